@@ -1,0 +1,58 @@
+"""Where the files under `resources/` are: in the installed package, else beside it in a source checkout.
+
+A wheel carries the folder as `attnviz/resources`; an editable install reads the one at the top of the checkout.
+Standard library only, so that every layer may ask.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+_PACKAGE = Path(__file__).resolve().parent
+_ROOTS = (_PACKAGE / "resources", _PACKAGE.parent / "resources")
+
+FONT_SANS = "Inter"
+"""Family of the shipped interface font (regular and semi-bold; Latin, Greek, mathematics)."""
+
+FONT_MONO = "JetBrains Mono"
+"""Family of the shipped font for numbers: every digit is equally wide."""
+
+FONT_CHINESE = "Attnviz Sans SC"
+"""Family of the shipped Chinese font, the last fallback on the screen and in figures."""
+
+_FONT_FILES = (
+    "Inter-Regular.ttf",
+    "Inter-SemiBold.ttf",
+    "JetBrainsMono-Regular.ttf",
+    "AttnvizSansSC-Regular.ttf",
+)
+
+
+def root() -> Path:
+    """The folder that holds presets, icons, fonts and catalogues.
+
+    Raises:
+        FileNotFoundError: neither place exists; the message names both.
+    """
+    for folder in _ROOTS:
+        if folder.is_dir():
+            return folder
+    places = " nor ".join(str(folder) for folder in _ROOTS)
+    raise FileNotFoundError(f"attnviz is installed without its resources: neither {places} exists")
+
+
+def path(*parts: str) -> Path:
+    """The file or folder `parts` under `root()`, e.g. `path("presets", "toy-attention.json")`.
+
+    Raises:
+        FileNotFoundError: there is no such file or folder.
+    """
+    found = root().joinpath(*parts)
+    if not found.exists():
+        raise FileNotFoundError(f"attnviz has no resource {'/'.join(parts)} in {root()}")
+    return found
+
+
+def font_files() -> tuple[Path, ...]:
+    """The shipped TrueType files, in the order in which the screen and figures fall back."""
+    return tuple(path("fonts", name) for name in _FONT_FILES)

@@ -1,0 +1,159 @@
+"""What every test stands on: no screen, no user's settings, one thread per BLAS call, nothing left behind.
+
+Qt is imported only inside the fixtures of tests that use it, so the numeric tests run without it.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import tempfile
+import threading
+import time
+import traceback
+import weakref
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+# Before numpy, torch or Qt are imported: they read these once. A test run on a real display sets
+# QT_QPA_PLATFORM itself, e.g. to xcb under Xvfb.
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+os.environ.setdefault("QT_API", "pyside6")
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")
+
+_HOME = tempfile.TemporaryDirectory(prefix="attnviz-tests-", ignore_cleanup_errors=True)
+_USER_FOLDERS = ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME")
+for variable in _USER_FOLDERS:
+    folder = Path(_HOME.name) / variable.lower()
+    folder.mkdir()
+    os.environ[variable] = str(folder)
+
+import pytest  # noqa: E402  (the environment comes first)
+from hypothesis import settings  # noqa: E402
+
+from attnviz import i18n  # noqa: E402
+
+# A loaded machine is slow, not wrong: no deadline. Fixed examples: a failure comes back on the next run.
+settings.register_profile("attnviz", deadline=None, derandomize=True, max_examples=40)
+settings.load_profile("attnviz")
+
+GRACE_S = 1.0
+"""How long a thread may take to end, or a deferred deletion to happen, once its test is over."""
+
+
+@pytest.fixture(autouse=True)
+def _own_user_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each test has its own configuration, data and cache folders."""
+    for name in _USER_FOLDERS:
+        target = tmp_path / "user" / name.lower()
+        target.mkdir(parents=True)
+        monkeypatch.setenv(name, str(target))
+
+
+@pytest.fixture(autouse=True)
+def _english() -> Iterator[None]:
+    """Each test starts in English and leaves English behind."""
+    i18n.set_language("en")
+    yield
+    i18n.set_language("en")
+
+
+@pytest.fixture(autouse=True)
+def _no_leftovers(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fail a test that leaves threads behind and, where it uses Qt, widgets, QThreads or running timers."""
+    threads_before = set(threading.enumerate())
+    uses_qt = bool({"qtbot", "qapp"} & set(request.fixturenames)) or "gui" in Path(request.path).parts
+    if not uses_qt:
+        yield
+        left = _threads_left(threads_before)
+    else:
+        # Asked for here, so that it is set up before, and torn down after, what this fixture looks at.
+        request.getfixturevalue("qapp")
+        with pytest.MonkeyPatch.context() as patch:
+            started = _record_starts(patch)
+            _own_qsettings(request.getfixturevalue("tmp_path"))
+            widgets_before = set(_top_level_widgets())
+            yield
+            left = _qt_left(started, widgets_before) + _threads_left(threads_before)
+    if left:
+        pytest.fail("left behind by this test:\n" + "\n".join(f"- {what}" for what in left), pytrace=False)
+
+
+def _threads_left(before: set[threading.Thread]) -> list[str]:
+    deadline = time.monotonic() + GRACE_S
+    left = [thread for thread in threading.enumerate() if thread not in before]
+    for thread in left:
+        thread.join(max(0.0, deadline - time.monotonic()))
+    return [f"thread {thread.name!r}" for thread in left if thread.is_alive()]
+
+
+def _record_starts(patch: pytest.MonkeyPatch) -> list[tuple[weakref.ref[Any], str]]:
+    """Note each QTimer and QThread as it is started, with the place in our code that started it."""
+    from PySide6.QtCore import QThread, QTimer
+
+    started: list[tuple[weakref.ref[Any], str]] = []
+    for kind in (QTimer, QThread):
+        plain_start = kind.start
+
+        def start(self: Any, *args: Any, _plain_start: Any = plain_start, **kwargs: Any) -> None:
+            caller = traceback.extract_stack(limit=2)[0]
+            started.append((weakref.ref(self), f"{caller.filename}:{caller.lineno} in {caller.name}"))
+            _plain_start(self, *args, **kwargs)
+
+        patch.setattr(kind, "start", start)
+    return started
+
+
+def _own_qsettings(folder: Path) -> None:
+    """QSettings reads XDG_CONFIG_HOME once per process; it is told about each test's folder by hand."""
+    from PySide6.QtCore import QSettings
+
+    for file_format in (QSettings.Format.NativeFormat, QSettings.Format.IniFormat):
+        QSettings.setPath(file_format, QSettings.Scope.UserScope, str(folder / "user" / "qsettings"))
+
+
+def _top_level_widgets() -> list[Any]:
+    from PySide6.QtWidgets import QApplication
+
+    return QApplication.topLevelWidgets()
+
+
+def _qt_left(started: list[tuple[weakref.ref[Any], str]], widgets_before: set[Any]) -> list[str]:
+    """Name the widgets, timers and QThreads that outlive their test, after deferred deletions had their turn."""
+    from PySide6.QtCore import QCoreApplication, QEvent, QObject
+    from shiboken6 import isValid
+
+    def settle() -> None:
+        QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)  # type: ignore[arg-type]
+        QCoreApplication.processEvents()
+        QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)  # type: ignore[arg-type]
+
+    def left() -> list[str]:
+        names = [
+            f"top-level widget {type(widget).__name__} {widget.objectName()!r}"
+            for widget in _top_level_widgets()
+            if widget not in widgets_before
+        ]
+        for reference, place in started:
+            item: QObject | None = reference()
+            if item is None or not isValid(item):
+                continue
+            if getattr(item, "isActive", bool)():
+                names.append(f"running {type(item).__name__} started at {place}")
+            if getattr(item, "isRunning", bool)():
+                names.append(f"running {type(item).__name__} started at {place}")
+        return names
+
+    settle()
+    if left():
+        # Only now: a widget in a reference cycle with its own slots is garbage, not a leftover.
+        deadline = time.monotonic() + GRACE_S
+        while True:
+            gc.collect()
+            settle()
+            if not left() or time.monotonic() > deadline:
+                break
+            time.sleep(0.02)
+    return left()
