@@ -1,0 +1,191 @@
+"""Colour ranges: from the numbers of a matrix to positions 0..1 on a colour map.
+
+The ends of a range are taken over *all* finite cells, so that one bright cell among a million counts. Masked
+cells, NaN and infinities are left out: they are drawn as marks of their own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnviz.i18n import N_
+
+SEQUENTIAL_MAP = "viridis"
+"""Colour map of weights and probabilities, by its name in `cmap`."""
+
+DIVERGING_MAP = ("crameri:vik", 0.14, 0.86)
+"""Colour map of signed data on a light ground, and the part of it in use: its ends are nearly black."""
+
+DIVERGING_MAP_DARK = ("crameri:berlin", 0.10, 0.90)
+"""The same on a dark ground: zero is dark, blue is negative, red-brown is positive."""
+
+WEIGHT_DECADES = 6
+"""A logarithmic range of weights reaches at most this many powers of ten below its largest value."""
+
+SIGNED_DECADES = 4
+"""A logarithmic range of signed data reaches this many powers of ten towards zero, on both sides."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """One way of choosing the ends of the colour map; `label` is a message to translate where it is shown."""
+
+    id: str
+    label: str
+
+
+RANGES = (
+    Range("row", N_("Each row")),
+    Range("head", N_("This head")),
+    Range("global", N_("All heads")),
+    Range("log", N_("Logarithmic")),
+    Range("symmetric", N_("Symmetric about 0")),
+)
+
+_RANGE_IDS = frozenset(r.id for r in RANGES)
+
+FloatArray = NDArray[np.floating]
+BoolArray = NDArray[np.bool_]
+
+
+def levels(
+    values: FloatArray, range_id: str, signed: bool, blocked: BoolArray | None = None
+) -> tuple[float, float]:
+    """The (low, high) ends of range `range_id` over all finite, unblocked cells of `values` (any shape).
+
+    - Signed data are always centred on zero: (−m, m) with m the largest |value|. So is "symmetric", whatever
+      the data.
+    - Otherwise "row", "head" and "global" give (smallest, largest), made to contain zero: weights start
+      there, so that equal weights have the colour of their size. For "row" these are the widest ends;
+      `normalise` uses each row's own. "head" and "global" differ in what is passed: one head, or all.
+    - "log": (floor, largest), floor being the smallest positive value but at most `WEIGHT_DECADES` below the
+      largest.
+
+    Where nothing is left to measure, or everything is zero, the result is (0, 1), or (−1, 1) about zero.
+    `low` is always below `high`. Raises ValueError for an unknown range.
+    """
+    _check(range_id)
+    low, high = _extremes(values, blocked)
+    if signed or range_id == "symmetric":
+        largest = max(abs(low), abs(high))
+        return (-largest, largest) if largest > 0 else (-1.0, 1.0)
+    if range_id == "log":
+        return _log_levels(values, high, blocked)
+    low, high = min(0.0, low), max(0.0, high)
+    return (low, high) if high > low else (low, low + 1.0)
+
+
+def normalise(
+    values: FloatArray,
+    range_id: str,
+    levels: tuple[float, float],
+    signed: bool = False,
+    blocked: BoolArray | None = None,
+) -> NDArray[np.float32]:
+    """`values` (rows, columns) as positions 0..1 between `levels`, float32.
+
+    NaN stays NaN, infinities go to the ends.
+
+    "row" measures each row by its own finite, unblocked cells instead of `levels`; "log" is linear in
+    log10(value) from the floor up (signed data: in log10|value| on both sides of 0.5). All other ranges are
+    linear.
+    """
+    _check(range_id)
+    with np.errstate(all="ignore"):
+        if range_id == "log":
+            result = _log_positions(values, levels, signed)
+        else:
+            low, high = _row_levels(values, signed, blocked) if range_id == "row" else levels
+            result = _linear_positions(values, low, high)
+    return np.clip(result, 0.0, 1.0, out=result)
+
+
+def row_levels(
+    values: FloatArray, signed: bool, blocked: BoolArray | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The ends of range "row" for every row of `values` (rows, columns): two arrays of shape (rows,)."""
+    low, high = _row_levels(values, signed, blocked)
+    return low[:, 0], high[:, 0]
+
+
+def _check(range_id: str) -> None:
+    if range_id not in _RANGE_IDS:
+        raise ValueError(f"range: {range_id!r} is not legal; one of {', '.join(r.id for r in RANGES)}")
+
+
+def _kept(values: FloatArray, blocked: BoolArray | None) -> BoolArray:
+    """Which cells count."""
+    finite = np.isfinite(values)
+    return finite if blocked is None else finite & ~blocked
+
+
+def _extremes(values: FloatArray, blocked: BoolArray | None) -> tuple[float, float]:
+    """Smallest and largest finite, unblocked value; (0, 0) where there is none."""
+    if values.size == 0:
+        return 0.0, 0.0
+    if blocked is None:
+        low, high = float(values.min()), float(values.max())  # NaN and infinities surface in one of the two
+        if np.isfinite(low) and np.isfinite(high):
+            return low, high
+    kept = _kept(values, blocked)
+    low = float(np.min(np.where(kept, values, np.inf)))
+    if not np.isfinite(low):
+        return 0.0, 0.0
+    return low, float(np.max(np.where(kept, values, -np.inf)))
+
+
+def _linear_positions(
+    values: FloatArray, low: float | NDArray[np.float64], high: float | NDArray[np.float64]
+) -> NDArray[np.float32]:
+    low64, high64 = np.asarray(low, np.float64), np.asarray(high, np.float64)
+    # Halved where high − low would overflow, and kept in float64 where float32 would.
+    shrink = 0.5 if np.any(high64 > 1e307) else 1.0
+    spread = high64 * shrink - low64 * shrink
+    narrow = values.dtype != np.float64 and bool(np.all(spread > 1e-30) and np.all(spread < 1e30))
+    dtype: type[np.floating] = np.float32 if narrow else np.float64
+    result: FloatArray = values.astype(dtype)
+    if shrink != 1.0:
+        result *= shrink
+    if np.any(low64):
+        result -= (low64 * shrink).astype(dtype)
+    result /= spread.astype(dtype)
+    return result.astype(np.float32, copy=False)
+
+
+def _row_levels(
+    values: FloatArray, signed: bool, blocked: BoolArray | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    kept = _kept(values, blocked)
+    low = np.min(values, axis=1, keepdims=True, initial=np.inf, where=kept).astype(np.float64)
+    high = np.max(values, axis=1, keepdims=True, initial=-np.inf, where=kept).astype(np.float64)
+    if signed:
+        largest = np.maximum(np.maximum(high, -low), 0.0)
+        largest[largest == 0] = 1.0
+        return -largest, largest
+    low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)
+    return low, np.where(high > low, high, low + 1.0)
+
+
+def _log_levels(values: FloatArray, high: float, blocked: BoolArray | None) -> tuple[float, float]:
+    if high <= 0:
+        return 10.0**-WEIGHT_DECADES, 1.0
+    positive = _kept(values, blocked) & (values > 0)
+    smallest = float(np.min(np.where(positive, values, np.inf)))
+    floor = max(smallest, high * 10.0**-WEIGHT_DECADES)
+    if floor < high:
+        return floor, high
+    return (high / 10, high) if high / 10 > 0 else (high, high * 10)
+
+
+def _log_positions(values: FloatArray, levels: tuple[float, float], signed: bool) -> NDArray[np.float32]:
+    low, high = levels
+    if not (signed or low < 0):
+        logs = np.log10(values).astype(np.float32)
+        logs[values <= 0] = -np.inf
+        return (logs - np.float32(np.log10(low))) / np.float32(np.log10(high) - np.log10(low))
+    decades = np.log10(np.abs(values) / high).astype(np.float32) + SIGNED_DECADES
+    size = np.clip(decades / SIGNED_DECADES, 0, 1)
+    return (0.5 + 0.5 * np.sign(values).astype(np.float32) * size).astype(np.float32)

@@ -1,0 +1,75 @@
+"""How tokens and numbers are written: nothing hidden, nothing rounded to a lie.
+
+Token text is arbitrary: it may hold line feeds, zero-width joiners or marks that turn the reading direction
+of the rest of a label. `visible` gives every such character a glyph of its own. `number` is the one rule by
+which all panels, figures and tables write a float.
+"""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+
+_PICTURES = {code: 0x2400 + code for code in range(0x20)} | {0x7F: 0x2421}
+_LARGE = 1e6
+
+
+def visible(text: str) -> str:
+    """`text` with each character that would not show replaced by one that does.
+
+    C0 controls and DEL become their Unicode control pictures (line feed: U+240A). Format characters
+    (zero-width, bidirectional), C1 controls, line and paragraph separators and lone surrogates become
+    `⟨U+202E⟩`. In a text of nothing but spaces each space becomes U+2423, so that such a token is not an
+    empty label. The rest is unchanged.
+    """
+    if text.isascii() and text.isprintable() and not text.isspace():
+        return text
+    only_spaces = bool(text) and all(unicodedata.category(c) == "Zs" for c in text)
+    return "".join(_visible_character(c, only_spaces) for c in text)
+
+
+def _visible_character(character: str, only_spaces: bool) -> str:
+    code = ord(character)
+    if code in _PICTURES:
+        return chr(_PICTURES[code])
+    category = unicodedata.category(character)
+    if only_spaces and character == " ":
+        return "\u2423"
+    if category in ("Cc", "Cf", "Cs", "Zl", "Zp") or (only_spaces and category == "Zs"):
+        return f"\u27e8U+{code:04X}\u27e9"
+    return character
+
+
+def elide(text: str, n: int) -> str:
+    """`text`, or its beginning and an ellipsis, in at most `n` characters (n >= 1)."""
+    if n < 1:
+        raise ValueError(f"n: {n} is not legal; at least 1 character is needed")
+    return text if len(text) <= n else text[: n - 1] + "\u2026"
+
+
+def number(value: float, digits: int = 3) -> str:
+    """`value` with `digits` decimals, a true minus sign, and never a zero that is none.
+
+    Exact zero is `0.000` (minus zero too). A value that would round to zero is written in scientific notation
+    of the same width (`4e−5`; more digits give more of the mantissa), as is one from a million up, with
+    `digits` decimals. NaN is `NaN`; infinities are `∞` and `−∞`.
+    """
+    value = float(value)
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "\u221e" if value > 0 else "\u2212\u221e"
+    if value == 0:
+        return f"{0.0:.{digits}f}"
+    fixed = f"{value:.{digits}f}"
+    if abs(value) >= _LARGE:
+        fixed = _scientific(value, digits)
+    elif float(fixed) == 0:
+        fixed = _scientific(value, max(0, digits - 3))
+    return fixed.replace("-", "\u2212")
+
+
+def _scientific(value: float, decimals: int) -> str:
+    """Scientific notation without the padding of the exponent: 4e-5, not 4e-05."""
+    mantissa, exponent = f"{value:.{decimals}e}".split("e")
+    return f"{mantissa}e{int(exponent)}"

@@ -1,0 +1,74 @@
+"""Tokens and numbers as they are written."""
+
+import math
+
+import numpy as np
+import pytest
+
+from attnviz.core.text import elide, number, visible
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("creature", "creature"),
+        ("小沈阳，", "小沈阳，"),
+        ("<img src=x>", "<img src=x>"),
+        ("a\nb", "a\u240ab"),
+        ("\t", "\u2409"),
+        ("\x00\x1b\x7f", "\u2400\u241b\u2421"),
+        ("\x85", "⟨U+0085⟩"),
+        ("\u202eabc", "⟨U+202E⟩abc"),
+        ("\u200b", "⟨U+200B⟩"),
+        ("\u2028", "⟨U+2028⟩"),
+        (" ", "␣"),
+        ("  ", "␣␣"),
+        ("\u3000", "⟨U+3000⟩"),
+        (" a", " a"),
+        ("é 😀", "é 😀"),
+        ("\ud800", "⟨U+D800⟩"),
+        ("", ""),
+    ],
+)
+def test_every_character_shows(text: str, shown: str) -> None:
+    assert visible(text) == shown
+
+
+def test_elide() -> None:
+    assert elide("creature", 8) == "creature"
+    assert elide("creature", 5) == "crea…"
+    assert elide("ab", 1) == "…"
+    with pytest.raises(ValueError, match="n: 0"):
+        elide("a", 0)
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "text"),
+    [
+        (0.972845, 3, "0.973"),
+        (-2.6866, 4, "−2.6866"),
+        (1.0, 3, "1.000"),
+        (0.0, 3, "0.000"),
+        (-0.0, 3, "0.000"),
+        (-0.00001, 3, "−1e−5"),
+        (0.00004212, 6, "0.000042"),
+        (0.00000004212, 6, "4.212e−8"),
+        (0.0005, 3, "0.001"),
+        (0.000499, 3, "5e−4"),
+        (20.5, 0, "20"),
+        (1234567.0, 3, "1.235e6"),
+        (-1e30, 1, "−1.0e30"),
+        (5e-324, 3, "5e−324"),
+        (math.nan, 3, "NaN"),
+        (math.inf, 3, "∞"),
+        (-math.inf, 3, "−∞"),
+        (np.float32(0.1), 3, "0.100"),
+    ],
+)
+def test_number(value: float, digits: int, text: str) -> None:
+    assert number(value, digits) == text
+
+
+def test_no_number_but_zero_is_written_as_zero() -> None:
+    for value in np.geomspace(1e-300, 1, 400):
+        assert float(number(value, 3).replace("−", "-")) == pytest.approx(value, rel=0.51)
