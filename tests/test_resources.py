@@ -26,3 +26,8 @@ def test_missing_resources_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(resources, "_ROOTS", (tmp_path / "a", tmp_path / "b"))
     with pytest.raises(FileNotFoundError, match="without its resources"):
         resources.root()
+
+
+def test_every_font_of_the_list_is_there() -> None:
+    assert [file.suffix for file in resources.font_files()] == [".ttf"] * 4
+    assert all(file.read_bytes()[:4] == b"\x00\x01\x00\x00" for file in resources.font_files())
