@@ -1,0 +1,35 @@
+"""The names of dimensions, and the two reshapes between them.
+
+Shape suffixes name the axes of an array inside numerics:
+`t` token, `f` feature of the model, `g` key/value group, `r` query head within its group,
+`q` query position, `k` key position, `d` feature of a head. Query head h is (g, r) = divmod(h, n_r),
+so multi-head (n_r = 1), grouped-query and multi-query (n_g = 1) attention are one formula.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+Array = Any
+"""An array of whichever library the engine runs on (the Python array API standard)."""
+
+
+def split_query_heads(xp: Any, x_tf: Array, n_groups: int, group_size: int) -> Array:
+    """(token, g·r·d) -> (g, r, token, d); heads lie side by side, those of one group next to each other."""
+    n_tokens, width = x_tf.shape
+    d_head = width // (n_groups * group_size)
+    x_tgrd = xp.reshape(x_tf, (n_tokens, n_groups, group_size, d_head))
+    return xp.permute_dims(x_tgrd, (1, 2, 0, 3))
+
+
+def split_kv_heads(xp: Any, x_tf: Array, n_groups: int) -> Array:
+    """(token, g·d) -> (g, token, d)."""
+    n_tokens, width = x_tf.shape
+    return xp.permute_dims(xp.reshape(x_tf, (n_tokens, n_groups, width // n_groups)), (1, 0, 2))
+
+
+def join_heads(xp: Any, y_grqd: Array) -> Array:
+    """(g, r, q, d) -> (q, g·r·d): the heads' outputs side by side."""
+    n_groups, group_size, n_queries, d_head = y_grqd.shape
+    y_qgrd = xp.permute_dims(y_grqd, (2, 0, 1, 3))
+    return xp.reshape(y_qgrd, (n_queries, n_groups * group_size * d_head))

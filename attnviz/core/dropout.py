@@ -1,0 +1,35 @@
+"""Dropout whose every cell depends on its own coordinates alone.
+
+A generator that is drawn from in order gives other zeros to a decoding step than to the full pass,
+and other zeros to each engine. Here the random number of a cell is a hash of (seed, head, query
+position, key position), so windows, steps and engines agree.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+Ints = NDArray[np.int64]
+
+
+def keep(seed: int, p: float, heads: Ints, q: Ints, k: Ints) -> NDArray[np.bool_]:
+    """Which weights survive; heads (...) give (..., q, k). Each is kept with probability 1 - p.
+
+    The hash is SplitMix64 (Steele, Lea, Flood 2014) applied to one coordinate after the other.
+    """
+    state = _mix(_mix(np.asarray(seed, dtype=np.uint64)) ^ heads.astype(np.uint64))
+    state = _mix(state[..., None] ^ q.astype(np.uint64))
+    state = _mix(state[..., None] ^ k.astype(np.uint64))
+    uniform = (state >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    return uniform >= p
+
+
+def _mix(z: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """One SplitMix64 step; 64-bit arithmetic wraps around by design."""
+    with np.errstate(over="ignore"):
+        z = z + _GOLDEN
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return z ^ (z >> np.uint64(31))

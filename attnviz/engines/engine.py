@@ -1,0 +1,57 @@
+"""What an engine is: a namespace, a device, a dtype, transfers, and the few steps worth a fast path.
+
+The mathematics is written once, in `program.py`; an engine only says where arrays live and how four
+in-place steps are done there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnviz.core.dims import Array
+
+
+class EngineError(RuntimeError):
+    """The engine cannot do this here: no such device, dtype not supported, memory or device lost."""
+
+
+class Engine(Protocol):
+    """One place to compute. `xp` is its Python array API namespace."""
+
+    name: str
+    device: str
+    dtype: str
+    xp: Any
+    block_cells: int | None
+    """Scores to be done at a time, so that they stay in the fast memory; None: all at once."""
+
+    def asarray(self, values: NDArray[Any]) -> Array:
+        """A NumPy array on the engine's device, floats in its dtype."""
+
+    def to_numpy(self, array: Array) -> NDArray[Any]:
+        """An engine array as a NumPy array (bfloat16 as float32)."""
+
+    def empty(self, shape: tuple[int, ...]) -> Array:
+        """An uninitialised array of the engine's dtype."""
+
+    def matmul_into(self, out: Array, a: Array, b: Array) -> None:
+        """out = a @ b, over any leading dimensions."""
+
+    def softmax_(self, scores: Array) -> None:
+        """Softmax over the last axis, in place; the result of a row of -inf alone is not defined."""
+
+    def fill_(self, array: Array, where: NDArray[np.bool_], value: float) -> None:
+        """array[..., where] = value, in place; `where` covers the last two axes."""
+
+    def multiply_(self, array: Array, factors: NDArray[Any]) -> None:
+        """array *= factors, in place; `factors` broadcasts against it."""
+
+    def for_each(self, function: Callable[[Any], None], items: Iterable[Any]) -> None:
+        """Call `function` on every item, in any order, perhaps at once."""
+
+    def synchronise(self) -> None:
+        """Wait until the device has done what it was given; raises `EngineError` where that failed."""

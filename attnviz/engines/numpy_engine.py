@@ -1,0 +1,69 @@
+"""The NumPy engine: always there, the default, in place and block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import array_api_compat.numpy as xp
+import numpy as np
+from numpy.typing import NDArray
+
+from attnviz.engines.engine import EngineError
+
+NUMPY_DTYPES = ("float32", "float64")
+
+BLOCK_BYTES = 512 * 1024
+"""Size of one block of scores. It and its softmax stay in a core's second-level cache."""
+
+ForEach = Callable[[Callable[[Any], None], Iterable[Any]], None]
+
+
+def one_by_one(function: Callable[[Any], None], items: Iterable[Any]) -> None:
+    """Call `function` on the items in order."""
+    for item in items:
+        function(item)
+
+
+class NumpyEngine:
+    """Computes with NumPy in float32 or float64. `for_each` may spread blocks over threads."""
+
+    name = "numpy"
+    device = "cpu"
+    xp: Any = xp
+
+    def __init__(self, dtype: str = "float32", for_each: ForEach = one_by_one) -> None:
+        if dtype not in NUMPY_DTYPES:
+            raise EngineError(f"dtype is {dtype!r}; legal on NumPy is one of {', '.join(NUMPY_DTYPES)}")
+        self.dtype = dtype
+        self._dtype = np.dtype(dtype)
+        self.for_each = for_each
+        self.block_cells: int | None = BLOCK_BYTES // self._dtype.itemsize
+
+    def asarray(self, values: NDArray[Any]) -> NDArray[Any]:
+        return values.astype(self._dtype, copy=False)
+
+    def to_numpy(self, array: NDArray[Any]) -> NDArray[Any]:
+        return array
+
+    def empty(self, shape: tuple[int, ...]) -> NDArray[Any]:
+        return np.empty(shape, dtype=self._dtype)
+
+    def matmul_into(self, out: NDArray[Any], a: NDArray[Any], b: NDArray[Any]) -> None:
+        np.matmul(a, b, out=out)
+
+    def softmax_(self, scores: NDArray[Any]) -> None:
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            top = scores.max(axis=-1, keepdims=True)
+            scores -= top
+            np.exp(scores, out=scores)
+            scores /= scores.sum(axis=-1, keepdims=True)
+
+    def fill_(self, array: NDArray[Any], where: NDArray[np.bool_], value: float) -> None:
+        np.copyto(array, value, where=where, casting="same_kind")
+
+    def multiply_(self, array: NDArray[Any], factors: NDArray[Any]) -> None:
+        np.multiply(array, factors, out=array, casting="same_kind")
+
+    def synchronise(self) -> None:
+        return None

@@ -1,0 +1,339 @@
+"""The one program: an experiment in, the arrays of its stages out, on any engine.
+
+Scores are shaped in one place, `_shape_scores`; the run, the windows that a panel asks for and a
+decoding step all call it, so what is shown is what was computed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnviz.core import masks as masks_
+from attnviz.core.dims import Array, join_heads, split_kv_heads, split_query_heads
+from attnviz.core.dropout import keep
+from attnviz.core.positions import alibi_bias, alibi_slopes, rope_angles, rope_frequencies, rotate, sinusoidal
+from attnviz.engines.engine import Engine
+from attnviz.model.experiment import Experiment
+from attnviz.model.materialise import projection_array, vectors_array, vocabulary
+from attnviz.model.parts import (
+    Alibi,
+    Causal,
+    Identity,
+    Mask,
+    NoScale,
+    Padding,
+    Role,
+    Rope,
+    ScaleValue,
+    Sinusoidal,
+    Window,
+)
+
+Check = Callable[[], None]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+
+def never_cancelled() -> None:
+    """The check of a run that nobody cancels."""
+
+
+@dataclass
+class Features:
+    """Token-shaped stages of one call: `tf` are (token, feature), `heads` are (g[, r], token, d)."""
+
+    tf: dict[str, Array] = field(default_factory=dict)
+    heads: dict[str, Array] = field(default_factory=dict)
+
+    def query(self) -> Array:
+        """q as the scores read it, (g, r, q, d)."""
+        return self.heads.get("q_rotated", self.heads["q"])
+
+    def key(self) -> Array:
+        """k as the scores read it, (g, k, d)."""
+        return self.heads.get("k_rotated", self.heads["k"])
+
+    def value(self) -> Array:
+        """v as the mixture reads it, (g, k, d)."""
+        return self.heads.get("v_rotated", self.heads["v"])
+
+
+# --- tokens to q, k, v -----------------------------------------------------------------------------
+
+
+def embed(engine: Engine, experiment: Experiment, vectors: NDArray[np.float64], positions: Ints) -> Features:
+    """Token vectors (token, d_model) and, with an additive position, x."""
+    features = Features()
+    features.tf["tokens_embedded"] = engine.asarray(vectors)
+    position = experiment.position
+    if isinstance(position, Sinusoidal):
+        table = sinusoidal(positions + position.start, vectors.shape[1], position.base)
+        features.tf["x"] = features.tf["tokens_embedded"] + engine.asarray(table)
+    return features
+
+
+def project(engine: Engine, experiment: Experiment, role: Role, x_tf: Array) -> Array:
+    """x W, (token, in) -> (token, out); an identity of equal sides hands its input on."""
+    rows, columns = experiment.projection_shape(role)
+    if rows == columns and isinstance(getattr(experiment.projections, role), Identity):
+        return x_tf
+    return x_tf @ engine.asarray(projection_array(experiment, role))
+
+
+def query_heads(engine: Engine, experiment: Experiment, features: Features, x: Array, positions: Ints) -> None:
+    """Add q and, with RoPE, q_rotated."""
+    heads = experiment.heads
+    q_tf = project(engine, experiment, "query", x)
+    features.heads["q"] = split_query_heads(engine.xp, q_tf, heads.n_kv_heads, heads.group_size)
+    if isinstance(experiment.position, Rope):
+        features.heads["q_rotated"] = _rotated(
+            engine, experiment, features.heads["q"], positions, experiment.position
+        )
+
+
+def key_value_heads(
+    engine: Engine, experiment: Experiment, features: Features, x: Array, positions: Ints
+) -> None:
+    """Add k and v and, with RoPE, k_rotated and perhaps v_rotated."""
+    for name, role in (("k", "key"), ("v", "value")):
+        projected = project(engine, experiment, role, x)  # type: ignore[arg-type]
+        features.heads[name] = split_kv_heads(engine.xp, projected, experiment.heads.n_kv_heads)
+    position = experiment.position
+    if isinstance(position, Rope):
+        k = features.heads["k"]
+        features.heads["k_rotated"] = _rotated(engine, experiment, k, positions, position)
+        if position.on_values:
+            v = features.heads["v"]
+            features.heads["v_rotated"] = _rotated(engine, experiment, v, positions, position)
+
+
+def _rotated(engine: Engine, experiment: Experiment, x: Array, positions: Ints, rope: Rope) -> Array:
+    n_rotated = experiment.heads.d_head if rope.n_rotated is None else rope.n_rotated
+    frequencies = rope_frequencies(n_rotated, rope.base, rope.multipliers)
+    angles = rope_angles(positions + rope.start, frequencies)
+    return rotate(
+        engine.xp, x, engine.asarray(np.cos(angles)), engine.asarray(np.sin(angles)), rope.pairing
+    )
+
+
+# --- scores ----------------------------------------------------------------------------------------
+
+
+def scale_factor(experiment: Experiment) -> float | None:
+    """What raw scores are multiplied by: scale over temperature; None where neither is used."""
+    scale = experiment.scale
+    if isinstance(scale, NoScale):
+        return None if experiment.temperature == 1.0 else 1.0 / experiment.temperature
+    factor = scale.value if isinstance(scale, ScaleValue) else experiment.heads.d_head**-0.5
+    return factor / experiment.temperature
+
+
+def score_stages(experiment: Experiment) -> tuple[str, ...]:
+    """The score-shaped stages that this experiment uses, in order."""
+    before = experiment.mask_placement == "before_softmax"
+    used = {
+        "scores": True,
+        "scaled": scale_factor(experiment) is not None,
+        "capped": experiment.cap is not None,
+        "biased": isinstance(experiment.position, Alibi),
+        "masked": bool(experiment.masks) and before,
+        "weights": True,
+        "dropped": experiment.dropout.active,
+    }
+    return tuple(stage for stage, is_used in used.items() if is_used)
+
+
+def blocked(experiment: Experiment, q_positions: Ints, k_positions: Ints) -> Bools | None:
+    """Which cells all masks together block, (q, k); None where there is no mask."""
+    found: Bools | None = None
+    for mask in experiment.masks:
+        one = _blocked_by(mask, q_positions, k_positions)
+        found = one if found is None else found | one
+    return found
+
+
+def _blocked_by(mask: Mask, q_positions: Ints, k_positions: Ints) -> Bools:
+    if isinstance(mask, Causal):
+        return masks_.causal(q_positions, k_positions)
+    if isinstance(mask, Padding):
+        return masks_.padding(q_positions, k_positions, mask.tokens)
+    if isinstance(mask, Window):
+        return masks_.window(q_positions, k_positions, mask.left, mask.right)
+    return masks_.painted(q_positions, k_positions, mask.cells)
+
+
+@dataclass(frozen=True)
+class Block:
+    """Part of the score arrays: the numbers of its heads (g, r), its positions, what is blocked (q, k)."""
+
+    heads: Ints
+    q_positions: Ints
+    k_positions: Ints
+    hidden: Bools | None
+
+
+def _shape_scores(engine: Engine, experiment: Experiment, s_grqk: Array, block: Block, upto: str) -> None:
+    """Turn raw scores into the stage `upto`, in place.
+
+    Order: scale and temperature, cap, bias, mask, softmax (mask after softmax on request).
+    `s_grqk` holds raw scores of every key, or of some columns where `upto` comes before the softmax.
+    """
+    stages = score_stages(experiment)
+    for stage in stages[1 : stages.index(upto) + 1]:
+        if stage == "scaled":
+            s_grqk *= scale_factor(experiment)
+        elif stage == "capped":
+            s_grqk[...] = experiment.cap * engine.xp.tanh(s_grqk / experiment.cap)
+        elif stage == "biased":
+            s_grqk += engine.asarray(_alibi(experiment, block))
+        elif stage == "masked":
+            engine.fill_(s_grqk, block.hidden, -np.inf)
+        elif stage == "weights":
+            _to_weights(engine, experiment, s_grqk, block.hidden)
+
+
+def _to_weights(engine: Engine, experiment: Experiment, s_grqk: Array, hidden: Bools | None) -> None:
+    engine.softmax_(s_grqk)
+    if hidden is None:
+        return
+    if experiment.mask_placement == "after_softmax":
+        engine.fill_(s_grqk, hidden, 0.0)
+        return
+    empty = hidden.all(axis=1)
+    if empty.any():
+        value = np.nan if experiment.fully_masked_row == "nan" else 0.0
+        engine.fill_(s_grqk, np.broadcast_to(empty[:, None], hidden.shape), value)
+
+
+def _alibi(experiment: Experiment, block: Block) -> NDArray[np.float64]:
+    """Bias of one block, (g, r, q, k)."""
+    position = experiment.position
+    assert isinstance(position, Alibi)
+    slopes = np.asarray(position.slopes) if position.slopes else alibi_slopes(experiment.heads.n_heads)
+    return alibi_bias(slopes[block.heads], block.q_positions, block.k_positions)
+
+
+def dropout_factors(experiment: Experiment, block: Block) -> NDArray[np.float64]:
+    """0 where a weight is dropped, else 1 or 1/(1-p); (g, r, q, k)."""
+    dropout = experiment.dropout
+    survives = keep(dropout.seed, dropout.p, block.heads, block.q_positions, block.k_positions)
+    return survives * (1.0 / (1.0 - dropout.p) if dropout.rescale else 1.0)
+
+
+# --- attention -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Attended:
+    """`weights` (g, r, q, k) before dropout, and `mixed` (g, r, q, d)."""
+
+    weights: Array
+    mixed: Array
+
+
+def attend(
+    engine: Engine,
+    experiment: Experiment,
+    features: Features,
+    q_positions: Ints,
+    k_positions: Ints,
+    check: Check = never_cancelled,
+) -> Attended:
+    """Scores, softmax and mixture, a block of rows of one head group at a time.
+
+    Only the weights are kept; every other score-shaped stage is a function of q and k, cell by cell,
+    and is made again for the window that somebody looks at.
+    """
+    q, k, v = features.query(), features.key(), features.value()
+    n_groups, group_size, n_queries, d_head = q.shape
+    weights = engine.empty((n_groups, group_size, n_queries, len(k_positions)))
+    mixed = engine.empty((n_groups, group_size, n_queries, d_head))
+    heads = np.arange(n_groups * group_size).reshape(n_groups, group_size)
+    hidden = blocked(experiment, q_positions, k_positions)
+
+    def one(task: tuple[slice, slice]) -> None:
+        check()
+        groups, rows = task
+        visible = None if hidden is None else hidden[rows]
+        block = Block(heads[groups], q_positions[rows], k_positions, visible)
+        w = weights[groups, :, rows, :]
+        engine.matmul_into(w, q[groups, :, rows, :], engine.xp.matrix_transpose(k[groups, None, :, :]))
+        _shape_scores(engine, experiment, w, block, "weights")
+        if experiment.dropout.active:
+            w = engine.xp.asarray(w, copy=True)
+            engine.multiply_(w, dropout_factors(experiment, block))
+        engine.matmul_into(mixed[groups, :, rows, :], w, v[groups, None, :, :])
+
+    engine.for_each(one, _blocks(engine.block_cells, weights.shape))
+    return Attended(weights, mixed)
+
+
+def _blocks(cells: int | None, shape: tuple[int, ...]) -> list[tuple[slice, slice]]:
+    """(groups, rows) of each block: everything at once where it fits, else some rows of one group."""
+    n_groups, group_size, n_queries, n_keys = shape
+    if cells is None or math.prod(shape) <= cells:
+        return [(slice(0, n_groups), slice(0, n_queries))]
+    rows = max(1, min(n_queries, cells // (group_size * n_keys)))
+    return [
+        (slice(group, group + 1), slice(start, min(start + rows, n_queries)))
+        for group in range(n_groups)
+        for start in range(0, n_queries, rows)
+    ]
+
+
+@dataclass(frozen=True)
+class Region:
+    """Rows and columns of one head of a score-shaped stage."""
+
+    head: int
+    rows: slice
+    columns: slice
+
+
+def score_window(
+    engine: Engine,
+    experiment: Experiment,
+    features: Features,
+    stage: str,
+    region: Region,
+    q_positions: Ints,
+    k_positions: Ints,
+) -> Array:
+    """One window, (q, k), of a score-shaped stage before the softmax, made from q and k."""
+    group, member = divmod(region.head, experiment.heads.group_size)
+    q = features.query()[group : group + 1, member : member + 1, region.rows, :]
+    k = features.key()[group : group + 1, None, region.columns, :]
+    scores = q @ engine.xp.matrix_transpose(k)
+    rows, columns = q_positions[region.rows], k_positions[region.columns]
+    hidden = blocked(experiment, rows, columns)
+    block = Block(np.array([[region.head]]), rows, columns, hidden)
+    _shape_scores(engine, experiment, scores, block, stage)
+    return scores[0, 0]
+
+
+def output(engine: Engine, experiment: Experiment, features: Features, attended: Attended) -> None:
+    """Add concatenated and attention_output."""
+    features.tf["concatenated"] = join_heads(engine.xp, attended.mixed)
+    features.tf["attention_output"] = project(
+        engine, experiment, "output", features.tf["concatenated"]
+    )
+
+
+def read_out(engine: Engine, experiment: Experiment, features: Features, embeddings: Array) -> None:
+    """Add logits, the output's dot product with every distinct token's vector, and probabilities."""
+    logits = features.tf["attention_output"] @ engine.xp.matrix_transpose(embeddings)
+    probabilities = logits + 0
+    engine.softmax_(probabilities)
+    features.tf["logits"], features.tf["probabilities"] = logits, probabilities
+
+
+def token_embeddings(engine: Engine, experiment: Experiment) -> Array:
+    """Vectors of the distinct tokens, (vocabulary, d_model)."""
+    rows = vocabulary(experiment)[1]
+    return engine.asarray(vectors_array(experiment.vectors)[list(rows)])

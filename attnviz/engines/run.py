@@ -1,0 +1,119 @@
+"""A full pass: run the program on an engine and keep what it made as a trace."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnviz.core.dims import Array
+from attnviz.engines import program
+from attnviz.engines.engine import Engine
+from attnviz.engines.program import Attended, Block, Check, Features, Region
+from attnviz.model.experiment import Experiment
+from attnviz.model.materialise import vectors_array
+from attnviz.model.stages import STAGE_BY_ID
+from attnviz.model.trace import SiteTrace, Trace
+
+SELF_SITE = "layers.0.self"
+CROSS_SITE = "layers.0.cross"
+
+
+def run(engine: Engine, experiment: Experiment, check: Check = program.never_cancelled) -> Trace:
+    """Run `experiment`; `check` is called between stages and may raise to stop the run."""
+    started = time.perf_counter()
+    features, attended = forward(engine, experiment, check)
+    engine.synchronise()
+    seconds = time.perf_counter() - started
+    site = CROSS_SITE if experiment.memory is not None else SELF_SITE
+    source = HeldStages(engine, experiment, features, attended)
+    return Trace(
+        experiment,
+        (SiteTrace(site, experiment, source),),
+        engine=engine.name,
+        device=engine.device,
+        seconds=seconds,
+    )
+
+
+def forward(engine: Engine, experiment: Experiment, check: Check) -> tuple[Features, Attended]:
+    """All stages of a full pass, on the engine."""
+    q_positions = np.arange(experiment.n_queries)
+    k_positions = np.arange(experiment.n_keys)
+    features = program.embed(engine, experiment, vectors_array(experiment.vectors), q_positions)
+    x = features.tf.get("x", features.tf["tokens_embedded"])
+    x_kv = x
+    if experiment.memory is not None:
+        x_kv = features.tf["memory"] = engine.asarray(vectors_array(experiment.memory.vectors))
+    check()
+    program.query_heads(engine, experiment, features, x, q_positions)
+    program.key_value_heads(engine, experiment, features, x_kv, k_positions)
+    check()
+    attended = program.attend(engine, experiment, features, q_positions, k_positions, check)
+    check()
+    program.output(engine, experiment, features, attended)
+    if experiment.readout == "similarity":
+        program.read_out(engine, experiment, features, program.token_embeddings(engine, experiment))
+    return features, attended
+
+
+class HeldStages:
+    """The arrays of one run where the engine left them; windows are taken out or made when asked for."""
+
+    def __init__(
+        self, engine: Engine, experiment: Experiment, features: Features, attended: Attended
+    ) -> None:
+        self._engine, self._experiment = engine, experiment
+        self._features, self._attended = features, attended
+        self._q_positions = np.arange(experiment.n_queries)
+        self._k_positions = np.arange(experiment.n_keys)
+        self.stages = (
+            *features.tf,
+            *features.heads,
+            *program.score_stages(experiment),
+            "mixed",
+        )
+
+    def window(self, stage: str, head: int, rows: slice, columns: slice) -> NDArray[Any]:
+        return self._engine.to_numpy(self._window(stage, head, rows, columns))
+
+    def blocked(self, rows: slice, columns: slice) -> NDArray[np.bool_] | None:
+        return program.blocked(self._experiment, self._q_positions[rows], self._k_positions[columns])
+
+    def _window(self, stage: str, head: int, rows: slice, columns: slice) -> Array:
+        if stage in self._features.tf:
+            return self._features.tf[stage][rows, columns]
+        group, member = divmod(head, self._experiment.heads.group_size)
+        if stage in self._features.heads:
+            array = self._features.heads[stage]
+            is_query = STAGE_BY_ID[stage].axes[0] == "head"
+            return array[group, member, rows, columns] if is_query else array[head, rows, columns]
+        if stage == "mixed":
+            return self._attended.mixed[group, member, rows, columns]
+        if stage == "weights":
+            return self._attended.weights[group, member, rows, columns]
+        region = Region(head, rows, columns)
+        if stage == "dropped":
+            return self._dropped(self._attended.weights[group, member, rows, columns], region)
+        return program.score_window(
+            self._engine,
+            self._experiment,
+            self._features,
+            stage,
+            region,
+            self._q_positions,
+            self._k_positions,
+        )
+
+    def _dropped(self, weights: Array, region: Region) -> Array:
+        block = Block(
+            np.array([[region.head]]),
+            self._q_positions[region.rows],
+            self._k_positions[region.columns],
+            None,
+        )
+        dropped = self._engine.xp.asarray(weights, copy=True)
+        self._engine.multiply_(dropped, program.dropout_factors(self._experiment, block)[0, 0])
+        return dropped

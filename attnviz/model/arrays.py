@@ -1,0 +1,82 @@
+"""`Matrix`: the one array type that a document holds: two-dimensional, finite, float64, never changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+MAX_NUMBERS = 64_000_000
+"""Largest number of entries that a document's matrix may have (512 MB in float64)."""
+
+
+class Matrix:
+    """An immutable (rows, columns) matrix of finite float64 numbers, compared by value.
+
+    Raises `ValueError` with one sentence when the input is not rectangular, is empty, is not
+    numeric, has more than `MAX_NUMBERS` entries, or holds NaN or an infinity.
+    """
+
+    __slots__ = ("_hash", "array")
+
+    array: NDArray[np.float64]
+
+    def __init__(self, values: ArrayLike) -> None:
+        array = _as_array(values)
+        if array.ndim != 2 or array.size == 0:
+            raise ValueError(f"a matrix needs at least one row and one column, got shape {array.shape}")
+        if array.size > MAX_NUMBERS:
+            raise ValueError(f"a matrix may have {MAX_NUMBERS:,} numbers at most, got {array.size:,}")
+        if not np.isfinite(array).all():
+            row, column = (int(i) for i in np.argwhere(~np.isfinite(array))[0])
+            raise ValueError(
+                f"row {row}, column {column} is {array[row, column]}; only finite numbers are legal"
+            )
+        array.setflags(write=False)
+        self.array = array
+        self._hash: int | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(rows, columns)."""
+        rows, columns = self.array.shape
+        return rows, columns
+
+    def replaced(self, row: int, column: int, value: float) -> Matrix:
+        """This matrix with one entry changed."""
+        array = self.array.copy()
+        array[row, column] = value
+        return Matrix(array)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Matrix):
+            return NotImplemented
+        return self is other or bool(np.array_equal(self.array, other.array))
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            self._hash = hash((self.array.shape, self.array.tobytes()))
+        return self._hash
+
+    def __repr__(self) -> str:
+        return f"Matrix({self.shape[0]}x{self.shape[1]})"
+
+
+def _as_array(values: Any) -> NDArray[np.float64]:
+    """A private float64 copy of nested sequences or of an array."""
+    if not isinstance(values, np.ndarray):
+        rows = list(values) if isinstance(values, Sequence) and not isinstance(values, str) else None
+        if rows is None or not all(isinstance(row, Sequence | np.ndarray) for row in rows):
+            raise ValueError("a matrix is a list of rows, each a list of numbers")
+        for index, row in enumerate(rows):
+            if len(row) != len(rows[0]):
+                raise ValueError(f"row {index} has {len(row)} numbers, row 0 has {len(rows[0])}")
+            for column, value in enumerate(row):
+                if isinstance(value, bool | str) or value is None:
+                    raise ValueError(f"row {index}, column {column} is {value!r}; a number is legal")
+    try:
+        return np.array(values, dtype=np.float64, order="C")
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"a matrix is a list of rows, each a list of numbers ({error})") from None

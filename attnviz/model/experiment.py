@@ -1,0 +1,135 @@
+"""The experiment: everything that changes a number, and nothing else."""
+
+from __future__ import annotations
+
+import math
+
+from attnviz.model.parts import (
+    ROLES,
+    Alibi,
+    Dropout,
+    DType,
+    Explicit,
+    FullyMaskedRow,
+    Heads,
+    Mask,
+    MaskPlacement,
+    Memory,
+    NoPosition,
+    Position,
+    Projections,
+    Readout,
+    Role,
+    Rope,
+    Scale,
+    SqrtDHead,
+    Tied,
+    Vectors,
+    check_tokens,
+    vectors_shape,
+)
+from attnviz.model.value import Value, require
+
+
+class Experiment(Value, frozen=True):
+    """One attention, completely specified. Raises `ValueError` naming field, value and what is legal."""
+
+    tokens: tuple[str, ...]
+    vectors: Vectors
+    memory: Memory | None = None
+    heads: Heads = Heads()
+    projections: Projections = Projections()
+    position: Position = NoPosition()
+    scale: Scale = SqrtDHead()
+    temperature: float = 1.0
+    cap: float | None = None
+    masks: tuple[Mask, ...] = ()
+    mask_placement: MaskPlacement = "before_softmax"
+    fully_masked_row: FullyMaskedRow = "zeros"
+    dropout: Dropout = Dropout()
+    readout: Readout = "none"
+    dtype: DType = "float32"
+
+    def check(self) -> None:
+        check_tokens("tokens", self.tokens, "vectors", self.vectors)
+        self._check_projections()
+        self._check_position()
+        legal = "a finite number above 0"
+        require(
+            math.isfinite(self.temperature) and self.temperature > 0, "temperature", self.temperature, legal
+        )
+        if self.cap is not None:
+            require(math.isfinite(self.cap) and self.cap > 0, "cap", self.cap, legal + ", or null")
+        kinds = [type(mask) for mask in self.masks]
+        for mask in self.masks:
+            kind = mask.__struct_config__.tag
+            require(kinds.count(type(mask)) == 1, "masks", kind, "each kind of mask once")
+
+    @property
+    def n_queries(self) -> int:
+        """Number of query tokens."""
+        return len(self.tokens)
+
+    @property
+    def n_keys(self) -> int:
+        """Number of tokens that keys and values are made from."""
+        return len(self.key_tokens)
+
+    @property
+    def key_tokens(self) -> tuple[str, ...]:
+        """The tokens along the key axis: the memory's, or the queries' own."""
+        return self.tokens if self.memory is None else self.memory.tokens
+
+    @property
+    def d_model(self) -> int:
+        """Features of a token vector."""
+        return vectors_shape(self.vectors)[1]
+
+    def projection_shape(self, role: Role) -> tuple[int, int]:
+        """(in, out) of one projection."""
+        d_query = self.heads.n_heads * self.heads.d_head
+        d_memory = self.d_model if self.memory is None else vectors_shape(self.memory.vectors)[1]
+        d_kv = self.heads.n_kv_heads * self.heads.d_head
+        shapes = {
+            "query": (self.d_model, d_query),
+            "key": (d_memory, d_kv),
+            "value": (d_memory, d_kv),
+            "output": (d_query, self.d_model),
+        }
+        return shapes[role]
+
+    def _check_projections(self) -> None:
+        for role in ROLES:
+            source = getattr(self.projections, role)
+            expected = self.projection_shape(role)
+            if isinstance(source, Explicit):
+                require(
+                    source.values.shape == expected,
+                    f"projections.{role}.values",
+                    "x".join(map(str, source.values.shape)),
+                    f"{expected[0]}x{expected[1]} (in x out) for these vectors and heads",
+                )
+            if isinstance(source, Tied):
+                shape = self.projection_shape(source.to)
+                if (role == "output") != (source.to == "output"):
+                    shape = shape[::-1]
+                require(
+                    shape == expected,
+                    f"projections.{role}.to",
+                    source.to,
+                    f"a projection of {expected[0]}x{expected[1]}; this one has {shape[0]}x{shape[1]}",
+                )
+
+    def _check_position(self) -> None:
+        d_head = self.heads.d_head
+        if isinstance(self.position, Rope):
+            rotated = d_head if self.position.n_rotated is None else self.position.n_rotated
+            legal = f"an even number up to d_head ({d_head})"
+            require(rotated <= d_head and rotated % 2 == 0, "position.n_rotated", rotated, legal)
+            count = len(self.position.multipliers)
+            legal = f"{rotated // 2} at most, one for each rotated pair"
+            require(count <= rotated // 2, "position.multipliers", f"{count} numbers", legal)
+        if isinstance(self.position, Alibi) and self.position.slopes is not None:
+            count = len(self.position.slopes)
+            legal = f"{self.heads.n_heads} numbers, one for each head"
+            require(count == self.heads.n_heads, "position.slopes", f"{count} numbers", legal)

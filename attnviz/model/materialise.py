@@ -1,0 +1,78 @@
+"""The numbers behind a document: vectors and weight matrices as float64 arrays.
+
+Seeded arrays are drawn once and kept: drawing a 512 x 512 matrix takes longer than the attention of
+a small experiment, and a drag asks for it again on every frame.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnviz.model.experiment import Experiment
+from attnviz.model.parts import Explicit, ExplicitVectors, Generator, Identity, Role, Seeded, Vectors
+
+Array = NDArray[np.float64]
+
+
+def vectors_array(vectors: Vectors) -> Array:
+    """(token, d_model), read-only."""
+    if isinstance(vectors, ExplicitVectors):
+        return vectors.values.array
+    return _seeded_vectors(vectors.n, vectors.d_model, vectors.seed, vectors.generator)
+
+
+def projection_array(experiment: Experiment, role: Role) -> Array:
+    """W of one projection, (in, out), read-only; the output projection tied to another is its transpose."""
+    shape = experiment.projection_shape(role)
+    source = getattr(experiment.projections, role)
+    if isinstance(source, Identity):
+        return _identity(shape)
+    if isinstance(source, Seeded):
+        return _seeded_projection(shape, source.seed)
+    if isinstance(source, Explicit):
+        return source.values.array
+    target: Array = projection_array(experiment, source.to)
+    return target.T if (role == "output") != (source.to == "output") else target
+
+
+def is_identity(experiment: Experiment, role: Role) -> bool:
+    """Whether a projection passes its input on unchanged, so that its output can be edited directly."""
+    source = getattr(experiment.projections, role)
+    target = source if isinstance(source, Identity | Seeded | Explicit) else None
+    if target is None:
+        target = getattr(experiment.projections, source.to)
+    rows, columns = experiment.projection_shape(role)
+    return isinstance(target, Identity) and rows == columns
+
+
+def vocabulary(experiment: Experiment) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """The distinct tokens in order of first appearance, and the row where each first appears."""
+    first: dict[str, int] = {}
+    for row, token in enumerate(experiment.tokens):
+        first.setdefault(token, row)
+    return tuple(first), tuple(first.values())
+
+
+@lru_cache(maxsize=8)
+def _seeded_vectors(n: int, d_model: int, seed: int, generator: Generator) -> Array:
+    if generator == "mt19937":
+        return _frozen(np.random.RandomState(seed).standard_normal((n, d_model)))
+    return _frozen(np.random.default_rng(seed).standard_normal((n, d_model)))
+
+
+@lru_cache(maxsize=16)
+def _seeded_projection(shape: tuple[int, int], seed: int) -> Array:
+    return _frozen(np.random.default_rng(seed).standard_normal(shape) / np.sqrt(shape[0]))
+
+
+@lru_cache(maxsize=16)
+def _identity(shape: tuple[int, int]) -> Array:
+    return _frozen(np.eye(*shape))
+
+
+def _frozen(array: Array) -> Array:
+    array.setflags(write=False)
+    return array

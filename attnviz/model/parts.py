@@ -1,0 +1,300 @@
+"""The parts of an experiment: vectors, heads, projections, positions, scales, masks, dropout.
+
+Each is a frozen struct that cannot hold an illegal value. A union of structs with a `kind` tag is a
+closed set of choices; the tag is what a document file names.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, ClassVar, Literal
+
+from msgspec import Meta
+
+from attnviz.model.arrays import Matrix
+from attnviz.model.value import Value, require, require_finite
+
+Positive = Annotated[int, Meta(ge=1, le=1_000_000)]
+Seed = Annotated[int, Meta(ge=0, le=2**32 - 1)]
+Index = Annotated[int, Meta(ge=0, le=2**31)]
+
+DType = Literal["float16", "bfloat16", "float32", "float64"]
+Pairing = Literal["interleaved", "half_split"]
+MaskPlacement = Literal["before_softmax", "after_softmax"]
+FullyMaskedRow = Literal["zeros", "nan"]
+Readout = Literal["similarity", "none"]
+Generator = Literal["pcg64", "mt19937"]
+Role = Literal["query", "key", "value", "output"]
+
+
+# --- where vectors come from -----------------------------------------------------------------------
+
+
+class ExplicitVectors(Value, frozen=True, tag_field="kind", tag="explicit"):
+    """Token vectors written out: `values` is (token, d_model)."""
+
+    where: ClassVar[str] = "vectors."
+
+    values: Matrix
+
+
+class SeededVectors(Value, frozen=True, tag_field="kind", tag="seeded"):
+    """Token vectors drawn from a standard normal distribution, (n, d_model).
+
+    `pcg64` is `numpy.random.default_rng(seed)`; `mt19937` is the older `numpy.random.seed(seed)`.
+    """
+
+    where: ClassVar[str] = "vectors."
+
+    n: Positive
+    d_model: Positive
+    seed: Seed = 0
+    generator: Generator = "pcg64"
+
+
+Vectors = ExplicitVectors | SeededVectors
+
+
+class Memory(Value, frozen=True):
+    """A second sequence, which keys and values are made from (cross-attention)."""
+
+    where: ClassVar[str] = "memory."
+
+    tokens: tuple[str, ...]
+    vectors: Vectors
+
+    def check(self) -> None:
+        check_tokens("memory.tokens", self.tokens, "memory.vectors", self.vectors)
+
+
+def vectors_shape(vectors: Vectors) -> tuple[int, int]:
+    """(tokens, d_model) of either kind of vectors."""
+    if isinstance(vectors, ExplicitVectors):
+        return vectors.values.shape
+    return vectors.n, vectors.d_model
+
+
+def check_tokens(field: str, tokens: tuple[str, ...], vectors_field: str, vectors: Vectors) -> None:
+    """Refuse an empty sequence and a number of vectors other than the number of tokens."""
+    rows = vectors_shape(vectors)[0]
+    require(len(tokens) >= 1, field, list(tokens), "one token at least")
+    legal = f"as many as there are tokens ({len(tokens)})"
+    require(rows == len(tokens), vectors_field, f"{rows} rows", legal)
+
+
+# --- heads and projections -------------------------------------------------------------------------
+
+
+class Heads(Value, frozen=True):
+    """Head layout: query head h reads key/value head h // (n_heads / n_kv_heads)."""
+
+    where: ClassVar[str] = "heads."
+
+    n_heads: Positive = 1
+    n_kv_heads: Positive = 1
+    d_head: Positive = 4
+
+    def check(self) -> None:
+        legal = f"a divisor of n_heads ({self.n_heads})"
+        require(self.n_heads % self.n_kv_heads == 0, "heads.n_kv_heads", self.n_kv_heads, legal)
+
+    @property
+    def group_size(self) -> int:
+        """Query heads that share one key/value head."""
+        return self.n_heads // self.n_kv_heads
+
+
+class Identity(Value, frozen=True, tag_field="kind", tag="identity"):
+    """Ones on the diagonal; a rectangular shape drops the surplus or fills with zeros."""
+
+    where: ClassVar[str] = "projections."
+
+
+class Seeded(Value, frozen=True, tag_field="kind", tag="seeded"):
+    """Normal, standard deviation 1/sqrt(in): `default_rng(seed).standard_normal((in, out)) / sqrt(in)`."""
+
+    where: ClassVar[str] = "projections."
+
+    seed: Seed = 0
+
+
+class Explicit(Value, frozen=True, tag_field="kind", tag="explicit"):
+    """A weight matrix written out, (in, out): features are rows times this."""
+
+    where: ClassVar[str] = "projections."
+
+    values: Matrix
+
+
+class Tied(Value, frozen=True, tag_field="kind", tag="tied"):
+    """The same matrix as another projection; the output projection takes its transpose."""
+
+    where: ClassVar[str] = "projections."
+
+    to: Role
+
+
+Projection = Identity | Seeded | Explicit | Tied
+
+
+class Projections(Value, frozen=True):
+    """W_q, W_k, W_v and W_o."""
+
+    where: ClassVar[str] = "projections."
+
+    query: Projection = Identity()
+    key: Projection = Identity()
+    value: Projection = Identity()
+    output: Projection = Identity()
+
+    def check(self) -> None:
+        for role in ROLES:
+            source = getattr(self, role)
+            if isinstance(source, Tied):
+                target = getattr(self, source.to)
+                require(
+                    not isinstance(target, Tied),
+                    f"projections.{role}.to",
+                    source.to,
+                    "a projection that is not tied itself",
+                )
+
+
+ROLES: tuple[Role, ...] = ("query", "key", "value", "output")
+
+
+# --- positions -------------------------------------------------------------------------------------
+
+
+class NoPosition(Value, frozen=True, tag_field="kind", tag="none"):
+    """No position information."""
+
+
+class Sinusoidal(Value, frozen=True, tag_field="kind", tag="sinusoidal"):
+    """Sines and cosines added to the token vectors."""
+
+    where: ClassVar[str] = "position."
+
+    base: float = 10_000.0
+    start: Index = 0
+
+    def check(self) -> None:
+        require(math.isfinite(self.base) and self.base > 0, "position.base", self.base, "a number above 0")
+
+
+class Rope(Value, frozen=True, tag_field="kind", tag="rope"):
+    """Rotary positions: pair i turns by position * multiplier_i * base^(-2i/n_rotated).
+
+    `n_rotated` features of each head turn (None: all of them); `multipliers` scale the pairs'
+    frequencies (missing ones are 1); `on_values` turns v as well.
+    """
+
+    where: ClassVar[str] = "position."
+
+    base: float = 10_000.0
+    pairing: Pairing = "interleaved"
+    start: Index = 0
+    n_rotated: Positive | None = None
+    multipliers: tuple[float, ...] = ()
+    on_values: bool = False
+
+    def check(self) -> None:
+        require(math.isfinite(self.base) and self.base > 0, "position.base", self.base, "a number above 0")
+        if self.n_rotated is not None:
+            require(self.n_rotated % 2 == 0, "position.n_rotated", self.n_rotated, "an even number")
+        for index, multiplier in enumerate(self.multipliers):
+            require_finite(f"position.multipliers[{index}]", multiplier)
+
+
+class Alibi(Value, frozen=True, tag_field="kind", tag="alibi"):
+    """Linear bias -slope * |i - j|; no `slopes` means the published ones, 2^(-8h/n_heads)."""
+
+    where: ClassVar[str] = "position."
+
+    slopes: tuple[float, ...] | None = None
+
+    def check(self) -> None:
+        for index, slope in enumerate(self.slopes or ()):
+            require_finite(f"position.slopes[{index}]", slope)
+
+
+Position = NoPosition | Sinusoidal | Rope | Alibi
+
+
+# --- scores ----------------------------------------------------------------------------------------
+
+
+class SqrtDHead(Value, frozen=True, tag_field="kind", tag="sqrt_d_head"):
+    """Scores divided by sqrt(d_head)."""
+
+
+class NoScale(Value, frozen=True, tag_field="kind", tag="none"):
+    """Scores as they are."""
+
+
+class ScaleValue(Value, frozen=True, tag_field="kind", tag="value"):
+    """Scores multiplied by `value`."""
+
+    where: ClassVar[str] = "scale."
+
+    value: float
+
+    def check(self) -> None:
+        require_finite("scale.value", self.value)
+
+
+Scale = SqrtDHead | NoScale | ScaleValue
+
+
+class Causal(Value, frozen=True, tag_field="kind", tag="causal"):
+    """A query sees the keys at its own position and before."""
+
+
+class Padding(Value, frozen=True, tag_field="kind", tag="padding"):
+    """Keys at these positions are seen by nobody."""
+
+    where: ClassVar[str] = "masks.padding."
+
+    tokens: tuple[Index, ...]
+
+
+class Window(Value, frozen=True, tag_field="kind", tag="window"):
+    """A query sees its own position, `left` earlier keys and `right` later ones."""
+
+    where: ClassVar[str] = "masks.window."
+
+    left: Index
+    right: Index = 0
+
+
+class Painted(Value, frozen=True, tag_field="kind", tag="painted"):
+    """Cells blocked by hand, each (query position, key position)."""
+
+    where: ClassVar[str] = "masks.painted."
+
+    cells: tuple[tuple[Index, Index], ...]
+
+
+Mask = Causal | Padding | Window | Painted
+
+
+class Dropout(Value, frozen=True):
+    """Each weight becomes 0 with probability p; survivors are divided by 1 - p if `rescale`.
+
+    Off when `training` is false, as it is when a model is used rather than trained.
+    """
+
+    where: ClassVar[str] = "dropout."
+
+    p: float = 0.0
+    seed: Seed = 0
+    rescale: bool = True
+    training: bool = True
+
+    def check(self) -> None:
+        require(0.0 <= self.p < 1.0, "dropout.p", self.p, "0 <= p < 1")
+
+    @property
+    def active(self) -> bool:
+        """Whether any weight can be dropped."""
+        return self.training and self.p > 0.0

@@ -1,0 +1,179 @@
+"""The trace of one run: named, read-only arrays, addressed by site and stage.
+
+A site is one attention of one layer, such as `layers.0.self`. Arrays come in public order: (head,
+query, key) for scores, (head, token, feature) per head, (token, feature) for the rest. Score-shaped
+stages that nobody keeps are made for the window that is asked for.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnviz.model.experiment import Experiment
+from attnviz.model.materialise import vocabulary
+from attnviz.model.stages import STAGE_BY_ID, STAGES
+
+Numbers = NDArray[Any]
+ALL = slice(None)
+
+KEPT_WINDOWS = 64
+"""Whole-head windows that a site remembers, so that looking again costs nothing."""
+
+
+class StageSource(Protocol):
+    """Where a site's numbers come from: an engine that holds the arrays of a run."""
+
+    stages: tuple[str, ...]
+
+    def window(self, stage: str, head: int, rows: slice, columns: slice) -> Numbers:
+        """Part of one stage, (rows, columns) of one head, as a NumPy array."""
+
+    def blocked(self, rows: slice, columns: slice) -> NDArray[np.bool_] | None:
+        """Which (query, key) cells the masks block; None where there are no masks."""
+
+
+class SiteTrace:
+    """The stages of one attention."""
+
+    def __init__(self, name: str, experiment: Experiment, source: StageSource) -> None:
+        self.name = name
+        self.experiment = experiment
+        self._source = source
+        self._kept: OrderedDict[tuple[str, int], Numbers] = OrderedDict()
+        self.stages = tuple(stage.id for stage in STAGES if stage.id in source.stages)
+        """Ids of the stages that this site has, in data-flow order."""
+
+    def shape(self, stage: str) -> tuple[int, ...]:
+        """Public shape of a stage. Raises `KeyError` naming the stages there are."""
+        row = STAGE_BY_ID[self._known(stage)]
+        experiment = self.experiment
+        features = self._features(stage)
+        sizes = {
+            "head": experiment.heads.n_heads,
+            "kv_head": experiment.heads.n_kv_heads,
+            "token": experiment.n_queries,
+            "query": experiment.n_queries,
+            "key": experiment.n_keys,
+            "memory": experiment.n_keys,
+            "feature": features,
+            "vocabulary": len(vocabulary(experiment)[0]),
+        }
+        return tuple(sizes[axis] for axis in row.axes)
+
+    def window(self, stage: str, head: int = 0, rows: slice = ALL, columns: slice = ALL) -> Numbers:
+        """One head's (rows, columns) of a stage, read-only; head is ignored where there are none.
+
+        For `kv_head` stages `head` counts key/value heads. Raises `KeyError`, `IndexError`.
+        """
+        n_heads = self.shape(stage)[0] if STAGE_BY_ID[stage].per_head else 1
+        head = head if STAGE_BY_ID[stage].per_head else 0
+        if not 0 <= head < n_heads:
+            raise IndexError(f"head is {head}; legal is 0 to {n_heads - 1}")
+        if rows != ALL or columns != ALL:
+            kept = self._kept.get((stage, head))
+            part = kept[rows, columns] if kept is not None else self._read(stage, head, rows, columns)
+            return part
+        if (stage, head) not in self._kept:
+            self._kept[stage, head] = self._read(stage, head, ALL, ALL)
+            while len(self._kept) > KEPT_WINDOWS:
+                self._kept.popitem(last=False)
+        return self._kept[stage, head]
+
+    def __getitem__(self, stage: str) -> Numbers:
+        """A whole stage in public order, read-only. Raises `KeyError` naming the stages there are."""
+        if not STAGE_BY_ID[self._known(stage)].per_head:
+            return self.window(stage)
+        whole = np.stack([self._read(stage, head, ALL, ALL) for head in range(self.shape(stage)[0])])
+        whole.setflags(write=False)
+        return whole
+
+    def blocked(self, rows: slice = ALL, columns: slice = ALL) -> NDArray[np.bool_] | None:
+        """Which (query, key) cells the masks block, for every head; None where there are no masks."""
+        return self._source.blocked(rows, columns)
+
+    def fully_masked(self) -> NDArray[np.bool_]:
+        """Which queries have nothing left to look at; shape (query,)."""
+        hidden = self.blocked()
+        if hidden is None:
+            return np.zeros(self.experiment.n_queries, dtype=np.bool_)
+        return hidden.all(axis=1)
+
+    def labels(self, axis: str) -> tuple[str, ...]:
+        """Names along one axis: tokens for tokens, queries, keys; the distinct tokens; else numbers."""
+        experiment = self.experiment
+        if axis in ("token", "query"):
+            return experiment.tokens
+        if axis in ("key", "memory"):
+            return experiment.key_tokens
+        if axis == "vocabulary":
+            return vocabulary(experiment)[0]
+        raise KeyError(f"axis is {axis!r}; only tokens have names")
+
+    def _read(self, stage: str, head: int, rows: slice, columns: slice) -> Numbers:
+        values = self._source.window(stage, head, rows, columns)
+        values.setflags(write=False)
+        return values
+
+    def _features(self, stage: str) -> int:
+        experiment = self.experiment
+        if stage == "memory":
+            return experiment.projection_shape("key")[0]
+        if stage == "concatenated":
+            return experiment.heads.n_heads * experiment.heads.d_head
+        return experiment.heads.d_head if STAGE_BY_ID[stage].per_head else experiment.d_model
+
+    def _known(self, stage: str) -> str:
+        if stage not in self.stages:
+            raise KeyError(f"stage is {stage!r}; this trace has {', '.join(self.stages)}")
+        return stage
+
+
+class Trace:
+    """The result of one run. `engine` and `device` say where; `seconds` how long; `notices` what to know."""
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        sites: tuple[SiteTrace, ...],
+        *,
+        engine: str,
+        device: str,
+        seconds: float,
+        notices: tuple[str, ...] = (),
+    ) -> None:
+        self.experiment = experiment
+        self.engine = engine
+        self.device = device
+        self.seconds = seconds
+        self.notices = notices
+        self._sites = {site.name: site for site in sites}
+
+    @property
+    def sites(self) -> tuple[str, ...]:
+        """Names of the sites, in data-flow order."""
+        return tuple(self._sites)
+
+    def site(self, name: str) -> SiteTrace:
+        """One site by name. Raises `KeyError` naming the sites there are."""
+        if name not in self._sites:
+            raise KeyError(f"site is {name!r}; this trace has {', '.join(self._sites)}")
+        return self._sites[name]
+
+    @property
+    def only(self) -> SiteTrace:
+        """The site of a trace that has one. Raises `KeyError` where there are several."""
+        if len(self._sites) != 1:
+            raise KeyError(f"this trace has {len(self._sites)} sites; name one of {', '.join(self._sites)}")
+        return next(iter(self._sites.values()))
+
+    def __getitem__(self, stage: str) -> Numbers:
+        """A whole stage of the only site."""
+        return self.only[stage]
+
+    def window(self, stage: str, head: int = 0, rows: slice = ALL, columns: slice = ALL) -> Numbers:
+        """A window of the only site; see `SiteTrace.window`."""
+        return self.only.window(stage, head, rows, columns)

@@ -1,0 +1,39 @@
+"""The view: what is looked at. Changing it never computes anything."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from attnviz.model.value import Value
+
+Count = Annotated[int, Meta(ge=0)]
+Orientation = Literal["queries_as_rows", "queries_as_columns"]
+Range = Literal["row", "head", "global", "log", "symmetric"]
+
+
+class Cell(Value, frozen=True):
+    """One number of a trace: `trace.site(site)[stage][head, row, column]` (head 0 where there are none)."""
+
+    stage: str
+    row: Count
+    column: Count
+    head: Count = 0
+
+
+class View(Value, frozen=True):
+    """What is shown of a trace: stage, head, query, decoding step, colour range, orientation.
+
+    `plane` are the two features drawn as the axes of the plane; `locked` is the cell under inspection.
+    A value past the end of the experiment (a head it does not have) is shown as the last one there is.
+    """
+
+    stage: str = "weights"
+    head: Count = 0
+    query: Count = 0
+    step: Count = 0
+    range: Range = "head"
+    orientation: Orientation = "queries_as_rows"
+    plane: tuple[Count, Count] = (0, 1)
+    locked: Cell | None = None
