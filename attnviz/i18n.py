@@ -1,8 +1,8 @@
 """Translated messages: one gettext function for core, figures, CLI and window.
 
-`_` translates at the moment it is called, so a text that is shown again after `set_language` comes out in the new
-language. English messages are their own keys; `resources/i18n` holds one catalogue for each other language.
-Standard library only.
+`_` translates at the moment it is called, so a text that is shown again after `set_language` comes out in
+the new language. English messages are their own keys; `resources/i18n` holds one catalogue for each other
+language. Standard library only.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ def system_language() -> str:
     wanted += [os.environ.get(name, "") for name in ("LC_ALL", "LC_MESSAGES", "LANG")]
     wanted.append(locale.getlocale()[0] or "")
     first = next((name for name in wanted if name), "en")
-    # Windows spells it "Chinese (Simplified)_China". Script and region are ignored: one Chinese is better than none.
+    # Windows spells it "Chinese (Simplified)_China". Script and region are ignored: one Chinese is
+    # better than none.
     return "zh_CN" if first.lower().startswith(("zh", "chinese")) else "en"
 
 

@@ -1,7 +1,7 @@
 """Where the files under `resources/` are: in the installed package, else beside it in a source checkout.
 
-A wheel carries the folder as `attnviz/resources`; an editable install reads the one at the top of the checkout.
-Standard library only, so that every layer may ask.
+A wheel carries the folder as `attnviz/resources`; an editable install reads the one at the top of the
+checkout. Standard library only, so that every layer may ask.
 """
 
 from __future__ import annotations

@@ -121,7 +121,7 @@ def _top_level_widgets() -> list[Any]:
 
 
 def _qt_left(started: list[tuple[weakref.ref[Any], str]], widgets_before: set[Any]) -> list[str]:
-    """Name the widgets, timers and QThreads that outlive their test, after deferred deletions had their turn."""
+    """The widgets, timers and QThreads that outlive their test, once deferred deletions had their turn."""
     from PySide6.QtCore import QCoreApplication, QEvent, QObject
     from shiboken6 import isValid
 

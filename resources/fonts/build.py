@@ -1,15 +1,16 @@
 """Build the shipped fonts from their open-licensed sources: subsets with TrueType outlines.
 
-    python resources/fonts/build.py --cjk NotoSansCJK-Regular.ttc --inter Inter-Regular.otf Inter-SemiBold.otf \\
-        --mono JetBrainsMono-Regular.ttf \\
-        --fill NotoSans-Regular.ttf NotoSansMath-Regular.ttf NotoSansSymbols2-Regular.ttf NotoSansSymbols-Regular.ttf
+    python resources/fonts/build.py --cjk NotoSansCJK-Regular.ttc \\
+        --inter Inter-Regular.otf Inter-SemiBold.otf --mono JetBrainsMono-Regular.ttf \\
+        --fill NotoSans-Regular.ttf NotoSansMath-Regular.ttf \\
+        NotoSansSymbols2-Regular.ttf NotoSansSymbols-Regular.ttf
 
-Needs fontTools. Origins, versions and licences are in README.md beside this file. Why TrueType outlines: a PDF embeds
-them as Type 42, so its text stays text; outlines of the other kind (CFF) would have to be drawn as shapes. Cubic
-curves become quadratic ones within a tolerance of a thousandth of the em or so, far below a pixel.
+Needs fontTools. Origins, versions and licences are in README.md beside this file. Why TrueType outlines: a
+PDF embeds them as Type 42, so its text stays text; outlines of the other kind (CFF) would have to be drawn as
+shapes. Cubic curves become quadratic ones within a thousandth of the em, far below a pixel.
 
-The Chinese font is drawn anew, glyph by glyph, from the first source that has the character, and carries a name of its
-own, so that it neither collides with an installed font nor uses the name of its source.
+The Chinese font is drawn anew, glyph by glyph, from the first source that has the character, and carries a
+name of its own, so that it neither collides with an installed font nor uses the name of its source.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ SYMBOLS = (
 
 
 def chinese_characters() -> set[int]:
-    """Every character of GB 2312 (6,763 hanzi and its symbols), the 5,401 common ones of Big5, Latin, Greek, symbols."""
+    """GB 2312 whole (6,763 hanzi and its symbols), the 5,401 common hanzi of Big5, Latin, Greek, symbols."""
     found = set()
     for encoding, rows in (("gb2312", range(0xA1, 0xF8)), ("big5", range(0xA4, 0xC7))):
         for row in rows:
@@ -76,16 +77,9 @@ def chinese_characters() -> set[int]:
                     found.update(map(ord, bytes((row, cell)).decode(encoding)))
                 except UnicodeDecodeError:
                     continue
-    ranges = (
-        (0x20, 0x7E),
-        (0xA0, 0xFF),
-        (0x391, 0x3A1),
-        (0x3A3, 0x3C9),
-        (0x2400, 0x2426),
-        (0x3000, 0x301F),
-        (0xFF01, 0xFF5E),
-    )
-    for first, last in (*ranges, (0xFFE0, 0xFFE6)):
+    western = ((0x20, 0x7E), (0xA0, 0xFF), (0x391, 0x3A1), (0x3A3, 0x3C9), (0x2400, 0x2426))
+    full_width = ((0x3000, 0x301F), (0xFF01, 0xFF5E), (0xFFE0, 0xFFE6))
+    for first, last in western + full_width:
         found.update(range(first, last + 1))
     return found | {ord(character) for character in SYMBOLS}
 
@@ -143,7 +137,7 @@ def build_chinese(cjk: Path, fill: list[Path], target: Path) -> None:
             "fullName": "Attnviz Sans SC",
             "version": f"Version {version:.3f}; subset with TrueType outlines",
             "psName": "AttnvizSansSC-Regular",
-            "licenseDescription": "This Font Software is licensed under the SIL Open Font License, Version 1.1.",
+            "licenseDescription": "Licensed under the SIL Open Font License, Version 1.1.",
             "licenseInfoURL": "https://openfontlicense.org",
         }
     )

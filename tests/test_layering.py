@@ -1,0 +1,233 @@
+"""The house rules that can be read from the source: who imports whom, and what nobody uses."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import attnviz.version
+
+PACKAGE = Path(attnviz.version.__file__).resolve().parent
+FILES = sorted(
+    file for file in PACKAGE.rglob("*.py") if "resources" not in file.relative_to(PACKAGE).parts[:-1]
+)
+
+EVERYWHERE = {"attnviz.resources", "attnviz.i18n", "attnviz.version"}
+"""Modules that every layer may import; they import nothing but the standard library and each other."""
+
+MAY_IMPORT = {
+    "core": {"core"},
+    "model": {"core", "model"},
+    "engines": {"core", "model", "engines"},
+    "compute": {"core", "model", "engines", "compute"},
+    "figures": {"core", "model", "figures"},
+    "bench": {"core", "model", "engines", "compute", "bench"},
+}
+"""Layer by layer, the folders it may import; `gui`, `cli` and the public `attnviz` stand on all of them."""
+
+TORCH = {"engines/torch_engine.py", "bench/plain_torch.py"}
+THREADING = {"threading", "_thread", "concurrent", "multiprocessing", "asyncio"}
+QT_THREADS = (".QThread", ".QThreadPool", ".QRunnable")
+FORBIDDEN = {"pickle", "cPickle", "dill", "joblib", "shelve", "marshal", "matplotlib.pyplot", "pylab"}
+CORE_FORBIDS = {"torch", "matplotlib", "msgspec", "safetensors", "json"}
+LONGEST = 400
+REASON = "Long because"
+"""A file past `LONGEST` lines says so in its docstring's first lines, with these words and the reason."""
+
+
+@cache
+def tree(file: Path) -> ast.Module:
+    return ast.parse(file.read_text(encoding="utf-8"), str(file))
+
+
+def name_of(file: Path) -> str:
+    """`engines/program.py`, the way the messages of this test name a file."""
+    return file.relative_to(PACKAGE).as_posix()
+
+
+def layer_of(file: Path) -> str:
+    parts = file.relative_to(PACKAGE).parts
+    return parts[0] if len(parts) > 1 else file.stem
+
+
+def imports(node: ast.AST, package: str) -> Iterator[tuple[str, int]]:
+    """Each module that `node` imports, by its full name, with its line. `from a import b` gives `a.b` too."""
+    for item in ast.walk(node):
+        if isinstance(item, ast.Import):
+            for alias in item.names:
+                yield alias.name, item.lineno
+        elif isinstance(item, ast.ImportFrom):
+            above = package.split(".")[: len(package.split(".")) - item.level + 1] if item.level else []
+            base = ".".join([*above, *([item.module] if item.module else [])])
+            yield base, item.lineno
+            for alias in item.names:
+                yield f"{base}.{alias.name}", item.lineno
+
+
+def file_imports(file: Path) -> list[tuple[str, int]]:
+    package = ".".join(("attnviz", *file.relative_to(PACKAGE).parts[:-1]))
+    return list(imports(tree(file), package))
+
+
+def broken(file: Path, is_wrong: object) -> list[str]:
+    assert callable(is_wrong)
+    return [
+        f"{name_of(file)}:{line} imports {module}" for module, line in file_imports(file) if is_wrong(module)
+    ]
+
+
+def root_of(module: str) -> str:
+    return module.split(".")[0]
+
+
+def wrong_in_layer(file: Path) -> list[str]:
+    allowed = MAY_IMPORT.get(layer_of(file))
+    if allowed is None:
+        return []
+
+    def is_wrong(module: str) -> bool:
+        if root_of(module) != "attnviz" or any((module + ".").startswith(name + ".") for name in EVERYWHERE):
+            return False
+        parts = module.split(".")
+        # `from attnviz import i18n` also reads as the bare package: its second reading is judged instead.
+        return len(parts) > 1 and parts[1] not in allowed
+
+    bare = [
+        f"{name_of(file)}:{node.lineno} imports attnviz itself"
+        for node in ast.walk(tree(file))
+        if isinstance(node, ast.Import) and any(alias.name == "attnviz" for alias in node.names)
+    ]
+    return broken(file, is_wrong) + bare
+
+
+def collect(check: Callable[[Path], list[str]]) -> list[str]:
+    return [problem for file in FILES for problem in check(file)]
+
+
+def test_the_package_is_read() -> None:
+    assert {"i18n.py", "gui/theme.py"} <= {name_of(file) for file in FILES}
+
+
+def test_layers_import_downwards_only() -> None:
+    assert collect(wrong_in_layer) == []
+
+
+def test_shared_modules_need_only_the_standard_library() -> None:
+    def check(file: Path) -> list[str]:
+        if f"attnviz.{file.stem}" not in EVERYWHERE or file.parent != PACKAGE:
+            return []
+        return broken(
+            file,
+            lambda module: (
+                root_of(module) not in sys.stdlib_module_names | {"attnviz"}
+                or (module.count(".") == 1 and root_of(module) == "attnviz" and module not in EVERYWHERE)
+            ),
+        )
+
+    assert collect(check) == []
+
+
+def test_no_qt_outside_gui() -> None:
+    qt = {"PySide6", "shiboken6", "pyqtgraph", "superqt", "qtpy", "PyQt6", "PyQt5"}
+
+    def check(file: Path) -> list[str]:
+        if layer_of(file) == "gui":
+            return []
+        return broken(file, lambda module: root_of(module) in qt)
+
+    assert collect(check) == []
+
+
+def test_torch_stays_in_its_files() -> None:
+    def check(file: Path) -> list[str]:
+        if name_of(file) in TORCH:
+            return []
+        return broken(file, lambda module: root_of(module) == "torch")
+
+    assert collect(check) == []
+
+
+def test_threads_stay_in_compute_and_the_bridge() -> None:
+    def check(file: Path) -> list[str]:
+        if layer_of(file) == "compute" or name_of(file) == "gui/bridge.py":
+            return []
+        return broken(
+            file,
+            lambda module: (
+                root_of(module) in THREADING or module.endswith((".QThread", ".QThreadPool", ".QRunnable"))
+            ),
+        )
+
+    assert collect(check) == []
+
+
+def test_panels_do_not_import_each_other() -> None:
+    def check(file: Path) -> list[str]:
+        parts = file.relative_to(PACKAGE).parts
+        if parts[:2] != ("gui", "panels"):
+            return []
+        # A panel that needs several files is a folder; inside it they are one panel.
+        own = f"attnviz.gui.panels.{Path(parts[2]).stem}"
+        return broken(
+            file,
+            lambda module: (
+                module.startswith("attnviz.gui.panels.") and not (module + ".").startswith(own + ".")
+            ),
+        )
+
+    assert collect(check) == []
+
+
+def test_core_takes_arrays_only() -> None:
+    def check(file: Path) -> list[str]:
+        if layer_of(file) != "core":
+            return []
+        return broken(file, lambda module: root_of(module) in CORE_FORBIDS)
+
+    assert collect(check) == []
+
+
+def test_nothing_that_executes_or_draws_behind_the_back() -> None:
+    assert collect(lambda file: broken(file, lambda module: module in FORBIDDEN)) == []
+
+
+def test_cli_and_the_public_module_import_the_window_only_where_it_is_opened() -> None:
+    def at_start(file: Path) -> list[str]:
+        if file.parent != PACKAGE:
+            return []
+        outside = [node for node in tree(file).body if not isinstance(node, ast.FunctionDef | ast.ClassDef)]
+        return [
+            f"{name_of(file)}:{line} imports {module}"
+            for node in outside
+            for module, line in imports(node, "attnviz")
+            if (module + ".").startswith(("attnviz.gui.", "attnviz.bench."))
+        ]
+
+    assert collect(at_start) == []
+
+
+def test_long_files_give_a_reason() -> None:
+    def check(file: Path) -> list[str]:
+        lines = file.read_text(encoding="utf-8").splitlines()
+        explained = any(REASON in line for line in lines[:12])
+        return [f"{name_of(file)} has {len(lines)} lines"] if len(lines) > LONGEST and not explained else []
+
+    assert collect(check) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "package", "found"),
+    [
+        ("import torch.nn", "attnviz", {"torch.nn"}),
+        ("from attnviz import gui", "attnviz", {"attnviz", "attnviz.gui"}),
+        ("from ..core import masks", "attnviz.model", {"attnviz.core", "attnviz.core.masks"}),
+        ("def f():\n    from . import store", "attnviz.gui", {"attnviz.gui", "attnviz.gui.store"}),
+    ],
+)
+def test_the_reader_of_imports_sees_them(source: str, package: str, found: set[str]) -> None:
+    assert {module for module, _ in imports(ast.parse(source), package)} == found
