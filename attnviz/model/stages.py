@@ -79,7 +79,13 @@ STAGES: tuple[Stage, ...] = (
     Stage("k_rotated", _HKD, N_("k rotated"), "k′ = R(position) k", "⟳ RoPE", (("k",),), "pair", "key"),
     Stage("v_rotated", _HKD, N_("v rotated"), "v′ = R(position) v", "⟳ RoPE", (("v",),), "pair", "value"),
     Stage(
-        "scores", _HQK, N_("scores"), "s = q · k", "q · kᵀ", (("q_rotated", "q"), ("k_rotated", "k")), "qd,kd->qk"
+        "scores",
+        _HQK,
+        N_("scores"),
+        "s = q · k",
+        "q · kᵀ",
+        (("q_rotated", "q"), ("k_rotated", "k")),
+        "qd,kd->qk",
     ),
     Stage("scaled", _HQK, N_("scaled"), "s × scale ÷ temperature", "÷√d", (("scores",),), "same_cell"),
     Stage("capped", _HQK, N_("capped"), "cap · tanh(s ÷ cap)", "cap", (("scaled", "scores"),), "same_cell"),
@@ -122,12 +128,16 @@ STAGES: tuple[Stage, ...] = (
         signed=False,
     ),
     Stage(
-        "mixed", _HQD, N_("mixed"), "y = Σ w v", "· v", (("dropped", "weights"), ("v_rotated", "v")), "qk,kd->qd"
+        "mixed",
+        _HQD,
+        N_("mixed"),
+        "y = Σ w v",
+        "· v",
+        (("dropped", "weights"), ("v_rotated", "v")),
+        "qk,kd->qd",
     ),
     Stage("concatenated", _QF, N_("concatenated"), "heads side by side", "join", (("mixed",),), "join_heads"),
-    Stage(
-        "attention_output", _QF, N_("output"), "o = y W_O", "×W_O", (("concatenated",),), "projection"
-    ),
+    Stage("attention_output", _QF, N_("output"), "o = y W_O", "×W_O", (("concatenated",),), "projection"),
     Stage(
         "logits",
         _QV,

@@ -1,0 +1,80 @@
+"""Text to tokens and back: by space, by character, by UTF-8 byte."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+
+from attnviz.i18n import N_
+
+
+@dataclass(frozen=True)
+class Splitting:
+    """One way to cut a text into tokens."""
+
+    id: str
+    title: str
+
+
+SPLITTINGS = (
+    Splitting("word", N_("word")),
+    Splitting("character", N_("char")),
+    Splitting("byte", N_("byte")),
+)
+
+_BYTE = re.compile(r"⟨([0-9A-F]{2})⟩")
+
+
+def split(text: str, splitting: str) -> tuple[str, ...]:
+    """Tokens of `text`: words between spaces, characters with their combining marks, or bytes.
+
+    A byte that is no printable ASCII character becomes its two hexadecimal digits in ⟨⟩, so that a
+    piece of a character is never shown as a character that it is not. Raises `ValueError` for a
+    splitting that does not exist.
+    """
+    if splitting == "word":
+        return tuple(text.split())
+    if splitting == "character":
+        return _characters(text)
+    if splitting == "byte":
+        return tuple(
+            chr(byte) if 0x20 <= byte < 0x7F else f"⟨{byte:02X}⟩"
+            for byte in text.encode("utf-8", errors="surrogatepass")
+        )
+    legal = ", ".join(s.id for s in SPLITTINGS)
+    raise ValueError(f"splitting is {splitting!r}; legal is one of {legal}")
+
+
+def join(tokens: tuple[str, ...], splitting: str) -> str:
+    """The text that `split` cuts into `tokens`, as far as such a text exists."""
+    if splitting == "word":
+        return " ".join(tokens)
+    if splitting == "character":
+        return "".join(tokens)
+    data = bytearray()
+    for token in tokens:
+        match = _BYTE.fullmatch(token)
+        data += bytes([int(match[1], 16)]) if match else token.encode("utf-8", errors="surrogatepass")
+    return data.decode("utf-8", errors="backslashreplace")
+
+
+def guess_splitting(tokens: tuple[str, ...]) -> str:
+    """The splitting that a text line would most likely show these tokens in."""
+    if any(_BYTE.fullmatch(token) for token in tokens):
+        return "byte"
+    if len(tokens) > 1 and all(len(_characters(token)) == 1 for token in tokens):
+        return "character"
+    return "word"
+
+
+def _characters(text: str) -> tuple[str, ...]:
+    """Base characters, each with the combining marks and joiners that follow it."""
+    found: list[str] = []
+    for character in text:
+        joins = unicodedata.combining(character) or character in "\u200d\ufe0e\ufe0f"
+        if found and (joins or found[-1].endswith("\u200d")):
+            found[-1] += character
+        else:
+            found.append(character)
+    return tuple(found)

@@ -1,0 +1,103 @@
+"""The live loop: the document changes, a run starts, its numbers arrive.
+
+Changes within one frame make one run; a newer run cancels an older one; a late result is dropped (see
+`compute/scheduler.py`). What the panels look at first is made in the worker, so that painting a trace
+costs the window nothing but painting.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
+
+from attnviz.compute.execute import execute
+from attnviz.compute.scheduler import CancelToken, Scheduler
+from attnviz.gui.store import Store
+from attnviz.model.document import Document
+from attnviz.model.experiment import Experiment
+from attnviz.model.stages import STAGE_BY_ID
+from attnviz.model.trace import Trace
+from attnviz.model.view import View
+
+FRAME_MS = 4
+"""Changes that come within this time make one run; less than a frame, so that a drag feels direct."""
+
+
+class Live(QObject):
+    """Runs the store's experiment whenever it changes. `engine` and `device` are chosen in the window."""
+
+    failed = Signal(str)
+    """One sentence: why there are no numbers for the present experiment."""
+    noticed = Signal(str)
+    """One sentence that the run wants to be known, such as a fallback to NumPy."""
+    running = Signal(bool)
+
+    def __init__(self, store: Store, scheduler: Scheduler, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._store, self._scheduler = store, scheduler
+        self.engine, self.device = "numpy", "auto"
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(FRAME_MS)
+        self._timer.timeout.connect(self.run_now)
+        store.changed.connect(self._on_changed)
+
+    def choose(self, engine: str, device: str) -> None:
+        """Compute with another engine from now on."""
+        self.engine, self.device = engine, device
+        self.run_now()
+
+    @Slot()
+    def run_now(self) -> None:
+        """Start a run of the present experiment."""
+        self._timer.stop()
+        document, engine, device = self._store.document, self.engine, self.device
+
+        def job(token: CancelToken) -> Trace:
+            trace = execute(document.experiment, engine, device, check=token.check)
+            warm(trace, document.view, token.check)
+            return trace
+
+        self.running.emit(True)
+        self._scheduler.submit(job, self._on_done, self._on_failed)
+
+    @Slot(object, object)
+    def _on_changed(self, old: Document, new: Document) -> None:
+        if old.experiment != new.experiment and not self._timer.isActive():
+            self._timer.start()
+
+    def _on_done(self, trace: Trace) -> None:
+        self.running.emit(False)
+        self._store.set_trace(trace)
+        for notice in trace.notices:
+            self.noticed.emit(notice)
+
+    def _on_failed(self, error: BaseException) -> None:
+        self.running.emit(False)
+        if not isinstance(error, ValueError | RuntimeError | MemoryError):
+            raise error
+        self.failed.emit(str(error))
+
+
+def warm(trace: Trace, view: View, check: Any) -> None:
+    """Make the windows that the pipeline strip, the stage view and the strip of heads will ask for."""
+    for name in trace.sites:
+        site = trace.site(name)
+        experiment = site.experiment
+        for stage in site.stages:
+            check()
+            site.window(stage, shown_head(experiment, view, stage))
+        if view.stage in site.stages and STAGE_BY_ID[view.stage].per_head:
+            for head in range(site.shape(view.stage)[0]):
+                check()
+                site.window(view.stage, head)
+
+
+def shown_head(experiment: Experiment, view: View, stage: str) -> int:
+    """The head of `stage` that the view shows: the chosen query head, or the key/value head it reads."""
+    row = STAGE_BY_ID[stage]
+    if not row.per_head:
+        return 0
+    head = min(view.head, experiment.heads.n_heads - 1)
+    return head if row.axes[0] == "head" else head // experiment.heads.group_size

@@ -1,0 +1,160 @@
+"""The store: the one live state of the window, and the one signal that says it changed.
+
+A state change is a pure function of the old document; panels compare old and new and repaint what
+differs. Looking (a change of the view) amends the present entry of the history; editing adds one, and
+all edits of one gesture share it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
+from PySide6.QtCore import QObject, Signal
+
+from attnviz.model.document import Document
+from attnviz.model.experiment import Experiment
+from attnviz.model.history import History
+from attnviz.model.trace import Trace
+from attnviz.model.view import Cell
+
+
+class Store(QObject):
+    """Document, history, trace and hover. Panels read its properties and call its methods."""
+
+    changed = Signal(object, object)
+    """(old Document, new Document), after every edit, look, undo, redo and load."""
+    traced = Signal(object)
+    """A Trace: the numbers of the document's experiment have arrived."""
+    hovered = Signal(object)
+    """The Cell under the mouse in some panel, or None."""
+    rejected = Signal(str)
+    """One sentence: why an edit was refused."""
+    history_changed = Signal()
+    """Whether undo, redo or save have something to do may have changed."""
+
+    def __init__(self, document: Document, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._history = History((document,))
+        self._saved = document
+        self._in_gesture = False
+        self._gesture_has_entry = False
+        self.path: Path | None = None
+        self.trace: Trace | None = None
+        self.hover: Cell | None = None
+
+    # --- reading
+
+    @property
+    def document(self) -> Document:
+        return self._history.present
+
+    @property
+    def experiment(self) -> Experiment:
+        return self.document.experiment
+
+    @property
+    def focus(self) -> Cell | None:
+        """The cell whose sources are lit: the hovered one, else the locked one."""
+        return self.hover or self.document.view.locked
+
+    @property
+    def is_modified(self) -> bool:
+        """Whether the experiment differs from what was last opened or saved."""
+        return self.document.experiment != self._saved.experiment or self.document.title != self._saved.title
+
+    @property
+    def can_undo(self) -> bool:
+        return self._history.can_undo
+
+    @property
+    def can_redo(self) -> bool:
+        return self._history.can_redo
+
+    # --- changing
+
+    def edit(self, function: Any, *args: Any, **named: Any) -> bool:
+        """Replace the experiment by function(experiment, *args, **named).
+
+        An edit that raises `ValueError` changes nothing and is said through `rejected`.
+        """
+        try:
+            experiment = function(self.experiment, *args, **named)
+        except ValueError as error:
+            self.rejected.emit(str(error))
+            return False
+        if experiment == self.experiment:
+            return True
+        self._put(replace(self.document, experiment=experiment))
+        return True
+
+    def change(self, **fields: Any) -> bool:
+        """Replace fields of the experiment: `store.change(temperature=2.0)`."""
+        return self.edit(replace, **fields)
+
+    def look(self, **fields: Any) -> None:
+        """Replace fields of the view: `store.look(stage="scores")`."""
+        old = self.document
+        view = replace(old.view, **fields)
+        if view != old.view:
+            self._history = self._history.amend(replace(old, view=view))
+            self.changed.emit(old, self.document)
+
+    def set_hover(self, cell: Cell | None) -> None:
+        """Say which cell the mouse is on."""
+        if cell != self.hover:
+            self.hover = cell
+            self.hovered.emit(cell)
+
+    def set_trace(self, trace: Trace) -> None:
+        """Take the numbers of a finished run."""
+        self.trace = trace
+        self.traced.emit(trace)
+
+    # --- gestures, undo, files
+
+    def begin_gesture(self) -> None:
+        """From here to `end_gesture` all edits are one entry of the history."""
+        self._in_gesture, self._gesture_has_entry = True, False
+
+    def end_gesture(self) -> None:
+        """The drag, the wheel's turn or the typing is over."""
+        self._in_gesture = self._gesture_has_entry = False
+
+    def undo(self) -> None:
+        """One document back."""
+        self._move_to(self._history.undo())
+
+    def redo(self) -> None:
+        """One document forward."""
+        self._move_to(self._history.redo())
+
+    def open(self, document: Document, path: Path | None = None) -> None:
+        """Start anew with another document; the history begins with it."""
+        self.end_gesture()
+        self.path, self._saved = path, document
+        self._move_to(History((document,)))
+
+    def mark_saved(self, path: Path) -> None:
+        """The present document is what the file at `path` holds."""
+        self.path, self._saved = path, self.document
+        self.history_changed.emit()
+
+    def _put(self, document: Document) -> None:
+        old = self.document
+        if self._in_gesture and self._gesture_has_entry:
+            self._history = self._history.amend(document)
+        else:
+            self._history = self._history.push(document)
+            self._gesture_has_entry = self._in_gesture
+        self.changed.emit(old, document)
+        self.history_changed.emit()
+
+    def _move_to(self, history: History) -> None:
+        old = self.document
+        self._history = history
+        if self.document is not old:
+            self.set_hover(None)
+            self.changed.emit(old, self.document)
+        self.history_changed.emit()

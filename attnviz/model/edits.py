@@ -1,0 +1,353 @@
+"""Edits: pure functions Experiment -> Experiment, one for each thing that a hand can do.
+
+An edit keeps the experiment legal: where a change of heads or tokens leaves a matrix with the wrong
+shape, it is cut, or filled with zeros, instead of the change being refused.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from attnviz.model.arrays import Matrix
+from attnviz.model.experiment import Experiment
+from attnviz.model.materialise import projection_array, vectors_array
+from attnviz.model.parts import (
+    ROLES,
+    Alibi,
+    Causal,
+    Explicit,
+    ExplicitVectors,
+    Heads,
+    Mask,
+    Memory,
+    Padding,
+    Painted,
+    Projection,
+    Projections,
+    Role,
+    Rope,
+    SeededVectors,
+    Tied,
+    Vectors,
+    Window,
+    vectors_shape,
+)
+
+Sequence = Literal["tokens", "memory"]
+Array = NDArray[np.float64]
+
+MASK_ORDER: tuple[type, ...] = (Causal, Padding, Window, Painted)
+
+
+# --- tokens and vectors ----------------------------------------------------------------------------
+
+
+def tokens_of(experiment: Experiment, sequence: Sequence) -> tuple[str, ...]:
+    """The tokens of the queries' sequence or of the memory."""
+    return experiment.tokens if sequence == "tokens" else _memory(experiment).tokens
+
+
+def vectors_of(experiment: Experiment, sequence: Sequence) -> Vectors:
+    """The vectors of the queries' sequence or of the memory."""
+    return experiment.vectors if sequence == "tokens" else _memory(experiment).vectors
+
+
+def set_vectors(experiment: Experiment, values: Array, sequence: Sequence = "tokens") -> Experiment:
+    """Write all vectors of a sequence out; (token, d_model)."""
+    vectors = ExplicitVectors(Matrix(values))
+    return _with_sequence(experiment, sequence, tokens_of(experiment, sequence), vectors)
+
+
+def set_vector_cell(
+    experiment: Experiment, row: int, column: int, value: float, sequence: Sequence = "tokens"
+) -> Experiment:
+    """Change one number of a token vector; seeded vectors become explicit ones."""
+    values = Matrix(vectors_array(vectors_of(experiment, sequence))).replaced(row, column, value)
+    vectors = ExplicitVectors(values)
+    return _with_sequence(experiment, sequence, tokens_of(experiment, sequence), vectors)
+
+
+def reseed_vectors(experiment: Experiment, seed: int, sequence: Sequence = "tokens") -> Experiment:
+    """Draw all vectors of a sequence anew."""
+    old = vectors_of(experiment, sequence)
+    n, d_model = vectors_shape(old)
+    generator = old.generator if isinstance(old, SeededVectors) else "pcg64"
+    vectors = SeededVectors(n, d_model, seed, generator)
+    return _with_sequence(experiment, sequence, tokens_of(experiment, sequence), vectors)
+
+
+def set_tokens(experiment: Experiment, tokens: tuple[str, ...], sequence: Sequence = "tokens") -> Experiment:
+    """Put another text in: a token that was there keeps its vector, wherever it now stands."""
+    if not tokens:
+        raise ValueError("tokens is []; legal is one token at least")
+    old_tokens, old = tokens_of(experiment, sequence), vectors_of(experiment, sequence)
+    return _with_sequence(experiment, sequence, tokens, _carried_over(old_tokens, old, tokens))
+
+
+def rename_token(experiment: Experiment, index: int, text: str, sequence: Sequence = "tokens") -> Experiment:
+    """Change the text of one token; its vector stays."""
+    tokens = list(tokens_of(experiment, sequence))
+    tokens[index] = text
+    return _with_sequence(experiment, sequence, tuple(tokens), vectors_of(experiment, sequence))
+
+
+def move_token(experiment: Experiment, source: int, target: int, sequence: Sequence = "tokens") -> Experiment:
+    """Move a token, with its vector, to another place."""
+    order = list(range(len(tokens_of(experiment, sequence))))
+    order.insert(target, order.pop(source))
+    return permute_tokens(experiment, tuple(order), sequence)
+
+
+def permute_tokens(
+    experiment: Experiment, order: tuple[int, ...], sequence: Sequence = "tokens"
+) -> Experiment:
+    """Token i becomes the old token order[i]; vectors move along. Leaving tokens out removes them."""
+    tokens = tokens_of(experiment, sequence)
+    if not order:
+        raise ValueError("the last token cannot be removed; legal is one token at least")
+    values = vectors_array(vectors_of(experiment, sequence))[list(order)]
+    moved = tuple(tokens[i] for i in order)
+    return _with_sequence(experiment, sequence, moved, ExplicitVectors(Matrix(values)))
+
+
+def remove_token(experiment: Experiment, index: int, sequence: Sequence = "tokens") -> Experiment:
+    """Take a token and its vector out."""
+    n = len(tokens_of(experiment, sequence))
+    return permute_tokens(experiment, tuple(i for i in range(n) if i != index), sequence)
+
+
+def set_n_tokens(experiment: Experiment, n: int, sequence: Sequence = "tokens") -> Experiment:
+    """Cut the sequence, or repeat its tokens with new vectors, to `n` tokens."""
+    tokens = tokens_of(experiment, sequence)
+    longer = tuple(tokens[i % len(tokens)] for i in range(n))
+    old = vectors_of(experiment, sequence)
+    return _with_sequence(experiment, sequence, longer, _resized(old, n, vectors_shape(old)[1]))
+
+
+def set_d_model(experiment: Experiment, d_model: int) -> Experiment:
+    """Cut the vectors of all sequences, or draw new features, to `d_model` features."""
+    resized = {"vectors": _resized(experiment.vectors, experiment.n_queries, d_model)}
+    if experiment.memory is not None:
+        n = len(experiment.memory.tokens)
+        vectors = _resized(experiment.memory.vectors, n, d_model)
+        resized["memory"] = Memory(experiment.memory.tokens, vectors)  # type: ignore[assignment]
+    return _fitted(experiment, resized)
+
+
+def set_memory(experiment: Experiment, memory: Memory | None) -> Experiment:
+    """Add, replace or take away the second sequence."""
+    return _fitted(experiment, {"memory": memory})
+
+
+def _memory(experiment: Experiment) -> Memory:
+    if experiment.memory is None:
+        raise ValueError("memory is null; legal is a second sequence")
+    return experiment.memory
+
+
+def _with_sequence(
+    experiment: Experiment, sequence: Sequence, tokens: tuple[str, ...], vectors: Vectors
+) -> Experiment:
+    if sequence == "memory":
+        return _fitted(experiment, {"memory": Memory(tokens, vectors)})
+    return _fitted(experiment, {"tokens": tokens, "vectors": vectors})
+
+
+def _carried_over(old_tokens: tuple[str, ...], old: Vectors, tokens: tuple[str, ...]) -> Vectors:
+    resized = _resized(old, len(tokens), vectors_shape(old)[1])
+    free: dict[str, list[int]] = {}
+    for index, token in enumerate(old_tokens):
+        free.setdefault(token, []).append(index)
+    rows: list[int | None] = [free[t].pop(0) if free.get(t) else None for t in tokens]
+    unused = sorted(index for indices in free.values() for index in indices)
+    same_length = len(tokens) == len(old_tokens)
+    for position, row in enumerate(rows):
+        if row is None and same_length and position in unused:
+            rows[position] = position  # the token was renamed where it stands
+    values = vectors_array(resized).copy()
+    known = vectors_array(old)
+    for position, row in enumerate(rows):
+        if row is not None:
+            values[position] = known[row]
+    if np.array_equal(values, vectors_array(resized)):
+        return resized
+    return ExplicitVectors(Matrix(values))
+
+
+def _resized(vectors: Vectors, n: int, d_model: int) -> Vectors:
+    """Vectors of another shape: old numbers stay where they are, new ones are drawn."""
+    if isinstance(vectors, SeededVectors) and vectors.d_model == d_model:
+        return replace(vectors, n=n)
+    old = vectors_array(vectors)
+    if old.shape == (n, d_model):
+        return vectors
+    seed = vectors.seed if isinstance(vectors, SeededVectors) else 0
+    values = vectors_array(SeededVectors(n, d_model, seed)).copy()
+    rows, columns = min(n, old.shape[0]), min(d_model, old.shape[1])
+    values[:rows, :columns] = old[:rows, :columns]
+    return ExplicitVectors(Matrix(values))
+
+
+# --- heads and projections -------------------------------------------------------------------------
+
+
+def set_heads(experiment: Experiment, **changes: int) -> Experiment:
+    """Change n_heads, n_kv_heads or d_head; n_kv_heads goes to the nearest divisor below."""
+    old = experiment.heads
+    n_heads = changes.get("n_heads", old.n_heads)
+    n_kv_heads = min(changes.get("n_kv_heads", old.n_kv_heads), n_heads)
+    while n_heads % n_kv_heads:
+        n_kv_heads -= 1
+    heads = Heads(n_heads, n_kv_heads, changes.get("d_head", old.d_head))
+    return _fitted(experiment, {"heads": heads})
+
+
+def set_projection(experiment: Experiment, role: Role, source: Projection) -> Experiment:
+    """Choose where a weight matrix comes from. What was tied to one that is now tied itself is unbound."""
+    projections = replace_role(experiment.projections, role, source)
+    if isinstance(source, Tied):
+        for other in ROLES:
+            bound = getattr(projections, other)
+            if isinstance(bound, Tied) and bound.to == role:
+                written_out = Explicit(Matrix(projection_array(experiment, other)))
+                projections = replace_role(projections, other, written_out)
+    return replace(experiment, projections=projections)
+
+
+def replace_role(projections: Projections, role: Role, source: Projection) -> Projections:
+    """`projections` with one of the four replaced."""
+    return replace(projections, **{role: source})
+
+
+def set_weight_cell(experiment: Experiment, role: Role, row: int, column: int, value: float) -> Experiment:
+    """Change one number of a weight matrix; a matrix that was tied, seeded or identity becomes explicit."""
+    values = Matrix(projection_array(experiment, role)).replaced(row, column, value)
+    return set_weights(experiment, role, values.array)
+
+
+def set_weights(experiment: Experiment, role: Role, values: Array) -> Experiment:
+    """Write a weight matrix out; (in, out)."""
+    source = Explicit(Matrix(values))
+    return replace(experiment, projections=replace_role(experiment.projections, role, source))
+
+
+def _fitted(experiment: Experiment, changes: dict[str, Any]) -> Experiment:
+    """The experiment with `changes`, and with whatever depends on shapes made to fit them."""
+    shapes = _Shapes.of(experiment, changes)
+    projections = changes.pop("projections", experiment.projections)
+    for role in ROLES:
+        source = getattr(projections, role)
+        if isinstance(source, Explicit) and source.values.shape != shapes[role]:
+            projections = replace_role(
+                projections, role, Explicit(Matrix(_cut_or_filled(source.values.array, shapes[role])))
+            )
+        elif isinstance(source, Tied) and not _can_tie(shapes, role, source.to):
+            values = _cut_or_filled(projection_array(experiment, role), shapes[role])
+            projections = replace_role(projections, role, Explicit(Matrix(values)))
+    heads = changes.get("heads", experiment.heads)
+    position = _fitted_position(experiment, heads)
+    return replace(experiment, **changes, projections=projections, position=position)
+
+
+class _Shapes(dict[str, tuple[int, int]]):
+    """Shape (in, out) of every projection after a change."""
+
+    @classmethod
+    def of(cls, experiment: Experiment, changes: dict[str, Any]) -> _Shapes:
+        heads = changes.get("heads", experiment.heads)
+        d_model = vectors_shape(changes.get("vectors", experiment.vectors))[1]
+        memory = changes.get("memory", experiment.memory)
+        d_memory = d_model if memory is None else vectors_shape(memory.vectors)[1]
+        d_query, d_kv = heads.n_heads * heads.d_head, heads.n_kv_heads * heads.d_head
+        return cls(
+            query=(d_model, d_query), key=(d_memory, d_kv), value=(d_memory, d_kv), output=(d_query, d_model)
+        )
+
+
+def _can_tie(shapes: _Shapes, role: Role, to: Role) -> bool:
+    target = shapes[to][::-1] if (role == "output") != (to == "output") else shapes[to]
+    return target == shapes[role]
+
+
+def can_tie(experiment: Experiment, role: Role, to: Role) -> bool:
+    """Whether W of `role` may be the one of `to`: another role, not tied itself, of fitting shape."""
+    if role == to or isinstance(getattr(experiment.projections, to), Tied):
+        return False
+    return _can_tie(_Shapes.of(experiment, {}), role, to)
+
+
+def _cut_or_filled(values: Array, shape: tuple[int, int]) -> Array:
+    fitted = np.zeros(shape)
+    rows, columns = min(shape[0], values.shape[0]), min(shape[1], values.shape[1])
+    fitted[:rows, :columns] = values[:rows, :columns]
+    return fitted
+
+
+def _fitted_position(experiment: Experiment, heads: Heads) -> Any:
+    position = experiment.position
+    if isinstance(position, Rope):
+        even = heads.d_head - heads.d_head % 2
+        n_rotated = position.n_rotated
+        if heads.d_head % 2 or (n_rotated is not None and n_rotated > heads.d_head):
+            n_rotated = even or None
+        if heads.d_head == 1:
+            raise ValueError("heads.d_head is 1; legal is 2 or more with rotary positions")
+        pairs = (heads.d_head if n_rotated is None else n_rotated) // 2
+        return replace(position, n_rotated=n_rotated, multipliers=position.multipliers[:pairs])
+    if isinstance(position, Alibi) and position.slopes and len(position.slopes) != heads.n_heads:
+        return replace(position, slopes=None)
+    return position
+
+
+# --- positions and masks ---------------------------------------------------------------------------
+
+
+def set_multiplier(experiment: Experiment, pair: int, value: float) -> Experiment:
+    """Turn one RoPE dial: the frequency of one pair times `value`."""
+    position = experiment.position
+    if not isinstance(position, Rope):
+        raise ValueError("position.kind is not 'rope'; multipliers belong to rotary positions")
+    multipliers = list(position.multipliers) + [1.0] * (pair + 1 - len(position.multipliers))
+    multipliers[pair] = value
+    while multipliers and multipliers[-1] == 1.0:
+        multipliers.pop()
+    return replace(experiment, position=replace(position, multipliers=tuple(multipliers)))
+
+
+def mask_of(experiment: Experiment, kind: type) -> Any:
+    """The mask of one kind, or None."""
+    return next((mask for mask in experiment.masks if isinstance(mask, kind)), None)
+
+
+def set_mask(experiment: Experiment, mask: Mask) -> Experiment:
+    """Add a mask, or replace the one of its kind."""
+    others = [m for m in experiment.masks if type(m) is not type(mask)]
+    masks = sorted([*others, mask], key=lambda m: MASK_ORDER.index(type(m)))
+    return replace(experiment, masks=tuple(masks))
+
+
+def remove_mask(experiment: Experiment, kind: type) -> Experiment:
+    """Take the mask of one kind away."""
+    return replace(experiment, masks=tuple(m for m in experiment.masks if not isinstance(m, kind)))
+
+
+def set_padding(experiment: Experiment, position: int, is_padding: bool) -> Experiment:
+    """Mark one key position as padding, or no longer."""
+    old = mask_of(experiment, Padding)
+    marked = set(old.tokens if old else ()) - {position} | ({position} if is_padding else set())
+    if not marked:
+        return remove_mask(experiment, Padding)
+    return set_mask(experiment, Padding(tuple(sorted(marked))))
+
+
+def paint(experiment: Experiment, query: int, key: int, is_blocked: bool) -> Experiment:
+    """Block one (query, key) cell by hand, or free it."""
+    old = mask_of(experiment, Painted)
+    cells = set(old.cells if old else ()) - {(query, key)} | ({(query, key)} if is_blocked else set())
+    if not cells:
+        return remove_mask(experiment, Painted)
+    return set_mask(experiment, Painted(tuple(sorted(cells))))

@@ -1,0 +1,145 @@
+"""Where a number comes from and where it goes: which cells make one cell, and which ones it makes.
+
+One function per rule of `STAGES`. Linked hover, the inspector and the tests that recompute every cell
+read these.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from attnviz.core.positions import pair_of
+from attnviz.model.experiment import Experiment
+from attnviz.model.materialise import vocabulary
+from attnviz.model.parts import Rope
+from attnviz.model.stages import STAGE_BY_ID, Stage, inputs
+from attnviz.model.trace import SiteTrace
+from attnviz.model.view import Cell
+
+Indices = tuple[int, ...] | None
+"""Some indices along one axis; None means all of them."""
+
+
+@dataclass(frozen=True)
+class Region:
+    """Cells of one stage: the product of some heads, rows and columns."""
+
+    stage: str
+    heads: Indices
+    rows: Indices
+    columns: Indices
+
+    def has(self, head: int, row: int, column: int) -> bool:
+        """Whether a cell is one of these."""
+        return all(
+            allowed is None or index in allowed
+            for allowed, index in ((self.heads, head), (self.rows, row), (self.columns, column))
+        )
+
+
+def sources(site: SiteTrace, cell: Cell) -> tuple[Region, ...]:
+    """The cells that `cell` is computed from, one region per input of its stage."""
+    experiment = site.experiment
+    stage = STAGE_BY_ID[cell.stage]
+    found = []
+    for place, source in enumerate(inputs(stage.id, site.stages)):
+        heads = _source_heads(experiment, stage, STAGE_BY_ID[source], cell)
+        rows, columns = _source_cells(experiment, stage, place, cell)
+        found.append(Region(source, heads, rows, columns))
+    return tuple(found)
+
+
+def consumers(site: SiteTrace, cell: Cell) -> tuple[Region, ...]:
+    """The cells that are computed from `cell` directly."""
+    found = []
+    for target in site.stages:
+        for place, source in enumerate(inputs(target, site.stages)):
+            if source == cell.stage:
+                region = _consumed(site.experiment, STAGE_BY_ID[target], place, cell)
+                found += [region] if region else []
+    return tuple(found)
+
+
+def tokens_of(cell: Cell) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """(positions along the query or token axis, positions along the key axis) that a cell belongs to."""
+    axes = STAGE_BY_ID[cell.stage].axes[-2:]
+    on_rows, on_columns = axes
+    queries = (cell.row,) if on_rows in ("token", "query") else ()
+    keys = (cell.row,) if on_rows in ("key", "memory") else ()
+    if on_columns == "key":
+        keys = (cell.column,)
+    return queries, keys
+
+
+def kv_head(experiment: Experiment, head: int) -> int:
+    """The key/value head that query head `head` reads."""
+    return head // experiment.heads.group_size
+
+
+def _source_heads(experiment: Experiment, stage: Stage, source: Stage, cell: Cell) -> Indices:
+    if not source.per_head:
+        return (0,)
+    if stage.rule == "join_heads":
+        return (cell.column // experiment.heads.d_head,)
+    if source.axes[0] == "kv_head" and stage.axes[0] == "head":
+        return (kv_head(experiment, cell.head),)
+    return (cell.head,)
+
+
+def _source_cells(experiment: Experiment, stage: Stage, place: int, cell: Cell) -> tuple[Indices, Indices]:
+    """(rows, columns) of input number `place` that make `cell`."""
+    row, column = (cell.row,), (cell.column,)
+    if stage.rule == "same_cell":
+        return row, column
+    if stage.rule in ("projection", "row"):
+        return row, None
+    if stage.rule == "pair":
+        return row, _pair(experiment, cell.column)
+    if stage.rule == "qd,kd->qk":
+        return (row, None) if place == 0 else (column, None)
+    if stage.rule == "qk,kd->qd":
+        return (row, None) if place == 0 else (None, column)
+    if stage.rule == "join_heads":
+        return row, (cell.column % experiment.heads.d_head,)
+    return (row, None) if place == 0 else ((vocabulary(experiment)[1][cell.column],), None)
+
+
+def _consumed(experiment: Experiment, target: Stage, place: int, cell: Cell) -> Region | None:
+    """The cells of `target` that read `cell` as input number `place`."""
+    row, column = (cell.row,), (cell.column,)
+    heads = _target_heads(experiment, target, cell)
+    if target.rule == "same_cell":
+        return Region(target.id, heads, row, column)
+    if target.rule in ("projection", "row"):
+        return Region(target.id, heads, row, None)
+    if target.rule == "pair":
+        return Region(target.id, heads, row, _pair(experiment, cell.column))
+    if target.rule == "qd,kd->qk":
+        return Region(target.id, heads, row if place == 0 else None, None if place == 0 else row)
+    if target.rule == "qk,kd->qd":
+        return Region(target.id, heads, row if place == 0 else None, None if place == 0 else column)
+    if target.rule == "join_heads":
+        return Region(target.id, heads, row, (cell.head * experiment.heads.d_head + cell.column,))
+    if place == 0:
+        return Region(target.id, heads, row, None)
+    rows = vocabulary(experiment)[1]
+    return Region(target.id, heads, None, (rows.index(cell.row),)) if cell.row in rows else None
+
+
+def _target_heads(experiment: Experiment, target: Stage, cell: Cell) -> Indices:
+    source = STAGE_BY_ID[cell.stage]
+    if not target.per_head:
+        return (0,)
+    if not source.per_head:
+        return None
+    if source.axes[0] == "kv_head" and target.axes[0] == "head":
+        size = experiment.heads.group_size
+        return tuple(range(cell.head * size, (cell.head + 1) * size))
+    return (cell.head,)
+
+
+def _pair(experiment: Experiment, feature: int) -> tuple[int, ...]:
+    position = experiment.position
+    assert isinstance(position, Rope)
+    n_rotated = experiment.heads.d_head if position.n_rotated is None else position.n_rotated
+    return pair_of(feature, n_rotated, position.pairing) or (feature,)
