@@ -20,8 +20,8 @@ from attnviz.model.stages import STAGE_BY_ID, STAGES
 Numbers = NDArray[Any]
 ALL = slice(None)
 
-KEPT_WINDOWS = 64
-"""Whole-head windows that a site remembers, so that looking again costs nothing."""
+KEPT_BYTES = 256 * 1024**2
+"""Bytes of whole-head windows that a site remembers, so that looking again costs nothing."""
 
 
 class StageSource(Protocol):
@@ -79,7 +79,7 @@ class SiteTrace:
             return part
         if (stage, head) not in self._kept:
             self._kept[stage, head] = self._read(stage, head, ALL, ALL)
-            while len(self._kept) > KEPT_WINDOWS:
+            while len(self._kept) > 1 and sum(kept.nbytes for kept in self._kept.values()) > KEPT_BYTES:
                 self._kept.popitem(last=False)
         return self._kept[stage, head]
 
