@@ -1,0 +1,233 @@
+"""Runs jobs on one worker thread so that the caller never waits, and only the newest answer counts.
+
+Three one-slot places per key, and nothing that grows: the *mailbox* holds the newest job not yet begun, the
+worker runs one job, the *outbox* holds the newest result not yet delivered. A new submission empties all
+three of that key's older work: the queued job is replaced, the running one is cancelled at its next
+`token.check()`, the waiting result is let go at once. Hence 300 submissions during a drag hold one result,
+not 300.
+
+No Qt here: results reach the caller's thread through `post`, which the window gives (gui/bridge.py).
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+Result = TypeVar("Result")
+
+Post = Callable[[Callable[[], None]], None]
+"""Hands a callable to the caller's thread, to be called there soon and in order; callable from any thread."""
+
+
+class Cancelled(Exception):
+    """A newer submission, or closing, has made this job pointless. Raised by `CancelToken.check`."""
+
+
+class CancelToken:
+    """Asked by a job between its stages: is anybody still waiting for this?"""
+
+    def __init__(self) -> None:
+        self._cancelled = False
+
+    @property
+    def cancelled(self) -> bool:
+        return self._cancelled
+
+    def cancel(self) -> None:
+        self._cancelled = True
+
+    def check(self) -> None:
+        """Raise Cancelled if the job has been cancelled."""
+        if self._cancelled:
+            raise Cancelled
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Ticket:
+    """One submission."""
+
+    key: str
+    generation: int
+    job: Callable[[CancelToken], Any]
+    done: Callable[[Any], None]
+    failed: Callable[[BaseException], None]
+    token: CancelToken
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Letter:
+    """The answer to one submission: which of its callbacks to call, and with what."""
+
+    key: str
+    generation: int
+    callback: Callable[[Any], None]
+    content: Any
+
+
+class Scheduler:
+    """Latest wins, per key; jobs of different keys take turns on the one worker.
+
+    `post` must not raise. With `inline=True` there is no thread and `post` is not used: `submit` runs the job
+    and its callback before it returns, under the same rules (for tests and for scripts).
+    """
+
+    def __init__(self, post: Post, *, inline: bool = False) -> None:
+        self._post = post
+        self._inline = inline
+        self._changed = threading.Condition()
+        # All below only under the lock of `_changed`, which the thread that holds it may take again.
+        self._generations = itertools.count(1)
+        self._newest: dict[str, int] = {}
+        self._mailbox: dict[str, _Ticket] = {}
+        self._outbox: dict[str, _Letter] = {}
+        self._running: tuple[str, CancelToken] | None = None
+        self._posted = False
+        self._closed = False
+        self._worker: threading.Thread | None = None
+
+    def submit(
+        self,
+        job: Callable[[CancelToken], Result],
+        done: Callable[[Result], None],
+        failed: Callable[[BaseException], None],
+        key: str = "run",
+    ) -> int:
+        """Run `job(token)` soon and answer, through `post`, with `done(result)` or `failed(error)`.
+
+        There is no answer when a newer submission of the same `key`, or `close`, comes first. Returns
+        the submission's generation: numbers rise by one over all keys. After `close` it does nothing.
+        """
+        with self._changed:
+            ticket = _Ticket(key, next(self._generations), job, done, failed, CancelToken())
+            if self._closed:
+                return ticket.generation
+            self._newest[key] = ticket.generation
+            self._outbox.pop(key, None)
+            if self._running is not None and self._running[0] == key:
+                self._running[1].cancel()
+            if not self._inline:
+                self._mailbox[key] = ticket
+                self._start_worker()
+                self._changed.notify_all()
+        if self._inline:
+            letter = _answer(ticket)
+            if letter is not None and self._is_wanted(letter):
+                letter.callback(letter.content)
+        return ticket.generation
+
+    @property
+    def idle(self) -> bool:
+        """Nothing waits for the worker and the worker does nothing; every result has been posted."""
+        with self._changed:
+            return self._is_idle()
+
+    def is_busy(self, key: str = "run") -> bool:
+        """Whether a submission of `key` is queued, running or not yet delivered.
+
+        A caller that wants pictures during a drag, and not only after it, submits its newest edit when this
+        turns false.
+        """
+        with self._changed:
+            running = self._running is not None and self._running[0] == key
+            return running or key in self._mailbox or key in self._outbox
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Block until `idle`, at most `timeout` seconds; whether it is. Never call it in a window."""
+        with self._changed:
+            return self._changed.wait_for(self._is_idle, timeout)
+
+    def close(self, timeout: float = 0.25) -> bool:
+        """Cancel everything and end the worker; no callback comes after this. Safe to call again.
+
+        Waits at most `timeout` seconds for a job in the middle of a stage, and says whether the worker has
+        ended. The worker is a daemon thread: the process can exit even if it has not.
+        """
+        with self._changed:
+            self._closed = True
+            self._mailbox.clear()
+            self._outbox.clear()
+            if self._running is not None:
+                self._running[1].cancel()
+            worker = self._worker
+            self._changed.notify_all()
+        if worker is None or worker is threading.current_thread():
+            return True
+        worker.join(timeout)
+        return not worker.is_alive()
+
+    def _is_idle(self) -> bool:
+        return not self._mailbox and self._running is None
+
+    def _is_wanted(self, letter: _Letter) -> bool:
+        with self._changed:
+            return not self._closed and self._newest[letter.key] == letter.generation
+
+    def _start_worker(self) -> None:
+        if self._worker is None or not self._worker.is_alive():
+            self._worker = threading.Thread(target=self._work, name="attnviz-compute", daemon=True)
+            self._worker.start()
+
+    def _work(self) -> None:
+        while (ticket := self._take()) is not None:
+            try:
+                self._send(_answer(ticket))
+            finally:
+                # An idle worker must not keep the last job and its arrays alive.
+                del ticket
+                with self._changed:
+                    self._running = None
+                    self._changed.notify_all()
+
+    def _take(self) -> _Ticket | None:
+        """The next job, or None when the scheduler has been closed."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._closed or bool(self._mailbox))
+            if self._closed:
+                return None
+            ticket = self._mailbox.pop(next(iter(self._mailbox)))
+            self._running = (ticket.key, ticket.token)
+            return ticket
+
+    def _send(self, letter: _Letter | None) -> None:
+        """Put a letter that is still wanted into the outbox, and see that one delivery is on its way."""
+        if letter is None:
+            return
+        with self._changed:
+            if not self._is_wanted(letter):
+                return
+            self._outbox[letter.key] = letter
+            post_it = not self._posted
+            self._posted = True
+        del letter
+        if post_it:
+            self._post(self._deliver)
+
+    def _deliver(self) -> None:
+        """On the caller's thread: call back for one key; for the others, come again."""
+        with self._changed:
+            self._posted = False
+            if self._closed or not self._outbox:
+                return
+            letter = self._outbox.pop(next(iter(self._outbox)))
+            again = self._posted = bool(self._outbox)
+        if again:
+            self._post(self._deliver)
+        letter.callback(letter.content)
+
+
+def _answer(ticket: _Ticket) -> _Letter | None:
+    """Run the job; None if it was cancelled."""
+    try:
+        ticket.token.check()
+        result = ticket.job(ticket.token)
+    except Cancelled:
+        return None
+    except KeyboardInterrupt:  # only ever on the main thread, inline: the person at the terminal means it
+        raise
+    except BaseException as error:
+        return _Letter(ticket.key, ticket.generation, ticket.failed, error)
+    return _Letter(ticket.key, ticket.generation, ticket.done, result)

@@ -1,0 +1,435 @@
+"""The scheduler: latest wins, nothing piles up, nothing comes after close. Events, never sleeps."""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from attnviz.compute.scheduler import Cancelled, CancelToken, Scheduler
+
+WAIT_S = 20.0
+
+
+class Window:
+    """Stands for the GUI thread: keeps what is posted until the test turns the event loop."""
+
+    def __init__(self) -> None:
+        self.posted: list[Callable[[], None]] = []
+        self.done: list[Any] = []
+        self.failed: list[BaseException] = []
+
+    def post(self, call: Callable[[], None]) -> None:
+        self.posted.append(call)
+
+    def turn(self) -> None:
+        while self.posted:
+            self.posted.pop(0)()
+
+
+class Gate:
+    """A job that says when it has begun and goes on when told."""
+
+    def __init__(self, result: Any = None) -> None:
+        self.result = result
+        self.begun = threading.Event()
+        self.go_on = threading.Event()
+        self.ended_by: type[BaseException] | None = None
+
+    def __call__(self, token: CancelToken) -> Any:
+        self.begun.set()
+        assert self.go_on.wait(WAIT_S)
+        try:
+            token.check()
+        except BaseException as error:
+            self.ended_by = type(error)
+            raise
+        return self.result
+
+
+@pytest.fixture
+def window() -> Window:
+    return Window()
+
+
+@pytest.fixture
+def scheduler(window: Window) -> Iterator[Scheduler]:
+    scheduler = Scheduler(window.post)
+    yield scheduler
+    assert scheduler.close(WAIT_S)
+
+
+def submit(scheduler: Scheduler, window: Window, job: Callable[[CancelToken], Any], key: str = "run") -> int:
+    return scheduler.submit(job, window.done.append, window.failed.append, key)
+
+
+def test_a_result_reaches_the_caller_through_post_only(scheduler: Scheduler, window: Window) -> None:
+    ran_on: list[threading.Thread] = []
+    submit(scheduler, window, lambda _token: ran_on.append(threading.current_thread()) or 7)
+    assert scheduler.wait(WAIT_S)
+    assert window.done == [], "delivered from the worker"
+    window.turn()
+    assert window.done == [7]
+    assert ran_on != [threading.current_thread()]
+    assert ran_on[0].daemon
+
+
+def test_there_is_no_thread_before_the_first_job_and_one_after_many(
+    scheduler: Scheduler, window: Window
+) -> None:
+    before = threading.active_count()
+    workers = set()
+    for _round in range(3):
+        submit(scheduler, window, lambda _token: workers.add(threading.current_thread()))
+        assert scheduler.wait(WAIT_S)
+        window.turn()
+    assert len(workers) == 1
+    assert threading.active_count() == before + 1
+    unused = Scheduler(window.post)
+    assert threading.active_count() == before + 1
+    assert unused.close()
+
+
+def test_generations_rise(scheduler: Scheduler, window: Window) -> None:
+    assert [submit(scheduler, window, lambda _token: None, key) for key in ("a", "b", "a")] == [1, 2, 3]
+
+
+def test_a_newer_job_cancels_the_running_one_and_replaces_the_queued_one(
+    scheduler: Scheduler, window: Window
+) -> None:
+    running, queued, newest = Gate("running"), Gate("queued"), Gate("newest")
+    submit(scheduler, window, running)
+    assert running.begun.wait(WAIT_S)
+    submit(scheduler, window, queued)
+    submit(scheduler, window, newest)
+    newest.go_on.set()
+    running.go_on.set()
+    assert scheduler.wait(WAIT_S)
+    window.turn()
+    assert running.ended_by is Cancelled
+    assert not queued.begun.is_set(), "a replaced job ran"
+    assert (window.done, window.failed) == (["newest"], [])
+
+
+def test_an_old_job_that_does_not_look_at_its_token_is_dropped_all_the_same(
+    scheduler: Scheduler, window: Window
+) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    def deaf(_token: CancelToken) -> str:
+        begun.set()
+        assert go_on.wait(WAIT_S)
+        return "old"
+
+    submit(scheduler, window, deaf)
+    assert begun.wait(WAIT_S)
+    submit(scheduler, window, lambda _token: "new")
+    go_on.set()
+    assert scheduler.wait(WAIT_S)
+    window.turn()
+    assert window.done == ["new"]
+
+
+def test_a_result_that_waits_for_delivery_is_dropped_by_a_newer_submission(
+    scheduler: Scheduler, window: Window
+) -> None:
+    submit(scheduler, window, lambda _token: "old")
+    assert scheduler.wait(WAIT_S)
+    newer = Gate("new")
+    submit(scheduler, window, newer)
+    window.turn()  # the old delivery comes by while the new job runs
+    assert window.done == []
+    newer.go_on.set()
+    assert scheduler.wait(WAIT_S)
+    window.turn()
+    assert window.done == ["new"]
+
+
+def test_an_old_error_is_dropped_too(scheduler: Scheduler, window: Window) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    def fail(_token: CancelToken) -> None:
+        begun.set()
+        assert go_on.wait(WAIT_S)
+        raise ValueError("old")
+
+    submit(scheduler, window, fail)
+    assert begun.wait(WAIT_S)
+    submit(scheduler, window, lambda _token: "new")
+    go_on.set()
+    assert scheduler.wait(WAIT_S)
+    window.turn()
+    assert (window.done, window.failed) == (["new"], [])
+
+
+@pytest.mark.parametrize("error", [ValueError("bad"), SystemExit(3)])
+def test_an_error_is_delivered_and_the_next_job_works(
+    scheduler: Scheduler, window: Window, error: BaseException
+) -> None:
+    def fail(_token: CancelToken) -> None:
+        raise error
+
+    submit(scheduler, window, fail)
+    assert scheduler.wait(WAIT_S)
+    window.turn()
+    assert window.failed == [error]
+    submit(scheduler, window, lambda _token: "fine")
+    assert scheduler.wait(WAIT_S)
+    window.turn()
+    assert window.done == ["fine"]
+
+
+def test_keys_do_not_cancel_each_other_and_take_turns(scheduler: Scheduler, window: Window) -> None:
+    first = Gate("a1")
+    submit(scheduler, window, first, "a")
+    assert first.begun.wait(WAIT_S)
+    submit(scheduler, window, lambda _token: "b", "b")
+    submit(scheduler, window, lambda _token: "c1", "c")
+    submit(scheduler, window, lambda _token: "c2", "c")
+    first.go_on.set()
+    assert scheduler.wait(WAIT_S)
+    window.turn()
+    assert window.done == ["a1", "b", "c2"]
+
+
+def test_deliveries_to_many_keys_never_wait_in_a_row(scheduler: Scheduler, window: Window) -> None:
+    for key in "abc":
+        submit(scheduler, window, lambda _token, key=key: key, key)
+        assert scheduler.wait(WAIT_S)
+    assert len(window.posted) == 1
+    window.turn()
+    assert window.done == ["a", "b", "c"]
+
+
+def test_a_callback_that_raises_does_not_keep_the_others_from_coming(
+    scheduler: Scheduler, window: Window
+) -> None:
+    def explode(_result: object) -> None:
+        raise RuntimeError("in the window")
+
+    scheduler.submit(lambda _token: 1, explode, window.failed.append, "a")
+    submit(scheduler, window, lambda _token: 2, "b")
+    assert scheduler.wait(WAIT_S)
+    with pytest.raises(RuntimeError, match="in the window"):
+        window.posted.pop(0)()
+    window.turn()
+    assert (window.done, window.failed) == ([2], [])
+
+
+def test_a_callback_may_submit_again(scheduler: Scheduler, window: Window) -> None:
+    def again(result: int) -> None:
+        window.done.append(result)
+        if result < 3:
+            scheduler.submit(lambda _token: result + 1, again, window.failed.append)
+
+    scheduler.submit(lambda _token: 1, again, window.failed.append)
+    for _round in range(3):
+        assert scheduler.wait(WAIT_S)
+        window.turn()
+    assert window.done == [1, 2, 3]
+
+
+def test_busy_from_submission_to_delivery(scheduler: Scheduler, window: Window) -> None:
+    gate = Gate()
+    assert not scheduler.is_busy()
+    submit(scheduler, window, gate)
+    assert scheduler.is_busy()
+    assert not scheduler.idle
+    assert not scheduler.is_busy("another key")
+    gate.go_on.set()
+    assert scheduler.wait(WAIT_S)
+    assert scheduler.idle
+    assert scheduler.is_busy(), "computed, but nobody has it yet"
+    window.turn()
+    assert not scheduler.is_busy()
+
+
+class Result:
+    """A large result: countable and weakly referenced."""
+
+    def __init__(self) -> None:
+        self.numbers = bytes(8 * 1024 * 1024)
+
+
+def test_300_results_of_8_mib_leave_at_most_one_alive(scheduler: Scheduler, window: Window) -> None:
+    # The window is busy all the while: it never turns its event loop.
+    alive: weakref.WeakSet[Result] = weakref.WeakSet()
+    most = 0
+
+    def make(_token: CancelToken) -> Result:
+        nonlocal most
+        result = Result()
+        alive.add(result)
+        most = max(most, len(alive))
+        return result
+
+    gc.disable()  # nothing may hang on a collection
+    try:
+        for _edit in range(300):
+            submit(scheduler, window, make)
+            assert scheduler.wait(WAIT_S)
+            assert len(window.posted) == 1
+        assert most == 1
+        window.turn()
+        assert len(window.done) == 1
+        window.done.clear()
+        assert len(alive) == 0, "the worker keeps a delivered result"
+    finally:
+        gc.enable()
+
+
+def test_what_a_dropped_job_holds_is_let_go(scheduler: Scheduler, window: Window) -> None:
+    alive: weakref.WeakSet[Result] = weakref.WeakSet()
+
+    def job_with_input() -> Callable[[CancelToken], int]:
+        data = Result()
+        alive.add(data)
+        return lambda _token: len(data.numbers)
+
+    gate = Gate()
+    submit(scheduler, window, gate)
+    assert gate.begun.wait(WAIT_S)
+    for _edit in range(50):
+        submit(scheduler, window, job_with_input())
+        assert len(alive) == 1
+    gate.go_on.set()
+    assert scheduler.wait(WAIT_S)
+    window.turn()
+    assert len(window.done) == 1
+    assert len(alive) == 0
+
+
+def test_nothing_is_delivered_after_close(window: Window) -> None:
+    scheduler = Scheduler(window.post)
+    submit(scheduler, window, lambda _token: "computed before close")
+    assert scheduler.wait(WAIT_S)
+    assert scheduler.close(WAIT_S)
+    window.turn()
+    submit(scheduler, window, lambda _token: "submitted after close")
+    assert scheduler.idle
+    window.turn()
+    assert (window.done, window.failed) == ([], [])
+    assert scheduler.close(), "twice is fine"
+
+
+def test_close_cancels_the_running_job_and_ends_the_worker(window: Window) -> None:
+    scheduler = Scheduler(window.post)
+    began, ended = threading.Event(), threading.Event()
+
+    def stages(token: CancelToken) -> None:
+        began.set()
+        try:
+            while True:
+                token.check()
+        finally:
+            ended.set()
+
+    submit(scheduler, window, stages)
+    assert began.wait(WAIT_S)
+    assert scheduler.close(WAIT_S)
+    assert ended.is_set()
+    assert window.posted == []
+
+
+def test_close_does_not_wait_for_a_long_stage(window: Window) -> None:
+    scheduler = Scheduler(window.post)
+    gate = Gate("late")
+    submit(scheduler, window, gate)
+    assert gate.begun.wait(WAIT_S)
+    assert not scheduler.close(timeout=0.0)
+    gate.go_on.set()
+    assert scheduler.close(WAIT_S)
+    assert window.posted == []
+
+
+def test_the_process_ends_during_a_job() -> None:
+    program = """
+import threading
+from attnviz.compute.scheduler import Scheduler
+began = threading.Event()
+def forever(token):
+    began.set()
+    threading.Event().wait()
+Scheduler(lambda call: None).submit(forever, print, print)
+began.wait()
+print("main has ended")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert (done.stdout, done.stderr) == ("main has ended\n", "")
+
+
+def test_the_newest_of_many_submitters_wins(scheduler: Scheduler, window: Window) -> None:
+    # The order in which threads come is not ours to say; that the last generation is the one delivered is.
+    start = threading.Barrier(4)
+    generations: list[int] = []
+
+    def drag(name: int) -> None:
+        start.wait(WAIT_S)
+        for edit in range(50):
+            generations.append(submit(scheduler, window, lambda _token, edit=edit: (name, edit)))
+
+    threads = [threading.Thread(target=drag, args=(name,)) for name in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(WAIT_S)
+    assert sorted(generations) == list(range(1, 201))
+    assert scheduler.wait(WAIT_S)
+    window.turn()
+    assert len(window.done) == 1
+    assert window.done[0][1] == 49, "each thread's last edit is its 49th, and one of them was the last of all"
+
+
+def never(_call: Callable[[], None]) -> None:
+    raise AssertionError("inline delivers without post")
+
+
+def test_inline_runs_at_once_on_this_thread(window: Window) -> None:
+    scheduler = Scheduler(never, inline=True)
+    assert submit(scheduler, window, lambda _token: threading.current_thread()) == 1
+    assert window.done == [threading.current_thread()]
+    assert scheduler.idle
+    assert scheduler.close()
+    submit(scheduler, window, lambda _token: "after close")
+    assert len(window.done) == 1
+
+
+def test_inline_reports_errors_and_lets_a_keyboard_interrupt_through(window: Window) -> None:
+    scheduler = Scheduler(never, inline=True)
+    submit(scheduler, window, lambda _token: 1 // 0)
+    assert [type(error) for error in window.failed] == [ZeroDivisionError]
+
+    def interrupted(_token: CancelToken) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        submit(scheduler, window, interrupted)
+
+
+def test_inline_drops_a_result_that_was_overtaken_while_it_was_made(window: Window) -> None:
+    scheduler = Scheduler(never, inline=True)
+
+    def outer(_token: CancelToken) -> str:
+        submit(scheduler, window, lambda _token: "inner")
+        return "outer"
+
+    submit(scheduler, window, outer)
+    assert window.done == ["inner"]
+
+
+def test_a_token_is_quiet_until_cancelled() -> None:
+    token = CancelToken()
+    token.check()
+    assert not token.cancelled
+    token.cancel()
+    assert token.cancelled
+    with pytest.raises(Cancelled):
+        token.check()
