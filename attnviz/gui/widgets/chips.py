@@ -1,0 +1,369 @@
+"""Tokens as rounded chips that wrap, painted on one widget so that hundreds cost as little as ten."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRect, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import (
+    QColor,
+    QFocusEvent,
+    QHelpEvent,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QResizeEvent,
+)
+from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QLineEdit, QSizePolicy, QToolTip, QWidget
+
+from attnviz.core.text import visible
+from attnviz.gui.theme import RADIUS, Theme
+from attnviz.gui.widgets.control import Availability, active_theme, draw_focus_ring, plain_tooltip
+from attnviz.gui.widgets.flow_layout import flow
+from attnviz.i18n import _
+
+CHIP_HEIGHT = 24
+_GAP = 6
+_PADDING = 9
+_WIDEST = 160
+_SHOWN_ROWS = 5
+_ADD = "+"
+
+
+class _TokenEditor(QLineEdit):
+    """The line edit over a chip: Enter or leaving takes the text, Esc gives up."""
+
+    committed = Signal(str)
+    closed = Signal()
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setObjectName("chip_editor")
+        self.setProperty("compact", True)
+        self.is_open = False
+        self.hide()
+
+    def close_editor(self, take: bool) -> None:
+        if self.is_open:
+            self.is_open = False
+            if take:
+                self.committed.emit(self.text())
+            self.closed.emit()
+            self.hide()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Escape):
+            self.close_editor(take=event.key() != Qt.Key.Key_Escape)
+        else:
+            super().keyPressEvent(event)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        if event.reason() != Qt.FocusReason.PopupFocusReason:
+            self.close_editor(take=True)
+
+
+class TokenChips(Availability, QAbstractScrollArea):
+    """Tokens in order, and a "+" chip after them.
+
+    Click selects, double-click or F2 renames in place, dragging or Ctrl+Left and Ctrl+Right moves, Delete
+    removes. The chips only tell what the user wants; whoever owns the tokens calls `set_tokens`.
+    `moved` carries the old and the new index; `hovered` carries -1 when the pointer leaves.
+    """
+
+    clicked = Signal(int)
+    hovered = Signal(int)
+    renamed = Signal(int, str)
+    moved = Signal(int, int)
+    removed = Signal(int)
+    added = Signal()
+
+    def __init__(self, name: str = "", parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = active_theme()
+        self._tokens: tuple[str, ...] = ()
+        self._shown: tuple[str, ...] = ()
+        self._rects: list[QRect] = []
+        self._height = CHIP_HEIGHT
+        self._selected = self._hovered = -1
+        self._highlight: frozenset[int] = frozenset()
+        self._highlight_color = ""
+        self._can_add = True
+        self._press: tuple[int, QPointF] | None = None
+        self._drop: int | None = None
+        self._editor = _TokenEditor(self.viewport())
+        self._editor.committed.connect(self._on_committed)
+        self._editor.closed.connect(self._on_closed)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.viewport().setMouseTracking(True)
+        self.viewport().setAutoFillBackground(False)
+        self.setAccessibleName(name)
+
+    def tokens(self) -> tuple[str, ...]:
+        return self._tokens
+
+    def set_tokens(self, tokens: Sequence[str]) -> None:
+        """Show `tokens` without emitting; the selection stays where it still fits."""
+        if tuple(tokens) == self._tokens:
+            return
+        self._editor.close_editor(take=False)
+        self._tokens = tuple(tokens)
+        self._shown = tuple(visible(token) for token in self._tokens)
+        self._selected = min(self._selected, len(self._tokens) - 1)
+        self._hovered = -1
+        self._lay_out()
+        self.viewport().update()
+
+    def selected(self) -> int:
+        return self._selected
+
+    def set_selected(self, index: int) -> None:
+        """Mark a chip as selected without emitting; -1 for none."""
+        if index != self._selected:
+            self._selected = index if index < len(self._tokens) else -1
+            self.viewport().update()
+
+    def set_highlight(self, indices: Collection[int], color: str = "") -> None:
+        """Outline the chips of `indices` in `color` (`#rrggbb`; the accent where empty)."""
+        marks = (frozenset(indices), color)
+        if marks != (self._highlight, self._highlight_color):
+            self._highlight, self._highlight_color = marks
+            self.viewport().update()
+
+    def set_can_add(self, can_add: bool) -> None:
+        """Whether the "+" chip is there."""
+        self._can_add = can_add
+        self._lay_out()
+        self.viewport().update()
+
+    def chip_rect(self, index: int) -> QRect:
+        """Where a chip lies on the viewport; index `len(tokens())` is the "+" chip."""
+        return self._rects[index].translated(0, -self.verticalScrollBar().value())
+
+    def apply_theme(self, theme: Theme) -> None:
+        """Paint with `theme` from now on."""
+        self._theme = theme
+        self.viewport().update()
+
+    # Layout
+
+    def _lay_out(self) -> None:
+        metrics = self.fontMetrics()
+        widths = [min(metrics.horizontalAdvance(text), _WIDEST) + 2 * _PADDING for text in self._shown]
+        widths = [max(width, CHIP_HEIGHT) for width in widths] + [CHIP_HEIGHT] * self._can_add
+        self._rects = flow(widths, CHIP_HEIGHT, self.viewport().width(), _GAP)
+        self._height = self._rects[-1].bottom() + 1 if self._rects else CHIP_HEIGHT
+        limit = _SHOWN_ROWS * (CHIP_HEIGHT + _GAP) - _GAP
+        self.setFixedHeight(min(self._height, limit) + 2)
+        bar = self.verticalScrollBar()
+        bar.setRange(0, max(self._height - min(self._height, limit), 0))
+        bar.setPageStep(limit)
+        bar.setSingleStep(CHIP_HEIGHT + _GAP)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._lay_out()
+
+    def scrollContentsBy(self, dx: int, dy: int) -> None:
+        self._editor.close_editor(take=True)
+        self.viewport().update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(200, self.height())
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(80, CHIP_HEIGHT)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self.viewport())
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setOpacity(1.0 if self.isEnabled() else 0.5)
+        for index in range(len(self._rects)):
+            rect = self.chip_rect(index)
+            if rect.bottom() >= 0 and rect.top() <= self.viewport().height():
+                self._paint_chip(painter, index, rect)
+        if self._drop is not None:
+            self._paint_drop(painter, self._drop)
+
+    def _paint_chip(self, painter: QPainter, index: int, rect: QRect) -> None:
+        theme, is_add = self._theme, index == len(self._tokens)
+        outline = QColor(theme.accent if index == self._selected else theme.line)
+        width = 1.5 if index == self._selected else 1.0
+        if index in self._highlight:
+            outline, width = QColor(self._highlight_color or theme.accent), 2.0
+        pen = QPen(outline, width, Qt.PenStyle.DashLine if is_add else Qt.PenStyle.SolidLine)
+        painter.setPen(pen)
+        painter.setBrush(
+            QColor(theme.hover if index == self._hovered else theme.panel if is_add else theme.field)
+        )
+        inset = width / 2
+        frame = QRectF(rect).adjusted(inset, inset, -inset, -inset)
+        painter.drawRoundedRect(frame, RADIUS - 1, RADIUS - 1)
+        painter.setPen(QColor(theme.muted if is_add else theme.ink))
+        room = rect.width() - 2 * _PADDING + 4
+        text = (
+            _ADD
+            if is_add
+            else self.fontMetrics().elidedText(self._shown[index], Qt.TextElideMode.ElideRight, room)
+        )
+        painter.drawText(rect, Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextSingleLine, text)
+        if self.hasFocus() and index == self._selected:
+            draw_focus_ring(painter, QRectF(rect).adjusted(1, 1, -1, -1), theme, RADIUS - 3)
+
+    def _paint_drop(self, painter: QPainter, index: int) -> None:
+        """A bar where a dragged chip would come to stand."""
+        before = index < len(self._tokens)
+        rect = self.chip_rect(index if before else len(self._tokens) - 1)
+        x = rect.left() - _GAP / 2 if before else rect.right() + _GAP / 2
+        painter.setPen(QPen(QColor(self._theme.accent), 2))
+        painter.drawLine(QPointF(x, rect.top()), QPointF(x, rect.bottom()))
+
+    # Pointer
+
+    def _index_at(self, position: QPoint) -> int:
+        shifted = position + QPoint(0, self.verticalScrollBar().value())
+        return next((index for index, rect in enumerate(self._rects) if rect.contains(shifted)), -1)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        index = self._index_at(event.position().toPoint())
+        if event.button() != Qt.MouseButton.LeftButton or index < 0:
+            return
+        if index == len(self._tokens):
+            self.added.emit()
+        else:
+            self._press = (index, event.position())
+            self._select(index)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        if self._press is None:
+            self._hover(self._index_at(event.position().toPoint()))
+            return
+        travel = event.position() - self._press[1]
+        if self._drop is not None or travel.manhattanLength() > 6:
+            self._drop = self._gap_at(event.position().toPoint())
+            self.viewport().setCursor(Qt.CursorShape.ClosedHandCursor)
+            self.viewport().update()
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        press, drop = self._press, self._drop
+        self._press = self._drop = None
+        self.viewport().unsetCursor()
+        self.viewport().update()
+        if press is None or drop is None:
+            return
+        target = drop - (drop > press[0])
+        if target != press[0]:
+            self._selected = target
+            self.moved.emit(press[0], target)
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        index = self._index_at(event.position().toPoint())
+        self._press = None
+        if event.button() == Qt.MouseButton.LeftButton and 0 <= index < len(self._tokens):
+            self._select(index)
+            self.open_editor(index)
+        elif event.button() == Qt.MouseButton.LeftButton and index == len(self._tokens):
+            self.added.emit()
+
+    def viewportEvent(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Leave:
+            self._hover(-1)
+        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip and self.isEnabled():
+            self._show_tooltip(event)
+            return True
+        return super().viewportEvent(event)
+
+    def _show_tooltip(self, event: QHelpEvent) -> None:
+        index = self._index_at(event.pos())
+        text = ""
+        if index == len(self._tokens):
+            text = _("Add a token")
+        elif index >= 0:
+            text = _("Token {index}: {text}").format(index=index, text=self._shown[index])
+        QToolTip.showText(event.globalPos(), plain_tooltip(text), self.viewport())
+
+    def _gap_at(self, position: QPoint) -> int:
+        """The index before which a chip dropped at `position` comes to stand."""
+        shifted = position + QPoint(0, self.verticalScrollBar().value())
+        for index, rect in enumerate(self._rects[: len(self._tokens)]):
+            if shifted.y() < rect.top() - _GAP / 2:
+                return index
+            if shifted.y() <= rect.bottom() + _GAP / 2 and shifted.x() < rect.center().x():
+                return index
+        return len(self._tokens)
+
+    def _hover(self, index: int) -> None:
+        if index != self._hovered:
+            self._hovered = index
+            self.viewport().update()
+            self.hovered.emit(index if index < len(self._tokens) else -1)
+
+    def _select(self, index: int) -> None:
+        self._selected = index
+        self.viewport().update()
+        self.clicked.emit(index)
+
+    # Keyboard
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        step = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}.get(Qt.Key(event.key()))
+        index, count = self._selected, len(self._tokens)
+        if step is not None and event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            if index >= 0 and 0 <= index + step < count:
+                self._selected = index + step
+                self.moved.emit(index, index + step)
+        elif step is not None and count:
+            self._select(min(max(index + step, 0), count - 1))
+            self._scroll_to(self._selected)
+        elif event.key() in (Qt.Key.Key_Delete, Qt.Key.Key_Backspace) and index >= 0:
+            self.removed.emit(index)
+        elif event.key() in (Qt.Key.Key_F2, Qt.Key.Key_Return, Qt.Key.Key_Enter) and index >= 0:
+            self.open_editor(index)
+        elif event.text() == _ADD and self._can_add:
+            self.added.emit()
+        else:
+            super().keyPressEvent(event)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self.viewport().update()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self.viewport().update()
+
+    def _scroll_to(self, index: int) -> None:
+        rect, bar = self.chip_rect(index), self.verticalScrollBar()
+        overshoot = min(rect.top(), 0) or max(rect.bottom() + 1 - self.viewport().height(), 0)
+        bar.setValue(bar.value() + overshoot)
+
+    # Renaming
+
+    def open_editor(self, index: int) -> None:
+        """Rename a chip in place."""
+        self._scroll_to(index)
+        rect = self.chip_rect(index)
+        rect.setWidth(max(rect.width() + 16, 72))
+        rect.moveRight(min(rect.right(), max(self.viewport().width() - 1, rect.width() - 1)))
+        self._editor.setText(self._tokens[index])
+        self._editor.setAccessibleName(
+            _("Token {index}: {text}").format(index=index, text=self._shown[index])
+        )
+        self._editor.setGeometry(rect)
+        self._editor.is_open = True
+        self._editor.show()
+        self._editor.setFocus()
+        self._editor.selectAll()
+
+    def _on_committed(self, text: str) -> None:
+        if 0 <= self._selected < len(self._tokens) and text and text != self._tokens[self._selected]:
+            self.renamed.emit(self._selected, text)
+
+    def _on_closed(self) -> None:
+        if self._editor.hasFocus():
+            self.setFocus()

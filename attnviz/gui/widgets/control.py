@@ -1,0 +1,124 @@
+"""What every control of the window shares: a theme, a gesture, and a disabled state that says why."""
+
+from __future__ import annotations
+
+import html
+
+from PySide6.QtCore import QObject, QRectF, Qt, QTimer, Signal
+from PySide6.QtGui import QColor, QHideEvent, QPainter, QPen
+from PySide6.QtWidgets import QApplication, QWidget
+
+from attnviz.gui.theme import LIGHT, RADIUS, THEMES, Theme
+
+THEME_PROPERTY = "attnviz_theme"
+BURST_MS = 400
+"""Wheel notches and key presses closer together than this are one gesture."""
+
+
+def active_theme() -> Theme:
+    """The theme that `style.apply_style` set last on the application; light before that."""
+    app = QApplication.instance()
+    name = app.property(THEME_PROPERTY) if app is not None else None
+    return next((theme for theme in THEMES if theme.name == name), LIGHT)
+
+
+def plain_tooltip(text: str) -> str:
+    """`text` for `setToolTip`, so that markup in it shows literally and long text wraps."""
+    return f"<qt>{html.escape(text)}</qt>" if text else ""
+
+
+def draw_focus_ring(painter: QPainter, rect: QRectF, theme: Theme, radius: float = RADIUS - 1) -> None:
+    """Draw the keyboard-focus ring just inside `rect`."""
+    painter.save()
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    painter.setPen(QPen(QColor(theme.accent), 1.5))
+    painter.drawRoundedRect(rect.adjusted(1, 1, -1, -1), radius, radius)
+    painter.restore()
+
+
+class Gesture(QObject):
+    """Brackets many live changes so that the store can make one undo entry of them.
+
+    `begin` and `end` bracket a drag or typing; `touch` opens a burst (wheel, repeated keys) that
+    closes by itself `BURST_MS` after the last touch.
+    """
+
+    started = Signal()
+    finished = Signal()
+
+    def __init__(self, parent: QObject) -> None:
+        super().__init__(parent)
+        self._is_active = False
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(BURST_MS)
+        self._timer.timeout.connect(self.end)
+
+    @property
+    def is_active(self) -> bool:
+        return self._is_active
+
+    def begin(self) -> None:
+        self._timer.stop()
+        if not self._is_active:
+            self._is_active = True
+            self.started.emit()
+
+    def touch(self) -> None:
+        self.begin()
+        self._timer.start()
+
+    def end(self) -> None:
+        self._timer.stop()
+        if self._is_active:
+            self._is_active = False
+            self.finished.emit()
+
+
+class Availability:
+    """Mixin for QWidgets: disabled with the reason in the tooltip, and back again."""
+
+    _usual_tooltip = ""
+
+    def set_tooltip(self, text: str) -> None:
+        """The tooltip shown while the control is available; plain text."""
+        self._usual_tooltip = text
+        if self.isEnabled():  # type: ignore[attr-defined]
+            self.setToolTip(plain_tooltip(text))  # type: ignore[attr-defined]
+
+    def set_unavailable(self, reason: str | None) -> None:
+        """Disable the control and say why in its tooltip; `None` makes it available again."""
+        self.setEnabled(reason is None)  # type: ignore[attr-defined]
+        text = self._usual_tooltip if reason is None else reason
+        self.setToolTip(plain_tooltip(text))  # type: ignore[attr-defined]
+        self.setAccessibleDescription(text)  # type: ignore[attr-defined]
+
+
+class Control(Availability, QWidget):
+    """Base of the window's own controls.
+
+    `gesture_started` and `gesture_finished` bracket the live `changed` emissions of one user action.
+    """
+
+    gesture_started = Signal()
+    gesture_finished = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = active_theme()
+        self.gesture = Gesture(self)
+        self.gesture.started.connect(self.gesture_started)
+        self.gesture.finished.connect(self.gesture_finished)
+
+    def apply_theme(self, theme: Theme) -> None:
+        """Paint with `theme` from now on."""
+        self._theme = theme
+        self.update()
+
+    def retranslate(self) -> None:
+        """Renew own texts after the language changed; controls without own texts do nothing."""
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        self.gesture.end()
+        super().hideEvent(event)

@@ -1,0 +1,175 @@
+"""An exclusive choice as joined buttons."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPainterPath, QPaintEvent, QPen
+from PySide6.QtWidgets import QAbstractButton, QHBoxLayout, QSizePolicy, QWidget
+
+from attnviz.gui.theme import RADIUS, Theme
+from attnviz.gui.widgets.control import Availability, Control, active_theme, draw_focus_ring
+
+Option = tuple[str, str, str]
+"""One choice: id, label, tooltip."""
+
+_HEIGHT = 24
+_STEPS = {Qt.Key.Key_Left: -1, Qt.Key.Key_Up: -1, Qt.Key.Key_Right: 1, Qt.Key.Key_Down: 1}
+
+
+class _Segment(Availability, QAbstractButton):
+    """One of the joined buttons; `ends` says which of its ends are the outer ones."""
+
+    def __init__(self, option: Option, ends: tuple[bool, bool], parent: QWidget) -> None:
+        super().__init__(parent)
+        self.theme = active_theme()
+        self._ends = ends
+        self.id, label, tooltip = option
+        self.setText(label)
+        self.setObjectName(f"segment_{self.id}")
+        self.setAccessibleName(label)
+        self.set_tooltip(tooltip or label)
+        self.setCheckable(True)
+        self.setSizePolicy(QSizePolicy.Policy.Minimum, QSizePolicy.Policy.Fixed)
+
+    def sizeHint(self) -> QSize:
+        return QSize(max(self.fontMetrics().horizontalAdvance(self.text()) + 18, _HEIGHT), _HEIGHT)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(max(self.fontMetrics().horizontalAdvance(self.text()) + 8, _HEIGHT), _HEIGHT)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        theme, rect = self.theme, QRectF(self.rect())
+        outline = rect.adjusted(0.5 if self._ends[0] else -0.5, 0.5, -0.5, -0.5)
+        path = _joined_path(outline, self._ends)
+        painter.setPen(QPen(QColor(theme.line), 1))
+        painter.setBrush(self._fill())
+        painter.drawPath(path)
+        painter.setPen(self._ink())
+        painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, self.text())
+        if self.hasFocus():
+            draw_focus_ring(painter, rect.adjusted(1, 1, -1, -1), theme, 3)
+
+    def _fill(self) -> QColor:
+        theme = self.theme
+        if self.isChecked():
+            return QColor(theme.accent if self.isEnabled() else theme.line)
+        return QColor(theme.hover if self.underMouse() and self.isEnabled() else theme.panel)
+
+    def _ink(self) -> QColor:
+        theme = self.theme
+        if self.isChecked() and self.isEnabled():
+            return QColor(theme.on_accent)
+        color = QColor(theme.ink if self.isEnabled() and self.underMouse() else theme.muted)
+        color.setAlphaF(1.0 if self.isEnabled() else 0.5)
+        return color
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        owner = self.parent()
+        step = _STEPS.get(Qt.Key(event.key()))
+        if step is not None and isinstance(owner, Segmented):
+            owner.step(step)
+        else:
+            super().keyPressEvent(event)
+
+
+def _joined_path(rect: QRectF, ends: tuple[bool, bool]) -> QPainterPath:
+    """A rectangle that is rounded at its outer ends only."""
+    path = QPainterPath()
+    path.addRoundedRect(rect, RADIUS - 1, RADIUS - 1)
+    for is_outer, left in ((ends[0], rect.left()), (ends[1], rect.right() - RADIUS)):
+        if not is_outer:
+            corner = QPainterPath()
+            corner.addRect(QRectF(left, rect.top(), RADIUS, rect.height()))
+            path = path.united(corner)
+    return path
+
+
+class Segmented(Control):
+    """Joined buttons of which exactly one is chosen; `changed` carries the id the user chose."""
+
+    changed = Signal(str)
+
+    def __init__(
+        self, options: Sequence[Option], value: str = "", name: str = "", parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._segments: dict[str, _Segment] = {}
+        self._value = value
+        self._row = QHBoxLayout(self)
+        self._row.setContentsMargins(0, 0, 0, 0)
+        self._row.setSpacing(0)
+        self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
+        self.setAccessibleName(name)
+        self.set_options(options)
+
+    def value(self) -> str:
+        return self._value
+
+    def set_options(self, options: Sequence[Option]) -> None:
+        """Replace the choices; the chosen id stays chosen where it still exists."""
+        for segment in self._segments.values():
+            self._row.removeWidget(segment)
+            segment.hide()
+            segment.setParent(None)
+            segment.deleteLater()
+        self._segments = {}
+        for index, option in enumerate(options):
+            segment = _Segment(option, (index == 0, index == len(options) - 1), self)
+            segment.clicked.connect(self._on_clicked)
+            segment.theme = self._theme
+            self._segments[option[0]] = segment
+            self._row.addWidget(segment)
+        self.set_value(self._value)
+
+    def set_value(self, value: str) -> None:
+        """Show `value` as chosen without emitting; an id that is not an option chooses none."""
+        self._value = value
+        for id_, segment in self._segments.items():
+            segment.setChecked(id_ == value)
+        self._rove_focus()
+
+    def set_option_unavailable(self, id_: str, reason: str | None) -> None:
+        """Disable one choice and say why in its tooltip; `None` makes it available again."""
+        self._segments[id_].set_unavailable(reason)
+        self._rove_focus()
+
+    def step(self, delta: int) -> None:
+        """Choose the next available option `delta` steps along, as the arrow keys do."""
+        usable = [segment for segment in self._segments.values() if segment.isEnabled()]
+        if not usable:
+            return
+        chosen = self._segments.get(self._value)
+        index = usable.index(chosen) + delta if chosen in usable else 0
+        target = usable[index % len(usable)]
+        target.setFocus(Qt.FocusReason.OtherFocusReason)
+        self._choose(target.id)
+
+    def apply_theme(self, theme: Theme) -> None:
+        super().apply_theme(theme)
+        for segment in self._segments.values():
+            segment.theme = theme
+            segment.update()
+
+    def _on_clicked(self) -> None:
+        segment = self.sender()
+        if isinstance(segment, _Segment):
+            self._choose(segment.id)
+
+    def _choose(self, id_: str) -> None:
+        is_new = id_ != self._value
+        self.set_value(id_)
+        if is_new:
+            self.changed.emit(id_)
+
+    def _rove_focus(self) -> None:
+        """One tab stop for the whole row: the chosen segment, else the first usable one."""
+        usable = [segment for segment in self._segments.values() if segment.isEnabled()]
+        stop = next((segment for segment in usable if segment.isChecked()), usable[0] if usable else None)
+        for segment in self._segments.values():
+            segment.setFocusPolicy(
+                Qt.FocusPolicy.StrongFocus if segment is stop else Qt.FocusPolicy.ClickFocus
+            )
