@@ -1,0 +1,152 @@
+"""The languages: every text of the source is translated, nothing else is, and switching works at once."""
+
+from __future__ import annotations
+
+import importlib.util
+import string
+from collections.abc import Iterable
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from babel.messages.catalog import Catalog, Message
+from babel.messages.mofile import read_mo
+from fontTools.ttLib import TTFont
+
+import attnviz.version
+from attnviz import i18n, resources
+
+CODES = [language.code for language in i18n.LANGUAGES if language.code != "en"]
+
+
+@pytest.fixture(scope="module")
+def update() -> ModuleType:
+    """The maintainer's command, `resources/i18n/update.py`."""
+    spec = importlib.util.spec_from_file_location("i18n_update", resources.path("i18n", "update.py"))
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def source(update: ModuleType) -> Catalog:
+    return update.extract(Path(attnviz.version.__file__).parent)
+
+
+def po_path(code: str) -> Path:
+    return resources.path("i18n", code, "LC_MESSAGES", "attnviz.po")
+
+
+def ids(catalog: Catalog) -> set[object]:
+    return {(message.id, message.context) for message in catalog if message.id}
+
+
+def forms(text: str | Iterable[str]) -> list[str]:
+    return [text] if isinstance(text, str) else list(text)
+
+
+def fields(text: str) -> list[str]:
+    """The `{named}` fields of a message, with their formats, sorted."""
+    found = [(name, spec) for _, name, spec, _ in string.Formatter().parse(text) if name is not None]
+    return sorted(f"{{{name}:{spec}}}" for name, spec in found)
+
+
+def is_brace_format(message: Message) -> bool:
+    return "python-brace-format" in message.flags
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_catalogue_has_each_message_of_the_source_and_no_other(
+    code: str, source: Catalog, update: ModuleType
+) -> None:
+    catalog = update.read(po_path(code))
+    assert sorted(map(str, ids(source) - ids(catalog))) == [], "missing: run resources/i18n/update.py"
+    assert sorted(map(str, ids(catalog) - ids(source))) == [], "unused: run resources/i18n/update.py"
+    assert not catalog.obsolete
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_everything_is_translated_and_keeps_its_fields(code: str, update: ModuleType) -> None:
+    problems = []
+    for message in update.read(po_path(code)):
+        if not message.id:
+            continue
+        if message.fuzzy:
+            problems.append(f"fuzzy: {message.id!r}")
+        translations = forms(message.string)
+        if not all(translations):
+            problems.append(f"not translated: {message.id!r}")
+            continue
+        for translation in translations if is_brace_format(message) else []:
+            # A plural form may leave out a field that another form has, never add one.
+            if fields(translation) != fields(forms(message.id)[-1]):
+                problems.append(f"other fields: {message.id!r} -> {translation!r}")
+    assert problems == []
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_compiled_catalogue_is_the_one_of_its_source(code: str, update: ModuleType) -> None:
+    def messages(catalog: Catalog) -> dict[object, object]:
+        return {message.id: message.string for message in catalog if message.id}
+
+    with po_path(code).with_suffix(".mo").open("rb") as file:
+        stored = read_mo(file)
+    wanted = {message.id: message.string for message in update.read(po_path(code)) if message.id}
+    assert messages(stored) == {key: value for key, value in wanted.items() if all(forms(value))}
+
+
+def test_every_character_of_every_language_is_in_a_shipped_font(update: ModuleType) -> None:
+    has: set[int] = set()
+    for file in resources.font_files():
+        with TTFont(file) as font:
+            has |= set(font.getBestCmap())
+    texts = [language.own_name for language in i18n.LANGUAGES]
+    for code in CODES:
+        for message in update.read(po_path(code)):
+            texts += forms(message.id) + forms(message.string) if message.id else []
+    missing = {character for text in texts for character in text if ord(character) not in has}
+    assert missing - {"\n", "\t"} == set()
+
+
+def test_messages_are_translated_where_they_are_shown() -> None:
+    stored = i18n.N_("weights")
+    assert stored == "weights" and i18n._(stored) == "weights"
+    i18n.set_language("zh_CN")
+    assert i18n.current_language() == "zh_CN"
+    assert i18n._(stored) == "权重"
+    assert i18n._("no such message") == "no such message"
+    assert i18n._("") == "", "not the header of the catalogue"
+    i18n.set_language("en")
+    assert i18n._(stored) == "weights"
+
+
+def test_unknown_languages_are_refused_by_name() -> None:
+    with pytest.raises(ValueError, match="'fr' is not one of en, zh_CN"):
+        i18n.set_language("fr")
+    assert i18n.current_language() == "en"
+
+
+def test_plurals() -> None:
+    assert i18n.ngettext("{n} thing", "{n} things", 1) == "{n} thing"
+    assert i18n.ngettext("{n} thing", "{n} things", 2) == "{n} things"
+
+
+@pytest.mark.parametrize(
+    ("environment", "code"),
+    [
+        ({"LANG": "zh_CN.UTF-8"}, "zh_CN"),
+        ({"LANG": "zh_TW.UTF-8"}, "zh_CN"),
+        ({"LANG": "en_GB.UTF-8"}, "en"),
+        ({"LANG": "fr_FR.UTF-8"}, "en"),
+        ({"LANG": "zh_CN.UTF-8", "LC_ALL": "en_US.UTF-8"}, "en"),
+        ({"LANG": "en_US.UTF-8", "LANGUAGE": "zh_CN:en"}, "zh_CN"),
+        ({"LANG": "C.UTF-8"}, "en"),
+    ],
+)
+def test_the_system_language_follows_the_locale(
+    environment: dict[str, str], code: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG"):
+        monkeypatch.setenv(name, environment.get(name, ""))
+    assert i18n.system_language() == code
