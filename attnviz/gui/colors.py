@@ -44,7 +44,7 @@ def color_at(position: float, kind: Kind, theme: Theme) -> tuple[int, int, int]:
     index = int(to_indices(np.array([[position]], dtype=np.float32))[0, 0])
     if index >= LEVELS:
         raise ValueError(f"position: {position} has no colour; it must be a number from 0 to 1")
-    rgb = _cell_colors(kind, theme)[index]
+    rgb = cell_colors(kind, theme)[index]
     return int(rgb[0]), int(rgb[1]), int(rgb[2])
 
 
@@ -60,7 +60,7 @@ def text_on(rgb: tuple[int, int, int]) -> str:
 @lru_cache(maxsize=8)
 def inks(kind: Kind, theme: Theme) -> tuple[str, ...]:
     """For every colour byte, the ink to write on it."""
-    return tuple(text_on((int(r), int(g), int(b))) for r, g, b, _a in _cell_colors(kind, theme))
+    return tuple(text_on((int(r), int(g), int(b))) for r, g, b, _a in cell_colors(kind, theme))
 
 
 def to_indices(normalised: NDArray[np.floating]) -> Indices:
@@ -129,7 +129,7 @@ def to_image(normalised: NDArray[np.floating], kind: Kind, theme: Theme) -> QIma
 
 
 @lru_cache(maxsize=8)
-def _cell_colors(kind: Kind, theme: Theme) -> NDArray[np.uint8]:
+def cell_colors(kind: Kind, theme: Theme) -> NDArray[np.uint8]:
     """The colour map at the `LEVELS` positions that a byte can name."""
     picked = np.round(np.linspace(0, 255, LEVELS)).astype(np.intp)
     return lut(kind, theme)[picked]
@@ -137,7 +137,7 @@ def _cell_colors(kind: Kind, theme: Theme) -> NDArray[np.uint8]:
 
 @lru_cache(maxsize=8)
 def _color_table(kind: Kind, theme: Theme) -> tuple[int, ...]:
-    opaque = [0xFF000000 | int(r) << 16 | int(g) << 8 | int(b) for r, g, b, _a in _cell_colors(kind, theme)]
+    opaque = [0xFF000000 | int(r) << 16 | int(g) << 8 | int(b) for r, g, b, _a in cell_colors(kind, theme)]
     table = opaque + [0] * (256 - LEVELS)
     table[PLUS_INF] = table[MINUS_INF] = QColor(theme.warning).rgba()
     table[NAN] = QColor(theme.error).rgba()

@@ -1,0 +1,147 @@
+"""Token labels and row sums around a heat map: plain text, elided, thinned out where they would collide."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter
+
+from attnviz.core.text import elide, number, visible
+from attnviz.gui.widgets.heat_layout import LABEL_LINE, LABEL_MAX, SLANTED_MAX, Geometry, nice_step
+
+_LONGEST = 24
+_MEASURED = 12
+
+
+class Labels:
+    """The labels of one axis as they are shown, with their widths."""
+
+    def __init__(self, texts: tuple[str, ...], font: QFont, bold: QFont) -> None:
+        self.texts = texts
+        self.shown = tuple(elide(visible(text), _LONGEST) for text in texts)
+        self.font = font
+        self.bold = bold
+        self.metrics = QFontMetricsF(font)
+        measured: Sequence[str] = self.shown
+        if len(measured) > 4 * _MEASURED:  # measuring thousands takes longer than painting the matrix
+            measured = sorted(self.shown, key=lambda text: len(text.encode()))[-_MEASURED:]
+        self.width = max((self.metrics.horizontalAdvance(text) for text in measured), default=0.0)
+
+    def elided(self, index: int, width: float) -> str:
+        """Label `index` cut to `width` pixels."""
+        text = self.shown[index]
+        if self.metrics.horizontalAdvance(text) <= width:
+            return text
+        return self.metrics.elidedText(text, Qt.TextElideMode.ElideRight, width)
+
+
+def draw_down(
+    painter: QPainter,
+    geometry: Geometry,
+    labels: Labels,
+    color: str,
+    only: int | None = None,
+    ground: str | None = None,
+) -> None:
+    """Labels left of the rows; `only` draws one of them in bold on `ground`, even if it was thinned out."""
+    first, last, _a, _b = geometry.visible()
+    step = geometry.down_step
+    chosen = range(-(-first // step) * step, last, step) if only is None else (only,)
+    painter.setFont(labels.font if only is None else labels.bold)
+    painter.setPen(QColor(color))
+    width = min(labels.width, LABEL_MAX) + 1
+    for down in chosen:
+        center = geometry.cell_rect(down, 0).center().y()
+        if not geometry.plot.top() <= center <= geometry.plot.bottom():
+            continue
+        box = QRectF(geometry.plot.left() - 8 - width, center - LABEL_LINE / 2, width, LABEL_LINE)
+        if ground is not None:
+            box.setLeft(max(0.0, box.left() - 8))
+            painter.fillRect(box, QColor(ground))
+        baseline = center + (labels.metrics.ascent() - labels.metrics.descent()) / 2
+        text = labels.elided(down, width)
+        drawn = QFontMetricsF(painter.font()).horizontalAdvance(text)
+        painter.drawText(QPointF(box.right() - drawn, baseline), text)
+
+
+def draw_across(
+    painter: QPainter,
+    geometry: Geometry,
+    labels: Labels,
+    color: str,
+    only: int | None = None,
+    ground: str | None = None,
+) -> None:
+    """Labels above the columns, horizontal, slanted or upright; `only` and `ground` as for `draw_down`."""
+    _a, _b, first, last = geometry.visible()
+    step = geometry.across_step
+    chosen = range(-(-first // step) * step, last, step) if only is None else (only,)
+    painter.setFont(labels.font if only is None else labels.bold)
+    for across in chosen:
+        x = geometry.cell_rect(0, across).center().x()
+        if geometry.plot.left() <= x <= geometry.plot.right():
+            _draw_across_one(painter, geometry, labels, across, x, color, ground)
+
+
+def _draw_across_one(
+    painter: QPainter,
+    geometry: Geometry,
+    labels: Labels,
+    across: int,
+    x: float,
+    color: str,
+    ground: str | None,
+) -> None:
+    bottom = geometry.plot.top() - 5
+    angle = geometry.across_angle
+    text = labels.elided(across, LABEL_MAX if angle == 0 else SLANTED_MAX)
+    metrics = QFontMetricsF(painter.font())
+    width = metrics.horizontalAdvance(text)
+    painter.save()
+    painter.translate(x, bottom)
+    if angle:
+        painter.rotate(-angle)
+        at = QPointF(0 if angle == 90 else -2, (metrics.ascent() - metrics.descent()) / 2)
+    else:
+        at = QPointF(-width / 2, -metrics.descent() + 1)
+    if ground is not None:
+        painter.fillRect(
+            QRectF(at.x() - 3, at.y() - metrics.ascent(), width + 6, metrics.height()), QColor(ground)
+        )
+    painter.setPen(QColor(color))
+    painter.drawText(at, text)
+    painter.restore()
+
+
+def sum_width(font: QFont) -> float:
+    """The room that a row sum needs."""
+    return QFontMetricsF(font).horizontalAdvance("\u03a3 0.0000")
+
+
+def draw_sums(
+    painter: QPainter,
+    geometry: Geometry,
+    sums: NDArray[np.floating],
+    font: QFont,
+    color: str,
+    below: bool,
+) -> None:
+    """Row sums at the end of the rows, or below them where rows are drawn as columns."""
+    painter.setFont(font)
+    painter.setPen(QColor(color))
+    metrics = QFontMetricsF(font)
+    first_down, last_down, first_across, last_across = geometry.visible()
+    first, last = (first_across, last_across) if below else (first_down, last_down)
+    step = nice_step((sum_width(font) + 4) / geometry.cell_w) if below else geometry.down_step
+    for index in range(-(-first // step) * step, last, step):
+        text = f"\u03a3 {number(float(sums[index]))}"
+        center = geometry.cell_rect(*((0, index) if below else (index, 0))).center()
+        if below:
+            x = center.x() - metrics.horizontalAdvance(text) / 2
+            painter.drawText(QPointF(x, geometry.plot.bottom() + metrics.ascent() + 4), text)
+        elif center.y() <= geometry.plot.bottom():
+            baseline = center.y() + (metrics.ascent() - metrics.descent()) / 2
+            painter.drawText(QPointF(geometry.plot.right() + 8, baseline), text)

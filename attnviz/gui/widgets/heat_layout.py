@@ -1,0 +1,164 @@
+"""Where everything in a heat map lies: a pure function of sizes, and hit-testing on its result.
+
+"Down" and "across" count cells on the screen; the widget turns them into rows and columns of the data.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from PySide6.QtCore import QPointF, QRectF, QSizeF
+
+MARGIN = 8.0
+BAR_WIDTH = 76.0
+MAX_CELL = 64.0
+WIDEST = 1.6
+"""How much wider than high a cell may be: numbers and horizontal labels need width more than height."""
+WHOLE_PIXELS_FROM = 4.0
+"""Cells at least this large are a whole number of pixels, so that all look the same."""
+MAX_ZOOMED_CELL = 120.0
+LABEL_LINE = 14.0
+LABEL_MAX = 110.0
+SLANTED_MAX = 96.0
+SLANTED_FROM = 20.0
+_NICE = (1, 2, 5)
+
+
+@dataclass(frozen=True)
+class Measures:
+    """Sizes of the texts around the matrix, in pixels; 0 where there are none."""
+
+    down_label: float
+    across_label: float
+    sum_width: float
+    sums_below: bool
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """The result: the visible part of the matrix `plot`, the size of a cell, and how labels are drawn."""
+
+    n_down: int
+    n_across: int
+    plot: QRectF
+    cell_w: float
+    cell_h: float
+    offset: QPointF
+    across_angle: int
+    down_step: int
+    across_step: int
+    bar: QRectF
+
+    def cell_rect(self, down: int, across: int) -> QRectF:
+        """The rectangle of one cell, which may lie outside the visible part."""
+        return self.block_rect(down, across, 1, 1)
+
+    def block_rect(self, down: int, across: int, n_down: int, n_across: int) -> QRectF:
+        """The rectangle of a block of cells."""
+        x = self.plot.left() - self.offset.x() + across * self.cell_w
+        y = self.plot.top() - self.offset.y() + down * self.cell_h
+        return QRectF(x, y, n_across * self.cell_w, n_down * self.cell_h)
+
+    def cell_at(self, point: QPointF) -> tuple[int, int] | None:
+        """The (down, across) of the visible cell under `point`."""
+        if not self.n_down or not self.n_across or not self.plot.contains(point):
+            return None
+        return self.nearest_cell(point)
+
+    def nearest_cell(self, point: QPointF) -> tuple[int, int]:
+        """The (down, across) of the cell closest to `point`; for a matrix with cells."""
+        down = math.floor((point.y() - self.plot.top() + self.offset.y()) / self.cell_h)
+        across = math.floor((point.x() - self.plot.left() + self.offset.x()) / self.cell_w)
+        return min(max(down, 0), self.n_down - 1), min(max(across, 0), self.n_across - 1)
+
+    def visible(self) -> tuple[int, int, int, int]:
+        """First and last-plus-one (down, down, across, across) of the cells that show."""
+        if not self.n_down or not self.n_across:
+            return 0, 0, 0, 0
+        top, left = self.offset.y() / self.cell_h, self.offset.x() / self.cell_w
+        bottom = math.ceil(top + self.plot.height() / self.cell_h - 1e-6)
+        right = math.ceil(left + self.plot.width() / self.cell_w - 1e-6)
+        return int(top), min(self.n_down, bottom), int(left), min(self.n_across, right)
+
+
+def arrange(
+    size: QSizeF, n_down: int, n_across: int, measures: Measures, zoom: float, offset: QPointF
+) -> Geometry:
+    """Fit a matrix into `size`: as large as it goes, centred, labels, sums and colour bar around it."""
+    left = MARGIN + min(measures.down_label, LABEL_MAX) + MARGIN
+    right = BAR_WIDTH + MARGIN + (0.0 if measures.sums_below else measures.sum_width)
+    for angle in (0, 45, 90):
+        top = MARGIN + across_height(measures.across_label, angle)
+        bottom = MARGIN + (LABEL_LINE + 4 if measures.sums_below and measures.sum_width else 0.0)
+        room = QSizeF(max(1.0, size.width() - left - right), max(1.0, size.height() - top - bottom))
+        cell_w, cell_h = _cell_size(room, n_down, n_across, zoom)
+        across_step = 1
+        if angle == 0 and measures.across_label + 6 <= cell_w:
+            break
+        if angle == 0 and cell_w < LABEL_LINE:
+            across_step = nice_step((measures.across_label + 12) / cell_w)
+            break
+        if angle == 45 and cell_w >= SLANTED_FROM:
+            break
+    content = QSizeF(n_across * cell_w, n_down * cell_h)
+    plot_w, plot_h = min(content.width(), room.width()), min(content.height(), room.height())
+    x = math.floor(left + (room.width() - plot_w) / 2)
+    y = math.floor(top + (room.height() - plot_h) / 2)
+    plot = QRectF(x, y, plot_w, plot_h)
+    kept = QPointF(
+        min(max(0.0, offset.x()), content.width() - plot_w),
+        min(max(0.0, offset.y()), content.height() - plot_h),
+    )
+    bar_h = min(size.height() - 2 * MARGIN, max(plot_h, 72.0))
+    bar_y = min(y, size.height() - MARGIN - bar_h)
+    bar_x = min(
+        plot.right() + (0.0 if measures.sums_below else measures.sum_width) + 2 * MARGIN,
+        size.width() - BAR_WIDTH,
+    )
+    return Geometry(
+        n_down=n_down,
+        n_across=n_across,
+        plot=plot,
+        cell_w=cell_w,
+        cell_h=cell_h,
+        offset=kept,
+        across_angle=angle,
+        down_step=nice_step(LABEL_LINE / cell_h),
+        across_step=across_step,
+        bar=QRectF(bar_x, bar_y, BAR_WIDTH, bar_h),
+    )
+
+
+def across_height(label_width: float, angle: int) -> float:
+    """Height that labels above the matrix need, at `angle` degrees."""
+    if not label_width:
+        return 0.0
+    length = min(label_width, SLANTED_MAX)
+    if angle == 0:
+        return LABEL_LINE + 6
+    return length + 8 if angle == 90 else (length + LABEL_LINE) * math.sqrt(0.5) + 6
+
+
+def nice_step(least: float) -> int:
+    """The smallest of 1, 2, 5, 10, 20, 50, ... that is at least `least`."""
+    power = 1
+    while True:
+        for factor in _NICE:
+            if factor * power >= least:
+                return factor * power
+        power *= 10
+
+
+def _cell_size(room: QSizeF, n_down: int, n_across: int, zoom: float) -> tuple[float, float]:
+    across, down = room.width() / max(1, n_across), room.height() / max(1, n_down)
+    cell_h = min(across, down, MAX_CELL)
+    cell_w = min(across, WIDEST * cell_h)
+    if max(n_down, n_across) > 32:
+        cell_w = cell_h
+    scale = min(zoom, max(1.0, MAX_ZOOMED_CELL / cell_h))
+    return _whole(cell_w * scale), _whole(cell_h * scale)
+
+
+def _whole(length: float) -> float:
+    return float(math.floor(length)) if length >= WHOLE_PIXELS_FROM else length

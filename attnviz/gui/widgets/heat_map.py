@@ -1,0 +1,427 @@
+"""The heat map: a matrix whose every cell can be read, pointed at, walked to by keys, and painted on."""
+
+from __future__ import annotations
+
+import html
+
+from PySide6.QtCore import QEvent, QPointF, QSize, QSizeF, Qt, Signal
+from PySide6.QtGui import (
+    QColor,
+    QFocusEvent,
+    QHelpEvent,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QPixmap,
+    QResizeEvent,
+    QWheelEvent,
+)
+from PySide6.QtWidgets import QApplication, QSizePolicy, QToolTip, QWidget
+
+from attnviz.core.text import number, visible
+from attnviz.gui.theme import Theme
+from attnviz.gui.widgets.color_bar import ColorBar
+from attnviz.gui.widgets.heat_content import NO_HIGHLIGHT, Cell, HeatContent, Highlight
+from attnviz.gui.widgets.heat_layout import Geometry
+from attnviz.gui.widgets.heat_paint import is_vector
+from attnviz.gui.widgets.heat_scene import HeatScene
+from attnviz.i18n import _
+
+_ARROWS = {
+    Qt.Key.Key_Up: (-1, 0),
+    Qt.Key.Key_Down: (1, 0),
+    Qt.Key.Key_Left: (0, -1),
+    Qt.Key.Key_Right: (0, 1),
+}
+_CHOOSE = (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space)
+_BY_KEYS = (
+    Qt.FocusReason.TabFocusReason,
+    Qt.FocusReason.BacktabFocusReason,
+    Qt.FocusReason.ShortcutFocusReason,
+)
+_ZOOM_STEP = 1.25
+_LARGEST_ZOOM = 4096.0
+
+
+class HeatMap(QWidget):
+    """One matrix with labels, sums, numbers and a colour bar.
+
+    Every (row, column) that is given or taken counts in `content.values`, however it is turned on the screen.
+    Ctrl and wheel zoom about the pointer, wheel and drag move a zoomed matrix, a double click shows all of
+    it.
+    """
+
+    cell_hovered = Signal(int, int)
+    """(row, column) under the pointer or the keyboard cursor; (−1, −1) when it left."""
+
+    cell_clicked = Signal(int, int)
+    """(row, column) that was clicked, or chosen by Enter or Space."""
+
+    cell_stroked = Signal(int, int, bool)
+    """(row, column, whether the stroke starts here) while dragging in paint mode; no cell is skipped."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("heat_map")
+        self.setMouseTracking(True)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self._scene = HeatScene()
+        self._highlight = NO_HIGHLIGHT
+        self._current: Cell | None = None
+        self._paint_mode = False
+        self._zoom = 1.0
+        self._offset = QPointF()
+        self._pressed: QPointF | None = None
+        self._panned_from: QPointF | None = None
+        self._stroke: Cell | None = None
+        self._focus_shown = False
+        self._base: QPixmap | None = None
+        self._spare = QPixmap()
+        self._bar = ColorBar(self)
+        self._bar.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self._arrange()
+        self.retranslate()
+
+    @property
+    def content(self) -> HeatContent:
+        """What is shown."""
+        return self._scene.content
+
+    @property
+    def highlight(self) -> Highlight:
+        """What is lit."""
+        return self._highlight
+
+    @property
+    def layout_shown(self) -> Geometry:
+        """Where everything lies, in (down, across) of the screen."""
+        return self._scene.geometry
+
+    @property
+    def color_bar(self) -> ColorBar:
+        """The colour bar beside the matrix."""
+        return self._bar
+
+    @property
+    def current_cell(self) -> Cell | None:
+        """The (row, column) under the pointer or the keyboard cursor."""
+        return self._current
+
+    def set_content(self, content: HeatContent) -> None:
+        """Show another matrix; zoom, cursor and highlight stay where the shape does."""
+        before = self.content
+        if content.values.shape != before.values.shape or content.transposed != before.transposed:
+            self._zoom, self._offset = 1.0, QPointF()
+            self._current = self._stroke = None
+            self._highlight = NO_HIGHLIGHT
+        self._scene.set_content(content)
+        self._arrange()
+        self._describe()
+
+    def set_highlight(self, highlight: Highlight) -> None:
+        """Light other cells; the matrix below is not painted again."""
+        if highlight != self._highlight:
+            self._highlight = highlight
+            self._update_bar()
+            self.update()
+
+    def set_paint_mode(self, on: bool) -> None:
+        """In paint mode a drag strokes cells instead of moving the matrix."""
+        self._paint_mode = on
+        self._stroke = None
+        self.setCursor(Qt.CursorShape.CrossCursor if on else Qt.CursorShape.ArrowCursor)
+
+    def apply_theme(self, theme: Theme) -> None:
+        """Take over the colours of `theme`."""
+        self._scene.theme = theme
+        self._bar.apply_theme(theme)
+        self._base = None
+        self.update()
+
+    def retranslate(self) -> None:
+        """Take over the language."""
+        self._bar.retranslate()
+        self._describe()
+
+    def reset_zoom(self) -> None:
+        """Show the whole matrix."""
+        self._zoom, self._offset = 1.0, QPointF()
+        self._arrange()
+
+    def zoom_by(self, factor: float, about: QPointF) -> None:
+        """Enlarge by `factor`, keeping the cell under `about` where it is."""
+        before = self.layout_shown
+        if not before.n_down or not before.n_across:
+            return
+        fraction_x = (about.x() - before.plot.left() + before.offset.x()) / (before.cell_w * before.n_across)
+        fraction_y = (about.y() - before.plot.top() + before.offset.y()) / (before.cell_h * before.n_down)
+        self._zoom = min(max(1.0, self._zoom * factor), _LARGEST_ZOOM)
+        self._arrange()
+        after = self.layout_shown
+        self._offset = QPointF(
+            fraction_x * after.cell_w * after.n_across - (about.x() - after.plot.left()),
+            fraction_y * after.cell_h * after.n_down - (about.y() - after.plot.top()),
+        )
+        self._arrange()
+
+    def copy_text(self) -> str:
+        """The matrix as tab-separated text with labels, every number in full precision."""
+        content = self.content
+        values, rows, columns = content.values, content.row_labels, content.column_labels
+        if content.transposed:
+            values, rows, columns = values.T, columns, rows
+        lines = ["\t".join(["", *(visible(label) for label in columns)])]
+        for label, row in zip(rows, values, strict=True):
+            lines.append("\t".join([visible(label), *(str(value) for value in row)]))
+        return "\n".join(lines) + "\n"
+
+    def cell_text(self, row: int, column: int) -> str:
+        """One line about a cell: its labels and its exact value, or that it is masked."""
+        content = self.content
+        return _("{row} \u00d7 {column}: {value}").format(
+            row=visible(content.row_labels[row]),
+            column=visible(content.column_labels[column]),
+            value=_("masked") if self._scene.is_blocked((row, column)) else str(content.values[row, column]),
+        )
+
+    def cell_center(self, row: int, column: int) -> QPointF:
+        """The middle of cell (row, column) on the widget."""
+        return self.layout_shown.cell_rect(*self._scene.turned((row, column))).center()
+
+    def sizeHint(self) -> QSize:
+        """A comfortable size for a small matrix."""
+        return QSize(520, 320)
+
+    def minimumSizeHint(self) -> QSize:
+        """Room for labels, bar and a few pixels a cell."""
+        return QSize(220, 140)
+
+    def _arrange(self) -> None:
+        """Lay out anew, and paint all of it at the next chance."""
+        self._scene.arrange(QSizeF(self.size()), self._zoom, self._offset)
+        self._offset = self.layout_shown.offset
+        self._bar.setGeometry(self.layout_shown.bar.toRect())
+        self._update_bar()
+        self._base = None
+        self.update()
+
+    def _update_bar(self) -> None:
+        cell = self._highlight.cell or self._current
+        row = None if cell is None or cell[0] >= self.content.values.shape[0] else cell[0]
+        self._bar.set_scale(self._scene.color_scale(row))
+
+    def _describe(self) -> None:
+        """Say to a screen reader what is shown and where the cursor is."""
+        self.setAccessibleName(self.content.title or _("Heat map"))
+        if self._current is None:
+            rows, columns = self.content.values.shape
+            self.setAccessibleDescription(
+                _("{rows} rows, {columns} columns").format(rows=rows, columns=columns)
+            )
+            return
+        row, column = self._current
+        masked = self._scene.is_blocked(self._current)
+        self.setAccessibleDescription(
+            _("row {row}, column {column}, {value}").format(
+                row=visible(self.content.row_labels[row]),
+                column=visible(self.content.column_labels[column]),
+                value=_("masked") if masked else number(float(self.content.values[row, column])),
+            )
+        )
+
+    def _set_current(self, cell: Cell | None) -> None:
+        if cell == self._current:
+            return
+        self._current = cell
+        self._describe()
+        self._update_bar()
+        self.update()
+        self.cell_hovered.emit(*((-1, -1) if cell is None else cell))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Draw the kept picture of the matrix and the outlines over it; shapes only for SVG and PDF."""
+        painter = QPainter(self)
+        if is_vector(painter):
+            self._scene.draw_base(painter)
+        else:
+            painter.drawPixmap(0, 0, self._picture())
+        self._scene.draw_overlay(painter, self._highlight, self._current)
+        if self._focus_shown:
+            painter.setPen(QPen(QColor(self._scene.theme.accent), 1.5))
+            painter.drawRect(self.layout_shown.plot.adjusted(-3, -3, 3, 3))
+        painter.end()
+
+    def _picture(self) -> QPixmap:
+        """The base as pixels, painted when it is first needed; its memory is used again."""
+        ratio = self.devicePixelRatio()
+        wanted = (self.size() * ratio).expandedTo(QSize(1, 1))
+        if self._base is not None and self._base.size() == wanted:
+            return self._base
+        base = self._spare if self._spare.size() == wanted else QPixmap(wanted)
+        base.setDevicePixelRatio(ratio)
+        base.fill(Qt.GlobalColor.transparent)
+        painter = QPainter(base)
+        painter.setRenderHint(QPainter.RenderHint.TextAntialiasing)
+        self._scene.draw_base(painter)
+        painter.end()
+        self._base = self._spare = base
+        return base
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Fit the matrix into the new size."""
+        self._arrange()
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """Hover, stroke, or move a zoomed matrix."""
+        here = event.position()
+        if self._stroke is not None:
+            self._stroke_to(here)
+        elif self._pressed is not None and event.buttons() & Qt.MouseButton.LeftButton and self._zoom > 1:
+            self._pan_to(here)
+        if self._panned_from is None:
+            self._set_current(self._scene.cell_at(here))
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """Begin a click, a stroke or a move."""
+        if event.button() != Qt.MouseButton.LeftButton:
+            return
+        self._focus_shown = False
+        cell = self._scene.cell_at(event.position())
+        self._set_current(cell)
+        if self._paint_mode and cell is not None:
+            self._stroke = cell
+            self.cell_stroked.emit(*cell, True)
+        else:
+            self._pressed = event.position()
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        """End what the press began; a press that did not move is a click."""
+        if event.button() != Qt.MouseButton.LeftButton:
+            return
+        clicked = self._pressed is not None and self._panned_from is None
+        cell = self._scene.cell_at(event.position())
+        if clicked and cell is not None and self._pressed is not None:
+            if self._scene.cell_at(self._pressed) == cell:
+                self.cell_clicked.emit(*cell)
+        self._pressed = self._panned_from = self._stroke = None
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        """Show the whole matrix again; where it is whole already, the second click counts as one."""
+        if self._zoom > 1 and not self._paint_mode:
+            self.reset_zoom()
+        else:
+            self.mousePressEvent(event)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        """Ctrl and wheel zoom; the wheel alone moves a zoomed matrix and is left to others otherwise."""
+        turned = event.angleDelta()
+        if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            self.zoom_by(_ZOOM_STEP ** (turned.y() / 120), event.position())
+        elif self._zoom > 1:
+            exact = event.pixelDelta()  # of touch pads; a wheel has none
+            moved = QPointF(turned) / 2 if exact.isNull() else QPointF(exact)
+            if event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+                moved = moved.transposed()
+            self._offset -= moved
+            self._arrange()
+        else:
+            event.ignore()
+            return
+        self._set_current(self._scene.cell_at(event.position()))
+        event.accept()
+
+    def leaveEvent(self, event: QEvent) -> None:
+        """Nothing is hovered any more."""
+        self._set_current(None)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        """A focus that came by keys is shown."""
+        self._focus_shown = event.reason() in _BY_KEYS
+        self.update()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        """Hide the focus."""
+        self._focus_shown = False
+        self.update()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Arrows walk from cell to cell, Enter or Space chooses, plus, minus and 0 zoom."""
+        key = Qt.Key(event.key())
+        if key in _ARROWS and self.content.values.size:
+            self._focus_shown = True
+            self._walk(*_ARROWS[key])
+        elif key in _CHOOSE and self._current is not None:
+            if self._paint_mode:
+                self.cell_stroked.emit(*self._current, True)
+            else:
+                self.cell_clicked.emit(*self._current)
+        elif key in (Qt.Key.Key_Plus, Qt.Key.Key_Equal, Qt.Key.Key_Minus):
+            self.zoom_by(_ZOOM_STEP if key != Qt.Key.Key_Minus else 1 / _ZOOM_STEP, self._zoom_center())
+        elif key == Qt.Key.Key_0:
+            self.reset_zoom()
+        else:
+            super().keyPressEvent(event)
+
+    def event(self, event: QEvent) -> bool:
+        """Tell a cell's exact value where the system asks for a tool tip."""
+        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
+            cell = self._scene.cell_at(QPointF(event.pos()))
+            if cell is None:
+                QToolTip.hideText()
+            else:
+                area = self.layout_shown.cell_rect(*self._scene.turned(cell)).toAlignedRect()
+                text = f"<p style='white-space:pre'>{html.escape(self.cell_text(*cell))}</p>"
+                QToolTip.showText(event.globalPos(), text, self, area)
+            return True
+        return super().event(event)
+
+    def _walk(self, down: int, across: int) -> None:
+        """Move the cursor by one cell as seen on the screen, and bring it into view."""
+        geometry = self.layout_shown
+        if self._current is None:
+            first_down, _a, first_across, _b = geometry.visible()
+            target = (first_down, first_across)
+        else:
+            at_down, at_across = self._scene.turned(self._current)
+            target = (at_down + down, at_across + across)
+        target = (min(max(target[0], 0), geometry.n_down - 1), min(max(target[1], 0), geometry.n_across - 1))
+        rect, plot = geometry.cell_rect(*target), geometry.plot
+        shift = QPointF(
+            min(0.0, rect.left() - plot.left()) + max(0.0, rect.right() - plot.right()),
+            min(0.0, rect.top() - plot.top()) + max(0.0, rect.bottom() - plot.bottom()),
+        )
+        if self._zoom > 1 and not shift.isNull():
+            self._offset += shift
+            self._arrange()
+        self._set_current(self._scene.turned(target))
+
+    def _zoom_center(self) -> QPointF:
+        return self.layout_shown.plot.center() if self._current is None else self.cell_center(*self._current)
+
+    def _pan_to(self, here: QPointF) -> None:
+        start = self._pressed
+        if start is None:
+            return
+        if self._panned_from is None:
+            if (here - start).manhattanLength() < QApplication.startDragDistance():
+                return
+            self._panned_from = self._offset
+        self._offset = self._panned_from - (here - start)
+        self._scene.arrange(QSizeF(self.size()), self._zoom, self._offset)
+        self._base = None
+        self.update()
+
+    def _stroke_to(self, here: QPointF) -> None:
+        """Emit every cell from the last one to that under `here`: a fast drag leaves no gaps."""
+        if self._stroke is None:
+            return
+        start, end = self._stroke, self._scene.turned(self.layout_shown.nearest_cell(here))
+        steps = max(abs(end[0] - start[0]), abs(end[1] - start[1]))
+        for i in range(1, steps + 1):
+            row = round(start[0] + (end[0] - start[0]) * i / steps)
+            column = round(start[1] + (end[1] - start[1]) * i / steps)
+            self.cell_stroked.emit(row, column, False)
+        self._stroke = end

@@ -1,0 +1,135 @@
+"""The cells of a heat map: colours, marks, and the numbers in them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPaintEngine, QPainter
+
+from attnviz.core.text import number
+from attnviz.gui.colors import (
+    BLOCKED,
+    LEVELS,
+    NAN,
+    PLUS_INF,
+    Indices,
+    Kind,
+    cell_colors,
+    indexed_image,
+    inks,
+    pool,
+)
+from attnviz.gui.theme import Theme
+from attnviz.gui.widgets.heat_hatch import draw_blocked, draw_infinite, draw_lacking
+from attnviz.gui.widgets.heat_layout import Geometry
+
+NUMBERS_FROM_WIDTH = 36.0
+NUMBERS_FROM_HEIGHT = 16.0
+_MARKS_FROM = 8.0
+_RECTANGLES_UP_TO = 128 * 128
+_VECTOR_ENGINES = (QPaintEngine.Type.SVG, QPaintEngine.Type.Pdf, QPaintEngine.Type.Picture)
+
+
+def is_vector(painter: QPainter) -> bool:
+    """Whether `painter` writes shapes (SVG, PDF) rather than pixels."""
+    return painter.paintEngine().type() in _VECTOR_ENGINES
+
+
+def draw_cells(painter: QPainter, geometry: Geometry, indices: Indices, kind: Kind, theme: Theme) -> None:
+    """The visible cells of `indices` (down, across) in their colours; masked ones hatched, others marked."""
+    top, bottom, left, right = geometry.visible()
+    shown = indices[top:bottom, left:right]
+    if shown.size == 0:
+        return
+    painter.save()
+    painter.setClipRect(geometry.plot, Qt.ClipOperation.IntersectClip)
+    if bool((shown == BLOCKED).any()):
+        draw_blocked(painter, geometry.plot, theme)
+    if is_vector(painter) and shown.size <= _RECTANGLES_UP_TO:
+        _draw_rectangles(painter, geometry, shown, kind, theme)
+    else:
+        _draw_image(painter, geometry, indices, kind, theme)
+    if min(geometry.cell_w, geometry.cell_h) >= _MARKS_FROM and shown.max() >= PLUS_INF:
+        _draw_marks(painter, geometry, shown, theme)
+    painter.restore()
+
+
+def _draw_image(painter: QPainter, geometry: Geometry, indices: Indices, kind: Kind, theme: Theme) -> None:
+    ratio = 1.0 if is_vector(painter) else painter.device().devicePixelRatio()
+    factor = max(1, math.ceil(1 / (min(geometry.cell_w, geometry.cell_h) * ratio) - 1e-6))
+    top, bottom, left, right = geometry.visible()
+    top, left = top // factor * factor, left // factor * factor  # so that blocks stay put while panning
+    image = indexed_image(pool(indices[top:bottom, left:right], factor, kind), kind, theme)
+    target = geometry.block_rect(top, left, image.height() * factor, image.width() * factor)
+    painter.drawImage(target, image)
+
+
+def _draw_rectangles(painter: QPainter, geometry: Geometry, shown: Indices, kind: Kind, theme: Theme) -> None:
+    top, _bottom, left, _right = geometry.visible()
+    colors = [QColor(int(r), int(g), int(b)) for r, g, b, _a in cell_colors(kind, theme)]
+    for (down, across), index in np.ndenumerate(shown):
+        if index < LEVELS:
+            rect = geometry.cell_rect(top + down, left + across).intersected(geometry.plot)
+            painter.fillRect(rect, colors[index])
+
+
+def _draw_marks(painter: QPainter, geometry: Geometry, shown: Indices, theme: Theme) -> None:
+    top, _bottom, left, _right = geometry.visible()
+    for down, across in np.argwhere(shown >= PLUS_INF):
+        rect = geometry.cell_rect(top + int(down), left + int(across)).intersected(geometry.plot)
+        if shown[down, across] == NAN:
+            draw_lacking(painter, rect, theme, theme.error)
+        else:
+            draw_infinite(painter, rect, theme, theme.warning)
+
+
+def draw_numbers(
+    painter: QPainter,
+    geometry: Geometry,
+    values: NDArray[np.floating],
+    indices: Indices,
+    kind: Kind,
+    theme: Theme,
+    font: QFont,
+) -> None:
+    """The numbers of the visible cells, where cells are large enough; masked cells have none."""
+    if geometry.cell_w < NUMBERS_FROM_WIDTH or geometry.cell_h < NUMBERS_FROM_HEIGHT:
+        return
+    top, bottom, left, right = geometry.visible()
+    shown = indices[top:bottom, left:right]
+    numbered = np.argwhere(shown != BLOCKED)
+    numbers = [float(values[top + down, left + across]) for down, across in numbered]
+    metrics = QFontMetricsF(font)
+    advance = metrics.horizontalAdvance("0")
+    texts = fitting_texts(numbers, int((geometry.cell_w - 4) / advance))
+    ink_of = [QColor(ink) for ink in inks(kind, theme)]
+    painter.setFont(font)
+    rise = (metrics.ascent() - metrics.descent()) / 2
+    for (down, across), text in zip(numbered, texts, strict=True):
+        center = geometry.cell_rect(top + int(down), left + int(across)).center()
+        index = int(shown[down, across])
+        if not text or not geometry.plot.contains(center):
+            continue
+        at = QPointF(center.x() - len(text) * advance / 2, center.y() + rise)
+        if index < LEVELS:
+            painter.setPen(ink_of[index])
+        else:
+            painter.fillRect(
+                QRectF(at.x() - 2, at.y() - metrics.ascent(), len(text) * advance + 4, metrics.height()),
+                QColor(theme.panel),
+            )
+            painter.setPen(QColor(theme.error if index == NAN else theme.warning))
+        painter.drawText(at, text)
+
+
+def fitting_texts(numbers: list[float], characters: int) -> list[str]:
+    """All numbers with the most decimals (3 to 1) that fit; empty where even that is too long."""
+    texts: list[str] = []
+    for digits in (3, 2, 1):
+        texts = [number(value, digits) for value in numbers]
+        if max(map(len, texts), default=0) <= characters:
+            return texts
+    return [text if len(text) <= characters else "" for text in texts]
