@@ -1,0 +1,68 @@
+"""The ONNX node tests of Attention, each run or listed with the reason why attnviz cannot state it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from references.onnx_attention import NotExpressibleError, outputs
+from references.onnx_cases import EXPANDED, NodeCase, expanded_arrays, node_cases
+
+from attnviz.engines.engine import EngineError
+from attnviz.engines.numpy_engine import NumpyEngine
+
+CASES = node_cases("Attention")
+
+_AFTER_CAP = "attnviz adds nothing between soft cap and softmax but ALiBi; here a float mask is added"
+
+NOT_EXPRESSIBLE = {
+    "test_attention_4d_with_qk_matmul_softcap": _AFTER_CAP,
+    "test_attention_3d_with_past_and_present_qk_matmul_softcap": _AFTER_CAP,
+}
+
+HALF = {"float16", "bfloat16"}
+
+
+def dtype_of(case: NodeCase) -> str:
+    return str(case.inputs["Q"].dtype)
+
+
+FULL_PRECISION = [name for name in CASES if dtype_of(CASES[name]) not in HALF and name not in NOT_EXPRESSIBLE]
+HALF_PRECISION = [name for name in CASES if dtype_of(CASES[name]) in HALF]
+
+
+@pytest.mark.parametrize("name", FULL_PRECISION)
+def test_case_on_numpy(name: str) -> None:
+    case = CASES[name]
+    found = outputs(case, NumpyEngine("float32"))
+    assert found.keys() == case.outputs.keys()
+    for output, expected in case.outputs.items():
+        np.testing.assert_allclose(found[output], expected, rtol=1e-5, atol=1e-7, err_msg=output)
+
+
+@pytest.mark.parametrize("name", NOT_EXPRESSIBLE)
+def test_what_is_listed_as_not_expressible_is_refused(name: str) -> None:
+    with pytest.raises(NotExpressibleError):
+        outputs(CASES[name], NumpyEngine("float32"))
+
+
+@pytest.mark.parametrize("name", HALF_PRECISION)
+def test_numpy_refuses_half_precision(name: str) -> None:
+    with pytest.raises(EngineError, match="dtype is"):
+        NumpyEngine(dtype_of(CASES[name]))
+
+
+def test_every_case_of_the_installed_onnx_has_its_place() -> None:
+    places = [*FULL_PRECISION, *HALF_PRECISION, *NOT_EXPRESSIBLE]
+    assert sorted(places) == sorted(CASES)
+    wanted = ("4d_causal", "3d_gqa", "scaled", "bool", "softcap", "past_and_present", "qk_matmul", "window")
+    for part in wanted:
+        assert any(part in name for name in FULL_PRECISION), part
+    assert len(FULL_PRECISION) > 60
+
+
+def test_cases_written_out_in_primitive_operators_hold_the_same_arrays() -> None:
+    for name, (inputs, expected) in expanded_arrays("Attention").items():
+        case = CASES[name.removesuffix(EXPANDED)]
+        for mine, theirs in zip([*case.inputs.values(), *case.outputs.values()], [*inputs, *expected], strict=True):
+            np.testing.assert_array_equal(mine, theirs)
+    assert len(expanded_arrays("Attention")) == len(CASES)
