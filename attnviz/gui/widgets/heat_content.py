@@ -54,6 +54,10 @@ class HeatContent:
         """Which colour map: diverging where zero is the middle of the range."""
         return color_kind(self.signed, self.range_id)
 
+    def is_blocked(self, cell: Cell) -> bool:
+        """Whether (row, column) is masked."""
+        return self.blocked is not None and bool(self.blocked[cell])
+
 
 @dataclass(frozen=True)
 class Highlight:

@@ -59,8 +59,12 @@ def draw_down(
             continue
         box = QRectF(geometry.plot.left() - 8 - width, center - LABEL_LINE / 2, width, LABEL_LINE)
         if ground is not None:
-            box.setLeft(max(0.0, box.left() - 8))
-            painter.fillRect(box, QColor(ground))
+            covered = box.adjusted(-8 if box.left() >= 8 else -box.left(), 0, 0, 0)
+            for beside in _neighbours(down, step, geometry.n_down):
+                distance = (beside - down) * geometry.cell_h
+                if abs(distance) < LABEL_LINE:
+                    covered = covered.united(box.translated(0, distance))
+            painter.fillRect(covered, QColor(ground))
         baseline = center + (labels.metrics.ascent() - labels.metrics.descent()) / 2
         text = labels.elided(down, width)
         drawn = QFontMetricsF(painter.font()).horizontalAdvance(text)
@@ -114,6 +118,12 @@ def _draw_across_one(
     painter.setPen(QColor(color))
     painter.drawText(at, text)
     painter.restore()
+
+
+def _neighbours(index: int, step: int, count: int) -> list[int]:
+    """The labels that were drawn before and after `index`, if that was thinned out: it would overlap them."""
+    before = index // step * step
+    return [] if before == index else [other for other in (before, before + step) if other < count]
 
 
 def sum_width(font: QFont) -> float:

@@ -20,13 +20,13 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QApplication, QSizePolicy, QToolTip, QWidget
 
-from attnviz.core.text import number, visible
 from attnviz.gui.theme import Theme
 from attnviz.gui.widgets.color_bar import ColorBar
 from attnviz.gui.widgets.heat_content import NO_HIGHLIGHT, Cell, HeatContent, Highlight
 from attnviz.gui.widgets.heat_layout import Geometry
 from attnviz.gui.widgets.heat_paint import is_vector
 from attnviz.gui.widgets.heat_scene import HeatScene
+from attnviz.gui.widgets.heat_words import exact_text, spoken_text, table_text
 from attnviz.i18n import _
 
 _ARROWS = {
@@ -169,23 +169,11 @@ class HeatMap(QWidget):
 
     def copy_text(self) -> str:
         """The matrix as tab-separated text with labels, every number in full precision."""
-        content = self.content
-        values, rows, columns = content.values, content.row_labels, content.column_labels
-        if content.transposed:
-            values, rows, columns = values.T, columns, rows
-        lines = ["\t".join(["", *(visible(label) for label in columns)])]
-        for label, row in zip(rows, values, strict=True):
-            lines.append("\t".join([visible(label), *(str(value) for value in row)]))
-        return "\n".join(lines) + "\n"
+        return table_text(self.content)
 
     def cell_text(self, row: int, column: int) -> str:
         """One line about a cell: its labels and its exact value, or that it is masked."""
-        content = self.content
-        return _("{row} \u00d7 {column}: {value}").format(
-            row=visible(content.row_labels[row]),
-            column=visible(content.column_labels[column]),
-            value=_("masked") if self._scene.is_blocked((row, column)) else str(content.values[row, column]),
-        )
+        return exact_text(self.content, (row, column))
 
     def cell_center(self, row: int, column: int) -> QPointF:
         """The middle of cell (row, column) on the widget."""
@@ -216,21 +204,7 @@ class HeatMap(QWidget):
     def _describe(self) -> None:
         """Say to a screen reader what is shown and where the cursor is."""
         self.setAccessibleName(self.content.title or _("Heat map"))
-        if self._current is None:
-            rows, columns = self.content.values.shape
-            self.setAccessibleDescription(
-                _("{rows} rows, {columns} columns").format(rows=rows, columns=columns)
-            )
-            return
-        row, column = self._current
-        masked = self._scene.is_blocked(self._current)
-        self.setAccessibleDescription(
-            _("row {row}, column {column}, {value}").format(
-                row=visible(self.content.row_labels[row]),
-                column=visible(self.content.column_labels[column]),
-                value=_("masked") if masked else number(float(self.content.values[row, column])),
-            )
-        )
+        self.setAccessibleDescription(spoken_text(self.content, self._current))
 
     def _set_current(self, cell: Cell | None) -> None:
         if cell == self._current:
@@ -322,7 +296,7 @@ class HeatMap(QWidget):
             self.zoom_by(_ZOOM_STEP ** (turned.y() / 120), event.position())
         elif self._zoom > 1:
             exact = event.pixelDelta()  # of touch pads; a wheel has none
-            moved = QPointF(turned) / 2 if exact.isNull() else QPointF(exact)
+            moved = QPointF(turned.x() / 2, turned.y() / 2) if exact.isNull() else QPointF(exact)
             if event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
                 moved = moved.transposed()
             self._offset -= moved

@@ -64,10 +64,6 @@ class HeatScene:
         cell = self.geometry.cell_at(point)
         return None if cell is None else self.turned(cell)
 
-    def is_blocked(self, cell: Cell) -> bool:
-        """Whether (row, column) is masked."""
-        return self.content.blocked is not None and bool(self.content.blocked[cell])
-
     def color_scale(self, row: int | None) -> ColorScale:
         """What the colour bar shows; `row` is the row that is looked at, whose ends count in range "row"."""
         content, (low, high) = self.content, self.ends

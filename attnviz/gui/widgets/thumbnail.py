@@ -1,0 +1,163 @@
+"""A matrix as a small picture with a caption, to be clicked: a stage in the strip, a head among heads."""
+
+from __future__ import annotations
+
+import html
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import (
+    QColor,
+    QFont,
+    QFontMetricsF,
+    QKeyEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+)
+from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
+
+from attnviz.core.text import visible
+from attnviz.gui.colors import BLOCKED, Indices, Kind, indexed_image, pool
+from attnviz.gui.fonts import ui_font
+from attnviz.gui.theme import LIGHT, Theme
+from attnviz.gui.widgets.heat_content import cell_indices, color_kind
+from attnviz.gui.widgets.heat_hatch import draw_blocked
+
+_CAPTION_PX = 11
+_FRAME = 4
+_HATCH = 5.0
+_FLATTEST = 0.5
+"""A matrix flatter or narrower than this is drawn with stretched cells, so that it stays a picture."""
+
+
+class Thumbnail(QAbstractButton):
+    """A picture button. `clicked` comes from the mouse, Space and Enter; its owner calls `set_selected`."""
+
+    def __init__(self, side: int = 48, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._side = side
+        self._theme = LIGHT
+        self._indices: Indices = np.zeros((0, 0), np.uint8)
+        self._kind: Kind = "sequential"
+        self._selected = False
+        self._caption = ""
+        self.setObjectName("thumbnail")
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.setAttribute(Qt.WidgetAttribute.WA_Hover)
+
+    @property
+    def is_selected(self) -> bool:
+        """Whether this one is the chosen one."""
+        return self._selected
+
+    @property
+    def caption(self) -> str:
+        """The text under the picture."""
+        return self._caption
+
+    def set_values(
+        self,
+        values: NDArray[np.floating],
+        signed: bool,
+        blocked: NDArray[np.bool_] | None = None,
+        range_id: str = "head",
+        levels: tuple[float, float] | None = None,
+        transposed: bool = False,
+    ) -> None:
+        """Show `values` (rows, columns), coloured as a heat map of the same range would be."""
+        self._kind = color_kind(signed, range_id)
+        indices, _ends = cell_indices(values, signed, range_id, levels, blocked)
+        # Pooled once, here: a strip of large stages keeps bytes of what it shows, not of what it was given.
+        largest = max(indices.shape, default=0)
+        factor = math.ceil(largest / (self._side * 2)) if largest else 1
+        self._indices = pool(indices.T if transposed else indices, factor, self._kind)
+        self.update()
+
+    def set_selected(self, selected: bool) -> None:
+        """Mark this one as chosen."""
+        if selected != self._selected:
+            self._selected = selected
+            self.updateGeometry()
+            self.update()
+
+    def set_caption(self, text: str, tooltip: str = "") -> None:
+        """The text under the picture, which is also the accessible name; `tooltip` is plain text."""
+        self._caption = visible(text)
+        self.setAccessibleName(self._caption)
+        self.setAccessibleDescription(tooltip)
+        self.setToolTip(f"<p>{html.escape(tooltip)}</p>" if tooltip else "")
+        self.updateGeometry()
+        self.update()
+
+    def apply_theme(self, theme: Theme) -> None:
+        """Take over the colours of `theme`."""
+        self._theme = theme
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        """The picture, its frame, and the caption on one line."""
+        metrics = QFontMetricsF(self._caption_font(bold=True))
+        width = max(self._side + 2 * _FRAME, math.ceil(metrics.horizontalAdvance(self._caption)) + 4)
+        return QSize(width, self._side + 2 * _FRAME + math.ceil(metrics.height()) + 2)
+
+    def minimumSizeHint(self) -> QSize:
+        """The same: a strip scrolls rather than squeezes."""
+        return self.sizeHint()
+
+    def picture_rect(self) -> QRectF:
+        """Where the matrix lies on the widget, in device-independent pixels."""
+        rows, columns = self._indices.shape
+        if not rows or not columns:
+            return QRectF((self.width() - self._side) / 2, _FRAME, self._side, self._side)
+        aspect = min(max(columns / rows, _FLATTEST), 1 / _FLATTEST)
+        width = float(round(self._side * min(1.0, aspect)))
+        height = float(round(self._side * min(1.0, 1 / aspect)))
+        left = math.floor((self.width() - width) / 2)
+        return QRectF(left, _FRAME + math.floor((self._side - height) / 2), width, height)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Enter clicks as Space does."""
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.click()
+        else:
+            super().keyPressEvent(event)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Paint picture, frame and caption."""
+        painter = QPainter(self)
+        picture = self.picture_rect()
+        if self._indices.size:
+            if bool((self._indices == BLOCKED).any()):
+                draw_blocked(painter, picture, self._theme, _HATCH)
+            painter.drawImage(picture, indexed_image(self._indices, self._kind, self._theme))
+        self._paint_frame(painter, picture)
+        font = self._caption_font(self._selected)
+        metrics = QFontMetricsF(font)
+        painter.setFont(font)
+        painter.setPen(QColor(self._theme.accent if self._selected else self._theme.muted))
+        text = metrics.elidedText(self._caption, Qt.TextElideMode.ElideRight, self.width())
+        x = (self.width() - metrics.horizontalAdvance(text)) / 2
+        painter.drawText(QPointF(x, self._side + 2 * _FRAME + metrics.ascent()), text)
+        painter.end()
+
+    def _paint_frame(self, painter: QPainter, picture: QRectF) -> None:
+        if self._selected or self.hasFocus():
+            pen = QPen(QColor(self._theme.accent), 2.0 if self._selected else 1.0)
+            if self.hasFocus():
+                pen.setStyle(Qt.PenStyle.SolidLine if self._selected else Qt.PenStyle.DotLine)
+        elif self.underMouse():
+            pen = QPen(QColor(self._theme.muted), 1.0)
+        else:
+            return
+        pen.setJoinStyle(Qt.PenJoinStyle.MiterJoin)
+        painter.setPen(pen)
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.drawRect(picture.adjusted(-2, -2, 2, 2))
+
+    def _caption_font(self, bold: bool) -> QFont:
+        return ui_font(_CAPTION_PX, QFont.Weight.DemiBold if bold else QFont.Weight.Normal)
