@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import asdict
+
 import pyqtgraph as pg
 from PySide6.QtGui import QColor, QPalette
 from PySide6.QtWidgets import QApplication
@@ -71,15 +74,9 @@ def palette(theme: Theme) -> QPalette:
 
 def style_sheet(theme: Theme) -> str:
     """The style sheet of `theme`: what a palette cannot say."""
-    names = {
-        name: getattr(theme, name) for name in ("ground", "panel", "line", "ink", "muted", "accent", "field")
-    }
-    names |= {"on_accent": theme.on_accent, "hover": theme.hover, "error": theme.error}
+    names = {key: value for key, value in asdict(theme).items() if isinstance(value, str)}
     names |= {"radius": f"{RADIUS - 1}px", "faded": _mixed(theme.muted, theme.ground)}
-    sheet = _SHEET
-    for name, value in names.items():
-        sheet = sheet.replace(f"@{name};", f"{value};").replace(f"@{name} ", f"{value} ")
-    return sheet
+    return re.sub(r"@(\w+)", lambda match: names[match[1]], _SHEET)
 
 
 def _mixed(first: str, second: str) -> str:
@@ -120,26 +117,39 @@ QPushButton:checked, QToolBar QToolButton:checked { border: 1px solid @accent; c
 QPushButton:default { border: 1px solid @accent; }
 QPushButton:disabled, QToolBar QToolButton:disabled { color: @faded; background: @ground; }
 QPushButton[primary="true"] { background: @accent; color: @on_accent; border: 1px solid @accent; }
-QPushButton::menu-indicator { width: 10px; subcontrol-position: right center; subcontrol-origin: padding; right: 5px; }
+QPushButton::menu-indicator { width: 10px; subcontrol-position: right center; subcontrol-origin: padding;
+    right: 5px; }
 QToolButton::menu-indicator { width: 10px; subcontrol-position: right center; right: 4px; }
 QToolBar QToolButton[popupMode="2"] { padding-right: 18px; }
-QToolButton { background: transparent; color: @ink; border: 1px solid transparent; border-radius: @radius; padding: 3px; }
+QToolButton { background: transparent; color: @ink; border: 1px solid transparent; border-radius: @radius;
+    padding: 3px; }
 QToolButton:hover { background: @hover; }
 QToolButton:disabled { color: @faded; }
 
-QLineEdit, QPlainTextEdit, QTextEdit, QComboBox, QAbstractSpinBox {
+QLineEdit, QPlainTextEdit, QTextEdit, QComboBox {
     background: @field; color: @ink; border: 1px solid @line; border-radius: @radius; padding: 3px 6px;
     selection-background-color: @accent; selection-color: @on_accent;
 }
-QLineEdit:focus, QPlainTextEdit:focus, QTextEdit:focus, QComboBox:focus, QAbstractSpinBox:focus {
-    border: 1px solid @accent;
-}
-QLineEdit:disabled, QComboBox:disabled, QAbstractSpinBox:disabled { color: @faded; }
-QLineEdit[compact="true"] { background: @panel; border: 1px solid @accent; border-radius: 3px; padding: 0px 2px; }
+QLineEdit:focus, QPlainTextEdit:focus, QTextEdit:focus, QComboBox:focus { border: 1px solid @accent; }
+QLineEdit:disabled, QComboBox:disabled { color: @faded; }
+QLineEdit[compact="true"] { background: @panel; border: 1px solid @accent; border-radius: 3px;
+    padding: 0px 2px; }
 QLineEdit[invalid="true"] { border: 1px solid @error; }
+QAbstractSpinBox QLineEdit { background: transparent; border: none; padding: 0px; }
 QComboBox::drop-down { border: none; width: 18px; }
+QComboBox::down-arrow { width: 0px; height: 0px; border: 4px solid @field; border-top: 5px solid @muted;
+    border-bottom: none; margin-right: 6px; }
 QComboBox QAbstractItemView { background: @panel; border: 1px solid @line; outline: none; padding: 2px;
     selection-background-color: @hover; selection-color: @ink; }
+
+QCheckBox::indicator, QRadioButton::indicator { width: 12px; height: 12px; border: 1px solid @muted;
+    background: @field; }
+QCheckBox::indicator { border-radius: 3px; }
+QRadioButton::indicator { border-radius: 6px; }
+QCheckBox::indicator:checked, QRadioButton::indicator:checked { background: @accent; border: 1px solid @accent; }
+QCheckBox::indicator:disabled, QRadioButton::indicator:disabled { border: 1px solid @line; }
+QCheckBox::indicator:checked:disabled, QRadioButton::indicator:checked:disabled { background: @line; }
+QCheckBox:focus, QRadioButton:focus { color: @accent; }
 
 QTabWidget::pane { background: @panel; border: 1px solid @line; border-radius: @radius; top: -1px; }
 QTabBar { background: transparent; qproperty-drawBase: 0; }
@@ -170,7 +180,8 @@ QSplitter::handle { background: transparent; }
 QSplitter::handle:hover { background: @line; }
 QProgressBar { background: @line; border: none; border-radius: 2px; height: 4px; text-align: center; }
 QProgressBar::chunk { background: @accent; border-radius: 2px; }
-QHeaderView::section { background: @panel; color: @muted; border: none; border-bottom: 1px solid @line; padding: 4px 6px; }
+QHeaderView::section { background: @panel; color: @muted; border: none; border-bottom: 1px solid @line;
+    padding: 4px 6px; }
 QTableView, QTreeView, QListView { background: @panel; border: 1px solid @line; border-radius: @radius;
     gridline-color: @line; outline: none; selection-background-color: @hover; selection-color: @ink; }
 QGroupBox { border: 1px solid @line; border-radius: @radius; margin-top: 8px; padding-top: 8px; }

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from attnviz.core.text import number, visible
 from attnviz.gui.fonts import number_font
-from attnviz.gui.theme import TEXT_PX, Theme
+from attnviz.gui.theme import TEXT_PX
 from attnviz.gui.widgets.control import Control, draw_focus_ring, plain_tooltip
 from attnviz.gui.widgets.number_text import full_precision
 from attnviz.i18n import _
@@ -100,7 +100,7 @@ class Bars(Control):
 
     def _bar_span(self) -> tuple[float, float]:
         widest = max((self.fontMetrics().horizontalAdvance(text) for text in self._labels), default=0)
-        left = min(widest, _LABEL_LIMIT) + 10.0
+        left = min(widest + 2, _LABEL_LIMIT) + 10.0
         digits = self._number_width()
         return left, max(self.width() - left - digits - 8.0, 8.0)
 
@@ -110,9 +110,6 @@ class Bars(Control):
 
     def _text(self, row: int) -> str:
         return _("blocked") if row in self._blocked else number(self._values[row], _DIGITS)
-
-    def apply_theme(self, theme: Theme) -> None:
-        super().apply_theme(theme)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
@@ -129,9 +126,8 @@ class Bars(Control):
             painter.fillRect(rect, QColor(theme.hover))
         left = self._bar_span()[0]
         label = QRectF(0, rect.top(), left - 10, ROW_HEIGHT)
-        shown = self.fontMetrics().elidedText(
-            self._labels[row], Qt.TextElideMode.ElideRight, int(label.width())
-        )
+        room = int(label.width())
+        shown = self.fontMetrics().elidedText(self._labels[row], Qt.TextElideMode.ElideRight, room)
         painter.setFont(self.font())
         painter.setPen(QColor(self._label_color or theme.ink))
         painter.drawText(label, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, shown)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QPainter, QPaintEvent, QPalette, QPen
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
@@ -48,7 +50,7 @@ class Card(Control):
         return self.accessibleName()
 
     def set_title(self, title: str) -> None:
-        self._title.setText(title.upper())
+        self._title.setText(_capitals(title))
         self._title.setVisible(bool(title))
         self.setAccessibleName(title)
 
@@ -73,6 +75,11 @@ class Card(Control):
         painter.setPen(QPen(QColor(self._theme.line), 1))
         painter.setBrush(QColor(self._theme.panel))
         painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), RADIUS, RADIUS)
+
+
+def _capitals(title: str) -> str:
+    """`title` in capitals, except quoted text (a token is shown as it is) and single letters (x, q, k)."""
+    return re.sub(r"“[^”]*”|\w[\w’'-]+", lambda m: m[0] if m[0].startswith("“") else m[0].upper(), title)
 
 
 def _title_font() -> QFont:

@@ -198,9 +198,8 @@ class TokenChips(Availability, QAbstractScrollArea):
             outline, width = QColor(self._highlight_color or theme.accent), 2.0
         pen = QPen(outline, width, Qt.PenStyle.DashLine if is_add else Qt.PenStyle.SolidLine)
         painter.setPen(pen)
-        painter.setBrush(
-            QColor(theme.hover if index == self._hovered else theme.panel if is_add else theme.field)
-        )
+        fill = theme.panel if is_add else theme.field
+        painter.setBrush(QColor(theme.hover if index == self._hovered else fill))
         inset = width / 2
         frame = QRectF(rect).adjusted(inset, inset, -inset, -inset)
         painter.drawRoundedRect(frame, RADIUS - 1, RADIUS - 1)

@@ -101,8 +101,8 @@ class Dial(Control):
 
     def _say(self) -> None:
         sentence = _(
-            "Pair {pair}: {frequency} rad per position (× {multiplier}); query at {query} rad, key at {key} rad. "
-            "Drag up or down to turn, double-click for × 1."
+            "Pair {pair}: {frequency} rad per position (× {multiplier}); query at {query} rad, "
+            "key at {key} rad. Drag up or down to turn, double-click for × 1."
         )
         query, key = (f"{angle:.3f}" for angle in self._angles)
         shown, factor = frequency_text(self._frequency), f"{self._multiplier:.3g}"
@@ -158,11 +158,7 @@ class Dial(Control):
         self._enter(self._range.moved(start, travel))
 
     def _turned(self, last: QPointF, position: QPointF) -> float:
-        """Steps of one move: pixels along the clockwise tangent outside the middle, plus nothing else.
-
-        On the left half upwards and on the right half downwards is clockwise; so that "up" always raises
-        the value, a vertical move counts by itself and only a mostly horizontal one goes by the tangent.
-        """
+        """Steps of one move: upwards raises, and so does a mostly sideways move that goes clockwise."""
         delta, radial = position - last, last - self.center()
         if abs(delta.y()) >= abs(delta.x()):
             return -delta.y()

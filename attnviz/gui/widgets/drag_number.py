@@ -34,7 +34,8 @@ INTEGER_PX = 6
 
 _HEIGHT = 22
 _NOTCH = 120
-_STARTS_TYPING = set("0123456789.,-+\N{MINUS SIGN}")
+STARTS_TYPING = frozenset("0123456789.,-+\N{MINUS SIGN}")
+"""Characters that open the editor when they are typed on a focused number."""
 
 
 @dataclass(frozen=True)
@@ -247,7 +248,7 @@ class DragNumber(Control):
                 self._enter(target)
         elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_F2):
             self.open_editor()
-        elif event.text() and event.text() in _STARTS_TYPING:
+        elif event.text() and event.text() in STARTS_TYPING:
             self.open_editor(event.text())
         else:
             super().keyPressEvent(event)

@@ -89,7 +89,7 @@ class GridScene:
 
 
 def color_indices(values: NDArray[np.float64], limit: float) -> Indices:
-    """Bytes on the diverging map for values within ±`limit`; a value that is not finite stands at its centre."""
+    """Bytes on the diverging map for values within ±`limit`; what is not finite stands at its centre."""
     finite = np.where(np.isfinite(values), values, 0.0)
     scaled = np.clip(finite / limit, -1.0, 1.0) if limit > 0 else np.zeros_like(finite)
     return to_indices((scaled + 1.0) * 0.5)

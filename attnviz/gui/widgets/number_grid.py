@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from PySide6.QtCore import QEvent, QPointF, QRect, QSize, Qt, Signal
+from PySide6.QtCore import QPointF, Qt, Signal
 from PySide6.QtGui import (
     QFocusEvent,
     QGuiApplication,
@@ -14,166 +10,69 @@ from PySide6.QtGui import (
     QKeyEvent,
     QKeySequence,
     QMouseEvent,
-    QPainter,
-    QPaintEvent,
-    QResizeEvent,
     QWheelEvent,
 )
-from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QWidget
+from PySide6.QtWidgets import QWidget
 
-from attnviz.gui.theme import Theme
-from attnviz.gui.widgets.control import Availability, Gesture, active_theme
-from attnviz.gui.widgets.drag_number import DRAG_THRESHOLD_PX, NumberRange, modifier_factor, wheel_notches
-from attnviz.gui.widgets.grid_painting import (
-    CELL_HEIGHT,
-    NARROWEST_CELL,
-    WIDEST_CELL,
-    Cell,
-    GridGeometry,
-    GridScene,
-    label_width,
-    paint_grid,
+from attnviz.gui.widgets.control import Gesture
+from attnviz.gui.widgets.drag_number import (
+    DRAG_THRESHOLD_PX,
+    STARTS_TYPING,
+    NumberRange,
+    modifier_factor,
+    wheel_notches,
 )
+from attnviz.gui.widgets.grid_painting import Cell
+from attnviz.gui.widgets.grid_view import GridView
 from attnviz.gui.widgets.number_block import format_block, parse_block
 from attnviz.gui.widgets.number_editor import NumberEditor
 from attnviz.gui.widgets.number_text import full_precision
 from attnviz.i18n import _
 
-_SHOWN_ROWS = 10
 _ARROWS = {
     Qt.Key.Key_Up: (-1, 0),
     Qt.Key.Key_Down: (1, 0),
     Qt.Key.Key_Left: (0, -1),
     Qt.Key.Key_Right: (0, 1),
 }
-_STARTS_TYPING = set("0123456789.,-+\N{MINUS SIGN}")
 
 
-class NumberGrid(Availability, QAbstractScrollArea):
-    """Numbers in coloured cells, (rows, columns), with row and column labels.
+class NumberGrid(GridView):
+    """A `GridView` that edits.
 
-    Drag a cell up or down (Shift fine, Ctrl coarse), turn the wheel over the current cell or with
-    Ctrl, type, Delete for 0; arrows and Tab move, Alt+Up and Alt+Down change, Shift+arrows select, Esc
-    deselects, Ctrl+C and Ctrl+V copy and paste. `edited` carries each live value and `gesture_started`/`gesture_finished` bracket them.
-    `pasted` carries the block and where it begins; it is the receiver who takes or refuses it.
-    `cell_hovered` carries (-1, -1) when the pointer leaves.
+    Drag a cell up or down (Shift fine, Ctrl coarse), turn the wheel over the current cell or with Ctrl,
+    type, Delete for 0; arrows and Tab move, Alt+Up and Alt+Down change, Shift+arrows select, Esc deselects,
+    Ctrl+C and Ctrl+V copy and paste. `edited` carries each live value, and `gesture_started` and
+    `gesture_finished` bracket them. `pasted` carries the block and where it begins; the receiver takes or
+    refuses it. `rejected` carries a sentence for the user.
     """
 
     edited = Signal(int, int, float)
     pasted = Signal(int, int, object)
     rejected = Signal(str)
-    cell_hovered = Signal(int, int)
-    current_changed = Signal(int, int)
     gesture_started = Signal()
     gesture_finished = Signal()
 
     def __init__(
         self, name: str = "", *, decimals: int = 2, step: float = 0.01, parent: QWidget | None = None
     ) -> None:
-        super().__init__(parent)
-        self._theme = active_theme()
-        self._scene = GridScene(np.zeros((0, 0)), (), (), 1.0, decimals=decimals)
+        super().__init__(name, decimals=decimals, parent=parent)
         self._range = NumberRange(step=step)
-        self._fixed_limit: float | None = None
         self._read_only: str | None = None
-        self._anchor: Cell | None = None
         self._drag: tuple[Cell, QPointF, float, float] | None = None
         self.gesture = Gesture(self)
-        self.gesture.started.connect(self.gesture_started)
-        self.gesture.finished.connect(self.gesture_finished)
+        self.gesture.started.connect(self._on_gesture_started)
+        self.gesture.finished.connect(self._on_gesture_finished)
         self._editor = NumberEditor(self._range.check, self.viewport())
         self._editor.committed.connect(self._on_committed)
         self._editor.refused.connect(self.rejected)
         self._editor.closed.connect(self._on_editor_closed)
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.viewport().setMouseTracking(True)
-        self.viewport().setAutoFillBackground(False)
-        self.setAccessibleName(name)
-
-    def values(self) -> NDArray[np.float64]:
-        """The shown numbers (rows, columns), a copy."""
-        return self._scene.values.copy()
-
-    def set_values(
-        self,
-        values: ArrayLike,
-        row_labels: Sequence[str] | None = None,
-        column_labels: Sequence[str] | None = None,
-    ) -> None:
-        """Show `values` (rows, columns) without emitting; labels left out stay as they are."""
-        scene, array = self._scene, np.array(values, dtype=np.float64, ndmin=2)
-        labels = (
-            scene.row_labels if row_labels is None else tuple(row_labels),
-            scene.column_labels if column_labels is None else tuple(column_labels),
-        )
-        is_same_layout = array.shape == scene.values.shape and labels == (
-            scene.row_labels,
-            scene.column_labels,
-        )
-        scene.values = array
-        if not is_same_layout:
-            scene.row_labels, scene.column_labels = labels
-            self._editor.close_editor()
-            self._keep_inside()
-            self._lay_out()
-            self.updateGeometry()
-        self._set_limit()
-        self.viewport().update()
-
-    def set_limit(self, limit: float | None) -> None:
-        """Colours span ±`limit`; None takes the largest finite magnitude of the shown numbers."""
-        self._fixed_limit = limit
-        self._set_limit()
-        self.viewport().update()
-
-    def set_highlight(
-        self, rows: Collection[int] = (), columns: Collection[int] = (), cells: Collection[Cell] = ()
-    ) -> None:
-        """Outline whole rows, whole columns and single cells; nothing given clears them."""
-        scene = self._scene
-        shape = scene.values.shape
-        marks = (
-            frozenset(row for row in rows if 0 <= row < shape[0]),
-            frozenset(column for column in columns if 0 <= column < shape[1]),
-            frozenset((r, c) for r, c in cells if 0 <= r < shape[0] and 0 <= c < shape[1]),
-        )
-        if marks != (scene.rows, scene.columns, scene.cells):
-            scene.rows, scene.columns, scene.cells = marks
-            self.viewport().update()
-
-    def set_dimension_colors(self, row: str = "", column: str = "") -> None:
-        """Colours of the row and column labels, as `#rrggbb`; empty for the usual muted ink."""
-        self._scene.row_color, self._scene.column_color = row, column
-        self.viewport().update()
 
     def set_read_only(self, reason: str | None) -> None:
         """Refuse edits with `reason`, which the tooltip says; copying still works. None allows them."""
         self._read_only = reason
         self._editor.close_editor()
         self.set_tooltip(reason or "")
-
-    def current_cell(self) -> Cell | None:
-        return self._scene.current
-
-    def set_current_cell(self, row: int, column: int, extend: bool = False) -> None:
-        """Make a cell the current one and scroll to it; `extend` keeps the anchor of the selection."""
-        rows, columns = self._scene.values.shape
-        if not (rows and columns):
-            return
-        cell = (min(max(row, 0), rows - 1), min(max(column, 0), columns - 1))
-        self._anchor = self._anchor if extend and self._anchor is not None else cell
-        is_new = cell != self._scene.current
-        self._scene.current = cell
-        self._select(self._anchor, cell)
-        self._scroll_to(cell)
-        self.viewport().update()
-        if is_new:
-            self.current_changed.emit(*cell)
-
-    def cell_rect(self, row: int, column: int) -> QRect:
-        """Where a cell lies on the viewport."""
-        return self._geometry().cell_rect(row, column)
 
     def copy(self) -> None:
         """Put the selection, or all where nothing is selected, on the clipboard with full precision."""
@@ -196,100 +95,6 @@ class NumberGrid(Availability, QAbstractScrollArea):
         selection = self._scene.selection
         row, column = (selection[0].start, selection[1].start) if selection is not None else (0, 0)
         self.pasted.emit(row, column, block)
-
-    def apply_theme(self, theme: Theme) -> None:
-        """Paint with `theme` from now on."""
-        self._theme = theme
-        self.viewport().update()
-
-    # Layout
-
-    def sizeHint(self) -> QSize:
-        geometry = self._geometry()
-        rows = min(max(geometry.rows, 1), _SHOWN_ROWS)
-        width = geometry.label_width + min(geometry.columns, 6) * NARROWEST_CELL
-        return QSize(width, geometry.header_height + rows * CELL_HEIGHT + 2)
-
-    def minimumSizeHint(self) -> QSize:
-        geometry = self._geometry()
-        rows = min(max(geometry.rows, 1), 4)
-        return QSize(
-            geometry.label_width + NARROWEST_CELL * 2, geometry.header_height + rows * CELL_HEIGHT + 2
-        )
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._lay_out()
-
-    def scrollContentsBy(self, dx: int, dy: int) -> None:
-        self._editor.close_editor()
-        self.viewport().update()
-
-    def _geometry(self) -> GridGeometry:
-        scene = self._scene
-        rows, columns = scene.values.shape
-        label = label_width(scene.row_labels, self.fontMetrics().horizontalAdvance)
-        room = (self.viewport().width() - label) // max(columns, 1)
-        width = min(max(room, NARROWEST_CELL), WIDEST_CELL)
-        header = self.fontMetrics().height() + 4 if scene.column_labels else 0
-        x, y = self.horizontalScrollBar().value(), self.verticalScrollBar().value()
-        return GridGeometry(rows, columns, label, header, width, x, y)
-
-    def _lay_out(self) -> None:
-        geometry, size = self._geometry(), self.viewport().size()
-        for bar, count, step, room in (
-            (
-                self.horizontalScrollBar(),
-                geometry.columns,
-                geometry.cell_width,
-                size.width() - geometry.label_width,
-            ),
-            (self.verticalScrollBar(), geometry.rows, CELL_HEIGHT, size.height() - geometry.header_height),
-        ):
-            bar.setRange(0, max(count * step - room, 0))
-            bar.setPageStep(max(room, 1))
-            bar.setSingleStep(step)
-
-    def _scroll_to(self, cell: Cell) -> None:
-        geometry, size = self._geometry(), self.viewport().size()
-        rect = geometry.cell_rect(*cell)
-        for bar, low, high, start, end in (
-            (self.horizontalScrollBar(), rect.left(), rect.right(), geometry.label_width, size.width()),
-            (self.verticalScrollBar(), rect.top(), rect.bottom(), geometry.header_height, size.height()),
-        ):
-            overshoot = min(low - start, 0) or max(high + 1 - end, 0)
-            bar.setValue(bar.value() + overshoot)
-
-    def _keep_inside(self) -> None:
-        rows, columns = self._scene.values.shape
-        scene = self._scene
-        if scene.current is not None and (scene.current[0] >= rows or scene.current[1] >= columns):
-            scene.current = scene.selection = self._anchor = None
-        elif scene.current is not None:
-            self._anchor = scene.current
-            self._select(scene.current, scene.current)
-        scene.hovered = None
-        self.set_highlight()
-
-    def _set_limit(self) -> None:
-        """The colour limit; while a gesture lasts it only grows, so that colours do not flicker."""
-        if self._fixed_limit is not None:
-            self._scene.limit = self._fixed_limit
-            return
-        values = self._scene.values
-        largest = float(np.max(np.abs(values), where=np.isfinite(values), initial=0.0))
-        self._scene.limit = max(largest, self._scene.limit) if self.gesture.is_active else largest or 1.0
-
-    def _select(self, first: Cell, last: Cell) -> None:
-        rows, columns = sorted((first[0], last[0])), sorted((first[1], last[1]))
-        self._scene.selection = (range(rows[0], rows[1] + 1), range(columns[0], columns[1] + 1))
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self.viewport())
-        painter.setFont(self.font())
-        painter.setOpacity(1.0 if self.isEnabled() else 0.5)
-        self._scene.has_focus = self.hasFocus() or self._editor.is_open
-        paint_grid(painter, self._geometry(), self._scene, self._theme, self.viewport().rect())
 
     # Pointer
 
@@ -331,8 +136,6 @@ class NumberGrid(Availability, QAbstractScrollArea):
         if event.button() == Qt.MouseButton.LeftButton and self._drag is not None:
             self._drag = None
             self.gesture.end()
-            self._set_limit()
-            self.viewport().update()
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         cell = self._geometry().cell_at(event.position())
@@ -356,17 +159,6 @@ class NumberGrid(Availability, QAbstractScrollArea):
             value = float(self._scene.values[cell])
             self._enter(cell, self._range.moved(value, factor * wheel_notches(event)))
 
-    def viewportEvent(self, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.Leave:
-            self._hover(None)
-        return super().viewportEvent(event)
-
-    def _hover(self, cell: Cell | None) -> None:
-        if cell != self._scene.hovered:
-            self._scene.hovered = cell
-            self.viewport().update()
-            self.cell_hovered.emit(*(cell or (-1, -1)))
-
     # Keyboard
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -385,7 +177,7 @@ class NumberGrid(Availability, QAbstractScrollArea):
         elif event.key() == Qt.Key.Key_Escape:
             self._deselect()
             event.ignore()
-        elif event.text() and event.text() in _STARTS_TYPING:
+        elif event.text() and event.text() in STARTS_TYPING:
             self.open_editor(event.text())
         else:
             super().keyPressEvent(event)
@@ -416,34 +208,14 @@ class NumberGrid(Availability, QAbstractScrollArea):
         self.set_current_cell(*divmod(index, columns))
         return True
 
-    def focusInEvent(self, event: QFocusEvent) -> None:
-        if self._scene.current is None:
-            self.set_current_cell(0, 0)
-        super().focusInEvent(event)
-        self.viewport().update()
-
     def focusOutEvent(self, event: QFocusEvent) -> None:
         if self._drag is None:
             self.gesture.end()
         super().focusOutEvent(event)
-        self.viewport().update()
 
     def hideEvent(self, event: QHideEvent) -> None:
         self.gesture.end()
         super().hideEvent(event)
-
-    def _select_all(self) -> None:
-        rows, columns = self._scene.values.shape
-        if rows and columns:
-            self._anchor = (0, 0)
-            self._scene.current = (rows - 1, columns - 1)
-            self._select(self._anchor, self._scene.current)
-            self.viewport().update()
-
-    def _deselect(self) -> None:
-        """No current cell, so that Tab leaves the table and Ctrl+C takes all of it."""
-        self._scene.current = self._scene.selection = self._anchor = None
-        self.viewport().update()
 
     def _clear_selection(self) -> None:
         if self._scene.selection is None or self._refuses():
@@ -471,6 +243,25 @@ class NumberGrid(Availability, QAbstractScrollArea):
         wide = rect.adjusted(0, 0, max(84 - rect.width(), 0), 0)
         wide.moveRight(min(wide.right(), max(self.viewport().width() - 1, wide.width() - 1)))
         self._editor.open(shown, wide, select=text is None)
+
+    def scrollContentsBy(self, dx: int, dy: int) -> None:
+        self._editor.close_editor()
+        super().scrollContentsBy(dx, dy)
+
+    def _layout_changed(self) -> None:
+        self._editor.close_editor()
+        self._drag = None
+        super()._layout_changed()
+
+    def _on_gesture_started(self) -> None:
+        self._holds_limit = True
+        self.gesture_started.emit()
+
+    def _on_gesture_finished(self) -> None:
+        self._holds_limit = False
+        self._set_limit()
+        self.viewport().update()
+        self.gesture_finished.emit()
 
     def _on_committed(self, value: float) -> None:
         if self._scene.current is not None:

@@ -53,7 +53,7 @@ class Toggle(Availability, QToggleSwitch):  # type: ignore[misc]
         self.setForegroundRole(QPalette.ColorRole.WindowText)
         self.update()
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        super().paintEvent(event)
+    def paintEvent(self, a0: QPaintEvent | None) -> None:
+        super().paintEvent(a0)
         if self.hasFocus():
             draw_focus_ring(QPainter(self), QRectF(self.rect()), self._theme, 4)
