@@ -63,6 +63,8 @@ def test_every_case_of_the_installed_onnx_has_its_place() -> None:
 def test_cases_written_out_in_primitive_operators_hold_the_same_arrays() -> None:
     for name, (inputs, expected) in expanded_arrays("Attention").items():
         case = CASES[name.removesuffix(EXPANDED)]
-        for mine, theirs in zip([*case.inputs.values(), *case.outputs.values()], [*inputs, *expected], strict=True):
+        for mine, theirs in zip(
+            [*case.inputs.values(), *case.outputs.values()], [*inputs, *expected], strict=True
+        ):
             np.testing.assert_array_equal(mine, theirs)
     assert len(expanded_arrays("Attention")) == len(CASES)

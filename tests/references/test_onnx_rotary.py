@@ -51,6 +51,8 @@ def test_both_pairings_and_partial_rotation_are_among_the_cases() -> None:
 def test_cases_written_out_in_primitive_operators_hold_the_same_arrays() -> None:
     for name, (inputs, expected) in expanded_arrays("RotaryEmbedding").items():
         case = CASES[name.removesuffix(EXPANDED)]
-        for mine, theirs in zip([*case.inputs.values(), *case.outputs.values()], [*inputs, *expected], strict=True):
+        for mine, theirs in zip(
+            [*case.inputs.values(), *case.outputs.values()], [*inputs, *expected], strict=True
+        ):
             np.testing.assert_array_equal(mine, theirs)
     assert len(expanded_arrays("RotaryEmbedding")) == len(CASES)
