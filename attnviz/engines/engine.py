@@ -7,12 +7,16 @@ in-place steps are done there.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.core.dims import Array
+
+ThreadSetter = tuple[Callable[[], int], Callable[[int], None]]
+"""Reads and sets the number of threads of one library."""
 
 
 class EngineError(RuntimeError):
@@ -28,6 +32,11 @@ class Engine(Protocol):
     xp: Any
     block_cells: int | None
     """Scores to be done at a time, so that they stay in the fast memory; None: all at once."""
+    thread_setters: tuple[ThreadSetter, ...]
+    """Thread counts to hold during a job, besides those of the BLAS libraries that are loaded."""
+
+    def active(self) -> AbstractContextManager[None]:
+        """What surrounds every computation, windows included; failures leave it as `EngineError`."""
 
     def asarray(self, values: NDArray[Any]) -> Array:
         """A NumPy array on the engine's device, floats in its dtype."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import array_api_compat.numpy as xp
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.engines.engine import EngineError
+from attnviz.engines.engine import EngineError, ThreadSetter
 
 NUMPY_DTYPES = ("float32", "float64")
 
@@ -31,6 +32,7 @@ class NumpyEngine:
     name = "numpy"
     device = "cpu"
     xp: Any = xp
+    thread_setters: tuple[ThreadSetter, ...] = ()
 
     def __init__(self, dtype: str = "float32", for_each: ForEach = one_by_one) -> None:
         if dtype not in NUMPY_DTYPES:
@@ -39,6 +41,10 @@ class NumpyEngine:
         self._dtype = np.dtype(dtype)
         self.for_each = for_each
         self.block_cells: int | None = BLOCK_BYTES // self._dtype.itemsize
+
+    def active(self) -> AbstractContextManager[None]:
+        # Overflow and 0/0 are results here, shown as what they are: nothing to warn about.
+        return np.errstate(all="ignore")
 
     def asarray(self, values: NDArray[Any]) -> NDArray[Any]:
         return values.astype(self._dtype, copy=False)
@@ -53,11 +59,10 @@ class NumpyEngine:
         np.matmul(a, b, out=out)
 
     def softmax_(self, scores: NDArray[Any]) -> None:
-        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-            top = scores.max(axis=-1, keepdims=True)
-            scores -= top
-            np.exp(scores, out=scores)
-            scores /= scores.sum(axis=-1, keepdims=True)
+        top = scores.max(axis=-1, keepdims=True)
+        scores -= top
+        np.exp(scores, out=scores)
+        scores /= scores.sum(axis=-1, keepdims=True)
 
     def fill_(self, array: NDArray[Any], where: NDArray[np.bool_], value: float) -> None:
         np.copyto(array, value, where=where, casting="same_kind")

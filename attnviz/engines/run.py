@@ -21,11 +21,20 @@ SELF_SITE = "layers.0.self"
 CROSS_SITE = "layers.0.cross"
 
 
-def run(engine: Engine, experiment: Experiment, check: Check = program.never_cancelled) -> Trace:
-    """Run `experiment`; `check` is called between stages and may raise to stop the run."""
+def run(
+    engine: Engine,
+    experiment: Experiment,
+    check: Check = program.never_cancelled,
+    notices: tuple[str, ...] = (),
+) -> Trace:
+    """Run `experiment`; `check` is called between stages and may raise to stop the run.
+
+    The engine's dtype counts, not the experiment's: whoever chooses another says so in `notices`.
+    """
     started = time.perf_counter()
-    features, attended = forward(engine, experiment, check)
-    engine.synchronise()
+    with engine.active():
+        features, attended = forward(engine, experiment, check)
+        engine.synchronise()
     seconds = time.perf_counter() - started
     site = CROSS_SITE if experiment.memory is not None else SELF_SITE
     source = HeldStages(engine, experiment, features, attended)
@@ -35,6 +44,7 @@ def run(engine: Engine, experiment: Experiment, check: Check = program.never_can
         engine=engine.name,
         device=engine.device,
         seconds=seconds,
+        notices=notices,
     )
 
 
@@ -77,7 +87,8 @@ class HeldStages:
         )
 
     def window(self, stage: str, head: int, rows: slice, columns: slice) -> NDArray[Any]:
-        return self._engine.to_numpy(self._window(stage, head, rows, columns))
+        with self._engine.active():
+            return self._engine.to_numpy(self._window(stage, head, rows, columns))
 
     def blocked(self, rows: slice, columns: slice) -> NDArray[np.bool_] | None:
         return program.blocked(self._experiment, self._q_positions[rows], self._k_positions[columns])

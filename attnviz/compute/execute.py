@@ -1,0 +1,177 @@
+"""Run an experiment where it was asked for, within the memory there is, and on NumPy where that fails.
+
+The one entrance for scripts, the shell and the window: budget first, threads by the size of the job, and
+a CUDA failure becomes a notice beside right numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+from attnviz.compute import budget as budget_
+from attnviz.compute.budget import Estimate, EstimateLine
+from attnviz.compute.threads import available_cores, limited_threads, parallel_map, threads_for
+from attnviz.engines import decode as decode_
+from attnviz.engines.decode import ITEMSIZE, Decoding
+from attnviz.engines.engine import Engine, EngineError
+from attnviz.engines.numpy_engine import ForEach, one_by_one
+from attnviz.engines.program import Check, never_cancelled
+from attnviz.engines.run import run
+from attnviz.engines.table import ENGINE_BY_ID, EngineKind
+from attnviz.i18n import _
+from attnviz.model.experiment import Experiment
+from attnviz.model.trace import Trace
+
+Result = TypeVar("Result")
+Notices = tuple[str, ...]
+
+FALLBACK_DTYPE = "float32"
+"""What NumPy computes in where it takes over a dtype that it does not have."""
+
+
+def execute(
+    experiment: Experiment,
+    engine: str = "numpy",
+    device: str = "auto",
+    check: Check = never_cancelled,
+    budget: int | None = None,
+    reserve: int = 0,
+) -> Trace:
+    """Run `experiment` on the engine with id `engine`.
+
+    `budget` is the number of bytes that count as available (None: measured now), of which a run may take
+    half; `reserve` cores are left to somebody else; `check` is called between stages and may raise.
+
+    Where Torch was asked for on "auto" or CUDA and cannot be imported, or CUDA fails (no device, out of
+    memory, device lost), NumPy computes instead and `trace.notices` says so. Raises `ValueError` for an
+    unknown engine, or a device or dtype that the engine does not have, `BudgetError` for too large a run,
+    and `EngineError` where an engine fails and nothing may take over.
+    """
+
+    def job(made: Engine, notices: Notices) -> Trace:
+        return run(made, experiment, check, notices)
+
+    size = estimate(experiment, ITEMSIZE[experiment.dtype])
+    return _somewhere(job, experiment.dtype, engine, device, size, budget, reserve)
+
+
+def execute_decoding(
+    experiment: Experiment,
+    steps: int | None = None,
+    engine: str = "numpy",
+    device: str = "auto",
+    check: Check = never_cancelled,
+    budget: int | None = None,
+    reserve: int = 0,
+) -> Decoding:
+    """Decode `experiment` with a cache; see `attnviz.engines.decode.decode`, and `execute` for the rest."""
+
+    def job(made: Engine, notices: Notices) -> Decoding:
+        return decode_.decode(made, experiment, steps, check, notices)
+
+    count = decode_.step_count(experiment, steps)
+    size = estimate_decoding(experiment, count, ITEMSIZE[experiment.dtype])
+    return _somewhere(job, experiment.dtype, engine, device, size, budget, reserve)
+
+
+def estimate(experiment: Experiment, itemsize: int) -> Estimate:
+    """Bytes and FLOPs of a full pass that keeps the weights, and a mask of two bytes for each cell."""
+    return _estimate(experiment, experiment.n_queries, experiment.n_keys, itemsize, 1)
+
+
+def estimate_decoding(experiment: Experiment, steps: int, itemsize: int) -> Estimate:
+    """Bytes and FLOPs of `steps` steps; the kept rows of weights are counted at their longest."""
+    keys = steps if experiment.memory is None else experiment.n_keys
+    maps = 2 if experiment.dropout.active else 1
+    return _estimate(experiment, steps, keys, itemsize, maps)
+
+
+def _estimate(experiment: Experiment, n_queries: int, n_keys: int, itemsize: int, maps: int) -> Estimate:
+    heads = experiment.heads
+    size = budget_.estimate_attention(
+        heads.n_heads,
+        heads.n_kv_heads,
+        n_queries,
+        n_keys,
+        experiment.d_model,
+        heads.d_head,
+        itemsize,
+        maps,
+    )
+    if not experiment.masks:
+        return size
+    formula = _("{queries} queries × {keys} keys × 2 bytes").format(queries=n_queries, keys=n_keys)
+    line = EstimateLine(_("mask"), formula, 2 * n_queries * n_keys)
+    return Estimate(size.bytes + line.value, size.flops, (*size.lines, line))
+
+
+def _somewhere(
+    job: Callable[[Engine, Notices], Result],
+    dtype: str,
+    engine: str,
+    device: str,
+    size: Estimate,
+    budget: int | None,
+    reserve: int,
+) -> Result:
+    """The job on the engine that was asked for, or on NumPy where that is allowed to take over."""
+    kind = _legal_kind(engine, device, dtype)
+    try:
+        return _on(kind, dtype, device, job, (), size, budget, reserve)
+    except EngineError as error:
+        if kind.id == "numpy" or device == "cpu":
+            raise
+        reason = str(error)
+    kind = ENGINE_BY_ID["numpy"]
+    sentence = _("Torch cannot be used ({reason}): computed with NumPy.")
+    if dtype not in kind.dtypes:
+        sentence = _(
+            "Torch cannot be used ({reason}): computed with NumPy, in {fallback} instead of {dtype}."
+        )
+    notice = sentence.format(reason=reason, fallback=FALLBACK_DTYPE, dtype=dtype)
+    dtype = dtype if dtype in kind.dtypes else FALLBACK_DTYPE
+    return _on(kind, dtype, "auto", job, (notice,), size, budget, reserve)
+
+
+def _legal_kind(engine: str, device: str, dtype: str) -> EngineKind:
+    """The engine's row. Raises `ValueError` for what it cannot do."""
+    if engine not in ENGINE_BY_ID:
+        raise ValueError(f"engine is {engine!r}; legal is one of {', '.join(ENGINE_BY_ID)}")
+    kind = ENGINE_BY_ID[engine]
+    if not kind.is_device(device):
+        raise ValueError(f"device is {device!r}; legal on {kind.label} is one of {', '.join(kind.devices)}")
+    if dtype not in kind.dtypes:
+        raise ValueError(f"dtype is {dtype!r}; legal on {kind.label} is one of {', '.join(kind.dtypes)}")
+    return kind
+
+
+def _on(
+    kind: EngineKind,
+    dtype: str,
+    device: str,
+    job: Callable[[Engine, Notices], Result],
+    notices: Notices,
+    size: Estimate,
+    budget: int | None,
+    reserve: int,
+) -> Result:
+    """The job on one engine, with as many threads as its size is worth."""
+    threads = threads_for(size.flops, available_cores(), reserve)
+    made = kind.make(dtype, device, _for_each(threads))
+    if made.device == "cpu":  # a CUDA device has memory of its own, and says itself when that runs out
+        budget_.check(size, budget)
+    with limited_threads(threads, made.thread_setters):
+        return job(made, notices)
+
+
+def _for_each(threads: int) -> ForEach:
+    """How an engine's blocks are done: in order, or spread over threads of one BLAS thread each."""
+    if threads == 1:
+        return one_by_one
+
+    def spread(function: Callable[[Any], None], items: Iterable[Any]) -> None:
+        with limited_threads(1):
+            parallel_map(function, items, threads)
+
+    return spread

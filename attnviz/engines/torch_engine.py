@@ -1,0 +1,178 @@
+"""The Torch engine: the same program on PyTorch, on the CPU or on a CUDA device.
+
+This is the only file that imports torch, and only once an engine is made: the import takes seconds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.util
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnviz.engines.engine import EngineError, ThreadSetter
+from attnviz.i18n import _
+
+TORCH_DTYPES = ("float16", "bfloat16", "float32", "float64")
+TORCH_DEVICES = ("auto", "cpu", "cuda")
+"""Legal devices; `cuda:N` names one of several CUDA devices. "auto" is CUDA where there is one."""
+
+BLOCK_CELLS = 1 << 24
+"""Scores done at a time. Large enough to fill a GPU; temporaries stay within some hundred megabytes."""
+
+_CUDA_TROUBLE = re.compile(r"cuda|cublas|cudnn|nvrtc|nvidia", re.IGNORECASE)
+_NO_MEMORY = re.compile(r"out of memory|can't allocate memory|not enough memory", re.IGNORECASE)
+
+_import_failure = ""
+
+
+def torch_status() -> str:
+    """Why Torch cannot be used, as one sentence, or "" where nothing is known to be wrong.
+
+    Does not import torch, so it answers at once. A package that is there but fails to import is known
+    as such after the first attempt.
+    """
+    if "torch" in sys.modules:
+        return _import_failure
+    try:
+        found = importlib.util.find_spec("torch") is not None
+    except (ImportError, ValueError):
+        found = False
+    return _import_failure if found else _("PyTorch is not installed")
+
+
+def load_torch() -> Any:
+    """The torch module. Raises `EngineError` with the reason where it cannot be imported."""
+    global _import_failure
+    if torch_status() == _("PyTorch is not installed"):
+        raise EngineError(torch_status())
+    try:
+        torch = importlib.import_module("torch")
+    except Exception as error:  # a broken installation raises anything: OSError for a missing library, ...
+        _import_failure = _("PyTorch failed to import: {reason}").format(reason=_first_line(error))
+        raise EngineError(_import_failure) from error
+    _import_failure = ""
+    return torch
+
+
+class TorchEngine:
+    """Computes with Torch in float16, bfloat16, float32 or float64 on one device.
+
+    `device` is "auto" (CUDA where there is one), "cpu", "cuda" or "cuda:N". Float32 products stay in
+    float32 unless `allow_tf32`. Arrays stay on the device; windows are transferred. Raises `ValueError`
+    for an illegal dtype or device and `EngineError` where Torch or the device is not there.
+    """
+
+    name = "torch"
+
+    def __init__(self, dtype: str = "float32", device: str = "auto", allow_tf32: bool = False) -> None:
+        if dtype not in TORCH_DTYPES:
+            raise ValueError(f"dtype is {dtype!r}; legal on Torch is one of {', '.join(TORCH_DTYPES)}")
+        if not is_torch_device(device):
+            raise ValueError(f"device is {device!r}; legal on Torch is one of auto, cpu, cuda, cuda:N")
+        self._torch = torch = load_torch()
+        self.xp: Any = importlib.import_module("array_api_compat.torch")
+        self.dtype = dtype
+        self.block_cells: int | None = BLOCK_CELLS
+        self.thread_setters: tuple[ThreadSetter, ...] = ((torch.get_num_threads, torch.set_num_threads),)
+        self.device = _find_device(torch, device)
+        self._dtype = getattr(torch, dtype)
+        self._precision = "high" if allow_tf32 else "highest"
+
+    @contextmanager
+    def active(self) -> Iterator[None]:
+        torch = self._torch
+        before = torch.get_float32_matmul_precision()
+        torch.set_float32_matmul_precision(self._precision)
+        try:
+            with torch.inference_mode(), np.errstate(all="ignore"):
+                yield
+        except RuntimeError as error:
+            failure = self._failure(error)
+            if failure is None:
+                raise
+            raise failure from error
+        finally:
+            torch.set_float32_matmul_precision(before)
+
+    def asarray(self, values: NDArray[Any]) -> Any:
+        # torch.tensor copies, so arrays that must not change may be handed over without a warning.
+        return self._torch.tensor(values, dtype=self._dtype, device=self.device)
+
+    def to_numpy(self, array: Any) -> NDArray[Any]:
+        if array.dtype == self._torch.bfloat16:
+            array = array.to(self._torch.float32)
+        result: NDArray[Any] = array.cpu().numpy()
+        return result
+
+    def empty(self, shape: tuple[int, ...]) -> Any:
+        return self._torch.empty(shape, dtype=self._dtype, device=self.device)
+
+    def matmul_into(self, out: Any, a: Any, b: Any) -> None:
+        self._torch.matmul(a, b, out=out)
+
+    def softmax_(self, scores: Any) -> None:
+        # Writes where it reads: each row is read to its end before its first result is stored.
+        self._torch.softmax(scores, dim=-1, out=scores)
+
+    def fill_(self, array: Any, where: NDArray[np.bool_], value: float) -> None:
+        array.masked_fill_(self._torch.tensor(where, device=self.device), value)
+
+    def multiply_(self, array: Any, factors: NDArray[Any]) -> None:
+        array.mul_(self.asarray(factors))
+
+    def for_each(self, function: Callable[[Any], None], items: Iterable[Any]) -> None:
+        for item in items:
+            function(item)
+
+    def synchronise(self) -> None:
+        if self.device != "cpu":
+            self._torch.cuda.synchronize(self.device)
+
+    def _failure(self, error: RuntimeError) -> EngineError | None:
+        """What a failure of the device is called here; None for every other error."""
+        torch = self._torch
+        if isinstance(error, EngineError):
+            return None
+        text = _first_line(error)
+        if isinstance(error, torch.OutOfMemoryError) or _NO_MEMORY.search(text):
+            if self.device != "cpu":
+                with contextlib.suppress(RuntimeError):
+                    torch.cuda.empty_cache()
+            return EngineError(_("out of memory on {device}").format(device=self.device))
+        lost = isinstance(error, getattr(torch, "AcceleratorError", ()))
+        if self.device != "cpu" and (lost or _CUDA_TROUBLE.search(text)):
+            return EngineError(_("{device} failed: {reason}").format(device=self.device, reason=text))
+        return None
+
+
+def is_torch_device(device: str) -> bool:
+    """Whether `device` is the name of a device: auto, cpu, cuda or cuda:N."""
+    return device in TORCH_DEVICES or re.fullmatch(r"cuda:\d+", device) is not None
+
+
+def _find_device(torch: Any, device: str) -> str:
+    """The device that is meant. Raises `EngineError` for a CUDA device that is not there."""
+    if device == "cpu":
+        return device
+    if not torch.cuda.is_available():
+        if device == "auto":
+            return "cpu"
+        raise EngineError(_("there is no CUDA device"))
+    number = int(device.partition(":")[2] or 0)
+    count = torch.cuda.device_count()
+    if number >= count:
+        message = _("there is no CUDA device {number}; there are {count}, counted from 0")
+        raise EngineError(message.format(number=number, count=count))
+    return f"cuda:{number}"
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
