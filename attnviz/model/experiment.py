@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from attnviz.model.faults import Said
 from attnviz.model.parts import (
     ROLES,
     Alibi,
@@ -106,7 +107,7 @@ class Experiment(Value, frozen=True):
                 require(
                     source.values.shape == expected,
                     f"projections.{role}.values",
-                    "x".join(map(str, source.values.shape)),
+                    Said("x".join(map(str, source.values.shape))),
                     f"{expected[0]}x{expected[1]} (in x out) for these vectors and heads",
                 )
             if isinstance(source, Tied):
@@ -128,8 +129,8 @@ class Experiment(Value, frozen=True):
             require(rotated <= d_head and rotated % 2 == 0, "position.n_rotated", rotated, legal)
             count = len(self.position.multipliers)
             legal = f"{rotated // 2} at most, one for each rotated pair"
-            require(count <= rotated // 2, "position.multipliers", f"{count} numbers", legal)
+            require(count <= rotated // 2, "position.multipliers", Said(f"{count} numbers"), legal)
         if isinstance(self.position, Alibi) and self.position.slopes is not None:
             count = len(self.position.slopes)
             legal = f"{self.heads.n_heads} numbers, one for each head"
-            require(count == self.heads.n_heads, "position.slopes", f"{count} numbers", legal)
+            require(count == self.heads.n_heads, "position.slopes", Said(f"{count} numbers"), legal)

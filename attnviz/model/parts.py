@@ -12,6 +12,7 @@ from typing import Annotated, ClassVar, Literal
 from msgspec import Meta
 
 from attnviz.model.arrays import Matrix
+from attnviz.model.faults import Said
 from attnviz.model.value import Value, require, require_finite
 
 Positive = Annotated[int, Meta(ge=1, le=1_000_000)]
@@ -79,7 +80,7 @@ def check_tokens(field: str, tokens: tuple[str, ...], vectors_field: str, vector
     rows = vectors_shape(vectors)[0]
     require(len(tokens) >= 1, field, list(tokens), "one token at least")
     legal = f"as many as there are tokens ({len(tokens)})"
-    require(rows == len(tokens), vectors_field, f"{rows} rows", legal)
+    require(rows == len(tokens), vectors_field, Said(f"{rows} rows"), legal)
 
 
 # --- heads and projections -------------------------------------------------------------------------

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import Any, ClassVar, Literal, get_args, get_origin
+from typing import Any, ClassVar, get_args
 
 import msgspec
 from msgspec import Struct
 
 from attnviz.model.arrays import Matrix
+from attnviz.model.faults import FieldError, sentence
 
 
 class Value(Struct, frozen=True, forbid_unknown_fields=True):
     """Base of every part of a document: immutable, compared by value, unknown keys refused.
 
     Construction checks the types, bounds and lengths that the annotations state (a list becomes the
-    tuple that is meant), then calls `check` for what annotations cannot say.
+    tuple that is meant), then calls `check` for what annotations cannot say. `where` is what stands before
+    the name of a field in a message.
+
+    Raises:
+        ValueError: one sentence with the field, its value, and what would be legal.
     """
 
     where: ClassVar[str] = ""
@@ -27,10 +32,9 @@ class Value(Struct, frozen=True, forbid_unknown_fields=True):
             if isinstance(value, instances):
                 continue
             try:
-                checked = msgspec.convert(value, annotation, dec_hook=_decode)
+                checked = msgspec.convert(value, annotation, dec_hook=as_matrix)
             except (msgspec.ValidationError, ValueError) as error:
-                legal = _choices(annotation) or str(error)
-                raise ValueError(f"{self.where}{name} is {_short(value)}; legal is {legal}") from None
+                raise ValueError(sentence(error, annotation, value, self.where + name)) from None
             msgspec.structs.force_setattr(self, name, checked)
         self.check()
 
@@ -49,28 +53,17 @@ def _fields(cls: type[Struct]) -> tuple[tuple[str, Any, tuple[type, ...]], ...]:
     return tuple(found)
 
 
-def _decode(expected: type, value: Any) -> Any:
+def as_matrix(expected: type, value: Any) -> Any:
     """msgspec's hook for the one type that it does not know."""
     if expected is Matrix:
         return Matrix(value)
     raise NotImplementedError(f"no decoder for {expected}")
 
 
-def _choices(annotation: Any) -> str:
-    if get_origin(annotation) is not Literal:
-        return ""
-    return "one of " + ", ".join(str(choice) for choice in get_args(annotation))
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
-
-
 def require(condition: bool, field: str, value: object, legal: str) -> None:
     """Raise the one-sentence `ValueError` that names field, value and what is legal."""
     if not condition:
-        raise ValueError(f"{field} is {value!r}; legal is {legal}")
+        raise FieldError(field, value, legal)
 
 
 def require_finite(field: str, value: float) -> None:

@@ -1,0 +1,181 @@
+"""Documents on disk: `load`, `save`, and the same as text.
+
+A document with at most `INLINE_NUMBERS` numbers in its explicit arrays is JSON (`.json`); a larger one is a
+safetensors file (`.safetensors`), which small ones may be as well. Nothing in either can execute.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+from attnviz.model.arrays import Matrix
+from attnviz.model.document import Document
+from attnviz.model.experiment import Experiment
+from attnviz.model.json_text import MAX_TEXT, document_from, parse, write
+from attnviz.model.parts import ROLES, Explicit, ExplicitVectors
+from attnviz.model.tensors import read_tensors, write_tensors
+
+INLINE_NUMBERS = 16_384
+"""Most numbers that a saved JSON file holds in all its explicit arrays together."""
+
+JSON_SUFFIX = ".json"
+TENSORS_SUFFIX = ".safetensors"
+
+_Result = TypeVar("_Result")
+
+
+class DocumentError(ValueError):
+    """A document could not be read or saved: one sentence that begins with the file's name."""
+
+
+def loads(text: str, name: str = "document") -> Document:
+    """The document in JSON text; `name` begins the message of a `DocumentError`."""
+    return _named(name, lambda: document_from(parse(text), {}))
+
+
+def dumps(document: Document | Experiment) -> str:
+    """A document, or an experiment with the default view, as JSON text with all its arrays inside."""
+    return write(_document(document), {})
+
+
+def load(path: str | os.PathLike[str]) -> Document:
+    """Read a document: a `.safetensors` file, or JSON whatever else its name ends in.
+
+    Raises:
+        DocumentError: there is no such file, or it is damaged, too large, or not legal.
+    """
+    file = Path(path)
+    return _named(file.name, lambda: _read(file))
+
+
+def save(document: Document | Experiment, path: str | os.PathLike[str]) -> Path:
+    """Write a document and return the path that was written.
+
+    The suffix decides the form. Without one, `.json` is added where the arrays fit, else `.safetensors`. The
+    old file stays as it was until the new one is complete on the disk.
+
+    Raises:
+        DocumentError: another suffix, too many numbers for `.json`, or the disk refused.
+    """
+    file = Path(path)
+    whole = _document(document)
+    return _named(file.name, lambda: _write(whole, file))
+
+
+def number_count(experiment: Experiment) -> int:
+    """How many numbers the explicit arrays of an experiment hold together."""
+    return sum(matrix.array.size for _name, matrix in _matrices(experiment))
+
+
+def _document(document: Document | Experiment) -> Document:
+    return Document(document) if isinstance(document, Experiment) else document
+
+
+def _named(name: str, action: Callable[[], _Result]) -> _Result:
+    """Run `action`, with every expected error turned into a `DocumentError` about `name`."""
+    try:
+        return action()
+    except OSError as error:
+        raise DocumentError(f"{name}: {error.strerror or error}") from error
+    except ValueError as error:
+        raise DocumentError(f"{name}: {error}") from None
+
+
+# --- reading ---------------------------------------------------------------------------------------
+
+
+def _read(file: Path) -> Document:
+    if not file.exists():
+        raise ValueError(f"there is no such file in {file.absolute().parent}")
+    if not file.is_file():
+        raise ValueError("this is not a file")
+    if file.suffix.lower() == TENSORS_SUFFIX:
+        return read_tensors(file)
+    with file.open("rb") as stream:
+        data = stream.read(MAX_TEXT + 1)
+    if len(data) > MAX_TEXT:
+        raise ValueError(f"it has more than {MAX_TEXT:,} bytes; larger documents are {TENSORS_SUFFIX} files")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"byte {error.start:,} is not UTF-8; a document is JSON in UTF-8") from None
+    return document_from(parse(text), {})
+
+
+# --- writing ---------------------------------------------------------------------------------------
+
+
+def _write(document: Document, path: Path) -> Path:
+    count = number_count(document.experiment)
+    if path.name in ("", ".."):
+        raise ValueError("a document needs a file name")
+    if not path.suffix:
+        path = path.with_name(path.name + (JSON_SUFFIX if count <= INLINE_NUMBERS else TENSORS_SUFFIX))
+    suffix = path.suffix.lower()
+    if suffix == TENSORS_SUFFIX:
+        data = write_tensors(document, _matrices(document.experiment))
+    elif suffix != JSON_SUFFIX:
+        raise ValueError(f"the suffix is {path.suffix}; legal are {JSON_SUFFIX} and {TENSORS_SUFFIX}")
+    elif count > INLINE_NUMBERS:
+        raise ValueError(
+            f"its arrays have {count:,} numbers; {JSON_SUFFIX} holds {INLINE_NUMBERS:,} at most, "
+            f"{TENSORS_SUFFIX} holds more"
+        )
+    else:
+        data = write(document, {}).encode("utf-8")
+    replace_file(path, data)
+    return path
+
+
+def _matrices(experiment: Experiment) -> Iterator[tuple[str, Matrix]]:
+    """Every explicit array with the name that its tensor has."""
+    if isinstance(experiment.vectors, ExplicitVectors):
+        yield "vectors", experiment.vectors.values
+    if experiment.memory is not None and isinstance(experiment.memory.vectors, ExplicitVectors):
+        yield "memory.vectors", experiment.memory.vectors.values
+    for role in ROLES:
+        source = getattr(experiment.projections, role)
+        if isinstance(source, Explicit):
+            yield f"projections.{role}", source.values
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Put `data` into the file `path` as a whole or not at all.
+
+    Written beside it, forced to the disk, its length compared, then renamed over it. A link keeps pointing
+    where it did, and an existing file keeps its permissions. Raises `OSError`; the old file is then as it
+    was, and nothing is left beside it.
+    """
+    target = Path(os.path.realpath(path))
+    temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.tmp")
+    try:
+        with temporary.open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+            written = os.fstat(file.fileno()).st_size
+        if written != len(data):
+            raise OSError(f"{written:,} of {len(data):,} bytes reached the disk; the old file is as it was")
+        if target.exists():
+            temporary.chmod(target.stat().st_mode & 0o7777)
+        os.replace(temporary, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise
+    _sync_folder(target.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Force a rename to the disk, where the system lets folders be opened (Windows does not)."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

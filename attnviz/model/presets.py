@@ -1,0 +1,168 @@
+"""`PRESETS`: the situations that the program ships, each a document file that opens on its point."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+
+from attnviz import resources
+from attnviz.i18n import N_, _
+from attnviz.model.document import Document
+from attnviz.model.files import load
+
+
+@dataclass(frozen=True)
+class Preset:
+    """One row of the presets menu; the document is `resources/presets/<id>.json`.
+
+    `title` and `description` (one sentence) are messages: translate them with `_` where they are shown.
+    Presets of one `group` stand together.
+    """
+
+    id: str
+    group: str
+    title: str
+    description: str
+
+
+_FIRST = N_("First steps")
+_HEADS = N_("Heads and sequences")
+_MASKS = N_("Masks and dropout")
+_POSITIONS = N_("Positions")
+_SIZE = N_("Scale and size")
+
+PRESETS: tuple[Preset, ...] = (
+    Preset(
+        "toy-attention",
+        _FIRST,
+        N_("Four tokens, three numbers each"),
+        N_("The smallest whole attention: q, k and v are the token vectors themselves."),
+    ),
+    Preset(
+        "word-similarity",
+        _FIRST,
+        N_("Which word is most like 邀请?"),
+        N_("Dot products of four words; a word is not always most similar to itself."),
+    ),
+    Preset(
+        "softmax-scores",
+        _FIRST,
+        N_("Softmax of four scores"),
+        N_("Four scores typed in as they are; move the temperature and watch the weights even out."),
+    ),
+    Preset(
+        "fluffy-blue-creature",
+        _FIRST,
+        N_("A fluffy blue creature"),
+        N_("Four query heads on two key/value heads: one head of the noun looks at each adjective."),
+    ),
+    Preset(
+        "half-each",
+        _FIRST,
+        N_("Two adjectives, one half each"),
+        N_("Two equally high scores share the weight: both cannot come near 1."),
+    ),
+    Preset(
+        "xiaoshenyang",
+        _FIRST,
+        N_("小沈阳江西演唱会邀请了，"),
+        N_("A heat map of twelve characters: raw scores first, then weights that sum to one."),
+    ),
+    Preset(
+        "causal-decode",
+        _HEADS,
+        N_("Decoding with a cache"),
+        N_("A sentence with repeated words, one token at a time: what is read, what is appended."),
+    ),
+    Preset(
+        "cross-attention",
+        _HEADS,
+        N_("Two sequences"),
+        N_("Six English words look at four Chinese ones: 24 pairs, a rectangular map."),
+    ),
+    Preset(
+        "grouped-query",
+        _HEADS,
+        N_("Eight heads, two caches"),
+        N_("Four query heads share each key/value head, so the cache is a quarter as large."),
+    ),
+    Preset(
+        "tied-query-key",
+        _HEADS,
+        N_("W_Q and W_K tied"),
+        N_("With one matrix for queries and keys, the score matrix is symmetric."),
+    ),
+    Preset(
+        "mask-after-softmax",
+        _MASKS,
+        N_("A mask that comes too late"),
+        N_("Masked after the softmax, the rows no longer sum to one; switch it to before."),
+    ),
+    Preset(
+        "fully-masked-row",
+        _MASKS,
+        N_("A row with nothing left"),
+        N_("Padding at the start leaves the first queries no key: defined zeros, or NaN."),
+    ),
+    Preset(
+        "dropout",
+        _MASKS,
+        N_("Dropout on the weights"),
+        N_("Dropped weights are zero, survivors grow by 1/(1 − p), and rows no longer sum to one."),
+    ),
+    Preset(
+        "dog-bites-man",
+        _POSITIONS,
+        N_("Dog bites man"),
+        N_("Without positions, changing the order of the words only changes the order of the rows."),
+    ),
+    Preset(
+        "sinusoidal",
+        _POSITIONS,
+        N_("Eight times the same word"),
+        N_("All token vectors are zero: what is left is the sinusoidal position alone."),
+    ),
+    Preset(
+        "rope-pair",
+        _POSITIONS,
+        N_("One query, one key, five distances"),
+        N_("RoPE turns the same q and k by their positions: the score depends on the distance only."),
+    ),
+    Preset(
+        "alibi-window",
+        _POSITIONS,
+        N_("ALiBi in a sliding window"),
+        N_("Eight slopes from 1/2 to 1/256: steep heads look near, flat heads far, none past the window."),
+    ),
+    Preset(
+        "no-scale-512",
+        _SIZE,
+        N_("512 features without ÷√d"),
+        N_("Unscaled scores spread by √512 = 22.6 and one key takes it all; switch the scale on."),
+    ),
+    Preset(
+        "long-sentence",
+        _SIZE,
+        N_("A sentence of 128 tokens"),
+        N_("Eight heads over 128 tokens, causal, with RoPE: still live under the mouse."),
+    ),
+)
+
+
+def preset_ids() -> tuple[str, ...]:
+    """The ids of all presets, in the order of the menu."""
+    return tuple(preset.id for preset in PRESETS)
+
+
+def load_preset(preset_id: str) -> Document:
+    """The document of a preset, titled in the active language.
+
+    Raises:
+        KeyError: there is no such preset; the message names those there are.
+    """
+    for preset in PRESETS:
+        if preset.id == preset_id:
+            document = load(resources.path("presets", f"{preset_id}.json"))
+            return msgspec.structs.replace(document, title=_(preset.title))
+    raise KeyError(f"preset is {preset_id!r}; legal is one of {', '.join(preset_ids())}")
