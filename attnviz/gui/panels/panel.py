@@ -40,6 +40,10 @@ class Panel(QWidget):
     def on_trace(self, trace: Trace) -> None:
         """The numbers of a run arrived. `trace.experiment` may be older than the store's by a frame."""
 
+    def header(self) -> QWidget | None:
+        """A small widget for the right end of the title, asked for once after `__init__`; or None."""
+        return None
+
     def on_hover(self, cell: Cell | None) -> None:
         """The mouse is on this cell in some panel, or on none."""
 

@@ -25,23 +25,30 @@ Area = Literal["left", "centre", "right", "bottom"]
 
 @dataclass(frozen=True)
 class PanelRow:
-    """One panel: its id (also the dock's object name), its title, its place, and what makes it."""
+    """One panel: its id, its title, its place, and what makes it.
+
+    `beside` says how it stands to the panel before it in its area; `width` is its first width in
+    pixels; a panel without a title is named by its tab or by the cards inside it.
+    """
 
     id: str
     title: str
     area: Area
     make: Callable[[Store], Panel]
+    beside: Literal["below", "right", "tab"] = "below"
+    width: int = 0
+    titled: bool = True
 
 
 PANELS: tuple[PanelRow, ...] = (
-    PanelRow("tokens", N_("Tokens"), "left", TokensPanel),
-    PanelRow("vectors", N_("Vectors"), "left", VectorsPanel),
-    PanelRow("plane", N_("Plane"), "left", PlanePanel),
+    PanelRow("tokens", N_("Tokens"), "left", TokensPanel, width=236),
+    PanelRow("vectors", N_("Vectors"), "left", VectorsPanel, width=236),
+    PanelRow("plane", N_("Plane"), "left", PlanePanel, width=236),
     PanelRow("pipeline", N_("Pipeline"), "centre", PipelinePanel),
     PanelRow("stage", N_("Stage"), "centre", StageViewPanel),
     PanelRow("heads", N_("Heads"), "centre", HeadsPanel),
-    PanelRow("mechanism", N_("Mechanism"), "right", MechanismPanel),
-    PanelRow("inspector", N_("Inspector"), "bottom", InspectorPanel),
-    PanelRow("matrices", N_("Matrices"), "bottom", MatricesPanel),
-    PanelRow("decoding", N_("Decoding"), "bottom", DecodingPanel),
+    PanelRow("mechanism", N_("Mechanism"), "right", MechanismPanel, width=276, titled=False),
+    PanelRow("inspector", N_("Inspector"), "bottom", InspectorPanel, width=640, titled=False),
+    PanelRow("matrices", N_("Matrices"), "bottom", MatricesPanel, "tab", titled=False),
+    PanelRow("decoding", N_("Decoding"), "bottom", DecodingPanel, "right", width=600),
 )

@@ -1,0 +1,65 @@
+"""`ACTIONS`: the command surface as one list; menus, tool bar, shortcuts and their dialog read it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from attnviz.i18n import N_
+
+
+@dataclass(frozen=True)
+class ActionRow:
+    """One command: the window's method `on_<id>` runs it. An empty `menu` keeps it out of the menus."""
+
+    id: str
+    text: str
+    menu: str
+    shortcuts: tuple[str, ...] = ()
+    icon: str = ""
+    separated: bool = False
+    checkable: bool = False
+
+
+MENUS: tuple[tuple[str, str], ...] = (
+    ("file", N_("&File")),
+    ("edit", N_("&Edit")),
+    ("view", N_("&View")),
+    ("presets", N_("&Presets")),
+    ("decoding", N_("&Decoding")),
+    ("export", N_("E&xport")),
+    ("help", N_("&Help")),
+)
+
+ACTIONS: tuple[ActionRow, ...] = (
+    ActionRow("new", N_("New"), "file", ("Ctrl+N",), "new"),
+    ActionRow("open", N_("Open…"), "file", ("Ctrl+O",), "open"),
+    ActionRow("save", N_("Save"), "file", ("Ctrl+S",), "save", separated=True),
+    ActionRow("save_as", N_("Save as…"), "file", ("Ctrl+Shift+S",)),
+    ActionRow("preferences", N_("Preferences…"), "file", ("Ctrl+,",), "settings", separated=True),
+    ActionRow("quit", N_("Quit"), "file", ("Ctrl+Q",), separated=True),
+    ActionRow("undo", N_("Undo"), "edit", ("Ctrl+Z",), "undo"),
+    ActionRow("redo", N_("Redo"), "edit", ("Ctrl+Shift+Z", "Ctrl+Y"), "redo"),
+    ActionRow("randomise", N_("Randomise the vectors"), "edit", ("Ctrl+R",), "randomise", separated=True),
+    ActionRow("transpose", N_("Queries as columns"), "view", ("Ctrl+T",), "transpose", checkable=True),
+    ActionRow("next_head", N_("Next head"), "view", ("Ctrl+]",), separated=True),
+    ActionRow("previous_head", N_("Previous head"), "view", ("Ctrl+[",)),
+    ActionRow("next_stage", N_("Next stage"), "view", ("Ctrl+Right",)),
+    ActionRow("previous_stage", N_("Previous stage"), "view", ("Ctrl+Left",)),
+    ActionRow("free", N_("Free the locked cell"), "view", ("Esc",)),
+    ActionRow("dark", N_("Dark colours"), "view", ("Ctrl+D",), "theme", separated=True, checkable=True),
+    ActionRow("language", N_("中文"), "view", ("Ctrl+L",), "language"),
+    ActionRow("full_screen", N_("Full screen"), "view", ("F11",), checkable=True),
+    ActionRow("reset_layout", N_("Reset the layout"), "view", separated=True),
+    ActionRow("play", N_("Play or pause"), "decoding", ("Space",), "play"),
+    ActionRow("step_forward", N_("Step"), "decoding", ("Ctrl+.",), "step_forward"),
+    ActionRow("step_back", N_("Step back"), "decoding", ("Ctrl+;",), "step_back"),
+    ActionRow("first_step", N_("To the first step"), "decoding", ("Ctrl+Home",), "first"),
+    ActionRow("last_step", N_("To the last step"), "decoding", ("Ctrl+End",), "last"),
+    ActionRow("export_figure", N_("Export figure…"), "export", ("Ctrl+E",), "export"),
+    ActionRow("export_panel", N_("Export panel…"), "export", ("Ctrl+Shift+E",)),
+    ActionRow("export_numbers", N_("Export numbers…"), "export"),
+    ActionRow("copy_picture", N_("Copy picture"), "export", ("Ctrl+Shift+C",), "copy", separated=True),
+    ActionRow("copy_table", N_("Copy table"), "export", ("Ctrl+Alt+C",)),
+    ActionRow("shortcuts", N_("Keyboard shortcuts"), "help", ("F1",), "help"),
+    ActionRow("about", N_("About attnviz"), "help"),
+)

@@ -1,0 +1,51 @@
+"""Start the program: fonts, colours, language, hooks, then the window."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from PySide6.QtCore import QCoreApplication
+from PySide6.QtWidgets import QApplication
+
+from attnviz.gui import app_errors, look
+from attnviz.gui.documents import FIRST_PRESET
+from attnviz.gui.fonts import load_fonts
+from attnviz.gui.icons import app_icon
+from attnviz.gui.settings import Settings
+from attnviz.gui.window import Window
+from attnviz.model.presets import load_preset
+
+SWITCH_SECONDS = 0.001
+"""How long a thread may keep the interpreter before another gets it; the default of 5 ms is felt in a drag."""
+
+
+def make_application(arguments: list[str]) -> QApplication:
+    """The one QApplication, with the project's fonts loaded."""
+    QCoreApplication.setOrganizationName("attnviz")
+    QCoreApplication.setApplicationName("attnviz")
+    app = QApplication.instance() or QApplication(arguments)
+    assert isinstance(app, QApplication)
+    app.setApplicationDisplayName("attnviz")
+    app.setDesktopFileName("attnviz")
+    app.setWindowIcon(app_icon())
+    load_fonts()
+    return app
+
+
+def main(path: Path | None = None) -> int:
+    """Show the window, with the document at `path` in it, until it is closed. Returns the exit code."""
+    sys.setswitchinterval(SWITCH_SECONDS)
+    app = make_application(sys.argv[:1])
+    settings = Settings()
+    look.apply(app, settings)
+    window = Window(load_preset(FIRST_PRESET), settings)
+    errors = app_errors.install(window.status.notice)
+    look.apply(app, settings)
+    window.start()
+    window.show()
+    if path is not None:
+        window.documents.open(path)
+    code = app.exec()
+    errors.uninstall()
+    return code

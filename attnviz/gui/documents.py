@@ -1,0 +1,121 @@
+"""New, open, save, recent files, presets: the document between the store and the disk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
+
+from attnviz.compute.scheduler import CancelToken, Scheduler
+from attnviz.gui.settings import Settings
+from attnviz.gui.store import Store
+from attnviz.i18n import _
+from attnviz.model.document import Document
+from attnviz.model.files import JSON_SUFFIX, TENSORS_SUFFIX, load, save
+from attnviz.model.presets import load_preset
+
+FIRST_PRESET = "fluffy-blue-creature"
+SUFFIXES = (JSON_SUFFIX, TENSORS_SUFFIX)
+
+
+class Documents(QObject):
+    """Reads and writes documents in the worker; asks before unsaved work would be lost."""
+
+    failed = Signal(str)
+    """One sentence: why a file could not be read or written."""
+    said = Signal(str)
+    recent_changed = Signal()
+
+    def __init__(self, store: Store, scheduler: Scheduler, settings: Settings, window: QWidget) -> None:
+        super().__init__(window)
+        self._store, self._scheduler = store, scheduler
+        self._settings, self._window = settings, window
+
+    def new(self) -> None:
+        """Start with the first preset, without a file."""
+        self.open_preset(FIRST_PRESET)
+
+    def open_preset(self, id_: str) -> None:
+        """Show a preset, unless the person would rather keep what is there."""
+        if self.may_discard():
+            self._store.open(load_preset(id_))
+
+    def ask_open(self) -> None:
+        """Choose a file and open it."""
+        folder = str(self._store.path.parent) if self._store.path else ""
+        name, _kind = QFileDialog.getOpenFileName(
+            self._window, _("Open a document"), folder, _documents_filter()
+        )
+        if name:
+            self.open(Path(name))
+
+    def open(self, path: Path) -> None:
+        """Read a document and show it. A file that cannot be read changes nothing."""
+        if not self.may_discard():
+            return
+
+        def job(token: CancelToken) -> Document:
+            return load(path)
+
+        def done(document: Document) -> None:
+            self._store.open(document, path)
+            self._remember(path)
+
+        self._scheduler.submit(job, done, self._on_failed, key="file")
+
+    def save(self) -> bool:
+        """Write to the document's file, or ask for one. Returns whether the document is on the disk."""
+        return self._write(self._store.path) if self._store.path else self.save_as()
+
+    def save_as(self) -> bool:
+        """Ask for a file and write to it."""
+        start = str(self._store.path or Path(_("attention") + SUFFIXES[0]))
+        name, _kind = QFileDialog.getSaveFileName(
+            self._window, _("Save the document"), start, _documents_filter()
+        )
+        return bool(name) and self._write(Path(name))
+
+    def may_discard(self) -> bool:
+        """Whether the present document may go: it is saved, or the person says so, or saves it now."""
+        if not self._store.is_modified:
+            return True
+        buttons = QMessageBox.StandardButton
+        box = QMessageBox(self._window)
+        box.setObjectName("unsaved_box")
+        box.setWindowTitle(_("Unsaved changes"))
+        box.setText(_("The document has changes that are not saved."))
+        box.setStandardButtons(buttons.Save | buttons.Discard | buttons.Cancel)
+        box.setDefaultButton(buttons.Save)
+        answer = box.exec()
+        box.deleteLater()
+        if answer == buttons.Save:
+            return self.save()
+        return bool(answer == buttons.Discard)
+
+    def _write(self, path: Path) -> bool:
+        # Written here and not in the worker: closing the window waits for the answer, and a document
+        # is small next to what the eye notices.
+        try:
+            written = save(self._store.document, path)
+        except (ValueError, OSError) as error:
+            self.failed.emit(str(error))
+            return False
+        self._store.mark_saved(written)
+        self._remember(written)
+        self.said.emit(_("Saved {file}").format(file=written.name))
+        return True
+
+    def _remember(self, path: Path) -> None:
+        self._settings.add_recent(path)
+        self.recent_changed.emit()
+
+    def _on_failed(self, error: BaseException) -> None:
+        if not isinstance(error, ValueError | OSError | MemoryError):
+            raise error
+        self.failed.emit(str(error))
+
+
+def _documents_filter() -> str:
+    patterns = " ".join(f"*{suffix}" for suffix in SUFFIXES)
+    return _("attnviz documents ({patterns})").format(patterns=patterns)

@@ -1,0 +1,232 @@
+"""What the commands do: one method for every row of `ACTIONS`, named `on_<id>`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from PySide6.QtCore import QObject, Slot
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QApplication
+
+from attnviz.gui import look
+from attnviz.gui.dialogs.about import show_about
+from attnviz.gui.dialogs.preferences import show_preferences
+from attnviz.gui.dialogs.shortcuts import show_shortcuts
+from attnviz.gui.exporting import Exporter
+from attnviz.gui.panels.decoding import DecodingPanel
+from attnviz.model import edits
+
+if TYPE_CHECKING:
+    from attnviz.gui.window import Window
+
+
+class Handlers(QObject):
+    """Commands of the window. Each changes the store, or asks the object whose business it is."""
+
+    def __init__(self, window: Window) -> None:
+        super().__init__(window)
+        self._window = window
+        self._exporter = Exporter(window, window.store, window.scheduler)
+        self._exporter.failed.connect(self._warn)
+        self._exporter.said.connect(self._say)
+
+    # --- file
+
+    @Slot()
+    def on_new(self) -> None:
+        self._window.documents.new()
+
+    @Slot()
+    def on_open(self) -> None:
+        self._window.documents.ask_open()
+
+    @Slot()
+    def on_recent(self) -> None:
+        self._window.documents.open(Path(_sender(self).data()))
+
+    @Slot()
+    def on_preset(self) -> None:
+        self._window.documents.open_preset(_sender(self).data())
+
+    @Slot()
+    def on_save(self) -> None:
+        self._window.documents.save()
+
+    @Slot()
+    def on_save_as(self) -> None:
+        self._window.documents.save_as()
+
+    @Slot()
+    def on_preferences(self) -> None:
+        if show_preferences(self._window, self._window.settings):
+            self.apply_preferences()
+
+    @Slot()
+    def on_quit(self) -> None:
+        self._window.close()
+
+    # --- edit
+
+    @Slot()
+    def on_undo(self) -> None:
+        self._window.store.undo()
+
+    @Slot()
+    def on_redo(self) -> None:
+        self._window.store.redo()
+
+    @Slot()
+    def on_randomise(self) -> None:
+        seed = int(np.random.default_rng().integers(0, 10_000))
+        self._window.store.edit(edits.reseed_vectors, seed)
+
+    # --- view
+
+    @Slot(bool)
+    def on_transpose(self, checked: bool) -> None:
+        self._window.store.look(orientation="queries_as_columns" if checked else "queries_as_rows")
+
+    @Slot()
+    def on_next_head(self) -> None:
+        self._step_head(1)
+
+    @Slot()
+    def on_previous_head(self) -> None:
+        self._step_head(-1)
+
+    @Slot()
+    def on_next_stage(self) -> None:
+        self._step_stage(1)
+
+    @Slot()
+    def on_previous_stage(self) -> None:
+        self._step_stage(-1)
+
+    @Slot()
+    def on_free(self) -> None:
+        self._window.store.look(locked=None)
+        self._window.status.clear()
+
+    @Slot(bool)
+    def on_dark(self, checked: bool) -> None:
+        self._window.settings["theme"] = "dark" if checked else "light"
+        self.apply_preferences()
+
+    @Slot()
+    def on_language(self) -> None:
+        self._window.settings["language"] = look.other_language()
+        self.apply_preferences()
+
+    @Slot(bool)
+    def on_full_screen(self, checked: bool) -> None:
+        if checked:
+            self._window.showFullScreen()
+        else:
+            self._window.showNormal()
+
+    @Slot()
+    def on_reset_layout(self) -> None:
+        self._window.reset_layout()
+
+    def apply_preferences(self) -> None:
+        """Take colours, language and engine from the settings."""
+        window = self._window
+        look.apply(_application(), window.settings)
+        window.retranslate()
+        chosen = window.settings["engine"], window.settings["device"]
+        if chosen != (window.live.engine, window.live.device):
+            window.live.choose(*chosen)
+
+    def _step_head(self, step: int) -> None:
+        store = self._window.store
+        n_heads = store.experiment.heads.n_heads
+        store.look(head=(min(store.document.view.head, n_heads - 1) + step) % n_heads)
+
+    def _step_stage(self, step: int) -> None:
+        store = self._window.store
+        if store.trace is None:
+            return
+        stages = store.trace.only.stages
+        now = store.document.view.stage
+        index = stages.index(now) if now in stages else 0
+        store.look(stage=stages[(index + step) % len(stages)])
+
+    # --- decoding
+
+    @Slot()
+    def on_play(self) -> None:
+        self._player().toggle_play()
+
+    @Slot()
+    def on_step_forward(self) -> None:
+        self._player().step(1)
+
+    @Slot()
+    def on_step_back(self) -> None:
+        self._player().step(-1)
+
+    @Slot()
+    def on_first_step(self) -> None:
+        self._player().go_to(0)
+
+    @Slot()
+    def on_last_step(self) -> None:
+        self._player().go_to_end()
+
+    def _player(self) -> DecodingPanel:
+        self._window.docks["decoding"].show()
+        panel = self._window.panels["decoding"]
+        assert isinstance(panel, DecodingPanel)
+        return panel
+
+    # --- export, help
+
+    @Slot()
+    def on_export_figure(self) -> None:
+        self._exporter.export_figure()
+
+    @Slot()
+    def on_export_panel(self) -> None:
+        self._exporter.export_panel(self._window.panels)
+
+    @Slot()
+    def on_export_numbers(self) -> None:
+        self._exporter.export_numbers()
+
+    @Slot()
+    def on_copy_picture(self) -> None:
+        self._exporter.copy_picture()
+
+    @Slot()
+    def on_copy_table(self) -> None:
+        self._exporter.copy_table()
+
+    @Slot()
+    def on_shortcuts(self) -> None:
+        show_shortcuts(self._window)
+
+    @Slot()
+    def on_about(self) -> None:
+        show_about(self._window)
+
+    @Slot(str)
+    def _warn(self, sentence: str) -> None:
+        self._window.status.warn(sentence)
+
+    @Slot(str)
+    def _say(self, sentence: str) -> None:
+        self._window.status.say(sentence)
+
+
+def _sender(handlers: QObject) -> QAction:
+    sender = handlers.sender()
+    assert isinstance(sender, QAction)
+    return sender
+
+
+def _application() -> QApplication:
+    app = QApplication.instance()
+    assert isinstance(app, QApplication)
+    return app

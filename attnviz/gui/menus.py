@@ -1,0 +1,87 @@
+"""Menus, tool bar and shortcuts, built from `ACTIONS` and relabelled when the language changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from PySide6.QtCore import QObject, Qt
+from PySide6.QtGui import QAction, QKeyEvent, QKeySequence
+from PySide6.QtWidgets import QMenu, QMenuBar
+
+from attnviz.gui.actions import ACTIONS, MENUS
+from attnviz.gui.icons import icon
+from attnviz.gui.theme import Theme
+from attnviz.i18n import _
+
+PLAIN_KEYS = ("Space", "Esc")
+"""Keys that focused controls use themselves; the window takes them only when nobody else did."""
+
+
+class Commands(QObject):
+    """One QAction for every row of `ACTIONS`, and one QMenu for every row of `MENUS`."""
+
+    def __init__(self, parent: QObject, handlers: Any) -> None:
+        super().__init__(parent)
+        self._menus: dict[str, QMenu] = {}
+        self._actions: dict[str, QAction] = {}
+        self._plain: dict[int, QAction] = {}
+        for row in ACTIONS:
+            action = QAction(self)
+            action.setObjectName(f"action_{row.id}")
+            action.setCheckable(row.checkable)
+            taken = [key for key in row.shortcuts if key in PLAIN_KEYS]
+            action.setShortcuts([QKeySequence(key) for key in row.shortcuts if key not in taken])
+            for key in taken:
+                self._plain[QKeySequence(key)[0].key()] = action
+            action.triggered.connect(getattr(handlers, f"on_{row.id}"))
+            self._actions[row.id] = action
+
+    def __getitem__(self, id_: str) -> QAction:
+        return self._actions[id_]
+
+    def menu(self, id_: str) -> QMenu:
+        """The menu of one row of `MENUS`."""
+        return self._menus[id_]
+
+    def fill(self, bar: QMenuBar, extend: Callable[[str, QMenu], None]) -> None:
+        """Put the menus into `bar`; `extend` adds what is no row of `ACTIONS`, such as recent files."""
+        for id_, _title in MENUS:
+            menu = bar.addMenu("")
+            menu.setObjectName(f"menu_{id_}")
+            self._menus[id_] = menu
+            for row in ACTIONS:
+                if row.menu == id_:
+                    if row.separated:
+                        menu.addSeparator()
+                    menu.addAction(self._actions[row.id])
+            extend(id_, menu)
+
+    def press(self, event: QKeyEvent) -> bool:
+        """Run the command of a plain key that no control wanted."""
+        action = self._plain.get(event.key())
+        if action is None or event.modifiers() != Qt.KeyboardModifier.NoModifier:
+            return False
+        action.trigger()
+        return True
+
+    def retranslate(self) -> None:
+        """Set all titles again."""
+        for id_, title in MENUS:
+            self._menus[id_].setTitle(_(title))
+        for row in ACTIONS:
+            plain = next((key for key in row.shortcuts if key in PLAIN_KEYS), "")
+            text = _(row.text)
+            self._actions[row.id].setText(f"{text}\t{plain}" if plain else text)
+            self._actions[row.id].setToolTip(self._tool_tip(row.id, text))
+
+    def apply_theme(self, theme: Theme) -> None:
+        """Give the icons the ink of `theme`."""
+        for row in ACTIONS:
+            if row.icon:
+                self._actions[row.id].setIcon(icon(row.icon, theme))
+
+    def _tool_tip(self, id_: str, text: str) -> str:
+        keys = self._actions[id_].shortcut().toString(QKeySequence.SequenceFormat.NativeText)
+        plain = text.replace("&", "").replace("…", "")
+        return f"{plain} ({keys})" if keys else plain

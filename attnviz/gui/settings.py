@@ -1,0 +1,95 @@
+"""`SETTINGS`: what the program remembers about a person's preferences, one row each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import QSettings
+
+from attnviz.i18n import LANGUAGES, N_
+
+RECENT_LIMIT = 10
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One preference: its key, its type, its default, and the values that are legal (empty: any)."""
+
+    key: str
+    kind: type
+    default: Any
+    title: str
+    choices: tuple[tuple[Any, str], ...] = ()
+
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting(
+        "theme",
+        str,
+        "system",
+        N_("Colours"),
+        (("system", N_("As the system")), ("light", N_("Light")), ("dark", N_("Dark"))),
+    ),
+    Setting(
+        "language",
+        str,
+        "",
+        N_("Language"),
+        (("", N_("As the system")), *((language.code, language.own_name) for language in LANGUAGES)),
+    ),
+    Setting("engine", str, "numpy", N_("Engine"), (("numpy", "NumPy"), ("torch", "Torch"))),
+    Setting(
+        "device",
+        str,
+        "auto",
+        N_("Device"),
+        (("auto", N_("CUDA where there is one")), ("cpu", N_("CPU")), ("cuda", "CUDA")),
+    ),
+    Setting("motion", bool, True, N_("Transitions")),
+)
+
+_BY_KEY = {setting.key: setting for setting in SETTINGS}
+
+
+class Settings:
+    """The stored preferences. A stored value that is not legal counts as not stored."""
+
+    def __init__(self, store: QSettings | None = None) -> None:
+        self._store = store or QSettings("attnviz", "attnviz")
+
+    def __getitem__(self, key: str) -> Any:
+        row = _BY_KEY[key]
+        value = self._store.value(f"preferences/{key}", row.default, type=row.kind)
+        legal = [choice for choice, _title in row.choices]
+        return value if not legal or value in legal else row.default
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self._store.setValue(f"preferences/{_BY_KEY[key].key}", value)
+
+    def recent(self) -> tuple[Path, ...]:
+        """Documents opened or saved lately, the latest first."""
+        value = self._store.value("recent", [], type=list)
+        return tuple(Path(str(entry)) for entry in value)[:RECENT_LIMIT]
+
+    def add_recent(self, path: Path) -> None:
+        """Put a document first among the recent ones."""
+        resolved = path.resolve()
+        others = [entry for entry in self.recent() if entry != resolved]
+        self._store.setValue("recent", [str(entry) for entry in (resolved, *others)[:RECENT_LIMIT]])
+
+    def window(self) -> tuple[bytes, bytes]:
+        """(geometry, state) of the window as it was closed last; empty at first."""
+        geometry = self._store.value("window/geometry", b"", type=bytes)
+        state = self._store.value("window/state", b"", type=bytes)
+        return bytes(geometry), bytes(state)
+
+    def set_window(self, geometry: bytes, state: bytes) -> None:
+        """Remember the window's place and its docks."""
+        self._store.setValue("window/geometry", geometry)
+        self._store.setValue("window/state", state)
+
+    def sync(self) -> None:
+        """Write what has changed to the disk."""
+        self._store.sync()

@@ -1,0 +1,107 @@
+"""The status line: what was computed, how fast, and the one sentence when something is not right."""
+
+from __future__ import annotations
+
+import html
+
+from PySide6.QtCore import Qt, QTimer, Slot
+from PySide6.QtWidgets import QLabel, QStatusBar, QWidget
+
+from attnviz.gui.live import Live
+from attnviz.gui.store import Store
+from attnviz.gui.theme import LIGHT, Theme
+from attnviz.i18n import _
+from attnviz.model.trace import Trace
+
+SHOWN_MS = 8000
+"""How long a sentence stays."""
+
+
+class StatusLine(QStatusBar):
+    """Left: state, sizes and time of the present numbers. A warning takes its place for a while."""
+
+    def __init__(self, store: Store, live: Live, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("status_line")
+        self._store = store
+        self._theme = LIGHT
+        self._facts, self._message, self._hint = QLabel(), QLabel(), QLabel()
+        for label, name in (
+            (self._facts, "status_facts"),
+            (self._message, "status_message"),
+            (self._hint, "status_hint"),
+        ):
+            label.setObjectName(name)
+            label.setTextFormat(Qt.TextFormat.PlainText)
+        self._message.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.addWidget(self._facts)
+        self.addWidget(self._message, 1)
+        self.addPermanentWidget(self._hint)
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(SHOWN_MS)
+        self._timer.timeout.connect(self.clear)
+        store.traced.connect(self._on_trace)
+
+    @Slot(str)
+    def warn(self, sentence: str) -> None:
+        """Show what went wrong; the whole sentence is in the tooltip as well."""
+        self._show(sentence, self._theme.error)
+
+    @Slot(str)
+    def say(self, sentence: str) -> None:
+        """Show what was done."""
+        self._show(sentence, self._theme.ink)
+
+    def notice(self, sentence: str, details: str) -> None:
+        """Show what nobody expected; `details` says where the whole story is."""
+        self._show(sentence, self._theme.error)
+        self._message.setToolTip(html.escape(details))
+
+    @Slot()
+    def clear(self) -> None:
+        """Take the sentence away."""
+        self._message.clear()
+        self._message.setToolTip("")
+
+    def message(self) -> str:
+        """The sentence that is shown, or an empty text."""
+        return self._message.text()
+
+    def retranslate(self) -> None:
+        """Set the texts again, in the present language."""
+        self._hint.setText(_("hover a cell to see its sources · click to lock · Esc to free"))
+        if self._store.trace is not None:
+            self._on_trace(self._store.trace)
+
+    def apply_theme(self, theme: Theme) -> None:
+        """Take the colours of `theme` for the sentences to come."""
+        self._theme = theme
+
+    def _show(self, sentence: str, color: str) -> None:
+        line = " ".join(sentence.split())
+        self._message.setStyleSheet(f"color: {color}")
+        self._message.setText(line)
+        self._message.setAccessibleName(line)
+        self._timer.start()
+
+    @Slot(object)
+    def _on_trace(self, trace: Trace) -> None:
+        experiment = trace.experiment
+        heads = experiment.heads
+        where = trace.engine if trace.device == "cpu" else f"{trace.engine} {trace.device}"
+        parts = (
+            _("ready · {time}").format(time=_duration(trace.seconds)),
+            _("{n} tokens · {heads} heads · d_head {d} · {dtype} · {engine}").format(
+                n=experiment.n_queries,
+                heads=heads.n_heads,
+                d=heads.d_head,
+                dtype=experiment.dtype,
+                engine={"numpy": "NumPy", "torch": "Torch"}.get(where, where),
+            ),
+        )
+        self._facts.setText("     ".join(parts))
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds * 1e3:.2f} ms" if seconds < 1 else f"{seconds:.2f} s"

@@ -1,0 +1,280 @@
+"""The window: panels in docks around the stage, menus, tool bar, status line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QByteArray, QSize, Qt, Slot
+from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent
+from PySide6.QtWidgets import QMainWindow, QMenu, QSplitter, QTabWidget, QVBoxLayout, QWidget
+
+from attnviz.compute.scheduler import Scheduler
+from attnviz.gui.bridge import Bridge
+from attnviz.gui.documents import SUFFIXES, Documents
+from attnviz.gui.handlers import Handlers
+from attnviz.gui.icons import app_icon
+from attnviz.gui.live import Live
+from attnviz.gui.menus import Commands
+from attnviz.gui.panels.panel import Panel
+from attnviz.gui.panels.table import PANELS
+from attnviz.gui.settings import Settings
+from attnviz.gui.status import StatusLine
+from attnviz.gui.store import Store
+from attnviz.gui.theme import GRID, Theme
+from attnviz.gui.tool_bar import ToolBar
+from attnviz.gui.widgets.card import Card
+from attnviz.gui.widgets.panel_dock import PanelDock
+from attnviz.i18n import _
+from attnviz.model.document import Document
+from attnviz.model.presets import PRESETS
+
+AREAS = {
+    "left": Qt.DockWidgetArea.LeftDockWidgetArea,
+    "right": Qt.DockWidgetArea.RightDockWidgetArea,
+    "bottom": Qt.DockWidgetArea.BottomDockWidgetArea,
+}
+LAYOUT_VERSION = 1
+FIRST_SIZE = QSize(1280, 800)
+
+
+class Window(QMainWindow):
+    """Everything a person sees. Owns the store, the live loop and the scheduler, and ends them."""
+
+    def __init__(self, document: Document, settings: Settings, *, inline: bool = False) -> None:
+        super().__init__()
+        self.setObjectName("window")
+        self.setWindowIcon(app_icon())
+        self.setDockNestingEnabled(True)
+        self.setAcceptDrops(True)
+        self.settings = settings
+        self.bridge = Bridge(self)
+        self.scheduler = Scheduler(self.bridge.post, inline=inline)
+        self.store = Store(document, self)
+        self.live = Live(self.store, self.scheduler, self)
+        self.documents = Documents(self.store, self.scheduler, settings, self)
+        self.handlers = Handlers(self)
+        self.commands = Commands(self, self.handlers)
+        self.panels: dict[str, Panel] = {}
+        self.docks: dict[str, PanelDock] = {}
+        self.cards: dict[str, Card] = {}
+        self._make_panels()
+        self.commands.fill(self.menuBar(), self._extend_menu)
+        self.tool_bar = ToolBar(self.store, self.live, self.commands)
+        self.tool_bar.preset_menu.aboutToShow.connect(self._fill_preset_menu)
+        self.addToolBar(self.tool_bar)
+        self.status = StatusLine(self.store, self.live)
+        self.setStatusBar(self.status)
+        self._connect()
+        self.resize(FIRST_SIZE)
+        self.retranslate()
+        self._first_state = self.saveState(LAYOUT_VERSION)
+        self._restore()
+
+    # --- building
+
+    def _make_panels(self) -> None:
+        centre = QSplitter(Qt.Orientation.Vertical)
+        centre.setObjectName("centre")
+        centre.setChildrenCollapsible(False)
+        previous: dict[str, PanelDock] = {}
+        for row in PANELS:
+            panel = row.make(self.store)
+            panel.setObjectName(f"{row.id}_panel")
+            self.panels[row.id] = panel
+            if row.area == "centre":
+                self.cards[row.id] = _card(panel)
+                centre.addWidget(self.cards[row.id])
+                centre.setStretchFactor(centre.count() - 1, 1 if row.id == "stage" else 0)
+                continue
+            dock = PanelDock(row.id, panel, panel.header(), shows_title=row.titled)
+            self.docks[row.id] = dock
+            self.addDockWidget(AREAS[row.area], dock)
+            if row.area in previous and row.beside == "tab":
+                self.tabifyDockWidget(previous[row.area], dock)
+            elif row.area in previous and row.beside == "right":
+                self.splitDockWidget(previous[row.area], dock, Qt.Orientation.Horizontal)
+            previous[row.area] = dock
+        for corner, area in (
+            (Qt.Corner.BottomLeftCorner, AREAS["bottom"]),
+            (Qt.Corner.BottomRightCorner, AREAS["bottom"]),
+        ):
+            self.setCorner(corner, area)
+        self.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
+        frame = QWidget()
+        layout = QVBoxLayout(frame)
+        layout.setContentsMargins(0, GRID, 0, 0)
+        layout.addWidget(centre)
+        self.setCentralWidget(frame)
+        self._first_sizes()
+
+    def _first_sizes(self) -> None:
+        for row in PANELS:
+            if row.area in ("left", "right"):
+                self.resizeDocks([self.docks[row.id]], [row.width], Qt.Orientation.Horizontal)
+        bottom = [row for row in PANELS if row.area == "bottom"]
+        self.resizeDocks([self.docks[bottom[0].id]], [190], Qt.Orientation.Vertical)
+        for row in bottom:
+            if row.beside != "tab":
+                self.resizeDocks([self.docks[row.id]], [row.width], Qt.Orientation.Horizontal)
+        self.docks[bottom[0].id].raise_()
+
+    def _connect(self) -> None:
+        self.store.changed.connect(self._on_changed)
+        self.store.history_changed.connect(self._on_history)
+        self.store.rejected.connect(self.status.warn)
+        self.live.failed.connect(self.status.warn)
+        self.live.noticed.connect(self.status.warn)
+        self.documents.failed.connect(self.status.warn)
+        self.documents.said.connect(self.status.say)
+
+    def start(self) -> None:
+        """Show the document in every panel and run it for the first time."""
+        for panel in self.panels.values():
+            panel.start()
+        self._on_history()
+        self.live.choose(self.settings["engine"], self.settings["device"])
+
+    # --- text, colours, layout
+
+    def retranslate(self) -> None:
+        """Set every text of the window again, in the present language."""
+        self.commands.retranslate()
+        for row in PANELS:
+            title = _(row.title)
+            if row.id in self.docks:
+                self.docks[row.id].set_title(title)
+            else:
+                self.cards[row.id].set_title(title)
+        for panel in self.panels.values():
+            panel.retranslate()
+        self.tool_bar.retranslate()
+        self.status.retranslate()
+        self._show_title()
+
+    def apply_theme(self, theme: Theme) -> None:
+        """Recolour what style sheets do not reach; widgets below are told by `apply_style`."""
+        self.commands.apply_theme(theme)
+        self.commands["dark"].setChecked(theme.is_dark)
+
+    def reset_layout(self) -> None:
+        """Put every dock back where it stood at first."""
+        self.restoreState(self._first_state, LAYOUT_VERSION)
+        for dock in self.docks.values():
+            dock.show()
+        self._first_sizes()
+
+    def _restore(self) -> None:
+        geometry, state = self.settings.window()
+        if geometry:
+            self.restoreGeometry(QByteArray(geometry))
+        if state:
+            self.restoreState(QByteArray(state), LAYOUT_VERSION)
+
+    def _show_title(self) -> None:
+        document = self.store.document
+        name = self.store.path.name if self.store.path else _(document.title)
+        mark = " •" if self.store.is_modified else ""
+        self.setWindowTitle(f"{name}{mark} — attnviz" if name else f"attnviz{mark}")
+
+    # --- menus that are made when they open
+
+    def _extend_menu(self, id_: str, menu: QMenu) -> None:
+        if id_ == "file":
+            self._recent_menu = QMenu(menu)
+            self._recent_menu.setObjectName("menu_recent")
+            self._recent_menu.aboutToShow.connect(self._fill_recent_menu)
+            menu.insertMenu(self.commands["save"], self._recent_menu)
+            menu.aboutToShow.connect(self._name_recent_menu)
+        if id_ == "view":
+            menu.addSeparator()
+            for dock in self.docks.values():
+                menu.addAction(dock.toggleViewAction())
+        if id_ == "presets":
+            menu.aboutToShow.connect(self._fill_preset_menu)
+
+    @Slot()
+    def _name_recent_menu(self) -> None:
+        self._recent_menu.setTitle(_("Open recent"))
+        self._recent_menu.setEnabled(bool(self.settings.recent()))
+
+    @Slot()
+    def _fill_recent_menu(self) -> None:
+        self._recent_menu.clear()
+        for path in self.settings.recent():
+            action = self._recent_menu.addAction(path.name.replace("&", "&&"))
+            action.setToolTip(str(path))
+            action.setData(str(path))
+            action.triggered.connect(self.handlers.on_recent)
+
+    @Slot()
+    def _fill_preset_menu(self) -> None:
+        for menu in (self.commands.menu("presets"), self.tool_bar.preset_menu):
+            menu.clear()
+            group = ""
+            for preset in PRESETS:
+                if group and preset.group != group:
+                    menu.addSeparator()
+                group = preset.group
+                action = menu.addAction(_(preset.title).replace("&", "&&"))
+                action.setObjectName(f"preset_{preset.id}")
+                action.setStatusTip(_(preset.description))
+                action.setData(preset.id)
+                action.triggered.connect(self.handlers.on_preset)
+
+    # --- what happens
+
+    @Slot(object, object)
+    def _on_changed(self, old: Document, new: Document) -> None:
+        if old.title != new.title:
+            self._show_title()
+        self.commands["transpose"].setChecked(new.view.orientation == "queries_as_columns")
+
+    @Slot()
+    def _on_history(self) -> None:
+        self.commands["undo"].setEnabled(self.store.can_undo)
+        self.commands["redo"].setEnabled(self.store.can_redo)
+        self._show_title()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if not self.commands.press(event):
+            super().keyPressEvent(event)
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if _dropped(event):
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        path = _dropped(event)
+        if path:
+            event.acceptProposedAction()
+            self.documents.open(path)
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        if not self.documents.may_discard():
+            event.ignore()
+            return
+        self.settings.set_window(
+            bytes(self.saveGeometry().data()), bytes(self.saveState(LAYOUT_VERSION).data())
+        )
+        self.settings.sync()
+        self.bridge.close()
+        self.scheduler.close()
+        event.accept()
+
+
+def _card(panel: Panel) -> Card:
+    card = Card("")
+    header = panel.header()
+    if header is not None:
+        card.add_header_widget(header)
+    card.body.addWidget(panel)
+    return card
+
+
+def _dropped(event: QDropEvent) -> Path | None:
+    """The document file that is being dropped, if there is exactly one."""
+    urls = event.mimeData().urls()
+    if len(urls) != 1 or not urls[0].isLocalFile():
+        return None
+    path = Path(urls[0].toLocalFile())
+    return path if path.suffix in SUFFIXES else None
