@@ -33,6 +33,8 @@ class Store(QObject):
     """One sentence: why an edit was refused."""
     history_changed = Signal()
     """Whether undo, redo or save have something to do may have changed."""
+    paint_mode_changed = Signal(bool)
+    """Whether a press on a score cell now blocks or frees it by hand."""
 
     def __init__(self, document: Document, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -43,6 +45,7 @@ class Store(QObject):
         self.path: Path | None = None
         self.trace: Trace | None = None
         self.hover: Cell | None = None
+        self._paint_mode = False
 
     # --- reading
 
@@ -58,6 +61,11 @@ class Store(QObject):
     def focus(self) -> Cell | None:
         """The cell whose sources are lit: the hovered one, else the locked one."""
         return self.hover or self.document.view.locked
+
+    @property
+    def paint_mode(self) -> bool:
+        """Whether the mask is being painted; like hover it is neither saved nor undone."""
+        return self._paint_mode
 
     @property
     def is_modified(self) -> bool:
@@ -106,6 +114,12 @@ class Store(QObject):
         if cell != self.hover:
             self.hover = cell
             self.hovered.emit(cell)
+
+    def set_paint_mode(self, is_painting: bool) -> None:
+        """Begin or end painting the mask by hand."""
+        if is_painting != self._paint_mode:
+            self._paint_mode = is_painting
+            self.paint_mode_changed.emit(is_painting)
 
     def set_trace(self, trace: Trace) -> None:
         """Take the numbers of a finished run."""
