@@ -202,7 +202,6 @@ class Scheduler:
             self._outbox[letter.key] = letter
             post_it = not self._posted
             self._posted = True
-        del letter
         if post_it:
             self._post(self._deliver)
 
@@ -210,7 +209,7 @@ class Scheduler:
         """On the caller's thread: call back for one key; for the others, come again."""
         with self._changed:
             self._posted = False
-            if self._closed or not self._outbox:
+            if not self._outbox:  # let go in the meantime
                 return
             letter = self._outbox.pop(next(iter(self._outbox)))
             again = self._posted = bool(self._outbox)

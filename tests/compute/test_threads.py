@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import math
+import queue
 import subprocess
 import sys
 import threading
@@ -255,12 +256,43 @@ def test_nothing_of_a_finished_batch_is_kept() -> None:
         run(make)
         with pytest.raises(ValueError):
             run(make_then_fail)
-        # A late helper lets go of its batch when it has looked at it; here all helpers must have come to a later one.
+        # A late helper lets go of its batch when it has looked at it; here all must have come to a later one.
         barrier = threading.Barrier(3)
         parallel_map(lambda _item: barrier.wait(WAIT_S), range(3), 3)
         assert len(alive) == 0
     finally:
         gc.enable()
+
+
+def test_an_idle_helper_holds_nothing_while_it_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    alive: weakref.WeakSet[Block] = weakref.WeakSet()
+    alive_while_waiting: list[int] = []
+
+    def task() -> Callable[[], object]:
+        block = Block()
+        alive.add(block)
+        return lambda: block
+
+    class OneTask:
+        """A queue that hands out one task, then looks at what is alive as the helper waits for the next."""
+
+        def __init__(self) -> None:
+            self.tasks = [task()]
+
+        def get(self, timeout: float) -> Callable[[], object]:
+            if self.tasks:
+                return self.tasks.pop()
+            alive_while_waiting.append(len(alive))
+            raise queue.Empty
+
+        def empty(self) -> bool:
+            return True
+
+    pool = threads._Pool()
+    monkeypatch.setattr(pool, "_tasks", OneTask())
+    assert len(alive) == 1
+    pool._serve()
+    assert alive_while_waiting == [0]
 
 
 def test_the_process_ends_while_a_helper_is_at_work() -> None:
