@@ -1,0 +1,62 @@
+"""The README is true: its document opens, its script runs, its shortcuts and commands exist."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+README = (Path(__file__).resolve().parent.parent / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
+
+
+def test_the_document_opens_and_runs() -> None:
+    from attnviz import run
+    from attnviz.model.files import loads
+
+    (text,) = blocks("json")
+    trace = run(loads(text))
+    assert trace["weights"].shape == (2, 4, 4)
+    assert abs(trace["weights"].sum(axis=2) - 1).max() < 1e-6
+
+
+def test_the_script_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (script,) = blocks("python")
+    exec(compile(script, "README.md", "exec"), {})
+    assert {file.name for file in tmp_path.glob("*.*")} == {"weights.pdf", "my.json"}
+
+
+def test_every_stage_it_names_exists_and_in_this_order() -> None:
+    from attnviz.model.stages import STAGES
+
+    named = re.search(r"in which data flows:\n(.*?)\. A stage", README, flags=re.DOTALL)
+    assert named is not None
+    assert re.findall(r"`(\w+)`", named[1]) == [stage.id for stage in STAGES]
+
+
+def test_every_shortcut_it_lists_exists(qapp: object) -> None:
+    from attnviz.gui.actions import ACTIONS
+
+    table = README.split("| keys | do |\n|---|---|\n")[1].split("\n\n")[0]
+    cells = [row.split("|")[1].strip() for row in table.splitlines()]
+    listed = [keys for cell in cells for keys in re.split(r", (?=\w)", cell)]
+    assert len(listed) > 10
+    shortcuts = {shortcut for action in ACTIONS for shortcut in action.shortcuts}
+    assert set(listed) - shortcuts == set()
+
+
+def test_every_command_it_shows_is_one(capsys: pytest.CaptureFixture[str]) -> None:
+    from attnviz.cli import main
+
+    shown = set(re.findall(r"^attnviz ([a-z]+)", "\n".join(blocks("sh")), flags=re.MULTILINE))
+    assert shown == {"presets", "run", "render", "decode", "bench"}
+    for command in sorted(shown):
+        with pytest.raises(SystemExit) as stopped:
+            main([command, "--help"])
+        assert stopped.value.code == 0
+        assert command in capsys.readouterr().out
