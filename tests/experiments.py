@@ -1,0 +1,163 @@
+"""A spread of small experiments that uses every stage, and a hypothesis strategy over the whole space."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from attnviz.model.experiment import Experiment
+from attnviz.model.parts import (
+    Alibi,
+    Causal,
+    Dropout,
+    Heads,
+    Identity,
+    Memory,
+    NoPosition,
+    NoScale,
+    Padding,
+    Painted,
+    Projections,
+    Rope,
+    ScaleValue,
+    Seeded,
+    SeededVectors,
+    Sinusoidal,
+    SqrtDHead,
+    Tied,
+    Window,
+)
+
+TOKENS = ("the", "cat", "the", "<s>", "猫")
+"""One of them twice: a vocabulary of four."""
+
+MEMORY = Memory(("un", "chat", "!"), SeededVectors(3, 5, 8))
+ALL_SEEDED = Projections(Seeded(1), Seeded(2), Seeded(3), Seeded(4))
+
+
+def small(**changes: Any) -> Experiment:
+    """Five tokens of six features, one head of four, float64, seeded weights."""
+    fields: dict[str, Any] = {
+        "tokens": TOKENS,
+        "vectors": SeededVectors(5, 6, 7),
+        "heads": Heads(1, 1, 4),
+        "projections": ALL_SEEDED,
+        "readout": "similarity",
+        "dtype": "float64",
+    }
+    return Experiment(**{**fields, **changes})
+
+
+SPREAD: dict[str, Experiment] = {
+    "plain": small(),
+    "identity": small(projections=Projections(), heads=Heads(1, 1, 6)),
+    "rectangular identity": small(projections=Projections(), heads=Heads(2, 1, 4)),
+    "tied": small(projections=Projections(Seeded(1), Tied("query"), Seeded(3), Tied("value"))),
+    "unscaled": small(scale=NoScale()),
+    "value and temperature": small(scale=ScaleValue(0.7), temperature=1.8),
+    "cap": small(cap=0.5, temperature=0.1),
+    "sinusoidal": small(position=Sinusoidal(100.0, start=3), masks=(Causal(),)),
+    "rope interleaved": small(position=Rope(start=7, multipliers=(0.5,)), heads=Heads(4, 2, 4)),
+    "rope half split, partial, on v": small(
+        position=Rope(100.0, "half_split", n_rotated=4, on_values=True), heads=Heads(2, 1, 6)
+    ),
+    "alibi": small(position=Alibi(), heads=Heads(6, 3, 2), masks=(Causal(),)),
+    "alibi slopes": small(position=Alibi((0.3, -0.2)), heads=Heads(2, 2, 3), cap=2.0),
+    "masks": small(masks=(Causal(), Padding((1,)), Window(2, 0), Painted(((4, 4), (2, 0)))), cap=3.0),
+    "after softmax": small(masks=(Causal(), Padding((1,))), mask_placement="after_softmax"),
+    "fully masked": small(masks=(Causal(), Padding((0, 1)))),
+    "fully masked as nan": small(masks=(Causal(), Padding((0,))), fully_masked_row="nan"),
+    "dropout": small(dropout=Dropout(0.4, seed=3), heads=Heads(4, 2, 2), masks=(Window(1, 1),)),
+    "dropout without rescale": small(dropout=Dropout(0.5, seed=1, rescale=False)),
+    "cross": small(memory=MEMORY, heads=Heads(4, 2, 2), masks=(Padding((2,)),)),
+    "cross, rope, dropout": small(memory=MEMORY, position=Rope(on_values=True), dropout=Dropout(0.3)),
+    "everything": small(
+        heads=Heads(4, 2, 6),
+        position=Rope(50.0, "half_split", start=2, n_rotated=4, multipliers=(1.5, 0.5), on_values=True),
+        scale=ScaleValue(1.3),
+        temperature=0.6,
+        cap=1.5,
+        masks=(Causal(), Window(3, 0), Padding((2,)), Painted(((3, 3),))),
+        dropout=Dropout(0.25, seed=9),
+    ),
+}
+
+
+# --- the whole space -------------------------------------------------------------------------------
+
+_SEEDS = st.integers(0, 50)
+_INDEX = st.integers(0, 7)
+
+PROJECTIONS = st.builds(
+    Projections,
+    query=st.one_of(st.just(Identity()), st.builds(Seeded, _SEEDS)),
+    key=st.one_of(st.just(Identity()), st.builds(Seeded, _SEEDS)),
+    value=st.one_of(st.just(Identity()), st.builds(Seeded, _SEEDS), st.just(Tied("key"))),
+    output=st.one_of(st.just(Identity()), st.builds(Seeded, _SEEDS), st.just(Tied("query"))),
+)
+
+MASKS = st.tuples(
+    st.one_of(st.none(), st.just(Causal())),
+    st.one_of(st.none(), st.builds(Padding, st.lists(_INDEX, max_size=4).map(tuple))),
+    st.one_of(st.none(), st.builds(Window, st.integers(0, 4), st.integers(0, 4))),
+    st.one_of(st.none(), st.builds(Painted, st.lists(st.tuples(_INDEX, _INDEX), max_size=9).map(tuple))),
+).map(lambda masks: tuple(mask for mask in masks if mask is not None))
+
+SCALES = st.one_of(st.just(SqrtDHead()), st.just(NoScale()), st.builds(ScaleValue, st.floats(-2, 2)))
+
+
+def positions(n_heads: int, d_head: int) -> st.SearchStrategy[Any]:
+    """Any legal position for these heads."""
+    rotated = st.integers(1, d_head // 2)
+    rope = rotated.flatmap(
+        lambda pairs: st.builds(
+            Rope,
+            base=st.sampled_from([10.0, 10_000.0, 5e5]),
+            pairing=st.sampled_from(["interleaved", "half_split"]),
+            start=st.integers(0, 1000),
+            n_rotated=st.just(2 * pairs),
+            multipliers=st.lists(st.floats(-2, 2), max_size=pairs).map(tuple),
+            on_values=st.booleans(),
+        )
+    )
+    slopes = st.lists(st.floats(-1, 1), min_size=n_heads, max_size=n_heads).map(tuple)
+    return st.one_of(
+        st.just(NoPosition()),
+        st.builds(Sinusoidal, base=st.sampled_from([100.0, 10_000.0]), start=st.integers(0, 100)),
+        st.builds(Alibi, st.one_of(st.none(), slopes)),
+        *([rope] if d_head >= 2 else []),
+    )
+
+
+@st.composite
+def experiments(draw: st.DrawFn, **fixed: Any) -> Experiment:
+    """Any small experiment in float64; `fixed` fields are taken as they are."""
+    n = draw(st.integers(1, 7))
+    n_kv = draw(st.integers(1, 3))
+    heads = Heads(n_kv * draw(st.integers(1, 3)), n_kv, draw(st.integers(1, 6)))
+    memory = None
+    if draw(st.booleans()):
+        m = draw(st.integers(1, 5))
+        memory = Memory(
+            tuple(f"m{i}" for i in range(m)), SeededVectors(m, draw(st.integers(1, 5)), draw(_SEEDS))
+        )
+    fields: dict[str, Any] = {
+        "tokens": tuple(f"t{i % 3}" for i in range(n)),
+        "vectors": SeededVectors(n, draw(st.integers(1, 8)), draw(_SEEDS)),
+        "memory": memory,
+        "heads": heads,
+        "projections": draw(PROJECTIONS),
+        "position": draw(positions(heads.n_heads, heads.d_head)),
+        "scale": draw(SCALES),
+        "temperature": draw(st.sampled_from([0.3, 1.0, 2.0])),
+        "cap": draw(st.one_of(st.none(), st.floats(0.5, 5))),
+        "masks": draw(MASKS),
+        "mask_placement": draw(st.sampled_from(["before_softmax", "after_softmax"])),
+        "fully_masked_row": draw(st.sampled_from(["zeros", "nan"])),
+        "dropout": Dropout(draw(st.sampled_from([0.0, 0.3, 0.8])), draw(_SEEDS), draw(st.booleans())),
+        "readout": draw(st.sampled_from(["similarity", "none"])),
+        "dtype": "float64",
+    }
+    fields.update(fixed)
+    return Experiment(**fields)

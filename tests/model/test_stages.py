@@ -1,0 +1,298 @@
+"""Every cell of every stage, recomputed in plain Python from the cells that its provenance names.
+
+The recomputation reads through `Reader`, which refuses any cell that `sources` did not name and reports the
+ones it named in vain. What is not a cell of a stage (weights, angles, masks, slopes) is written out here
+again, without the package's numerics.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import product
+
+import numpy as np
+import pytest
+from experiments import SPREAD
+
+from attnviz.engines.numpy_engine import NumpyEngine
+from attnviz.engines.run import run
+from attnviz.model.experiment import Experiment
+from attnviz.model.materialise import projection_array, vectors_array, vocabulary
+from attnviz.model.parts import (
+    Alibi,
+    Causal,
+    Padding,
+    Painted,
+    Role,
+    Rope,
+    ScaleValue,
+    Sinusoidal,
+    SqrtDHead,
+    Window,
+)
+from attnviz.model.provenance import consumers, sources
+from attnviz.model.stages import STAGE_BY_ID, STAGES, inputs
+from attnviz.model.trace import SiteTrace
+from attnviz.model.view import Cell
+
+ROLES: dict[str, Role] = {"q": "query", "k": "key", "v": "value", "attention_output": "output"}
+
+
+@pytest.fixture(scope="module", params=SPREAD)
+def site(request: pytest.FixtureRequest) -> SiteTrace:
+    return run(NumpyEngine("float64"), SPREAD[request.param]).only
+
+
+class Reader:
+    """The source cells of one cell, and nothing else."""
+
+    def __init__(self, site: SiteTrace, cell: Cell) -> None:
+        self._site = site
+        self._regions = {region.stage: region for region in sources(site, cell)}
+        self.stages = tuple(self._regions)
+        self.read: set[tuple[str, int, int, int]] = set()
+
+    def __call__(self, stage: str, head: int, row: int, column: int) -> float:
+        region = self._regions[stage]
+        assert region.has(head, row, column), f"{stage}[{head}, {row}, {column}] is not named as a source"
+        self.read.add((stage, head, row, column))
+        return float(self._site.window(stage, head)[row, column])
+
+    def row(self, stage: str, head: int, row: int) -> list[float]:
+        n = self._site.shape(stage)[-1]
+        return [self(stage, head, row, column) for column in range(n)]
+
+    def named(self) -> set[tuple[str, int, int, int]]:
+        """All cells that the provenance names."""
+        found = set()
+        for region in self._regions.values():
+            shape = self._site.shape(region.stage)
+            ranges = [
+                range(size) if chosen is None else chosen
+                for chosen, size in zip(
+                    (region.heads, region.rows, region.columns), (1, 1, 1, *shape)[-3:], strict=True
+                )
+            ]
+            found |= {(region.stage, *index) for index in product(*ranges)}
+        return found
+
+
+def dot(a: list[float], b: list[float]) -> float:
+    return math.fsum(x * y for x, y in zip(a, b, strict=True))
+
+
+# --- one function per kind of step -----------------------------------------------------------------
+
+
+def recomputed(experiment: Experiment, cell: Cell, read: Reader) -> float:
+    stage = cell.stage
+    if stage in ROLES:
+        return projected(experiment, cell, read)
+    if stage.endswith("_rotated"):
+        return rotated(experiment, cell, read)
+    if STAGE_BY_ID[stage].rule == "row":
+        return softmaxed(experiment, cell, read)
+    if STAGE_BY_ID[stage].rule == "same_cell":
+        return pointwise(experiment, cell, read)
+    first = read.stages[0] if read.stages else ""
+    if stage == "scores":
+        kv_head = cell.head // (experiment.heads.n_heads // experiment.heads.n_kv_heads)
+        return dot(read.row(first, cell.head, cell.row), read.row(read.stages[1], kv_head, cell.column))
+    if stage == "mixed":
+        weights = read.row(first, cell.head, cell.row)
+        kv_head = cell.head // (experiment.heads.n_heads // experiment.heads.n_kv_heads)
+        values = [read(read.stages[1], kv_head, key, cell.column) for key in range(len(weights))]
+        return dot(weights, values)
+    if stage == "concatenated":
+        head, column = divmod(cell.column, experiment.heads.d_head)
+        return read("mixed", head, cell.row, column)
+    if stage == "logits":
+        embedding = vocabulary(experiment)[1][cell.column]
+        return dot(read.row(first, 0, cell.row), read.row(read.stages[1], 0, embedding))
+    given = (
+        experiment.vectors if stage == "tokens_embedded" else experiment.memory and experiment.memory.vectors
+    )
+    assert given
+    return float(vectors_array(given)[cell.row, cell.column])
+
+
+def projected(experiment: Experiment, cell: Cell, read: Reader) -> float:
+    column = (
+        cell.column if cell.stage == "attention_output" else cell.head * experiment.heads.d_head + cell.column
+    )
+    weights = projection_array(experiment, ROLES[cell.stage])[:, column].tolist()
+    return dot(read.row(read.stages[0], 0, cell.row), weights)
+
+
+def rotated(experiment: Experiment, cell: Cell, read: Reader) -> float:
+    rope = experiment.position
+    assert isinstance(rope, Rope)
+    source = cell.stage.removesuffix("_rotated")
+    n = experiment.heads.d_head if rope.n_rotated is None else rope.n_rotated
+    if cell.column >= n:
+        return read(source, cell.head, cell.row, cell.column)
+    half = n // 2
+    pair, second = (
+        divmod(cell.column, 2) if rope.pairing == "interleaved" else divmod(cell.column, half)[::-1]
+    )
+    at = (2 * pair, 2 * pair + 1) if rope.pairing == "interleaved" else (pair, pair + half)
+    multiplier = rope.multipliers[pair] if pair < len(rope.multipliers) else 1.0
+    angle = (cell.row + rope.start) * multiplier / rope.base ** (2 * pair / n)
+    a, b = (read(source, cell.head, cell.row, column) for column in at)
+    return a * math.sin(angle) + b * math.cos(angle) if second else a * math.cos(angle) - b * math.sin(angle)
+
+
+def pointwise(experiment: Experiment, cell: Cell, read: Reader) -> float:
+    value = read(read.stages[0], cell.head, cell.row, cell.column)
+    if cell.stage == "x":
+        position = experiment.position
+        assert isinstance(position, Sinusoidal)
+        pair, odd = divmod(cell.column, 2)
+        angle = (cell.row + position.start) / position.base ** (2 * pair / experiment.d_model)
+        return value + (math.cos(angle) if odd else math.sin(angle))
+    if cell.stage == "scaled":
+        scale = experiment.scale
+        factor = scale.value if isinstance(scale, ScaleValue) else 1.0
+        factor = 1 / math.sqrt(experiment.heads.d_head) if isinstance(scale, SqrtDHead) else factor
+        return value * factor / experiment.temperature
+    if cell.stage == "capped":
+        assert experiment.cap is not None
+        return experiment.cap * math.tanh(value / experiment.cap)
+    if cell.stage == "biased":
+        assert isinstance(experiment.position, Alibi)
+        n, slopes = experiment.heads.n_heads, experiment.position.slopes
+        if slopes is None:
+            power = 2 ** (n.bit_length() - 1)
+            slopes = tuple(2 ** (-8 * (h + 1) / power) for h in range(power))
+            slopes += tuple(2 ** (-4 * (2 * h + 1) / power) for h in range(n - power))
+        return value - slopes[cell.head] * abs(cell.row - cell.column)
+    if cell.stage == "masked":
+        return -math.inf if is_blocked(experiment, cell.row, cell.column) else value
+    assert cell.stage == "dropped"
+    return value * is_kept(experiment, cell)
+
+
+def softmaxed(experiment: Experiment, cell: Cell, read: Reader) -> float:
+    row = read.row(read.stages[0], cell.head, cell.row)
+    if cell.stage == "weights":
+        hidden = [is_blocked(experiment, cell.row, key) for key in range(len(row))]
+        if experiment.mask_placement == "after_softmax" and hidden[cell.column]:
+            return 0.0
+        if experiment.mask_placement == "before_softmax" and all(hidden):
+            return math.nan if experiment.fully_masked_row == "nan" else 0.0
+    if any(math.isnan(value) for value in row):
+        return math.nan
+    top = max(row)
+    return math.exp(row[cell.column] - top) / math.fsum(math.exp(value - top) for value in row)
+
+
+def is_blocked(experiment: Experiment, query: int, key: int) -> bool:
+    for mask in experiment.masks:
+        if isinstance(mask, Causal) and key > query:
+            return True
+        if isinstance(mask, Padding) and key in mask.tokens:
+            return True
+        if isinstance(mask, Window) and not query - mask.left <= key <= query + mask.right:
+            return True
+        if isinstance(mask, Painted) and (query, key) in mask.cells:
+            return True
+    return False
+
+
+def is_kept(experiment: Experiment, cell: Cell) -> float:
+    """0, or the factor of a survivor: SplitMix64 over seed, head, query and key, in Python integers."""
+    state = mixed(experiment.dropout.seed)
+    for coordinate in (cell.head, cell.row, cell.column):
+        state = mixed(state ^ coordinate)
+    if (state >> 11) / 2**53 < experiment.dropout.p:
+        return 0.0
+    return 1 / (1 - experiment.dropout.p) if experiment.dropout.rescale else 1.0
+
+
+def mixed(z: int) -> int:
+    z = (z + 0x9E3779B97F4A7C15) % 2**64
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EB % 2**64
+    return z ^ (z >> 31)
+
+
+# --- the tests -------------------------------------------------------------------------------------
+
+
+def cells(site: SiteTrace, stage: str) -> Iterator[Cell]:
+    shape = (1, *site.shape(stage))[-3:]
+    for head, row, column in np.ndindex(*shape):
+        yield Cell(stage, row, column, head)
+
+
+def test_every_cell_is_what_its_sources_make(site: SiteTrace) -> None:
+    for stage in site.stages:
+        for cell in cells(site, stage):
+            read = Reader(site, cell)
+            expected = recomputed(site.experiment, cell, read)
+            found = float(site.window(stage, cell.head)[cell.row, cell.column])
+            assert found == pytest.approx(expected, rel=1e-11, abs=1e-12, nan_ok=True), cell
+
+
+def test_no_cell_is_named_as_a_source_in_vain(site: SiteTrace) -> None:
+    for stage in site.stages:
+        for cell in cells(site, stage):
+            read = Reader(site, cell)
+            recomputed(site.experiment, cell, read)
+            assert read.read == read.named(), cell
+
+
+def test_consumers_are_the_sources_read_backwards(site: SiteTrace) -> None:
+    forwards, backwards = set(), set()
+    for stage in site.stages:
+        for cell in cells(site, stage):
+            target = (stage, cell.head, cell.row, cell.column)
+            forwards |= {(source, target) for source in Reader(site, cell).named()}
+            for region in consumers(site, cell):
+                for index in np.ndindex(*(1, *site.shape(region.stage))[-3:]):
+                    if region.has(*index):
+                        backwards.add((target, (region.stage, *index)))
+    assert backwards == forwards
+
+
+def test_the_spread_has_every_stage() -> None:
+    engine = NumpyEngine("float64")
+    seen = {stage for one in SPREAD.values() for stage in run(engine, one).only.stages}
+    assert seen == set(STAGE_BY_ID)
+
+
+def test_arrays_have_the_shapes_that_the_axes_say(site: SiteTrace) -> None:
+    experiment = site.experiment
+    lengths = {
+        "head": experiment.heads.n_heads,
+        "kv_head": experiment.heads.n_kv_heads,
+        "token": len(experiment.tokens),
+        "query": len(experiment.tokens),
+        "key": len(experiment.key_tokens),
+        "memory": len(experiment.key_tokens),
+        "vocabulary": len(set(experiment.tokens)),
+    }
+    for stage in site.stages:
+        array = site[stage]
+        assert array.shape == site.shape(stage)
+        assert array.dtype == np.float64 and not array.flags.writeable
+        for axis, size in zip(STAGE_BY_ID[stage].axes, array.shape, strict=True):
+            assert size == lengths.get(axis, size), (stage, axis)
+
+
+def test_a_stage_reads_only_earlier_ones() -> None:
+    before: set[str] = set()
+    for stage in STAGES:
+        for candidates in stage.reads:
+            assert set(candidates) <= before, stage.id
+        assert stage.id not in before
+        before.add(stage.id)
+
+
+def test_inputs_are_the_nearest_stages_that_are_there() -> None:
+    assert inputs("weights", ("scores", "scaled", "weights")) == ("scaled",)
+    assert inputs("weights", ("scores", "masked", "scaled")) == ("masked",)
+    assert inputs("mixed", ("weights", "v", "v_rotated", "dropped")) == ("dropped", "v_rotated")
+    assert inputs("k", ("tokens_embedded", "x", "memory")) == ("memory",)
+    assert inputs("tokens_embedded", ("tokens_embedded",)) == ()
