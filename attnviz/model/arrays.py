@@ -11,6 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 MAX_NUMBERS = 64_000_000
 """Largest number of entries that a document's matrix may have (512 MB in float64)."""
 
+MAX_DRAWN = 2**28
+"""Largest number of entries of a matrix that is drawn from a seed (2 GB in float64)."""
+
 
 class Matrix:
     """An immutable (rows, columns) matrix of finite float64 numbers, compared by value.

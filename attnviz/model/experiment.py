@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from attnviz.model.faults import Said
+from attnviz.model.arrays import MAX_DRAWN
+from attnviz.model.faults import FieldError, Said
 from attnviz.model.parts import (
     ROLES,
     Alibi,
@@ -33,7 +34,40 @@ from attnviz.model.value import Value, require
 
 
 class Experiment(Value, frozen=True):
-    """One attention, completely specified. Raises `ValueError` naming field, value and what is legal."""
+    """One attention, completely specified: everything that changes a number, and nothing else.
+
+    With n tokens of d_model features, m keys (m = n, or the number of memory tokens), h query heads and g
+    key/value heads of d_head features, one head computes
+
+        q = R(x W_Q)      k = R(z W_K)      v = z W_V
+        s = cap(q kᵀ · scale / temperature) + bias,   -inf where a mask blocks
+        w = softmax(s) over keys, then dropout
+        o = concat over heads(w v) W_O
+
+    where x (n, d_model) are the token vectors, plus sines where the position is additive; z is x, or the
+    memory's vectors; R turns pairs of features where the position is RoPE; query head i reads key/value
+    head i // (h / g). Vaswani et al. 2017; Shazeer 2019 and Ainslie et al. 2023 for g < h.
+
+    Attributes:
+        tokens: The n texts, shown and never interpreted.
+        vectors: Explicit or seeded, (n, d_model).
+        memory: A second sequence for keys and values; None for self-attention.
+        heads: `n_heads` h, `n_kv_heads` g (a divisor of h), `d_head`.
+        projections: W_Q (d_model, h·d_head), W_K and W_V (features of z, g·d_head), W_O (h·d_head, d_model).
+        position: None, sinusoidal, RoPE or ALiBi.
+        scale: Scores times 1/sqrt(d_head), 1, or a number.
+        temperature: Scores are divided by it; above 0.
+        cap: None, or c > 0 for c · tanh(s / c).
+        masks: Each kind once; a cell that any of them blocks is blocked.
+        mask_placement: Before the softmax, or after it (rows then sum to less than one).
+        fully_masked_row: The weights of a query without keys: zeros, or NaN as IEEE arithmetic has it.
+        dropout: On the weights, from a seed.
+        readout: `similarity` adds logits, o · eᵀ over the distinct tokens, and their softmax.
+        dtype: What engines compute in; documents keep float64.
+
+    Raises:
+        ValueError: one sentence that names the field, its value, and what would be legal.
+    """
 
     tokens: tuple[str, ...]
     vectors: Vectors
@@ -103,6 +137,9 @@ class Experiment(Value, frozen=True):
         for role in ROLES:
             source = getattr(self.projections, role)
             expected = self.projection_shape(role)
+            if expected[0] * expected[1] > MAX_DRAWN:
+                size = Said(f"{expected[0]}x{expected[1]}")
+                raise FieldError(f"projections.{role}", size, f"{MAX_DRAWN:,} numbers at most")
             if isinstance(source, Explicit):
                 require(
                     source.values.shape == expected,
@@ -124,6 +161,8 @@ class Experiment(Value, frozen=True):
     def _check_position(self) -> None:
         d_head = self.heads.d_head
         if isinstance(self.position, Rope):
+            if self.position.n_rotated is None:
+                require(d_head % 2 == 0, "heads.d_head", d_head, "an even number, or set position.n_rotated")
             rotated = d_head if self.position.n_rotated is None else self.position.n_rotated
             legal = f"an even number up to d_head ({d_head})"
             require(rotated <= d_head and rotated % 2 == 0, "position.n_rotated", rotated, legal)

@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
-from attnviz.model.arrays import Matrix
+from attnviz.model.arrays import MAX_DRAWN, Matrix
 from attnviz.model.faults import Said
 from attnviz.model.value import Value, require, require_finite
 
@@ -43,6 +43,7 @@ class SeededVectors(Value, frozen=True, tag_field="kind", tag="seeded"):
     """Token vectors drawn from a standard normal distribution, (n, d_model).
 
     `pcg64` is `numpy.random.default_rng(seed)`; `mt19937` is the older `numpy.random.seed(seed)`.
+    n · d_model may be `MAX_DRAWN` at most.
     """
 
     where: ClassVar[str] = "vectors."
@@ -51,6 +52,10 @@ class SeededVectors(Value, frozen=True, tag_field="kind", tag="seeded"):
     d_model: Positive
     seed: Seed = 0
     generator: Generator = "pcg64"
+
+    def check(self) -> None:
+        legal = f"{MAX_DRAWN // self.n} at most for {self.n} tokens"
+        require(self.n * self.d_model <= MAX_DRAWN, "vectors.d_model", self.d_model, legal)
 
 
 Vectors = ExplicitVectors | SeededVectors

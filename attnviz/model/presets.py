@@ -9,7 +9,7 @@ import msgspec
 from attnviz import resources
 from attnviz.i18n import N_, _
 from attnviz.model.document import Document
-from attnviz.model.files import load
+from attnviz.model.files import DocumentError, load
 
 
 @dataclass(frozen=True)
@@ -159,10 +159,10 @@ def load_preset(preset_id: str) -> Document:
     """The document of a preset, titled in the active language.
 
     Raises:
-        KeyError: there is no such preset; the message names those there are.
+        DocumentError: there is no such preset; the message names those there are.
     """
     for preset in PRESETS:
         if preset.id == preset_id:
             document = load(resources.path("presets", f"{preset_id}.json"))
             return msgspec.structs.replace(document, title=_(preset.title))
-    raise KeyError(f"preset is {preset_id!r}; legal is one of {', '.join(preset_ids())}")
+    raise DocumentError(f"{preset_id}: there is no such preset; legal is one of {', '.join(preset_ids())}")

@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any, ClassVar, get_args
 
 import msgspec
+import numpy as np
 from msgspec import Struct
 
 from attnviz.model.arrays import Matrix
@@ -31,6 +32,8 @@ class Value(Struct, frozen=True, forbid_unknown_fields=True):
             value = getattr(self, name)
             if isinstance(value, instances):
                 continue
+            if isinstance(value, np.generic | np.ndarray) and annotation is not Matrix:
+                value = value.tolist()
             try:
                 checked = msgspec.convert(value, annotation, dec_hook=as_matrix)
             except (msgspec.ValidationError, ValueError) as error:
