@@ -13,8 +13,6 @@ from attnviz.gui.fonts import ui_font
 from attnviz.gui.theme import RADIUS, TEXT_PX, Theme
 from attnviz.gui.widgets.control import THEME_PROPERTY
 
-_FUSION = "fusion"
-
 
 def apply_style(app: QApplication, theme: Theme) -> None:
     """Give the whole program the look of `theme`, now and for widgets that come later.
@@ -22,10 +20,10 @@ def apply_style(app: QApplication, theme: Theme) -> None:
     Every living widget that has an `apply_theme` is told. Plots of pyqtgraph that exist already keep their
     colours until their panel's `apply_theme` renews them.
     """
+    if app.property(THEME_PROPERTY) is None:
+        app.setStyle("fusion")
+        app.setFont(ui_font(TEXT_PX))
     app.setProperty(THEME_PROPERTY, theme.name)
-    if app.style().name() != _FUSION:
-        app.setStyle(_FUSION)
-    app.setFont(ui_font(TEXT_PX))
     app.setPalette(palette(theme))
     app.setStyleSheet(style_sheet(theme))
     pg.setConfigOptions(background=theme.panel, foreground=theme.muted, antialias=True)

@@ -122,7 +122,7 @@ class DragNumber(Control):
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
-        usual_step = 1.0 if integer else 0.02 if logarithmic else 10.0**-decimals
+        usual_step = 0.02 if logarithmic else 1.0 if integer else 10.0**-decimals
         self._range = NumberRange(
             minimum, maximum, integer, logarithmic, usual_step if step is None else step
         )

@@ -102,13 +102,8 @@ class NumberGrid(GridView):
         cell = self._geometry().cell_at(event.position())
         if event.button() != Qt.MouseButton.LeftButton or cell is None:
             return
-        is_extending = (
-            bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier) and self._anchor is not None
-        )
-        if is_extending and cell != self._scene.current:
-            self.set_current_cell(*cell, extend=True)
-            return
-        self.set_current_cell(*cell)
+        if not event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+            self.set_current_cell(*cell)
         self._drag = (cell, event.globalPosition(), float(self._scene.values[cell]), 0.0)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
@@ -127,6 +122,7 @@ class NumberGrid(GridView):
         if not self.gesture.is_active:
             if abs(upward) < DRAG_THRESHOLD_PX or self._refuses():
                 return
+            self.set_current_cell(*cell)
             self.gesture.begin()
         travel += upward * modifier_factor(event.modifiers())
         self._drag = (cell, event.globalPosition(), start, travel)
@@ -134,7 +130,10 @@ class NumberGrid(GridView):
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         if event.button() == Qt.MouseButton.LeftButton and self._drag is not None:
+            cell, *_start = self._drag
             self._drag = None
+            if event.modifiers() & Qt.KeyboardModifier.ShiftModifier and not self.gesture.is_active:
+                self.set_current_cell(*cell, extend=True)
             self.gesture.end()
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:

@@ -1,0 +1,94 @@
+"""Frames, sections, switches and empty states."""
+
+from __future__ import annotations
+
+import pytest
+from pointer import Log, show_active
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QLabel, QPushButton, QToolButton
+from pytestqt.qtbot import QtBot
+
+from attnviz.gui.theme import DARK, LIGHT
+from attnviz.gui.widgets.card import Card
+from attnviz.gui.widgets.collapsible import Collapsible
+from attnviz.gui.widgets.empty_state import EmptyState
+from attnviz.gui.widgets.toggle import Toggle
+
+# What the offscreen platform says of every window with a minimum size.
+pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
+
+
+def test_a_card_frames_its_body_in_the_colours_of_the_theme(qtbot: QtBot) -> None:
+    card = Card("Vectors x", "drag a cell")
+    qtbot.addWidget(card)
+    card.resize(200, 100)
+    for theme in (LIGHT, DARK):
+        card.apply_theme(theme)
+        image = card.grab().toImage()
+        assert image.pixelColor(100, 80).name() == theme.panel
+        assert image.pixelColor(0, 50).name() == theme.line
+    assert card.accessibleName() == "Vectors x"
+
+
+def test_titles_are_capitals_but_tokens_and_symbols_are_not(qtbot: QtBot) -> None:
+    card = Card("Vectors x")
+    qtbot.addWidget(card)
+    label = card.findChild(QLabel, "card_title")
+    assert label.text() == "VECTORS x"
+    card.set_title("Row of “<b>it</b>”")
+    assert label.text() == "ROW OF “<b>it</b>”"
+    assert label.textFormat() == Qt.TextFormat.PlainText
+    card.set_title("注意力")
+    assert label.text() == "注意力"
+
+
+def test_a_section_opens_by_its_header_only_then_tells(qtbot: QtBot) -> None:
+    section = Collapsible("Advanced")
+    inside = QLabel("inside")
+    section.body.addWidget(inside)
+    qtbot.addWidget(section)
+    show_active(qtbot, section)
+    log = Log(section, "toggled")
+    assert not inside.isVisible()
+    section.set_open(True)
+    assert inside.isVisible()
+    assert log.events == []
+    QTest.mouseClick(section.findChild(QToolButton, "collapsible_header"), Qt.MouseButton.LeftButton)
+    assert not inside.isVisible()
+    assert log.values("toggled") == [False]
+
+
+def test_a_toggle_tells_only_what_the_user_did(qtbot: QtBot) -> None:
+    toggle = Toggle("causal", True)
+    qtbot.addWidget(toggle)
+    toggle.apply_theme(LIGHT)
+    toggle.setAnimationDuration(0)
+    show_active(qtbot, toggle)
+    log = Log(toggle, "changed")
+    toggle.set_value(False)
+    assert log.events == []
+    off = toggle.grab().toImage()
+    QTest.keyClick(toggle, Qt.Key.Key_Space)
+    assert log.values("changed") == [True]
+    assert toggle.value()
+    on = toggle.grab().toImage()
+    row = on.height() // 2
+    assert on.pixelColor(8, row).blue() > on.pixelColor(8, row).red() + 60
+    assert off.pixelColor(8, row).blue() < off.pixelColor(8, row).red() + 40
+    toggle.set_unavailable("Nothing to mask")
+    QTest.mouseClick(toggle, Qt.MouseButton.LeftButton)
+    assert log.values("changed") == [True]
+    assert "Nothing to mask" in toggle.toolTip()
+
+
+def test_an_empty_state_offers_one_way_out(qtbot: QtBot) -> None:
+    empty = EmptyState("Nothing yet.", "Play")
+    qtbot.addWidget(empty)
+    empty.show()
+    log = Log(empty, "triggered")
+    button = empty.findChild(QPushButton, "empty_state_action")
+    QTest.mouseClick(button, Qt.MouseButton.LeftButton)
+    assert log.events == ["triggered"] or log.events == [("triggered", False)]
+    empty.set_action("")
+    assert not button.isVisible()

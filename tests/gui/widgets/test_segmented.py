@@ -1,0 +1,94 @@
+"""An exclusive choice by mouse and by arrow keys."""
+
+from __future__ import annotations
+
+import pytest
+from pointer import Log, show_active
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QAbstractButton
+from pytestqt.qtbot import QtBot
+
+from attnviz.gui.theme import LIGHT
+from attnviz.gui.widgets.segmented import Segmented
+
+# What the offscreen platform says of every window with a minimum size.
+pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
+
+OPTIONS = [("none", "none", "No position"), ("rope", "RoPE", "Rotary"), ("alibi", "ALiBi", "<b>Bias</b>")]
+
+
+def make(qtbot: QtBot) -> tuple[Segmented, Log]:
+    choice = Segmented(OPTIONS, "none", "Position")
+    qtbot.addWidget(choice)
+    choice.apply_theme(LIGHT)
+    show_active(qtbot, choice)
+    return choice, Log(choice, "changed")
+
+
+def segment(choice: Segmented, id_: str) -> QAbstractButton:
+    found = choice.findChild(QAbstractButton, f"segment_{id_}")
+    assert isinstance(found, QAbstractButton)
+    return found
+
+
+def test_a_click_chooses_and_says_so_once(qtbot: QtBot) -> None:
+    choice, log = make(qtbot)
+    QTest.mouseClick(segment(choice, "rope"), Qt.MouseButton.LeftButton)
+    QTest.mouseClick(segment(choice, "rope"), Qt.MouseButton.LeftButton)
+    assert log.values("changed") == ["rope"]
+    assert choice.value() == "rope"
+    assert [segment(choice, id_).isChecked() for id_, *_ in OPTIONS] == [False, True, False]
+
+
+def test_the_chosen_segment_is_painted_in_the_accent(qtbot: QtBot) -> None:
+    choice, _log = make(qtbot)
+    for id_ in ("none", "rope", "alibi"):
+        choice.set_value(id_)
+        for other, *_rest in OPTIONS:
+            button = segment(choice, other)
+            color = button.grab().toImage().pixelColor(button.width() // 2, 4).name()
+            assert (color == LIGHT.accent) == (other == id_)
+
+
+def test_arrow_keys_choose_and_skip_what_is_unavailable(qtbot: QtBot) -> None:
+    choice, log = make(qtbot)
+    choice.set_option_unavailable("rope", "d_head must be even")
+    segment(choice, "none").setFocus()
+    QTest.keyClick(segment(choice, "none"), Qt.Key.Key_Right)
+    assert log.values("changed") == ["alibi"]
+    assert segment(choice, "alibi").hasFocus()
+    QTest.keyClick(segment(choice, "alibi"), Qt.Key.Key_Left)
+    assert choice.value() == "none"
+
+
+def test_an_unavailable_option_says_why_and_does_nothing(qtbot: QtBot) -> None:
+    choice, log = make(qtbot)
+    choice.set_option_unavailable("alibi", "Not with <s>")
+    QTest.mouseClick(segment(choice, "alibi"), Qt.MouseButton.LeftButton)
+    assert log.events == []
+    assert "Not with &lt;s&gt;" in segment(choice, "alibi").toolTip()
+    choice.set_option_unavailable("alibi", None)
+    assert "&lt;b&gt;Bias" in segment(choice, "alibi").toolTip()
+
+
+def test_set_value_is_silent(qtbot: QtBot) -> None:
+    choice, log = make(qtbot)
+    choice.set_value("alibi")
+    assert log.events == []
+
+
+def test_new_options_keep_the_choice(qtbot: QtBot) -> None:
+    choice, log = make(qtbot)
+    choice.set_value("rope")
+    choice.set_options([("rope", "旋转", ""), ("none", "无", "")])
+    assert choice.value() == "rope"
+    assert segment(choice, "rope").isChecked()
+    assert segment(choice, "rope").accessibleName() == "旋转"
+    assert log.events == []
+
+
+def test_one_tab_stop(qtbot: QtBot) -> None:
+    choice, _log = make(qtbot)
+    stops = [id_ for id_, *_ in OPTIONS if segment(choice, id_).focusPolicy() & Qt.FocusPolicy.TabFocus]
+    assert stops == ["none"]
