@@ -3,7 +3,8 @@
 What is converted:
 
 - A boolean mask allows where it is True; attnviz blocks where a mask is True.
-- -inf in a float mask, and the columns that a short mask does not reach, become a painted mask.
+- -inf in a float mask, and the columns that a short mask does not reach, become padding where a whole
+  column is blocked and paint where single cells are.
 - Finite numbers in a float mask are *added* to the scaled scores. attnviz has no such bias, but adding is
   what a dot product does: query i gets a one at extra feature i, and key j the number to add there,
   divided by the scale. After a soft cap there is no way to add, and the adapter refuses.
@@ -134,7 +135,7 @@ def _added(case: NodeCase, shape: tuple[int, ...]) -> Array:
 
 def _problem(case: NodeCase, index: int, q: Array, k: Array, v: Array, added: Array) -> Problem:
     attributes, inputs = case.attributes, case.inputs
-    n_queries, n_keys = added.shape
+    n_queries = len(added)
     lengths = inputs.get("nonpad_kv_seqlen")
     offset = inputs["past_key"].shape[2] if "past_key" in inputs else 0
     masks: list[Mask] = []
@@ -145,13 +146,17 @@ def _problem(case: NodeCase, index: int, q: Array, k: Array, v: Array, added: Ar
         masks.append(Window(left if left >= 0 else UNBOUNDED, right if right >= 0 else UNBOUNDED))
     if lengths is not None and masks:  # without these, nobody asks where the queries stand
         offset = int(lengths[index]) - n_queries
-    if lengths is not None and lengths[index] < n_keys:
-        masks.append(Padding(tuple(range(int(lengths[index]), n_keys))))
-    cells = np.argwhere(np.isneginf(added)) + (offset, 0)
+    hidden = np.isneginf(added)
+    nobody_sees = hidden.all(axis=0)
+    cells = np.argwhere(hidden & ~nobody_sees) + (offset, 0)
+    if lengths is not None:
+        nobody_sees[int(lengths[index]) :] = True
+    if nobody_sees.any():
+        masks.append(Padding(tuple(np.flatnonzero(nobody_sees).tolist())))
     if len(cells):
         masks.append(Painted(tuple((int(query), int(key)) for query, key in cells)))
     cap = attributes.get("softcap") or None
-    bias = np.where(np.isneginf(added), 0.0, added)
+    bias = np.where(hidden, 0.0, added)
     if cap is not None and bias.any():
         raise NotExpressibleError("finite numbers added between the soft cap and the softmax")
     scale = attributes.get("scale", q.shape[-1] ** -0.5)

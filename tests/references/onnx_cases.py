@@ -28,8 +28,6 @@ class NodeCase:
     attributes: dict[str, Any]
     inputs: dict[str, Array]
     outputs: dict[str, Array]
-    rtol: float
-    """Tolerance that onnx itself asks of a backend; it matters for half precision only."""
 
 
 @cache
@@ -60,7 +58,6 @@ def _case(test: Any) -> NodeCase:
         {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute},
         _named(node.input, inputs),
         _named(node.output, outputs),
-        test.rtol,
     )
 
 
