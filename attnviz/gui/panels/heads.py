@@ -1,9 +1,123 @@
-"""The heads as small multiples."""
+"""The heads as small multiples: the shown stage for every head, clicked to choose."""
 
 from __future__ import annotations
 
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
+
 from attnviz.gui.panels.panel import Panel
+from attnviz.gui.shown import all_head_levels
+from attnviz.gui.store import Store
+from attnviz.gui.theme import GRID, Theme
+from attnviz.gui.widgets.thumbnail import Thumbnail
+from attnviz.i18n import _
+from attnviz.model.document import Document
+from attnviz.model.stages import STAGE_BY_ID
+from attnviz.model.trace import SiteTrace, Trace
+
+SIDE = 72
+MOST_HEADS = 128
+"""Thumbnails in the strip; models have fewer heads than this."""
 
 
 class HeadsPanel(Panel):
-    """The heads as small multiples."""
+    """One thumbnail per head. Stages without heads are shown by their weights."""
+
+    def __init__(self, store: Store, parent: QWidget | None = None) -> None:
+        super().__init__(store, parent)
+        self._thumbnails: list[Thumbnail] = []
+        strip = QWidget()
+        self._row = QHBoxLayout(strip)
+        self._row.setContentsMargins(0, 0, 0, 0)
+        self._row.setSpacing(GRID)
+        self._row.addStretch(1)
+        self._scroll = QScrollArea()
+        self._scroll.setObjectName("heads_scroll")
+        self._scroll.setWidgetResizable(True)
+        self._scroll.setWidget(strip)
+        self._scroll.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._scroll.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self._scroll)
+        self._ensure(1)
+        self._scroll.setFixedHeight(strip.sizeHint().height() + 10)
+
+    def on_document(self, old: Document | None, new: Document) -> None:
+        if old is None or self.store.trace is None:
+            return
+        before, after = old.view, new.view
+        if (before.stage, before.orientation, before.range) != (after.stage, after.orientation, after.range):
+            self._paint(self.store.trace.only)
+        elif before.head != after.head:
+            self._select(self.store.trace.only)
+
+    def on_trace(self, trace: Trace) -> None:
+        self._paint(trace.only)
+
+    def retranslate(self) -> None:
+        self.setAccessibleName(_("Heads"))
+        if self.store.trace is not None:
+            self._paint(self.store.trace.only)
+
+    def apply_theme(self, theme: Theme) -> None:
+        super().apply_theme(theme)
+
+    def _stage(self, site: SiteTrace) -> str:
+        stage = self.store.document.view.stage
+        per_head = stage in site.stages and STAGE_BY_ID[stage].axes[0] in ("head", "kv_head")
+        return stage if per_head else "weights"
+
+    def _paint(self, site: SiteTrace) -> None:
+        stage = self._stage(site)
+        view, row = self.store.document.view, STAGE_BY_ID[stage]
+        count = min(site.shape(stage)[0], MOST_HEADS)
+        self._ensure(count)
+        ends = all_head_levels(site, stage, "global") if view.range == "global" else None
+        hidden = site.blocked() if stage in ("masked", "weights", "dropped") else None
+        for head, thumbnail in enumerate(self._thumbnails):
+            thumbnail.setVisible(head < count)
+            if head < count:
+                transposed = view.orientation == "queries_as_columns"
+                thumbnail.set_values(
+                    site.window(stage, head), row.signed, hidden, view.range, ends, transposed
+                )
+                thumbnail.set_caption(self._caption(site, row.axes[0], head))
+        self._select(site)
+
+    def _caption(self, site: SiteTrace, axis: str, head: int) -> str:
+        heads = site.experiment.heads
+        if axis == "kv_head":
+            return _("KV head {head}").format(head=head + 1)
+        if heads.n_kv_heads == heads.n_heads:
+            return _("head {head}").format(head=head + 1)
+        shared = head // heads.group_size + 1
+        return _("head {head} · KV {shared}").format(head=head + 1, shared=shared)
+
+    def _select(self, site: SiteTrace) -> None:
+        stage = self._stage(site)
+        chosen = min(self.store.document.view.head, site.experiment.heads.n_heads - 1)
+        if STAGE_BY_ID[stage].axes[0] == "kv_head":
+            chosen //= site.experiment.heads.group_size
+        for head, thumbnail in enumerate(self._thumbnails):
+            thumbnail.set_selected(head == chosen)
+
+    def _ensure(self, count: int) -> None:
+        while len(self._thumbnails) < count:
+            head = len(self._thumbnails)
+            thumbnail = Thumbnail(SIDE)
+            thumbnail.setObjectName(f"head_{head}")
+            thumbnail.setProperty("head", head)
+            thumbnail.apply_theme(self.theme)
+            thumbnail.set_caption(_("head {head}").format(head=head + 1))
+            thumbnail.clicked.connect(self._on_clicked)
+            self._row.insertWidget(head, thumbnail)
+            self._thumbnails.append(thumbnail)
+
+    @Slot()
+    def _on_clicked(self) -> None:
+        head = self.sender().property("head")
+        trace = self.store.trace
+        if trace is not None and STAGE_BY_ID[self._stage(trace.only)].axes[0] == "kv_head":
+            head *= trace.experiment.heads.group_size
+        self.store.look(head=head)

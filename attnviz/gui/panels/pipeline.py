@@ -1,9 +1,190 @@
-"""The pipeline strip: a thumbnail for every stage, in data-flow order."""
+"""The pipeline strip: a thumbnail for every stage of the trace, in data-flow order."""
 
 from __future__ import annotations
 
+from PySide6.QtCore import QPointF, QSize, Qt, Slot
+from PySide6.QtGui import QColor, QPainter, QPaintEvent
+from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
+
+from attnviz.gui.fonts import ui_font
+from attnviz.gui.live import shown_head
 from attnviz.gui.panels.panel import Panel
+from attnviz.gui.store import Store
+from attnviz.gui.theme import LIGHT, Theme
+from attnviz.gui.widgets.thumbnail import Thumbnail
+from attnviz.i18n import _
+from attnviz.model.document import Document
+from attnviz.model.parts import NoScale, ScaleValue, SqrtDHead
+from attnviz.model.stages import STAGE_BY_ID
+from attnviz.model.trace import SiteTrace, Trace
+from attnviz.model.view import Cell
+
+SIDE = 46
 
 
 class PipelinePanel(Panel):
-    """The pipeline strip: a thumbnail for every stage, in data-flow order."""
+    """Clicking a thumbnail opens its stage; the stages of the hovered cell's sources are outlined."""
+
+    def __init__(self, store: Store, parent: QWidget | None = None) -> None:
+        super().__init__(store, parent)
+        self._thumbnails: dict[str, Thumbnail] = {}
+        self._steps: dict[str, _Step] = {}
+        self._shown: tuple[str, ...] = ()
+        self._strip = QWidget()
+        self._row = QHBoxLayout(self._strip)
+        self._row.setContentsMargins(0, 0, 0, 0)
+        self._row.setSpacing(0)
+        self._row.addStretch(1)
+        self._scroll = QScrollArea()
+        self._scroll.setObjectName("pipeline_scroll")
+        self._scroll.setWidgetResizable(True)
+        self._scroll.setWidget(self._strip)
+        self._scroll.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._scroll.viewport().setAutoFillBackground(False)
+        self._strip.setAutoFillBackground(False)
+        self._scroll.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self._scroll)
+
+    def on_document(self, old: Document | None, new: Document) -> None:
+        if old is None or self.store.trace is None:
+            return
+        if old.view.stage != new.view.stage:
+            self._select()
+        if (old.view.head, old.view.orientation) != (new.view.head, new.view.orientation):
+            self._paint(self.store.trace.only)
+
+    def on_trace(self, trace: Trace) -> None:
+        site = trace.only
+        if site.stages != self._shown:
+            self._arrange(site.stages)
+        self._paint(site)
+
+    def retranslate(self) -> None:
+        for stage in self._shown:
+            self._caption(stage)
+        self.setAccessibleName(_("Pipeline"))
+
+    def apply_theme(self, theme: Theme) -> None:
+        super().apply_theme(theme)
+        for step in self._steps.values():
+            step.apply_theme(theme)
+
+    def on_hover(self, cell: Cell | None) -> None:
+        return
+
+    def _arrange(self, stages: tuple[str, ...]) -> None:
+        """Show the thumbnails of these stages; those that are not used wait hidden."""
+        for widget in (*self._steps.values(), *self._thumbnails.values()):
+            self._row.removeWidget(widget)
+            widget.hide()
+        for place, stage in enumerate(stages):
+            thumbnail = self._thumbnails.get(stage) or self._made(stage)
+            step = self._steps[stage]
+            self._row.insertWidget(2 * place, step)
+            self._row.insertWidget(2 * place + 1, thumbnail)
+            step.setVisible(place > 0)
+            thumbnail.show()
+        self._shown = stages
+        self._scroll.setFixedHeight(self._strip.sizeHint().height() + 10)
+        self._select()
+
+    def _made(self, stage: str) -> Thumbnail:
+        thumbnail = Thumbnail(SIDE)
+        thumbnail.setObjectName(f"stage_{stage}")
+        thumbnail.setProperty("stage", stage)
+        thumbnail.apply_theme(self.theme)
+        thumbnail.clicked.connect(self._on_clicked)
+        self._thumbnails[stage] = thumbnail
+        self._steps[stage] = _Step()
+        self._steps[stage].apply_theme(self.theme)
+        return thumbnail
+
+    def _paint(self, site: SiteTrace) -> None:
+        view = self.store.document.view
+        transposed = view.orientation == "queries_as_columns"
+        for stage in self._shown:
+            row = STAGE_BY_ID[stage]
+            values = site.window(stage, shown_head(site.experiment, view, stage))
+            hidden = site.blocked() if stage in ("masked", "weights", "dropped") else None
+            self._thumbnails[stage].set_values(values, row.signed, hidden, transposed=transposed)
+            self._steps[stage].set_text(operation(site, stage))
+            self._caption(stage)
+
+    def _caption(self, stage: str) -> None:
+        row = STAGE_BY_ID[stage]
+        shape = ""
+        if self.store.trace is not None and stage in self.store.trace.only.stages:
+            shape = " × ".join(map(str, self.store.trace.only.shape(stage)))
+        axes = ", ".join(row.axes)
+        self._thumbnails[stage].set_caption(_(row.title), f"{row.formula}\n({axes}) = {shape}")
+
+    def _select(self) -> None:
+        chosen = self.store.document.view.stage
+        for stage, thumbnail in self._thumbnails.items():
+            thumbnail.set_selected(stage == chosen)
+        if chosen in self._shown:
+            self._scroll.ensureWidgetVisible(self._thumbnails[chosen], 60, 0)
+
+    @Slot()
+    def _on_clicked(self) -> None:
+        self.store.look(stage=self.sender().property("stage"))
+
+
+def operation(site: SiteTrace, stage: str) -> str:
+    """The step that leads to a stage, with this experiment's numbers in it."""
+    experiment = site.experiment
+    if stage == "scaled":
+        scale = {SqrtDHead: f"÷√{experiment.heads.d_head}", NoScale: ""}.get(type(experiment.scale), "")
+        if isinstance(experiment.scale, ScaleValue):
+            scale = f"×{experiment.scale.value:g}"
+        heat = "" if experiment.temperature == 1.0 else f"÷{experiment.temperature:.3g}"
+        return " ".join(part for part in (scale, heat) if part)
+    if stage == "dropped":
+        return f"p = {experiment.dropout.p:g}"
+    return STAGE_BY_ID[stage].operation
+
+
+class _Step(QWidget):
+    """A small arrow with the operation above it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._text = ""
+        self._theme = LIGHT
+        self._font = ui_font(10)
+        self.setFont(self._font)
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Expanding)
+
+    def set_text(self, text: str) -> None:
+        """The operation's label."""
+        if text != self._text:
+            self._text = text
+            self.updateGeometry()
+            self.update()
+
+    def apply_theme(self, theme: Theme) -> None:
+        """Take the colours of `theme`."""
+        self._theme = theme
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(max(18, self.fontMetrics().horizontalAdvance(self._text) + 8), SIDE)
+
+    def minimumSizeHint(self) -> QSize:
+        return self.sizeHint()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QColor(self._theme.muted))
+        painter.setFont(self._font)
+        middle = SIDE / 2 + 2
+        text_rect = self.rect().adjusted(0, 0, 0, 0)
+        text_rect.setBottom(int(middle - 3))
+        painter.drawText(text_rect, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignBottom, self._text)
+        left, right = self.width() / 2 - 7, self.width() / 2 + 7
+        painter.drawLine(QPointF(left, middle + 3), QPointF(right, middle + 3))
+        painter.drawLine(QPointF(right - 3, middle), QPointF(right, middle + 3))
+        painter.drawLine(QPointF(right - 3, middle + 6), QPointF(right, middle + 3))

@@ -1,9 +1,241 @@
-"""The large view of one stage."""
+"""The large view of one stage, with the output and the row of the query in focus beside it."""
 
 from __future__ import annotations
 
+from PySide6.QtCore import QSize, Qt, Slot
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
+
+from attnviz.core.levels import RANGES
+from attnviz.core.text import visible
+from attnviz.gui.live import shown_head
 from attnviz.gui.panels.panel import Panel
+from attnviz.gui.shown import highlight, stage_content, stage_title
+from attnviz.gui.store import Store
+from attnviz.gui.theme import GRID, Theme
+from attnviz.gui.widgets.bars import Bars
+from attnviz.gui.widgets.heat_map import HeatMap
+from attnviz.gui.widgets.thumbnail import Thumbnail
+from attnviz.i18n import _
+from attnviz.model import edits
+from attnviz.model.document import Document
+from attnviz.model.parts import Padding, Painted
+from attnviz.model.stages import STAGE_BY_ID
+from attnviz.model.trace import SiteTrace, Trace
+from attnviz.model.view import Cell
+
+SIDE_WIDTH = 208
+MOST_BARS = 200
+"""Bars of one row drawn; of a longer row, those around the query."""
 
 
 class StageViewPanel(Panel):
-    """The large view of one stage."""
+    """The stage that the view names: hover lights, click locks, painting blocks cells by hand."""
+
+    def __init__(self, store: Store, parent: QWidget | None = None) -> None:
+        super().__init__(store, parent)
+        self.map = HeatMap()
+        self.map.setObjectName("stage_map")
+        self.map.cell_hovered.connect(self._on_hovered)
+        self.map.cell_clicked.connect(self._on_clicked)
+        self.map.cell_stroked.connect(self._on_stroked)
+        self._title, self._formula = _label("stage_title"), _label("stage_formula")
+        self._flag = _label("stage_flag")
+        self._range = QComboBox()
+        self._range.setObjectName("range_box")
+        self._range.activated.connect(self._on_range)
+        self._output_title, self._row_title = _label("output_title"), _label("row_title")
+        self._output = Thumbnail(120)
+        self._output.setObjectName("output_thumbnail")
+        self._output.clicked.connect(self._on_output)
+        self._bars = Bars()
+        self._bars.setObjectName("row_bars")
+        self._bars.clicked.connect(self._on_bar)
+        self._first_bar = 0
+        self._stroke_blocks = True
+        self._lay_out()
+        store.paint_mode_changed.connect(self.map.set_paint_mode)
+
+    def header(self) -> QWidget:
+        """Formula and colour range, at the right end of the card's title."""
+        holder = QWidget()
+        row = QHBoxLayout(holder)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(GRID)
+        for widget in (self._title, self._formula, self._flag):
+            row.addWidget(widget)
+        row.addStretch(1)
+        row.addWidget(self._range)
+        return holder
+
+    def on_document(self, old: Document | None, new: Document) -> None:
+        if self.store.trace is None or old is None:
+            return
+        if old.view != new.view:
+            self._show(self.store.trace.only)
+
+    def on_trace(self, trace: Trace) -> None:
+        self._show(trace.only)
+
+    def on_hover(self, cell: Cell | None) -> None:
+        if self.store.trace is not None:
+            self._light(self.store.trace.only)
+
+    def apply_theme(self, theme: Theme) -> None:
+        super().apply_theme(theme)
+        for label in (self._formula, self._output_title, self._row_title):
+            label.setStyleSheet(f"color: {theme.muted}")
+        self._flag.setStyleSheet(f"color: {theme.warning}")
+        if self.store.trace is not None:
+            self._show(self.store.trace.only)
+
+    def retranslate(self) -> None:
+        self._range.clear()
+        for row in RANGES:
+            self._range.addItem(_(row.label), row.id)
+        self._range.setAccessibleName(_("Colour range"))
+        self._range.setToolTip(_("Colour range"))
+        self._output_title.setText(_("OUTPUT"))
+        self._bars.setAccessibleName(_("The row of the query in focus"))
+        if self.store.trace is not None:
+            self._show(self.store.trace.only)
+
+    # --- showing
+
+    def _show(self, site: SiteTrace) -> None:
+        view = self.store.document.view
+        stage = self._stage(site)
+        content = stage_content(site, view, stage, self.theme)
+        self.map.set_content(content)
+        self._range.setCurrentIndex(self._range.findData(view.range))
+        self._title.setText(stage_title(site, view, stage))
+        self._formula.setText(STAGE_BY_ID[stage].formula)
+        self._flag.setText(_flags(site, stage))
+        output = site.window("attention_output")
+        self._output.set_values(output, True, transposed=content.transposed)
+        self._light(site)
+
+    def _light(self, site: SiteTrace) -> None:
+        view, focus = self.store.document.view, self.store.focus
+        self.map.set_highlight(highlight(site, view, self._stage(site), focus))
+        self._show_row(site, focus)
+
+    def _show_row(self, site: SiteTrace, focus: Cell | None) -> None:
+        """The weights of the query in focus, as bars."""
+        query = self._query(site, focus)
+        weights = "dropped" if "dropped" in site.stages else "weights"
+        values = site.window(weights, shown_head(site.experiment, self.store.document.view, weights))[query]
+        hidden = site.blocked(slice(query, query + 1))
+        first = min(max(0, query - MOST_BARS // 2), max(0, len(values) - MOST_BARS))
+        part = slice(first, first + MOST_BARS)
+        blocked = () if hidden is None else tuple(hidden[0][part].nonzero()[0].tolist())
+        self._first_bar = first
+        self._bars.set_rows(
+            site.labels("key")[part], values[part], self.theme.accent, blocked, limit=1.0,
+            label_color=self.theme.key,
+        )
+        on_key = focus is not None and STAGE_BY_ID[focus.stage].score_shaped
+        self._bars.set_highlight(focus.column - first if focus is not None and on_key else -1)
+        token = visible(site.experiment.tokens[query])
+        self._row_title.setText(_("ROW OF “{token}”").format(token=token))
+
+    def _query(self, site: SiteTrace, focus: Cell | None) -> int:
+        last = site.experiment.n_queries - 1
+        if focus is not None and STAGE_BY_ID[focus.stage].axes[-2] in ("query", "token"):
+            return min(focus.row, last)
+        return min(self.store.document.view.query, last)
+
+    def _stage(self, site: SiteTrace) -> str:
+        wanted = self.store.document.view.stage
+        return wanted if wanted in site.stages else "weights"
+
+    def _cell(self, row: int, column: int) -> Cell | None:
+        if self.store.trace is None or row < 0:
+            return None
+        site = self.store.trace.only
+        stage = self._stage(site)
+        return Cell(stage, row, column, shown_head(site.experiment, self.store.document.view, stage))
+
+    # --- acting
+
+    @Slot(int, int)
+    def _on_hovered(self, row: int, column: int) -> None:
+        self.store.set_hover(self._cell(row, column))
+
+    @Slot(int, int)
+    def _on_clicked(self, row: int, column: int) -> None:
+        cell = self._cell(row, column)
+        if cell is None:
+            return
+        locked = None if cell == self.store.document.view.locked else cell
+        on_query = STAGE_BY_ID[cell.stage].axes[-2] in ("query", "token")
+        self.store.look(locked=locked, query=row if on_query else self.store.document.view.query)
+
+    @Slot(int, int, bool)
+    def _on_stroked(self, row: int, column: int, start: bool) -> None:
+        """The first cell of a stroke decides whether the stroke blocks or frees."""
+        experiment = self.store.experiment
+        if self.store.trace is None or not STAGE_BY_ID[self._stage(self.store.trace.only)].score_shaped:
+            return
+        if start:
+            painted = edits.mask_of(experiment, Painted)
+            self._stroke_blocks = painted is None or (row, column) not in painted.cells
+        self.store.edit(edits.paint, row, column, self._stroke_blocks)
+
+    @Slot(int)
+    def _on_range(self, index: int) -> None:
+        self.store.look(range=self._range.itemData(index))
+
+    @Slot()
+    def _on_output(self) -> None:
+        self.store.look(stage="attention_output")
+
+    @Slot(int)
+    def _on_bar(self, bar: int) -> None:
+        """A click on a key's bar marks it as padding, or no longer."""
+        key = self._first_bar + bar
+        padding = edits.mask_of(self.store.experiment, Padding)
+        self.store.edit(edits.set_padding, key, padding is None or key not in padding.tokens)
+
+    def sizeHint(self) -> QSize:
+        return QSize(640, 420)
+
+    def _lay_out(self) -> None:
+        side = QWidget()
+        column = QVBoxLayout(side)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(GRID)
+        column.addWidget(self._output_title)
+        column.addWidget(self._output, 0, Qt.AlignmentFlag.AlignLeft)
+        column.addSpacing(GRID)
+        column.addWidget(self._row_title)
+        scroll = QScrollArea()
+        scroll.setWidgetResizable(True)
+        scroll.setWidget(self._bars)
+        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        column.addWidget(scroll, 1)
+        side.setFixedWidth(SIDE_WIDTH)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(2 * GRID)
+        row.addWidget(self.map, 1)
+        row.addWidget(side)
+
+
+def _flags(site: SiteTrace, stage: str) -> str:
+    """What a reader must know about this stage's rows."""
+    if stage not in ("masked", "weights", "dropped"):
+        return ""
+    experiment = site.experiment
+    empty = site.fully_masked()
+    if empty.any() and experiment.mask_placement == "before_softmax":
+        tokens = ", ".join(visible(experiment.tokens[i]) for i in empty.nonzero()[0][:3].tolist())
+        result = "NaN" if experiment.fully_masked_row == "nan" else "0"
+        return _("fully masked: {tokens} → {result}").format(tokens=tokens, result=result)
+    return ""
+
+
+def _label(name: str) -> QLabel:
+    label = QLabel()
+    label.setObjectName(name)
+    label.setTextFormat(Qt.TextFormat.PlainText)
+    return label

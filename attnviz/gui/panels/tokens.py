@@ -1,9 +1,163 @@
-"""The tokens: a text line and one chip for each token."""
+"""The tokens: a text line, the way it is cut, and one chip for each token."""
 
 from __future__ import annotations
 
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
+
+from attnviz.core.tokens import SPLITTINGS, guess_splitting, join, split
 from attnviz.gui.panels.panel import Panel
+from attnviz.gui.store import Store
+from attnviz.gui.theme import GRID, Theme
+from attnviz.gui.widgets.chips import TokenChips
+from attnviz.gui.widgets.control import Gesture
+from attnviz.gui.widgets.drag_number import DragNumber
+from attnviz.gui.widgets.segmented import Segmented
+from attnviz.i18n import _
+from attnviz.model import edits
+from attnviz.model.document import Document
+from attnviz.model.provenance import tokens_of
+from attnviz.model.stages import STAGE_BY_ID
+from attnviz.model.view import Cell
+
+MOST_TOKENS = 4096
 
 
 class TokensPanel(Panel):
-    """The tokens: a text line and one chip for each token."""
+    """Typing changes the tokens live; a token that stays keeps its vector, wherever it moves to."""
+
+    def __init__(self, store: Store, parent: QWidget | None = None) -> None:
+        super().__init__(store, parent)
+        self._line = QLineEdit()
+        self._line.setObjectName("token_line")
+        self._line.textEdited.connect(self._on_text)
+        self._line.editingFinished.connect(self._on_finished)
+        self._typing = Gesture(self)
+        self._typing.started.connect(store.begin_gesture)
+        self._typing.finished.connect(store.end_gesture)
+        self.chips = TokenChips()
+        self.chips.setObjectName("token_chips")
+        self.chips.clicked.connect(self._on_chosen)
+        self.chips.hovered.connect(self._on_hovered)
+        self.chips.renamed.connect(self._on_renamed)
+        self.chips.moved.connect(self._on_moved)
+        self.chips.removed.connect(self._on_removed)
+        self.chips.added.connect(self._on_added)
+        self._split_label, self._count_label = QLabel(), QLabel()
+        self._splitting = Segmented(())
+        self._splitting.setObjectName("splitting_segmented")
+        self._splitting.changed.connect(self._on_splitting)
+        self._count = DragNumber(1, minimum=1, maximum=MOST_TOKENS, integer=True)
+        self._count.setObjectName("n_tokens_field")
+        self._count.changed.connect(self._on_count)
+        self._count.gesture_started.connect(store.begin_gesture)
+        self._count.gesture_finished.connect(store.end_gesture)
+        self._lay_out()
+
+    def on_document(self, old: Document | None, new: Document) -> None:
+        tokens = new.experiment.tokens
+        if old is None or old.experiment.tokens != tokens:
+            self.chips.set_tokens(tokens)
+            self._count.set_value(len(tokens))
+            if old is None or not self._line.hasFocus():
+                self._splitting.set_value(guess_splitting(tokens))
+            self._show_text(tokens)
+        if old is None or old.view.query != new.view.query:
+            self.chips.set_selected(min(new.view.query, len(tokens) - 1))
+
+    def on_hover(self, cell: Cell | None) -> None:
+        queries, keys = tokens_of(cell) if cell is not None else ((), ())
+        color = self.theme.query if queries or not keys else self.theme.key
+        lit = set(queries)
+        if self.store.experiment.memory is None:
+            lit |= set(keys)
+        self.chips.set_highlight(lit, color)
+
+    def apply_theme(self, theme: Theme) -> None:
+        super().apply_theme(theme)
+        for label in (self._split_label, self._count_label):
+            label.setStyleSheet(f"color: {theme.muted}")
+
+    def retranslate(self) -> None:
+        self._line.setPlaceholderText(_("Type a sentence"))
+        self._line.setAccessibleName(_("Tokens as text"))
+        self._split_label.setText(_("split by"))
+        self._count_label.setText(_("count"))
+        self._count.setAccessibleName(_("Number of tokens"))
+        self._splitting.setAccessibleName(_("Split by"))
+        chosen = self._splitting.value()
+        self._splitting.set_options([(row.id, _(row.title), "") for row in SPLITTINGS])
+        self._splitting.set_value(chosen)
+
+    def _show_text(self, tokens: tuple[str, ...]) -> None:
+        text = join(tokens, self._splitting.value() or "word")
+        if split(self._line.text(), self._splitting.value() or "word") != tokens:
+            self._line.setText(text)
+
+    @Slot(str)
+    def _on_text(self, text: str) -> None:
+        tokens = split(text, self._splitting.value())
+        if not tokens:
+            return  # the last tokens stay until there are others
+        if len(tokens) > MOST_TOKENS:
+            self.store.rejected.emit(
+                _("tokens: {n} are too many; legal are {most} at most").format(n=len(tokens), most=MOST_TOKENS)
+            )
+            return
+        self._typing.touch()
+        self.store.edit(edits.set_tokens, tokens)
+
+    @Slot()
+    def _on_finished(self) -> None:
+        self._show_text(self.store.experiment.tokens)
+
+    @Slot(str)
+    def _on_splitting(self, splitting: str) -> None:
+        tokens = self.store.experiment.tokens
+        text = self._line.text() if self._line.text() else join(tokens, splitting)
+        self.store.edit(edits.set_tokens, split(text, splitting))
+
+    @Slot(object)
+    def _on_count(self, count: int) -> None:
+        self.store.edit(edits.set_n_tokens, count)
+
+    @Slot(int)
+    def _on_chosen(self, index: int) -> None:
+        self.store.look(query=index)
+
+    @Slot(int)
+    def _on_hovered(self, index: int) -> None:
+        """A hovered token lights its row, through the vector that it stands for."""
+        stage = STAGE_BY_ID["tokens_embedded"].id
+        self.store.set_hover(Cell(stage, index, 0) if index >= 0 else None)
+
+    @Slot(int, str)
+    def _on_renamed(self, index: int, text: str) -> None:
+        self.store.edit(edits.rename_token, index, text)
+
+    @Slot(int, int)
+    def _on_moved(self, source: int, target: int) -> None:
+        self.store.edit(edits.move_token, source, target)
+
+    @Slot(int)
+    def _on_removed(self, index: int) -> None:
+        self.store.edit(edits.remove_token, index)
+
+    @Slot()
+    def _on_added(self) -> None:
+        self.store.edit(edits.set_tokens, (*self.store.experiment.tokens, _("new")))
+
+    def _lay_out(self) -> None:
+        row = QHBoxLayout()
+        row.setSpacing(GRID)
+        row.addWidget(self._split_label)
+        row.addWidget(self._splitting)
+        row.addStretch(1)
+        row.addWidget(self._count_label)
+        row.addWidget(self._count)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(GRID)
+        column.addWidget(self._line)
+        column.addWidget(self.chips, 1)
+        column.addLayout(row)

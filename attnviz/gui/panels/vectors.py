@@ -2,8 +2,163 @@
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWidget
+
+from attnviz.core.text import visible
+from attnviz.gui.icons import icon
 from attnviz.gui.panels.panel import Panel
+from attnviz.gui.store import Store
+from attnviz.gui.theme import GRID, Theme
+from attnviz.gui.widgets.drag_number import DragNumber
+from attnviz.gui.widgets.number_grid import NumberGrid
+from attnviz.gui.widgets.segmented import Segmented
+from attnviz.i18n import _
+from attnviz.model import edits
+from attnviz.model.document import Document
+from attnviz.model.materialise import vectors_array
+from attnviz.model.parts import SeededVectors
+from attnviz.model.provenance import consumers, sources
+from attnviz.model.view import Cell
+
+MOST_SEED = 9999
 
 
 class VectorsPanel(Panel):
-    """The token vectors as a table of numbers that are edited where they stand."""
+    """x of the queries' sequence, or of the memory; drag, wheel, type, paste, or draw from a seed."""
+
+    def __init__(self, store: Store, parent: QWidget | None = None) -> None:
+        super().__init__(store, parent)
+        self.grid = NumberGrid()
+        self.grid.setObjectName("vectors_grid")
+        self.grid.edited.connect(self._on_edited)
+        self.grid.pasted.connect(self._on_pasted)
+        self.grid.rejected.connect(store.rejected)
+        self.grid.cell_hovered.connect(self._on_hovered)
+        self._seed = DragNumber(0, minimum=0, maximum=MOST_SEED, integer=True)
+        self._seed.setObjectName("vectors_seed_field")
+        self._seed.changed.connect(self._on_seed)
+        self._width = DragNumber(4, minimum=1, maximum=1024, integer=True)
+        self._width.setObjectName("d_model_field")
+        self._width.changed.connect(self._on_width)
+        for control in (self.grid, self._seed, self._width):
+            control.gesture_started.connect(store.begin_gesture)
+            control.gesture_finished.connect(store.end_gesture)
+        self._dice = QToolButton()
+        self._dice.setObjectName("vectors_dice")
+        self._dice.clicked.connect(self._on_dice)
+        self._sequence = Segmented(())
+        self._sequence.setObjectName("sequence_segmented")
+        self._sequence.changed.connect(self._on_sequence)
+        self._seed_label, self._width_label = QLabel(), QLabel()
+        self._lay_out()
+
+    def on_document(self, old: Document | None, new: Document) -> None:
+        memory = new.experiment.memory
+        self._sequence.setVisible(memory is not None)
+        if memory is None:
+            self._sequence.set_value("tokens")
+        if old is None or old.experiment != new.experiment:
+            self._show()
+
+    def on_hover(self, cell: Cell | None) -> None:
+        """Outline the vectors' cells that the hovered cell comes from, or that it is."""
+        trace = self.store.trace
+        stage = "memory" if self._which() == "memory" else "tokens_embedded"
+        cells: set[tuple[int, int]] = set()
+        rows: set[int] = set()
+        if cell is not None and trace is not None and cell.stage in trace.only.stages:
+            if cell.stage == stage:
+                cells.add((cell.row, cell.column))
+            for region in (*sources(trace.only, cell), *consumers(trace.only, cell)):
+                if region.stage == stage and region.rows is not None:
+                    rows |= set(region.rows) if region.columns is None else set()
+                    cells |= {(r, c) for r in region.rows for c in region.columns or ()}
+        self.grid.set_highlight(rows, (), cells)
+
+    def apply_theme(self, theme: Theme) -> None:
+        super().apply_theme(theme)
+        self._dice.setIcon(icon("randomise", theme))
+        for label in (self._seed_label, self._width_label):
+            label.setStyleSheet(f"color: {theme.muted}")
+
+    def retranslate(self) -> None:
+        self._seed_label.setText(_("seed"))
+        self._width_label.setText(_("features"))
+        self._seed.setAccessibleName(_("Seed of the vectors"))
+        self._width.setAccessibleName(_("Features of a token vector"))
+        self.grid.setAccessibleName(_("Token vectors"))
+        self._dice.setToolTip(_("Draw the vectors from another seed"))
+        self._dice.setAccessibleName(self._dice.toolTip())
+        chosen = self._which()
+        self._sequence.set_options((("tokens", _("queries"), ""), ("memory", _("memory"), "")))
+        self._sequence.set_value(chosen)
+
+    def _which(self) -> edits.Sequence:
+        is_memory = self._sequence.value() == "memory" and self.store.experiment.memory is not None
+        return "memory" if is_memory else "tokens"
+
+    def _show(self) -> None:
+        experiment, which = self.store.experiment, self._which()
+        vectors = edits.vectors_of(experiment, which)
+        values = vectors_array(vectors)
+        labels = tuple(visible(token) for token in edits.tokens_of(experiment, which))
+        columns = tuple(str(i) for i in range(values.shape[1]))
+        self.grid.set_values(values, labels, columns)
+        self._width.set_value(values.shape[1])
+        if isinstance(vectors, SeededVectors):
+            self._seed.set_value(vectors.seed)
+
+    @Slot(int, int, float)
+    def _on_edited(self, row: int, column: int, value: float) -> None:
+        self.store.edit(edits.set_vector_cell, row, column, value, self._which())
+
+    @Slot(int, int, object)
+    def _on_pasted(self, row: int, column: int, block: NDArray[np.float64]) -> None:
+        values = vectors_array(edits.vectors_of(self.store.experiment, self._which())).copy()
+        rows, columns = values.shape
+        part = block[: rows - row, : columns - column]
+        values[row : row + part.shape[0], column : column + part.shape[1]] = part
+        self.store.edit(edits.set_vectors, values, self._which())
+        if part.shape != block.shape:
+            message = _("pasted {rows} × {columns}; what is past the table's edge was left out")
+            self.store.rejected.emit(message.format(rows=part.shape[0], columns=part.shape[1]))
+
+    @Slot(int, int)
+    def _on_hovered(self, row: int, column: int) -> None:
+        stage = "memory" if self._which() == "memory" else "tokens_embedded"
+        self.store.set_hover(Cell(stage, row, column) if row >= 0 else None)
+
+    @Slot(object)
+    def _on_seed(self, seed: int) -> None:
+        self.store.edit(edits.reseed_vectors, seed, self._which())
+
+    @Slot()
+    def _on_dice(self) -> None:
+        self._on_seed(int(np.random.default_rng().integers(0, MOST_SEED + 1)))
+
+    @Slot(object)
+    def _on_width(self, width: int) -> None:
+        self.store.edit(edits.set_d_model, width)
+
+    @Slot(str)
+    def _on_sequence(self, which: str) -> None:
+        self._show()
+
+    def _lay_out(self) -> None:
+        row = QHBoxLayout()
+        row.setSpacing(GRID)
+        row.addWidget(self._width_label)
+        row.addWidget(self._width)
+        row.addStretch(1)
+        row.addWidget(self._seed_label)
+        row.addWidget(self._seed)
+        row.addWidget(self._dice)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(GRID)
+        column.addWidget(self._sequence)
+        column.addWidget(self.grid, 1)
+        column.addLayout(row)

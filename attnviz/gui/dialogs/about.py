@@ -1,0 +1,68 @@
+"""The About box: what this is, its version, and what it stands on."""
+
+from __future__ import annotations
+
+import platform
+import sys
+
+import numpy as np
+import pyqtgraph as pg
+from PySide6.QtCore import Qt, qVersion
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+
+from attnviz.engines.table import ENGINES
+from attnviz.gui.icons import app_icon
+from attnviz.gui.theme import GRID
+from attnviz.i18n import _
+from attnviz.version import __version__
+
+
+def show_about(window: QWidget) -> None:
+    """Show the box until it is closed."""
+    dialog = about_dialog(window)
+    dialog.exec()
+    dialog.deleteLater()
+
+
+def about_dialog(window: QWidget) -> QDialog:
+    """The box itself."""
+    dialog = QDialog(window)
+    dialog.setObjectName("about_dialog")
+    dialog.setWindowTitle(_("About attnviz"))
+    picture = QLabel()
+    picture.setPixmap(app_icon().pixmap(64, 64))
+    text = QLabel(_about_text())
+    text.setObjectName("about_text")
+    text.setTextFormat(Qt.TextFormat.PlainText)
+    text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+    row = QHBoxLayout()
+    row.setSpacing(2 * GRID)
+    row.addWidget(picture, 0, Qt.AlignmentFlag.AlignTop)
+    row.addWidget(text, 1)
+    buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
+    buttons.rejected.connect(dialog.reject)
+    column = QVBoxLayout(dialog)
+    column.setContentsMargins(3 * GRID, 3 * GRID, 3 * GRID, 2 * GRID)
+    column.setSpacing(2 * GRID)
+    column.addLayout(row)
+    column.addWidget(buttons)
+    return dialog
+
+
+def _about_text() -> str:
+    engines = [
+        f"{row.label}: " + (row.unavailable() or _("available"))
+        for row in ENGINES
+    ]
+    lines = (
+        f"attnviz {__version__}",
+        _("A workbench for the mechanics of attention."),
+        _("Every number on the screen is real, live, and can be opened."),
+        "",
+        *engines,
+        f"Python {sys.version.split()[0]} · Qt {qVersion()} · NumPy {np.__version__} · "
+        f"pyqtgraph {pg.__version__} · {platform.system()}",
+        "",
+        _("MIT licence. Fonts under the SIL Open Font License; see resources/fonts."),
+    )
+    return "\n".join(lines)

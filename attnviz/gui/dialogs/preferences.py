@@ -1,0 +1,68 @@
+"""The preferences, one control for every row of `SETTINGS`."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QCheckBox, QComboBox, QDialog, QDialogButtonBox, QFormLayout, QVBoxLayout, QWidget
+
+from attnviz.gui.settings import SETTINGS, Setting, Settings
+from attnviz.gui.theme import GRID
+from attnviz.i18n import _
+
+
+def show_preferences(window: QWidget, settings: Settings) -> bool:
+    """Let the person choose; returns whether the choices were taken over."""
+    dialog = PreferencesDialog(window, settings)
+    accepted = dialog.exec() == QDialog.DialogCode.Accepted
+    if accepted:
+        dialog.store()
+    dialog.deleteLater()
+    return accepted
+
+
+class PreferencesDialog(QDialog):
+    """Shows the stored preferences; `store` writes what was chosen."""
+
+    def __init__(self, window: QWidget, settings: Settings) -> None:
+        super().__init__(window)
+        self.setObjectName("preferences_dialog")
+        self.setWindowTitle(_("Preferences"))
+        self._settings = settings
+        self._controls: dict[str, QComboBox | QCheckBox] = {}
+        form = QFormLayout()
+        form.setHorizontalSpacing(2 * GRID)
+        for row in SETTINGS:
+            control = self._control(row)
+            self._controls[row.key] = control
+            form.addRow(_(row.title), control)
+        buttons = QDialogButtonBox(
+            QDialogButtonBox.StandardButton.Ok | QDialogButtonBox.StandardButton.Cancel
+        )
+        buttons.accepted.connect(self.accept)
+        buttons.rejected.connect(self.reject)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(3 * GRID, 3 * GRID, 3 * GRID, 2 * GRID)
+        column.setSpacing(2 * GRID)
+        column.addLayout(form)
+        column.addWidget(buttons)
+
+    def store(self) -> None:
+        """Write the choices to the settings."""
+        for key, control in self._controls.items():
+            is_box = isinstance(control, QCheckBox)
+            self._settings[key] = control.isChecked() if is_box else control.currentData()  # type: ignore[union-attr]
+
+    def _control(self, row: Setting) -> QComboBox | QCheckBox:
+        value = self._settings[row.key]
+        if row.kind is bool:
+            box = QCheckBox()
+            box.setChecked(value)
+            box.setObjectName(f"preference_{row.key}")
+            box.setAccessibleName(_(row.title))
+            return box
+        combo = QComboBox()
+        combo.setObjectName(f"preference_{row.key}")
+        combo.setAccessibleName(_(row.title))
+        for choice, title in row.choices:
+            combo.addItem(_(title), choice)
+        combo.setCurrentIndex(combo.findData(value))
+        return combo
