@@ -126,15 +126,16 @@ def _extremes(values: FloatArray, blocked: BoolArray | None) -> tuple[float, flo
     """Smallest and largest finite, unblocked value; (0, 0) where there is none."""
     if values.size == 0:
         return 0.0, 0.0
-    if blocked is None:
-        low, high = float(values.min()), float(values.max())  # NaN and infinities surface in one of the two
-        if np.isfinite(low) and np.isfinite(high):
-            return low, high
-    kept = _kept(values, blocked)
-    low = float(np.min(np.where(kept, values, np.inf)))
-    if not np.isfinite(low):
+    low, high = float(values.min()), float(values.max())  # NaN and infinities surface in one of the two
+    all_finite = bool(np.isfinite(low) and np.isfinite(high))
+    if all_finite and blocked is None:
+        return low, high
+    kept = ~blocked if all_finite and blocked is not None else _kept(values, blocked)
+    first = int(np.argmax(kept))
+    if not kept.flat[first]:
         return 0.0, 0.0
-    return low, float(np.max(np.where(kept, values, -np.inf)))
+    held = np.where(kept, values, values.flat[first])  # the others repeat a value that counts
+    return float(held.min()), float(held.max())
 
 
 def _linear_positions(

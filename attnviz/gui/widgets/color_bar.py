@@ -11,9 +11,10 @@ from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
 from attnviz.core.text import number
-from attnviz.gui.colors import LEVELS, Kind, cell_colors, indexed_image
+from attnviz.gui.colors import LEVELS, Kind, cell_colors, indexed_image, paintable
 from attnviz.gui.fonts import number_font
 from attnviz.gui.theme import LIGHT, Theme
+from attnviz.gui.widgets.heat_hatch import is_vector
 from attnviz.i18n import _
 
 _STRIP = 10.0
@@ -95,10 +96,11 @@ class ColorBar(QWidget):
         inset = metrics.height() / 2
         strip = QRectF(0, 0, _STRIP, self.height())
         map_bytes = np.arange(LEVELS - 1, -1, -1, dtype=np.uint8).reshape(-1, 1)
-        if painter.paintEngine().type() in (painter.paintEngine().Type.SVG, painter.paintEngine().Type.Pdf):
+        if is_vector(painter):
             self._paint_steps(painter, strip)
         else:
-            painter.drawImage(strip, indexed_image(map_bytes, self._scale.kind, self._theme))
+            image = indexed_image(map_bytes, self._scale.kind, self._theme)
+            painter.drawImage(strip, paintable(image))
         painter.setFont(font)
         painter.setPen(QColor(self._theme.muted))
         for text, y in zip(

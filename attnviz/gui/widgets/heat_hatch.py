@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QLineF, QRectF, Qt
-from PySide6.QtGui import QColor, QPainter, QPen
+import math
+
+from PySide6.QtCore import QLineF, QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QPaintEngine, QPainter, QPen, QPixmap, QPixmapCache
 
 from attnviz.gui.theme import Theme
 
 SPACING = 6.0
+_VECTOR_ENGINES = (QPaintEngine.Type.SVG, QPaintEngine.Type.Pdf, QPaintEngine.Type.Picture)
+
+
+def is_vector(painter: QPainter) -> bool:
+    """Whether `painter` writes shapes (SVG, PDF) rather than pixels."""
+    return painter.paintEngine().type() in _VECTOR_ENGINES
 
 
 def hatch_lines(rect: QRectF, spacing: float) -> list[QLineF]:
@@ -26,8 +34,24 @@ def hatch_lines(rect: QRectF, spacing: float) -> list[QLineF]:
 
 def draw_blocked(painter: QPainter, rect: QRectF, theme: Theme, spacing: float = SPACING) -> None:
     """The ground and the diagonals of masked cells, over all of `rect`; coloured cells are drawn on top."""
-    painter.fillRect(rect, QColor(theme.ground))
-    _draw_lines(painter, hatch_lines(rect, spacing), theme.line, 1.0)
+    if is_vector(painter):
+        painter.fillRect(rect, QColor(theme.ground))
+        _draw_lines(painter, hatch_lines(rect, spacing), theme.line, 1.0)
+        return
+    # The same for every frame of a drag: hundreds of smooth lines are drawn once per size.
+    ratio = painter.device().devicePixelRatio()
+    size = QSize(round(rect.width() * ratio), round(rect.height() * ratio))
+    key = f"hatch {size.width()} {size.height()} {ratio} {spacing} {theme.name}"
+    picture = QPixmap()
+    if not QPixmapCache.find(key, picture):
+        picture = QPixmap(size)
+        picture.setDevicePixelRatio(ratio)
+        picture.fill(QColor(theme.ground))
+        into = QPainter(picture)
+        _draw_lines(into, hatch_lines(QRectF(QPointF(), rect.size()), spacing), theme.line, 1.0)
+        into.end()
+        QPixmapCache.insert(key, picture)
+    painter.drawPixmap(rect.topLeft(), picture)
 
 
 def draw_lacking(painter: QPainter, rect: QRectF, theme: Theme, color: str) -> None:
@@ -45,7 +69,8 @@ def draw_infinite(painter: QPainter, rect: QRectF, theme: Theme, color: str) -> 
     """A cell with an infinite number: ruled in `color`."""
     painter.fillRect(rect, QColor(theme.panel))
     count = max(2, int(rect.height() / SPACING))
-    ys = [rect.top() + (i + 0.5) * rect.height() / count for i in range(count)]
+    # On the middle of a pixel, where a line of one pixel is not smeared over two.
+    ys = [math.floor(rect.top() + (i + 0.5) * rect.height() / count) + 0.5 for i in range(count)]
     _draw_lines(painter, [QLineF(rect.left(), y, rect.right(), y) for y in ys], color, 1.0)
 
 

@@ -10,7 +10,7 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter
 
 from attnviz.core.text import elide, number, visible
-from attnviz.gui.widgets.heat_layout import LABEL_LINE, LABEL_MAX, SLANTED_MAX, Geometry, nice_step
+from attnviz.gui.widgets.heat_layout import LABEL_LINE, Geometry, nice_step
 
 _LONGEST = 24
 _MEASURED = 12
@@ -25,6 +25,8 @@ class Labels:
         self.font = font
         self.bold = bold
         self.metrics = QFontMetricsF(font)
+        self._elided: dict[tuple[int, float], str] = {}
+        self._advances: dict[tuple[str, bool], float] = {}
         measured: Sequence[str] = self.shown
         if len(measured) > 4 * _MEASURED:  # measuring thousands takes longer than painting the matrix
             measured = sorted(self.shown, key=lambda text: len(text.encode()))[-_MEASURED:]
@@ -32,10 +34,19 @@ class Labels:
 
     def elided(self, index: int, width: float) -> str:
         """Label `index` cut to `width` pixels."""
-        text = self.shown[index]
-        if self.metrics.horizontalAdvance(text) <= width:
-            return text
-        return self.metrics.elidedText(text, Qt.TextElideMode.ElideRight, width)
+        kept = self._elided.get((index, width))
+        if kept is None:
+            kept = self.metrics.elidedText(self.shown[index], Qt.TextElideMode.ElideRight, width)
+            self._elided[index, width] = kept
+        return kept
+
+    def advance(self, text: str, bold: bool) -> float:
+        """The width of `text`; asking Qt again for every frame of a drag adds up."""
+        kept = self._advances.get((text, bold))
+        if kept is None:
+            metrics = QFontMetricsF(self.bold) if bold else self.metrics
+            kept = self._advances[text, bold] = metrics.horizontalAdvance(text)
+        return kept
 
 
 def draw_down(
@@ -52,7 +63,7 @@ def draw_down(
     chosen = range(-(-first // step) * step, last, step) if only is None else (only,)
     painter.setFont(labels.font if only is None else labels.bold)
     painter.setPen(QColor(color))
-    width = min(labels.width, LABEL_MAX) + 1
+    width = geometry.down_room + 1
     for down in chosen:
         center = geometry.cell_rect(down, 0).center().y()
         if not geometry.plot.top() <= center <= geometry.plot.bottom():
@@ -67,7 +78,7 @@ def draw_down(
             painter.fillRect(covered, QColor(ground))
         baseline = center + (labels.metrics.ascent() - labels.metrics.descent()) / 2
         text = labels.elided(down, width)
-        drawn = QFontMetricsF(painter.font()).horizontalAdvance(text)
+        drawn = labels.advance(text, bold=only is not None)
         painter.drawText(QPointF(box.right() - drawn, baseline), text)
 
 
@@ -101,9 +112,9 @@ def _draw_across_one(
 ) -> None:
     bottom = geometry.plot.top() - 5
     angle = geometry.across_angle
-    text = labels.elided(across, LABEL_MAX if angle == 0 else SLANTED_MAX)
-    metrics = QFontMetricsF(painter.font())
-    width = metrics.horizontalAdvance(text)
+    text = labels.elided(across, geometry.across_room + 1)
+    metrics = labels.metrics
+    width = labels.advance(text, bold=ground is not None)
     painter.save()
     painter.translate(x, bottom)
     if angle:

@@ -15,13 +15,16 @@ BAR_WIDTH = 76.0
 MAX_CELL = 64.0
 WIDEST = 1.6
 """How much wider than high a cell may be: numbers and horizontal labels need width more than height."""
+STRETCHED_UP_TO = 32
+"""In larger matrices no cell is wide enough for its number, and squares are easier to read."""
+LEAST_SLAB = 20.0
 WHOLE_PIXELS_FROM = 4.0
 """Cells at least this large are a whole number of pixels, so that all look the same."""
 MAX_ZOOMED_CELL = 120.0
 LABEL_LINE = 14.0
 LABEL_MAX = 110.0
-SLANTED_MAX = 96.0
 SLANTED_FROM = 20.0
+SUMS_FROM = 340.0
 _NICE = (1, 2, 5)
 
 
@@ -37,7 +40,8 @@ class Measures:
 
 @dataclass(frozen=True)
 class Geometry:
-    """The result: the visible part of the matrix `plot`, the size of a cell, and how labels are drawn."""
+    """The result: the visible part of the matrix `plot`, the size of a cell, and how labels are drawn: their
+    longest extent, every which of them, at which angle; whether there is room for sums."""
 
     n_down: int
     n_across: int
@@ -45,9 +49,12 @@ class Geometry:
     cell_w: float
     cell_h: float
     offset: QPointF
+    down_room: float
+    across_room: float
     across_angle: int
     down_step: int
     across_step: int
+    sums: bool
     bar: QRectF
 
     def cell_rect(self, down: int, across: int) -> QRectF:
@@ -85,56 +92,67 @@ class Geometry:
 def arrange(
     size: QSizeF, n_down: int, n_across: int, measures: Measures, zoom: float, offset: QPointF
 ) -> Geometry:
-    """Fit a matrix into `size`: as large as it goes, centred, labels, sums and colour bar around it."""
-    left = MARGIN + min(measures.down_label, LABEL_MAX) + MARGIN
-    right = BAR_WIDTH + MARGIN + (0.0 if measures.sums_below else measures.sum_width)
+    """Fit a matrix into `size`: as large as it goes, centred, labels, sums and colour bar around it.
+
+    On little room the sums go first, then labels are cut shorter.
+    """
+    sums = measures.sum_width > 0 and size.width() >= SUMS_FROM
+    beside = measures.sum_width if sums and not measures.sums_below else 0.0
+    down_room = min(measures.down_label, LABEL_MAX, size.width() / 4)
+    across_room = min(measures.across_label, LABEL_MAX, size.height() / 3)
+    left = MARGIN + down_room + MARGIN
+    right = BAR_WIDTH + MARGIN + beside
+    bottom = MARGIN + (LABEL_LINE + 4 if sums and measures.sums_below else 0.0)
     for angle in (0, 45, 90):
-        top = MARGIN + across_height(measures.across_label, angle)
-        bottom = MARGIN + (LABEL_LINE + 4 if measures.sums_below and measures.sum_width else 0.0)
+        top = MARGIN + _across_height(across_room, angle)
         room = QSizeF(max(1.0, size.width() - left - right), max(1.0, size.height() - top - bottom))
         cell_w, cell_h = _cell_size(room, n_down, n_across, zoom)
-        across_step = 1
-        if angle == 0 and measures.across_label + 6 <= cell_w:
+        if _labels_fit(measures.across_label, cell_w, angle):
             break
-        if angle == 0 and cell_w < LABEL_LINE:
-            across_step = nice_step((measures.across_label + 12) / cell_w)
-            break
-        if angle == 45 and cell_w >= SLANTED_FROM:
-            break
-    content = QSizeF(n_across * cell_w, n_down * cell_h)
-    plot_w, plot_h = min(content.width(), room.width()), min(content.height(), room.height())
+    plot_w, plot_h = min(n_across * cell_w, room.width()), min(n_down * cell_h, room.height())
     x = math.floor(left + (room.width() - plot_w) / 2)
     y = math.floor(top + (room.height() - plot_h) / 2)
-    plot = QRectF(x, y, plot_w, plot_h)
-    kept = QPointF(
-        min(max(0.0, offset.x()), content.width() - plot_w),
-        min(max(0.0, offset.y()), content.height() - plot_h),
-    )
+    thinned = angle == 0 and cell_w < LABEL_LINE
+    across_step = nice_step((measures.across_label + 12) / cell_w) if thinned else 1
     bar_h = min(size.height() - 2 * MARGIN, max(plot_h, 72.0))
-    bar_y = min(y, size.height() - MARGIN - bar_h)
-    bar_x = min(
-        plot.right() + (0.0 if measures.sums_below else measures.sum_width) + 2 * MARGIN,
-        size.width() - BAR_WIDTH,
-    )
     return Geometry(
         n_down=n_down,
         n_across=n_across,
-        plot=plot,
+        plot=QRectF(x, y, plot_w, plot_h),
         cell_w=cell_w,
         cell_h=cell_h,
-        offset=kept,
+        offset=QPointF(
+            min(max(0.0, offset.x()), n_across * cell_w - plot_w),
+            min(max(0.0, offset.y()), n_down * cell_h - plot_h),
+        ),
+        down_room=down_room,
+        across_room=LABEL_MAX if angle == 0 else across_room,
         across_angle=angle,
         down_step=nice_step(LABEL_LINE / cell_h),
-        across_step=across_step,
-        bar=QRectF(bar_x, bar_y, BAR_WIDTH, bar_h),
+        across_step=nice_step((measures.across_label + 12) / cell_w)
+        if angle == 0 and cell_w < LABEL_LINE
+        else 1,
+        sums=sums,
+        bar=QRectF(
+            min(x + plot_w + beside + 2 * MARGIN, size.width() - BAR_WIDTH),
+            min(y, size.height() - MARGIN - bar_h),
+            BAR_WIDTH,
+            bar_h,
+        ),
     )
 
 
-def across_height(label_width: float, angle: int) -> float:
-    """Height that labels above the matrix need, at `angle` degrees."""
-    if not label_width:
+def _labels_fit(label_width: float, cell_w: float, angle: int) -> bool:
+    """Whether labels above the cells do not collide at `angle`; very dense ones are thinned out instead."""
+    if angle == 0:
+        return label_width + 6 <= cell_w or cell_w < LABEL_LINE
+    return angle == 90 or cell_w >= SLANTED_FROM
+
+
+def _across_height(length: float, angle: int) -> float:
+    """Height that labels of `length` above the matrix need, at `angle` degrees."""
+    if not length:
         return 0.0
-    length = min(label_width, SLANTED_MAX)
     if angle == 0:
         return LABEL_LINE + 6
     return length + 8 if angle == 90 else (length + LABEL_LINE) * math.sqrt(0.5) + 6
@@ -152,12 +170,16 @@ def nice_step(least: float) -> int:
 
 def _cell_size(room: QSizeF, n_down: int, n_across: int, zoom: float) -> tuple[float, float]:
     across, down = room.width() / max(1, n_across), room.height() / max(1, n_down)
-    cell_h = min(across, down, MAX_CELL)
-    cell_w = min(across, WIDEST * cell_h)
-    if max(n_down, n_across) > 32:
-        cell_w = cell_h
-    scale = min(zoom, max(1.0, MAX_ZOOMED_CELL / cell_h))
-    return _whole(cell_w * scale), _whole(cell_h * scale)
+    side = min(across, down, MAX_CELL)
+    widest = WIDEST * side if max(n_down, n_across) <= STRETCHED_UP_TO else side
+    # A matrix of four rows and a thousand columns would be a hair of square cells: its cells may be slabs.
+    cell_w = max(min(across, widest), min(LEAST_SLAB, across / 3))
+    cell_h = max(side, min(LEAST_SLAB, down / 3))
+    return _zoomed(cell_w, zoom), _zoomed(cell_h, zoom)
+
+
+def _zoomed(length: float, zoom: float) -> float:
+    return _whole(min(length * zoom, max(length, MAX_ZOOMED_CELL)))
 
 
 def _whole(length: float) -> float:

@@ -23,11 +23,13 @@ from PySide6.QtWidgets import QApplication, QSizePolicy, QToolTip, QWidget
 from attnviz.gui.theme import Theme
 from attnviz.gui.widgets.color_bar import ColorBar
 from attnviz.gui.widgets.heat_content import NO_HIGHLIGHT, Cell, HeatContent, Highlight
+from attnviz.gui.widgets.heat_hatch import is_vector
 from attnviz.gui.widgets.heat_layout import Geometry
-from attnviz.gui.widgets.heat_paint import is_vector
 from attnviz.gui.widgets.heat_scene import HeatScene
 from attnviz.gui.widgets.heat_words import exact_text, spoken_text, table_text
 from attnviz.i18n import _
+
+__all__ = ["NO_HIGHLIGHT", "Cell", "HeatContent", "HeatMap", "Highlight"]
 
 _ARROWS = {
     Qt.Key.Key_Up: (-1, 0),
@@ -42,7 +44,6 @@ _BY_KEYS = (
     Qt.FocusReason.ShortcutFocusReason,
 )
 _ZOOM_STEP = 1.25
-_LARGEST_ZOOM = 4096.0
 
 
 class HeatMap(QWidget):
@@ -158,9 +159,14 @@ class HeatMap(QWidget):
             return
         fraction_x = (about.x() - before.plot.left() + before.offset.x()) / (before.cell_w * before.n_across)
         fraction_y = (about.y() - before.plot.top() + before.offset.y()) / (before.cell_h * before.n_down)
-        self._zoom = min(max(1.0, self._zoom * factor), _LARGEST_ZOOM)
+        kept = self._zoom
+        self._zoom = max(1.0, self._zoom * factor)
         self._arrange()
         after = self.layout_shown
+        if (after.cell_w, after.cell_h) == (before.cell_w, before.cell_h):
+            self._zoom = (
+                kept if factor > 1 else self._zoom
+            )  # as large as it goes: the next step back must show
         self._offset = QPointF(
             fraction_x * after.cell_w * after.n_across - (about.x() - after.plot.left()),
             fraction_y * after.cell_h * after.n_down - (about.y() - after.plot.top()),
@@ -299,7 +305,7 @@ class HeatMap(QWidget):
             moved = QPointF(turned.x() / 2, turned.y() / 2) if exact.isNull() else QPointF(exact)
             if event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
                 moved = moved.transposed()
-            self._offset -= moved
+            self._offset = self._offset - moved
             self._arrange()
         else:
             event.ignore()
@@ -368,7 +374,7 @@ class HeatMap(QWidget):
             min(0.0, rect.top() - plot.top()) + max(0.0, rect.bottom() - plot.bottom()),
         )
         if self._zoom > 1 and not shift.isNull():
-            self._offset += shift
+            self._offset = self._offset + shift
             self._arrange()
         self._set_current(self._scene.turned(target))
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPaintEngine, QPainter
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter
 
 from attnviz.core.text import number
 from attnviz.gui.colors import (
@@ -20,22 +20,17 @@ from attnviz.gui.colors import (
     cell_colors,
     indexed_image,
     inks,
+    paintable,
     pool,
 )
 from attnviz.gui.theme import Theme
-from attnviz.gui.widgets.heat_hatch import draw_blocked, draw_infinite, draw_lacking
+from attnviz.gui.widgets.heat_hatch import draw_blocked, draw_infinite, draw_lacking, is_vector
 from attnviz.gui.widgets.heat_layout import Geometry
 
 NUMBERS_FROM_WIDTH = 36.0
 NUMBERS_FROM_HEIGHT = 16.0
 _MARKS_FROM = 8.0
 _RECTANGLES_UP_TO = 128 * 128
-_VECTOR_ENGINES = (QPaintEngine.Type.SVG, QPaintEngine.Type.Pdf, QPaintEngine.Type.Picture)
-
-
-def is_vector(painter: QPainter) -> bool:
-    """Whether `painter` writes shapes (SVG, PDF) rather than pixels."""
-    return painter.paintEngine().type() in _VECTOR_ENGINES
 
 
 def draw_cells(painter: QPainter, geometry: Geometry, indices: Indices, kind: Kind, theme: Theme) -> None:
@@ -59,12 +54,12 @@ def draw_cells(painter: QPainter, geometry: Geometry, indices: Indices, kind: Ki
 
 def _draw_image(painter: QPainter, geometry: Geometry, indices: Indices, kind: Kind, theme: Theme) -> None:
     ratio = 1.0 if is_vector(painter) else painter.device().devicePixelRatio()
-    factor = max(1, math.ceil(1 / (min(geometry.cell_w, geometry.cell_h) * ratio) - 1e-6))
+    down, across = (max(1, math.ceil(1 / (c * ratio) - 1e-6)) for c in (geometry.cell_h, geometry.cell_w))
     top, bottom, left, right = geometry.visible()
-    top, left = top // factor * factor, left // factor * factor  # so that blocks stay put while panning
-    image = indexed_image(pool(indices[top:bottom, left:right], factor, kind), kind, theme)
-    target = geometry.block_rect(top, left, image.height() * factor, image.width() * factor)
-    painter.drawImage(target, image)
+    top, left = top // down * down, left // across * across  # so that blocks stay put while panning
+    image = indexed_image(pool(indices[top:bottom, left:right], (down, across), kind), kind, theme)
+    target = geometry.block_rect(top, left, image.height() * down, image.width() * across)
+    painter.drawImage(target, paintable(image))
 
 
 def _draw_rectangles(painter: QPainter, geometry: Geometry, shown: Indices, kind: Kind, theme: Theme) -> None:
@@ -101,28 +96,34 @@ def draw_numbers(
     top, bottom, left, right = geometry.visible()
     shown = indices[top:bottom, left:right]
     numbered = np.argwhere(shown != BLOCKED)
-    numbers = [float(values[top + down, left + across]) for down, across in numbered]
+    numbers: list[float] = values[top:bottom, left:right][tuple(numbered.T)].tolist()
     metrics = QFontMetricsF(font)
     advance = metrics.horizontalAdvance("0")
     texts = fitting_texts(numbers, int((geometry.cell_w - 4) / advance))
-    ink_of = [QColor(ink) for ink in inks(kind, theme)]
     painter.setFont(font)
     rise = (metrics.ascent() - metrics.descent()) / 2
-    for (down, across), text in zip(numbered, texts, strict=True):
-        center = geometry.cell_rect(top + int(down), left + int(across)).center()
-        index = int(shown[down, across])
-        if not text or not geometry.plot.contains(center):
-            continue
-        at = QPointF(center.x() - len(text) * advance / 2, center.y() + rise)
-        if index < LEVELS:
-            painter.setPen(ink_of[index])
-        else:
-            painter.fillRect(
-                QRectF(at.x() - 2, at.y() - metrics.ascent(), len(text) * advance + 4, metrics.height()),
-                QColor(theme.panel),
-            )
-            painter.setPen(QColor(theme.error if index == NAN else theme.warning))
-        painter.drawText(at, text)
+    first = geometry.cell_rect(top, left).center()
+    for ink, chosen in _by_ink(shown[tuple(numbered.T)], kind, theme):
+        painter.setPen(QColor(ink))
+        for i in chosen:
+            down, across = numbered[i]
+            center = QPointF(first.x() + across * geometry.cell_w, first.y() + down * geometry.cell_h)
+            if not texts[i] or not geometry.plot.contains(center):
+                continue
+            width = len(texts[i]) * advance
+            at = QPointF(center.x() - width / 2, center.y() + rise)
+            if shown[down, across] >= LEVELS:
+                box = QRectF(at.x() - 2, at.y() - metrics.ascent(), width + 4, metrics.height())
+                painter.fillRect(box, QColor(theme.panel))
+            painter.drawText(at, texts[i])
+
+
+def _by_ink(bytes_shown: Indices, kind: Kind, theme: Theme) -> list[tuple[str, list[int]]]:
+    """Which cells are written in which ink: changing the pen for every number is slow."""
+    ink_of = np.array([*inks(kind, theme), *[theme.warning] * (256 - LEVELS)])
+    ink_of[NAN] = theme.error
+    used = ink_of[bytes_shown]
+    return [(str(ink), np.flatnonzero(used == ink).tolist()) for ink in np.unique(used)]
 
 
 def fitting_texts(numbers: list[float], characters: int) -> list[str]:

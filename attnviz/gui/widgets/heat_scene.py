@@ -85,7 +85,7 @@ class HeatScene:
         down_color, across_color = self._colors()
         draw_down(painter, geometry, self._axis("down"), down_color)
         draw_across(painter, geometry, self._axis("across"), across_color)
-        if content.row_sums is not None:
+        if content.row_sums is not None and geometry.sums:
             draw_sums(
                 painter, geometry, content.row_sums, number_font(_SUM_PX), theme.muted, content.transposed
             )

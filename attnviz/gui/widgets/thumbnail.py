@@ -20,7 +20,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
 
 from attnviz.core.text import visible
-from attnviz.gui.colors import BLOCKED, Indices, Kind, indexed_image, pool
+from attnviz.gui.colors import BLOCKED, Indices, Kind, indexed_image, paintable, pool
 from attnviz.gui.fonts import ui_font
 from attnviz.gui.theme import LIGHT, Theme
 from attnviz.gui.widgets.heat_content import cell_indices, color_kind
@@ -73,9 +73,8 @@ class Thumbnail(QAbstractButton):
         self._kind = color_kind(signed, range_id)
         indices, _ends = cell_indices(values, signed, range_id, levels, blocked)
         # Pooled once, here: a strip of large stages keeps bytes of what it shows, not of what it was given.
-        largest = max(indices.shape, default=0)
-        factor = math.ceil(largest / (self._side * 2)) if largest else 1
-        self._indices = pool(indices.T if transposed else indices, factor, self._kind)
+        turned = indices.T if transposed else indices
+        self._indices = self._pooled(turned, 2.0 * self._side, 2.0 * self._side)
         self.update()
 
     def set_selected(self, selected: bool) -> None:
@@ -134,7 +133,10 @@ class Thumbnail(QAbstractButton):
         if self._indices.size:
             if bool((self._indices == BLOCKED).any()):
                 draw_blocked(painter, picture, self._theme, _HATCH)
-            painter.drawImage(picture, indexed_image(self._indices, self._kind, self._theme))
+            ratio = self.devicePixelRatio()
+            small = self._pooled(self._indices, picture.height() * ratio, picture.width() * ratio)
+            image = indexed_image(small, self._kind, self._theme)
+            painter.drawImage(picture, paintable(image))
         self._paint_frame(painter, picture)
         font = self._caption_font(self._selected)
         metrics = QFontMetricsF(font)
@@ -144,6 +146,11 @@ class Thumbnail(QAbstractButton):
         x = (self.width() - metrics.horizontalAdvance(text)) / 2
         painter.drawText(QPointF(x, self._side + 2 * _FRAME + metrics.ascent()), text)
         painter.end()
+
+    def _pooled(self, indices: Indices, height: float, width: float) -> Indices:
+        """At most one cell for each of `height` x `width` pixels."""
+        rows, columns = indices.shape
+        return pool(indices, (math.ceil(rows / height) or 1, math.ceil(columns / width) or 1), self._kind)
 
     def _paint_frame(self, painter: QPainter, picture: QRectF) -> None:
         if self._selected or self.hasFocus():
