@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
+from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, Qt
 from PySide6.QtGui import QMouseEvent, QWheelEvent
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
@@ -70,7 +70,7 @@ def wheel(widget: QWidget, at: QPoint, notches: float, modifier: Qt.KeyboardModi
 class Log:
     """What a control told the outside, in order: values, and the names of its other signals."""
 
-    def __init__(self, control: QWidget, *signals: str) -> None:
+    def __init__(self, control: QObject, *signals: str) -> None:
         self.events: list[object] = []
         for name in signals:
             getattr(control, name).connect(self._recorder(name))

@@ -144,7 +144,8 @@ QCheckBox::indicator, QRadioButton::indicator { width: 12px; height: 12px; borde
     background: @field; }
 QCheckBox::indicator { border-radius: 3px; }
 QRadioButton::indicator { border-radius: 6px; }
-QCheckBox::indicator:checked, QRadioButton::indicator:checked { background: @accent; border: 1px solid @accent; }
+QCheckBox::indicator:checked, QRadioButton::indicator:checked { background: @accent;
+    border: 1px solid @accent; }
 QCheckBox::indicator:disabled, QRadioButton::indicator:disabled { border: 1px solid @line; }
 QCheckBox::indicator:checked:disabled, QRadioButton::indicator:checked:disabled { background: @line; }
 QCheckBox:focus, QRadioButton:focus { color: @accent; }

@@ -153,6 +153,9 @@ class Bars(Control):
     def leaveEvent(self, event: QEvent) -> None:
         self._hover(-1)
 
+    def takes_key(self, event: QKeyEvent) -> bool:
+        return event.key() in (Qt.Key.Key_Up, Qt.Key.Key_Down)
+
     def keyPressEvent(self, event: QKeyEvent) -> None:
         step = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1}.get(Qt.Key(event.key()))
         if step is not None and self._values:
@@ -177,5 +180,7 @@ class Bars(Control):
     def _hover(self, row: int) -> None:
         if row != self._current:
             self._current = row
+            if row >= 0:
+                self.setAccessibleDescription(f"{self._labels[row]}: {self._text(row)}")
             self.update()
             self.hovered.emit(row)

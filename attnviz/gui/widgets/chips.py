@@ -30,6 +30,17 @@ _PADDING = 9
 _WIDEST = 160
 _SHOWN_ROWS = 5
 _ADD = "+"
+_KEYS = frozenset(
+    (
+        Qt.Key.Key_Left,
+        Qt.Key.Key_Right,
+        Qt.Key.Key_Delete,
+        Qt.Key.Key_Backspace,
+        Qt.Key.Key_F2,
+        Qt.Key.Key_Return,
+        Qt.Key.Key_Enter,
+    )
+)
 
 
 class _TokenEditor(QLineEdit):
@@ -304,10 +315,14 @@ class TokenChips(Availability, QAbstractScrollArea):
 
     def _select(self, index: int) -> None:
         self._selected = index
+        self.setAccessibleDescription(_("Token {index}: {text}").format(index=index, text=self._shown[index]))
         self.viewport().update()
         self.clicked.emit(index)
 
     # Keyboard
+
+    def takes_key(self, event: QKeyEvent) -> bool:
+        return Qt.Key(event.key()) in _KEYS or event.text() == _ADD
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         step = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}.get(Qt.Key(event.key()))

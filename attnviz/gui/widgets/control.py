@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import html
 
-from PySide6.QtCore import QObject, QRectF, Qt, QTimer, Signal
-from PySide6.QtGui import QColor, QHideEvent, QPainter, QPen
+from PySide6.QtCore import QEvent, QObject, QRectF, Qt, QTimer, Signal
+from PySide6.QtGui import QColor, QHideEvent, QKeyEvent, QPainter, QPen
 from PySide6.QtWidgets import QApplication, QWidget
 
 from attnviz.gui.theme import LIGHT, RADIUS, THEMES, Theme
@@ -77,22 +77,42 @@ class Gesture(QObject):
 
 
 class Availability:
-    """Mixin for QWidgets: disabled with the reason in the tooltip, and back again."""
+    """Mixin for QWidgets: disabled with the reason in the tooltip, and first in line for its own keys."""
 
     _usual_tooltip = ""
+    _reason: str | None = None
+    _owner_reason: str | None = None
 
     def set_tooltip(self, text: str) -> None:
         """The tooltip shown while the control is available; plain text."""
         self._usual_tooltip = text
-        if self.isEnabled():  # type: ignore[attr-defined]
-            self.setToolTip(plain_tooltip(text))  # type: ignore[attr-defined]
+        self._say_tooltip()
 
     def set_unavailable(self, reason: str | None) -> None:
         """Disable the control and say why in its tooltip; `None` makes it available again."""
+        self._reason = reason
         self.setEnabled(reason is None)  # type: ignore[attr-defined]
-        text = self._usual_tooltip if reason is None else reason
+        self._say_tooltip()
+
+    def set_owner_unavailable(self, reason: str | None) -> None:
+        """Say why the control that this one is a part of is unavailable."""
+        self._owner_reason = reason
+        self._say_tooltip()
+
+    def takes_key(self, event: QKeyEvent) -> bool:
+        """Whether a key is for this control while it has the focus, before any shortcut of the window."""
+        return False
+
+    def event(self, event: QEvent) -> bool:
+        is_asked = event.type() == QEvent.Type.ShortcutOverride
+        if is_asked and isinstance(event, QKeyEvent) and self.takes_key(event):
+            event.accept()
+            return True
+        return bool(super().event(event))  # type: ignore[misc]
+
+    def _say_tooltip(self) -> None:
+        text = self._owner_reason or self._reason or self._usual_tooltip
         self.setToolTip(plain_tooltip(text))  # type: ignore[attr-defined]
-        self.setAccessibleDescription(text)  # type: ignore[attr-defined]
 
 
 class Control(Availability, QWidget):

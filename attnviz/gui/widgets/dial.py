@@ -100,6 +100,7 @@ class Dial(Control):
         self._say()
 
     def _say(self) -> None:
+        self.setAccessibleDescription(self.caption())
         sentence = _(
             "Pair {pair}: {frequency} rad per position (× {multiplier}); query at {query} rad, "
             "key at {key} rad. Drag up or down to turn, double-click for × 1."
@@ -179,6 +180,9 @@ class Dial(Control):
             return
         event.accept()
         self._step(wheel_notches(event) * modifier_factor(event.modifiers()))
+
+    def takes_key(self, event: QKeyEvent) -> bool:
+        return Qt.Key(event.key()) in _STEPS or event.key() in (Qt.Key.Key_Home, Qt.Key.Key_0)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         step = _STEPS.get(Qt.Key(event.key()))

@@ -38,6 +38,21 @@ STARTS_TYPING = frozenset("0123456789.,-+\N{MINUS SIGN}")
 """Characters that open the editor when they are typed on a focused number."""
 
 
+_KEYS = frozenset(
+    (
+        Qt.Key.Key_Up,
+        Qt.Key.Key_Down,
+        Qt.Key.Key_PageUp,
+        Qt.Key.Key_PageDown,
+        Qt.Key.Key_Home,
+        Qt.Key.Key_End,
+        Qt.Key.Key_Return,
+        Qt.Key.Key_Enter,
+        Qt.Key.Key_F2,
+    )
+)
+
+
 @dataclass(frozen=True)
 class NumberRange:
     """The legal values of a number and how one step moves it.
@@ -139,6 +154,7 @@ class DragNumber(Control):
         self.setAttribute(Qt.WidgetAttribute.WA_Hover)
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self.setAccessibleName(name)
+        self.setAccessibleDescription(self.text())
         self.set_tooltip(_("Drag up or down, or type. Shift: fine. Ctrl: coarse."))
 
     def value(self) -> float | int:
@@ -149,6 +165,7 @@ class DragNumber(Control):
         if value != self._value:
             self._value = value
             self._set_complaint("")
+            self.setAccessibleDescription(self.text())
             self.updateGeometry()
             self.update()
 
@@ -230,6 +247,9 @@ class DragNumber(Control):
         self._enter(self._range.moved(self._value, self._stride(event.modifiers()) * wheel_notches(event)))
         event.accept()
 
+    def takes_key(self, event: QKeyEvent) -> bool:
+        return Qt.Key(event.key()) in _KEYS or (bool(event.text()) and event.text() in STARTS_TYPING)
+
     def keyPressEvent(self, event: QKeyEvent) -> None:
         key, limits = event.key(), self._range
         stride = self._stride(event.modifiers())
@@ -310,5 +330,7 @@ class DragNumber(Control):
 
     def _set_complaint(self, sentence: str) -> None:
         self._complaint = sentence
-        self.setToolTip(plain_tooltip(sentence or self._usual_tooltip))
+        self._say_tooltip()
+        if sentence:
+            self.setToolTip(plain_tooltip(sentence))
         self.update()

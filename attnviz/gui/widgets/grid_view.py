@@ -22,6 +22,8 @@ from attnviz.gui.widgets.grid_painting import (
     label_width,
     paint_grid,
 )
+from attnviz.gui.widgets.number_text import full_precision
+from attnviz.i18n import _
 
 _SHOWN_ROWS = 10
 
@@ -114,6 +116,9 @@ class GridView(Availability, QAbstractScrollArea):
         self._select(self._anchor, cell)
         self._scroll_to(cell)
         self.viewport().update()
+        value = full_precision(self._scene.values[cell])
+        place = _("Row {row}, column {column}").format(row=cell[0] + 1, column=cell[1] + 1)
+        self.setAccessibleDescription(f"{place}: {value}")
         if is_new:
             self.current_changed.emit(*cell)
 

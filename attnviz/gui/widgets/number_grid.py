@@ -37,6 +37,16 @@ _ARROWS = {
 }
 
 
+_SEQUENCES = (
+    QKeySequence.StandardKey.Copy,
+    QKeySequence.StandardKey.Paste,
+    QKeySequence.StandardKey.SelectAll,
+)
+_KEYS = frozenset(
+    (*_ARROWS, Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_F2, Qt.Key.Key_Delete, Qt.Key.Key_Backspace)
+)
+
+
 class NumberGrid(GridView):
     """A `GridView` that edits.
 
@@ -159,6 +169,11 @@ class NumberGrid(GridView):
             self._enter(cell, self._range.moved(value, factor * wheel_notches(event)))
 
     # Keyboard
+
+    def takes_key(self, event: QKeyEvent) -> bool:
+        is_clipboard = any(event.matches(key) for key in _SEQUENCES)
+        is_typing = bool(event.text()) and event.text() in STARTS_TYPING
+        return is_clipboard or is_typing or Qt.Key(event.key()) in _KEYS
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.matches(QKeySequence.StandardKey.Copy):

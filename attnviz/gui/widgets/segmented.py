@@ -67,6 +67,9 @@ class _Segment(Availability, QAbstractButton):
         color.setAlphaF(1.0 if self.isEnabled() else 0.5)
         return color
 
+    def takes_key(self, event: QKeyEvent) -> bool:
+        return Qt.Key(event.key()) in _STEPS
+
     def keyPressEvent(self, event: QKeyEvent) -> None:
         owner = self.parent()
         step = _STEPS.get(Qt.Key(event.key()))
@@ -121,6 +124,7 @@ class Segmented(Control):
             segment = _Segment(option, (index == 0, index == len(options) - 1), self)
             segment.clicked.connect(self._on_clicked)
             segment.theme = self._theme
+            segment.set_owner_unavailable(self._reason)
             self._segments[option[0]] = segment
             self._row.addWidget(segment)
         self.set_value(self._value)
@@ -136,6 +140,11 @@ class Segmented(Control):
         """Disable one choice and say why in its tooltip; `None` makes it available again."""
         self._segments[id_].set_unavailable(reason)
         self._rove_focus()
+
+    def set_unavailable(self, reason: str | None) -> None:
+        super().set_unavailable(reason)
+        for segment in self._segments.values():
+            segment.set_owner_unavailable(reason)
 
     def step(self, delta: int) -> None:
         """Choose the next available option `delta` steps along, as the arrow keys do."""

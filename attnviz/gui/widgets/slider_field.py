@@ -5,19 +5,31 @@ from __future__ import annotations
 import math
 
 from PySide6.QtCore import QEvent, QObject, QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen, QWheelEvent
+from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QWheelEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QSlider, QWidget
 
 from attnviz.gui.theme import GRID, Theme
-from attnviz.gui.widgets.control import Control, active_theme, plain_tooltip
+from attnviz.gui.widgets.control import Availability, Control, active_theme, plain_tooltip
 from attnviz.gui.widgets.drag_number import DragNumber
 from attnviz.i18n import _
 
 _TICKS = 1000
 _HANDLE = 12
+_KEYS = frozenset(
+    (
+        Qt.Key.Key_Left,
+        Qt.Key.Key_Right,
+        Qt.Key.Key_Up,
+        Qt.Key.Key_Down,
+        Qt.Key.Key_PageUp,
+        Qt.Key.Key_PageDown,
+        Qt.Key.Key_Home,
+        Qt.Key.Key_End,
+    )
+)
 
 
-class Track(QSlider):
+class Track(Availability, QSlider):
     """A slider that goes where it is pressed and is painted in the window's own manner."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -28,6 +40,9 @@ class Track(QSlider):
 
     def sizeHint(self) -> QSize:
         return QSize(96, 22)
+
+    def takes_key(self, event: QKeyEvent) -> bool:
+        return Qt.Key(event.key()) in _KEYS
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if event.button() == Qt.MouseButton.LeftButton:
@@ -174,6 +189,11 @@ class SliderField(Control):
         self.track.blockSignals(False)
         self.set_value(value)
 
+    def set_unavailable(self, reason: str | None) -> None:
+        super().set_unavailable(reason)
+        self.number.set_owner_unavailable(reason)
+        self.retranslate()
+
     def apply_theme(self, theme: Theme) -> None:
         super().apply_theme(theme)
         self.track.theme = theme
@@ -181,8 +201,9 @@ class SliderField(Control):
         self.number.apply_theme(theme)
 
     def retranslate(self) -> None:
-        if self._default is not None:
-            self._label.setToolTip(plain_tooltip(_("Double-click: back to the default.")))
+        can_reset = self._default is not None and self._reason is None
+        hint = _("Double-click: back to the default.") if can_reset else ""
+        self._label.setToolTip(plain_tooltip(hint))
         self.number.retranslate()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:

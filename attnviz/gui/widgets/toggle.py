@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QRectF, QSignalBlocker, Signal
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPalette
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QStyle, QWidget
 from superqt import QToggleSwitch
 
 from attnviz.gui.theme import MOTION_MS, Theme
@@ -21,7 +21,8 @@ class Toggle(Availability, QToggleSwitch):  # type: ignore[misc]
         self._theme = active_theme()
         self.setAnimationDuration(0)
         self.set_value(value)
-        self.setAnimationDuration(MOTION_MS)
+        usual = self.style().styleHint(QStyle.StyleHint.SH_Widget_Animation_Duration, None, self)
+        self.setAnimationDuration(min(MOTION_MS, usual))
         self.switchWidth, self.switchHeight, self.handleSize = 24, 14, 10
         self.setAccessibleName(label)
         self.toggled.connect(self.changed)

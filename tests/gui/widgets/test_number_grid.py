@@ -10,9 +10,9 @@ import pytest
 from numpy.typing import NDArray
 from pointer import Log, drag, move, show_active, wheel
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QGuiApplication, QImage
+from PySide6.QtGui import QAction, QGuiApplication, QImage, QKeySequence
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QLineEdit
+from PySide6.QtWidgets import QLineEdit, QMainWindow
 from pytestqt.qtbot import QtBot
 
 from attnviz.gui.colors import color_at
@@ -230,6 +230,26 @@ def test_paste_hands_over_the_block_and_where_it_begins(qtbot: QtBot) -> None:
     assert (row, column) == (1, 1)
     np.testing.assert_array_equal(block, [[1, 2], [3, 4]])
     np.testing.assert_array_equal(grid.values(), VALUES)
+
+
+def test_its_keys_come_before_the_shortcuts_of_the_window(qtbot: QtBot) -> None:
+    window = QMainWindow()
+    qtbot.addWidget(window)
+    grid = NumberGrid("Vectors")
+    grid.set_values(VALUES)
+    window.setCentralWidget(grid)
+    action = QAction("Copy picture", window)
+    action.setShortcuts([QKeySequence("Ctrl+C"), QKeySequence("Right"), QKeySequence("7")])
+    window.addAction(action)
+    triggered = Log(action, "triggered")
+    show_active(qtbot, window)
+    grid.setFocus()
+    QTest.keyClick(grid, Qt.Key.Key_Right)
+    QTest.keyClick(grid, Qt.Key.Key_C, CTRL)
+    QTest.keyClick(grid, Qt.Key.Key_7)
+    assert triggered.events == []
+    assert grid.current_cell() == (0, 1)
+    assert QGuiApplication.clipboard().text() == "-2"
 
 
 def test_a_malformed_paste_names_the_cell(qtbot: QtBot) -> None:

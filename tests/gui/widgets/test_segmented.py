@@ -72,6 +72,16 @@ def test_an_unavailable_option_says_why_and_does_nothing(qtbot: QtBot) -> None:
     assert "&lt;b&gt;Bias" in segment(choice, "alibi").toolTip()
 
 
+def test_the_whole_choice_unavailable_says_why_on_every_segment(qtbot: QtBot) -> None:
+    choice, log = make(qtbot)
+    choice.set_unavailable("No attention")
+    assert all("No attention" in segment(choice, id_).toolTip() for id_, *_ in OPTIONS)
+    QTest.mouseClick(segment(choice, "rope"), Qt.MouseButton.LeftButton)
+    assert log.events == []
+    choice.set_unavailable(None)
+    assert "Rotary" in segment(choice, "rope").toolTip()
+
+
 def test_set_value_is_silent(qtbot: QtBot) -> None:
     choice, log = make(qtbot)
     choice.set_value("alibi")

@@ -107,6 +107,18 @@ def test_the_handle_is_painted_where_the_value_is(qtbot: QtBot) -> None:
         assert abs(sum(blue) / len(blue) - field.track.handle_x()) < 2
 
 
+def test_unavailable_says_why_on_every_part(qtbot: QtBot) -> None:
+    field, log = make(qtbot, 0.5, 0.0, 1.0, default=0.1)
+    field.set_unavailable("Only in training")
+    assert "Only in training" in field.toolTip()
+    assert "Only in training" in field.number.toolTip()
+    assert field.track.toolTip() == field.findChild(QLabel, "slider_label").toolTip() == "", (
+        "the field's shows"
+    )
+    drag(field.track, handle(field), QPoint(40, 0))
+    assert log.events == []
+
+
 def test_names_for_screen_readers(qtbot: QtBot) -> None:
     field, _log = make(qtbot, 0.0, 0.0, 1.0)
     assert field.track.accessibleName() == field.number.accessibleName() == "Temperature"
