@@ -1,0 +1,144 @@
+"""attnviz: the mechanics of attention, for scripts and notebooks.
+
+    import attnviz
+
+    document = attnviz.presets.load_preset("toy-attention")
+    trace = attnviz.run(document)
+    trace["weights"]                # (head, query, key), a NumPy array
+    trace.site("layers.0.self")     # one attention of several, by name
+
+    decoding = attnviz.decode(document, steps=6)
+    decoding.steps[5].next_token
+
+An `Experiment` is made of the structs in `attnviz.parts` (`Heads`, `Causal`, `Rope`, ...). Everything is
+imported when it is first used: `import attnviz` itself loads nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from attnviz.version import __version__
+
+if TYPE_CHECKING:
+    from attnviz.compute.budget import BudgetError
+    from attnviz.engines.decode import DecodeStep, Decoding
+    from attnviz.engines.engine import EngineError
+    from attnviz.figures import render
+    from attnviz.model import parts, presets
+    from attnviz.model.document import Document
+    from attnviz.model.experiment import Experiment
+    from attnviz.model.files import load, save
+    from attnviz.model.trace import SiteTrace, Trace
+    from attnviz.model.view import View
+
+__all__ = [
+    "BudgetError",
+    "DecodeStep",
+    "Decoding",
+    "Document",
+    "EngineError",
+    "Experiment",
+    "SiteTrace",
+    "Trace",
+    "View",
+    "__version__",
+    "decode",
+    "load",
+    "parts",
+    "presets",
+    "render",
+    "run",
+    "save",
+]
+
+_HOMES = {
+    "BudgetError": "attnviz.compute.budget",
+    "DecodeStep": "attnviz.engines.decode",
+    "Decoding": "attnviz.engines.decode",
+    "Document": "attnviz.model.document",
+    "EngineError": "attnviz.engines.engine",
+    "Experiment": "attnviz.model.experiment",
+    "SiteTrace": "attnviz.model.trace",
+    "Trace": "attnviz.model.trace",
+    "View": "attnviz.model.view",
+    "load": "attnviz.model.files",
+    "render": "attnviz.figures",
+    "save": "attnviz.model.files",
+}
+"""Where each public name lives that is imported on first use."""
+
+_MODULES = {"parts": "attnviz.model.parts", "presets": "attnviz.model.presets"}
+
+
+def run(
+    experiment: Experiment | Document,
+    engine: str = "numpy",
+    device: str = "auto",
+    *,
+    check: Callable[[], None] | None = None,
+    budget: int | None = None,
+) -> Trace:
+    """Compute one experiment and return its stages.
+
+    `engine` is "numpy" or "torch"; `device` is "auto" (for Torch, CUDA where there is one), "cpu", "cuda"
+    or "cuda:N". `check` is called between stages; what it raises stops the run. `budget` is the number of
+    bytes that count as available (None: measured); half of it may be used.
+
+    Where Torch or CUDA fails, NumPy computes instead and `trace.notices` says so. Raises `ValueError` for
+    an unknown engine, or a device or dtype it does not have, `BudgetError` (a `ValueError`) for a run that
+    would not fit, `EngineError` where the engine fails and "cpu" was asked for.
+    """
+    from attnviz.compute.execute import execute
+    from attnviz.engines.program import never_cancelled
+
+    return execute(_experiment(experiment), engine, device, check or never_cancelled, budget)
+
+
+def decode(
+    experiment: Experiment | Document,
+    steps: int | None = None,
+    engine: str = "numpy",
+    device: str = "auto",
+    *,
+    check: Callable[[], None] | None = None,
+    budget: int | None = None,
+) -> Decoding:
+    """Decode token by token with a cache of keys and values.
+
+    The experiment's tokens are fed first (all of them where `steps` is None); further steps feed the most
+    probable token, by similarity to the token vectors. The steps equal the full pass of
+    `decoding.experiment`. Parameters and errors otherwise as for `run`; `check` is called at every step.
+    """
+    from attnviz.compute.execute import execute_decoding
+    from attnviz.engines.program import never_cancelled
+
+    return execute_decoding(_experiment(experiment), steps, engine, device, check or never_cancelled, budget)
+
+
+def _experiment(given: Any) -> Experiment:
+    from attnviz.model.document import Document
+    from attnviz.model.experiment import Experiment
+
+    if isinstance(given, Document):
+        return given.experiment
+    if isinstance(given, Experiment):
+        return given
+    raise TypeError(f"experiment is a {type(given).__name__}; legal is an Experiment or a Document")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        value: Any = import_module(_MODULES[name])
+    elif name in _HOMES:
+        value = getattr(import_module(_HOMES[name]), name)
+    else:
+        raise AttributeError(f"module 'attnviz' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,7 +85,9 @@ def project(engine: Engine, experiment: Experiment, role: Role, x_tf: Array) -> 
     return x_tf @ engine.asarray(projection_array(experiment, role))
 
 
-def query_heads(engine: Engine, experiment: Experiment, features: Features, x: Array, positions: Ints) -> None:
+def query_heads(
+    engine: Engine, experiment: Experiment, features: Features, x: Array, positions: Ints
+) -> None:
     """Add q and, with RoPE, q_rotated."""
     heads = experiment.heads
     q_tf = project(engine, experiment, "query", x)
@@ -117,9 +118,7 @@ def _rotated(engine: Engine, experiment: Experiment, x: Array, positions: Ints, 
     n_rotated = experiment.heads.d_head if rope.n_rotated is None else rope.n_rotated
     frequencies = rope_frequencies(n_rotated, rope.base, rope.multipliers)
     angles = rope_angles(positions + rope.start, frequencies)
-    return rotate(
-        engine.xp, x, engine.asarray(np.cos(angles)), engine.asarray(np.sin(angles)), rope.pairing
-    )
+    return rotate(engine.xp, x, engine.asarray(np.cos(angles)), engine.asarray(np.sin(angles)), rope.pairing)
 
 
 # --- scores ----------------------------------------------------------------------------------------
@@ -192,7 +191,7 @@ def _shape_scores(engine: Engine, experiment: Experiment, s_grqk: Array, block: 
             s_grqk[...] = experiment.cap * engine.xp.tanh(s_grqk / experiment.cap)
         elif stage == "biased":
             s_grqk += engine.asarray(_alibi(experiment, block))
-        elif stage == "masked":
+        elif stage == "masked" and block.hidden is not None:
             engine.fill_(s_grqk, block.hidden, -np.inf)
         elif stage == "weights":
             _to_weights(engine, experiment, s_grqk, block.hidden)
@@ -205,7 +204,7 @@ def _to_weights(engine: Engine, experiment: Experiment, s_grqk: Array, hidden: B
     if experiment.mask_placement == "after_softmax":
         engine.fill_(s_grqk, hidden, 0.0)
         return
-    empty = hidden.all(axis=1)
+    empty = np.asarray(hidden.all(axis=1))
     if empty.any():
         value = np.nan if experiment.fully_masked_row == "nan" else 0.0
         engine.fill_(s_grqk, np.broadcast_to(empty[:, None], hidden.shape), value)
@@ -223,7 +222,8 @@ def dropout_factors(experiment: Experiment, block: Block) -> NDArray[np.float64]
     """0 where a weight is dropped, else 1 or 1/(1-p); (g, r, q, k)."""
     dropout = experiment.dropout
     survives = keep(dropout.seed, dropout.p, block.heads, block.q_positions, block.k_positions)
-    return survives * (1.0 / (1.0 - dropout.p) if dropout.rescale else 1.0)
+    factor = 1.0 / (1.0 - dropout.p) if dropout.rescale else 1.0
+    return survives.astype(np.float64) * factor
 
 
 # --- attention -------------------------------------------------------------------------------------
@@ -320,9 +320,7 @@ def score_window(
 def output(engine: Engine, experiment: Experiment, features: Features, attended: Attended) -> None:
     """Add concatenated and attention_output."""
     features.tf["concatenated"] = join_heads(engine.xp, attended.mixed)
-    features.tf["attention_output"] = project(
-        engine, experiment, "output", features.tf["concatenated"]
-    )
+    features.tf["attention_output"] = project(engine, experiment, "output", features.tf["concatenated"])
 
 
 def read_out(engine: Engine, experiment: Experiment, features: Features, embeddings: Array) -> None:

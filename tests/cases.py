@@ -1,0 +1,51 @@
+"""Experiments that several tests run: every mask, position and head layout, small and seeded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attnviz.model import parts as p
+from attnviz.model.experiment import Experiment
+
+TOKENS = ("the", "dog", "bites", "the", "man", "again", "today")
+
+MASKS: dict[str, tuple[Any, ...]] = {
+    "none": (),
+    "causal": (p.Causal(),),
+    "padding": (p.Padding((0, 3)),),
+    "window": (p.Window(2, 1),),
+    "painted": (p.Painted(((0, 1), (2, 2), (5, 0), (6, 6))),),
+    "all": (p.Causal(), p.Padding((1,)), p.Window(3), p.Painted(((4, 4),))),
+    "nothing_left": (p.Causal(), p.Padding((0,)), p.Painted(((2, 1), (2, 2)))),
+}
+
+POSITIONS: dict[str, Any] = {
+    "none": p.NoPosition(),
+    "sinusoidal": p.Sinusoidal(base=50.0, start=2),
+    "rope": p.Rope(base=100.0),
+    "rope_half_split": p.Rope(base=100.0, pairing="half_split", start=5, on_values=True),
+    "rope_partial": p.Rope(base=100.0, n_rotated=2, multipliers=(1.5,)),
+    "alibi": p.Alibi(),
+    "alibi_slopes": p.Alibi((0.5, 0.0, -0.25, 1.0)),
+}
+
+HEADS = {"mha": p.Heads(4, 4, 4), "gqa": p.Heads(4, 2, 4), "mqa": p.Heads(4, 1, 4)}
+
+MEMORY = p.Memory(("ein", "Hund", "beißt", "ihn", "heute"), p.SeededVectors(5, 6, seed=21))
+
+
+def experiment(
+    masks: str = "causal", position: str = "rope", heads: str = "gqa", **changes: Any
+) -> Experiment:
+    """A seeded experiment of seven tokens, one of them twice, with four different weight matrices."""
+    fields: dict[str, Any] = {
+        "tokens": TOKENS,
+        "vectors": p.SeededVectors(len(TOKENS), 8, seed=7),
+        "heads": HEADS[heads],
+        "projections": p.Projections(p.Seeded(1), p.Seeded(2), p.Seeded(3), p.Seeded(4)),
+        "position": POSITIONS[position],
+        "masks": MASKS[masks],
+        "readout": "similarity",
+        "dtype": "float64",
+    }
+    return Experiment(**{**fields, **changes})

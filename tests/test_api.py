@@ -1,0 +1,78 @@
+"""The public module: what a script sees, and what importing it costs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import attnviz
+from attnviz import parts as p
+
+
+def toy(**changes: object) -> attnviz.Experiment:
+    vectors = p.SeededVectors(4, 3, seed=0, generator="mt19937")
+    return attnviz.Experiment(("a", "b", "c", "d"), vectors, heads=p.Heads(1, 1, 3), **changes)  # type: ignore[arg-type]
+
+
+def test_every_public_name_is_there() -> None:
+    missing = [name for name in attnviz.__all__ if getattr(attnviz, name, None) is None]
+    assert missing == []
+    assert set(attnviz.__all__) <= set(dir(attnviz))
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'attend'"):
+        attnviz.attend  # noqa: B018
+
+
+def test_run_takes_an_experiment_or_a_document() -> None:
+    expected = [0.439654, 0.332075, 0.091669, 0.136602]
+    for given in (toy(), attnviz.Document(toy())):
+        trace = attnviz.run(given)
+        assert trace.sites == ("layers.0.self",)
+        np.testing.assert_allclose(trace["weights"][0, 0], expected, atol=5e-7)
+        np.testing.assert_array_equal(trace.site("layers.0.self")["weights"], trace["weights"])
+
+
+def test_the_causal_and_the_unscaled_numbers_of_the_text() -> None:
+    causal = attnviz.run(toy(masks=(p.Causal(),), dtype="float64"))
+    np.testing.assert_allclose(causal["weights"][0, 2], [0.333324, 0.427953, 0.238722, 0], atol=5e-7)
+    np.testing.assert_allclose(causal["attention_output"][1], [2.223977, 1.815500, -0.907886], atol=5e-7)
+    late = attnviz.run(toy(masks=(p.Causal(),), mask_placement="after_softmax", dtype="float64"))
+    np.testing.assert_allclose(late["weights"][0].sum(-1), [0.439654, 0.984110, 0.863776, 1], atol=5e-7)
+    unscaled = attnviz.run(toy(scale=p.NoScale(), dtype="float64"))
+    np.testing.assert_allclose(unscaled["weights"][0, 0], [0.551494, 0.339192, 0.036493, 0.072821], atol=5e-7)
+
+
+def test_decode_takes_an_experiment_or_a_document() -> None:
+    causal = attnviz.run(toy(masks=(p.Causal(),)))
+    for given in (toy(), attnviz.Document(toy())):
+        decoding = attnviz.decode(given, steps=6)
+        assert len(decoding.steps) == 6
+        np.testing.assert_allclose(decoding.steps[2].weights, causal["weights"][:, 2, :3], atol=1e-6)
+
+
+def test_something_else_is_a_type_error() -> None:
+    with pytest.raises(TypeError, match="experiment is a str; legal is an Experiment or a Document"):
+        attnviz.run("toy-attention")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("program", "absent"),
+    [
+        ("import attnviz", ("numpy", "msgspec", "torch", "PySide6", "matplotlib")),
+        (
+            "import attnviz; e = attnviz.Experiment(('a',), attnviz.parts.SeededVectors(1, 4));"
+            " attnviz.run(e); attnviz.decode(e, 3)",
+            ("torch", "PySide6", "matplotlib"),
+        ),
+        ("from attnviz.engines.table import ENGINES; [k.unavailable() for k in ENGINES]", ("torch",)),
+    ],
+)
+def test_heavy_packages_wait_until_they_are_needed(program: str, absent: tuple[str, ...]) -> None:
+    code = f"import sys; {program}; print([m for m in {absent!r} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.stdout.strip(), done.stderr) == ("[]", "")
