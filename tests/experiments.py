@@ -135,7 +135,7 @@ def experiments(draw: st.DrawFn, **fixed: Any) -> Experiment:
     """Any small experiment in float64; `fixed` fields are taken as they are."""
     n = draw(st.integers(1, 7))
     n_kv = draw(st.integers(1, 3))
-    heads = Heads(n_kv * draw(st.integers(1, 3)), n_kv, draw(st.integers(1, 6)))
+    heads = fixed.get("heads") or Heads(n_kv * draw(st.integers(1, 3)), n_kv, draw(st.integers(1, 6)))
     memory = None
     if draw(st.booleans()):
         m = draw(st.integers(1, 5))
