@@ -123,9 +123,10 @@ class Dial(Control):
         painter.setPen(QPen(QColor(theme.muted if is_hot else theme.line), 1.5))
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawEllipse(center, radius, radius)
-        for angle, color in zip(self._angles, (theme.query, theme.key), strict=True):
+        # The key's arm is shorter, so that both show where they point the same way.
+        for angle, color, share in zip(self._angles, (theme.query, theme.key), (1.0, 0.75), strict=True):
             painter.setPen(QPen(QColor(color), 2, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
-            painter.drawLine(center, self.arm_tip(angle))
+            painter.drawLine(center, center + (self.arm_tip(angle) - center) * share)
         painter.setPen(QColor(theme.muted if self._multiplier == 1 else theme.ink))
         caption = QRectF(0, center.y() + radius + 2, self.width(), _CAPTION)
         painter.drawText(caption, Qt.AlignmentFlag.AlignCenter, self.caption())

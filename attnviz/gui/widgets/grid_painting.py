@@ -51,12 +51,14 @@ class GridGeometry:
         row = int(position.y() - self.header_height + self.offset_y) // CELL_HEIGHT
         return (row, column) if row < self.rows and column < self.columns else None
 
-    def visible(self, width: int, height: int) -> tuple[range, range]:
-        """The rows and columns of which something shows on a viewport of this size."""
-        first_row, first_column = self.offset_y // CELL_HEIGHT, self.offset_x // self.cell_width
-        last_row = (self.offset_y + max(height - self.header_height, 0)) // CELL_HEIGHT + 1
-        last_column = (self.offset_x + max(width - self.label_width, 0)) // self.cell_width + 1
-        return range(first_row, min(last_row, self.rows)), range(first_column, min(last_column, self.columns))
+    def visible(self, exposed: QRect) -> tuple[range, range]:
+        """The rows and columns of which something shows in the `exposed` part of the viewport."""
+        above = max(exposed.top() - self.header_height, 0) + self.offset_y
+        before = max(exposed.left() - self.label_width, 0) + self.offset_x
+        below = max(exposed.bottom() - self.header_height, 0) + self.offset_y
+        after = max(exposed.right() - self.label_width, 0) + self.offset_x
+        rows = range(above // CELL_HEIGHT, min(below // CELL_HEIGHT + 1, self.rows))
+        return rows, range(before // self.cell_width, min(after // self.cell_width + 1, self.columns))
 
 
 @dataclass
@@ -96,10 +98,10 @@ def color_indices(values: NDArray[np.float64], limit: float) -> Indices:
 
 
 def paint_grid(
-    painter: QPainter, geometry: GridGeometry, scene: GridScene, theme: Theme, size: QRect
+    painter: QPainter, geometry: GridGeometry, scene: GridScene, theme: Theme, exposed: QRect, size: QRect
 ) -> None:
-    """Paint the visible part of the table on a viewport of `size`."""
-    rows, columns = geometry.visible(size.width(), size.height())
+    """Paint the `exposed` part of the table on a viewport of `size`."""
+    rows, columns = geometry.visible(exposed)
     if rows and columns:
         painter.save()
         painter.setClipRect(size.adjusted(geometry.label_width, geometry.header_height, 0, 0))

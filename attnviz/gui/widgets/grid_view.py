@@ -26,6 +26,7 @@ from attnviz.gui.widgets.number_text import full_precision
 from attnviz.i18n import _
 
 _SHOWN_ROWS = 10
+_FEW_CELLS = 16
 
 
 class GridView(Availability, QAbstractScrollArea):
@@ -67,13 +68,17 @@ class GridView(Availability, QAbstractScrollArea):
             scene.row_labels if row_labels is None else tuple(row_labels),
             scene.column_labels if column_labels is None else tuple(column_labels),
         )
-        had_labels, had_shape = (scene.row_labels, scene.column_labels), scene.values.shape
+        had_labels, old, old_limit = (scene.row_labels, scene.column_labels), scene.values, scene.limit
         scene.values = array
-        if labels != had_labels or array.shape != had_shape:
+        is_new_layout = labels != had_labels or array.shape != old.shape
+        if is_new_layout:
             scene.row_labels, scene.column_labels = labels
             self._layout_changed()
         self._set_limit()
-        self.viewport().update()
+        if is_new_layout or scene.limit != old_limit:
+            self.viewport().update()
+        else:
+            self._update_cells(np.argwhere(old != array))
 
     def set_limit(self, limit: float | None) -> None:
         """Colours span ±`limit`; None takes the largest finite magnitude of the shown numbers."""
@@ -218,6 +223,15 @@ class GridView(Availability, QAbstractScrollArea):
         largest = float(np.max(np.abs(values), where=np.isfinite(values), initial=0.0))
         self._scene.limit = max(largest, self._scene.limit) if self._holds_limit else largest or 1.0
 
+    def _update_cells(self, cells: NDArray[np.intp]) -> None:
+        """Repaint these cells (n, 2), or everything where that is less to do."""
+        if len(cells) > _FEW_CELLS:
+            self.viewport().update()
+            return
+        geometry = self._geometry()
+        for row, column in cells.tolist():
+            self.viewport().update(geometry.cell_rect(row, column))
+
     def _select(self, first: Cell, last: Cell) -> None:
         rows, columns = sorted((first[0], last[0])), sorted((first[1], last[1]))
         self._scene.selection = (range(rows[0], rows[1] + 1), range(columns[0], columns[1] + 1))
@@ -228,7 +242,7 @@ class GridView(Availability, QAbstractScrollArea):
         painter.setOpacity(1.0 if self.isEnabled() else 0.5)
         focus = QApplication.focusWidget()
         self._scene.has_focus = focus is not None and (focus is self or self.isAncestorOf(focus))
-        paint_grid(painter, self._geometry(), self._scene, self._theme, self.viewport().rect())
+        paint_grid(painter, self._geometry(), self._scene, self._theme, event.rect(), self.viewport().rect())
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         if self._scene.current is None:

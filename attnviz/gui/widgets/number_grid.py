@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from PySide6.QtCore import QPointF, Qt, Signal
 from PySide6.QtGui import (
     QFocusEvent,
@@ -300,7 +301,11 @@ class NumberGrid(GridView):
         """A number from the user: show it and emit it where it is new."""
         if value == self._scene.values[cell]:
             return
+        old_limit = self._scene.limit
         self._scene.values[cell] = value
         self._set_limit()
-        self.viewport().update()
+        if self._scene.limit != old_limit:
+            self.viewport().update()
+        else:
+            self._update_cells(np.array([cell]))
         self.edited.emit(*cell, value)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from pointer import Log, drag, move, show_active, wheel
-from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QAction, QGuiApplication, QImage, QKeySequence
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt
+from PySide6.QtGui import QAction, QGuiApplication, QImage, QKeySequence, QPaintEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLineEdit, QMainWindow
 from pytestqt.qtbot import QtBot
@@ -83,6 +83,44 @@ def test_colours_follow_a_given_limit(qtbot: QtBot) -> None:
     grid, _log = make(qtbot)
     grid.set_limit(4.0)
     assert fill_of(grid, 0, 1) == color_at(0.25, "diverging", LIGHT)
+
+
+def test_a_new_value_is_painted_and_so_is_a_partial_repaint(qtbot: QtBot) -> None:
+    grid, _log = make(qtbot)
+    changed = VALUES.copy()
+    changed[1, 1] = -1.5
+    grid.set_values(changed)
+    assert fill_of(grid, 1, 1) == color_at(0.125, "diverging", LIGHT)
+    whole = grid.viewport().grab().toImage()
+    part = grid.cell_rect(1, 1).adjusted(-3, -3, 3, 3)
+    assert grid.viewport().grab(part).toImage() == whole.copy(part)
+
+
+def test_one_edit_repaints_one_cell(qtbot: QtBot) -> None:
+    grid, _log = make(qtbot)
+    QGuiApplication.processEvents()
+    changed = VALUES.copy()
+    changed[1, 1] = -1.5
+    regions: list[QRect] = []
+    watcher = PaintWatcher(regions)
+    grid.viewport().installEventFilter(watcher)
+    grid.set_values(changed)
+    grid.set_values(changed)
+    qtbot.waitUntil(lambda: bool(regions), timeout=1000)
+    assert regions == [grid.cell_rect(1, 1)]
+
+
+class PaintWatcher(QObject):
+    """Notes what part of a widget each paint event is about."""
+
+    def __init__(self, regions: list[QRect]) -> None:
+        super().__init__()
+        self._regions = regions
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if isinstance(event, QPaintEvent):
+            self._regions.append(event.rect())
+        return False
 
 
 def test_a_number_that_is_not_finite_is_marked_and_does_not_wash_out_the_rest(qtbot: QtBot) -> None:
