@@ -54,8 +54,8 @@ class NumberGrid(GridView):
     Drag a cell up or down (Shift fine, Ctrl coarse), turn the wheel over the current cell or with Ctrl,
     type, Delete for 0; arrows and Tab move, Alt+Up and Alt+Down change, Shift+arrows select, Esc deselects,
     Ctrl+C and Ctrl+V copy and paste. `edited` carries each live value, and `gesture_started` and
-    `gesture_finished` bracket them. `pasted` carries the block and where it begins; the receiver takes or
-    refuses it. `rejected` carries a sentence for the user.
+    `gesture_finished` bracket them. `pasted` carries a block (pasted, or zeros for Delete on several cells)
+    and where it begins; the receiver takes or refuses it. `rejected` carries a sentence for the user.
     """
 
     edited = Signal(int, int, float)
@@ -236,10 +236,11 @@ class NumberGrid(GridView):
         if self._scene.selection is None or self._refuses():
             return
         rows, columns = self._scene.selection
+        if len(rows) * len(columns) > 1:  # one block, so that a large selection is one edit
+            self.pasted.emit(rows.start, columns.start, np.zeros((len(rows), len(columns))))
+            return
         self.gesture.begin()
-        for row in rows:
-            for column in columns:
-                self._enter((row, column), 0.0)
+        self._enter((rows.start, columns.start), 0.0)
         self.gesture.end()
 
     # Editing
