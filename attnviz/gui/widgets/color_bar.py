@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from PySide6.QtCore import QRectF, Qt
+from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
@@ -26,7 +26,8 @@ class ColorScale:
     """What a colour bar shows: the colour map and its ends; `logarithmic` sets the number in the middle.
 
     `per_row` says that every row has ends of its own: then `low` and `high` belong to no particular row and
-    the bar names them instead of giving numbers, unless `row` names the row that they belong to.
+    the bar names them instead of giving numbers, unless `row` names the row that they belong to. `lacking`
+    counts the cells without a colour: NaN, and infinite ones.
     """
 
     kind: Kind
@@ -35,6 +36,7 @@ class ColorScale:
     logarithmic: bool = False
     per_row: bool = False
     row: str | None = None
+    lacking: tuple[int, int] = (0, 0)
 
 
 class ColorBar(QWidget):
@@ -68,7 +70,11 @@ class ColorBar(QWidget):
         """Take over the language."""
         low, _middle, high = self.tick_texts()
         self.setAccessibleName(_("Colour bar"))
-        self.setAccessibleDescription(_("From {low} to {high}").format(low=low, high=high))
+        said = [
+            _("From {low} to {high}").format(low=low, high=high),
+            *(note for note, _color in self.notes()),
+        ]
+        self.setAccessibleDescription(", ".join(said))
         self.update()
 
     def tick_texts(self) -> tuple[str, str, str]:
@@ -83,6 +89,16 @@ class ColorBar(QWidget):
         low, middle_text, high = (number(value, self._digits()) for value in (scale.low, middle, scale.high))
         return low, middle_text, high
 
+    def notes(self) -> list[tuple[str, str]]:
+        """What is said under the strip of cells that have no colour, with the colour of their mark."""
+        nan, infinite = self._scale.lacking
+        result = []
+        if nan:
+            result.append((_("{count} NaN").format(count=nan), self._theme.error))
+        if infinite:
+            result.append((_("{count} infinite").format(count=infinite), self._theme.warning))
+        return result
+
     def _digits(self) -> int:
         """As many decimals as the room beside the strip has, for the longer end."""
         longest = max(abs(self._scale.low), abs(self._scale.high))
@@ -94,7 +110,12 @@ class ColorBar(QWidget):
         font = number_font(11)
         metrics = QFontMetricsF(font)
         inset = metrics.height() / 2
-        strip = QRectF(0, 0, _STRIP, self.height())
+        notes = self.notes()
+        strip = QRectF(0, 0, _STRIP, self.height() - (len(notes) * metrics.height() + 4 if notes else 0))
+        painter.setFont(font)
+        for i, (note, color) in enumerate(notes):
+            painter.setPen(QColor(color))
+            painter.drawText(QPointF(0, strip.bottom() + 4 + metrics.ascent() + i * metrics.height()), note)
         map_bytes = np.arange(LEVELS - 1, -1, -1, dtype=np.uint8).reshape(-1, 1)
         if is_vector(painter):
             self._paint_steps(painter, strip)

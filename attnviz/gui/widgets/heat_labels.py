@@ -110,8 +110,8 @@ def _draw_across_one(
     color: str,
     ground: str | None,
 ) -> None:
-    bottom = geometry.plot.top() - 5
     angle = geometry.across_angle
+    bottom = geometry.plot.top() - (8 if angle == 45 else 5)
     text = labels.elided(across, geometry.across_room + 1)
     metrics = labels.metrics
     width = labels.advance(text, bold=ground is not None)
@@ -123,9 +123,13 @@ def _draw_across_one(
     else:
         at = QPointF(-width / 2, -metrics.descent() + 1)
     if ground is not None:
-        painter.fillRect(
-            QRectF(at.x() - 3, at.y() - metrics.ascent(), width + 6, metrics.height()), QColor(ground)
-        )
+        box = QRectF(at.x() - 3, at.y() - metrics.ascent(), width + 6, metrics.height())
+        covered = QRectF(box)
+        for beside in _neighbours(across, geometry.across_step, geometry.n_across):
+            other = box.translated((beside - across) * geometry.cell_w, 0)
+            if other.intersects(box) and not angle:
+                covered = covered.united(other)
+        painter.fillRect(covered, QColor(ground))
     painter.setPen(QColor(color))
     painter.drawText(at, text)
     painter.restore()
@@ -160,9 +164,9 @@ def draw_sums(
     for index in range(-(-first // step) * step, last, step):
         text = f"\u03a3 {number(float(sums[index]))}"
         center = geometry.cell_rect(*((0, index) if below else (index, 0))).center()
-        if below:
+        if below and geometry.plot.left() <= center.x() <= geometry.plot.right():
             x = center.x() - metrics.horizontalAdvance(text) / 2
             painter.drawText(QPointF(x, geometry.plot.bottom() + metrics.ascent() + 4), text)
-        elif center.y() <= geometry.plot.bottom():
+        elif not below and geometry.plot.top() <= center.y() <= geometry.plot.bottom():
             baseline = center.y() + (metrics.ascent() - metrics.descent()) / 2
             painter.drawText(QPointF(geometry.plot.right() + 8, baseline), text)

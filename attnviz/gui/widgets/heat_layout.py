@@ -129,9 +129,7 @@ def arrange(
         across_room=LABEL_MAX if angle == 0 else across_room,
         across_angle=angle,
         down_step=nice_step(LABEL_LINE / cell_h),
-        across_step=nice_step((measures.across_label + 12) / cell_w)
-        if angle == 0 and cell_w < LABEL_LINE
-        else 1,
+        across_step=across_step,
         sums=sums,
         bar=QRectF(
             min(x + plot_w + beside + 2 * MARGIN, size.width() - BAR_WIDTH),

@@ -63,12 +63,22 @@ def _draw_image(painter: QPainter, geometry: Geometry, indices: Indices, kind: K
 
 
 def _draw_rectangles(painter: QPainter, geometry: Geometry, shown: Indices, kind: Kind, theme: Theme) -> None:
-    top, _bottom, left, _right = geometry.visible()
+    top, bottom, left, right = geometry.visible()
+    area = geometry.block_rect(top, left, bottom - top, right - left)
+    fill_rectangles(painter, area, shown, kind, theme, geometry.plot)
+
+
+def fill_rectangles(
+    painter: QPainter, area: QRectF, shown: Indices, kind: Kind, theme: Theme, within: QRectF
+) -> None:
+    """Cells as shapes that fill `area`, cut to `within`: an enlarged picture in an SVG would be blurred."""
+    rows, columns = shown.shape
+    width, height = area.width() / columns, area.height() / rows
     colors = [QColor(int(r), int(g), int(b)) for r, g, b, _a in cell_colors(kind, theme)]
     for (down, across), index in np.ndenumerate(shown):
         if index < LEVELS:
-            rect = geometry.cell_rect(top + down, left + across).intersected(geometry.plot)
-            painter.fillRect(rect, colors[index])
+            rect = QRectF(area.left() + across * width, area.top() + down * height, width, height)
+            painter.fillRect(rect.intersected(within), colors[index])
 
 
 def _draw_marks(painter: QPainter, geometry: Geometry, shown: Indices, theme: Theme) -> None:

@@ -12,7 +12,7 @@ from PySide6.QtGui import QFont, QPainter
 
 from attnviz.core.levels import row_levels
 from attnviz.core.text import visible
-from attnviz.gui.colors import Indices
+from attnviz.gui.colors import BLOCKED, NAN, Indices
 from attnviz.gui.fonts import number_font, ui_font
 from attnviz.gui.theme import LIGHT, TEXT_PX
 from attnviz.gui.widgets.color_bar import ColorScale
@@ -35,6 +35,7 @@ class HeatScene:
         self.content = EMPTY
         self.indices: Indices = np.zeros((0, 0), np.uint8)
         self.ends = (0.0, 1.0)
+        self._lacking = (0, 0)
         self._labels: dict[str, Labels] = {}
         self.geometry: Geometry = arrange(QSizeF(1, 1), 0, 0, Measures(0, 0, 0, False), 1.0, QPointF())
 
@@ -44,6 +45,10 @@ class HeatScene:
         self.indices, self.ends = cell_indices(
             content.values, content.signed, content.range_id, content.levels, content.blocked
         )
+        self._lacking = (0, 0)
+        if self.indices.size and self.indices.max() > BLOCKED:
+            nan = int(np.count_nonzero(self.indices == NAN))
+            self._lacking = (nan, int(np.count_nonzero(self.indices > BLOCKED)) - nan)
         if content.transposed:
             self.indices = self.indices.T
 
@@ -73,7 +78,7 @@ class HeatScene:
             blocked = None if content.blocked is None else content.blocked[row : row + 1]
             lows, highs = row_levels(content.values[row : row + 1], content.signed, blocked)
             low, high, name = float(lows[0]), float(highs[0]), visible(content.row_labels[row])
-        return ColorScale(content.kind, low, high, content.range_id == "log", per_row, name)
+        return ColorScale(content.kind, low, high, content.range_id == "log", per_row, name, self._lacking)
 
     def draw_base(self, painter: QPainter) -> None:
         """Cells, numbers, labels and sums."""

@@ -24,7 +24,8 @@ from attnviz.gui.colors import BLOCKED, Indices, Kind, indexed_image, paintable,
 from attnviz.gui.fonts import ui_font
 from attnviz.gui.theme import LIGHT, Theme
 from attnviz.gui.widgets.heat_content import cell_indices, color_kind
-from attnviz.gui.widgets.heat_hatch import draw_blocked
+from attnviz.gui.widgets.heat_hatch import draw_blocked, is_vector
+from attnviz.gui.widgets.heat_paint import fill_rectangles
 
 _CAPTION_PX = 11
 _FRAME = 4
@@ -42,9 +43,9 @@ class Thumbnail(QAbstractButton):
         self._theme = LIGHT
         self._indices: Indices = np.zeros((0, 0), np.uint8)
         self._kind: Kind = "sequential"
-        self._selected = False
         self._caption = ""
         self.setObjectName("thumbnail")
+        self.setCheckable(True)  # so that a screen reader says which one is chosen
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
@@ -53,7 +54,7 @@ class Thumbnail(QAbstractButton):
     @property
     def is_selected(self) -> bool:
         """Whether this one is the chosen one."""
-        return self._selected
+        return self.isChecked()
 
     @property
     def caption(self) -> str:
@@ -79,9 +80,8 @@ class Thumbnail(QAbstractButton):
 
     def set_selected(self, selected: bool) -> None:
         """Mark this one as chosen."""
-        if selected != self._selected:
-            self._selected = selected
-            self.updateGeometry()
+        if selected != self.isChecked():
+            self.setChecked(selected)
             self.update()
 
     def set_caption(self, text: str, tooltip: str = "") -> None:
@@ -97,6 +97,9 @@ class Thumbnail(QAbstractButton):
         """Take over the colours of `theme`."""
         self._theme = theme
         self.update()
+
+    def nextCheckState(self) -> None:
+        """A click only asks; the owner chooses."""
 
     def sizeHint(self) -> QSize:
         """The picture, its frame, and the caption on one line."""
@@ -135,13 +138,15 @@ class Thumbnail(QAbstractButton):
                 draw_blocked(painter, picture, self._theme, _HATCH)
             ratio = self.devicePixelRatio()
             small = self._pooled(self._indices, picture.height() * ratio, picture.width() * ratio)
-            image = indexed_image(small, self._kind, self._theme)
-            painter.drawImage(picture, paintable(image))
+            if is_vector(painter):
+                fill_rectangles(painter, picture, small, self._kind, self._theme, picture)
+            else:
+                painter.drawImage(picture, paintable(indexed_image(small, self._kind, self._theme)))
         self._paint_frame(painter, picture)
-        font = self._caption_font(self._selected)
+        font = self._caption_font(self.isChecked())
         metrics = QFontMetricsF(font)
         painter.setFont(font)
-        painter.setPen(QColor(self._theme.accent if self._selected else self._theme.muted))
+        painter.setPen(QColor(self._theme.accent if self.isChecked() else self._theme.muted))
         text = metrics.elidedText(self._caption, Qt.TextElideMode.ElideRight, self.width())
         x = (self.width() - metrics.horizontalAdvance(text)) / 2
         painter.drawText(QPointF(x, self._side + 2 * _FRAME + metrics.ascent()), text)
@@ -153,10 +158,10 @@ class Thumbnail(QAbstractButton):
         return pool(indices, (math.ceil(rows / height) or 1, math.ceil(columns / width) or 1), self._kind)
 
     def _paint_frame(self, painter: QPainter, picture: QRectF) -> None:
-        if self._selected or self.hasFocus():
-            pen = QPen(QColor(self._theme.accent), 2.0 if self._selected else 1.0)
+        if self.isChecked() or self.hasFocus():
+            pen = QPen(QColor(self._theme.accent), 2.0 if self.isChecked() else 1.0)
             if self.hasFocus():
-                pen.setStyle(Qt.PenStyle.SolidLine if self._selected else Qt.PenStyle.DotLine)
+                pen.setStyle(Qt.PenStyle.SolidLine if self.isChecked() else Qt.PenStyle.DotLine)
         elif self.underMouse():
             pen = QPen(QColor(self._theme.muted), 1.0)
         else:

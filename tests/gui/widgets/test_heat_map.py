@@ -140,6 +140,9 @@ def test_not_a_number_and_infinities_have_marks(heat_map: HeatMap) -> None:
     assert cell_image(heat_map, 1, 0) != cell_image(heat_map, 1, 2)
     assert pixel(picture(heat_map), corner(heat_map, 1, 1)) == color_at(1.0, "sequential", LIGHT)
     assert heat_map.color_bar.tick_texts() == ("0.000", "1.500", "3.000")
+    assert heat_map.color_bar.accessibleDescription() == "From 0.000 to 3.000, 1 NaN, 2 infinite"
+    heat_map.set_content(plain(values, blocked=~np.isfinite(values)))
+    assert heat_map.color_bar.accessibleDescription() == "From 0.000 to 3.000"
 
 
 @pytest.mark.parametrize("transposed", [False, True])

@@ -118,6 +118,13 @@ def test_the_selected_one_is_outlined_in_the_accent(thumbnail: Thumbnail) -> Non
     assert picture(thumbnail).pixelColor(*edge).getRgb()[:3] == accent
 
 
+def test_a_click_only_asks(qtbot: QtBot, thumbnail: Thumbnail) -> None:
+    thumbnail.set_selected(True)
+    qtbot.mouseClick(thumbnail, Qt.MouseButton.LeftButton)
+    assert thumbnail.is_selected
+    assert thumbnail.isChecked()
+
+
 def test_names_are_plain_text(thumbnail: Thumbnail) -> None:
     assert thumbnail.accessibleName() == "weights"
     assert thumbnail.toolTip() == "<p>softmax of &lt;masked&gt;</p>"
