@@ -60,7 +60,8 @@ class Matrix:
 
     def __hash__(self) -> int:
         if self._hash is None:
-            self._hash = hash((self.array.shape, self.array.tobytes()))
+            # -0.0 equals 0.0, so it must hash alike: adding 0.0 removes the sign.
+            self._hash = hash((self.array.shape, (self.array + 0.0).tobytes()))
         return self._hash
 
     def __repr__(self) -> str:
@@ -75,7 +76,7 @@ def _as_array(values: Any) -> NDArray[np.float64]:
             raise ValueError("a matrix is a list of rows, each a list of numbers")
         for index, row in enumerate(rows):
             if len(row) != len(rows[0]):
-                raise ValueError(f"row {index} has {len(row)} numbers, row 0 has {len(rows[0])}")
+                raise ValueError(f"row {index} has length {len(row)}, row 0 has length {len(rows[0])}")
             for column, value in enumerate(row):
                 if isinstance(value, bool | str) or value is None:
                     raise ValueError(f"row {index}, column {column} is {value!r}; a number is legal")

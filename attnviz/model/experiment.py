@@ -98,7 +98,7 @@ class Experiment(Value, frozen=True):
         kinds = [type(mask) for mask in self.masks]
         for mask in self.masks:
             kind = mask.__struct_config__.tag
-            require(kinds.count(type(mask)) == 1, "masks", kind, "each kind of mask once")
+            require(kinds.count(type(mask)) == 1, "masks", Said(f"{kind!r} twice"), "each kind of mask once")
 
     @property
     def n_queries(self) -> int:

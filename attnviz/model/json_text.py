@@ -8,7 +8,7 @@ line of its own. A matrix is a list of rows or, in a file that carries tensors, 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -28,6 +28,7 @@ MAX_TEXT = 16 * 2**20
 """Longest JSON text that is read, in bytes: a document with all its numbers inline is far below."""
 
 _WIDTH = 110
+_MAX_DIGITS = 400
 
 
 class File(Struct, frozen=True, forbid_unknown_fields=True):
@@ -48,7 +49,9 @@ def parse(text: str) -> Any:
     if len(text) > MAX_TEXT:
         raise ValueError(f"the text has {len(text):,} characters; legal is {MAX_TEXT:,} at most")
     try:
-        return json.loads(text, object_pairs_hook=_without_repeats, parse_constant=_refuse_constant)
+        return json.loads(
+            text, object_pairs_hook=_object, parse_int=_whole_number, parse_constant=_refuse_constant
+        )
     except RecursionError:
         raise ValueError("it is nested too deeply; an attnviz document has fewer than ten levels") from None
     except json.JSONDecodeError as error:
@@ -85,13 +88,23 @@ def _tensor(tensors: Mapping[str, Callable[[], Matrix]], name: object) -> Matrix
     return tensors[name]()
 
 
-def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
+    for key in found:
+        # msgspec quotes keys in backticks: one inside a key would garble where it says the error is.
+        if "`" in key:
+            raise ValueError(f"the key {short(key)} is there; keys with a backtick are not legal")
     if len(found) != len(pairs):
         keys = [key for key, _value in pairs]
         repeated = next(key for key in keys if keys.count(key) > 1)
         raise ValueError(f"the key {short(repeated)} is there twice in one object; once is legal")
     return found
+
+
+def _whole_number(digits: str) -> int:
+    if len(digits) > _MAX_DIGITS:
+        raise ValueError(f"a number of {len(digits):,} digits is there; legal is {_MAX_DIGITS} at most")
+    return int(digits)
 
 
 def _refuse_constant(constant: str) -> Any:
@@ -132,8 +145,8 @@ def _pretty(value: Any, indent: str, always_open: int = 0) -> str:
             for key, member in value.items()
         )
         return "{\n" + ",\n".join(members) + "\n" + indent + "}"
-    if isinstance(value, list) and not _fits(value, indent):
-        if any(isinstance(item, dict | list) for item in value):
+    if isinstance(value, list | tuple) and not _fits(value, indent):
+        if any(isinstance(item, dict | list | tuple) for item in value):
             items = ",\n".join(inner + _pretty(item, inner) for item in value)
         else:
             items = _filled(value, inner)
@@ -148,10 +161,15 @@ def _fits(value: Any, indent: str) -> bool:
 def _holds_matrix(value: Any) -> bool:
     if isinstance(value, dict):
         return any(_holds_matrix(member) for member in value.values())
-    return isinstance(value, list) and any(isinstance(x, list) and isinstance(x[0], float) for x in value)
+    return isinstance(value, list) and any(_is_row(item) for item in value)
 
 
-def _filled(items: list[Any], indent: str) -> str:
+def _is_row(value: Any) -> bool:
+    """Whether this is a matrix row: their numbers are floats, those of painted cells are not."""
+    return isinstance(value, list) and bool(value) and isinstance(value[0], float)
+
+
+def _filled(items: Sequence[Any], indent: str) -> str:
     """Plain items side by side on lines of `_WIDTH` characters; a matrix row stays one line."""
     if isinstance(items[0], float):
         return indent + ", ".join(map(_line, items))

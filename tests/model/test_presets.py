@@ -75,7 +75,7 @@ def test_titles_are_translated_when_a_preset_is_opened(monkeypatch: pytest.Monke
 
 
 def test_an_unknown_preset_is_refused_with_the_ids_there_are() -> None:
-    with pytest.raises(DocumentError, match="^nope: there is no such preset; legal is one of toy-attention, "):
+    with pytest.raises(DocumentError, match="^nope: there is no such preset; legal is one of toy-att"):
         load_preset("nope")
 
 
@@ -107,7 +107,12 @@ def test_toy_attention_without_the_scale_and_with_a_causal_mask() -> None:
 
 
 def test_word_similarity_is_the_gram_matrix_of_the_text() -> None:
-    gram = [[0.77, 0.74, 0.80, 0.53], [0.74, 0.74, 0.74, 0.66], [0.80, 0.74, 0.86, 0.40], [0.53, 0.66, 0.40, 1.17]]
+    gram = [
+        [0.77, 0.74, 0.80, 0.53],
+        [0.74, 0.74, 0.74, 0.66],
+        [0.80, 0.74, 0.86, 0.40],
+        [0.53, 0.66, 0.40, 1.17],
+    ]
     assert load_preset("word-similarity").experiment.tokens == ("小", "沈", "阳", "邀请")
     scores = traced("word-similarity")["scores"][0]
     assert_allclose(scores, gram, atol=1e-12)
