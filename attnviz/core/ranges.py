@@ -1,0 +1,45 @@
+"""Positions as people list them: "3, 5-7" is 3, 5, 6 and 7."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+_PART = re.compile(r"(\d+)(?:\s*[-\N{EN DASH}\N{MINUS SIGN}~]\s*(\d+))?")
+_BETWEEN = re.compile(r"[,;\s\N{FULLWIDTH COMMA}\N{IDEOGRAPHIC COMMA}]+")
+_AROUND_DASH = re.compile(r"\s*([-\N{EN DASH}\N{MINUS SIGN}~])\s*")
+
+
+def parse_ranges(text: str, count: int) -> tuple[int, ...]:
+    """The positions that `text` lists, ascending, each once; every one below `count`.
+
+    Commas, semicolons and spaces separate; an empty text is no positions. Raises `ValueError` with one
+    sentence that names what is wrong and what is legal.
+    """
+    found: set[int] = set()
+    for part in _BETWEEN.split(_AROUND_DASH.sub(r"\1", text.strip())):
+        if not part:
+            continue
+        match = _PART.fullmatch(part)
+        if match is None:
+            raise ValueError(f"positions: {part!r} is no position; legal are numbers and ranges: 3, 5-7")
+        first, last = int(match[1]), int(match[2] or match[1])
+        if last < first:
+            raise ValueError(f"positions: {part!r} runs backwards; legal is {last}-{first}")
+        if last >= count:
+            raise ValueError(f"positions: {last} is past the last token; legal is 0 to {count - 1}")
+        found.update(range(first, last + 1))
+    return tuple(sorted(found))
+
+
+def format_ranges(positions: Sequence[int]) -> str:
+    """The shortest such text: runs of three and more become ranges."""
+    parts: list[str] = []
+    run: list[int] = []
+    for position in [*sorted(set(positions)), None]:
+        if run and position != run[-1] + 1:
+            parts += [f"{run[0]}-{run[-1]}"] if len(run) > 2 else [str(member) for member in run]
+            run = []
+        if position is not None:
+            run.append(position)
+    return ", ".join(parts)

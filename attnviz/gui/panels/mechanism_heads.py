@@ -1,0 +1,151 @@
+"""The heads: how many, how wide, and which of them share keys and values."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
+
+from attnviz.gui.fields import Number
+from attnviz.gui.fonts import number_font
+from attnviz.gui.panels.mechanism_section import Section
+from attnviz.gui.panels.mechanism_wires import HeadWires
+from attnviz.gui.store import Store
+from attnviz.gui.theme import GRID, TEXT_PX
+from attnviz.gui.widgets.combo import Combo
+from attnviz.gui.widgets.segmented import Segmented
+from attnviz.i18n import N_, _
+from attnviz.model.document import Document
+from attnviz.model.edits import set_heads
+from attnviz.model.experiment import Experiment
+
+SEGMENTS = 5
+"""More divisors than this are chosen from a list, since they have no room beside each other."""
+
+MOST_HEADS, WIDEST_HEAD = 256, 1024
+
+
+def divisors(n: int) -> tuple[int, ...]:
+    """The divisors of `n`, ascending."""
+    return tuple(d for d in range(1, n + 1) if n % d == 0)
+
+
+def layout_name(experiment: Experiment) -> str:
+    """What this sharing of heads is called."""
+    heads = experiment.heads
+    if heads.n_heads == heads.n_kv_heads:
+        return "MHA"
+    return "MQA" if heads.n_kv_heads == 1 else "GQA"
+
+
+COUNT = Number(
+    name="n_heads_field",
+    label=N_("Query heads"),
+    read=lambda e: e.heads.n_heads,
+    edit=lambda e, n: set_heads(e, n_heads=n),
+    minimum=1,
+    maximum=MOST_HEADS,
+    integer=True,
+    from_start=True,
+)
+WIDTH = Number(
+    name="d_head_field",
+    label=N_("Features per head, d_head"),
+    read=lambda e: e.heads.d_head,
+    edit=lambda e, n: set_heads(e, d_head=n),
+    minimum=1,
+    maximum=WIDEST_HEAD,
+    integer=True,
+    from_start=True,
+)
+
+
+class HeadsSection(Section):
+    """Query heads, key/value heads, d_head, d_model, and the wires between heads."""
+
+    id = "heads"
+    heading = N_("Heads")
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self._chosen_head: int | None = None
+        self._divisors: tuple[int, ...] = ()
+        self.add_form((COUNT,))
+        self._kv_label = QLabel()
+        self._few, self._many = Segmented(()), Combo(())
+        self._few.setObjectName("n_kv_heads_segmented")
+        self._many.setObjectName("n_kv_heads_combo")
+        self._many.setMinimumWidth(72)
+        for control in (self._few, self._many):
+            control.changed.connect(self._on_kv_heads)
+        self.body.addLayout(_row(self._kv_label, self._few, self._many))
+        self.wires = HeadWires()
+        self.wires.previewed.connect(self._on_previewed)
+        self.wires.chosen.connect(self._on_chosen)
+        self.body.addWidget(self.wires)
+        self.add_form((WIDTH,))
+        self._model_label, self._model = QLabel(), QLabel()
+        self._model.setObjectName("d_model_value")
+        self._model.setFont(number_font(TEXT_PX))
+        self._model.setContentsMargins(0, 0, 4, 0)
+        self.body.addLayout(_row(self._model_label, self._model))
+
+    def on_document(self, old: Document | None, new: Document) -> None:
+        super().on_document(old, new)
+        heads = new.experiment.heads
+        found = divisors(heads.n_heads)
+        if found != self._divisors:
+            self._divisors = found
+            options = [(str(d), str(d), "") for d in found]
+            is_few = len(found) <= SEGMENTS
+            self._few.set_options(options if is_few else [])
+            self._many.set_options(options)
+            self._few.setVisible(is_few)
+            self._many.setVisible(not is_few)
+        self._few.set_value(str(heads.n_kv_heads))
+        self._many.set_value(str(heads.n_kv_heads))
+        self._model.setText(str(new.experiment.d_model))
+        self.set_hint(layout_name(new.experiment))
+        self.on_view(new)
+
+    def on_view(self, document: Document) -> None:
+        self.wires.set_heads(document.experiment.heads, document.view.head)
+
+    def retranslate(self) -> None:
+        super().retranslate()
+        self._kv_label.setText(_("Key/value heads"))
+        self._model_label.setText(_("Features of a token, d_model"))
+        for control in (self._few, self._many):
+            control.setAccessibleName(_("Key/value heads"))
+        self._model.setAccessibleName(_("Features of a token, d_model"))
+        self.wires.retranslate()
+
+    @Slot(str)
+    def _on_kv_heads(self, count: str) -> None:
+        self.store.edit(set_heads, n_kv_heads=int(count))
+
+    @Slot(int)
+    def _on_previewed(self, head: int) -> None:
+        """Show the head under the mouse everywhere; without one, the chosen head again."""
+        if head >= 0:
+            if self._chosen_head is None:
+                self._chosen_head = self.store.document.view.head
+            self.store.look(head=head)
+        elif self._chosen_head is not None:
+            chosen, self._chosen_head = self._chosen_head, None
+            self.store.look(head=chosen)
+
+    @Slot(int)
+    def _on_chosen(self, head: int) -> None:
+        if self._chosen_head is not None:
+            self._chosen_head = head
+        self.store.look(head=head)
+
+
+def _row(label: QLabel, *controls: QWidget) -> QHBoxLayout:
+    row = QHBoxLayout()
+    row.setSpacing(GRID)
+    row.addWidget(label)
+    row.addStretch(1)
+    for control in controls:
+        row.addWidget(control)
+    return row

@@ -1,0 +1,179 @@
+"""The position: none, sinusoidal, RoPE with its dials, ALiBi with its slopes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from attnviz.gui.fields import Choice, Edit, Number, Slider, Switch
+from attnviz.gui.panels.mechanism_dials import RopeDials
+from attnviz.gui.panels.mechanism_section import Section
+from attnviz.gui.panels.mechanism_slopes import AlibiSlopes
+from attnviz.gui.store import Store
+from attnviz.i18n import N_, _
+from attnviz.model.document import Document
+from attnviz.model.experiment import Experiment
+from attnviz.model.parts import Alibi, NoPosition, Rope, Sinusoidal
+from attnviz.model.switching import Remembered, n_rotated, set_n_rotated, set_position
+from attnviz.model.trace import Trace
+from attnviz.model.view import Cell
+
+KINDS: dict[str, type[Any]] = {
+    "none": NoPosition,
+    "sinusoidal": Sinusoidal,
+    "rope": Rope,
+    "alibi": Alibi,
+}
+LAST_START = 2**31
+
+
+def _setter(field: str) -> Edit:
+    """The edit that replaces one field of the position."""
+
+    def edit(experiment: Experiment, value: Any) -> Experiment:
+        return replace(experiment, position=replace(experiment.position, **{field: value}))
+
+    return edit
+
+
+def _is_rope(experiment: Experiment) -> bool:
+    return isinstance(experiment.position, Rope)
+
+
+def _is_sinusoidal(experiment: Experiment) -> bool:
+    return isinstance(experiment.position, Sinusoidal)
+
+
+def _has_base(experiment: Experiment) -> bool:
+    return isinstance(experiment.position, Sinusoidal | Rope)
+
+
+def _why_not(experiment: Experiment, kind: str) -> str:
+    if kind == "rope" and experiment.heads.d_head < 2:
+        return _("RoPE turns pairs of features; d_head is 1.")
+    return ""
+
+
+def _base(name: str, shown: Any) -> Slider:
+    return Slider(
+        name=name,
+        label=N_("Base θ"),
+        read=lambda e: e.position.base,
+        edit=_setter("base"),
+        hint=N_("Pair i turns by base^(−2i/d) radians per position"),
+        shown=shown,
+        minimum=10.0,
+        maximum=1e7,
+        lowest=1e-3,
+        highest=1e12,
+        default=10_000.0,
+        decimals=0,
+        logarithmic=True,
+    )
+
+
+FIELDS = (
+    _base("rope_base_field", _is_rope),
+    _base("sinusoidal_base_field", _is_sinusoidal),
+    Number(
+        name="position_start_field",
+        label=N_("First position"),
+        read=lambda e: e.position.start,
+        edit=_setter("start"),
+        hint=N_("Position of the first token"),
+        shown=_has_base,
+        minimum=0,
+        maximum=LAST_START,
+        integer=True,
+    ),
+    Number(
+        name="rope_rotated_field",
+        label=N_("Rotated features"),
+        read=n_rotated,
+        edit=set_n_rotated,
+        hint=N_("How many features of each head turn; the rest stay"),
+        shown=_is_rope,
+        limits=lambda e: (2, e.heads.d_head - e.heads.d_head % 2),
+        step=2,
+        integer=True,
+        from_start=True,
+    ),
+    Choice(
+        name="rope_pairing_segmented",
+        label=N_("Pairs"),
+        read=lambda e: e.position.pairing,
+        edit=_setter("pairing"),
+        options=(
+            ("interleaved", N_("neighbours"), N_("Features 2i and 2i + 1, interleaved (RoFormer, GPT-J)")),
+            ("half_split", N_("halves"), N_("Features i and i + d/2, half-split (GPT-NeoX, Llama)")),
+        ),
+        shown=_is_rope,
+    ),
+    Switch(
+        name="rope_on_values_toggle",
+        label=N_("also on v"),
+        read=lambda e: e.position.on_values,
+        edit=_setter("on_values"),
+        hint=N_("Turn the values too"),
+        shown=_is_rope,
+    ),
+)
+
+
+class PositionSection(Section):
+    """The kind of encoding and what belongs to it; each kind's last numbers come back with it."""
+
+    id = "position"
+    heading = N_("Position")
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self._positions = Remembered()
+        self.add_form(
+            (
+                Choice(
+                    name="position_segmented",
+                    label="",
+                    hint=N_("Position"),
+                    read=lambda e: e.position.__struct_config__.tag,
+                    edit=self._set_kind,
+                    options=(
+                        ("none", N_("none"), N_("The order of the tokens is not told")),
+                        ("sinusoidal", N_("sin"), N_("Sines and cosines added to the token vectors")),
+                        ("rope", "RoPE", N_("q and k turned by angles that grow with the position")),
+                        ("alibi", "ALiBi", N_("Scores lowered by slope · distance")),
+                    ),
+                    why_not=_why_not,
+                ),
+            )
+        )
+        self.dials = RopeDials(store)
+        self.body.addWidget(self.dials)
+        self.add_form(FIELDS)
+        self.slopes = AlibiSlopes(store)
+        self.body.addWidget(self.slopes)
+
+    def on_document(self, old: Document | None, new: Document) -> None:
+        self._positions.note(new.experiment.position)
+        super().on_document(old, new)
+        self.dials.refresh()
+        self.slopes.refresh()
+
+    def on_view(self, document: Document) -> None:
+        self.dials.show_pair()
+
+    def on_trace(self, trace: Trace) -> None:
+        self.dials.show_scores()
+
+    def on_hover(self, cell: Cell | None) -> None:
+        self.dials.show_pair()
+
+    def retranslate(self) -> None:
+        super().retranslate()
+        self.dials.retranslate()
+        self.slopes.retranslate()
+
+    def _set_kind(self, experiment: Experiment, kind: str) -> Experiment:
+        record = KINDS[kind]
+        return set_position(experiment, self._positions.last(record, record()))

@@ -1,0 +1,133 @@
+"""The score: scale, temperature, soft cap, and the readout of the output by similarity."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from attnviz.core.text import number
+from attnviz.gui.fields import Choice, Number, Slider, Switch
+from attnviz.gui.panels.mechanism_section import Section
+from attnviz.gui.store import Store
+from attnviz.i18n import N_, _
+from attnviz.model.document import Document
+from attnviz.model.experiment import Experiment
+from attnviz.model.parts import ScaleValue
+from attnviz.model.switching import Remembered, scale_of_kind, scale_value
+
+USUAL_CAP = 30.0
+
+
+def _set_temperature(experiment: Experiment, value: float) -> Experiment:
+    return replace(experiment, temperature=value)
+
+
+def _set_scale_value(experiment: Experiment, value: float) -> Experiment:
+    return replace(experiment, scale=ScaleValue(value))
+
+
+def _set_cap(experiment: Experiment, value: float) -> Experiment:
+    return replace(experiment, cap=value)
+
+
+def _set_readout(experiment: Experiment, is_on: bool) -> Experiment:
+    return replace(experiment, readout="similarity" if is_on else "none")
+
+
+class ScoreSection(Section):
+    """Everything between q·k and the mask."""
+
+    id = "score"
+    heading = N_("Score")
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self._scales = Remembered()
+        self._last_cap = USUAL_CAP
+        self.add_form(
+            (
+                Choice(
+                    name="scale_segmented",
+                    label=N_("Scale 1/√d"),
+                    read=lambda e: e.scale.__struct_config__.tag,
+                    edit=self._set_scale,
+                    options=(
+                        ("sqrt_d_head", N_("on"), N_("Scores divided by √d_head")),
+                        ("none", N_("off"), N_("Scores as they are")),
+                        ("value", N_("value"), N_("Scores multiplied by a number of your own")),
+                    ),
+                ),
+                Number(
+                    name="scale_value_field",
+                    label=N_("Scores times"),
+                    read=lambda e: e.scale.value,
+                    edit=_set_scale_value,
+                    shown=lambda e: isinstance(e.scale, ScaleValue),
+                    decimals=4,
+                    step=0.005,
+                ),
+                Slider(
+                    name="temperature_field",
+                    label=N_("Temperature"),
+                    read=lambda e: e.temperature,
+                    edit=_set_temperature,
+                    hint=N_("Scores are divided by it: high is even, low is sharp"),
+                    minimum=0.05,
+                    maximum=20.0,
+                    lowest=1e-6,
+                    highest=1e6,
+                    default=1.0,
+                    logarithmic=True,
+                ),
+                Switch(
+                    name="cap_toggle",
+                    label=N_("Soft cap"),
+                    read=lambda e: e.cap is not None,
+                    edit=self._set_capped,
+                    hint=N_("cap · tanh(score ÷ cap): no score passes the cap"),
+                ),
+                Slider(
+                    name="cap_field",
+                    label=N_("Cap"),
+                    read=lambda e: e.cap,
+                    edit=_set_cap,
+                    shown=lambda e: e.cap is not None,
+                    minimum=0.1,
+                    maximum=100.0,
+                    lowest=1e-6,
+                    highest=1e6,
+                    default=USUAL_CAP,
+                    logarithmic=True,
+                ),
+                Switch(
+                    name="readout_toggle",
+                    label=N_("Read out by similarity"),
+                    read=lambda e: e.readout == "similarity",
+                    edit=_set_readout,
+                    hint=N_("Output · token vectors, softmax: which token the output is closest to"),
+                ),
+            )
+        )
+
+    def on_document(self, old: Document | None, new: Document) -> None:
+        experiment = new.experiment
+        self._scales.note(experiment.scale)
+        self._last_cap = experiment.cap or self._last_cap
+        super().on_document(old, new)
+        self._show_factor()
+
+    def retranslate(self) -> None:
+        super().retranslate()
+        self._show_factor()
+
+    def _show_factor(self) -> None:
+        experiment = self.store.experiment
+        factor = scale_value(experiment) / experiment.temperature
+        self.set_hint(_("q·k × {factor}").format(factor=number(factor, 4)))
+
+    def _set_scale(self, experiment: Experiment, kind: Any) -> Experiment:
+        return replace(experiment, scale=scale_of_kind(experiment, kind, self._scales))
+
+    def _set_capped(self, experiment: Experiment, is_on: bool) -> Experiment:
+        return replace(experiment, cap=self._last_cap if is_on else None)

@@ -1,0 +1,110 @@
+"""All masks together as a small picture: hatched where blocked, plain where a query sees a key."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QRectF, Qt
+from PySide6.QtGui import QColor, QPainter, QPainterPath, QPaintEvent, QPen
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from attnviz.engines.program import blocked
+from attnviz.gui.theme import Theme
+from attnviz.gui.widgets.control import Control
+from attnviz.gui.widgets.heat_hatch import draw_blocked
+from attnviz.i18n import _
+from attnviz.model.experiment import Experiment
+from attnviz.model.stages import STAGE_BY_ID
+from attnviz.model.view import Cell
+
+SIDE = 76
+MOST_CELLS = 64
+"""Rows and columns drawn at most; of longer sequences evenly spaced positions are shown."""
+
+
+def sampled(count: int) -> NDArray[np.int64]:
+    """All positions below `count`, or `MOST_CELLS` evenly spaced ones with the first and the last."""
+    return np.linspace(0, count - 1, min(count, MOST_CELLS)).round().astype(np.int64)
+
+
+class MaskTile(Control):
+    """The picture; `blocked_cells` is what it shows, (query, key)."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._experiment: Experiment | None = None
+        self._rows, self._columns = sampled(1), sampled(1)
+        self.blocked_cells: NDArray[np.bool_] = np.zeros((1, 1), dtype=np.bool_)
+        self._cell: Cell | None = None
+        self.setObjectName("mask_tile")
+        self.setFixedSize(SIDE, SIDE)
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+
+    def set_experiment(self, experiment: Experiment) -> None:
+        """Show which keys each query of `experiment` sees."""
+        self._experiment = experiment
+        self._rows, self._columns = sampled(experiment.n_queries), sampled(experiment.n_keys)
+        hidden = blocked(experiment, self._rows, self._columns)
+        shape = (len(self._rows), len(self._columns))
+        self.blocked_cells = np.zeros(shape, dtype=np.bool_) if hidden is None else np.array(hidden)
+        self.retranslate()
+        self.update()
+
+    def set_cell(self, cell: Cell | None) -> None:
+        """Outline a score cell, or none."""
+        is_score = cell is not None and STAGE_BY_ID[cell.stage].score_shaped
+        self._cell = cell if is_score else None
+        self.update()
+
+    def retranslate(self) -> None:
+        shown = int(self.blocked_cells.sum())
+        sentence = _("Masks together: {blocked} of {all} shown cells blocked")
+        text = sentence.format(blocked=shown, all=self.blocked_cells.size)
+        self.setAccessibleName(text)
+        self.set_tooltip(text)
+
+    def cell_rect(self, row: int, column: int) -> QRectF:
+        """Where one of the shown cells is painted."""
+        n_rows, n_columns = self.blocked_cells.shape
+        side = min(SIDE / n_rows, SIDE / n_columns)
+        left, top = (SIDE - side * n_columns) / 2, (SIDE - side * n_rows) / 2
+        return QRectF(left + column * side, top + row * side, side, side)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        n_rows, n_columns = self.blocked_cells.shape
+        whole = self.cell_rect(0, 0).united(self.cell_rect(n_rows - 1, n_columns - 1))
+        draw_blocked(painter, whole, self._theme, spacing=4.0)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+        self._paint_seen(painter)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(QColor(self._theme.line), 1))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.drawRect(whole.adjusted(0.5, 0.5, -0.5, -0.5))
+        self._paint_cell(painter)
+
+    def _paint_seen(self, painter: QPainter) -> None:
+        path = QPainterPath()
+        n_columns = self.blocked_cells.shape[1]
+        gap = 1.0 if self.cell_rect(0, 0).width() >= 6 else 0.0
+        for index in np.flatnonzero(~self.blocked_cells).tolist():
+            row, column = divmod(index, n_columns)
+            path.addRect(self.cell_rect(row, column).adjusted(0, 0, -gap, -gap))
+        painter.fillPath(path, _seen_color(self._theme))
+
+    def _paint_cell(self, painter: QPainter) -> None:
+        if self._cell is None:
+            return
+        n_rows, n_columns = self.blocked_cells.shape
+        row = min(int(np.searchsorted(self._rows, self._cell.row)), n_rows - 1)
+        column = min(int(np.searchsorted(self._columns, self._cell.column)), n_columns - 1)
+        painter.setPen(QPen(QColor(self._theme.ink), 1.5))
+        painter.drawRect(self.cell_rect(row, column).adjusted(0.5, 0.5, -0.5, -0.5))
+
+
+def _seen_color(theme: Theme) -> QColor:
+    """The accent, thin enough to be a ground."""
+    color = QColor(theme.accent)
+    color.setAlphaF(0.55)
+    return color

@@ -1,0 +1,82 @@
+"""A choice from a drop-down list, for choices too many or too long for joined buttons."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QPointF, QSignalBlocker, Qt, Signal
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QStandardItemModel, QWheelEvent
+from PySide6.QtWidgets import QComboBox, QSizePolicy, QWidget
+
+from attnviz.gui.theme import Theme
+from attnviz.gui.widgets.control import Availability, active_theme, plain_tooltip
+from attnviz.gui.widgets.segmented import Option
+
+
+class Combo(Availability, QComboBox):
+    """One of several options; `changed` carries the id the user chose.
+
+    The wheel turns it only while it has the focus, so that scrolling past it changes nothing.
+    """
+
+    changed = Signal(str)
+
+    def __init__(self, options: Sequence[Option], name: str = "", parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = active_theme()
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.setMinimumContentsLength(6)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setAccessibleName(name)
+        self.set_options(options)
+        self.activated.connect(self._on_activated)
+
+    def value(self) -> str:
+        return str(self.currentData() or "")
+
+    def set_options(self, options: Sequence[Option]) -> None:
+        """Replace the choices; the chosen id stays chosen where it still exists."""
+        chosen = self.value()
+        with QSignalBlocker(self):
+            self.clear()
+            for index, (id_, label, tooltip) in enumerate(options):
+                self.addItem(label, id_)
+                self.setItemData(index, plain_tooltip(tooltip or label), Qt.ItemDataRole.ToolTipRole)
+        self.set_value(chosen)
+
+    def set_value(self, value: str) -> None:
+        """Show `value` as chosen without emitting; an id that is not an option chooses none."""
+        with QSignalBlocker(self):
+            self.setCurrentIndex(self.findData(value))
+
+    def set_option_unavailable(self, id_: str, reason: str | None) -> None:
+        """Disable one choice and say why in its tooltip; `None` makes it available again."""
+        index, model = self.findData(id_), self.model()
+        assert isinstance(model, QStandardItemModel)
+        item = model.item(index)
+        item.setEnabled(reason is None)
+        item.setToolTip(plain_tooltip(reason or item.text()))
+
+    def apply_theme(self, theme: Theme) -> None:
+        self._theme = theme
+        self.update()
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        if self.hasFocus():
+            super().wheelEvent(event)
+        else:
+            event.ignore()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        # The style sheet takes the style's own arrow away.
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(QColor(self._theme.muted), 1.4))
+        painter.setOpacity(1.0 if self.isEnabled() else 0.5)
+        x, y = self.width() - 12.0, self.height() / 2 + 0.5
+        painter.drawPolyline([QPointF(x - 3.5, y - 1.75), QPointF(x, y + 1.75), QPointF(x + 3.5, y - 1.75)])
+
+    def _on_activated(self) -> None:
+        self.changed.emit(self.value())

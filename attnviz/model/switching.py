@@ -1,0 +1,140 @@
+"""Switching a part of the experiment to another kind, and back to the numbers that it had.
+
+Pure: `Remembered` is a value that its owner feeds with the records it sees.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from msgspec.structs import replace
+
+from attnviz.core.positions import alibi_slopes
+from attnviz.model.experiment import Experiment
+from attnviz.model.parts import (
+    Alibi,
+    Explicit,
+    Heads,
+    NoScale,
+    Position,
+    Projection,
+    Role,
+    Rope,
+    Scale,
+    ScaleValue,
+    SqrtDHead,
+    Tied,
+)
+
+T = TypeVar("T")
+
+
+class Remembered:
+    """The last record of each kind that was seen."""
+
+    def __init__(self) -> None:
+        self._records: dict[type, object] = {}
+
+    def note(self, record: object) -> None:
+        """Remember `record` as the last one of its kind."""
+        self._records[type(record)] = record
+
+    def last(self, kind: type[T], default: T) -> T:
+        """The last record of `kind`, or `default` where none was seen."""
+        record = self._records.get(kind, default)
+        assert isinstance(record, kind)
+        return record
+
+
+# --- positions -------------------------------------------------------------------------------------
+
+
+def fitting_position(position: Position, heads: Heads) -> Position:
+    """`position` with what these heads cannot have cut away: surplus pairs, slopes of other heads."""
+    if isinstance(position, Rope):
+        if heads.d_head < 2:
+            raise ValueError("heads.d_head is 1; legal is 2 or more with rotary positions")
+        even = heads.d_head - heads.d_head % 2
+        n_rotated = position.n_rotated
+        if n_rotated is not None and n_rotated >= heads.d_head:
+            n_rotated = None
+        if n_rotated is None and even != heads.d_head:
+            n_rotated = even
+        pairs = (n_rotated or even) // 2
+        return replace(position, n_rotated=n_rotated, multipliers=position.multipliers[:pairs])
+    if isinstance(position, Alibi) and position.slopes and len(position.slopes) != heads.n_heads:
+        return replace(position, slopes=None)
+    return position
+
+
+def set_position(experiment: Experiment, position: Position) -> Experiment:
+    """Choose a position encoding; of another document's record what fits is kept."""
+    return replace(experiment, position=fitting_position(position, experiment.heads))
+
+
+def n_rotated(experiment: Experiment) -> int:
+    """Features of a head that RoPE turns; 0 without RoPE."""
+    position = experiment.position
+    if not isinstance(position, Rope):
+        return 0
+    return experiment.heads.d_head if position.n_rotated is None else position.n_rotated
+
+
+def set_n_rotated(experiment: Experiment, count: int) -> Experiment:
+    """Turn the first `count` features of each head, rounded to pairs; all of them is None in the record."""
+    position = experiment.position
+    if not isinstance(position, Rope):
+        raise ValueError("position.kind is not 'rope'; rotated features belong to rotary positions")
+    d_head = experiment.heads.d_head
+    even = min(max(2, count - count % 2), d_head)
+    return set_position(experiment, replace(position, n_rotated=None if even == d_head else even))
+
+
+def slopes_of(experiment: Experiment) -> tuple[float, ...]:
+    """ALiBi's slope of each head: the ones written out, else the published ones."""
+    position = experiment.position
+    if isinstance(position, Alibi) and position.slopes is not None:
+        return position.slopes
+    return tuple(float(slope) for slope in alibi_slopes(experiment.heads.n_heads))
+
+
+def set_slope(experiment: Experiment, head: int, slope: float) -> Experiment:
+    """Change ALiBi's slope of one head; all slopes are written out then."""
+    slopes = list(slopes_of(experiment))
+    slopes[head] = slope
+    return replace(experiment, position=Alibi(tuple(slopes)))
+
+
+# --- scale and projections -------------------------------------------------------------------------
+
+
+def scale_value(experiment: Experiment) -> float:
+    """What scores are multiplied by before the temperature."""
+    scale = experiment.scale
+    if isinstance(scale, ScaleValue):
+        return scale.value
+    return 1.0 if isinstance(scale, NoScale) else float(experiment.heads.d_head**-0.5)
+
+
+def scale_of_kind(experiment: Experiment, kind: str, remembered: Remembered) -> Scale:
+    """The scale of a kind; a number that was never chosen is what the scale is at present."""
+    if kind == "value":
+        return remembered.last(ScaleValue, ScaleValue(scale_value(experiment)))
+    return SqrtDHead() if kind == "sqrt_d_head" else NoScale()
+
+
+def fits(experiment: Experiment, role: Role, source: Projection) -> bool:
+    """Whether a remembered weight matrix still has the shape that its role needs."""
+    return isinstance(source, Explicit) and source.values.shape == experiment.projection_shape(role)
+
+
+def why_not_tied(experiment: Experiment, role: Role, to: Role) -> str:
+    """One sentence: why W of `role` cannot be the one of `to`; empty where it can."""
+    if isinstance(getattr(experiment.projections, to), Tied):
+        return f"projections.{to} is tied itself; legal is one that is not"
+    is_transposed = (role == "output") != (to == "output")
+    shape, needed = experiment.projection_shape(to), experiment.projection_shape(role)
+    if (shape[::-1] if is_transposed else shape) == needed:
+        return ""
+    turned = " transposed" if is_transposed else ""
+    return f"projections.{to}{turned} has another shape; legal is {needed[0]}x{needed[1]} (in x out)"
