@@ -7,6 +7,7 @@ a CUDA failure becomes a notice beside right numbers.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from attnviz.compute import budget as budget_
@@ -53,7 +54,8 @@ def execute(
         return run(made, experiment, check, notices)
 
     size = estimate(experiment, ITEMSIZE[experiment.dtype])
-    return _somewhere(job, experiment.dtype, engine, device, size, budget, reserve)
+    threads = threads_for(size.flops, available_cores(), reserve)
+    return _somewhere(job, engine, device, _Terms(experiment.dtype, size, budget, threads))
 
 
 def execute_decoding(
@@ -72,7 +74,9 @@ def execute_decoding(
 
     count = decode_.step_count(experiment, steps)
     size = estimate_decoding(experiment, count, ITEMSIZE[experiment.dtype])
-    return _somewhere(job, experiment.dtype, engine, device, size, budget, reserve)
+    # Steps follow one another, so it is one step that must be worth a second thread.
+    threads = threads_for(size.flops // count, available_cores(), reserve)
+    return _somewhere(job, engine, device, _Terms(experiment.dtype, size, budget, threads))
 
 
 def estimate(experiment: Experiment, itemsize: int) -> Estimate:
@@ -106,19 +110,21 @@ def _estimate(experiment: Experiment, n_queries: int, n_keys: int, itemsize: int
     return Estimate(size.bytes + line.value, size.flops, (*size.lines, line))
 
 
-def _somewhere(
-    job: Callable[[Engine, Notices], Result],
-    dtype: str,
-    engine: str,
-    device: str,
-    size: Estimate,
-    budget: int | None,
-    reserve: int,
-) -> Result:
+@dataclass(frozen=True)
+class _Terms:
+    """What a job asks for: dtype, size (at most half of `budget` bytes), number of threads."""
+
+    dtype: str
+    size: Estimate
+    budget: int | None
+    threads: int
+
+
+def _somewhere(job: Callable[[Engine, Notices], Result], engine: str, device: str, terms: _Terms) -> Result:
     """The job on the engine that was asked for, or on NumPy where that is allowed to take over."""
-    kind = _legal_kind(engine, device, dtype)
+    kind, dtype = _legal_kind(engine, device, terms.dtype), terms.dtype
     try:
-        return _on(kind, dtype, device, job, (), size, budget, reserve)
+        return _on(kind, device, job, (), terms)
     except EngineError as error:
         if kind.id == "numpy" or device == "cpu":
             raise
@@ -130,8 +136,8 @@ def _somewhere(
             "Torch cannot be used ({reason}): computed with NumPy, in {fallback} instead of {dtype}."
         )
     notice = sentence.format(reason=reason, fallback=FALLBACK_DTYPE, dtype=dtype)
-    dtype = dtype if dtype in kind.dtypes else FALLBACK_DTYPE
-    return _on(kind, dtype, "auto", job, (notice,), size, budget, reserve)
+    terms = replace(terms, dtype=dtype if dtype in kind.dtypes else FALLBACK_DTYPE)
+    return _on(kind, "auto", job, (notice,), terms)
 
 
 def _legal_kind(engine: str, device: str, dtype: str) -> EngineKind:
@@ -148,20 +154,16 @@ def _legal_kind(engine: str, device: str, dtype: str) -> EngineKind:
 
 def _on(
     kind: EngineKind,
-    dtype: str,
     device: str,
     job: Callable[[Engine, Notices], Result],
     notices: Notices,
-    size: Estimate,
-    budget: int | None,
-    reserve: int,
+    terms: _Terms,
 ) -> Result:
-    """The job on one engine, with as many threads as its size is worth."""
-    threads = threads_for(size.flops, available_cores(), reserve)
-    made = kind.make(dtype, device, _for_each(threads))
+    """The job on one engine, within its budget and its number of threads."""
+    made = kind.make(terms.dtype, device, _for_each(terms.threads))
     if made.device == "cpu":  # a CUDA device has memory of its own, and says itself when that runs out
-        budget_.check(size, budget)
-    with limited_threads(threads, made.thread_setters):
+        budget_.check(terms.size, terms.budget)
+    with limited_threads(terms.threads, made.thread_setters):
         return job(made, notices)
 
 

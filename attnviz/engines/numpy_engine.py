@@ -10,6 +10,7 @@ import array_api_compat.numpy as xp
 import numpy as np
 from numpy.typing import NDArray
 
+from attnviz.engines.constants import Constants
 from attnviz.engines.engine import EngineError, ThreadSetter
 
 NUMPY_DTYPES = ("float32", "float64")
@@ -39,6 +40,7 @@ class NumpyEngine:
             raise EngineError(f"dtype is {dtype!r}; legal on NumPy is one of {', '.join(NUMPY_DTYPES)}")
         self.dtype = dtype
         self._dtype = np.dtype(dtype)
+        self._constant = Constants(self._converted)
         self.for_each = for_each
         self.block_cells: int | None = BLOCK_BYTES // self._dtype.itemsize
 
@@ -47,6 +49,10 @@ class NumpyEngine:
         return np.errstate(all="ignore")
 
     def asarray(self, values: NDArray[Any]) -> NDArray[Any]:
+        result: NDArray[Any] = self._constant(values)
+        return result
+
+    def _converted(self, values: NDArray[Any]) -> NDArray[Any]:
         return values.astype(self._dtype, copy=False)
 
     def to_numpy(self, array: NDArray[Any]) -> NDArray[Any]:

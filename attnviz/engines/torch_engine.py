@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from attnviz.engines.constants import Constants
 from attnviz.engines.engine import EngineError, ThreadSetter
 from attnviz.i18n import _
 
@@ -84,6 +85,7 @@ class TorchEngine:
         self.thread_setters: tuple[ThreadSetter, ...] = ((torch.get_num_threads, torch.set_num_threads),)
         self.device = _find_device(torch, device)
         self._dtype = getattr(torch, dtype)
+        self._constant = Constants(self._converted)
         self._precision = "high" if allow_tf32 else "highest"
 
     @contextmanager
@@ -103,6 +105,9 @@ class TorchEngine:
             torch.set_float32_matmul_precision(before)
 
     def asarray(self, values: NDArray[Any]) -> Any:
+        return self._constant(values)
+
+    def _converted(self, values: NDArray[Any]) -> Any:
         # torch.tensor copies, so arrays that must not change may be handed over without a warning.
         return self._torch.tensor(values, dtype=self._dtype, device=self.device)
 

@@ -214,3 +214,19 @@ def test_a_check_that_stops_a_spread_run() -> None:
     with pytest.raises(InterruptedError):
         execute(BIG, check=stop_in_the_blocks)
     assert len(calls) < 30
+
+
+def test_a_decoding_of_many_small_steps_stays_on_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits: list[int] = []
+    plain = module.limited_threads
+
+    def limited(n: int, setters: Any = ()) -> Any:
+        limits.append(n)
+        return plain(n, setters)
+
+    monkeypatch.setattr(module, "available_cores", lambda: 8)
+    monkeypatch.setattr(module, "limited_threads", limited)
+    long = Experiment(tuple(map(str, range(64))), p.SeededVectors(64, 512), heads=p.Heads(8, 8, 64))
+    assert estimate_decoding(long, 64, 4).flops > 10**8
+    execute_decoding(long)
+    assert limits == [1]

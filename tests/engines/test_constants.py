@@ -1,0 +1,54 @@
+"""A document's matrix is converted once per engine; what may still change is converted every time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from cases import experiment
+
+from attnviz.engines import numpy_engine
+from attnviz.engines.constants import Constants
+from attnviz.engines.decode import decode
+from attnviz.engines.numpy_engine import NumpyEngine
+
+
+def frozen(rows: int) -> np.ndarray[Any, Any]:
+    array = np.arange(3.0 * rows).reshape(rows, 3).copy()
+    array.setflags(write=False)
+    return array
+
+
+def test_only_arrays_that_cannot_change_are_remembered() -> None:
+    converted: list[int] = []
+    constants = Constants(lambda values: converted.append(len(values)) or values + 1)  # type: ignore[func-returns-value]
+    kept, writeable = frozen(2), np.zeros((3, 3))
+    for values in (kept, writeable, kept[:1]):
+        for _ in range(2):
+            np.testing.assert_array_equal(constants(values), values + 1)
+    assert converted == [2, 3, 3, 1, 1]
+
+
+def test_a_later_array_never_gets_an_earlier_ones_numbers() -> None:
+    constants = Constants(lambda values: values + 1)
+    for rows in range(1, 60):  # without a reference to the original, ids would come again
+        assert constants(frozen(rows)).shape == (rows, 3)
+
+
+def test_a_decoding_converts_each_weight_matrix_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    shapes: list[tuple[int, ...]] = []
+    plain = numpy_engine.NumpyEngine._converted
+
+    def converted(self: NumpyEngine, values: Any) -> Any:
+        shapes.append(values.shape)
+        return plain(self, values)
+
+    monkeypatch.setattr(numpy_engine.NumpyEngine, "_converted", converted)
+    decode(NumpyEngine("float32"), experiment("causal", "none"), 7)
+    assert sorted(shape for shape in shapes if len(shape) == 2 and min(shape) > 6) == [
+        (8, 8),
+        (8, 8),
+        (8, 16),
+        (16, 8),
+    ]
