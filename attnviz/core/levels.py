@@ -131,11 +131,9 @@ def _extremes(values: FloatArray, blocked: BoolArray | None) -> tuple[float, flo
     if all_finite and blocked is None:
         return low, high
     kept = ~blocked if all_finite and blocked is not None else _kept(values, blocked)
-    first = int(np.argmax(kept))
-    if not kept.flat[first]:
-        return 0.0, 0.0
-    held = np.where(kept, values, values.flat[first])  # the others repeat a value that counts
-    return float(held.min()), float(held.max())
+    low = float(np.min(values, where=kept, initial=np.inf))
+    high = float(np.max(values, where=kept, initial=-np.inf))
+    return (low, high) if low <= high else (0.0, 0.0)
 
 
 def _linear_positions(

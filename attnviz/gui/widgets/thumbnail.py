@@ -89,7 +89,7 @@ class Thumbnail(QAbstractButton):
         self._caption = visible(text)
         self.setAccessibleName(self._caption)
         self.setAccessibleDescription(tooltip)
-        self.setToolTip(f"<p>{html.escape(tooltip)}</p>" if tooltip else "")
+        self.setToolTip(f"<p style='white-space:pre-wrap'>{html.escape(tooltip)}</p>" if tooltip else "")
         self.updateGeometry()
         self.update()
 

@@ -127,7 +127,7 @@ def test_a_click_only_asks(qtbot: QtBot, thumbnail: Thumbnail) -> None:
 
 def test_names_are_plain_text(thumbnail: Thumbnail) -> None:
     assert thumbnail.accessibleName() == "weights"
-    assert thumbnail.toolTip() == "<p>softmax of &lt;masked&gt;</p>"
+    assert "softmax of &lt;masked&gt;</p>" in thumbnail.toolTip()
     thumbnail.set_caption("a\nb")
     assert thumbnail.caption == "a\u240ab"
     assert thumbnail.toolTip() == ""
