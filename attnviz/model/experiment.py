@@ -167,9 +167,9 @@ class Experiment(Value, frozen=True):
             legal = f"an even number up to d_head ({d_head})"
             require(rotated <= d_head and rotated % 2 == 0, "position.n_rotated", rotated, legal)
             count = len(self.position.multipliers)
-            legal = f"{rotated // 2} at most, one for each rotated pair"
-            require(count <= rotated // 2, "position.multipliers", Said(f"{count} numbers"), legal)
+            legal = f"length {rotated // 2} at most, one number for each rotated pair"
+            require(count <= rotated // 2, "position.multipliers", Said(f"of length {count}"), legal)
         if isinstance(self.position, Alibi) and self.position.slopes is not None:
             count = len(self.position.slopes)
-            legal = f"{self.heads.n_heads} numbers, one for each head"
-            require(count == self.heads.n_heads, "position.slopes", Said(f"{count} numbers"), legal)
+            legal = f"length {self.heads.n_heads}, one number for each head"
+            require(count == self.heads.n_heads, "position.slopes", Said(f"of length {count}"), legal)

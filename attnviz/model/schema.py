@@ -6,7 +6,6 @@ once (a weight matrix fits its heads, as many vectors as tokens) is checked when
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import msgspec
@@ -38,11 +37,6 @@ def document_schema() -> dict[str, Any]:
     for part in schema["$defs"].values():
         part["description"] = part["description"].partition("\n\n")[0]
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "attnviz document", **schema}
-
-
-def schema_text() -> str:
-    """The schema as JSON text."""
-    return json.dumps(document_schema(), ensure_ascii=False, indent=1) + "\n"
 
 
 def _matrix(kind: type) -> dict[str, Any]:
