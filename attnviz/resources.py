@@ -11,19 +11,19 @@ from pathlib import Path
 _PACKAGE = Path(__file__).resolve().parent
 _ROOTS = (_PACKAGE / "resources", _PACKAGE.parent / "resources")
 
-FONT_SANS = "Inter"
-"""Family of the shipped interface font (regular and semi-bold; Latin, Greek, mathematics)."""
+FONT_SANS = "Attnviz Sans"
+"""Family of the shipped interface font, from Inter (regular and semi-bold; Latin, Greek, mathematics)."""
 
-FONT_MONO = "JetBrains Mono"
-"""Family of the shipped font for numbers: every digit is equally wide."""
+FONT_MONO = "Attnviz Mono"
+"""Family of the shipped font for numbers, from JetBrains Mono: every character is equally wide."""
 
 FONT_CHINESE = "Attnviz Sans SC"
 """Family of the shipped Chinese font, the last fallback on the screen and in figures."""
 
 _FONT_FILES = (
-    "Inter-Regular.ttf",
-    "Inter-SemiBold.ttf",
-    "JetBrainsMono-Regular.ttf",
+    "AttnvizSans-Regular.ttf",
+    "AttnvizSans-SemiBold.ttf",
+    "AttnvizMono-Regular.ttf",
     "AttnvizSansSC-Regular.ttf",
 )
 

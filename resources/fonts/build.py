@@ -9,8 +9,9 @@ Needs fontTools. Origins, versions and licences are in README.md beside this fil
 PDF embeds them as Type 42, so its text stays text; outlines of the other kind (CFF) would have to be drawn as
 shapes. Cubic curves become quadratic ones within a thousandth of the em, far below a pixel.
 
-The Chinese font is drawn anew, glyph by glyph, from the first source that has the character, and carries a
-name of its own, so that it neither collides with an installed font nor uses the name of its source.
+Every font carries a name of its own: an installed font of the source's name would otherwise be taken for it
+(a figure then embeds CFF outlines), and a changed font is not the font of that name. The Chinese one is drawn
+anew, glyph by glyph, from the first source that has the character.
 """
 
 from __future__ import annotations
@@ -183,13 +184,33 @@ def to_truetype(font: TTFont, tolerance: float) -> None:
     font.sfntVersion = "\x00\x01\x00\x00"
 
 
-def build_latin(source: Path, features: list[str], target: Path) -> None:
-    """Write the subset of `source` that the interface needs, keeping its name and the `features` named."""
+def rename(font: TTFont, family: str, style: str) -> None:
+    """Give `font` the family name `family`; copyright and licence stay."""
+    names = font["name"]
+    legacy = family if style == "Regular" else f"{family} {style}"
+    file_name = f"{family.replace(' ', '')}-{style}"
+    texts = {
+        1: legacy,
+        2: "Regular",
+        3: f"{file_name} {font['head'].fontRevision:.3f}",
+        4: legacy,
+        6: file_name,
+    }
+    if style != "Regular":
+        texts |= {16: family, 17: style}
+    for number in (1, 2, 3, 4, 6, 7, 16, 17):
+        names.removeNames(nameID=number)
+    for number, text in texts.items():
+        names.setName(text, number, 3, 1, 0x409)
+
+
+def build_latin(source: Path, features: list[str], family: str, style: str, folder: Path) -> None:
+    """Write the subset of `source` that the interface needs, keeping the layout `features` named."""
     font = TTFont(source)
     options = Options(
         layout_features=features, hinting=False, notdef_outline=True, name_IDs=[0, 1, 2, 3, 4, 5, 6]
     )
-    options.name_IDs += [13, 14, 16, 17]
+    options.name_IDs = [0, 1, 2, 3, 4, 5, 6, 13, 14]
     options.drop_tables += ["DSIG", "STAT", "meta"]
     subsetter = Subsetter(options)
     wanted = {character for first, last in LATIN for character in range(first, last + 1)}
@@ -197,7 +218,8 @@ def build_latin(source: Path, features: list[str], target: Path) -> None:
     subsetter.subset(font)
     if "CFF " in font:
         to_truetype(font, TOLERANCE["latin"] * font["head"].unitsPerEm / EM)
-    save(font, target)
+    rename(font, family, style)
+    save(font, folder / f"{family.replace(' ', '')}-{style}.ttf")
 
 
 def save(font: TTFont, target: Path) -> None:
@@ -223,9 +245,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path(__file__).parent)
     given = parser.parse_args()
     for source, style in zip(given.inter, ("Regular", "SemiBold"), strict=True):
-        build_latin(source, ["kern", "tnum", "ccmp", "mark", "mkmk"], given.out / f"Inter-{style}.ttf")
+        build_latin(source, ["kern", "tnum", "ccmp", "mark", "mkmk"], "Attnviz Sans", style, given.out)
     # No ligatures: `->` in a token is two characters and must look like two.
-    build_latin(given.mono, ["zero", "ccmp", "mark", "mkmk"], given.out / "JetBrainsMono-Regular.ttf")
+    build_latin(given.mono, ["zero", "ccmp", "mark", "mkmk"], "Attnviz Mono", "Regular", given.out)
     build_chinese(given.cjk, given.fill, given.out / "AttnvizSansSC-Regular.ttf")
 
 

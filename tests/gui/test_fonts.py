@@ -99,6 +99,6 @@ def test_every_digit_is_equally_wide(qapp: object, font: Callable[[int], QFont])
 def test_no_ligatures_in_numbers_and_tokens(qapp: object) -> None:
     metrics = QFontMetricsF(number_font(13))
     assert metrics.horizontalAdvance("->") == 2 * metrics.horizontalAdvance("-")
-    with TTFont(path("fonts", "JetBrainsMono-Regular.ttf")) as font:
+    with TTFont(path("fonts", "AttnvizMono-Regular.ttf")) as font:
         features = {record.FeatureTag for record in font["GSUB"].table.FeatureList.FeatureRecord}
     assert "calt" not in features and "liga" not in features
