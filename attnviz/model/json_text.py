@@ -131,21 +131,18 @@ def write(document: Document, names: Mapping[Matrix, str]) -> str:
         "experiment": plain(document.experiment),
         "view": plain(document.view),
     }
-    text = _pretty(data, "", always_open=2) + "\n"
+    text = _pretty(data, "") + "\n"
     # Half a surrogate pair has no UTF-8; its JSON escape has.
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _pretty(value: Any, indent: str, always_open: int = 0) -> str:
-    """`value` on one line where it fits; the outermost `always_open` levels have a line for each key."""
+def _pretty(value: Any, indent: str) -> str:
+    """`value` on one line where it fits, else a line for each key, item or matrix row."""
     inner = indent + " "
-    if isinstance(value, dict) and value and (always_open > 0 or not _fits(value, indent)):
-        members = (
-            f"{inner}{_line(key)}: {_pretty(member, inner, always_open - 1 if key == 'experiment' else 0)}"
-            for key, member in value.items()
-        )
+    if isinstance(value, dict) and not _fits(value, indent):
+        members = (f"{inner}{_line(key)}: {_pretty(member, inner)}" for key, member in value.items())
         return "{\n" + ",\n".join(members) + "\n" + indent + "}"
-    if isinstance(value, list | tuple) and not _fits(value, indent):
+    if isinstance(value, list | tuple) and not _is_row(value) and not _fits(value, indent):
         if any(isinstance(item, dict | list | tuple) for item in value):
             items = ",\n".join(inner + _pretty(item, inner) for item in value)
         else:
@@ -170,9 +167,7 @@ def _is_row(value: Any) -> bool:
 
 
 def _filled(items: Sequence[Any], indent: str) -> str:
-    """Plain items side by side on lines of `_WIDTH` characters; a matrix row stays one line."""
-    if isinstance(items[0], float):
-        return indent + ", ".join(map(_line, items))
+    """Plain items side by side on lines of `_WIDTH` characters."""
     lines = [indent]
     for number, item in enumerate(items):
         piece = _line(item) + ("," if number + 1 < len(items) else "")
