@@ -207,9 +207,7 @@ def rename(font: TTFont, family: str, style: str) -> None:
 def build_latin(source: Path, features: list[str], family: str, style: str, folder: Path) -> None:
     """Write the subset of `source` that the interface needs, keeping the layout `features` named."""
     font = TTFont(source)
-    options = Options(
-        layout_features=features, hinting=False, notdef_outline=True, name_IDs=[0, 1, 2, 3, 4, 5, 6]
-    )
+    options = Options(layout_features=features, hinting=False, notdef_outline=True)
     options.name_IDs = [0, 1, 2, 3, 4, 5, 6, 13, 14]
     options.drop_tables += ["DSIG", "STAT", "meta"]
     subsetter = Subsetter(options)
