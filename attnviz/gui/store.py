@@ -8,7 +8,7 @@ all edits of one gesture share it.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 from PySide6.QtCore import QObject, Signal
@@ -18,6 +18,9 @@ from attnviz.model.experiment import Experiment
 from attnviz.model.history import History
 from attnviz.model.trace import Trace
 from attnviz.model.view import Cell
+
+if TYPE_CHECKING:
+    from attnviz.gui.decode_live import Decoded
 
 
 class Store(QObject):
@@ -29,6 +32,8 @@ class Store(QObject):
     """A Trace: the numbers of the document's experiment have arrived."""
     hovered = Signal(object)
     """The Cell under the mouse in some panel, or None."""
+    decoded = Signal(object)
+    """A Decoded: the cached decoding of the present trace's experiment; or None where there is none."""
     rejected = Signal(str)
     """One sentence: why an edit was refused."""
     history_changed = Signal()
@@ -45,6 +50,7 @@ class Store(QObject):
         self.path: Path | None = None
         self.trace: Trace | None = None
         self.hover: Cell | None = None
+        self.decoded_now: Decoded | None = None
         self._paint_mode = False
 
     # --- reading
@@ -125,6 +131,11 @@ class Store(QObject):
         """Take the numbers of a finished run."""
         self.trace = trace
         self.traced.emit(trace)
+
+    def set_decoded(self, decoded: Decoded | None) -> None:
+        """Take a finished decoding, or that there is none."""
+        self.decoded_now = decoded
+        self.decoded.emit(decoded)
 
     # --- gestures, undo, files
 

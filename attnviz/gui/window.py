@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QMainWindow, QMenu, QSplitter, QTabWidget, QVBoxLa
 
 from attnviz.compute.scheduler import Scheduler
 from attnviz.gui.bridge import Bridge
+from attnviz.gui.decode_live import DecodeLive
 from attnviz.gui.documents import SUFFIXES, Documents
 from attnviz.gui.handlers import Handlers
 from attnviz.gui.icons import app_icon
@@ -51,6 +52,7 @@ class Window(QMainWindow):
         self.scheduler = Scheduler(self.bridge.post, inline=inline)
         self.store = Store(document, self)
         self.live = Live(self.store, self.scheduler, self)
+        self.decode_live = DecodeLive(self.store, self.live, self.scheduler, self)
         self.documents = Documents(self.store, self.scheduler, settings, self)
         self.handlers = Handlers(self)
         self.commands = Commands(self, self.handlers)
@@ -76,24 +78,24 @@ class Window(QMainWindow):
         centre = QSplitter(Qt.Orientation.Vertical)
         centre.setObjectName("centre")
         centre.setChildrenCollapsible(False)
-        previous: dict[str, PanelDock] = {}
+        first: dict[str, PanelDock] = {}
         for row in PANELS:
             panel = row.make(self.store)
             panel.setObjectName(f"{row.id}_panel")
             self.panels[row.id] = panel
             if row.area == "centre":
-                self.cards[row.id] = _card(panel)
+                self.cards[row.id] = _card(panel, row.titled)
                 centre.addWidget(self.cards[row.id])
                 centre.setStretchFactor(centre.count() - 1, 1 if row.id == "stage" else 0)
                 continue
             dock = PanelDock(row.id, panel, panel.header(), shows_title=row.titled)
             self.docks[row.id] = dock
             self.addDockWidget(AREAS[row.area], dock)
-            if row.area in previous and row.beside == "tab":
-                self.tabifyDockWidget(previous[row.area], dock)
-            elif row.area in previous and row.beside == "right":
-                self.splitDockWidget(previous[row.area], dock, Qt.Orientation.Horizontal)
-            previous[row.area] = dock
+            if row.beside == "tab":
+                self.tabifyDockWidget(first[row.area], dock)
+            elif row.beside == "right":
+                self.splitDockWidget(first[row.area], dock, Qt.Orientation.Horizontal)
+            first.setdefault(row.area, dock)
         for corner, area in (
             (Qt.Corner.BottomLeftCorner, AREAS["bottom"]),
             (Qt.Corner.BottomRightCorner, AREAS["bottom"]),
@@ -124,6 +126,8 @@ class Window(QMainWindow):
         self.store.rejected.connect(self.status.warn)
         self.live.failed.connect(self.status.warn)
         self.live.noticed.connect(self.status.warn)
+        self.decode_live.failed.connect(self.status.warn)
+        self.docks["decoding"].visibilityChanged.connect(self.decode_live.set_watched)
         self.documents.failed.connect(self.status.warn)
         self.documents.said.connect(self.status.say)
 
@@ -144,7 +148,8 @@ class Window(QMainWindow):
             if row.id in self.docks:
                 self.docks[row.id].set_title(title)
             else:
-                self.cards[row.id].set_title(title)
+                self.cards[row.id].set_title(title if row.titled else "")
+                self.cards[row.id].setAccessibleName(title)
         for panel in self.panels.values():
             panel.retranslate()
         self.tool_bar.retranslate()
@@ -262,9 +267,9 @@ class Window(QMainWindow):
         event.accept()
 
 
-def _card(panel: Panel) -> Card:
-    card = Card("")
+def _card(panel: Panel, is_titled: bool) -> Card:
     header = panel.header()
+    card = Card("", has_header=is_titled or header is not None)
     if header is not None:
         card.add_header_widget(header)
     card.body.addWidget(panel)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.shown import all_head_levels
 from attnviz.gui.store import Store
-from attnviz.gui.theme import GRID, Theme
+from attnviz.gui.theme import GRID
+from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.thumbnail import Thumbnail
 from attnviz.i18n import _
 from attnviz.model.document import Document
@@ -31,11 +32,8 @@ class HeadsPanel(Panel):
         self._row.setContentsMargins(0, 0, 0, 0)
         self._row.setSpacing(GRID)
         self._row.addStretch(1)
-        self._scroll = QScrollArea()
+        self._scroll = clear_scroll(strip, sideways=True)
         self._scroll.setObjectName("heads_scroll")
-        self._scroll.setWidgetResizable(True)
-        self._scroll.setWidget(strip)
-        self._scroll.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._scroll.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -59,9 +57,6 @@ class HeadsPanel(Panel):
         self.setAccessibleName(_("Heads"))
         if self.store.trace is not None:
             self._paint(self.store.trace.only)
-
-    def apply_theme(self, theme: Theme) -> None:
-        super().apply_theme(theme)
 
     def _stage(self, site: SiteTrace) -> str:
         stage = self.store.document.view.stage

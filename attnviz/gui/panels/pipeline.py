@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from PySide6.QtCore import QPointF, QSize, Qt, Slot
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
-from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from attnviz.gui.fonts import ui_font
 from attnviz.gui.live import shown_head
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
 from attnviz.gui.theme import LIGHT, Theme
+from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.thumbnail import Thumbnail
 from attnviz.i18n import _
 from attnviz.model.document import Document
@@ -35,13 +36,8 @@ class PipelinePanel(Panel):
         self._row.setContentsMargins(0, 0, 0, 0)
         self._row.setSpacing(0)
         self._row.addStretch(1)
-        self._scroll = QScrollArea()
+        self._scroll = clear_scroll(self._strip, sideways=True)
         self._scroll.setObjectName("pipeline_scroll")
-        self._scroll.setWidgetResizable(True)
-        self._scroll.setWidget(self._strip)
-        self._scroll.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self._scroll.viewport().setAutoFillBackground(False)
-        self._strip.setAutoFillBackground(False)
         self._scroll.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -153,7 +149,7 @@ class _Step(QWidget):
         super().__init__()
         self._text = ""
         self._theme = LIGHT
-        self._font = ui_font(10)
+        self._font = ui_font(9)
         self.setFont(self._font)
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Expanding)
 
@@ -170,7 +166,7 @@ class _Step(QWidget):
         self.update()
 
     def sizeHint(self) -> QSize:
-        return QSize(max(18, self.fontMetrics().horizontalAdvance(self._text) + 8), SIDE)
+        return QSize(max(16, self.fontMetrics().horizontalAdvance(self._text) + 2), SIDE)
 
     def minimumSizeHint(self) -> QSize:
         return self.sizeHint()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt, Slot
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from attnviz.core.levels import RANGES
 from attnviz.core.text import visible
@@ -14,6 +14,7 @@ from attnviz.gui.store import Store
 from attnviz.gui.theme import GRID, Theme
 from attnviz.gui.widgets.bars import Bars
 from attnviz.gui.widgets.heat_map import HeatMap
+from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.thumbnail import Thumbnail
 from attnviz.i18n import _
 from attnviz.model import edits
@@ -208,11 +209,7 @@ class StageViewPanel(Panel):
         column.addWidget(self._output, 0, Qt.AlignmentFlag.AlignLeft)
         column.addSpacing(GRID)
         column.addWidget(self._row_title)
-        scroll = QScrollArea()
-        scroll.setWidgetResizable(True)
-        scroll.setWidget(self._bars)
-        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        column.addWidget(scroll, 1)
+        column.addWidget(clear_scroll(self._bars, sideways=False), 1)
         side.setFixedWidth(SIDE_WIDTH)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)

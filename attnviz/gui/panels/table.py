@@ -27,7 +27,7 @@ Area = Literal["left", "centre", "right", "bottom"]
 class PanelRow:
     """One panel: its id, its title, its place, and what makes it.
 
-    `beside` says how it stands to the panel before it in its area; `width` is its first width in
+    `beside` says how it stands to the first panel of its area; `width` is its first width in
     pixels; a panel without a title is named by its tab or by the cards inside it.
     """
 
@@ -44,11 +44,11 @@ PANELS: tuple[PanelRow, ...] = (
     PanelRow("tokens", N_("Tokens"), "left", TokensPanel, width=236),
     PanelRow("vectors", N_("Vectors"), "left", VectorsPanel, width=236),
     PanelRow("plane", N_("Plane"), "left", PlanePanel, width=236),
-    PanelRow("pipeline", N_("Pipeline"), "centre", PipelinePanel),
-    PanelRow("stage", N_("Stage"), "centre", StageViewPanel),
+    PanelRow("pipeline", N_("Pipeline"), "centre", PipelinePanel, titled=False),
+    PanelRow("stage", N_("Stage"), "centre", StageViewPanel, titled=False),
     PanelRow("heads", N_("Heads"), "centre", HeadsPanel),
     PanelRow("mechanism", N_("Mechanism"), "right", MechanismPanel, width=276, titled=False),
-    PanelRow("inspector", N_("Inspector"), "bottom", InspectorPanel, width=640, titled=False),
+    PanelRow("inspector", N_("Inspector"), "bottom", InspectorPanel, width=520, titled=False),
+    PanelRow("decoding", N_("Decoding"), "bottom", DecodingPanel, "right", width=744),
     PanelRow("matrices", N_("Matrices"), "bottom", MatricesPanel, "tab", titled=False),
-    PanelRow("decoding", N_("Decoding"), "bottom", DecodingPanel, "right", width=600),
 )

@@ -159,5 +159,5 @@ class TokensPanel(Panel):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(GRID)
         column.addWidget(self._line)
-        column.addWidget(self.chips, 1)
+        column.addWidget(self.chips)
         column.addLayout(row)

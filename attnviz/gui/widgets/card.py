@@ -20,7 +20,9 @@ class Card(Control):
     The title is shown in capitals where the script has them; title and hint are plain text.
     """
 
-    def __init__(self, title: str, hint: str = "", parent: QWidget | None = None) -> None:
+    def __init__(
+        self, title: str, hint: str = "", parent: QWidget | None = None, *, has_header: bool = True
+    ) -> None:
         super().__init__(parent)
         self._title = QLabel()
         self._hint = QLabel()
@@ -33,14 +35,15 @@ class Card(Control):
         self._hint.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self.header = QHBoxLayout()
         self.header.setSpacing(GRID)
-        self.header.addWidget(self._title)
+        self.header.addWidget(self._title, 1)
         self.header.addWidget(self._hint, 1)
         self.body = QVBoxLayout()
         self.body.setSpacing(GRID)
         outer = QVBoxLayout(self)
         outer.setContentsMargins(PADDING, GRID, PADDING, PADDING)
         outer.setSpacing(GRID)
-        outer.addLayout(self.header)
+        if has_header:
+            outer.addLayout(self.header)
         outer.addLayout(self.body, 1)
         self.set_title(title)
         self.set_hint(hint)
@@ -57,6 +60,7 @@ class Card(Control):
     def set_hint(self, hint: str) -> None:
         """Muted text at the right end of the header; it gives way when the card is narrow."""
         self._hint.setText(hint)
+        self._hint.setVisible(bool(hint))
 
     def add_header_widget(self, widget: QWidget) -> None:
         """Put `widget` at the right end of the header."""

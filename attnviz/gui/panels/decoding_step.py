@@ -1,0 +1,241 @@
+"""One decoding step as a picture: the token's vectors, the cache, the weights, the next token, the counts."""
+
+from __future__ import annotations
+
+import numpy as np
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+
+from attnviz.core.text import number
+from attnviz.engines.decode import DecodeStep
+from attnviz.engines.decode_cost import Cost
+from attnviz.gui.decode_live import Decoded
+from attnviz.gui.fonts import number_font
+from attnviz.gui.store import Store
+from attnviz.gui.theme import GRID, TEXT_PX, Theme
+from attnviz.gui.widgets.bars import Bars
+from attnviz.gui.widgets.control import active_theme
+from attnviz.gui.widgets.row_matrix import RowMatrix
+from attnviz.gui.widgets.scroll import clear_scroll
+from attnviz.i18n import N_, _
+from attnviz.model.view import Cell
+
+MOST_BARS = 64
+
+COUNTS: tuple[tuple[str, str], ...] = (
+    ("kv_projections", N_("K, V projections")),
+    ("score_pairs", N_("score pairs")),
+    ("flops", N_("FLOPs")),
+    ("bytes_moved", N_("bytes moved")),
+    ("bytes_held", N_("bytes held")),
+)
+
+TOLERANCE = {"float64": 1e-12, "float32": 1e-4, "float16": 3e-2, "bfloat16": 2e-1}
+"""Differences below this are rounding of the dtype; above it the light says so."""
+
+
+class StepView(QWidget):
+    """Shows one `DecodeStep` of the head that the view has chosen."""
+
+    def __init__(self, store: Store, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._store = store
+        self._theme = active_theme()
+        self._decoded: Decoded | None = None
+        self._vectors = {name: RowMatrix() for name in ("q", "k", "v", "output")}
+        self._keys, self._values = RowMatrix(), RowMatrix()
+        self._keys.setObjectName("k_cache")
+        self._values.setObjectName("v_cache")
+        self._keys.cell_hovered.connect(self._on_key_hovered)
+        self._values.cell_hovered.connect(self._on_value_hovered)
+        self._weights_title, self._next_title = _label("weights_title"), _label("next_title")
+        self._weights, self._next = Bars(), Bars()
+        self._weights.setObjectName("decode_weights")
+        self._next.setObjectName("decode_next")
+        self._counts: dict[str, tuple[QLabel, QLabel, QLabel]] = {}
+        self._parity = _label("decode_parity")
+        self._empty = _label("decode_empty")
+        self._lay_out()
+
+    def show_step(self, decoded: Decoded | None, index: int) -> None:
+        """Show step `index` of a decoding, or that there is none."""
+        self._decoded = decoded
+        self._body.setVisible(decoded is not None)
+        self._empty.setVisible(decoded is None)
+        if decoded is None:
+            return
+        step = decoded.decoding.steps[index]
+        heads = self._store.experiment.heads
+        head = min(self._store.document.view.head, len(step.q) - 1)
+        kv_head = min(head // heads.group_size, len(decoded.decoding.keys) - 1)
+        self._show_vectors(step, head, kv_head)
+        self._show_cache(decoded, step, kv_head)
+        self._show_bars(decoded, step, head)
+        self._show_counts(decoded, index)
+
+    def apply_theme(self, theme: Theme) -> None:
+        """Take the colours of `theme`."""
+        self._theme = theme
+        for label in (self._weights_title, self._next_title, self._empty):
+            label.setStyleSheet(f"color: {theme.muted}")
+        for name, plain, cached in self._counts.values():
+            name.setStyleSheet(f"color: {theme.muted}")
+            plain.setStyleSheet(f"color: {theme.ink}")
+            cached.setStyleSheet(f"color: {theme.ink}")
+
+    def retranslate(self) -> None:
+        """Set the texts again, in the present language."""
+        self._weights_title.setText(_("new row of weights"))
+        self._next_title.setText(_("next token"))
+        self._empty.setText(_("No decoding for this experiment."))
+        self._weights.setAccessibleName(_("new row of weights"))
+        self._next.setAccessibleName(_("next token"))
+        for key, title in (("", ""), *COUNTS):
+            self._counts[key][0].setText(_(title) if title else "")
+        self._counts[""][1].setText(_("no cache"))
+        self._counts[""][2].setText(_("cache"))
+
+    # --- parts of the picture
+
+    def _show_vectors(self, step: DecodeStep, head: int, kv_head: int) -> None:
+        q = step.q if step.q_rotated is None else step.q_rotated
+        k = step.k if step.k_rotated is None else step.k_rotated
+        v = step.v if step.v_rotated is None else step.v_rotated
+        rows = {
+            "q": (q[head : head + 1], "query"),
+            "k": (None if k is None else k[kv_head : kv_head + 1], "key"),
+            "v": (None if v is None else v[kv_head : kv_head + 1], "value"),
+            "output": (step.attention_output[None, :], "ink"),
+        }
+        for name, (row, hue) in rows.items():
+            widget = self._vectors[name]
+            widget.setVisible(row is not None)
+            if row is not None:
+                widget.set_rows(row, 1, 0, (step.token,))
+                widget.set_title(_("output") if name == "output" else name, hue)
+
+    def _show_cache(self, decoded: Decoded, step: DecodeStep, kv_head: int) -> None:
+        decoding = decoded.decoding
+        filled = step.read + step.appended
+        tokens = decoding.experiment.key_tokens
+        new_row = filled - 1 if step.appended else -1
+        for widget, cache, name, hue in (
+            (self._keys, decoding.keys, "K", "key"),
+            (self._values, decoding.values, "V", "value"),
+        ):
+            widget.set_rows(cache[kv_head, :filled], cache.shape[1], new_row, tokens)
+            title = _("{name} cache · {read} read, {appended} appended")
+            widget.set_title(title.format(name=name, read=step.read, appended=step.appended), hue)
+
+    def _show_bars(self, decoded: Decoded, step: DecodeStep, head: int) -> None:
+        decoding = decoded.decoding
+        weights = step.weights if step.dropped is None else step.dropped
+        first = max(0, weights.shape[1] - MOST_BARS)
+        tokens = decoding.experiment.key_tokens[first : weights.shape[1]]
+        self._weights.set_rows(
+            tokens, weights[head, first:], self._theme.accent, limit=1.0, label_color=self._theme.key
+        )
+        order = np.argsort(-np.nan_to_num(step.probabilities), kind="stable")[:MOST_BARS]
+        self._next.set_rows(
+            [decoding.vocabulary[i] for i in order],
+            step.probabilities[order],
+            self._theme.value,
+            limit=1.0,
+        )
+
+    def _show_counts(self, decoded: Decoded, index: int) -> None:
+        plain, cached = Cost(), Cost()
+        for step in decoded.decoding.steps[: index + 1]:
+            plain, cached = plain.then(step.uncached), cached.then(step.cached)
+        for key, _title in COUNTS:
+            self._counts[key][1].setText(_grouped(getattr(plain, key)))
+            self._counts[key][2].setText(_grouped(getattr(cached, key)))
+        is_equal = decoded.worst <= TOLERANCE[decoded.decoding.dtype]
+        worst = number(decoded.worst, 1)
+        text = _("equal to the full pass: max |Δ| = {worst}") if is_equal else _("differs: max |Δ| = {worst}")
+        self._parity.setText("● " + text.format(worst=worst))
+        self._parity.setStyleSheet(f"color: {self._theme.value if is_equal else self._theme.error}")
+        rows = [f"{stage}: {number(worst, 2)}" for stage, worst in decoded.differences.items()]
+        self._parity.setToolTip("\n".join(rows))
+
+    @Slot(int, int)
+    def _on_key_hovered(self, row: int, column: int) -> None:
+        self._hover("k_rotated", "k", row, column)
+
+    @Slot(int, int)
+    def _on_value_hovered(self, row: int, column: int) -> None:
+        self._hover("v_rotated", "v", row, column)
+
+    def _hover(self, rotated: str, plain: str, row: int, column: int) -> None:
+        """A cell of the cache is a cell of k or v: it lights what it lights everywhere."""
+        trace = self._store.trace
+        if trace is None or row < 0:
+            self._store.set_hover(None)
+            return
+        heads = trace.experiment.heads
+        kv_head = min(self._store.document.view.head, heads.n_heads - 1) // heads.group_size
+        stage = rotated if rotated in trace.only.stages else plain
+        if row < trace.experiment.n_keys:
+            self._store.set_hover(Cell(stage, row, column, kv_head))
+
+    def _lay_out(self) -> None:
+        self._body = QWidget()
+        row = QHBoxLayout(self._body)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(2 * GRID)
+        vectors = QVBoxLayout()
+        vectors.setSpacing(0)
+        for name, widget in self._vectors.items():
+            widget.setObjectName(f"decode_{name}")
+            widget.setFixedHeight(36)
+            vectors.addWidget(widget)
+        vectors.addStretch(1)
+        row.addLayout(vectors, 2)
+        row.addWidget(self._keys, 3)
+        row.addWidget(self._values, 3)
+        row.addLayout(_titled(self._weights_title, self._weights), 4)
+        row.addLayout(_titled(self._next_title, self._next), 4)
+        row.addLayout(self._count_table(), 0)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self._body)
+        column.addWidget(self._empty, 0, Qt.AlignmentFlag.AlignCenter)
+
+    def _count_table(self) -> QVBoxLayout:
+        grid = QGridLayout()
+        grid.setHorizontalSpacing(2 * GRID)
+        grid.setVerticalSpacing(2)
+        for place, (key, _title) in enumerate((("", ""), *COUNTS)):
+            labels = (_label(f"count_{key}_name"), _label(f"count_{key}_plain"), _label(f"count_{key}_cached"))
+            for column, label in enumerate(labels):
+                grid.addWidget(label, place, column)
+                if column:
+                    label.setFont(number_font(TEXT_PX - 1))
+                    label.setAlignment(Qt.AlignmentFlag.AlignRight)
+            self._counts[key] = labels
+        column_ = QVBoxLayout()
+        column_.setSpacing(GRID)
+        column_.addLayout(grid)
+        column_.addWidget(self._parity)
+        column_.addStretch(1)
+        return column_
+
+
+def _titled(title: QLabel, bars: Bars) -> QVBoxLayout:
+    column = QVBoxLayout()
+    column.setSpacing(GRID // 2)
+    column.addWidget(title)
+    column.addWidget(clear_scroll(bars, sideways=False), 1)
+    return column
+
+
+def _grouped(count: int) -> str:
+    """Thousands apart, by thin spaces as in the text."""
+    return f"{count:,}".replace(",", "\u202f")
+
+
+def _label(name: str) -> QLabel:
+    label = QLabel()
+    label.setObjectName(name)
+    label.setTextFormat(Qt.TextFormat.PlainText)
+    return label
