@@ -13,7 +13,7 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
-from babel.messages.catalog import Catalog
+from babel.messages.catalog import Catalog, Message
 from babel.messages.extract import extract_from_dir
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
@@ -58,6 +58,11 @@ def text(catalog: Catalog) -> bytes:
     return target.getvalue()
 
 
+def done(message: Message) -> bool:
+    """Whether every form of `message` has a translation."""
+    return all(message.string) if isinstance(message.string, (list, tuple)) else bool(message.string)
+
+
 def main() -> None:
     """Merge the messages of the source into each catalogue, compile it, and list what has no translation."""
     template = extract(package_root())
@@ -66,7 +71,7 @@ def main() -> None:
         catalog.update(template, no_fuzzy_matching=True, update_creation_date=False)
         path.write_bytes(text(catalog))
         path.with_suffix(".mo").write_bytes(compiled(catalog))
-        missing = [message.id for message in catalog if message.id and (message.fuzzy or not message.string)]
+        missing = [message.id for message in catalog if message.id and (message.fuzzy or not done(message))]
         print(f"{path.parent.parent.name}: {len(catalog)} messages, {len(missing)} to translate")
         for message in missing:
             print(f"  {message!r}")
