@@ -156,6 +156,18 @@ def _across_height(length: float, angle: int) -> float:
     return length + 8 if angle == 90 else (length + LABEL_LINE) * math.sqrt(0.5) + 6
 
 
+def cells_between(start: tuple[int, int], end: tuple[int, int]) -> list[tuple[int, int]]:
+    """The cells on the straight way from `start` to `end`, without `start`: neighbours touch."""
+    steps = max(abs(end[0] - start[0]), abs(end[1] - start[1]))
+    return [
+        (
+            round(start[0] + (end[0] - start[0]) * i / steps),
+            round(start[1] + (end[1] - start[1]) * i / steps),
+        )
+        for i in range(1, steps + 1)
+    ]
+
+
 def nice_step(least: float) -> int:
     """The smallest of 1, 2, 5, 10, 20, 50, ... that is at least `least`."""
     power = 1

@@ -24,7 +24,7 @@ from attnviz.gui.theme import Theme
 from attnviz.gui.widgets.color_bar import ColorBar
 from attnviz.gui.widgets.heat_content import NO_HIGHLIGHT, Cell, HeatContent, Highlight
 from attnviz.gui.widgets.heat_hatch import is_vector
-from attnviz.gui.widgets.heat_layout import Geometry
+from attnviz.gui.widgets.heat_layout import Geometry, cells_between
 from attnviz.gui.widgets.heat_scene import HeatScene
 from attnviz.gui.widgets.heat_words import exact_text, spoken_text, table_text
 from attnviz.i18n import _
@@ -398,10 +398,7 @@ class HeatMap(QWidget):
         """Emit every cell from the last one to that under `here`: a fast drag leaves no gaps."""
         if self._stroke is None:
             return
-        start, end = self._stroke, self._scene.turned(self.layout_shown.nearest_cell(here))
-        steps = max(abs(end[0] - start[0]), abs(end[1] - start[1]))
-        for i in range(1, steps + 1):
-            row = round(start[0] + (end[0] - start[0]) * i / steps)
-            column = round(start[1] + (end[1] - start[1]) * i / steps)
-            self.cell_stroked.emit(row, column, False)
+        end = self._scene.turned(self.layout_shown.nearest_cell(here))
+        for cell in cells_between(self._stroke, end):
+            self.cell_stroked.emit(*cell, False)
         self._stroke = end
