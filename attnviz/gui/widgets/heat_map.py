@@ -281,9 +281,8 @@ class HeatMap(QWidget):
         """End what the press began; a press that did not move is a click."""
         if event.button() != Qt.MouseButton.LeftButton:
             return
-        clicked = self._pressed is not None and self._panned_from is None
         cell = self._scene.cell_at(event.position())
-        if clicked and cell is not None and self._pressed is not None:
+        if self._pressed is not None and self._panned_from is None and cell is not None:
             if self._scene.cell_at(self._pressed) == cell:
                 self.cell_clicked.emit(*cell)
         self._pressed = self._panned_from = self._stroke = None
@@ -339,7 +338,8 @@ class HeatMap(QWidget):
             else:
                 self.cell_clicked.emit(*self._current)
         elif key in (Qt.Key.Key_Plus, Qt.Key.Key_Equal, Qt.Key.Key_Minus):
-            self.zoom_by(_ZOOM_STEP if key != Qt.Key.Key_Minus else 1 / _ZOOM_STEP, self._zoom_center())
+            about = self.cell_center(*self._current) if self._current else self.layout_shown.plot.center()
+            self.zoom_by(_ZOOM_STEP if key != Qt.Key.Key_Minus else 1 / _ZOOM_STEP, about)
         elif key == Qt.Key.Key_0:
             self.reset_zoom()
         else:
@@ -377,9 +377,6 @@ class HeatMap(QWidget):
             self._offset = self._offset + shift
             self._arrange()
         self._set_current(self._scene.turned(target))
-
-    def _zoom_center(self) -> QPointF:
-        return self.layout_shown.plot.center() if self._current is None else self.cell_center(*self._current)
 
     def _pan_to(self, here: QPointF) -> None:
         start = self._pressed
