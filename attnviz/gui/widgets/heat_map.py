@@ -113,8 +113,8 @@ class HeatMap(QWidget):
 
     def set_content(self, content: HeatContent) -> None:
         """Show another matrix; zoom, cursor and highlight stay where the shape does."""
-        before = self.content
-        if content.values.shape != before.values.shape or content.transposed != before.transposed:
+        turned = content.transposed != self.content.transposed
+        if turned or content.values.shape != self.content.values.shape:
             self._zoom, self._offset = 1.0, QPointF()
             self._current = self._stroke = None
             self._highlight = NO_HIGHLIGHT
@@ -131,8 +131,7 @@ class HeatMap(QWidget):
 
     def set_paint_mode(self, on: bool) -> None:
         """In paint mode a drag strokes cells instead of moving the matrix."""
-        self._paint_mode = on
-        self._stroke = None
+        self._paint_mode, self._stroke = on, None
         self.setCursor(Qt.CursorShape.CrossCursor if on else Qt.CursorShape.ArrowCursor)
 
     def apply_theme(self, theme: Theme) -> None:
@@ -310,7 +309,6 @@ class HeatMap(QWidget):
             event.ignore()
             return
         self._set_current(self._scene.cell_at(event.position()))
-        event.accept()
 
     def leaveEvent(self, event: QEvent) -> None:
         """Nothing is hovered any more."""
