@@ -11,13 +11,20 @@ No Qt here: results reach the caller's thread through `post`, which the window g
 
 from __future__ import annotations
 
+import atexit
 import itertools
+import logging
+import os
+import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 Result = TypeVar("Result")
+
+EXIT_WAIT_S = 5.0
+"""Longest wait, when the interpreter ends, for a stage of a scheduler that nobody has closed."""
 
 Post = Callable[[Callable[[], None]], None]
 """Hands a callable to the caller's thread, to be called there soon and in order; callable from any thread."""
@@ -144,7 +151,7 @@ class Scheduler:
         """Cancel everything and end the worker; no callback comes after this. Safe to call again.
 
         Waits at most `timeout` seconds for a job in the middle of a stage, and says whether the worker has
-        ended. The worker is a daemon thread: the process can exit even if it has not.
+        ended. If it has not, the process must end through `end_process`.
         """
         with self._changed:
             self._closed = True
@@ -157,7 +164,14 @@ class Scheduler:
         if worker is None or worker is threading.current_thread():
             return True
         worker.join(timeout)
-        return not worker.is_alive()
+        if worker.is_alive():
+            return False
+        atexit.unregister(self._close_at_exit)
+        return True
+
+    def _close_at_exit(self) -> None:
+        """For programs that forget to close: a long stage delays the exit, but does not crash it."""
+        self.close(EXIT_WAIT_S)
 
     def _is_idle(self) -> bool:
         return not self._mailbox and self._running is None
@@ -170,6 +184,7 @@ class Scheduler:
         if self._worker is None or not self._worker.is_alive():
             self._worker = threading.Thread(target=self._work, name="attnviz-compute", daemon=True)
             self._worker.start()
+            atexit.register(self._close_at_exit)
 
     def _work(self) -> None:
         while (ticket := self._take()) is not None:
@@ -230,3 +245,18 @@ def _answer(ticket: _Ticket) -> _Letter | None:
     except BaseException as error:
         return _Letter(ticket.key, ticket.generation, ticket.failed, error)
     return _Letter(ticket.key, ticket.generation, ticket.done, result)
+
+
+def end_process(code: int) -> NoReturn:
+    """End the process now, with a job in the middle of a stage: after `Scheduler.close` has returned False.
+
+    An ordinary exit is not safe then. OpenBLAS joins its threads and unmaps its buffers while the product is
+    still running: the process hangs for ever or crashes. Torch aborts when its thread asks for an interpreter
+    that is no more. Standard streams and logs are flushed; `atexit` functions and destructors do not run, so
+    save first.
+    """
+    logging.shutdown()
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:  # a program without a console has none
+            stream.flush()
+    os._exit(code)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import gc
-import subprocess
-import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator
@@ -346,24 +344,6 @@ def test_close_does_not_wait_for_a_long_stage(window: Window) -> None:
     assert window.posted == []
 
 
-def test_the_process_ends_during_a_job() -> None:
-    program = """
-import threading
-from attnviz.compute.scheduler import Scheduler
-began = threading.Event()
-def forever(token):
-    began.set()
-    threading.Event().wait()
-Scheduler(lambda call: None).submit(forever, print, print)
-began.wait()
-print("main has ended")
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
-    )
-    assert (done.stdout, done.stderr) == ("main has ended\n", "")
-
-
 def test_the_newest_of_many_submitters_wins(scheduler: Scheduler, window: Window) -> None:
     # The order in which threads come is not ours to say; that the last generation is the one delivered is.
     start = threading.Barrier(4)
@@ -384,43 +364,6 @@ def test_the_newest_of_many_submitters_wins(scheduler: Scheduler, window: Window
     window.turn()
     assert len(window.done) == 1
     assert window.done[0][1] == 49, "each thread's last edit is its 49th, and one of them was the last of all"
-
-
-def never(_call: Callable[[], None]) -> None:
-    raise AssertionError("inline delivers without post")
-
-
-def test_inline_runs_at_once_on_this_thread(window: Window) -> None:
-    scheduler = Scheduler(never, inline=True)
-    assert submit(scheduler, window, lambda _token: threading.current_thread()) == 1
-    assert window.done == [threading.current_thread()]
-    assert scheduler.idle
-    assert scheduler.close()
-    submit(scheduler, window, lambda _token: "after close")
-    assert len(window.done) == 1
-
-
-def test_inline_reports_errors_and_lets_a_keyboard_interrupt_through(window: Window) -> None:
-    scheduler = Scheduler(never, inline=True)
-    submit(scheduler, window, lambda _token: 1 // 0)
-    assert [type(error) for error in window.failed] == [ZeroDivisionError]
-
-    def interrupted(_token: CancelToken) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        submit(scheduler, window, interrupted)
-
-
-def test_inline_drops_a_result_that_was_overtaken_while_it_was_made(window: Window) -> None:
-    scheduler = Scheduler(never, inline=True)
-
-    def outer(_token: CancelToken) -> str:
-        submit(scheduler, window, lambda _token: "inner")
-        return "outer"
-
-    submit(scheduler, window, outer)
-    assert window.done == ["inner"]
 
 
 def test_a_token_is_quiet_until_cancelled() -> None:
