@@ -88,7 +88,7 @@ class Window(QMainWindow):
                 centre.addWidget(self.cards[row.id])
                 centre.setStretchFactor(centre.count() - 1, 1 if row.id == "stage" else 0)
                 continue
-            dock = PanelDock(row.id, panel, panel.header(), shows_title=row.titled)
+            dock = PanelDock(row.id, panel, panel.header(), shows_title=row.titled, has_frame=row.framed)
             self.docks[row.id] = dock
             self.addDockWidget(AREAS[row.area], dock)
             if row.beside == "tab":
@@ -104,7 +104,7 @@ class Window(QMainWindow):
         self.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
         frame = QWidget()
         layout = QVBoxLayout(frame)
-        layout.setContentsMargins(0, GRID, 0, 0)
+        layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(centre)
         self.setCentralWidget(frame)
         self._first_sizes()

@@ -12,6 +12,7 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from attnviz.core.positions import sinusoidal
 from attnviz.model.arrays import Matrix
 from attnviz.model.experiment import Experiment
 from attnviz.model.materialise import projection_array, vectors_array
@@ -31,6 +32,7 @@ from attnviz.model.parts import (
     Role,
     Rope,
     SeededVectors,
+    Sinusoidal,
     Tied,
     Vectors,
     Window,
@@ -69,6 +71,15 @@ def set_vector_cell(
     values = Matrix(vectors_array(vectors_of(experiment, sequence))).replaced(row, column, value)
     vectors = ExplicitVectors(values)
     return _with_sequence(experiment, sequence, tokens_of(experiment, sequence), vectors)
+
+
+def added_position(experiment: Experiment, sequence: Sequence, row: int) -> Array:
+    """What an additive position puts on the vector of one token, (d_model,); zeros where there is none."""
+    position = experiment.position
+    width = vectors_shape(vectors_of(experiment, sequence))[1]
+    if sequence == "memory" or not isinstance(position, Sinusoidal):
+        return np.zeros(width)
+    return sinusoidal(np.array([row + position.start]), width, position.base)[0]
 
 
 def reseed_vectors(experiment: Experiment, seed: int, sequence: Sequence = "tokens") -> Experiment:

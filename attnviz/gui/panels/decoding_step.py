@@ -187,7 +187,7 @@ class StepView(QWidget):
         vectors.setSpacing(0)
         for name, widget in self._vectors.items():
             widget.setObjectName(f"decode_{name}")
-            widget.setFixedHeight(36)
+            widget.setFixedHeight(32)
             vectors.addWidget(widget)
         vectors.addStretch(1)
         row.addLayout(vectors, 2)

@@ -16,7 +16,7 @@ from attnviz.model.document import Document
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace, Trace
 
-SIDE = 72
+SIDE = 60
 MOST_HEADS = 128
 """Thumbnails in the strip; models have fewer heads than this."""
 
@@ -39,7 +39,7 @@ class HeadsPanel(Panel):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self._scroll)
         self._ensure(1)
-        self._scroll.setFixedHeight(strip.sizeHint().height() + 10)
+        self._scroll.setFixedHeight(strip.sizeHint().height() + 8)
 
     def on_document(self, old: Document | None, new: Document) -> None:
         if old is None or self.store.trace is None:

@@ -20,7 +20,7 @@ from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace, Trace
 from attnviz.model.view import Cell
 
-SIDE = 46
+SIDE = 42
 
 
 class PipelinePanel(Panel):
@@ -83,7 +83,7 @@ class PipelinePanel(Panel):
             step.setVisible(place > 0)
             thumbnail.show()
         self._shown = stages
-        self._scroll.setFixedHeight(self._strip.sizeHint().height() + 10)
+        self._scroll.setFixedHeight(self._strip.sizeHint().height() + 8)
         self._select()
 
     def _made(self, stage: str) -> Thumbnail:

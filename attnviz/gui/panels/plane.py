@@ -2,8 +2,253 @@
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
+
+from attnviz.core.text import number, visible
+from attnviz.gui.fonts import number_font
+from attnviz.gui.live import shown_head
 from attnviz.gui.panels.panel import Panel
+from attnviz.gui.store import Store
+from attnviz.gui.theme import GRID, TEXT_PX, Theme
+from attnviz.gui.widgets.arrow_plot import ArrowPlot, Arrows
+from attnviz.gui.widgets.drag_number import DragNumber
+from attnviz.gui.widgets.segmented import Segmented
+from attnviz.i18n import _
+from attnviz.model import edits
+from attnviz.model.document import Document
+from attnviz.model.experiment import Experiment
+from attnviz.model.materialise import is_identity, vectors_array
+from attnviz.model.parts import Role, Rope
+from attnviz.model.provenance import kv_head
+from attnviz.model.stages import STAGE_BY_ID
+from attnviz.model.trace import SiteTrace, Trace
+from attnviz.model.view import Cell
+
+MOST_ARROWS = 64
 
 
 class PlanePanel(Panel):
-    """The plane: x, q and k as arrows in two chosen dimensions."""
+    """Dragging a tip edits the vector; below stand lengths, angle, cosine and dot product of the pair in focus."""
+
+    def __init__(self, store: Store, parent: QWidget | None = None) -> None:
+        super().__init__(store, parent)
+        self.plot = ArrowPlot()
+        self.plot.setObjectName("plane_plot")
+        self.plot.setMinimumHeight(80)
+        self.plot.tip_moved.connect(self._on_moved)
+        self.plot.tip_hovered.connect(self._on_hovered)
+        self.plot.tip_clicked.connect(self._on_clicked)
+        self.plot.gesture_started.connect(store.begin_gesture)
+        self.plot.gesture_finished.connect(store.end_gesture)
+        self._what = Segmented((("qk", "q k", ""), ("x", "x", "")), "qk")
+        self._what.setObjectName("plane_what")
+        self._what.changed.connect(self._on_what)
+        self._dims = (self._dim_field("plane_x"), self._dim_field("plane_y"))
+        self._dims_label = QLabel()
+        self._facts = QLabel()
+        self._facts.setObjectName("plane_facts")
+        self._facts.setTextFormat(Qt.TextFormat.PlainText)
+        self._facts.setFont(number_font(TEXT_PX - 1))
+        self._facts.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._facts.setWordWrap(True)
+        self._lay_out()
+
+    def header(self) -> QWidget:
+        """Which vectors, and in which two dimensions."""
+        return self._controls
+
+    def on_document(self, old: Document | None, new: Document) -> None:
+        if old is not None and self.store.trace is not None and old.view != new.view:
+            self._show(self.store.trace.only)
+
+    def on_trace(self, trace: Trace) -> None:
+        self._show(trace.only)
+
+    def on_hover(self, cell: Cell | None) -> None:
+        if self.store.trace is not None:
+            self._show(self.store.trace.only)
+
+    def apply_theme(self, theme: Theme) -> None:
+        super().apply_theme(theme)
+        self._dims_label.setStyleSheet(f"color: {theme.muted}")
+        if self.store.trace is not None:
+            self._show(self.store.trace.only)
+
+    def retranslate(self) -> None:
+        self._dims_label.setText(_("dims"))
+        self.plot.setAccessibleName(_("Plane of two dimensions"))
+        self._what.setAccessibleName(_("Vectors drawn"))
+        for field, name in zip(self._dims, (_("Horizontal dimension"), _("Vertical dimension")), strict=True):
+            field.setAccessibleName(name)
+            field.setToolTip(name)
+        if self.store.trace is not None:
+            self._show(self.store.trace.only)
+
+    # --- showing
+
+    def _show(self, site: SiteTrace) -> None:
+        width = site.shape("tokens_embedded")[1] if self._what.value() == "x" else site.shape("q")[2]
+        dims = self._plane(width)
+        for field, dim in zip(self._dims, dims, strict=True):
+            field.set_range(0, max(0, width - 1))
+            field.set_value(dim)
+        query, key = self._pair(site)
+        families = self._x_arrows(site, dims, query) if self._what.value() == "x" else ()
+        families = families or self._qk_arrows(site, dims, query, key)
+        self.plot.set_arrows(families)
+        self._facts.setText(self._pair_facts(site, query, key))
+
+    def _plane(self, width: int) -> tuple[int, int]:
+        first, second = self.store.document.view.plane
+        return min(first, width - 1), min(second, width - 1)
+
+    def _x_arrows(self, site: SiteTrace, dims: tuple[int, int], query: int) -> tuple[Arrows, ...]:
+        stage = "x" if "x" in site.stages else "tokens_embedded"
+        tips = site.window(stage)[:MOST_ARROWS, list(dims)].astype(np.float64)
+        return (Arrows("x", self.theme.ink, tips, site.experiment.tokens, _within(query, tips)),)
+
+    def _qk_arrows(
+        self, site: SiteTrace, dims: tuple[int, int], query: int, key: int
+    ) -> tuple[Arrows, ...]:
+        """All keys, and the one query in focus, as the scores read them."""
+        found = []
+        rows = (("k", self.theme.key, key), ("q", self.theme.query, query))
+        for name, color, strong in rows:
+            stage = f"{name}_rotated" if f"{name}_rotated" in site.stages else name
+            head = shown_head(site.experiment, self.store.document.view, stage)
+            tips = site.window(stage, head)[:MOST_ARROWS, list(dims)].astype(np.float64)
+            labels = site.labels(STAGE_BY_ID[stage].axes[1])
+            reason = _why_fixed(site.experiment, "query" if name == "q" else "key")
+            found.append(Arrows(name, color, tips, labels, _within(strong, tips), reason))
+        return tuple(found)
+
+    def _pair(self, site: SiteTrace) -> tuple[int, int]:
+        """(query, key) in focus."""
+        experiment, focus = site.experiment, self.store.focus
+        query, key = self.store.document.view.query, self.store.document.view.query
+        locked = self.store.document.view.locked
+        if locked is not None and STAGE_BY_ID[locked.stage].score_shaped:
+            key = locked.column
+        if focus is not None:
+            rows, columns = STAGE_BY_ID[focus.stage].axes[-2:]
+            query = focus.row if rows in ("query", "token") else query
+            key = focus.column if columns == "key" else focus.row if rows in ("key", "memory") else key
+        return min(query, experiment.n_queries - 1), min(key, experiment.n_keys - 1)
+
+    def _pair_facts(self, site: SiteTrace, query: int, key: int) -> str:
+        experiment = site.experiment
+        q, k = self._vector(site, "q", query), self._vector(site, "k", key)
+        lengths = float(np.linalg.norm(q)), float(np.linalg.norm(k))
+        dot = float(q @ k)
+        lines = [
+            f"q {visible(experiment.tokens[query])} · k {visible(experiment.key_tokens[key])} = {number(dot, 4)}",
+            f"|q| = {number(lengths[0], 4)}   |k| = {number(lengths[1], 4)}",
+        ]
+        if lengths[0] * lengths[1] > 0:
+            cosine = dot / (lengths[0] * lengths[1])
+            angle = float(np.degrees(np.arccos(np.clip(cosine, -1.0, 1.0))))
+            lines.append(f"cos θ = {number(cosine, 4)}   θ = {number(angle, 1)}°")
+        return "\n".join(lines)
+
+    def _vector(self, site: SiteTrace, name: str, row: int) -> NDArray[np.float64]:
+        stage = f"{name}_rotated" if f"{name}_rotated" in site.stages else name
+        head = shown_head(site.experiment, self.store.document.view, stage)
+        vector: NDArray[np.float64] = site.window(stage, head)[row].astype(np.float64)
+        return vector
+
+    # --- acting
+
+    @Slot(str, int, float, float)
+    def _on_moved(self, name: str, index: int, x: float, y: float) -> None:
+        if self.store.trace is None or index >= self._rows(name):
+            return
+        self.store.edit(_with_tip, name, index, (x, y), self._dims_now(name), self._head(name))
+
+    def _rows(self, name: str) -> int:
+        experiment = self.store.experiment
+        return experiment.n_keys if name == "k" else experiment.n_queries
+
+    def _dims_now(self, name: str) -> tuple[int, int]:
+        experiment = self.store.experiment
+        return self._plane(experiment.d_model if name == "x" else experiment.heads.d_head)
+
+    def _head(self, name: str) -> int:
+        experiment = self.store.experiment
+        head = min(self.store.document.view.head, experiment.heads.n_heads - 1)
+        return kv_head(experiment, head) if name == "k" else head
+
+    @Slot(str, int)
+    def _on_hovered(self, name: str, index: int) -> None:
+        if not name or self.store.trace is None:
+            self.store.set_hover(None)
+            return
+        stages = self.store.trace.only.stages
+        stage = name if name != "x" or "x" in stages else "tokens_embedded"
+        stage = f"{name}_rotated" if f"{name}_rotated" in stages else stage
+        self.store.set_hover(Cell(stage, index, self._dims_now(name)[0], 0 if name == "x" else self._head(name)))
+
+    @Slot(str, int)
+    def _on_clicked(self, name: str, index: int) -> None:
+        if name != "k":
+            self.store.look(query=index)
+
+    @Slot(str)
+    def _on_what(self, what: str) -> None:
+        if self.store.trace is not None:
+            self._show(self.store.trace.only)
+            self.plot.fit()
+
+    @Slot(object)
+    def _on_dim(self, value: object) -> None:
+        self.store.look(plane=tuple(int(field.value()) for field in self._dims))
+        self.plot.fit()
+
+    def _dim_field(self, name: str) -> DragNumber:
+        field = DragNumber(0, minimum=0, maximum=1, integer=True)
+        field.setObjectName(name)
+        field.changed.connect(self._on_dim)
+        return field
+
+    def _lay_out(self) -> None:
+        self._controls = QWidget()
+        row = QHBoxLayout(self._controls)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(GRID // 2)
+        row.addWidget(self._what)
+        row.addWidget(self._dims_label)
+        for field in self._dims:
+            row.addWidget(field)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(GRID // 2)
+        column.addWidget(self.plot, 1)
+        column.addWidget(self._facts)
+
+
+def _within(index: int, tips: NDArray[np.float64]) -> int:
+    return index if index < len(tips) else -1
+
+
+def _why_fixed(experiment: Experiment, role: Role) -> str:
+    """Why a tip of q or k cannot be dragged; empty where it can."""
+    if not is_identity(experiment, role):
+        return _("This arrow follows from x and its weights; with an identity projection it can be dragged.")
+    if isinstance(experiment.position, Rope):
+        return _("This arrow is turned by its position; without RoPE it can be dragged.")
+    return ""
+
+
+def _with_tip(
+    experiment: Experiment, name: str, row: int, tip: tuple[float, float], dims: tuple[int, int], head: int
+) -> Experiment:
+    """The experiment in which one arrow ends at `tip`: x moves, or the features of x that q or k are."""
+    sequence: edits.Sequence = "memory" if name == "k" and experiment.memory is not None else "tokens"
+    offset = 0 if name == "x" else head * experiment.heads.d_head
+    values = vectors_array(edits.vectors_of(experiment, sequence)).copy()
+    added = edits.added_position(experiment, sequence, row)
+    for dim, value in zip(dims, tip, strict=True):
+        values[row, offset + dim] = value - added[offset + dim]
+    return edits.set_vectors(experiment, values, sequence)

@@ -28,7 +28,8 @@ class PanelRow:
     """One panel: its id, its title, its place, and what makes it.
 
     `beside` says how it stands to the first panel of its area; `width` is its first width in
-    pixels; a panel without a title is named by its tab or by the cards inside it.
+    pixels; a panel without a title is named by its tab or by the cards inside it; one without a frame
+    brings its own.
     """
 
     id: str
@@ -38,6 +39,7 @@ class PanelRow:
     beside: Literal["below", "right", "tab"] = "below"
     width: int = 0
     titled: bool = True
+    framed: bool = True
 
 
 PANELS: tuple[PanelRow, ...] = (
@@ -47,7 +49,7 @@ PANELS: tuple[PanelRow, ...] = (
     PanelRow("pipeline", N_("Pipeline"), "centre", PipelinePanel, titled=False),
     PanelRow("stage", N_("Stage"), "centre", StageViewPanel, titled=False),
     PanelRow("heads", N_("Heads"), "centre", HeadsPanel),
-    PanelRow("mechanism", N_("Mechanism"), "right", MechanismPanel, width=276, titled=False),
+    PanelRow("mechanism", N_("Mechanism"), "right", MechanismPanel, width=288, titled=False, framed=False),
     PanelRow("inspector", N_("Inspector"), "bottom", InspectorPanel, width=520, titled=False),
     PanelRow("decoding", N_("Decoding"), "bottom", DecodingPanel, "right", width=744),
     PanelRow("matrices", N_("Matrices"), "bottom", MatricesPanel, "tab", titled=False),

@@ -40,8 +40,8 @@ class Card(Control):
         self.body = QVBoxLayout()
         self.body.setSpacing(GRID)
         outer = QVBoxLayout(self)
-        outer.setContentsMargins(PADDING, GRID, PADDING, PADDING)
-        outer.setSpacing(GRID)
+        outer.setContentsMargins(PADDING, GRID, PADDING, GRID)
+        outer.setSpacing(GRID // 2)
         if has_header:
             outer.addLayout(self.header)
         outer.addLayout(self.body, 1)

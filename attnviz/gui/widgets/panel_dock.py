@@ -14,17 +14,23 @@ PADDING = 12
 class PanelDock(QDockWidget):
     """Holds one panel. With `shows_title` false (docks that stand in tabs) the tab is the title."""
 
-    def __init__(self, name: str, panel: QWidget, header: QWidget | None, shows_title: bool) -> None:
+    def __init__(
+        self, name: str, panel: QWidget, header: QWidget | None, *, shows_title: bool, has_frame: bool
+    ) -> None:
         super().__init__()
         self.setObjectName(f"{name}_dock")
         self._theme = LIGHT
+        self._has_frame = has_frame
         self._label = QLabel()
         self._label.setTextFormat(Qt.TextFormat.PlainText)
         self._label.setFont(_title_font())
         self.setTitleBarWidget(self._title_bar(header, shows_title))
         body = QWidget()
         layout = QVBoxLayout(body)
-        layout.setContentsMargins(PADDING, GRID // 2 if shows_title else PADDING, PADDING, PADDING)
+        if has_frame:
+            layout.setContentsMargins(PADDING, GRID // 2 if shows_title else PADDING, PADDING, PADDING)
+        else:
+            layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(panel)
         self.setWidget(body)
 
@@ -41,6 +47,8 @@ class PanelDock(QDockWidget):
         self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
+        if not self._has_frame:
+            return
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(QPen(QColor(self._theme.line), 1))

@@ -15,9 +15,9 @@ from attnviz.gui.fonts import ui_font
 from attnviz.gui.theme import Theme
 from attnviz.gui.widgets.control import active_theme, plain_tooltip
 
-ROW_PX = 16
+ROW_PX = 14
 CELL_PX = 16
-TITLE_PX = 18
+TITLE_PX = 16
 
 
 class RowMatrix(QWidget):

@@ -1,0 +1,248 @@
+"""Arrows from the origin in a plane, whose tips can be dragged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyqtgraph as pg
+from numpy.typing import NDArray
+from PySide6.QtCore import QEvent, QPointF, Qt, Signal
+from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent
+from PySide6.QtWidgets import QWidget
+
+from attnviz.core.text import elide, visible
+from attnviz.gui.fonts import ui_font
+from attnviz.gui.theme import Theme
+from attnviz.gui.widgets.control import active_theme, plain_tooltip
+
+REACH_PX = 12
+"""How near to a tip the mouse takes hold of it."""
+
+MOST_LABELS = 16
+"""Labels drawn at once; with more arrows only the strong one is named."""
+
+KEY_STEP = 0.05
+"""What one press of an arrow key moves a tip by, in the plane's units."""
+
+
+@dataclass(frozen=True, eq=False)
+class Arrows:
+    """One family: `tips` is (n, 2); `strong` is the arrow in focus (-1: none); `fixed` says why it can't be dragged."""
+
+    name: str
+    color: str
+    tips: NDArray[np.float64]
+    labels: tuple[str, ...]
+    strong: int = -1
+    fixed: str = ""
+
+
+class ArrowPlot(pg.PlotWidget):
+    """Draws families of arrows; drag a tip, or focus the plot and move the strong tip with the arrow keys."""
+
+    tip_moved = Signal(str, int, float, float)
+    """(family, index, x, y): the tip was put there."""
+    tip_hovered = Signal(str, int)
+    """(family, index), or ("", -1)."""
+    tip_clicked = Signal(str, int)
+    gesture_started = Signal()
+    gesture_finished = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent, enableMenu=False)
+        self._theme = active_theme()
+        self._families: dict[str, Arrows] = {}
+        self._lines: dict[str, pg.PlotCurveItem] = {}
+        self._strong_lines: dict[str, pg.PlotCurveItem] = {}
+        self._tips: dict[str, pg.ScatterPlotItem] = {}
+        self._texts: list[pg.TextItem] = []
+        self._held: tuple[str, int] | None = None
+        self._hovered: tuple[str, int] = ("", -1)
+        self._chosen: tuple[str, int] | None = None
+        self._is_fitted = False
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setAspectLocked(True)
+        self.hideButtons()
+        self.getPlotItem().hideAxis("left")
+        self.getPlotItem().hideAxis("bottom")
+        self._cross = [pg.InfiniteLine(angle=angle, movable=False) for angle in (0, 90)]
+        for line in self._cross:
+            self.addItem(line)
+        self.viewport().setMouseTracking(True)
+
+    def set_arrows(self, families: tuple[Arrows, ...]) -> None:
+        """Draw these families and no others."""
+        for name in set(self._families) - {family.name for family in families}:
+            for items in (self._lines, self._strong_lines, self._tips):
+                items[name].setVisible(False)
+        self._families = {family.name: family for family in families}
+        for family in families:
+            self._draw(family)
+        self._draw_labels()
+        if not self._is_fitted and families:
+            self.fit()
+
+    def fit(self) -> None:
+        """Show all arrows, with the origin in view."""
+        tips = [family.tips for family in self._families.values() if len(family.tips)]
+        everything = np.concatenate([*tips, np.zeros((1, 2))]) if tips else np.zeros((1, 2))
+        reach = max(float(np.nanmax(np.abs(everything), initial=0.0)), 1e-3) * 1.25
+        self.setRange(xRange=(-reach, reach), yRange=(-reach, reach), padding=0)
+        self._is_fitted = bool(tips)
+
+    def apply_theme(self, theme: Theme) -> None:
+        """Take the colours of `theme`."""
+        self._theme = theme
+        self.setBackground(theme.panel)
+        for line in self._cross:
+            line.setPen(pg.mkPen(theme.line))
+        for family in self._families.values():
+            self._draw(family)
+        self._draw_labels()
+
+    def tip_position(self, name: str, index: int) -> QPointF:
+        """Where a tip is on the widget, in pixels."""
+        x, y = self._families[name].tips[index]
+        scene = self.getPlotItem().vb.mapViewToScene(QPointF(float(x), float(y)))
+        return QPointF(self.mapFromScene(scene))
+
+    # --- drawing
+
+    def _draw(self, family: Arrows) -> None:
+        if family.name not in self._lines:
+            self._lines[family.name] = pg.PlotCurveItem(connect="pairs", antialias=True)
+            self._strong_lines[family.name] = pg.PlotCurveItem(connect="pairs", antialias=True)
+            self._tips[family.name] = pg.ScatterPlotItem(pxMode=True, useCache=False)
+            for items in (self._lines, self._strong_lines, self._tips):
+                self.addItem(items[family.name])
+        color, faint = QColor(family.color), QColor(family.color)
+        is_quiet = family.strong >= 0
+        faint.setAlphaF(0.45 if is_quiet else 0.9)
+        tips = np.nan_to_num(family.tips)
+        self._lines[family.name].setData(*_from_origin(tips), pen=pg.mkPen(faint, width=1.4))
+        strong = tips[family.strong : family.strong + 1] if is_quiet else tips[:0]
+        self._strong_lines[family.name].setData(*_from_origin(strong), pen=pg.mkPen(color, width=3))
+        sizes = np.full(len(tips), 7.0)
+        if is_quiet and len(tips):
+            sizes[family.strong] = 11.0
+        brushes = [color if index == family.strong or not is_quiet else faint for index in range(len(tips))]
+        self._tips[family.name].setData(
+            x=tips[:, 0], y=tips[:, 1], size=sizes, brush=brushes, pen=None, symbol="o"
+        )
+        for items in (self._lines, self._strong_lines, self._tips):
+            items[family.name].setVisible(True)
+
+    def _draw_labels(self) -> None:
+        wanted = []
+        many = sum(len(family.tips) for family in self._families.values()) > MOST_LABELS
+        for family in self._families.values():
+            for index, tip in enumerate(np.nan_to_num(family.tips)):
+                if not many or index == family.strong:
+                    wanted.append((f"{family.name} {family.labels[index]}", family.color, tip))
+        while len(self._texts) < len(wanted):
+            text = pg.TextItem(anchor=(0.5, 1.2))
+            text.setFont(ui_font(11))
+            self.addItem(text, ignoreBounds=True)
+            self._texts.append(text)
+        for place, item in enumerate(self._texts):
+            item.setVisible(place < len(wanted))
+            if place < len(wanted):
+                words, color, tip = wanted[place]
+                item.setPlainText(elide(visible(words), 18))
+                item.setColor(QColor(color))
+                item.setAnchor((0.5, 1.25) if tip[1] >= 0 else (0.5, -0.25))
+                item.setPos(float(tip[0]), float(tip[1]))
+
+    # --- mouse and keys
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        found = self._near(event.position())
+        if found is None or event.button() != Qt.MouseButton.LeftButton:
+            super().mousePressEvent(event)
+            return
+        self._chosen = found
+        self.tip_clicked.emit(*found)
+        if not self._families[found[0]].fixed:
+            self._held = found
+            self.gesture_started.emit()
+        event.accept()
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        if self._held is not None:
+            place = self._plane_point(event.position())
+            self.tip_moved.emit(*self._held, place.x(), place.y())
+            event.accept()
+            return
+        found = self._near(event.position())
+        self._hover(found or ("", -1))
+        if event.buttons() != Qt.MouseButton.NoButton or found is None:
+            super().mouseMoveEvent(event)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        if self._held is not None:
+            self._held = None
+            self.gesture_finished.emit()
+            event.accept()
+            return
+        super().mouseReleaseEvent(event)
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        self.fit()
+
+    def leaveEvent(self, event: QEvent) -> None:
+        self._hover(("", -1))
+        super().leaveEvent(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        steps = {
+            Qt.Key.Key_Left: (-1, 0),
+            Qt.Key.Key_Right: (1, 0),
+            Qt.Key.Key_Up: (0, 1),
+            Qt.Key.Key_Down: (0, -1),
+        }
+        step = steps.get(Qt.Key(event.key()))
+        held = self._chosen
+        if step is None or held is None or held[0] not in self._families:
+            super().keyPressEvent(event)
+            return
+        family = self._families[held[0]]
+        if held[1] < len(family.tips) and not family.fixed:
+            x, y = family.tips[held[1]]
+            self.tip_moved.emit(*held, float(x) + step[0] * KEY_STEP, float(y) + step[1] * KEY_STEP)
+
+    def _hover(self, found: tuple[str, int]) -> None:
+        if found == self._hovered:
+            return
+        self._hovered = found
+        family = self._families.get(found[0])
+        self.setToolTip(plain_tooltip(family.fixed) if family else "")
+        shape = Qt.CursorShape.ArrowCursor
+        if family is not None:
+            shape = Qt.CursorShape.ForbiddenCursor if family.fixed else Qt.CursorShape.OpenHandCursor
+        self.viewport().setCursor(shape)
+        self.tip_hovered.emit(*found)
+
+    def _near(self, position: QPointF) -> tuple[str, int] | None:
+        """The tip within reach; one that can be dragged is preferred to one that cannot."""
+        best: tuple[bool, float, str, int] | None = None
+        for family in self._families.values():
+            for index in range(len(family.tips)):
+                tip = self.tip_position(family.name, index)
+                distance = float(np.hypot(tip.x() - position.x(), tip.y() - position.y()))
+                candidate = (bool(family.fixed), distance, family.name, index)
+                if distance <= REACH_PX and (best is None or candidate < best):
+                    best = candidate
+        return None if best is None else best[2:]
+
+    def _plane_point(self, position: QPointF) -> QPointF:
+        scene = self.mapToScene(position.toPoint())
+        point: QPointF = self.getPlotItem().vb.mapSceneToView(scene)
+        return point
+
+
+def _from_origin(tips: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """x and y of segments from the origin to every tip, in pairs."""
+    ends = np.zeros((2 * len(tips), 2))
+    ends[1::2] = tips
+    return ends[:, 0], ends[:, 1]
