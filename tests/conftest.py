@@ -43,6 +43,16 @@ GRACE_S = 1.0
 """How long a thread may take to end, or a deferred deletion to happen, once its test is over."""
 
 
+@pytest.fixture(scope="session")
+def qapp(qapp: Any) -> Any:
+    """The application, in the shipped fonts: what a test measures does not depend on the machine's fonts."""
+    from attnviz.gui.fonts import ui_font
+    from attnviz.gui.theme import TEXT_PX
+
+    qapp.setFont(ui_font(TEXT_PX))
+    return qapp
+
+
 @pytest.fixture(autouse=True)
 def _own_user_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each test has its own configuration, data and cache folders."""
