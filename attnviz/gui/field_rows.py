@@ -76,8 +76,7 @@ class Row(QWidget):
         self.field, self.store = field, store
         self._start: Experiment | None = None
         self.setObjectName(f"{field.name}_row")
-        self.label = QLabel()
-        self.label.setTextFormat(Qt.TextFormat.PlainText)
+        self.label: QLabel | None = None
         self.line = QHBoxLayout(self)
         self.line.setContentsMargins(0, 0, 0, 0)
         self.line.setSpacing(GRID)
@@ -100,7 +99,9 @@ class Row(QWidget):
         """Disable the control and say why, or enable it."""
 
     def retranslate(self) -> None:
-        self.label.setText(_(self.field.label))
+        if self.label is not None:
+            self.label.setText(_(self.field.label))
+            self.label.setToolTip(plain_tooltip(_(self.field.hint)))
 
     def commit(self, value: Any) -> None:
         """Write a value that the user gave; where it is refused the document's value comes back."""
@@ -119,6 +120,13 @@ class Row(QWidget):
 
     def _edited(self, experiment: Experiment, value: Any) -> Experiment:
         return self.field.edit(self._start or experiment, value)
+
+    def _add_label(self) -> None:
+        """Begin the row with the field's label, where it has one."""
+        if self.field.label:
+            self.label = QLabel()
+            self.label.setTextFormat(Qt.TextFormat.PlainText)
+            self.line.addWidget(self.label)
 
     def _adopt(self, control: Any) -> None:
         """Name a control and hear it."""
@@ -145,7 +153,7 @@ class NumberRow(Row):
             integer=field.integer,
         )
         self._adopt(self.control)
-        self.line.addWidget(self.label)
+        self._add_label()
         self.line.addStretch(1)
         self.line.addWidget(self.control)
 
@@ -161,7 +169,6 @@ class NumberRow(Row):
         super().retranslate()
         self.control.setAccessibleName(_(self.field.label))
         self.control.retranslate()
-        self.label.setToolTip(plain_tooltip(_(self.field.hint)))
 
 
 class SliderRow(Row):
@@ -230,8 +237,8 @@ class ChoiceRow(Row):
         self._choice_field = field
         self.control = Segmented(field.options)
         self._adopt(self.control)
+        self._add_label()
         if field.label:
-            self.line.addWidget(self.label)
             self.line.addStretch(1)
         self.line.addWidget(self.control)
         if not field.label:
@@ -250,7 +257,6 @@ class ChoiceRow(Row):
 
     def retranslate(self) -> None:
         super().retranslate()
-        self.label.setToolTip(plain_tooltip(_(self.field.hint)))
         self.control.setAccessibleName(_(self.field.label or self.field.hint))
         options = self._choice_field.options
         self.control.set_options([(id_, _(label), _(tooltip)) for id_, label, tooltip in options])
@@ -265,7 +271,7 @@ class SeedRow(Row):
         self._adopt(self.control)
         self.dice = Dice(f"{field.name.removesuffix('_field')}_dice")
         self.dice.clicked.connect(self._on_dice)
-        self.line.addWidget(self.label)
+        self._add_label()
         self.line.addStretch(1)
         self.line.addWidget(self.dice)
         self.line.addWidget(self.control)
@@ -300,8 +306,7 @@ class TextRow(Row):
         self.control.returnPressed.connect(self._on_return)
         self.control.installEventFilter(self)
         self._is_typing = False
-        if field.label:
-            self.line.addWidget(self.label)
+        self._add_label()
         self.line.addWidget(self.control, 1)
 
     def show_value(self, value: Any) -> None:

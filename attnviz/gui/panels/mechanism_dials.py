@@ -131,6 +131,7 @@ class RopeDials(QWidget):
         for score, text in zip(self._scores, (_("q·k unrotated"), _("q·k rotated")), strict=True):
             score.setAccessibleName(text)
         self._reset.setText(_("all pairs × 1"))
+        self._reset.setAccessibleName(_("Back to the base's own frequencies"))
         self._first.setAccessibleName(_("First pair shown"))
         for dial in self._dials:
             dial.retranslate()

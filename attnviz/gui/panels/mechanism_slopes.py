@@ -72,6 +72,7 @@ class AlibiSlopes(QWidget):
             box.setAccessibleName(_("Slope of head {head}").format(head=head + 1))
             box.retranslate()
         self._reset.setText(_("published slopes"))
+        self._reset.setAccessibleName(_("Back to the published slopes"))
 
     def _make(self, count: int) -> None:
         for widget in (*self._labels, *self._numbers):

@@ -91,6 +91,7 @@ class MaskTile(Control):
         for index in np.flatnonzero(~self.blocked_cells).tolist():
             row, column = divmod(index, n_columns)
             path.addRect(self.cell_rect(row, column).adjusted(0, 0, -gap, -gap))
+        painter.fillPath(path, QColor(self._theme.panel))
         painter.fillPath(path, _seen_color(self._theme))
 
     def _paint_cell(self, painter: QPainter) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
@@ -27,6 +28,7 @@ MOST_HEADS = 256
 
 _WIDEST_STEP, _NARROWEST_STEP = 56.0, 6.0
 _TOP, _DROP = 8.0, 27.0
+_MARGIN = 4.0
 _LINE = 50.0
 
 
@@ -41,22 +43,20 @@ class Wiring:
 
 
 def lay_out(heads: Heads, width: float) -> Wiring:
-    """Groups side by side, as wide as the room allows, in as many lines as they need."""
+    """Groups side by side, as wide as the room allows, in as few lines as the narrowest step needs."""
     size = min(heads.group_size, MOST_HEADS)
     groups = max(1, min(heads.n_kv_heads, MOST_HEADS // size))
-    wanted = width / (groups * size)
-    step = min(_WIDEST_STEP, max(wanted, _NARROWEST_STEP))
-    per_line = max(1, int(width // (step * size)))
-    step = min(step, width / size) if per_line == 1 else step
-    lines = -(-groups // per_line)
+    room = width - 2 * _MARGIN
+    lines = min(groups, math.ceil(groups * size * _NARROWEST_STEP / room))
+    per_line = math.ceil(groups / lines)
+    pitch = room / per_line
+    step = min(_WIDEST_STEP, pitch / size)
+    # A little tighter within a group than between groups.
+    inner = step * 0.8 if size > 1 else step
     dots, squares = [], []
     for group in range(groups):
         line, place = divmod(group, per_line)
-        here = min(per_line, groups - line * per_line)
-        pitch = width / here if lines == 1 else width / per_line
-        middle, top = (place + 0.5) * pitch, _TOP + line * _LINE
-        # A little tighter within a group than between groups.
-        inner = min(step * 0.8 if size > 1 else step, pitch / size)
+        middle, top = _MARGIN + (place + 0.5) * pitch, _TOP + line * _LINE
         dots += [QPointF(middle + (member - (size - 1) / 2) * inner, top) for member in range(size)]
         squares.append(QPointF(middle, top + _DROP))
     radius = max(1.5, min(6.0, step * 0.36))
@@ -115,9 +115,10 @@ class HeadWires(Control):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         theme, wiring, size = self._theme, self._wiring, self._heads.group_size
         lit = self._under_mouse if self._under_mouse >= 0 else self._shown
+        thin = min(1.0, wiring.radius / 4)
         for head, dot in enumerate(wiring.dots):
             is_lit = head == lit
-            painter.setPen(QPen(QColor(theme.query if is_lit else theme.muted), 2.0 if is_lit else 1.0))
+            painter.setPen(QPen(QColor(theme.query if is_lit else theme.muted), 2.0 if is_lit else thin))
             painter.drawLine(dot, wiring.squares[head // size])
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(QColor(theme.key))

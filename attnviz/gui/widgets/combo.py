@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QPointF, QSignalBlocker, Qt, Signal
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QStandardItemModel, QWheelEvent
+from PySide6.QtCore import QSignalBlocker, Qt, Signal
+from PySide6.QtGui import QStandardItemModel, QWheelEvent
 from PySide6.QtWidgets import QComboBox, QSizePolicy, QWidget
 
-from attnviz.gui.theme import Theme
-from attnviz.gui.widgets.control import Availability, active_theme, plain_tooltip
+from attnviz.gui.widgets.control import Availability, plain_tooltip
 from attnviz.gui.widgets.segmented import Option
 
 
@@ -23,7 +22,6 @@ class Combo(Availability, QComboBox):
 
     def __init__(self, options: Sequence[Option], name: str = "", parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._theme = active_theme()
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.setMinimumContentsLength(6)
@@ -58,25 +56,11 @@ class Combo(Availability, QComboBox):
         item.setEnabled(reason is None)
         item.setToolTip(plain_tooltip(reason or item.text()))
 
-    def apply_theme(self, theme: Theme) -> None:
-        self._theme = theme
-        self.update()
-
     def wheelEvent(self, event: QWheelEvent) -> None:
         if self.hasFocus():
             super().wheelEvent(event)
         else:
             event.ignore()
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        super().paintEvent(event)
-        # The style sheet takes the style's own arrow away.
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(QPen(QColor(self._theme.muted), 1.4))
-        painter.setOpacity(1.0 if self.isEnabled() else 0.5)
-        x, y = self.width() - 12.0, self.height() / 2 + 0.5
-        painter.drawPolyline([QPointF(x - 3.5, y - 1.75), QPointF(x, y + 1.75), QPointF(x + 3.5, y - 1.75)])
 
     def _on_activated(self) -> None:
         self.changed.emit(self.value())

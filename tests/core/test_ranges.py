@@ -1,0 +1,54 @@
+"""Lists of positions as people type them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attnviz.core.ranges import format_ranges, parse_ranges
+
+
+@pytest.mark.parametrize(
+    ("text", "positions"),
+    [
+        ("3, 5-7", (3, 5, 6, 7)),
+        ("", ()),
+        ("  ", ()),
+        ("7 5,5", (5, 7)),
+        ("0–2;4", (0, 1, 2, 4)),
+        ("1，3、5", (1, 3, 5)),
+        ("2 - 4", (2, 3, 4)),
+    ],
+)
+def test_reads_numbers_and_ranges(text: str, positions: tuple[int, ...]) -> None:
+    assert parse_ranges(text, 8) == positions
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("8", "8 is past the last token; legal is 0 to 7"),
+        ("0-99999999999", "past the last token"),
+        ("5-2", "'5-2' runs backwards; legal is 2-5"),
+        ("three", "'three' is no position"),
+        ("-3", "'-3' is no position"),
+        ("1.5", "'1.5' is no position"),
+    ],
+)
+def test_says_what_is_wrong(text: str, said: str) -> None:
+    with pytest.raises(ValueError, match="positions: ") as error:
+        parse_ranges(text, 8)
+    assert said in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("positions", "text"), [((3, 5, 6, 7), "3, 5-7"), ((0, 1), "0, 1"), ((), ""), ((9, 8, 7, 9), "7-9")]
+)
+def test_writes_runs_as_ranges(positions: tuple[int, ...], text: str) -> None:
+    assert format_ranges(positions) == text
+
+
+@given(st.sets(st.integers(0, 40)))
+def test_what_was_written_reads_back(positions: set[int]) -> None:
+    assert set(parse_ranges(format_ranges(tuple(positions)), 41)) == positions

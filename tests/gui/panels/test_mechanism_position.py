@@ -1,0 +1,247 @@
+"""None, sinusoidal, RoPE and its dials, ALiBi and its slopes, driven with mouse and keys."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TypeVar
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QColor
+from PySide6.QtWidgets import QAbstractButton, QLabel, QLineEdit, QPushButton, QWidget
+from pytestqt.qtbot import QtBot
+
+from attnviz.engines.numpy_engine import NumpyEngine
+from attnviz.engines.run import run
+from attnviz.gui.panels.mechanism import MechanismPanel
+from attnviz.gui.store import Store
+from attnviz.gui.theme import LIGHT
+from attnviz.gui.widgets.dial import Dial
+from attnviz.gui.widgets.drag_number import DragNumber
+from attnviz.gui.widgets.segmented import Segmented
+from attnviz.gui.widgets.slider_field import SliderField
+from attnviz.gui.widgets.toggle import Toggle
+from attnviz.model.arrays import Matrix
+from attnviz.model.document import Document
+from attnviz.model.experiment import Experiment
+from attnviz.model.parts import (
+    Alibi,
+    ExplicitVectors,
+    Heads,
+    NoPosition,
+    Rope,
+    SeededVectors,
+    Sinusoidal,
+)
+from attnviz.model.view import Cell
+
+# The offscreen platform says so for every window that has a smallest size.
+pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
+
+W = TypeVar("W", bound=QWidget)
+
+
+@pytest.fixture
+def panel(qtbot: QtBot) -> Iterator[MechanismPanel]:
+    """q at position 5 and k at position 2 whose rotated score is known; numbers come with every edit."""
+    rows = np.zeros((6, 4))
+    rows[5], rows[2] = (1.0, 0.5, -0.3, 0.8), (0.2, 1.0, 0.4, -0.6)
+    experiment = Experiment(
+        tokens=tuple("abcdef"),
+        vectors=ExplicitVectors(Matrix(rows)),
+        heads=Heads(1, 1, 4),
+        position=Rope(),
+        dtype="float64",
+    )
+    store = Store(Document(experiment))
+
+    def compute(old: Document | None, new: Document) -> None:
+        store.set_trace(run(NumpyEngine("float64"), new.experiment))
+
+    made = MechanismPanel(store)
+    qtbot.addWidget(made)
+    made.start()
+    store.changed.connect(compute)
+    compute(None, store.document)
+    made.resize(276, 1500)
+    made.show()
+    qtbot.waitExposed(made)
+    yield made
+    store.changed.disconnect(compute)
+
+
+def find(panel: MechanismPanel, kind: type[W], name: str) -> W:
+    found = panel.findChild(kind, name)
+    assert isinstance(found, kind), name
+    return found
+
+
+def choose(qtbot: QtBot, panel: MechanismPanel, segmented: str, option: str) -> None:
+    segment = find(panel, Segmented, segmented).findChild(QAbstractButton, f"segment_{option}")
+    assert isinstance(segment, QAbstractButton)
+    qtbot.mouseClick(segment, Qt.MouseButton.LeftButton)
+
+
+def type_number(qtbot: QtBot, number: DragNumber, text: str) -> None:
+    qtbot.mouseClick(number, Qt.MouseButton.LeftButton)
+    editor = number.findChild(QLineEdit, "number_editor")
+    assert isinstance(editor, QLineEdit)
+    editor.selectAll()
+    qtbot.keyClicks(editor, text)
+    qtbot.keyClick(editor, Qt.Key.Key_Return)
+
+
+def scores(panel: MechanismPanel) -> tuple[str, str]:
+    names = ("rope_score_unrotated", "rope_score_rotated")
+    return find(panel, QLabel, names[0]).text(), find(panel, QLabel, names[1]).text()
+
+
+def test_hovering_turns_the_arms_and_says_the_known_score(panel: MechanismPanel) -> None:
+    panel.store.set_hover(Cell("weights", 5, 2))
+    assert scores(panel) == ("0.1000", "\N{MINUS SIGN}1.1699")
+    dial = find(panel, Dial, "rope_dial_0")
+    assert dial._angles == (5.0, 2.0)
+    image = dial.grab().toImage()
+    for angle, color in ((5.0, LIGHT.query), (2.0, LIGHT.key)):
+        half_way = (dial.center() + dial.arm_tip(angle)) / 2
+        assert image.pixelColor(half_way.toPoint()).hue() == pytest.approx(QColor(color).hue(), abs=8)
+    assert find(panel, QLabel, "rope_pair_label").text() == "q of “f” at 5, k of “c” at 2"
+
+
+def test_start_offset_turns_both_arms_and_keeps_the_score(qtbot: QtBot, panel: MechanismPanel) -> None:
+    panel.store.look(locked=Cell("scores", 5, 2))
+    type_number(qtbot, find(panel, DragNumber, "position_start_field"), "100")
+    assert panel.store.experiment.position == Rope(start=100)
+    assert scores(panel) == ("0.1000", "\N{MINUS SIGN}1.1699")
+    assert find(panel, Dial, "rope_dial_1")._angles == pytest.approx((1.05, 1.02))
+
+
+def test_pairing_changes_the_score_to_the_known_one(qtbot: QtBot, panel: MechanismPanel) -> None:
+    panel.store.set_hover(Cell("q_rotated", 5, 0))
+    panel.store.look(locked=Cell("weights", 0, 2))
+    choose(qtbot, panel, "rope_pairing_segmented", "half_split")
+    assert scores(panel) == ("0.1000", "\N{MINUS SIGN}0.0273")
+
+
+def test_a_dial_is_turned_as_one_entry(qtbot: QtBot, panel: MechanismPanel) -> None:
+    dial = find(panel, Dial, "rope_dial_1")
+    middle = dial.rect().center()
+    qtbot.mousePress(dial, Qt.MouseButton.LeftButton, pos=middle)
+    for up in (10, 20, 30):
+        qtbot.mouseMove(dial, middle - QPoint(0, up))
+    qtbot.mouseRelease(dial, Qt.MouseButton.LeftButton, pos=middle - QPoint(0, 30))
+    position = panel.store.experiment.position
+    assert isinstance(position, Rope)
+    assert position.multipliers == (1.0, pytest.approx(1.02**30, rel=1e-5))
+    assert dial.multiplier() == position.multipliers[1]
+    panel.store.undo()
+    assert panel.store.experiment.position == Rope() and not panel.store.can_undo
+    assert dial.multiplier() == 1.0
+
+
+def test_turning_a_dial_changes_the_score_of_the_locked_pair(qtbot: QtBot, panel: MechanismPanel) -> None:
+    panel.store.look(locked=Cell("weights", 5, 2))
+    dial = find(panel, Dial, "rope_dial_0")
+    dial.setFocus()
+    for _step in range(3):
+        qtbot.keyClick(dial, Qt.Key.Key_Up)
+    turned = 3 * 1.02**3
+    # q·R((n − m)θ)k, pair by pair, with n − m = −3.
+    a = (1.0 * 0.2 + 0.5 * 1.0) * math.cos(turned) - (0.5 * 0.2 - 1.0 * 1.0) * math.sin(turned)
+    b = (-0.3 * 0.4 + 0.8 * -0.6) * math.cos(0.03) - (0.8 * 0.4 - -0.3 * -0.6) * math.sin(0.03)
+    assert float(scores(panel)[1].replace("\N{MINUS SIGN}", "-")) == pytest.approx(a + b, abs=1e-4)
+    assert dial.caption() == f"θ₀ {1.02**3:.3g}"
+
+
+def test_reset_puts_all_pairs_back(qtbot: QtBot, panel: MechanismPanel) -> None:
+    button = find(panel, QPushButton, "rope_reset_button")
+    assert not button.isVisible()
+    panel.store.change(position=Rope(multipliers=(2.0, 0.5)))
+    qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+    assert panel.store.experiment.position == Rope()
+    assert find(panel, Dial, "rope_dial_0").multiplier() == 1.0
+
+
+def test_kinds_come_back_with_their_numbers(qtbot: QtBot, panel: MechanismPanel) -> None:
+    type_number(qtbot, find(panel, SliderField, "rope_base_field").number, "500")
+    choose(qtbot, panel, "position_segmented", "none")
+    assert panel.store.experiment.position == NoPosition()
+    assert not find(panel, SliderField, "rope_base_field").isVisible()
+    assert not find(panel, Dial, "rope_dial_0").isVisible()
+    choose(qtbot, panel, "position_segmented", "sinusoidal")
+    type_number(qtbot, find(panel, SliderField, "sinusoidal_base_field").number, "100")
+    choose(qtbot, panel, "position_segmented", "rope")
+    assert panel.store.experiment.position == Rope(base=500.0)
+    choose(qtbot, panel, "position_segmented", "sinusoidal")
+    assert panel.store.experiment.position == Sinusoidal(base=100.0)
+
+
+def test_rotated_features_and_values(qtbot: QtBot, panel: MechanismPanel) -> None:
+    number = find(panel, DragNumber, "rope_rotated_field")
+    number.setFocus()
+    qtbot.keyClick(number, Qt.Key.Key_Down)
+    assert panel.store.experiment.position == Rope(n_rotated=2)
+    assert panel.findChild(Dial, "rope_dial_1") is None
+    qtbot.keyClick(number, Qt.Key.Key_Up)
+    assert panel.store.experiment.position == Rope()
+    toggle = find(panel, Toggle, "rope_on_values_toggle")
+    qtbot.mouseClick(toggle, Qt.MouseButton.LeftButton, pos=QPoint(14, toggle.height() // 2))
+    assert panel.store.experiment.position == Rope(on_values=True)
+
+
+def test_base_slider_is_logarithmic_and_one_entry(qtbot: QtBot, panel: MechanismPanel) -> None:
+    track = find(panel, SliderField, "rope_base_field").track
+    y = track.height() // 2
+    qtbot.mousePress(track, Qt.MouseButton.LeftButton, pos=QPoint(track.width() // 2, y))
+    qtbot.mouseMove(track, QPoint(track.width() // 3, y))
+    qtbot.mouseMove(track, QPoint(0, y))
+    qtbot.mouseRelease(track, Qt.MouseButton.LeftButton, pos=QPoint(0, y))
+    assert panel.store.experiment.position == Rope(base=10.0)
+    panel.store.undo()
+    assert not panel.store.can_undo
+
+
+def test_many_pairs_are_shown_a_page_at_a_time(qtbot: QtBot, panel: MechanismPanel) -> None:
+    wide = Experiment(
+        tokens=("a", "b"),
+        vectors=SeededVectors(2, 64),
+        heads=Heads(1, 1, 64),
+        position=Rope(),
+        dtype="float64",
+    )
+    panel.store.open(Document(wide))
+    qtbot.waitUntil(lambda: find(panel, Dial, "rope_dial_17").isVisible())
+    names = [dial.objectName() for dial in panel.findChildren(Dial)]
+    assert names == [f"rope_dial_{pair}" for pair in range(18)]
+    type_number(qtbot, find(panel, DragNumber, "rope_first_pair_field"), "14")
+    dial = find(panel, Dial, "rope_dial_31")
+    dial.setFocus()
+    qtbot.keyClick(dial, Qt.Key.Key_Up)
+    position = panel.store.experiment.position
+    assert isinstance(position, Rope) and position.multipliers == (1.0,) * 31 + (1.02,)
+    assert panel.findChild(Dial, "rope_dial_0") is None
+
+
+def test_rope_is_disabled_where_a_head_has_one_feature(panel: MechanismPanel) -> None:
+    panel.store.open(Document(Experiment(("a",), SeededVectors(1, 2), heads=Heads(1, 1, 1))))
+    rope = find(panel, Segmented, "position_segmented").findChild(QAbstractButton, "segment_rope")
+    assert isinstance(rope, QAbstractButton)
+    assert not rope.isEnabled() and "d_head is 1" in rope.toolTip()
+
+
+def test_slopes_are_edited_and_published_again(qtbot: QtBot, panel: MechanismPanel) -> None:
+    panel.store.edit(lambda e: Experiment(e.tokens, SeededVectors(6, 8), heads=Heads(8, 8, 4)))
+    choose(qtbot, panel, "position_segmented", "alibi")
+    assert panel.store.experiment.position == Alibi()
+    slope = find(panel, DragNumber, "alibi_slope_7")
+    assert slope.text() == "0.0039"
+    type_number(qtbot, slope, "0")
+    assert panel.store.experiment.position == Alibi((0.5, 0.25, 0.125, 1 / 16, 1 / 32, 1 / 64, 1 / 128, 0.0))
+    choose(qtbot, panel, "position_segmented", "none")
+    choose(qtbot, panel, "position_segmented", "alibi")
+    assert panel.store.experiment.position.slopes[7] == 0.0  # type: ignore[union-attr,index]
+    qtbot.mouseClick(find(panel, QPushButton, "alibi_reset_button"), Qt.MouseButton.LeftButton)
+    assert panel.store.experiment.position == Alibi()
+    assert slope.value() == 1 / 256
