@@ -8,6 +8,7 @@ from pathlib import Path
 from PySide6.QtCore import QCoreApplication
 from PySide6.QtWidgets import QApplication
 
+from attnviz.compute.scheduler import end_process
 from attnviz.gui import app_errors, look
 from attnviz.gui.documents import FIRST_PRESET
 from attnviz.gui.fonts import load_fonts
@@ -39,8 +40,9 @@ def main(path: Path | None = None) -> int:
     app = make_application(sys.argv[:1])
     settings = Settings()
     look.apply(app, settings)
-    window = Window(load_preset(FIRST_PRESET), settings)
-    errors = app_errors.install(window.status.notice)
+    notices = _Notices()
+    errors = app_errors.install(notices.show)
+    window = notices.window = Window(load_preset(FIRST_PRESET), settings)
     look.apply(app, settings)
     window.start()
     window.show()
@@ -48,4 +50,19 @@ def main(path: Path | None = None) -> int:
         window.documents.open(path)
     code = app.exec()
     errors.uninstall()
+    if not window.ended_cleanly:
+        end_process(code)
     return code
+
+
+class _Notices:
+    """Where notices of unexpected errors go: to the window's status line, once there is a window."""
+
+    window: Window | None = None
+
+    def show(self, sentence: str, details: str) -> None:
+        """Show a notice, or print it where no window could be made."""
+        if self.window is None:
+            print(details, file=sys.stderr)
+        else:
+            self.window.status.notice(sentence, details)

@@ -7,6 +7,7 @@ costs the window nothing but painting.
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
@@ -20,6 +21,14 @@ from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import Trace
 from attnviz.model.view import View
 
+GUI_CORES = 1
+"""Cores that a run leaves to the window."""
+
+KEY = "run"
+
+PATIENCE_SECONDS = 0.25
+"""A run that takes longer than this is given up for a newer one; a shorter one is shown first."""
+
 FRAME_MS = 4
 """Changes that come within this time make one run; less than a frame, so that a drag feels direct."""
 
@@ -32,49 +41,65 @@ class Live(QObject):
     noticed = Signal(str)
     """One sentence that the run wants to be known, such as a fallback to NumPy."""
     running = Signal(bool)
+    chosen = Signal(str, str)
+    """(engine, device) that the next run uses."""
 
     def __init__(self, store: Store, scheduler: Scheduler, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._store, self._scheduler = store, scheduler
         self.engine, self.device = "numpy", "auto"
+        self._again, self._started = False, 0.0
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
-        self._timer.setInterval(FRAME_MS)
         self._timer.timeout.connect(self.run_now)
         store.changed.connect(self._on_changed)
 
     def choose(self, engine: str, device: str) -> None:
         """Compute with another engine from now on."""
         self.engine, self.device = engine, device
+        self.chosen.emit(engine, device)
         self.run_now()
 
     @Slot()
     def run_now(self) -> None:
         """Start a run of the present experiment."""
         self._timer.stop()
+        if self._is_behind():
+            self._again = True  # the numbers on their way are shown first, so that a drag has pictures
+            return
+        self._again, self._started = False, time.monotonic()
         document, engine, device = self._store.document, self.engine, self.device
 
         def job(token: CancelToken) -> Trace:
-            trace = execute(document.experiment, engine, device, check=token.check)
+            trace = execute(document.experiment, engine, device, check=token.check, reserve=GUI_CORES)
             warm(trace, document.view, token.check)
             return trace
 
         self.running.emit(True)
-        self._scheduler.submit(job, self._on_done, self._on_failed)
+        self._scheduler.submit(job, self._on_done, self._on_failed, key=KEY)
 
     @Slot(object, object)
     def _on_changed(self, old: Document, new: Document) -> None:
         if old.experiment != new.experiment and not self._timer.isActive():
-            self._timer.start()
+            self._timer.start(FRAME_MS)
+
+    def _is_behind(self) -> bool:
+        """Whether a young run is still under way; an old one is cancelled by the next instead."""
+        young = time.monotonic() - self._started < PATIENCE_SECONDS
+        return young and self._scheduler.is_busy(KEY)
 
     def _on_done(self, trace: Trace) -> None:
         self.running.emit(False)
         self._store.set_trace(trace)
+        if self._again:
+            self._timer.start(0)
         for notice in trace.notices:
             self.noticed.emit(notice)
 
     def _on_failed(self, error: BaseException) -> None:
         self.running.emit(False)
+        if self._again:
+            self._timer.start(0)
         if not isinstance(error, ValueError | RuntimeError | MemoryError):
             raise error
         self.failed.emit(str(error))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QByteArray, QSize, Qt, Slot
@@ -9,6 +10,7 @@ from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent
 from PySide6.QtWidgets import QMainWindow, QMenu, QSplitter, QTabWidget, QVBoxLayout, QWidget
 
 from attnviz.compute.scheduler import Scheduler
+from attnviz.engines.table import ENGINE_BY_ID
 from attnviz.gui.bridge import Bridge
 from attnviz.gui.decode_live import DecodeLive
 from attnviz.gui.documents import SUFFIXES, Documents
@@ -16,12 +18,13 @@ from attnviz.gui.handlers import Handlers
 from attnviz.gui.icons import app_icon
 from attnviz.gui.live import Live
 from attnviz.gui.menus import Commands
+from attnviz.gui.panels.mechanism import MechanismPanel
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.panels.table import PANELS
 from attnviz.gui.settings import Settings
 from attnviz.gui.status import StatusLine
 from attnviz.gui.store import Store
-from attnviz.gui.theme import GRID, Theme
+from attnviz.gui.theme import Theme
 from attnviz.gui.tool_bar import ToolBar
 from attnviz.gui.widgets.card import Card
 from attnviz.gui.widgets.panel_dock import PanelDock
@@ -50,9 +53,11 @@ class Window(QMainWindow):
         self.settings = settings
         self.bridge = Bridge(self)
         self.scheduler = Scheduler(self.bridge.post, inline=inline)
+        self.decode_scheduler = Scheduler(self.bridge.post, inline=inline)
+        self.ended_cleanly = True
         self.store = Store(document, self)
         self.live = Live(self.store, self.scheduler, self)
-        self.decode_live = DecodeLive(self.store, self.live, self.scheduler, self)
+        self.decode_live = DecodeLive(self.store, self.live, self.decode_scheduler, self)
         self.documents = Documents(self.store, self.scheduler, settings, self)
         self.handlers = Handlers(self)
         self.commands = Commands(self, self.handlers)
@@ -125,6 +130,7 @@ class Window(QMainWindow):
         self.store.history_changed.connect(self._on_history)
         self.store.rejected.connect(self.status.warn)
         self.live.failed.connect(self.status.warn)
+        self.live.chosen.connect(self._on_engine)
         self.live.noticed.connect(self.status.warn)
         self.decode_live.failed.connect(self.status.warn)
         self.docks["decoding"].visibilityChanged.connect(self.decode_live.set_watched)
@@ -136,6 +142,7 @@ class Window(QMainWindow):
         for panel in self.panels.values():
             panel.start()
         self._on_history()
+        self.setFocus()
         self.live.choose(self.settings["engine"], self.settings["device"])
 
     # --- text, colours, layout
@@ -234,6 +241,13 @@ class Window(QMainWindow):
             self._show_title()
         self.commands["transpose"].setChecked(new.view.orientation == "queries_as_columns")
 
+    @Slot(str, str)
+    def _on_engine(self, engine: str, device: str) -> None:
+        self.settings["engine"], self.settings["device"] = engine, device
+        mechanism = self.panels["mechanism"]
+        assert isinstance(mechanism, MechanismPanel)
+        mechanism.dtype_reason = partial(dtype_reason, engine)
+
     @Slot()
     def _on_history(self) -> None:
         self.commands["undo"].setEnabled(self.store.can_undo)
@@ -263,8 +277,17 @@ class Window(QMainWindow):
         )
         self.settings.sync()
         self.bridge.close()
-        self.scheduler.close()
+        closed = [scheduler.close() for scheduler in (self.scheduler, self.decode_scheduler)]
+        self.ended_cleanly = all(closed)
         event.accept()
+
+
+def dtype_reason(engine: str, dtype: str) -> str:
+    """Why an engine cannot compute in a dtype; empty where it can."""
+    kind = ENGINE_BY_ID[engine]
+    if dtype in kind.dtypes:
+        return ""
+    return _("{engine} computes in {dtypes}").format(engine=kind.label, dtypes=", ".join(kind.dtypes))
 
 
 def _card(panel: Panel, is_titled: bool) -> Card:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import msgspec
 
 from attnviz import resources
-from attnviz.i18n import N_, _
+from attnviz.i18n import N_
 from attnviz.model.document import Document
 from attnviz.model.files import DocumentError, load
 
@@ -156,7 +156,7 @@ def preset_ids() -> tuple[str, ...]:
 
 
 def load_preset(preset_id: str) -> Document:
-    """The document of a preset, titled in the active language.
+    """The document of a preset, titled with its message; `_` translates it where it is shown.
 
     Raises:
         DocumentError: there is no such preset; the message names those there are.
@@ -164,5 +164,5 @@ def load_preset(preset_id: str) -> Document:
     for preset in PRESETS:
         if preset.id == preset_id:
             document = load(resources.path("presets", f"{preset_id}.json"))
-            return msgspec.structs.replace(document, title=_(preset.title))
+            return msgspec.structs.replace(document, title=preset.title)
     raise DocumentError(f"{preset_id}: there is no such preset; legal is one of {', '.join(preset_ids())}")

@@ -124,8 +124,10 @@ class StepView(QWidget):
             (self._values, decoding.values, "V", "value"),
         ):
             widget.set_rows(cache[kv_head, :filled], cache.shape[1], new_row, tokens)
-            title = _("{name} cache · {read} read, {appended} appended")
+            title = _("{name} cache · {read} + {appended}")
             widget.set_title(title.format(name=name, read=step.read, appended=step.appended), hue)
+            words = _("{read} rows are read from the cache, {appended} are appended")
+            widget.setAccessibleDescription(words.format(read=step.read, appended=step.appended))
 
     def _show_bars(self, decoded: Decoded, step: DecodeStep, head: int) -> None:
         decoding = decoded.decoding

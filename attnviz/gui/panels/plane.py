@@ -37,7 +37,7 @@ class PlanePanel(Panel):
         super().__init__(store, parent)
         self.plot = ArrowPlot()
         self.plot.setObjectName("plane_plot")
-        self.plot.setMinimumHeight(80)
+        self.plot.setMinimumHeight(64)
         self.plot.tip_moved.connect(self._on_moved)
         self.plot.tip_hovered.connect(self._on_hovered)
         self.plot.tip_clicked.connect(self._on_clicked)

@@ -33,6 +33,7 @@ class VectorsPanel(Panel):
         super().__init__(store, parent)
         self.grid = NumberGrid()
         self.grid.setObjectName("vectors_grid")
+        self.grid.setMinimumHeight(68)
         self.grid.edited.connect(self._on_edited)
         self.grid.pasted.connect(self._on_pasted)
         self.grid.rejected.connect(store.rejected)
