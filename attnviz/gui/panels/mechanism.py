@@ -34,7 +34,7 @@ SECTIONS: tuple[type[Section], ...] = (
     DTypeSection,
 )
 
-WIDTH, NARROWEST = 276, 252
+WIDTH, NARROWEST = 280, 270
 
 
 class MechanismPanel(Panel):

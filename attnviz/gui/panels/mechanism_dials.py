@@ -40,7 +40,8 @@ class RopeDials(QWidget):
         self._store = store
         self._dials: list[Dial] = []
         self._grid = QGridLayout()
-        self._grid.setSpacing(GRID - 2)
+        self._grid.setHorizontalSpacing(2)
+        self._grid.setVerticalSpacing(GRID // 2)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, GRID // 2, 0, 0)
         column.setSpacing(GRID - 2)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, get_args
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -12,7 +12,13 @@ from attnviz.gui.panels.mechanism_section import Section
 from attnviz.gui.store import Store
 from attnviz.i18n import N_
 from attnviz.model.experiment import Experiment
-from attnviz.model.parts import DType
+
+DTYPES = (
+    ("float16", "fp16", N_("float16: half precision")),
+    ("bfloat16", "bf16", N_("bfloat16: the range of single precision, fewer digits")),
+    ("float32", "fp32", N_("float32: single precision")),
+    ("float64", "fp64", N_("float64: double precision")),
+)
 
 
 def no_reason(dtype: str) -> str:
@@ -41,7 +47,7 @@ class DTypeSection(Section):
                     hint=N_("Precision"),
                     read=lambda e: e.dtype,
                     edit=_set_dtype,
-                    options=tuple((dtype, dtype, "") for dtype in get_args(DType)),
+                    options=DTYPES,
                     why_not=lambda e, dtype: self.reason(dtype),
                 ),
             )

@@ -74,7 +74,6 @@ class HeadsSection(Section):
         self._few, self._many = Segmented(()), Combo(())
         self._few.setObjectName("n_kv_heads_segmented")
         self._many.setObjectName("n_kv_heads_combo")
-        self._many.setMinimumWidth(72)
         for control in (self._few, self._many):
             control.changed.connect(self._on_kv_heads)
         self.body.addLayout(_row(self._kv_label, self._few, self._many))
@@ -121,7 +120,8 @@ class HeadsSection(Section):
 
     @Slot(str)
     def _on_kv_heads(self, count: str) -> None:
-        self.store.edit(set_heads, n_kv_heads=int(count))
+        if not self.store.edit(set_heads, n_kv_heads=int(count)):
+            self.on_document(None, self.store.document)
 
     @Slot(int)
     def _on_previewed(self, head: int) -> None:
@@ -143,7 +143,8 @@ class HeadsSection(Section):
 
 def _row(label: QLabel, *controls: QWidget) -> QHBoxLayout:
     row = QHBoxLayout()
-    row.setSpacing(GRID)
+    # Half a unit: five segments beside their label are the widest line of the column.
+    row.setSpacing(GRID // 2)
     row.addWidget(label)
     row.addStretch(1)
     for control in controls:

@@ -11,6 +11,9 @@ from PySide6.QtWidgets import QComboBox, QSizePolicy, QWidget
 from attnviz.gui.widgets.control import Availability, plain_tooltip
 from attnviz.gui.widgets.segmented import Option
 
+_NARROWEST = 70
+"""Room for some six letters and the arrow."""
+
 
 class Combo(Availability, QComboBox):
     """One of several options; `changed` carries the id the user chose.
@@ -24,7 +27,8 @@ class Combo(Availability, QComboBox):
         super().__init__(parent)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self.setMinimumContentsLength(6)
+        self.setMinimumContentsLength(1)
+        self.setMinimumWidth(_NARROWEST)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName(name)
         self.set_options(options)

@@ -212,6 +212,8 @@ class Dial(Control):
         """A multiplier from the user: show its frequency at once and emit it where it is new."""
         if multiplier == self._multiplier:
             return
-        frequency = self._frequency * multiplier / self._multiplier
+        # From a pair that stands still the base's frequency is not known here; the owner says it next.
+        factor = multiplier / self._multiplier if self._multiplier else 0.0
+        frequency = self._frequency * factor
         self.set_state(frequency, multiplier, *self._angles)
         self.changed.emit(multiplier)

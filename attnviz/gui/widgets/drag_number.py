@@ -175,7 +175,9 @@ class DragNumber(Control):
         self._range = NumberRange(minimum, maximum, old.is_integer, old.logarithmic, old.step)
 
     def text(self) -> str:
-        """The number as it is painted."""
+        """The number as it is painted; a whole number, such as a seed, with all its digits."""
+        if self._range.is_integer and self._value == round(self._value):
+            return f"{self._value:.0f}".replace("-", "\N{MINUS SIGN}")
         return number(self._value, self._decimals)
 
     def retranslate(self) -> None:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtGui import QColor, QStandardItemModel
+from PySide6.QtGui import QColor, QStandardItemModel, QWheelEvent
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QLineEdit, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
@@ -17,8 +17,10 @@ from attnviz.gui.panels.mechanism_heads import divisors
 from attnviz.gui.panels.mechanism_tile import MaskTile
 from attnviz.gui.panels.mechanism_wires import HeadWires, lay_out
 from attnviz.gui.store import Store
+from attnviz.gui.style import apply_style
 from attnviz.gui.theme import DARK, LIGHT
 from attnviz.gui.widgets.combo import Combo
+from attnviz.gui.widgets.control import THEME_PROPERTY
 from attnviz.gui.widgets.drag_number import DragNumber
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.slider_field import SliderField
@@ -27,8 +29,10 @@ from attnviz.i18n import set_language
 from attnviz.model.arrays import Matrix
 from attnviz.model.document import Document
 from attnviz.model.experiment import Experiment
+from attnviz.model.materialise import vectors_array
 from attnviz.model.parts import (
     Causal,
+    Dropout,
     Explicit,
     Heads,
     Identity,
@@ -37,6 +41,7 @@ from attnviz.model.parts import (
     Padding,
     Painted,
     Projections,
+    Rope,
     ScaleValue,
     Seeded,
     SeededVectors,
@@ -50,6 +55,18 @@ from attnviz.model.view import Cell
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 
 W = TypeVar("W", bound=QWidget)
+
+
+@pytest.fixture
+def styled(qapp: QApplication) -> Iterator[None]:
+    """The program's own fonts and style sheet, on which widths depend."""
+    palette, font = qapp.palette(), qapp.font()
+    apply_style(qapp, LIGHT)
+    yield
+    qapp.setStyleSheet("")
+    qapp.setPalette(palette)
+    qapp.setFont(font)
+    qapp.setProperty(THEME_PROPERTY, None)
 
 
 @pytest.fixture
@@ -335,6 +352,9 @@ def test_dropout(qtbot: QtBot, panel: MechanismPanel) -> None:
     choose(qtbot, panel, "dropout_mode_segmented", "eval")
     dropout = panel.store.experiment.dropout
     assert (dropout.p, dropout.seed, dropout.rescale, dropout.training) == (0.25, 7, False, False)
+    type_number(qtbot, seed, "4294967295")
+    assert seed.text() == "4294967295"
+    panel.store.undo()
     press(qtbot, find(panel, QWidget, "dropout_seed_dice"))
     assert panel.store.experiment.dropout.seed != 7
     panel.store.undo()
@@ -391,10 +411,8 @@ def test_second_sequence_is_switched_typed_and_remembered(qtbot: QtBot, panel: M
     memory = panel.store.experiment.memory
     assert memory is not None and memory.tokens == ("un", "creature")
     # "creature" was typed letter by letter and still has the vector that it had before the typing.
-    first = SeededVectors(4, 8)
-    from attnviz.model.materialise import vectors_array
-
-    np.testing.assert_array_equal(vectors_array(memory.vectors)[1], vectors_array(first)[3])
+    before = np.random.default_rng(0).standard_normal((4, 8))
+    np.testing.assert_array_equal(vectors_array(memory.vectors)[1], before[3])
     switch(qtbot, panel, "memory_toggle")
     assert panel.store.experiment.memory is None and not line.isVisible()
     switch(qtbot, panel, "memory_toggle")
@@ -485,8 +503,6 @@ def test_every_control_has_a_name_to_be_read_aloud(panel: MechanismPanel) -> Non
 
 
 def test_the_wheel_over_the_column_changes_nothing(qtbot: QtBot, panel: MechanismPanel) -> None:
-    from PySide6.QtGui import QWheelEvent
-
     panel.setFocus()
     before = panel.store.document
     for name in ("temperature_field", "query_projection_combo", "n_heads_field", "dropout_p_field"):
@@ -505,3 +521,30 @@ def test_the_wheel_over_the_column_changes_nothing(qtbot: QtBot, panel: Mechanis
         widget.clearFocus()
         QApplication.sendEvent(widget, event)
     assert panel.store.document == before
+
+
+@pytest.mark.parametrize("language", ["en", "zh_CN"])
+def test_nothing_is_cut_off_in_a_narrow_column(
+    qtbot: QtBot, styled: None, panel: MechanismPanel, language: str
+) -> None:
+    panel.store.open(
+        Document(
+            Experiment(
+                tokens=("a", "b"),
+                vectors=SeededVectors(2, 4),
+                heads=Heads(16, 16, 32),
+                position=Rope(multipliers=(2.0,)),
+                masks=(Causal(), Padding((0,)), Window(10, 10), Painted(((0, 0),))),
+                scale=ScaleValue(0.3),
+                cap=2.0,
+                dropout=Dropout(p=0.5),
+                projections=Projections(query=Seeded(2**32 - 1)),
+                memory=Memory(("m",), SeededVectors(1, 3)),
+            )
+        )
+    )
+    set_language(language)
+    panel.retranslate()
+    content = find(panel, QWidget, "mechanism_content")
+    qtbot.wait(20)
+    assert content.minimumSizeHint().width() <= panel.minimumWidth() - 10

@@ -155,6 +155,17 @@ def test_turning_a_dial_changes_the_score_of_the_locked_pair(qtbot: QtBot, panel
     assert dial.caption() == f"θ₀ {1.02**3:.3g}"
 
 
+def test_a_pair_that_stands_still_can_be_turned_again(qtbot: QtBot, panel: MechanismPanel) -> None:
+    panel.store.change(position=Rope(multipliers=(1.0, 0.0)))
+    dial = find(panel, Dial, "rope_dial_1")
+    assert dial.caption() == "θ₁ 0.0"
+    dial.setFocus()
+    qtbot.keyClick(dial, Qt.Key.Key_Up)
+    position = panel.store.experiment.position
+    assert isinstance(position, Rope) and position.multipliers[1] == dial.multiplier() > 0
+    assert dial.caption() == f"θ₁ {0.01 * dial.multiplier():.1e}".replace("e-0", "e\N{MINUS SIGN}")
+
+
 def test_reset_puts_all_pairs_back(qtbot: QtBot, panel: MechanismPanel) -> None:
     button = find(panel, QPushButton, "rope_reset_button")
     assert not button.isVisible()
@@ -229,6 +240,15 @@ def test_rope_is_disabled_where_a_head_has_one_feature(panel: MechanismPanel) ->
     rope = find(panel, Segmented, "position_segmented").findChild(QAbstractButton, "segment_rope")
     assert isinstance(rope, QAbstractButton)
     assert not rope.isEnabled() and "d_head is 1" in rope.toolTip()
+
+
+def test_a_refused_width_leaves_the_document_value(qtbot: QtBot, panel: MechanismPanel) -> None:
+    said: list[str] = []
+    panel.store.rejected.connect(said.append)
+    before, number = panel.store.experiment, find(panel, DragNumber, "d_head_field")
+    type_number(qtbot, number, "1")
+    assert said == ["heads.d_head is 1; legal is 2 or more with rotary positions"]
+    assert panel.store.experiment == before and number.value() == 4 and not panel.store.can_undo
 
 
 def test_slopes_are_edited_and_published_again(qtbot: QtBot, panel: MechanismPanel) -> None:
