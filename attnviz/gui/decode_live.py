@@ -94,9 +94,7 @@ class DecodeLive(QObject):
                 if generation != self._generation:
                     raise Cancelled
 
-            decoding = execute_decoding(
-                experiment, None, engine, device, check=check, reserve=GUI_CORES
-            )
+            decoding = execute_decoding(experiment, None, engine, device, check=check, reserve=GUI_CORES)
             full = execute(decoding.experiment, engine, device, check=check, reserve=GUI_CORES)
             differences = parity(decoding, full)
             return Decoded(decoding, differences, time.perf_counter() - started)

@@ -27,7 +27,9 @@ LIT_CELLS = 4096
 """Source cells outlined one by one; more than these are outlined as whole rows and columns."""
 
 
-def stage_content(site: SiteTrace, view: View, stage: str, theme: Theme, head: int | None = None) -> HeatContent:
+def stage_content(
+    site: SiteTrace, view: View, stage: str, theme: Theme, head: int | None = None
+) -> HeatContent:
     """One head of a stage, ready to be drawn. `head` None: the one that the view shows."""
     row = STAGE_BY_ID[stage]
     head = shown_head(site.experiment, view, stage) if head is None else head
@@ -86,11 +88,16 @@ def axis_color(axis: Axis, theme: Theme, hue: str) -> str:
     return theme.muted if axis == "feature" else theme.ink
 
 
-def highlight(site: SiteTrace, view: View, stage: str, focus: Cell | None) -> Highlight:
-    """What `focus` lights in a picture of `stage`: itself, its sources, its consumers, its tokens."""
+def highlight(
+    site: SiteTrace, view: View, stage: str, focus: Cell | None, head: int | None = None
+) -> Highlight:
+    """What `focus` lights in a picture of `stage`: itself, its sources, its consumers, its tokens.
+
+    `head` None: the picture shows the head that the view has chosen.
+    """
     if focus is None or focus.stage not in site.stages or not _exists(site, focus):
         return NO_HIGHLIGHT
-    head = shown_head(site.experiment, view, stage)
+    head = shown_head(site.experiment, view, stage) if head is None else head
     row_axis, column_axis = STAGE_BY_ID[stage].axes[-2:]
     queries, keys = tokens_of(focus)
     rows, columns = set(_along(row_axis, queries, keys)), set(_along(column_axis, queries, keys))

@@ -87,7 +87,7 @@ def _mixed(first: str, second: str) -> str:
 _SHEET = """
 QToolTip { background: @panel; color: @ink; border: 1px solid @line; padding: 4px 6px; }
 
-QMenuBar { background: @panel; border-bottom: 1px solid @line; padding: 2px 6px; }
+QMenuBar { background: @ground; border: none; padding: 2px 0px; }
 QMenuBar::item { background: transparent; padding: 4px 8px; border-radius: 4px; }
 QMenuBar::item:selected { background: @hover; }
 QMenu { background: @panel; border: 1px solid @line; padding: 4px; }
@@ -96,9 +96,9 @@ QMenu::item:selected { background: @hover; color: @ink; }
 QMenu::item:disabled { color: @faded; }
 QMenu::separator { height: 1px; background: @line; margin: 4px 6px; }
 
-QToolBar { background: @panel; border: none; border-bottom: 1px solid @line; spacing: 8px; padding: 5px 8px; }
+QToolBar { background: @ground; border: none; spacing: 8px; padding: 2px 0px; }
 QToolBar::separator { background: @line; width: 1px; margin: 4px 4px; }
-QStatusBar { background: @panel; border-top: 1px solid @line; color: @muted; }
+QStatusBar { background: @ground; border: none; color: @muted; }
 QStatusBar::item { border: none; }
 QStatusBar QLabel { color: @muted; }
 QMainWindow::separator { background: @ground; width: 8px; height: 8px; }

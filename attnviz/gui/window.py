@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QByteArray, QSize, Qt, Slot
-from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent
+from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent, QShowEvent
 from PySide6.QtWidgets import QMainWindow, QMenu, QSplitter, QTabWidget, QVBoxLayout, QWidget
 
 from attnviz.compute.scheduler import Scheduler
@@ -24,7 +24,7 @@ from attnviz.gui.panels.table import PANELS
 from attnviz.gui.settings import Settings
 from attnviz.gui.status import StatusLine
 from attnviz.gui.store import Store
-from attnviz.gui.theme import Theme
+from attnviz.gui.theme import GRID, Theme
 from attnviz.gui.tool_bar import ToolBar
 from attnviz.gui.widgets.card import Card
 from attnviz.gui.widgets.panel_dock import PanelDock
@@ -49,6 +49,7 @@ class Window(QMainWindow):
         self.setObjectName("window")
         self.setWindowIcon(app_icon())
         self.setDockNestingEnabled(True)
+        self.setContentsMargins(GRID, 0, GRID, 0)
         self.setAcceptDrops(True)
         self.settings = settings
         self.bridge = Bridge(self)
@@ -112,18 +113,15 @@ class Window(QMainWindow):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(centre)
         self.setCentralWidget(frame)
-        self._first_sizes()
 
     def _first_sizes(self) -> None:
-        for row in PANELS:
-            if row.area in ("left", "right"):
-                self.resizeDocks([self.docks[row.id]], [row.width], Qt.Orientation.Horizontal)
-        bottom = [row for row in PANELS if row.area == "bottom"]
-        self.resizeDocks([self.docks[bottom[0].id]], [190], Qt.Orientation.Vertical)
-        for row in bottom:
-            if row.beside != "tab":
-                self.resizeDocks([self.docks[row.id]], [row.width], Qt.Orientation.Horizontal)
-        self.docks[bottom[0].id].raise_()
+        wide, high = Qt.Orientation.Horizontal, Qt.Orientation.Vertical
+        for area in AREAS:
+            rows = [row for row in PANELS if row.area == area and row.beside != "tab"]
+            docks = [self.docks[row.id] for row in rows]
+            self.resizeDocks(docks, [row.width for row in rows], wide)
+            self.resizeDocks(docks, [row.height or docks[0].height() for row in rows], high)
+        self.docks["inspector"].raise_()
 
     def _connect(self) -> None:
         self.store.changed.connect(self._on_changed)
@@ -179,8 +177,7 @@ class Window(QMainWindow):
         geometry, state = self.settings.window()
         if geometry:
             self.restoreGeometry(QByteArray(geometry))
-        if state:
-            self.restoreState(QByteArray(state), LAYOUT_VERSION)
+        self._has_sizes = bool(state) and self.restoreState(QByteArray(state), LAYOUT_VERSION)
 
     def _show_title(self) -> None:
         document = self.store.document
@@ -253,6 +250,12 @@ class Window(QMainWindow):
         self.commands["undo"].setEnabled(self.store.can_undo)
         self.commands["redo"].setEnabled(self.store.can_redo)
         self._show_title()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        if not self._has_sizes:  # docks only keep sizes that they are given on the screen
+            self._has_sizes = True
+            self._first_sizes()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if not self.commands.press(event):

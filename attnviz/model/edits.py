@@ -219,14 +219,14 @@ def set_heads(experiment: Experiment, **changes: int) -> Experiment:
 
 def set_projection(experiment: Experiment, role: Role, source: Projection) -> Experiment:
     """Choose where a weight matrix comes from. What was tied to one that is now tied itself is unbound."""
-    projections = replace_role(experiment.projections, role, source)
+    projections = experiment.projections
     if isinstance(source, Tied):
         for other in ROLES:
             bound = getattr(projections, other)
             if isinstance(bound, Tied) and bound.to == role:
                 written_out = Explicit(Matrix(projection_array(experiment, other)))
                 projections = replace_role(projections, other, written_out)
-    return replace(experiment, projections=projections)
+    return replace(experiment, projections=replace_role(projections, role, source))
 
 
 def replace_role(projections: Projections, role: Role, source: Projection) -> Projections:

@@ -50,10 +50,7 @@ def about_dialog(window: QWidget) -> QDialog:
 
 
 def _about_text() -> str:
-    engines = [
-        f"{row.label}: " + (row.unavailable() or _("available"))
-        for row in ENGINES
-    ]
+    engines = [f"{row.label}: " + (row.unavailable() or _("available")) for row in ENGINES]
     lines = (
         f"attnviz {__version__}",
         _("A workbench for the mechanics of attention."),

@@ -14,6 +14,7 @@ from attnviz.gui.theme import GRID, Theme
 from attnviz.gui.widgets.drag_number import DragNumber
 from attnviz.i18n import _
 from attnviz.model.document import Document
+from attnviz.model.view import Cell
 
 STEPS_PER_SECOND = 1.5
 
@@ -92,6 +93,9 @@ class DecodingPanel(Panel):
     def on_document(self, old: Document | None, new: Document) -> None:
         if old is None or old.view.step != new.view.step or old.view.head != new.view.head:
             self._show()
+
+    def on_hover(self, cell: Cell | None) -> None:
+        self._view.light(cell)
 
     def apply_theme(self, theme: Theme) -> None:
         super().apply_theme(theme)

@@ -18,6 +18,7 @@ from attnviz.gui.widgets.control import active_theme
 from attnviz.gui.widgets.row_matrix import RowMatrix
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.i18n import N_, _
+from attnviz.model.provenance import tokens_of
 from attnviz.model.view import Cell
 
 MOST_BARS = 64
@@ -72,6 +73,12 @@ class StepView(QWidget):
         self._show_cache(decoded, step, kv_head)
         self._show_bars(decoded, step, head)
         self._show_counts(decoded, index)
+
+    def light(self, cell: Cell | None) -> None:
+        """Outline the row of the cache that the hovered cell belongs to."""
+        keys = tokens_of(cell)[1] if cell is not None else ()
+        for widget in (self._keys, self._values):
+            widget.set_lit(keys[0] if keys else -1)
 
     def apply_theme(self, theme: Theme) -> None:
         """Take the colours of `theme`."""
@@ -184,7 +191,7 @@ class StepView(QWidget):
         self._body = QWidget()
         row = QHBoxLayout(self._body)
         row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(2 * GRID)
+        row.setSpacing(GRID * 3 // 2)
         vectors = QVBoxLayout()
         vectors.setSpacing(0)
         for name, widget in self._vectors.items():
@@ -208,7 +215,11 @@ class StepView(QWidget):
         grid.setHorizontalSpacing(2 * GRID)
         grid.setVerticalSpacing(2)
         for place, (key, _title) in enumerate((("", ""), *COUNTS)):
-            labels = (_label(f"count_{key}_name"), _label(f"count_{key}_plain"), _label(f"count_{key}_cached"))
+            labels = (
+                _label(f"count_{key}_name"),
+                _label(f"count_{key}_plain"),
+                _label(f"count_{key}_cached"),
+            )
             for column, label in enumerate(labels):
                 grid.addWidget(label, place, column)
                 if column:

@@ -6,7 +6,7 @@ from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from attnviz.gui.panels.panel import Panel
-from attnviz.gui.shown import all_head_levels
+from attnviz.gui.shown import all_head_levels, highlight
 from attnviz.gui.store import Store
 from attnviz.gui.theme import GRID
 from attnviz.gui.widgets.scroll import clear_scroll
@@ -15,6 +15,7 @@ from attnviz.i18n import _
 from attnviz.model.document import Document
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace, Trace
+from attnviz.model.view import Cell
 
 SIDE = 60
 MOST_HEADS = 128
@@ -49,9 +50,15 @@ class HeadsPanel(Panel):
             self._paint(self.store.trace.only)
         elif before.head != after.head:
             self._select(self.store.trace.only)
+        if before.locked != after.locked:
+            self._light(self.store.trace.only)
 
     def on_trace(self, trace: Trace) -> None:
         self._paint(trace.only)
+
+    def on_hover(self, cell: Cell | None) -> None:
+        if self.store.trace is not None:
+            self._light(self.store.trace.only)
 
     def retranslate(self) -> None:
         self.setAccessibleName(_("Heads"))
@@ -79,6 +86,7 @@ class HeadsPanel(Panel):
                 )
                 thumbnail.set_caption(self._caption(site, row.axes[0], head))
         self._select(site)
+        self._light(site)
 
     def _caption(self, site: SiteTrace, axis: str, head: int) -> str:
         heads = site.experiment.heads
@@ -96,6 +104,11 @@ class HeadsPanel(Panel):
             chosen //= site.experiment.heads.group_size
         for head, thumbnail in enumerate(self._thumbnails):
             thumbnail.set_selected(head == chosen)
+
+    def _light(self, site: SiteTrace) -> None:
+        stage, view, focus = self._stage(site), self.store.document.view, self.store.focus
+        for head in range(min(site.shape(stage)[0], MOST_HEADS)):
+            self._thumbnails[head].set_lit(highlight(site, view, stage, focus, head))
 
     def _ensure(self, count: int) -> None:
         while len(self._thumbnails) < count:

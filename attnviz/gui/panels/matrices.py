@@ -17,8 +17,18 @@ from attnviz.model import edits
 from attnviz.model.document import Document
 from attnviz.model.materialise import projection_array
 from attnviz.model.parts import Role, Tied
+from attnviz.model.stages import STAGE_BY_ID
+from attnviz.model.view import Cell
 
-SYMBOLS: tuple[tuple[Role, str], ...] = (("query", "W_Q"), ("key", "W_K"), ("value", "W_V"), ("output", "W_O"))
+SYMBOLS: tuple[tuple[Role, str], ...] = (
+    ("query", "W_Q"),
+    ("key", "W_K"),
+    ("value", "W_V"),
+    ("output", "W_O"),
+)
+
+
+STAGE_OF_ROLE: dict[Role, str] = {"query": "q", "key": "k", "value": "v", "output": "attention_output"}
 
 
 class MatricesPanel(Panel):
@@ -50,6 +60,14 @@ class MatricesPanel(Panel):
     def on_document(self, old: Document | None, new: Document) -> None:
         if old is None or old.experiment != new.experiment:
             self._show()
+
+    def on_hover(self, cell: Cell | None) -> None:
+        """Outline the column of W that makes the hovered cell."""
+        column = -1
+        if cell is not None and STAGE_OF_ROLE[self._chosen()] == cell.stage:
+            per_head = STAGE_BY_ID[cell.stage].per_head
+            column = cell.column + (cell.head * self.store.experiment.heads.d_head if per_head else 0)
+        self.grid.set_highlight((), (column,) if column >= 0 else (), ())
 
     def apply_theme(self, theme: Theme) -> None:
         super().apply_theme(theme)

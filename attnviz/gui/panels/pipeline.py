@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 from attnviz.gui.fonts import ui_font
 from attnviz.gui.live import shown_head
 from attnviz.gui.panels.panel import Panel
+from attnviz.gui.shown import highlight
 from attnviz.gui.store import Store
 from attnviz.gui.theme import LIGHT, Theme
 from attnviz.gui.widgets.scroll import clear_scroll
@@ -18,6 +19,7 @@ from attnviz.model.document import Document
 from attnviz.model.parts import NoScale, ScaleValue, SqrtDHead
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace, Trace
+from attnviz.model.view import Cell
 from attnviz.model.view import Cell
 
 SIDE = 42
@@ -48,6 +50,8 @@ class PipelinePanel(Panel):
             return
         if old.view.stage != new.view.stage:
             self._select()
+        if old.view.locked != new.view.locked:
+            self._light(self.store.trace.only)
         if (old.view.head, old.view.orientation) != (new.view.head, new.view.orientation):
             self._paint(self.store.trace.only)
 
@@ -56,6 +60,10 @@ class PipelinePanel(Panel):
         if site.stages != self._shown:
             self._arrange(site.stages)
         self._paint(site)
+
+    def on_hover(self, cell: Cell | None) -> None:
+        if self.store.trace is not None:
+            self._light(self.store.trace.only)
 
     def retranslate(self) -> None:
         for stage in self._shown:
@@ -107,6 +115,12 @@ class PipelinePanel(Panel):
             self._thumbnails[stage].set_values(values, row.signed, hidden, transposed=transposed)
             self._steps[stage].set_text(operation(site, stage))
             self._caption(stage)
+        self._light(site)
+
+    def _light(self, site: SiteTrace) -> None:
+        view, focus = self.store.document.view, self.store.focus
+        for stage in self._shown:
+            self._thumbnails[stage].set_lit(highlight(site, view, stage, focus))
 
     def _caption(self, stage: str) -> None:
         row = STAGE_BY_ID[stage]

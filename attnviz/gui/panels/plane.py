@@ -110,9 +110,7 @@ class PlanePanel(Panel):
         tips = site.window(stage)[:MOST_ARROWS, list(dims)].astype(np.float64)
         return (Arrows("x", self.theme.ink, tips, site.experiment.tokens, _within(query, tips)),)
 
-    def _qk_arrows(
-        self, site: SiteTrace, dims: tuple[int, int], query: int, key: int
-    ) -> tuple[Arrows, ...]:
+    def _qk_arrows(self, site: SiteTrace, dims: tuple[int, int], query: int, key: int) -> tuple[Arrows, ...]:
         """All keys, and the one query in focus, as the scores read them."""
         found = []
         rows = (("k", self.theme.key, key), ("q", self.theme.query, query))
@@ -122,7 +120,7 @@ class PlanePanel(Panel):
             tips = site.window(stage, head)[:MOST_ARROWS, list(dims)].astype(np.float64)
             labels = site.labels(STAGE_BY_ID[stage].axes[1])
             reason = _why_fixed(site.experiment, "query" if name == "q" else "key")
-            found.append(Arrows(name, color, tips, labels, _within(strong, tips), reason))
+            found.append(Arrows(name, color, tips, labels, _within(strong, tips), reason, name == "q"))
         return tuple(found)
 
     def _pair(self, site: SiteTrace) -> tuple[int, int]:
@@ -188,7 +186,9 @@ class PlanePanel(Panel):
         stages = self.store.trace.only.stages
         stage = name if name != "x" or "x" in stages else "tokens_embedded"
         stage = f"{name}_rotated" if f"{name}_rotated" in stages else stage
-        self.store.set_hover(Cell(stage, index, self._dims_now(name)[0], 0 if name == "x" else self._head(name)))
+        self.store.set_hover(
+            Cell(stage, index, self._dims_now(name)[0], 0 if name == "x" else self._head(name))
+        )
 
     @Slot(str, int)
     def _on_clicked(self, name: str, index: int) -> None:

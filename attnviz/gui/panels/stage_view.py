@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt, Slot
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from attnviz.core.levels import RANGES
@@ -25,6 +26,7 @@ from attnviz.model.trace import SiteTrace, Trace
 from attnviz.model.view import Cell
 
 SIDE_WIDTH = 208
+OUTPUT_SIDE = 84
 MOST_BARS = 200
 """Bars of one row drawn; of a longer row, those around the query."""
 
@@ -45,7 +47,8 @@ class StageViewPanel(Panel):
         self._range.setObjectName("range_box")
         self._range.activated.connect(self._on_range)
         self._output_title, self._row_title = _label("output_title"), _label("row_title")
-        self._output = Thumbnail(84)
+        self._output_side = OUTPUT_SIDE
+        self._output = Thumbnail(OUTPUT_SIDE)
         self._output.setObjectName("output_thumbnail")
         self._output.clicked.connect(self._on_output)
         self._bars = Bars()
@@ -118,6 +121,7 @@ class StageViewPanel(Panel):
     def _light(self, site: SiteTrace) -> None:
         view, focus = self.store.document.view, self.store.focus
         self.map.set_highlight(highlight(site, view, self._stage(site), focus))
+        self._output.set_lit(highlight(site, view, "attention_output", focus))
         self._show_row(site, focus)
 
     def _show_row(self, site: SiteTrace, focus: Cell | None) -> None:
@@ -131,7 +135,11 @@ class StageViewPanel(Panel):
         blocked = () if hidden is None else tuple(hidden[0][part].nonzero()[0].tolist())
         self._first_bar = first
         self._bars.set_rows(
-            site.labels("key")[part], values[part], self.theme.accent, blocked, limit=1.0,
+            site.labels("key")[part],
+            values[part],
+            self.theme.accent,
+            blocked,
+            limit=1.0,
             label_color=self.theme.key,
         )
         on_key = focus is not None and STAGE_BY_ID[focus.stage].score_shaped
@@ -199,6 +207,15 @@ class StageViewPanel(Panel):
 
     def sizeHint(self) -> QSize:
         return QSize(640, 420)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """A tall window has room for a larger output."""
+        side = min(max(self.height() // 4, OUTPUT_SIDE), SIDE_WIDTH - 8)
+        if side != self._output_side:
+            self._output_side = side
+            self._output.set_side(side)
+            if self.store.trace is not None:
+                self._show(self.store.trace.only)
 
     def _lay_out(self) -> None:
         side = QWidget()

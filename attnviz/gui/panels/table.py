@@ -27,8 +27,8 @@ Area = Literal["left", "centre", "right", "bottom"]
 class PanelRow:
     """One panel: its id, its title, its place, and what makes it.
 
-    `beside` says how it stands to the first panel of its area; `width` is its first width in
-    pixels; a panel without a title is named by its tab or by the cards inside it; one without a frame
+    `beside` says how it stands to the first panel of its area; `width` and `height` are its
+    first size in pixels; a panel without a title is named by its tab or by the cards inside it; one without a frame
     brings its own.
     """
 
@@ -38,19 +38,20 @@ class PanelRow:
     make: Callable[[Store], Panel]
     beside: Literal["below", "right", "tab"] = "below"
     width: int = 0
+    height: int = 0
     titled: bool = True
     framed: bool = True
 
 
 PANELS: tuple[PanelRow, ...] = (
-    PanelRow("tokens", N_("Tokens"), "left", TokensPanel, width=236),
-    PanelRow("vectors", N_("Vectors"), "left", VectorsPanel, width=236),
-    PanelRow("plane", N_("Plane"), "left", PlanePanel, width=236),
+    PanelRow("tokens", N_("Tokens"), "left", TokensPanel, width=252, height=128),
+    PanelRow("vectors", N_("Vectors"), "left", VectorsPanel, width=252, height=200),
+    PanelRow("plane", N_("Plane"), "left", PlanePanel, width=252, height=176),
     PanelRow("pipeline", N_("Pipeline"), "centre", PipelinePanel, titled=False),
     PanelRow("stage", N_("Stage"), "centre", StageViewPanel, titled=False),
     PanelRow("heads", N_("Heads"), "centre", HeadsPanel),
     PanelRow("mechanism", N_("Mechanism"), "right", MechanismPanel, width=288, titled=False, framed=False),
-    PanelRow("inspector", N_("Inspector"), "bottom", InspectorPanel, width=520, titled=False),
-    PanelRow("decoding", N_("Decoding"), "bottom", DecodingPanel, "right", width=744),
+    PanelRow("inspector", N_("Inspector"), "bottom", InspectorPanel, width=456, height=150, titled=False),
+    PanelRow("decoding", N_("Decoding"), "bottom", DecodingPanel, "right", width=800, height=150),
     PanelRow("matrices", N_("Matrices"), "bottom", MatricesPanel, "tab", titled=False),
 )

@@ -104,7 +104,9 @@ class TokensPanel(Panel):
             return  # the last tokens stay until there are others
         if len(tokens) > MOST_TOKENS:
             self.store.rejected.emit(
-                _("tokens: {n} are too many; legal are {most} at most").format(n=len(tokens), most=MOST_TOKENS)
+                _("tokens: {n} are too many; legal are {most} at most").format(
+                    n=len(tokens), most=MOST_TOKENS
+                )
             )
             return
         self._typing.touch()

@@ -28,7 +28,11 @@ KEY_STEP = 0.05
 
 @dataclass(frozen=True, eq=False)
 class Arrows:
-    """One family: `tips` is (n, 2); `strong` is the arrow in focus (-1: none); `fixed` says why it can't be dragged."""
+    """One family of arrows; `tips` is (n, 2).
+
+    `strong` is the arrow in focus (-1: none); `fixed` says why tips cannot be dragged; with
+    `names_strong_only` the others have no label.
+    """
 
     name: str
     color: str
@@ -36,6 +40,7 @@ class Arrows:
     labels: tuple[str, ...]
     strong: int = -1
     fixed: str = ""
+    names_strong_only: bool = False
 
 
 class ArrowPlot(pg.PlotWidget):
@@ -138,7 +143,7 @@ class ArrowPlot(pg.PlotWidget):
         many = sum(len(family.tips) for family in self._families.values()) > MOST_LABELS
         for family in self._families.values():
             for index, tip in enumerate(np.nan_to_num(family.tips)):
-                if not many or index == family.strong:
+                if index == family.strong or not (many or family.names_strong_only):
                     wanted.append((f"{family.name} {family.labels[index]}", family.color, tip))
         while len(self._texts) < len(wanted):
             text = pg.TextItem(anchor=(0.5, 1.2))

@@ -81,7 +81,7 @@ class Bars(Control):
         return QSize(200, max(len(self._values), 1) * ROW_HEIGHT)
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(140, self.sizeHint().height())
+        return QSize(124, self.sizeHint().height())
 
     def row_rect(self, row: int) -> QRect:
         return QRect(0, row * ROW_HEIGHT, self.width(), ROW_HEIGHT)

@@ -35,6 +35,7 @@ class RowMatrix(QWidget):
         self._places, self._new_row = 0, -1
         self._labels: tuple[str, ...] = ()
         self._title, self._hue = "", "value"
+        self._lit_row = -1
         self.setMouseTracking(True)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)
 
@@ -57,6 +58,12 @@ class RowMatrix(QWidget):
         self._title, self._hue = title, hue
         self.setAccessibleName(title)
         self.update()
+
+    def set_lit(self, row: int) -> None:
+        """Outline one row because something that it belongs to is hovered; -1 for none."""
+        if row != self._lit_row:
+            self._lit_row = row
+            self.update()
 
     def apply_theme(self, theme: Theme) -> None:
         """Take the colours of `theme`."""
@@ -87,9 +94,7 @@ class RowMatrix(QWidget):
         painter = QPainter(self)
         painter.setFont(ui_font(11))
         painter.setPen(QColor(self._theme.muted))
-        painter.drawText(
-            QRectF(0, 0, self.width(), TITLE_PX - 3), Qt.AlignmentFlag.AlignLeft, self._title
-        )
+        painter.drawText(QRectF(0, 0, self.width(), TITLE_PX - 3), Qt.AlignmentFlag.AlignLeft, self._title)
         area = self._area()
         painter.fillRect(area, QColor(self._theme.field))
         filled = len(self._values)
@@ -101,11 +106,13 @@ class RowMatrix(QWidget):
             target.setHeight(area.height() * filled / self._places)
             painter.drawImage(target, image)
         self._paint_lines(painter, area)
-        if 0 <= self._new_row < self._places:
-            first, last = self.cell_rect(self._new_row, 0), self.cell_rect(self._new_row, 0)
-            last.setRight(area.right())
-            painter.setPen(QPen(QColor(getattr(self._theme, self._hue)), 2))
-            painter.drawRect(first.united(last))
+        hue = QColor(getattr(self._theme, self._hue))
+        for row, pen in ((self._new_row, QPen(hue, 2)), (self._lit_row, QPen(QColor(self._theme.ink), 1.5))):
+            if 0 <= row < self._places:
+                box = self.cell_rect(row, 0)
+                box.setRight(area.right())
+                painter.setPen(pen)
+                painter.drawRect(box)
 
     def _paint_lines(self, painter: QPainter, area: QRectF) -> None:
         """Thin gaps between cells, where cells are large enough to have any."""

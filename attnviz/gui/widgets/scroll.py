@@ -18,4 +18,5 @@ def clear_scroll(content: QWidget, *, sideways: bool) -> QScrollArea:
         scroll.setVerticalScrollBarPolicy(off)
     else:
         scroll.setHorizontalScrollBarPolicy(off)
+        scroll.setMinimumWidth(content.minimumSizeHint().width())
     return scroll

@@ -23,11 +23,12 @@ from attnviz.core.text import visible
 from attnviz.gui.colors import BLOCKED, Indices, Kind, indexed_image, paintable, pool
 from attnviz.gui.fonts import ui_font
 from attnviz.gui.theme import LIGHT, Theme
-from attnviz.gui.widgets.heat_content import cell_indices, color_kind
+from attnviz.gui.widgets.heat_content import NO_HIGHLIGHT, Highlight, cell_indices, color_kind
 from attnviz.gui.widgets.heat_hatch import draw_blocked, is_vector
 from attnviz.gui.widgets.heat_paint import fill_rectangles
 
 _CAPTION_PX = 11
+_MOST_LIT = 64
 _FRAME = 4
 _HATCH = 5.0
 _FLATTEST = 0.5
@@ -44,6 +45,8 @@ class Thumbnail(QAbstractButton):
         self._indices: Indices = np.zeros((0, 0), np.uint8)
         self._kind: Kind = "sequential"
         self._caption = ""
+        self._shape, self._is_transposed = (0, 0), False
+        self._lit = NO_HIGHLIGHT
         self.setObjectName("thumbnail")
         self.setCheckable(True)  # so that a screen reader says which one is chosen
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
@@ -72,6 +75,7 @@ class Thumbnail(QAbstractButton):
     ) -> None:
         """Show `values` (rows, columns), coloured as a heat map of the same range would be."""
         self._kind = color_kind(signed, range_id)
+        self._shape, self._is_transposed = (values.shape[0], values.shape[1]), transposed
         indices, _ends = cell_indices(values, signed, range_id, levels, blocked)
         # Pooled once, here: a strip of large stages keeps bytes of what it shows, not of what it was given.
         turned = indices.T if transposed else indices
@@ -92,6 +96,18 @@ class Thumbnail(QAbstractButton):
         self.setToolTip(f"<p style='white-space:pre-wrap'>{html.escape(tooltip)}</p>" if tooltip else "")
         self.updateGeometry()
         self.update()
+
+    def set_lit(self, lit: Highlight) -> None:
+        """Outline rows, columns and cells of the matrix: what a hovered cell elsewhere has to do with it."""
+        if lit != self._lit:
+            self._lit = lit
+            self.update()
+
+    def set_side(self, side: int) -> None:
+        """Another size of the picture, in pixels; takes effect with the next `set_values`."""
+        if side != self._side:
+            self._side = side
+            self.updateGeometry()
 
     def apply_theme(self, theme: Theme) -> None:
         """Take over the colours of `theme`."""
@@ -142,6 +158,7 @@ class Thumbnail(QAbstractButton):
                 fill_rectangles(painter, picture, small, self._kind, self._theme, picture)
             else:
                 painter.drawImage(picture, paintable(indexed_image(small, self._kind, self._theme)))
+        self._paint_lit(painter, picture)
         self._paint_frame(painter, picture)
         font = self._caption_font(self.isChecked())
         metrics = QFontMetricsF(font)
@@ -156,6 +173,24 @@ class Thumbnail(QAbstractButton):
         """At most one cell for each of `height` x `width` pixels."""
         rows, columns = indices.shape
         return pool(indices, (math.ceil(rows / height) or 1, math.ceil(columns / width) or 1), self._kind)
+
+    def _paint_lit(self, painter: QPainter, picture: QRectF) -> None:
+        lit, (rows, columns) = self._lit, self._shape
+        if lit == NO_HIGHLIGHT or not rows or not columns:
+            return
+        boxes = [(row, 0, 1, columns) for row in lit.rows] + [(0, column, rows, 1) for column in lit.columns]
+        single = [(r, c) for r, c in lit.cells if r not in lit.rows and c not in lit.columns]
+        single += [lit.cell] if lit.cell is not None else []
+        boxes += [(row, column, 1, 1) for row, column in single[:_MOST_LIT]]
+        if self._is_transposed:
+            boxes = [(column, row, across, down) for row, column, down, across in boxes]
+            rows, columns = columns, rows
+        height, width = picture.height() / rows, picture.width() / columns
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.setPen(QPen(QColor(self._theme.ink), 1.0))
+        for row, column, down, across in boxes:
+            box = QRectF(column * width, row * height, max(across * width, 2.0), max(down * height, 2.0))
+            painter.drawRect(box.translated(picture.topLeft()))
 
     def _paint_frame(self, painter: QPainter, picture: QRectF) -> None:
         if self.isChecked() or self.hasFocus():
