@@ -12,7 +12,14 @@ from attnviz.gui.settings import Settings
 from attnviz.gui.store import Store
 from attnviz.i18n import _
 from attnviz.model.document import Document
-from attnviz.model.files import JSON_SUFFIX, TENSORS_SUFFIX, load, save
+from attnviz.model.files import (
+    INLINE_NUMBERS,
+    JSON_SUFFIX,
+    TENSORS_SUFFIX,
+    load,
+    number_count,
+    save,
+)
 from attnviz.model.presets import load_preset
 
 FIRST_PRESET = "fluffy-blue-creature"
@@ -70,7 +77,9 @@ class Documents(QObject):
 
     def save_as(self) -> bool:
         """Ask for a file and write to it."""
-        start = str(self._store.path or Path(_("attention") + SUFFIXES[0]))
+        is_large = number_count(self._store.experiment) > INLINE_NUMBERS
+        suffix = TENSORS_SUFFIX if is_large else JSON_SUFFIX
+        start = str(self._store.path or Path(_("attention") + suffix))
         name, _kind = QFileDialog.getSaveFileName(
             self._window, _("Save the document"), start, _documents_filter()
         )

@@ -106,6 +106,7 @@ class Handlers(QObject):
 
     @Slot()
     def on_free(self) -> None:
+        self._window.store.set_paint_mode(False)
         self._window.store.look(locked=None)
         self._window.status.clear()
 

@@ -14,9 +14,6 @@ from attnviz.i18n import _
 from attnviz.model.document import Document
 
 
-HEIGHT = 42
-
-
 class ToolBar(QToolBar):
     """The commands that are used all the time. The engine button shows engine and dtype of the run."""
 
@@ -24,7 +21,6 @@ class ToolBar(QToolBar):
         super().__init__()
         self.setObjectName("tool_bar")
         self.setMovable(False)
-        self.setFixedHeight(HEIGHT)
         self.setIconSize(QSize(16, 16))
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
         self._store, self._live = store, live
