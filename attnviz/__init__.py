@@ -10,6 +10,8 @@
     decoding = attnviz.decode(document, steps=6)
     decoding.steps[5].next_token
 
+    attnviz.render(document, "weights.pdf", stage="weights", head=0)
+
 An `Experiment` is made of the structs in `attnviz.parts` (`Heads`, `Causal`, `Rope`, ...). Everything is
 imported when it is first used: `import attnviz` itself loads nothing.
 """
@@ -23,10 +25,13 @@ from typing import TYPE_CHECKING, Any
 from attnviz.version import __version__
 
 if TYPE_CHECKING:
+    import os
+    from pathlib import Path
+    from typing import Literal
+
     from attnviz.compute.budget import BudgetError
     from attnviz.engines.decode import DecodeStep, Decoding
     from attnviz.engines.engine import EngineError
-    from attnviz.figures import render
     from attnviz.model import parts, presets
     from attnviz.model.document import Document
     from attnviz.model.experiment import Experiment
@@ -65,7 +70,6 @@ _HOMES = {
     "Trace": "attnviz.model.trace",
     "View": "attnviz.model.view",
     "load": "attnviz.model.files",
-    "render": "attnviz.figures",
     "save": "attnviz.model.files",
 }
 """Where each public name lives that is imported on first use."""
@@ -116,6 +120,39 @@ def decode(
     from attnviz.engines.program import never_cancelled
 
     return execute_decoding(_experiment(experiment), steps, engine, device, check or never_cancelled, budget)
+
+
+def render(
+    given: Experiment | Document | Trace,
+    path: str | os.PathLike[str],
+    stage: str | None = None,
+    head: int | Literal["all"] | None = None,
+    *,
+    theme: str = "light",
+    dpi: int = 200,
+    engine: str = "numpy",
+    device: str = "auto",
+) -> Path:
+    """Draw one stage as a heat map into a file, `.svg`, `.pdf` or `.png`; returns its path.
+
+    A document's view says colour range and orientation, and stage and head where they are None; an experiment
+    or a trace has the default view (weights, head 0). `head` counts from 0; "all" draws every head, small.
+    `theme` is "light" or "dark"; `dpi` counts for PNG. For the matplotlib figure itself, or another view, see
+    `attnviz.figures.render`.
+
+    Raises `ValueError` for a suffix, stage, head, theme or dpi that there is not, `OSError` where the disk
+    refuses, and what `run` raises.
+    """
+    from attnviz.figures import render as draw
+    from attnviz.figures import save_figure
+    from attnviz.figures.files import format_of
+    from attnviz.model.document import Document
+    from attnviz.model.trace import Trace
+
+    format_of(path)
+    trace = given if isinstance(given, Trace) else run(given, engine, device)
+    view = given.view if isinstance(given, Document) else None
+    return save_figure(draw(trace, view, stage, head, theme=theme), path, dpi=dpi)
 
 
 def _experiment(given: Any) -> Experiment:

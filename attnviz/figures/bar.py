@@ -1,0 +1,99 @@
+"""The colour bar: what a colour means, and which range was chosen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from attnviz.core.levels import RANGES, SIGNED_DECADES
+from attnviz.core.text import number
+from attnviz.figures.content import Scale
+from attnviz.figures.fonts import middle, number_font, text_font
+from attnviz.figures.palette import Palette, colors
+from attnviz.i18n import _
+
+TICK_SIZE, NAME_SIZE = 7.5, 8.0
+
+Tick = tuple[float, str]
+"""A place 0..1 from the lower end, and what stands there."""
+
+
+def ticks(scale: Scale) -> tuple[Tick, ...]:
+    """The marks beside the bar."""
+    if scale.range_id == "row":
+        top = _("row max")
+        lowest = f"\u2212{top}" if scale.signed else "0"
+        middle: tuple[Tick, ...] = ((0.5, "0"),) if scale.signed else ()
+        return ((0.0, lowest), *middle, (1.0, top))
+    values = _log_ticks(scale) if scale.range_id == "log" else _linear_ticks(scale.low, scale.high)
+    positions = scale.positions(np.array([values], dtype=np.float64))[0]
+    return tuple((float(at), _short(value)) for at, value in zip(positions, values, strict=True))
+
+
+def range_name(scale: Scale) -> str:
+    """What the ends of the bar are taken over, in the active language."""
+    return next(_(row.label) for row in RANGES if row.id == scale.range_id)
+
+
+def draw_bar(axes: Any, scale: Scale, rect: tuple[float, float, float, float], shades: Palette) -> None:
+    """Draw bar, ticks and range into axes whose unit is a point, y downwards."""
+    from matplotlib.collections import LineCollection
+    from matplotlib.patches import Rectangle
+
+    x, y, width, height = rect
+    column = colors(np.linspace(1.0, 0.0, 256)[:, None], scale.kind, shades)
+    axes.imshow(
+        column, extent=(x, x + width, y + height, y), aspect="auto", interpolation="nearest", zorder=1
+    )
+    axes.add_patch(
+        Rectangle((x, y), width, height, fill=False, edgecolor=shades.line, linewidth=0.5, zorder=2)
+    )
+    marks, font = [], number_font(TICK_SIZE)
+    for at, label in ticks(scale):
+        level = y + (1 - at) * height
+        marks.append(((x + width, level), (x + width + 2.5, level)))
+        axes.text(x + width + 5, middle(level, font), label, font=font, color=shades.muted, parse_math=False)
+    axes.add_collection(LineCollection(marks, colors=shades.muted, linewidths=0.5), autolim=False)
+
+
+def draw_range_name(axes: Any, scale: Scale, x: float, y: float, shades: Palette) -> None:
+    """The name of the range, upright, beside the ticks."""
+    axes.text(
+        x,
+        y,
+        range_name(scale),
+        font=text_font(NAME_SIZE),
+        color=shades.muted,
+        rotation=90,
+        ha="center",
+        va="center",
+        parse_math=False,
+    )
+
+
+def _linear_ticks(low: float, high: float) -> list[float]:
+    from matplotlib.ticker import MaxNLocator
+
+    found = [float(v) for v in MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)]
+    slack = (high - low) * 1e-9
+    inside = [0.0 if abs(v) < slack else v for v in found if low - slack <= v <= high + slack]
+    return inside if len(inside) > 1 else [low, high]
+
+
+def _log_ticks(scale: Scale) -> list[float]:
+    if scale.low < 0 or scale.signed:
+        largest = scale.high
+        steps = [largest * 10.0**-power for power in range(0, SIGNED_DECADES, 2)]
+        return [*(-v for v in steps), 0.0, *reversed(steps)]
+    first, last = np.ceil(np.log10(scale.low)), np.floor(np.log10(scale.high))
+    decades = [10.0**power for power in np.arange(first, last + 1)]
+    return decades if len(decades) > 1 else [scale.low, scale.high]
+
+
+def _short(value: float) -> str:
+    """A tick's value without needless zeros."""
+    if value == 0 or not 1e-3 <= abs(value) < 1e4:
+        text = number(value, 1)
+        return "0" if value == 0 else text.replace(".0e", "e")
+    return f"{value:.4g}".replace("-", "\u2212")

@@ -1,0 +1,212 @@
+"""What a figure shows, as plain values: matrices as they are turned, their labels and their colours.
+
+No drawing here, and no matplotlib: this can be asked for and tested alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnviz.core.levels import levels, normalise
+from attnviz.core.text import elide, visible
+from attnviz.figures.palette import Kind, Palette
+from attnviz.i18n import N_, _
+from attnviz.model.experiment import Experiment
+from attnviz.model.stages import STAGE_BY_ID, Axis, Stage
+from attnviz.model.trace import SiteTrace
+from attnviz.model.view import View
+
+Head = int | Literal["all"] | None
+"""A head counted from 0, all of them, or the one that the view shows."""
+
+SUMMED = ("weights", "dropped", "probabilities")
+"""Stages whose rows are distributions, so that their sums are worth a look."""
+MASKED = ("masked", "weights", "dropped")
+"""Stages in which a blocked cell has no value of its own."""
+LONGEST_LABEL = 24
+
+_AXIS_NAMES = {
+    "query": N_("query"),
+    "token": N_("token"),
+    "key": N_("key"),
+    "memory": N_("key"),
+    "feature": N_("feature"),
+    "vocabulary": N_("next token"),
+}
+
+
+@dataclass(frozen=True)
+class Side:
+    """One axis of the drawing: what it counts, the label of every place, and its colour."""
+
+    name: str
+    labels: tuple[str, ...]
+    color: str
+
+
+@dataclass(frozen=True, eq=False)
+class Scale:
+    """The colours of a figure: the map's kind, the range's id and its ends."""
+
+    kind: Kind
+    range_id: str
+    low: float
+    high: float
+    signed: bool
+
+    def positions(
+        self, values: NDArray[Any], blocked: NDArray[np.bool_] | None = None
+    ) -> NDArray[np.float32]:
+        """Places 0..1 of a matrix on the colour map; "row" measures each row by itself."""
+        return normalise(values, self.range_id, (self.low, self.high), self.signed, blocked)
+
+
+@dataclass(frozen=True, eq=False)
+class Map:
+    """One matrix as it is drawn, (down, across). `sums` go beside the rows, or below if `sums_below`."""
+
+    title: str
+    head: int
+    values: NDArray[np.floating]
+    positions: NDArray[np.float32]
+    blocked: NDArray[np.bool_] | None
+    sums: NDArray[np.floating] | None
+    sums_below: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Content:
+    """A whole figure: its maps share axes and one scale."""
+
+    title: str
+    formula: str
+    maps: tuple[Map, ...]
+    down: Side
+    across: Side
+    scale: Scale
+
+    @property
+    def marks(self) -> dict[str, int]:
+        """How many cells are masked, NaN and infinite; those that are masked count as nothing else."""
+        counts = {"masked": 0, "nan": 0, "infinite": 0}
+        for one in self.maps:
+            shown = np.ones(one.values.shape, dtype=np.bool_) if one.blocked is None else ~one.blocked
+            counts["masked"] += one.values.size - int(shown.sum())
+            counts["nan"] += int((np.isnan(one.values) & shown).sum())
+            counts["infinite"] += int((np.isinf(one.values) & shown).sum())
+        return counts
+
+
+def content(site: SiteTrace, view: View, stage: str, head: Head, shades: Palette) -> Content:
+    """The figure of `stage`. Raises `ValueError` for a stage or head that the trace does not have."""
+    if stage not in site.stages:
+        raise ValueError(f"stage is {stage!r}; legal here is one of {', '.join(site.stages)}")
+    row = STAGE_BY_ID[stage]
+    heads = _heads(site, view, row, head)
+    blocked = site.blocked() if stage in MASKED else None
+    scale = _scale(site, view, row, heads, blocked)
+    turned = view.orientation == "queries_as_columns"
+    on_rows, on_columns = (_side(site, row, axis, shades) for axis in (-2, -1))
+    return Content(
+        title=_title(site, row, heads),
+        formula=row.formula,
+        maps=tuple(_map(site, row, one, scale, blocked, turned) for one in heads),
+        down=on_columns if turned else on_rows,
+        across=on_rows if turned else on_columns,
+        scale=scale,
+    )
+
+
+def shown_head(experiment: Experiment, view: View, stage: Stage) -> int:
+    """The head of `stage` that the view shows: the chosen query head, or the key/value head it reads."""
+    if not stage.per_head:
+        return 0
+    head = min(view.head, experiment.heads.n_heads - 1)
+    return head if stage.axes[0] == "head" else head // experiment.heads.group_size
+
+
+def _heads(site: SiteTrace, view: View, stage: Stage, head: Head) -> tuple[int, ...]:
+    count = site.shape(stage.id)[0] if stage.per_head else 1
+    if head is None:
+        return (shown_head(site.experiment, view, stage),)
+    if head == "all":
+        return tuple(range(count))
+    if isinstance(head, bool) or not isinstance(head, int) or not 0 <= head < count:
+        legal = f"0 to {count - 1}" if count > 1 else "0"
+        raise ValueError(f"head is {head!r}; legal for {stage.id} is {legal} or 'all'")
+    return (head,)
+
+
+def _scale(
+    site: SiteTrace, view: View, stage: Stage, heads: tuple[int, ...], blocked: NDArray[np.bool_] | None
+) -> Scale:
+    range_id: str = view.range
+    if range_id == "head" and len(heads) > 1:
+        range_id = "global"  # one colour bar for all
+    if range_id == "global" and stage.per_head:
+        heads = tuple(range(site.shape(stage.id)[0]))
+    ends = [levels(site.window(stage.id, head), range_id, stage.signed, blocked) for head in heads]
+    return Scale(
+        kind="diverging" if stage.signed or range_id == "symmetric" else "sequential",
+        range_id=range_id,
+        low=min(low for low, _high in ends),
+        high=max(high for _low, high in ends),
+        signed=stage.signed,
+    )
+
+
+def _map(
+    site: SiteTrace, stage: Stage, head: int, scale: Scale, blocked: NDArray[np.bool_] | None, turned: bool
+) -> Map:
+    values = site.window(stage.id, head)
+    positions = scale.positions(values, blocked)
+    return Map(
+        title=_head_title(stage, head),
+        head=head,
+        values=values.T if turned else values,
+        positions=positions.T if turned else positions,
+        blocked=blocked.T if turned and blocked is not None else blocked,
+        sums=values.sum(axis=1) if stage.id in SUMMED else None,
+        sums_below=turned,
+    )
+
+
+def _side(site: SiteTrace, stage: Stage, axis: int, shades: Palette) -> Side:
+    kind, length = stage.axes[axis], site.shape(stage.id)[axis]
+    if kind == "feature":
+        labels: tuple[str, ...] = tuple(map(str, range(length)))
+    else:
+        labels = tuple(elide(visible(label), LONGEST_LABEL) for label in site.labels(kind))
+    return Side(_(_AXIS_NAMES[kind]), labels, _side_color(kind, stage.hue, shades))
+
+
+def _side_color(axis: Axis, hue: str, shades: Palette) -> str:
+    """Queries, keys and values keep the colours that they have in the window."""
+    if axis == "query":
+        return shades.query
+    if axis in ("key", "memory"):
+        return shades.value if hue == "value" else shades.key
+    return shades.muted if axis == "feature" else shades.ink
+
+
+def _title(site: SiteTrace, stage: Stage, heads: tuple[int, ...]) -> str:
+    title = _(stage.title)
+    if not stage.per_head:
+        return title
+    count = site.shape(stage.id)[0]
+    is_kv = stage.axes[0] == "kv_head"
+    if len(heads) == 1:
+        text = _("{stage} · KV head {head} of {count}") if is_kv else _("{stage} · head {head} of {count}")
+        return text.format(stage=title, head=heads[0] + 1, count=count)
+    text = _("{stage} · all {count} KV heads") if is_kv else _("{stage} · all {count} heads")
+    return text.format(stage=title, count=count)
+
+
+def _head_title(stage: Stage, head: int) -> str:
+    if not stage.per_head:
+        return ""
+    return (_("KV head {head}") if stage.axes[0] == "kv_head" else _("head {head}")).format(head=head + 1)

@@ -1,0 +1,71 @@
+"""Figures as files: SVG, PDF and PNG, whole or not at all, and the same bytes for the same figure."""
+
+from __future__ import annotations
+
+import io
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attnviz.figures.fonts import drawing
+from attnviz.figures.svg import write_svg
+from attnviz.model.files import replace_file
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Format:
+    """One kind of file: its id, which is its suffix, and its name."""
+
+    id: str
+    title: str
+
+
+FORMATS = (Format("svg", "SVG"), Format("pdf", "PDF"), Format("png", "PNG"))
+
+DPI = 200
+"""Pixels per inch of a PNG, and of what a vector figure holds as a picture."""
+
+
+def save_figure(figure: Figure, path: str | os.PathLike[str], *, dpi: int = DPI) -> Path:
+    """Write `figure` to `path`, whose suffix says the format; returns the path.
+
+    `dpi` counts for PNG. Raises `ValueError` for another suffix, `OSError` where the disk refuses; the old
+    file is then as it was.
+    """
+    file = Path(path)
+    replace_file(file, figure_bytes(figure, format_of(file), dpi=dpi))
+    return file
+
+
+def format_of(name: str | os.PathLike[str]) -> str:
+    """The format that a file name asks for. Raises `ValueError` naming the legal suffixes."""
+    path = Path(name)
+    format_id = path.suffix.lower().removeprefix(".")
+    if format_id not in {row.id for row in FORMATS}:
+        legal = ", ".join(f".{row.id}" for row in FORMATS)
+        raise ValueError(f"{path.name}: the suffix is {path.suffix!r}; legal is one of {legal}")
+    return format_id
+
+
+def figure_bytes(figure: Figure, format_id: str, *, dpi: int = DPI) -> bytes:
+    """The file's content. Raises `ValueError` for a `dpi` outside 36 to 1200."""
+    if not 36 <= dpi <= 1200:
+        raise ValueError(f"dpi is {dpi}; legal is 36 to 1200")
+    stream = io.BytesIO()
+    with drawing():
+        if format_id == "svg":
+            write_svg(figure, stream, DPI, {"Creator": "attnviz", "Date": None})
+        else:
+            _print(figure, format_id, stream, dpi)
+    return stream.getvalue()
+
+
+def _print(figure: Figure, format_id: str, stream: io.BytesIO, dpi: int) -> None:
+    metadata: dict[str, Any] = {"Software": "attnviz"}
+    if format_id == "pdf":
+        metadata = {"Creator": "attnviz", "Producer": None, "CreationDate": None}
+    figure.savefig(stream, format=format_id, dpi=dpi, metadata=metadata, facecolor=figure.get_facecolor())

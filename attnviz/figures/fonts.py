@@ -1,0 +1,92 @@
+"""The fonts of figures: those of the window, so that Chinese shows where no Chinese font is installed.
+
+matplotlib is imported inside the functions: importing `attnviz.figures` costs nothing.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any
+
+from attnviz.resources import FONT_CHINESE, FONT_MONO, FONT_SANS, font_files
+
+SYMBOLS = "DejaVu Sans"
+"""Comes with matplotlib; the last resort for scripts and symbols that the shipped fonts lack."""
+
+MIDDLE = 0.36
+"""Half the height of capitals and digits, in ems."""
+
+SETTINGS: Any = {
+    "pdf.fonttype": 42,  # TrueType: text in a PDF can be searched and edited
+    "svg.fonttype": "path",  # see attnviz/figures/svg.py
+    "svg.hashsalt": "attnviz",  # the same figure, the same bytes
+    "text.usetex": False,
+    "text.parse_math": False,
+    "path.simplify": False,
+}
+
+
+@contextmanager
+def drawing() -> Iterator[None]:
+    """While this lasts matplotlib has the settings of this project, whatever the user's are."""
+    import matplotlib
+
+    _load()
+    with matplotlib.rc_context(), warnings.catch_warnings():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(SETTINGS)
+        # A character that no font has is drawn as a box; that shows in the figure itself.
+        warnings.filterwarnings("ignore", message="Glyph .* missing")
+        yield
+
+
+@lru_cache(maxsize=64)
+def text_font(size: float, bold: bool = False) -> Any:
+    """Font properties of labels, `size` points high."""
+    from matplotlib.font_manager import FontProperties
+
+    # The semi-bold by its own name: asked for as a weight, it would be missed in the fallbacks too.
+    first = f"{FONT_SANS} SemiBold" if bold else FONT_SANS
+    return FontProperties(family=[first, FONT_CHINESE, SYMBOLS], size=size)
+
+
+@lru_cache(maxsize=64)
+def number_font(size: float) -> Any:
+    """Font properties of numbers: every digit is equally wide."""
+    from matplotlib.font_manager import FontProperties
+
+    return FontProperties(family=[FONT_MONO, FONT_CHINESE, SYMBOLS], size=size)
+
+
+def width(text: str, font: Any) -> float:
+    """How wide `text` is in points."""
+    return float(_ruler().get_text_width_height_descent(text, font, False)[0])
+
+
+def middle(y: float, font: Any) -> float:
+    """The baseline that puts the middle of capitals and digits at `y`, which counts downwards."""
+    return y + MIDDLE * float(font.get_size_in_points())
+
+
+def widest(texts: tuple[str, ...], font: Any) -> float:
+    """The width of the widest of `texts` in points; 0 where there are none."""
+    longest = sorted(set(texts), key=len, reverse=True)[:400]
+    return max((width(text, font) for text in longest), default=0.0)
+
+
+@lru_cache(maxsize=1)
+def _load() -> None:
+    from matplotlib.font_manager import fontManager
+
+    for file in font_files():
+        fontManager.addfont(str(file))
+
+
+@lru_cache(maxsize=1)
+def _ruler() -> Any:
+    from matplotlib.backends.backend_agg import RendererAgg
+
+    return RendererAgg(8, 8, 72)

@@ -1,0 +1,322 @@
+"""Draws heat maps: cells or, where there are many, one picture; numbers, labels, sums, marks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnviz.core.text import number
+from attnviz.figures import bar, marks
+from attnviz.figures.content import Content, Map, Side
+from attnviz.figures.fonts import middle, number_font, text_font, widest, width
+from attnviz.figures.layout import CAPTION, GAP, HEADER, MARGIN, NAME, Sheet, Sizes, arrange, cell_size
+from attnviz.figures.palette import HEAD_HUES, Palette, colors, inks, rgb_bytes
+from attnviz.i18n import _
+
+TITLE_SIZE, NAME_SIZE, SUM_SIZE, FOOT_SIZE = 11.0, 8.0, 7.5, 7.5
+DRAWN_CELLS = 2048
+"""Cells drawn one by one in a figure; more are one picture for each map."""
+MOST_CELLS = 2048
+"""Cells along a side of that picture; of more, each block shows the one that stands out most."""
+PICTURE_PIXELS = 1200
+SQUARE_EM = 0.6
+"""Width of a character of the number font, in ems."""
+LEAST_NUMBER, MOST_NUMBER = 5.0, 9.0
+
+
+def measure(content: Content) -> tuple[Sheet, float]:
+    """Where everything goes, and the size of the labels in points."""
+    n_down, n_across = content.maps[0].values.shape
+    label = _label_size(n_down, n_across, len(content.maps))
+    font, numbers = text_font(label), number_font(SUM_SIZE)
+    sums = shown_sums(content)
+    title = width(content.title, text_font(TITLE_SIZE, bold=True))
+    foot = [text for _kind, text in footnotes(content)]
+    sheet = arrange(
+        Sizes(
+            n_down=n_down,
+            n_across=n_across,
+            n_maps=len(content.maps),
+            title=max(title, width(content.formula, text_font(NAME_SIZE))),
+            footer=sum(width(text, text_font(FOOT_SIZE)) + 28 for text in foot),
+            down_label=widest(content.down.labels, font),
+            across_label=widest(content.across.labels, font),
+            label=label,
+            sum_width=widest(sums, numbers),
+            sums_below=content.maps[0].sums_below,
+            bar_label=widest(tuple(text for _at, text in bar.ticks(content.scale)), numbers),
+        )
+    )
+    return sheet, label
+
+
+def draw(axes: Any, content: Content, sheet: Sheet, label: float, shades: Palette) -> None:
+    """Draw a figure into axes whose unit is a point, y downwards, sized as `sheet` says."""
+    plot_w, plot_h = sheet.plot_size(*content.maps[0].values.shape)
+    _header(axes, content, shades)
+    for index, (one, (x, y)) in enumerate(zip(content.maps, sheet.corners, strict=True)):
+        _draw_map(axes, content, one, (x, y, plot_w, plot_h), sheet, shades)
+        if index < sheet.n_columns:
+            _across_labels(axes, content.across, x, y, sheet, label, shades)
+        if index % sheet.n_columns == 0:
+            _down_labels(axes, content.down, x, y, sheet, label, shades)
+        if len(content.maps) > 1:
+            _caption(axes, one, x + plot_w / 2, y + plot_h + CAPTION / 2, shades)
+        else:
+            _sums(axes, content, (x, y, plot_w, plot_h), sheet, shades)
+    left, top = sheet.corners[0]
+    right, bottom = max(x for x, _y in sheet.corners) + plot_w, max(y for _x, y in sheet.corners) + plot_h
+    _axis_name(axes, content.across, (left + right) / 2, MARGIN + HEADER, 0, shades)
+    _axis_name(axes, content.down, MARGIN + NAME / 2, (top + bottom) / 2, 90, shades)
+    bar.draw_bar(axes, content.scale, sheet.bar, shades)
+    x, y, _width, height = sheet.bar
+    bar.draw_range_name(axes, content.scale, sheet.width - MARGIN - NAME / 2, y + height / 2, shades)
+    _footer(axes, content, sheet, shades)
+
+
+def footnotes(content: Content) -> tuple[tuple[str, str], ...]:
+    """(kind of mark, what it means and how often it occurs), for the marks that the figure has."""
+    counts = content.marks
+    texts = {
+        "masked": _("masked"),
+        "nan": _("NaN: {count}").format(count=counts["nan"]),
+        "infinite": _("infinite: {count}").format(count=counts["infinite"]),
+    }
+    return tuple((kind, text) for kind, text in texts.items() if counts[kind])
+
+
+def cell_numbers(one: Map, cell_w: float, cell_h: float) -> tuple[int, float] | None:
+    """(decimals, size in points) of the numbers in cells, or None where they do not fit."""
+    shown = one.values if one.blocked is None else one.values[~one.blocked]
+    if one.values.size > DRAWN_CELLS or not shown.size:
+        return None
+    for digits in (3, 2):
+        longest = max(len(number(value, digits)) for value in shown.ravel().tolist())
+        size = min(MOST_NUMBER, 0.5 * cell_h, 0.8 * cell_w / (SQUARE_EM * longest))
+        if size >= LEAST_NUMBER:
+            return digits, size
+    return None
+
+
+def _label_size(n_down: int, n_across: int, n_maps: int) -> float:
+    if n_maps > 1:
+        return 6.5
+    return 9.0 if max(n_down, n_across) <= 16 else 7.0
+
+
+def _header(axes: Any, content: Content, shades: Palette) -> None:
+    title, small = text_font(TITLE_SIZE, bold=True), text_font(NAME_SIZE)
+    axes.text(MARGIN, MARGIN, content.title, font=title, color=shades.ink, va="top", parse_math=False)
+    axes.text(
+        MARGIN,
+        MARGIN + HEADER - 12,
+        content.formula,
+        font=small,
+        color=shades.muted,
+        va="bottom",
+        parse_math=False,
+    )
+
+
+def _draw_map(axes: Any, content: Content, one: Map, rect: marks.Rect, sheet: Sheet, shades: Palette) -> None:
+    from matplotlib.patches import Rectangle
+
+    x, y, plot_w, plot_h = rect
+    if one.blocked is not None and one.blocked.any():
+        marks.hatch(axes, rect, shades)
+    if one.values.size * len(content.maps) > DRAWN_CELLS:
+        pixels = picture(one, content, shades)
+        axes.imshow(
+            pixels, extent=(x, x + plot_w, y + plot_h, y), aspect="auto", interpolation="none", zorder=1
+        )
+    else:
+        _draw_cells(axes, content, one, x, y, sheet, shades)
+    axes.add_patch(
+        Rectangle((x, y), plot_w, plot_h, fill=False, edgecolor=shades.line, linewidth=0.6, zorder=3)
+    )
+
+
+def _draw_cells(
+    axes: Any, content: Content, one: Map, x: float, y: float, sheet: Sheet, shades: Palette
+) -> None:
+    from matplotlib.collections import PolyCollection
+
+    w, h = sheet.cell_w, sheet.cell_h
+    rgb = colors(one.positions, content.scale.kind, shades)
+    hidden = np.zeros(one.values.shape, np.bool_) if one.blocked is None else one.blocked
+    quads, faces = [], []
+    for down, across in np.argwhere(np.isfinite(one.values) & ~hidden).tolist():
+        left, top = x + across * w, y + down * h
+        quads.append([(left, top), (left + w, top), (left + w, top + h), (left, top + h)])
+        faces.append(rgb[down, across] / 255)
+    # A hair of the same colour around each cell, or viewers show the ground between neighbours.
+    axes.add_collection(
+        PolyCollection(quads, facecolors=faces, edgecolors="face", linewidths=0.25, zorder=1), autolim=False
+    )
+    for down, across in np.argwhere(~np.isfinite(one.values) & ~hidden).tolist():
+        mark = marks.cross if np.isnan(one.values[down, across]) else marks.rule
+        mark(axes, (x + across * w, y + down * h, w, h), shades)
+    fitting = cell_numbers(one, w, h)
+    if fitting is not None:
+        _draw_numbers(axes, one, hidden, rgb, fitting, (x, y, w, h))
+
+
+def _draw_numbers(
+    axes: Any,
+    one: Map,
+    hidden: NDArray[np.bool_],
+    rgb: NDArray[np.uint8],
+    fitting: tuple[int, float],
+    first: tuple[float, float, float, float],
+) -> None:
+    x, y, w, h = first
+    digits, size = fitting
+    font, black = number_font(size), inks(rgb)
+    for down, across in np.argwhere(np.isfinite(one.values) & ~hidden).tolist():
+        axes.text(
+            x + (across + 0.5) * w,
+            middle(y + (down + 0.5) * h, font),
+            number(float(one.values[down, across]), digits),
+            font=font,
+            color="#000000" if black[down, across] else "#ffffff",
+            ha="center",
+            zorder=4,
+            parse_math=False,
+        )
+
+
+def picture(one: Map, content: Content, shades: Palette) -> NDArray[np.uint8]:
+    """A map as RGBA bytes, masked cells transparent, each cell several pixels where there are few."""
+    positions, values, blocked = one.positions, one.values, one.blocked
+    step = -(-max(values.shape) // MOST_CELLS)
+    if step > 1:
+        rows, columns = _outstanding(positions, values, blocked, content.scale.kind == "diverging", step)
+        positions, values = positions[rows, columns], values[rows, columns]
+        blocked = None if blocked is None else blocked[rows, columns]
+    pixels = np.full((*values.shape, 4), 255, dtype=np.uint8)
+    pixels[..., :3] = colors(positions, content.scale.kind, shades)
+    pixels[np.isinf(values), :3] = rgb_bytes(shades.warning)
+    if blocked is not None:
+        pixels[blocked] = 0
+    repeat = max(1, PICTURE_PIXELS // max(values.shape))
+    return np.repeat(np.repeat(pixels, repeat, axis=0), repeat, axis=1)
+
+
+def _outstanding(
+    positions: NDArray[np.float32],
+    values: NDArray[np.floating],
+    blocked: NDArray[np.bool_] | None,
+    is_diverging: bool,
+    step: int,
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """For each block of `step` by `step` cells, the (row, column) of its most telling one."""
+    weight = np.abs(positions - 0.5) if is_diverging else positions.copy()
+    weight[~np.isfinite(values)] = 2.0
+    if blocked is not None:
+        weight[blocked] = -1.0
+    rows, columns = weight.shape
+    padded = np.pad(weight, ((0, -rows % step), (0, -columns % step)), constant_values=-2.0)
+    n_rows, n_columns = padded.shape[0] // step, padded.shape[1] // step
+    blocks = padded.reshape(n_rows, step, n_columns, step).transpose(0, 2, 1, 3)
+    best = blocks.reshape(n_rows, n_columns, -1).argmax(axis=2)
+    down, across = np.divmod(best, step)
+    return down + np.arange(n_rows)[:, None] * step, across + np.arange(n_columns)[None, :] * step
+
+
+def _across_labels(
+    axes: Any, side: Side, x: float, y: float, sheet: Sheet, label: float, shades: Palette
+) -> None:
+    font, angle = text_font(label), sheet.across_angle
+    where = {0: ("center", "baseline"), 45: ("left", "baseline"), 90: ("center", "bottom")}[angle]
+    for index in range(0, len(side.labels), sheet.across_step):
+        axes.text(
+            x + (index + 0.5) * sheet.cell_w,
+            y - GAP,
+            side.labels[index],
+            font=font,
+            color=side.color,
+            rotation=angle,
+            rotation_mode="anchor" if angle == 45 else "default",
+            ha=where[0],
+            va=where[1],
+            parse_math=False,
+        )
+
+
+def _down_labels(
+    axes: Any, side: Side, x: float, y: float, sheet: Sheet, label: float, shades: Palette
+) -> None:
+    font = text_font(label)
+    for index in range(0, len(side.labels), sheet.down_step):
+        axes.text(
+            x - GAP,
+            middle(y + (index + 0.5) * sheet.cell_h, font),
+            side.labels[index],
+            font=font,
+            color=side.color,
+            ha="right",
+            parse_math=False,
+        )
+
+
+def _axis_name(axes: Any, side: Side, x: float, y: float, angle: int, shades: Palette) -> None:
+    axes.text(
+        x,
+        y,
+        side.name,
+        font=text_font(NAME_SIZE),
+        color=shades.muted,
+        rotation=angle,
+        ha="center",
+        va="center" if angle else "top",
+        parse_math=False,
+    )
+
+
+def shown_sums(content: Content) -> tuple[str, ...]:
+    """The sum of each row of a single map, where there is room for every one of them."""
+    one = content.maps[0]
+    if one.sums is None or len(content.maps) > 1:
+        return ()
+    cell_w, cell_h = cell_size(one.values.shape[0], one.values.shape[1], grid=0)
+    texts = tuple(number(float(value)) for value in one.sums)
+    if one.sums_below:
+        return texts if cell_w >= widest(texts, number_font(SUM_SIZE)) + 2 else ()
+    return tuple(f"Σ {text}" for text in texts) if cell_h >= SUM_SIZE + 1 else ()
+
+
+def _sums(axes: Any, content: Content, rect: marks.Rect, sheet: Sheet, shades: Palette) -> None:
+    x, y, plot_w, plot_h = rect
+    texts, font = shown_sums(content), number_font(SUM_SIZE)
+    below = middle(y + plot_h + GAP + SUM_SIZE / 2, font)
+    for index, text in enumerate(texts):
+        if content.maps[0].sums_below:
+            at, side = (x + (index + 0.5) * sheet.cell_w, below), "center"
+        else:
+            at, side = (x + plot_w + GAP, middle(y + (index + 0.5) * sheet.cell_h, font)), "left"
+        axes.text(*at, text, font=font, color=shades.muted, ha=side, parse_math=False)
+    if texts and content.maps[0].sums_below:
+        axes.text(x - GAP, below, "Σ", font=font, color=shades.muted, ha="right", parse_math=False)
+
+
+def _caption(axes: Any, one: Map, x: float, y: float, shades: Palette) -> None:
+    """Which head a map is, with a spot of the head's hue."""
+    from matplotlib.patches import Rectangle
+
+    font = text_font(NAME_SIZE)
+    half = (width(one.title, font) + 10) / 2
+    hue = HEAD_HUES[one.head % len(HEAD_HUES)]
+    axes.add_patch(Rectangle((x - half, y - 3), 6, 6, facecolor=hue, linewidth=0))
+    axes.text(x - half + 10, middle(y, font), one.title, font=font, color=shades.muted, parse_math=False)
+
+
+def _footer(axes: Any, content: Content, sheet: Sheet, shades: Palette) -> None:
+    font = text_font(FOOT_SIZE)
+    x, y = MARGIN, sheet.height - MARGIN - 9
+    draws = {"masked": marks.hatch, "nan": marks.cross, "infinite": marks.rule}
+    for kind, text in footnotes(content):
+        draws[kind](axes, (x, y, 12, 9), shades)
+        axes.text(x + 17, middle(y + 4.5, font), text, font=font, color=shades.muted, parse_math=False)
+        x += width(text, font) + 28

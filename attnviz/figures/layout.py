@@ -1,0 +1,143 @@
+"""Where everything of a figure lies, in points from its top left corner: a pure function of sizes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+MARGIN = 14.0
+GAP = 6.0
+HEADER = 40.0
+NAME = 13.0
+"""Height of the line that names an axis."""
+FOOTER = 20.0
+CAPTION = 20.0
+"""Below each of several maps: which head it is."""
+BAR = 10.0
+LEAST_BAR = 84.0
+SINGLE_SIDE, GRID_WIDTH = 400.0, 560.0
+CELL_W, CELL_H = 46.0, 32.0
+LEAST_SLAB = 14.0
+SLANTED_FROM = 9.0
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What must be known before: counts, and the widths of texts in points at `label` points of size."""
+
+    n_down: int
+    n_across: int
+    n_maps: int
+    title: float
+    footer: float
+    down_label: float
+    across_label: float
+    label: float
+    sum_width: float
+    sums_below: bool
+    bar_label: float
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """The result. `corners` are the top left corners of the maps, all of the same size."""
+
+    width: float
+    height: float
+    cell_w: float
+    cell_h: float
+    corners: tuple[tuple[float, float], ...]
+    n_columns: int
+    across_angle: int
+    down_step: int
+    across_step: int
+    bar: tuple[float, float, float, float]
+    """Left, top, width, height of the colour bar."""
+
+    def plot_size(self, n_down: int, n_across: int) -> tuple[float, float]:
+        """Width and height of one map."""
+        return n_across * self.cell_w, n_down * self.cell_h
+
+
+def arrange(sizes: Sizes) -> Sheet:
+    """Lay out one map, or several in a grid that shares labels and colour bar."""
+    columns = grid_columns(sizes.n_maps)
+    rows = math.ceil(sizes.n_maps / columns)
+    cell_w, cell_h = cell_size(sizes.n_down, sizes.n_across, columns if sizes.n_maps > 1 else 0)
+    plot_w, plot_h = sizes.n_across * cell_w, sizes.n_down * cell_h
+    angle = across_angle(sizes.across_label, cell_w, sizes.label)
+    left = MARGIN + NAME + sizes.down_label + GAP
+    top = MARGIN + HEADER + NAME + across_height(sizes.across_label, sizes.label, angle) + GAP
+    beside = sizes.sum_width + 2 * GAP if sizes.sum_width and not sizes.sums_below else 0.0
+    below = sizes.label + GAP if sizes.sum_width and sizes.sums_below else 0.0
+    pitch_w, pitch_h = plot_w + (2 * GAP if columns > 1 else 0.0), plot_h + CAPTION
+    corners = tuple(
+        (left + (i % columns) * pitch_w, top + (i // columns) * pitch_h) for i in range(sizes.n_maps)
+    )
+    maps_w = columns * pitch_w - (pitch_w - plot_w)
+    maps_h = plot_h if sizes.n_maps == 1 else rows * pitch_h
+    bar_h = max(LEAST_BAR, plot_h if rows == 1 else maps_h - CAPTION)
+    bar_x = left + maps_w + beside + 3 * GAP
+    slant = sizes.across_label * math.sqrt(0.5) - cell_w / 2 if angle == 45 else 0.0
+    right = max(bar_x + BAR + GAP + sizes.bar_label + NAME, left + maps_w + slant)
+    width = max(right, MARGIN + sizes.title, MARGIN + sizes.footer) + MARGIN
+    height = top + max(maps_h + below, bar_h) + MARGIN + (FOOTER if sizes.footer else 0.0)
+    return Sheet(
+        width=math.ceil(width),
+        height=math.ceil(height),
+        cell_w=cell_w,
+        cell_h=cell_h,
+        corners=corners,
+        n_columns=columns,
+        across_angle=angle,
+        down_step=nice_step((sizes.label + 1) / cell_h),
+        across_step=nice_step(_across_need(sizes, angle) / cell_w),
+        bar=(bar_x, top, BAR, bar_h),
+    )
+
+
+def grid_columns(n_maps: int) -> int:
+    """How many maps stand side by side: a full rectangle where there is one that is wide enough."""
+    least = math.ceil(math.sqrt(n_maps))
+    return next((c for c in range(least, min(n_maps, 8) + 1) if n_maps % c == 0), least)
+
+
+def cell_size(n_down: int, n_across: int, grid: int) -> tuple[float, float]:
+    """Width and height of a cell; `grid` maps stand side by side, 0: there is one map only."""
+    side = SINGLE_SIDE if not grid else min(150.0, max(72.0, GRID_WIDTH / grid))
+    across, down = side / max(1, n_across), side / max(1, n_down)
+    if max(n_down, n_across) > 16:  # no room for numbers: squares are easier to read
+        across = min(across, max(down, LEAST_SLAB))
+        down = min(down, max(across, LEAST_SLAB))
+    return min(across, CELL_W), min(down, CELL_H)
+
+
+def across_angle(label_width: float, cell_w: float, label: float) -> int:
+    """How labels above the cells are turned: level where they fit, slanted, else upright; numbers level."""
+    if label_width + 4 <= cell_w or (cell_w < SLANTED_FROM and label_width <= 2.6 * label):
+        return 0
+    return 45 if cell_w >= SLANTED_FROM + 3 else 90
+
+
+def across_height(label_width: float, label: float, angle: int) -> float:
+    """The height that labels above the cells take."""
+    if angle == 0:
+        return label
+    return label_width if angle == 90 else (label_width + label) * math.sqrt(0.5)
+
+
+def nice_step(least: float) -> int:
+    """The smallest of 1, 2, 5, 10, 20, 50, ... that is at least `least`."""
+    power = 1
+    while True:
+        for factor in (1, 2, 5):
+            if factor * power >= least:
+                return factor * power
+        power *= 10
+
+
+def _across_need(sizes: Sizes, angle: int) -> float:
+    """The width that one label above the cells takes from its neighbours."""
+    if angle == 0:
+        return sizes.across_label + 3
+    return sizes.label * (1.2 if angle == 45 else 1.0) + 1

@@ -1,0 +1,62 @@
+"""Cells that have no colour: hatched where masked, crossed out where NaN, ruled where infinite."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attnviz.figures.palette import Palette
+
+Rect = tuple[float, float, float, float]
+"""Left, top, width, height, in points."""
+Line = tuple[tuple[float, float], tuple[float, float]]
+
+SPACING = 5.0
+
+
+def diagonals(rect: Rect, spacing: float = SPACING) -> list[Line]:
+    """Rising diagonals inside `rect`, `spacing` apart along its edges, with their ends on the edges."""
+    x, y, width, height = rect
+    lines: list[Line] = []
+    at = spacing
+    while at < width + height:
+        start = (x, y + at) if at <= height else (x + at - height, y + height)
+        end = (x + at, y) if at <= width else (x + width, y + at - width)
+        lines.append((start, end))
+        at += spacing
+    return lines
+
+
+def hatch(axes: Any, rect: Rect, shades: Palette) -> None:
+    """The ground and the lines of masked cells over all of `rect`; coloured cells are drawn on top."""
+    _ground(axes, rect, shades.ground)
+    _lines(axes, diagonals(rect), shades.line if not shades.is_dark else shades.muted, 0.5, 0.5)
+
+
+def cross(axes: Any, rect: Rect, shades: Palette) -> None:
+    """A cell without a number."""
+    x, y, width, height = rect
+    _ground(axes, rect, shades.panel, 2.0)
+    _lines(axes, [((x, y), (x + width, y + height)), ((x, y + height), (x + width, y))], shades.error, 0.8)
+
+
+def rule(axes: Any, rect: Rect, shades: Palette) -> None:
+    """A cell with an infinite number."""
+    x, y, width, height = rect
+    count = max(2, int(height / SPACING))
+    ys = [y + (i + 0.5) * height / count for i in range(count)]
+    _ground(axes, rect, shades.panel, 2.0)
+    _lines(axes, [((x, at), (x + width, at)) for at in ys], shades.warning, 0.8)
+
+
+def _ground(axes: Any, rect: Rect, color: str, order: float = 0.0) -> None:
+    from matplotlib.patches import Rectangle
+
+    x, y, width, height = rect
+    axes.add_patch(Rectangle((x, y), width, height, facecolor=color, linewidth=0, zorder=order))
+
+
+def _lines(axes: Any, lines: list[Line], color: str, width: float, order: float = 2.1) -> None:
+    from matplotlib.collections import LineCollection
+
+    drawn = LineCollection(lines, colors=color, linewidths=width, zorder=order, capstyle="butt")
+    axes.add_collection(drawn, autolim=False)
