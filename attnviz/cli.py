@@ -1,0 +1,198 @@
+"""The shell: `attnviz` opens the window, its commands compute and draw without one.
+
+Every refusal is one line on standard error that names what is wrong, and exit code 2. What a command does
+stands in `cli_commands.py`; here is what it may be told.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from attnviz.i18n import LANGUAGES, N_, _, set_language
+from attnviz.version import __version__
+
+REFUSED, INTERRUPTED, PIPE_CLOSED = 2, 130, 141
+"""Exit codes: wrong input or no room for the output; Ctrl+C; the reader of standard output went away."""
+
+ORIENTATIONS = ("queries_as_rows", "queries_as_columns")
+
+DOC_HELP = N_("a document file, or the name of a preset (see attnviz presets)")
+
+DECODE_FORMAT = N_(
+    "With --json: one object with format, version, document, engine, device, dtype, seconds, notices, "
+    "vocabulary, total and steps. Each step has index (from 0), token, generated, read and appended "
+    "(positions of the cache), weights (a list for each head, over the keys seen so far), output, probabilities (over the "
+    "vocabulary), next_token, and the costs cached and uncached: kv_projections, score_pairs, bytes_moved, "
+    'bytes_held, flops. Numbers that JSON does not have are the texts "NaN", "Infinity" and "-Infinity".'
+)
+
+
+class Refused(Exception):
+    """Wrong input: one sentence for standard error."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says in one line what is wrong, without the usage."""
+
+    def error(self, message: str) -> NoReturn:
+        raise Refused(f"{message} ({_('see {command} --help').format(command=self.prog)})")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Do what the command line says and return the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")  # a terminal without Chinese is no reason to fail
+    try:
+        code = _dispatch(list(sys.argv[1:] if argv is None else argv))
+        sys.stdout.flush()
+        return code
+    except Refused as refusal:
+        _say_error(str(refusal))
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        _drop_output()
+        return PIPE_CLOSED
+    except OSError as error:  # files are named where they are written; what is left is standard output
+        _drop_output()
+        _say_error(f"{error.filename or _('standard output')}: {error.strerror or error}")
+    return REFUSED
+
+
+def main_gui() -> int:
+    """The window, for a starter without a terminal; arguments as for `attnviz gui`."""
+    return main(["gui", *sys.argv[1:]])
+
+
+def _drop_output() -> None:
+    """The interpreter flushes at exit once more: let it do so into nothing."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _dispatch(arguments: list[str]) -> int:
+    # The language first: the help is in it.
+    if "--language" in arguments[:-1]:
+        _set_language(arguments[arguments.index("--language") + 1])
+    options = parser().parse_args(arguments)
+    if options.language is not None:
+        _set_language(options.language)
+    command = options.command or "gui"
+    if command == "gui":
+        return _open_window(getattr(options, "document", None))
+    from attnviz import cli_commands
+    from attnviz.engines.engine import EngineError
+
+    actions: dict[str, Callable[[argparse.Namespace], int]] = {
+        "presets": cli_commands.presets,
+        "run": cli_commands.run,
+        "render": cli_commands.render,
+        "decode": cli_commands.decode,
+        "bench": cli_commands.bench,
+    }
+    named = getattr(options, "document", None)
+    try:
+        return actions[command](options)
+    except cli_commands.Named as error:
+        raise Refused(str(error)) from None
+    except (EngineError, ValueError, MemoryError) as error:
+        what = str(error) or _("there is not enough memory")
+        raise Refused(f"{named}: {what}" if named else what) from None
+
+
+def _open_window(document: str | None) -> int:
+    if document is not None and not Path(document).is_file():
+        raise Refused(_("{file}: there is no such file").format(file=document))
+    has_display = any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"))
+    if sys.platform.startswith("linux") and not has_display:
+        raise Refused(_("there is no display for the window; attnviz --help tells what works without one"))
+    try:
+        from attnviz.gui.app import main as window
+    except ImportError as error:
+        raise Refused(_("the window cannot be opened: {reason}").format(reason=error)) from None
+    return window(Path(document) if document is not None else None)
+
+
+def _set_language(code: str) -> None:
+    try:
+        set_language(code)
+    except ValueError as error:
+        raise Refused(str(error)) from None
+
+
+def _say_error(sentence: str) -> None:
+    from attnviz.core.text import visible
+
+    print(f"attnviz: {visible(sentence)}", file=sys.stderr)
+
+
+def parser() -> argparse.ArgumentParser:
+    """All commands with their options."""
+    # No abbreviations: a script that says --out today must not mean something else tomorrow.
+    top = _Parser(
+        prog="attnviz",
+        description=_("A workbench for the mechanics of attention. Without a command it opens the window."),
+        allow_abbrev=False,
+    )
+    top.add_argument("--version", action="version", version=f"attnviz {__version__}")
+    codes = ", ".join(language.code for language in LANGUAGES)
+    top.add_argument("--language", metavar="CODE", help=_("of all texts: {codes}").format(codes=codes))
+    commands = top.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
+
+    def command(name: str, text: str, epilog: str = "") -> argparse.ArgumentParser:
+        return commands.add_parser(name, help=text, description=text, epilog=epilog, allow_abbrev=False)
+
+    gui = command("gui", _("open the window"))
+    gui.add_argument("document", nargs="?", metavar="DOC", help=_("a document file"))
+    command("presets", _("list the documents that come with the program"))
+    _add_run(command("run", _("compute a document; write its stages, or show what there are")))
+    _add_render(command("render", _("draw a stage as a heat map into a file")))
+    _add_decode(command("decode", _("decode token by token with a cache"), _(DECODE_FORMAT)))
+    bench = command("bench", _("measure the engines and the window on this machine"))
+    bench.add_argument("--json", action="store_true", help=_("print JSON"))
+    return top
+
+
+def _add_document(command: argparse.ArgumentParser) -> None:
+    command.add_argument("document", metavar="DOC", help=_(DOC_HELP))
+    command.add_argument("--engine", default="numpy", help=_("numpy or torch (default: numpy)"))
+    command.add_argument("--device", default="auto", help=_("auto, cpu, cuda or cuda:N (default: auto)"))
+    command.add_argument("--dtype", help=_("compute in this instead of the document's dtype"))
+
+
+def _add_run(command: argparse.ArgumentParser) -> None:
+    _add_document(command)
+    command.add_argument("-o", "--output", metavar="FILE.npz", help=_("arrays named site.stage"))
+    command.add_argument("--stages", metavar="A,B", help=_("only these stages (default: all)"))
+
+
+def _add_render(command: argparse.ArgumentParser) -> None:
+    from attnviz.core.levels import RANGES
+
+    _add_document(command)
+    command.add_argument("-o", "--output", metavar="FILE", required=True, help=_(".svg, .pdf or .png"))
+    command.add_argument("--stage", help=_("the stage (default: the one that the document shows)"))
+    command.add_argument("--head", metavar="N|all", help=_("a head, 0 the first, or all of them"))
+    command.add_argument("--theme", default="light", help=_("light or dark (default: light)"))
+    command.add_argument("--orientation", choices=ORIENTATIONS, help=_("which way the matrix is turned"))
+    command.add_argument(
+        "--range", choices=[row.id for row in RANGES], help=_("what the colours are measured by")
+    )
+    command.add_argument(
+        "--dpi", type=int, default=200, help=_("pixels per inch of a PNG (default: {dpi})").format(dpi=200)
+    )
+
+
+def _add_decode(command: argparse.ArgumentParser) -> None:
+    _add_document(command)
+    command.add_argument("--steps", type=int, metavar="N", help=_("how many (default: one for each token)"))
+    command.add_argument("--json", action="store_true", help=_("print JSON instead of a table"))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

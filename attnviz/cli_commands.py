@@ -1,0 +1,280 @@
+"""What the shell's commands do, one function each. None of them needs a display."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from argparse import Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from attnviz.core.text import number, visible
+from attnviz.i18n import _
+from attnviz.model.document import Document
+from attnviz.model.files import DocumentError, load
+from attnviz.model.presets import PRESETS, load_preset, preset_ids
+
+if TYPE_CHECKING:
+    from attnviz.engines.decode import Decoding
+    from attnviz.engines.decode_cost import Cost
+    from attnviz.model.trace import Trace
+
+
+class Named(ValueError):
+    """A refusal whose sentence names the file already."""
+
+
+def presets(options: Namespace) -> int:
+    """List the presets: id and what it is for."""
+    longest = max(len(id_) for id_ in preset_ids())
+    for preset in PRESETS:
+        print(f"{preset.id:<{longest}}  {_(preset.title)} · {_(preset.description)}")
+    return 0
+
+
+def run(options: Namespace) -> int:
+    """Compute a document; write the arrays, or print what stages there are."""
+    from attnviz.model.numbers import NPZ_SUFFIX, save_npz
+
+    document, output = _document(options), options.output
+    if output is not None and Path(output).suffix.lower() != NPZ_SUFFIX:
+        raise Named(f"{output}: the suffix is {Path(output).suffix!r}; legal is {NPZ_SUFFIX}")
+    trace = _execute(document, options)
+    stages = _stages(trace, options.stages)
+    if output is None:
+        _print_stages(trace, stages)
+        return 0
+    _check_room(trace, stages)
+    _written(output, lambda: save_npz(trace, stages, output))
+    return 0
+
+
+def render(options: Namespace) -> int:
+    """Draw one stage, one head or all of them, into a file."""
+    from attnviz.figures import render as draw
+    from attnviz.figures import save_figure
+    from attnviz.figures.files import format_of
+    from attnviz.figures.palette import palette
+
+    document = _document(options)
+    head = _head(options.head)
+    palette(options.theme)
+    _written(options.output, lambda: format_of(options.output))
+    trace = _execute(document, options)
+    view = document.view
+    if options.orientation is not None:
+        view = replace(view, orientation=options.orientation)
+    if options.range is not None:
+        view = replace(view, range=options.range)
+    figure = draw(trace, view, options.stage, head, theme=options.theme)
+    _written(options.output, lambda: save_figure(figure, options.output, dpi=options.dpi))
+    return 0
+
+
+def decode(options: Namespace) -> int:
+    """Decode and print every step, as a table or as JSON."""
+    from attnviz.compute.execute import execute_decoding
+
+    document = _document(options)
+    decoding = execute_decoding(document.experiment, options.steps, options.engine, options.device)
+    for notice in decoding.notices:
+        _notice(notice)
+    if options.json:
+        print(json.dumps(decoding_json(decoding, options.document), ensure_ascii=False, allow_nan=False))
+    else:
+        _print_decoding(decoding)
+    return 0
+
+
+def bench(options: Namespace) -> int:
+    """Measure this machine."""
+    from attnviz.bench import main
+
+    return int(main(json=options.json))
+
+
+def decoding_json(decoding: Decoding, document: str) -> dict[str, Any]:
+    """A decoding as what JSON can hold; the format is told in `attnviz decode --help`."""
+    cached, uncached = decoding.total(len(decoding.steps) - 1)
+    return {
+        "format": "attnviz-decoding",
+        "version": 1,
+        "document": document,
+        "engine": decoding.engine,
+        "device": decoding.device,
+        "dtype": decoding.dtype,
+        "seconds": decoding.seconds,
+        "notices": list(decoding.notices),
+        "vocabulary": list(decoding.vocabulary),
+        "total": {"cached": _cost(cached), "uncached": _cost(uncached)},
+        "steps": [
+            {
+                "index": step.index,
+                "token": step.token,
+                "generated": step.generated,
+                "read": step.read,
+                "appended": step.appended,
+                "weights": json_numbers(step.weights),
+                "output": json_numbers(step.attention_output),
+                "probabilities": json_numbers(step.probabilities),
+                "next_token": step.next_token,
+                "cached": _cost(step.cached),
+                "uncached": _cost(step.uncached),
+            }
+            for step in decoding.steps
+        ],
+    }
+
+
+def json_numbers(values: Any) -> Any:
+    """An array as nested lists; NaN and infinities, which JSON does not have, as texts.
+
+    float32 is written with the digits that give the same float32 back, not with those of its float64.
+    """
+    if values.ndim:
+        return [json_numbers(part) for part in values]
+    found = float(str(values))
+    if math.isfinite(found):
+        return found
+    return "NaN" if math.isnan(found) else "Infinity" if found > 0 else "-Infinity"
+
+
+def _document(options: Namespace) -> Document:
+    """The file or preset that `DOC` names, with the dtype that was asked for."""
+    name = options.document
+    try:
+        document = load_preset(name) if name in preset_ids() and not Path(name).is_file() else load(name)
+    except DocumentError as error:
+        sentence = str(error)
+        if not Path(name).suffix and not Path(name).exists():
+            sentence = _("{name}: there is no such file or preset; presets are {ids}").format(
+                name=name, ids=", ".join(preset_ids())
+            )
+        raise Named(sentence) from None
+    if options.dtype is None:
+        return document
+    from attnviz.engines.decode import ITEMSIZE
+
+    if options.dtype not in ITEMSIZE:
+        raise ValueError(f"dtype is {options.dtype!r}; legal is one of {', '.join(ITEMSIZE)}")
+    return replace(document, experiment=replace(document.experiment, dtype=options.dtype))
+
+
+def _execute(document: Document, options: Namespace) -> Trace:
+    from attnviz.compute.execute import execute
+
+    trace = execute(document.experiment, options.engine, options.device)
+    for notice in trace.notices:
+        _notice(notice)
+    return trace
+
+
+def _stages(trace: Trace, wanted: str | None) -> tuple[str, ...] | None:
+    """The stages named by `--stages`, None for all."""
+    if wanted is None:
+        return None
+    names = tuple(dict.fromkeys(name.strip() for name in wanted.split(",") if name.strip()))
+    known = {stage for site in trace.sites for stage in trace.site(site).stages}
+    for name in names:
+        if name not in known:
+            raise ValueError(f"stage is {name!r}; legal here is one of {', '.join(trace.only.stages)}")
+    if not names:
+        raise ValueError(f"stages is {wanted!r}; legal here is one or more of {', '.join(trace.only.stages)}")
+    return names
+
+
+def _head(text: str | None) -> Any:
+    if text is None or text == "all":
+        return text
+    if not text.isascii() or not text.isdigit():
+        raise ValueError(f"head is {text!r}; legal is a number from 0 up, or all")
+    return int(text)
+
+
+def _check_room(trace: Trace, stages: tuple[str, ...] | None) -> None:
+    from attnviz.compute import budget
+    from attnviz.engines.decode import ITEMSIZE
+    from attnviz.model.numbers import npz_bytes
+
+    itemsize = ITEMSIZE[trace.experiment.dtype]
+    needed = npz_bytes(trace, stages, max(itemsize, 4) if itemsize == 2 else itemsize)
+    formula = _("3 × the arrays in the file")
+    line = budget.EstimateLine(_("file"), formula, needed)
+    budget.check(budget.Estimate(needed, 0, (line,)))
+
+
+def _written(path: str, write: Any) -> None:
+    """Write, with the file's name before every complaint."""
+    try:
+        write()
+    except OSError as error:
+        raise Named(f"{path}: {error.strerror or error}") from None
+    except ValueError as error:
+        name = Path(path).name
+        raise Named(str(error) if str(error).startswith(name) else f"{path}: {error}") from None
+
+
+def _notice(sentence: str) -> None:
+    print(f"attnviz: {visible(sentence)}", file=sys.stderr)
+
+
+def _print_stages(trace: Trace, stages: tuple[str, ...] | None) -> None:
+    seconds = number(trace.seconds * 1000)
+    dtype = trace.experiment.dtype
+    print(
+        _("{engine} on {device}, {dtype}, {time} ms").format(
+            engine=trace.engine, device=trace.device, dtype=dtype, time=seconds
+        )
+    )
+    for name in trace.sites:
+        site = trace.site(name)
+        shown = [stage for stage in site.stages if stages is None or stage in stages]
+        longest = max(len(f"{name}.{stage}") for stage in shown)
+        for stage in shown:
+            shape = " × ".join(map(str, site.shape(stage)))
+            print(f"{f'{name}.{stage}':<{longest}}  {shape}")
+
+
+def _print_decoding(decoding: Decoding) -> None:
+    head = (_("step"), _("token"), _("reads"), _("adds"), _("next"), _("p"), _("pairs"), _("without cache"))
+    rows = [
+        (
+            str(step.index),
+            visible(step.token) + (" *" if step.generated else ""),
+            str(step.read),
+            str(step.appended),
+            visible(step.next_token),
+            number(float(step.probabilities.max())),
+            str(step.cached.score_pairs),
+            str(step.uncached.score_pairs),
+        )
+        for step in decoding.steps
+    ]
+    cached, uncached = decoding.total(len(decoding.steps) - 1)
+    total = (_("sum"), "", "", "", "", "", str(cached.score_pairs), str(uncached.score_pairs))
+    _print_table((head, *rows, total))
+    if any(step.generated for step in decoding.steps):
+        print(_("* generated: the most probable token of the step before"))
+
+
+def _print_table(rows: tuple[tuple[str, ...], ...]) -> None:
+    """Columns as wide as their widest text; Chinese characters take two places."""
+    sizes = [max(_places(row[i]) for row in rows) for i in range(len(rows[0]))]
+    for row in rows:
+        cells = [text + " " * (size - _places(text)) for text, size in zip(row, sizes, strict=True)]
+        print("  ".join(cells).rstrip())
+
+
+def _places(text: str) -> int:
+    from unicodedata import east_asian_width
+
+    return sum(2 if east_asian_width(character) in "WF" else 1 for character in text)
+
+
+def _cost(cost: Cost) -> dict[str, int]:
+    from dataclasses import asdict as fields
+
+    return fields(cost)

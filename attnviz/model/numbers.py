@@ -1,0 +1,75 @@
+"""The numbers of a trace as files for other programs: CSV of one matrix, NPZ of all stages.
+
+Both hold every digit: a number read back is the number that was computed.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from pathlib import Path
+
+import numpy as np
+
+from attnviz.model.files import replace_file
+from attnviz.model.stages import STAGE_BY_ID
+from attnviz.model.trace import SiteTrace, Trace
+
+CSV_SUFFIX, NPZ_SUFFIX = ".csv", ".npz"
+
+
+def save_csv(site: SiteTrace, stage: str, head: int, path: str | os.PathLike[str]) -> Path:
+    """Write one head of a stage as CSV and return the path.
+
+    The first line and the first field of every other line are tokens, or the numbers of features. UTF-8 with
+    a byte order mark, by which spreadsheets know it. Raises `KeyError` or `IndexError` for a stage or head
+    that there is not, `OSError` where the disk refuses; the old file is then as it was.
+    """
+    file = Path(path)
+    replace_file(file, csv_text(site, stage, head).encode("utf-8-sig", "backslashreplace"))
+    return file
+
+
+def csv_text(site: SiteTrace, stage: str, head: int = 0) -> str:
+    """One head of a stage as CSV text, (rows, columns) as in the trace, whatever way it is shown."""
+    values = site.window(stage, head)
+    rows, columns = (_labels(site, stage, axis) for axis in (-2, -1))
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\r\n")
+    writer.writerow(["", *columns])
+    for label, row in zip(rows, values, strict=True):
+        writer.writerow([label, *map(str, row)])
+    return stream.getvalue()
+
+
+def save_npz(trace: Trace, stages: tuple[str, ...] | None, path: str | os.PathLike[str]) -> Path:
+    """Write whole stages in public order, as arrays named `site.stage`, and return the path.
+
+    `stages` None: all that the trace has. Raises `KeyError` for a stage that there is not, `OSError` where
+    the disk refuses; the old file is then as it was.
+    """
+    file = Path(path)
+    arrays = {
+        f"{name}.{stage}": trace.site(name)[stage]
+        for name in trace.sites
+        for stage in stages or trace.site(name).stages
+    }
+    stream = io.BytesIO()
+    np.savez(stream, **arrays)  # type: ignore[arg-type]
+    replace_file(file, stream.getvalue())
+    return file
+
+
+def npz_bytes(trace: Trace, stages: tuple[str, ...] | None, itemsize: int) -> int:
+    """How many bytes of memory `save_npz` takes: the arrays, the file's content, and its copy."""
+    cells = 0
+    for name in trace.sites:
+        site = trace.site(name)
+        cells += sum(int(np.prod(site.shape(stage), dtype=object)) for stage in stages or site.stages)
+    return 3 * cells * itemsize
+
+
+def _labels(site: SiteTrace, stage: str, axis: int) -> tuple[str, ...]:
+    kind, length = STAGE_BY_ID[stage].axes[axis], site.shape(stage)[axis]
+    return tuple(map(str, range(length))) if kind == "feature" else site.labels(kind)
