@@ -44,9 +44,9 @@ class PanelRow:
 
 
 PANELS: tuple[PanelRow, ...] = (
-    PanelRow("tokens", N_("Tokens"), "left", TokensPanel, width=252, height=128),
-    PanelRow("vectors", N_("Vectors"), "left", VectorsPanel, width=252, height=200),
-    PanelRow("plane", N_("Plane"), "left", PlanePanel, width=252, height=176),
+    PanelRow("tokens", N_("Tokens"), "left", TokensPanel, width=252, height=126),
+    PanelRow("vectors", N_("Vectors"), "left", VectorsPanel, width=252, height=168),
+    PanelRow("plane", N_("Plane"), "left", PlanePanel, width=252, height=216),
     PanelRow("pipeline", N_("Pipeline"), "centre", PipelinePanel, titled=False),
     PanelRow("stage", N_("Stage"), "centre", StageViewPanel, titled=False),
     PanelRow("heads", N_("Heads"), "centre", HeadsPanel),

@@ -37,7 +37,7 @@ _ARROWS = {
     Qt.Key.Key_Left: (0, -1),
     Qt.Key.Key_Right: (0, 1),
 }
-_CHOOSE = (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space)
+_CHOOSE = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 _BY_KEYS = (
     Qt.FocusReason.TabFocusReason,
     Qt.FocusReason.BacktabFocusReason,
@@ -58,7 +58,7 @@ class HeatMap(QWidget):
     """(row, column) under the pointer or the keyboard cursor; (−1, −1) when it left."""
 
     cell_clicked = Signal(int, int)
-    """(row, column) that was clicked, or chosen by Enter or Space."""
+    """(row, column) that was clicked, or chosen by Enter."""
 
     cell_stroked = Signal(int, int, bool)
     """(row, column, whether the stroke starts here) while dragging in paint mode; no cell is skipped."""
@@ -325,7 +325,7 @@ class HeatMap(QWidget):
         self.update()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Arrows walk from cell to cell, Enter or Space chooses, plus, minus and 0 zoom."""
+        """Arrows walk from cell to cell, Enter chooses (Space is the player's), plus, minus and 0 zoom."""
         key = Qt.Key(event.key())
         if key in _ARROWS and self.content.values.size:
             self._focus_shown = True
