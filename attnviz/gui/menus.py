@@ -14,7 +14,7 @@ from attnviz.gui.icons import icon
 from attnviz.gui.theme import Theme
 from attnviz.i18n import _
 
-PLAIN_KEYS = ("Space", "Esc")
+PLAIN_KEYS = {"Space": Qt.Key.Key_Space, "Esc": Qt.Key.Key_Escape}
 """Keys that focused controls use themselves; the window takes them only when nobody else did."""
 
 
@@ -25,7 +25,7 @@ class Commands(QObject):
         super().__init__(parent)
         self._menus: dict[str, QMenu] = {}
         self._actions: dict[str, QAction] = {}
-        self._plain: dict[int, QAction] = {}
+        self._plain: dict[Qt.Key, QAction] = {}
         for row in ACTIONS:
             action = QAction(self)
             action.setObjectName(f"action_{row.id}")
@@ -33,7 +33,7 @@ class Commands(QObject):
             taken = [key for key in row.shortcuts if key in PLAIN_KEYS]
             action.setShortcuts([QKeySequence(key) for key in row.shortcuts if key not in taken])
             for key in taken:
-                self._plain[QKeySequence(key)[0].key()] = action
+                self._plain[PLAIN_KEYS[key]] = action
             action.triggered.connect(getattr(handlers, f"on_{row.id}"))
             self._actions[row.id] = action
 
@@ -59,7 +59,7 @@ class Commands(QObject):
 
     def press(self, event: QKeyEvent) -> bool:
         """Run the command of a plain key that no control wanted."""
-        action = self._plain.get(event.key())
+        action = self._plain.get(Qt.Key(event.key()))
         if action is None or event.modifiers() != Qt.KeyboardModifier.NoModifier:
             return False
         action.trigger()

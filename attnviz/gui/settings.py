@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QSettings
+from PySide6.QtCore import QByteArray, QSettings
 
 from attnviz.i18n import LANGUAGES, N_
 
@@ -71,6 +71,7 @@ class Settings:
     def recent(self) -> tuple[Path, ...]:
         """Documents opened or saved lately, the latest first."""
         value = self._store.value("recent", [], type=list)
+        assert isinstance(value, list)
         return tuple(Path(str(entry)) for entry in value)[:RECENT_LIMIT]
 
     def add_recent(self, path: Path) -> None:
@@ -81,14 +82,16 @@ class Settings:
 
     def window(self) -> tuple[bytes, bytes]:
         """(geometry, state) of the window as it was closed last; empty at first."""
-        geometry = self._store.value("window/geometry", b"", type=bytes)
-        state = self._store.value("window/state", b"", type=bytes)
-        return bytes(geometry), bytes(state)
+        return self._bytes("window/geometry"), self._bytes("window/state")
 
     def set_window(self, geometry: bytes, state: bytes) -> None:
         """Remember the window's place and its docks."""
-        self._store.setValue("window/geometry", geometry)
-        self._store.setValue("window/state", state)
+        self._store.setValue("window/geometry", QByteArray(geometry))
+        self._store.setValue("window/state", QByteArray(state))
+
+    def _bytes(self, key: str) -> bytes:
+        value = self._store.value(key, QByteArray(), type=QByteArray)
+        return bytes(value.data()) if isinstance(value, QByteArray) else b""
 
     def sync(self) -> None:
         """Write what has changed to the disk."""

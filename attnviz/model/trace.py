@@ -100,7 +100,7 @@ class SiteTrace:
         hidden = self.blocked()
         if hidden is None:
             return np.zeros(self.experiment.n_queries, dtype=np.bool_)
-        return hidden.all(axis=1)
+        return np.asarray(hidden.all(axis=1))
 
     def labels(self, axis: str) -> tuple[str, ...]:
         """Names along one axis: tokens for tokens, queries, keys; the distinct tokens; else numbers."""

@@ -68,10 +68,14 @@ def test_the_view_of_a_preset_points_at_cells_that_exist(preset_id: str) -> None
         assert view.locked.row < cells[0] and view.locked.column < cells[1]
 
 
-def test_titles_are_translated_when_a_preset_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("attnviz.model.presets._", {"Dog bites man": "狗咬人"}.get)
-    assert load_preset("dog-bites-man").title == "狗咬人"
-    assert i18n.current_language() == "en"
+def test_a_title_is_a_message_that_follows_the_language() -> None:
+    title = load_preset("dog-bites-man").title
+    try:
+        i18n.set_language("zh_CN")
+        assert i18n._(title) == "狗咬人"
+        assert load_preset("dog-bites-man").title == title
+    finally:
+        i18n.set_language("en")
 
 
 def test_an_unknown_preset_is_refused_with_the_ids_there_are() -> None:

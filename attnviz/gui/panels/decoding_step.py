@@ -142,12 +142,12 @@ class StepView(QWidget):
         first = max(0, weights.shape[1] - MOST_BARS)
         tokens = decoding.experiment.key_tokens[first : weights.shape[1]]
         self._weights.set_rows(
-            tokens, weights[head, first:], self._theme.accent, limit=1.0, label_color=self._theme.key
+            tokens, weights[head, first:].tolist(), self._theme.accent, limit=1.0, label_color=self._theme.key
         )
         order = np.argsort(-np.nan_to_num(step.probabilities), kind="stable")[:MOST_BARS]
         self._next.set_rows(
             [decoding.vocabulary[i] for i in order],
-            step.probabilities[order],
+            step.probabilities[order].tolist(),
             self._theme.value,
             limit=1.0,
         )

@@ -75,9 +75,6 @@ class PipelinePanel(Panel):
         for step in self._steps.values():
             step.apply_theme(theme)
 
-    def on_hover(self, cell: Cell | None) -> None:
-        return
-
     def _arrange(self, stages: tuple[str, ...]) -> None:
         """Show the thumbnails of these stages; those that are not used wait hidden."""
         for widget in (*self._steps.values(), *self._thumbnails.values()):
