@@ -6,6 +6,8 @@ a CUDA failure becomes a notice beside right numbers.
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -22,6 +24,7 @@ from attnviz.engines.run import run
 from attnviz.engines.table import ENGINE_BY_ID, EngineKind
 from attnviz.i18n import _
 from attnviz.model.experiment import Experiment
+from attnviz.model.parts import ROLES, Identity
 from attnviz.model.trace import Trace
 
 Result = TypeVar("Result")
@@ -29,6 +32,13 @@ Notices = tuple[str, ...]
 
 FALLBACK_DTYPE = "float32"
 """What NumPy computes in where it takes over a dtype that it does not have."""
+
+
+MEMORY_S = 0.5
+"""Seconds for which a measurement of the available memory holds."""
+
+_measured = (-math.inf, 0)
+"""When the memory was measured last, and the bytes that were available."""
 
 
 def execute(
@@ -54,7 +64,7 @@ def execute(
         return run(made, experiment, check, notices)
 
     size = estimate(experiment, ITEMSIZE[experiment.dtype])
-    threads = threads_for(size.flops, available_cores(), reserve)
+    threads = threads_for(work(experiment, size), available_cores(), reserve)
     return _somewhere(job, engine, device, _Terms(experiment.dtype, size, budget, threads))
 
 
@@ -82,6 +92,17 @@ def execute_decoding(
 def estimate(experiment: Experiment, itemsize: int) -> Estimate:
     """Bytes and FLOPs of a full pass that keeps the weights, and a mask of two bytes for each cell."""
     return _estimate(experiment, experiment.n_queries, experiment.n_keys, itemsize, 1)
+
+
+def work(experiment: Experiment, size: Estimate) -> int:
+    """FLOPs that a full pass really does: those of `size` without the products with identities."""
+    free = 0
+    for role in ROLES:
+        rows, columns = experiment.projection_shape(role)
+        if rows == columns and isinstance(getattr(experiment.projections, role), Identity):
+            n_tokens = experiment.n_queries if role in ("query", "output") else experiment.n_keys
+            free += 2 * n_tokens * rows * columns
+    return size.flops - free
 
 
 def estimate_decoding(experiment: Experiment, steps: int, itemsize: int) -> Estimate:
@@ -162,9 +183,18 @@ def _on(
     """The job on one engine, within its budget and its number of threads."""
     made = kind.make(terms.dtype, device, _for_each(terms.threads))
     if made.device == "cpu":  # a CUDA device has memory of its own, and says itself when that runs out
-        budget_.check(terms.size, terms.budget)
+        budget_.check(terms.size, _available() if terms.budget is None else terms.budget)
     with limited_threads(terms.threads, made.thread_setters):
         return job(made, notices)
+
+
+def _available() -> int:
+    """`available_memory`, not older than `MEMORY_S`: reading it takes longer than a small run."""
+    global _measured
+    now = time.monotonic()
+    if now - _measured[0] > MEMORY_S:
+        _measured = now, budget_.available_memory()
+    return _measured[1]
 
 
 def _for_each(threads: int) -> ForEach:

@@ -9,12 +9,15 @@ from numpy.typing import NDArray
 
 from attnviz.core.dims import Array
 
+KEPT_BYTES = 128 * 1024**2
+"""Bytes of originals that are remembered; the oldest are let go first."""
+
 
 class Constants:
     """`convert`, remembered for arrays that cannot change: read-only ones that own their numbers.
 
-    A decoding step multiplies by the same weight matrices as the step before; converting 512 x 512
-    numbers takes several times as long as the product with one row.
+    A decoding step, and the next frame of a drag, multiply by the same weight matrices as the one before;
+    converting 512 x 512 numbers takes several times as long as the product with one row.
     """
 
     def __init__(self, convert: Callable[[NDArray[Any]], Array]) -> None:
@@ -28,4 +31,13 @@ class Constants:
         if found is None:
             # The original is kept as well: its id must not become another array's.
             found = self._kept[id(values)] = values, self._convert(values)
+            self._let_go()
         return found[1]
+
+    def _let_go(self) -> None:
+        """Forget the oldest past `KEPT_BYTES`; works on a copy, as another thread may do the same."""
+        total = 0
+        for key, (original, _made) in reversed(list(self._kept.items())):
+            total += original.nbytes
+            if total > KEPT_BYTES:
+                self._kept.pop(key, None)

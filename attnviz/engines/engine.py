@@ -19,6 +19,10 @@ ThreadSetter = tuple[Callable[[], int], Callable[[int], None]]
 """Reads and sets the number of threads of one library."""
 
 
+SAFE_EXPONENT = 40.0
+"""e to this, and to minus this, and sums and quotients of them, are far inside the range of float32."""
+
+
 class EngineError(RuntimeError):
     """The engine cannot do this here: no such device, dtype not supported, memory or device lost."""
 
@@ -50,8 +54,15 @@ class Engine(Protocol):
     def matmul_into(self, out: Array, a: Array, b: Array) -> None:
         """out = a @ b, over any leading dimensions."""
 
-    def softmax_(self, scores: Array) -> None:
-        """Softmax over the last axis, in place; the result of a row of -inf alone is not defined."""
+    def score_bound(self, q: Array, k: Array) -> float:
+        """What no product of a row of q and a row of k exceeds in size; inf where not worth finding."""
+
+    def softmax_(self, scores: Array, is_bounded: bool = False) -> None:
+        """Softmax over the last axis, in place; the result of a row of -inf alone is not defined.
+
+        `is_bounded`: every score is -inf or of size `SAFE_EXPONENT` at most, so that no exponential over- or
+        underflows and the maximum of a row need not be taken away first.
+        """
 
     def fill_(self, array: Array, where: NDArray[np.bool_], value: float) -> None:
         """array[..., where] = value, in place; `where` covers the last two axes."""

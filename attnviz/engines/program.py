@@ -17,7 +17,7 @@ from attnviz.core import masks as masks_
 from attnviz.core.dims import Array, join_heads, split_kv_heads, split_query_heads
 from attnviz.core.dropout import keep
 from attnviz.core.positions import alibi_bias, alibi_slopes, rope_angles, rope_frequencies, rotate, sinusoidal
-from attnviz.engines.engine import Engine
+from attnviz.engines.engine import SAFE_EXPONENT, Engine
 from attnviz.model.experiment import Experiment
 from attnviz.model.materialise import projection_array, vectors_array, vocabulary
 from attnviz.model.parts import (
@@ -177,14 +177,49 @@ class Block:
     hidden: Bools | None
 
 
-def _shape_scores(engine: Engine, experiment: Experiment, s_grqk: Array, block: Block, upto: str) -> None:
-    """Turn raw scores into the stage `upto`, in place.
+@dataclass(frozen=True)
+class _Products:
+    """What is multiplied for the scores: q (g, r, q, d), k (g, 1, d, k); what comes out, and how large.
+
+    `stage` is "scores", or "scaled" where q holds the scale already.
+    """
+
+    q: Array
+    k: Array
+    stage: str = "scores"
+    is_bounded: bool = False
+
+
+def _products(engine: Engine, experiment: Experiment, q: Array, k: Array) -> _Products:
+    """The operands of the scores, with the scale in q where that gives the very same numbers.
+
+    It does for a power of two and scores that cannot overflow. Biases are not bounded here.
+    """
+    factor = scale_factor(experiment)
+    keys = engine.xp.matrix_transpose(k)[:, None, :, :]
+    size = engine.score_bound(q, k) * abs(1.0 if factor is None else factor)
+    fits = not isinstance(experiment.position, Alibi) and size <= SAFE_EXPONENT
+    if fits and factor is not None and abs(math.frexp(factor)[0]) == 0.5:
+        return _Products(q * factor, keys, "scaled", is_bounded=True)
+    return _Products(q, keys, is_bounded=fits)
+
+
+def _shape_scores(
+    engine: Engine,
+    experiment: Experiment,
+    s_grqk: Array,
+    block: Block,
+    upto: str,
+    made: _Products | None = None,
+) -> None:
+    """Turn raw scores, or what `made` says they are, into the stage `upto`, in place.
 
     Order: scale and temperature, cap, bias, mask, softmax (mask after softmax on request).
     `s_grqk` holds raw scores of every key, or of some columns where `upto` comes before the softmax.
     """
     stages = score_stages(experiment)
-    for stage in stages[1 : stages.index(upto) + 1]:
+    first = 1 if made is None else stages.index(made.stage) + 1
+    for stage in stages[first : stages.index(upto) + 1]:
         if stage == "scaled":
             s_grqk *= scale_factor(experiment)
         elif stage == "capped":
@@ -194,11 +229,12 @@ def _shape_scores(engine: Engine, experiment: Experiment, s_grqk: Array, block: 
         elif stage == "masked" and block.hidden is not None:
             engine.fill_(s_grqk, block.hidden, -np.inf)
         elif stage == "weights":
-            _to_weights(engine, experiment, s_grqk, block.hidden)
+            engine.softmax_(s_grqk, made is not None and made.is_bounded)
+            _clear_hidden(engine, experiment, s_grqk, block.hidden)
 
 
-def _to_weights(engine: Engine, experiment: Experiment, s_grqk: Array, hidden: Bools | None) -> None:
-    engine.softmax_(s_grqk)
+def _clear_hidden(engine: Engine, experiment: Experiment, s_grqk: Array, hidden: Bools | None) -> None:
+    """What a softmax leaves to the masks: hidden cells, where they come after it; rows that see nothing."""
     if hidden is None:
         return
     if experiment.mask_placement == "after_softmax":
@@ -252,6 +288,7 @@ def attend(
     """
     q, k, v = features.query(), features.key(), features.value()
     n_groups, group_size, n_queries, d_head = q.shape
+    made = _products(engine, experiment, q, k)
     weights = engine.empty((n_groups, group_size, n_queries, len(k_positions)))
     mixed = engine.empty((n_groups, group_size, n_queries, d_head))
     heads = np.arange(n_groups * group_size).reshape(n_groups, group_size)
@@ -263,8 +300,8 @@ def attend(
         visible = None if hidden is None else hidden[rows]
         block = Block(heads[groups], q_positions[rows], k_positions, visible)
         w = weights[groups, :, rows, :]
-        engine.matmul_into(w, q[groups, :, rows, :], engine.xp.matrix_transpose(k[groups, None, :, :]))
-        _shape_scores(engine, experiment, w, block, "weights")
+        engine.matmul_into(w, made.q[groups, :, rows, :], made.k[groups])
+        _shape_scores(engine, experiment, w, block, "weights", made)
         if experiment.dropout.active:
             w = engine.xp.asarray(w, copy=True)
             engine.multiply_(w, dropout_factors(experiment, block))

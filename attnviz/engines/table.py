@@ -39,12 +39,15 @@ def _always_there() -> str:
 
 
 def _numpy(dtype: str, device: str, for_each: ForEach) -> Engine:
-    return NumpyEngine(dtype, for_each)
+    return NumpyEngine(dtype, for_each, _CONSTANTS[dtype])
 
 
 def _torch(dtype: str, device: str, for_each: ForEach) -> Engine:
     return TorchEngine(dtype, device)
 
+
+_CONSTANTS = {dtype: NumpyEngine(dtype).constants for dtype in NUMPY_DTYPES}
+"""One drag makes many engines; they convert the document's matrices once."""
 
 _CPU = ("auto", "cpu")
 

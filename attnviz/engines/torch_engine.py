@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import importlib.util
+import math
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -123,7 +124,10 @@ class TorchEngine:
     def matmul_into(self, out: Any, a: Any, b: Any) -> None:
         self._torch.matmul(a, b, out=out)
 
-    def softmax_(self, scores: Any) -> None:
+    def score_bound(self, q: Any, k: Any) -> float:
+        return math.inf  # torch's softmax reads the scores once, whatever is known about them
+
+    def softmax_(self, scores: Any, is_bounded: bool = False) -> None:
         # Writes where it reads: each row is read to its end before its first result is stored.
         self._torch.softmax(scores, dim=-1, out=scores)
 

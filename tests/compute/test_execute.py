@@ -33,10 +33,10 @@ class FailingEngine(NumpyEngine):
         super().__init__("float32")
         self.fails_in = fails_in
 
-    def softmax_(self, scores: Any) -> None:
+    def softmax_(self, scores: Any, is_bounded: bool = False) -> None:
         if self.fails_in == "softmax_":
             raise EngineError("out of memory on cuda:0")
-        super().softmax_(scores)
+        super().softmax_(scores, is_bounded)
 
     def synchronise(self) -> None:
         raise EngineError("cuda:0 failed: device lost")
@@ -180,9 +180,9 @@ def threads_of(given: Experiment, monkeypatch: pytest.MonkeyPatch, cores: int) -
     seen: set[int] = set()
     plain = NumpyEngine.softmax_
 
-    def softmax_(self: NumpyEngine, scores: Any) -> None:
+    def softmax_(self: NumpyEngine, scores: Any, is_bounded: bool = False) -> None:
         seen.add(threading.get_ident())
-        plain(self, scores)
+        plain(self, scores, is_bounded)
 
     with monkeypatch.context() as patch:
         patch.setattr(NumpyEngine, "softmax_", softmax_)
