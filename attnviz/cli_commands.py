@@ -37,7 +37,8 @@ def presets(options: Namespace) -> int:
 
 def run(options: Namespace) -> int:
     """Compute a document; write the arrays, or print what stages there are."""
-    from attnviz.model.numbers import NPZ_SUFFIX, save_npz
+    from attnviz.compute.saving import save_arrays
+    from attnviz.model.numbers import NPZ_SUFFIX
 
     document, output = _document(options), options.output
     if output is not None and Path(output).suffix.lower() != NPZ_SUFFIX:
@@ -47,8 +48,7 @@ def run(options: Namespace) -> int:
     if output is None:
         _print_stages(trace, stages)
         return 0
-    _check_room(trace, stages)
-    _written(output, lambda: save_npz(trace, stages, output))
+    _written(output, lambda: save_arrays(trace, stages, output))
     return 0
 
 
@@ -192,18 +192,6 @@ def _head(text: str | None) -> Any:
     if not text.isascii() or not text.isdigit():
         raise ValueError(f"head is {text!r}; legal is a number from 0 up, or all")
     return int(text)
-
-
-def _check_room(trace: Trace, stages: tuple[str, ...] | None) -> None:
-    from attnviz.compute import budget
-    from attnviz.engines.decode import ITEMSIZE
-    from attnviz.model.numbers import npz_bytes
-
-    itemsize = ITEMSIZE[trace.experiment.dtype]
-    needed = npz_bytes(trace, stages, max(itemsize, 4) if itemsize == 2 else itemsize)
-    formula = _("3 × the arrays in the file")
-    line = budget.EstimateLine(_("file"), formula, needed)
-    budget.check(budget.Estimate(needed, 0, (line,)))
 
 
 def _written(path: str, write: Any) -> None:

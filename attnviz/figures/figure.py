@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from attnviz.figures.content import Head, content
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 POINT = 1 / 72
 """Inches."""
+BASE_DPI = 144
+"""Pixels per inch of a figure shown in a notebook; more where a cell would be smaller than a pixel."""
 
 
 def render(
@@ -44,7 +47,9 @@ def render(
     shown = content(trace.only, view, stage or view.stage, head, shades)
     with drawing():
         sheet, label = heat.measure(shown)
-        figure = Figure(figsize=(sheet.width * POINT, sheet.height * POINT), facecolor=shades.panel, dpi=144)
+        dpi = max(BASE_DPI, math.ceil(72 / min(sheet.cell_w, sheet.cell_h)))
+        size = (sheet.width * POINT, sheet.height * POINT)
+        figure = Figure(figsize=size, facecolor=shades.panel, dpi=dpi)
         FigureCanvasAgg(figure)
         axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
         axes.set_axis_off()

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from attnviz.figures.figure import BASE_DPI
 from attnviz.figures.fonts import drawing
 from attnviz.figures.svg import write_svg
 from attnviz.model.files import replace_file
@@ -52,7 +53,10 @@ def format_of(name: str | os.PathLike[str]) -> str:
 
 
 def figure_bytes(figure: Figure, format_id: str, *, dpi: int = DPI) -> bytes:
-    """The file's content. Raises `ValueError` for a `dpi` outside 36 to 1200."""
+    """The file's content. Raises `ValueError` for a `dpi` outside 36 to 1200.
+
+    A PNG gets more pixels where a cell would be smaller than one: no cell is left out.
+    """
     if not 36 <= dpi <= 1200:
         raise ValueError(f"dpi is {dpi}; legal is 36 to 1200")
     stream = io.BytesIO()
@@ -60,11 +64,11 @@ def figure_bytes(figure: Figure, format_id: str, *, dpi: int = DPI) -> bytes:
         if format_id == "svg":
             write_svg(figure, stream, DPI, {"Creator": "attnviz", "Date": None})
         else:
-            _print(figure, format_id, stream, dpi)
+            _print(figure, format_id, stream, dpi if figure.dpi <= BASE_DPI else max(dpi, figure.dpi))
     return stream.getvalue()
 
 
-def _print(figure: Figure, format_id: str, stream: io.BytesIO, dpi: int) -> None:
+def _print(figure: Figure, format_id: str, stream: io.BytesIO, dpi: float) -> None:
     metadata: dict[str, Any] = {"Software": "attnviz"}
     if format_id == "pdf":
         metadata = {"Creator": "attnviz", "Producer": None, "CreationDate": None}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from attnviz.figures import bar, marks
 from attnviz.figures.content import Content, Map, Side
 from attnviz.figures.fonts import middle, number_font, text_font, widest, width
 from attnviz.figures.layout import CAPTION, GAP, HEADER, MARGIN, NAME, Sheet, Sizes, arrange, cell_size
-from attnviz.figures.palette import HEAD_HUES, Palette, colors, inks, rgb_bytes
+from attnviz.figures.palette import HEAD_HUES, Kind, Palette, colors, inks, rgb_bytes
 from attnviz.i18n import _
 
 TITLE_SIZE, NAME_SIZE, SUM_SIZE, FOOT_SIZE = 11.0, 8.0, 7.5, 7.5
@@ -20,7 +21,8 @@ DRAWN_CELLS = 2048
 """Cells drawn one by one in a figure; more are one picture for each map."""
 MOST_CELLS = 2048
 """Cells along a side of that picture; of more, each block shows the one that stands out most."""
-PICTURE_PIXELS = 1200
+PICTURE_PPI = 200
+"""Pixels per inch that such a picture has at least: viewers may blur a coarse one."""
 SQUARE_EM = 0.6
 """Width of a character of the number font, in ems."""
 LEAST_NUMBER, MOST_NUMBER = 5.0, 9.0
@@ -127,7 +129,7 @@ def _draw_map(axes: Any, content: Content, one: Map, rect: marks.Rect, sheet: Sh
     if one.blocked is not None and one.blocked.any():
         marks.hatch(axes, rect, shades)
     if one.values.size * len(content.maps) > DRAWN_CELLS:
-        pixels = picture(one, content, shades)
+        pixels = picture(one, content.scale.kind, min(sheet.cell_w, sheet.cell_h), shades)
         axes.imshow(
             pixels, extent=(x, x + plot_w, y + plot_h, y), aspect="auto", interpolation="none", zorder=1
         )
@@ -187,20 +189,20 @@ def _draw_numbers(
         )
 
 
-def picture(one: Map, content: Content, shades: Palette) -> NDArray[np.uint8]:
-    """A map as RGBA bytes, masked cells transparent, each cell several pixels where there are few."""
+def picture(one: Map, kind: Kind, cell: float, shades: Palette) -> NDArray[np.uint8]:
+    """A map as RGBA bytes, masked cells transparent; cells are `cell` points large."""
     positions, values, blocked = one.positions, one.values, one.blocked
     step = -(-max(values.shape) // MOST_CELLS)
     if step > 1:
-        rows, columns = _outstanding(positions, values, blocked, content.scale.kind == "diverging", step)
+        rows, columns = _outstanding(positions, values, blocked, kind == "diverging", step)
         positions, values = positions[rows, columns], values[rows, columns]
         blocked = None if blocked is None else blocked[rows, columns]
     pixels = np.full((*values.shape, 4), 255, dtype=np.uint8)
-    pixels[..., :3] = colors(positions, content.scale.kind, shades)
+    pixels[..., :3] = colors(positions, kind, shades)
     pixels[np.isinf(values), :3] = rgb_bytes(shades.warning)
     if blocked is not None:
         pixels[blocked] = 0
-    repeat = max(1, PICTURE_PIXELS // max(values.shape))
+    repeat = max(1, math.ceil(cell * step * PICTURE_PPI / 72))
     return np.repeat(np.repeat(pixels, repeat, axis=0), repeat, axis=1)
 
 

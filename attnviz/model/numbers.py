@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import os
 from pathlib import Path
 
@@ -17,6 +18,9 @@ from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace, Trace
 
 CSV_SUFFIX, NPZ_SUFFIX = ".csv", ".npz"
+
+COPIES = 3
+"""How often `save_npz` holds the arrays: themselves, as the file grows, and as the file's content."""
 
 
 def save_csv(site: SiteTrace, stage: str, head: int, path: str | os.PathLike[str]) -> Path:
@@ -61,13 +65,15 @@ def save_npz(trace: Trace, stages: tuple[str, ...] | None, path: str | os.PathLi
     return file
 
 
-def npz_bytes(trace: Trace, stages: tuple[str, ...] | None, itemsize: int) -> int:
-    """How many bytes of memory `save_npz` takes: the arrays, the file's content, and its copy."""
-    cells = 0
+def array_bytes(trace: Trace, stages: tuple[str, ...] | None) -> int:
+    """How many bytes the arrays of `save_npz` have."""
+    total = 0
     for name in trace.sites:
         site = trace.site(name)
-        cells += sum(int(np.prod(site.shape(stage), dtype=object)) for stage in stages or site.stages)
-    return 3 * cells * itemsize
+        for stage in stages or site.stages:
+            itemsize = site.window(stage, 0, slice(0, 1), slice(0, 1)).itemsize
+            total += math.prod(site.shape(stage)) * itemsize
+    return total
 
 
 def _labels(site: SiteTrace, stage: str, axis: int) -> tuple[str, ...]:

@@ -1,0 +1,30 @@
+"""Writing the stages of a trace, once it is known that they fit into memory on their way to the disk."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from attnviz.compute import budget
+from attnviz.compute.budget import Estimate, EstimateLine
+from attnviz.i18n import _
+from attnviz.model.numbers import COPIES, array_bytes, save_npz
+from attnviz.model.trace import Trace
+
+
+def save_arrays(
+    trace: Trace,
+    stages: tuple[str, ...] | None,
+    path: str | os.PathLike[str],
+    available: int | None = None,
+) -> Path:
+    """`model.numbers.save_npz` within the memory there is.
+
+    `available` bytes count as there (None: measured), of which half may be used. Raises `BudgetError`, and
+    what `save_npz` raises.
+    """
+    size = array_bytes(trace, stages)
+    formula = _("{copies} × {size} of arrays").format(copies=COPIES, size=budget.human_bytes(size))
+    line = EstimateLine(_("file"), formula, COPIES * size)
+    budget.check(Estimate(line.value, 0, (line,)), available)
+    return save_npz(trace, stages, path)
