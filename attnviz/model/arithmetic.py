@@ -14,7 +14,7 @@ import numpy as np
 
 from attnviz.i18n import _
 from attnviz.model.arithmetic_pieces import Explanation, Line, Term, digits, flat, words
-from attnviz.model.arithmetic_reading import Reading, symbol
+from attnviz.model.arithmetic_reading import Reading, stage_symbol
 from attnviz.model.arithmetic_scores import (
     below,
     biased_lines,
@@ -102,11 +102,6 @@ def exists(site: SiteTrace, cell: Cell) -> bool:
     return cell.head < n_heads and cell.row < n_rows and cell.column < n_columns
 
 
-def cell_name(site: SiteTrace, cell: Cell) -> str:
-    """`weights[creature, fluffy]`."""
-    return Reading(site).name(cell)
-
-
 def _lines(reading: Reading, cell: Cell) -> Iterator[Line]:
     yield from LINES[cell.stage](reading, cell)
     while cell.stage in NEXT:
@@ -120,7 +115,7 @@ def _short(line: Line) -> Line:
     term = line.name[0] if line.name else None
     if not isinstance(term, Term) or term.source is None:
         return line
-    return replace(line, name=(replace(term, text=symbol(term.source.stage)),))
+    return replace(line, name=(replace(term, text=stage_symbol(term.source.stage)),))
 
 
 def _noted(reading: Reading, line: Line) -> Line:

@@ -142,8 +142,11 @@ def digits(value: float, significant: int = TERM_DIGITS) -> str:
         return number(value)
     size = abs(value)
     exact = repr(value).removesuffix(".0")
-    if _SMALLEST <= size < _LARGEST and len(exact.lstrip("-0.")) <= significant or size == 0:
-        return exact.replace("-", "\u2212") if size else "0"
+    is_short = value.is_integer() or len(exact.lstrip("-0.")) <= significant
+    if size == 0:
+        return "0"
+    if _SMALLEST <= size < _LARGEST and is_short:
+        return exact.replace("-", "\u2212")
     if not _SMALLEST <= size < _LARGEST:
         mantissa, exponent = f"{value:.{significant - 1}e}".split("e")
         return f"{mantissa}e{int(exponent)}".replace("-", "\u2212")

@@ -66,16 +66,16 @@ class Reading:
         """`weights[creature, fluffy]`."""
         on_rows, on_columns = STAGE_BY_ID[cell.stage].axes[-2:]
         row, column = self.label(on_rows, cell.row), self.label(on_columns, cell.column)
-        return f"{symbol(cell.stage)}[{row}, {column}]"
+        return f"{stage_symbol(cell.stage)}[{row}, {column}]"
 
     def full_name(self, cell: Cell) -> str:
         """`weights[creature, fluffy], head 2`; the head is left out where there is one only."""
-        row, name = STAGE_BY_ID[cell.stage], self.name(cell)
-        if not row.per_head or self.site.shape(cell.stage)[0] == 1:
-            return name
-        if row.axes[0] == "kv_head":
+        name, heads, first = self.name(cell), self.experiment.heads, STAGE_BY_ID[cell.stage].axes[0]
+        if first == "kv_head" and heads.n_kv_heads > 1:
             return _("{cell}, KV head {head}").format(cell=name, head=cell.head + 1)
-        return _("{cell}, head {head}").format(cell=name, head=cell.head + 1)
+        if first == "head" and heads.n_heads > 1:
+            return _("{cell}, head {head}").format(cell=name, head=cell.head + 1)
+        return name
 
     def label(self, axis: Axis, index: int) -> str:
         """The token at a place of an axis, or the number of the feature.
@@ -112,6 +112,6 @@ class Reading:
         return first, second
 
 
-def symbol(stage: str) -> str:
+def stage_symbol(stage: str) -> str:
     """What a formula calls a stage, in the present language."""
     return SYMBOLS.get(stage) or _(STAGE_BY_ID[stage].title)

@@ -24,7 +24,7 @@ from attnviz.model.arithmetic_pieces import (
     product,
     words,
 )
-from attnviz.model.arithmetic_reading import Floats, Reading, symbol
+from attnviz.model.arithmetic_reading import Floats, Reading, stage_symbol
 from attnviz.model.experiment import Experiment
 from attnviz.model.parts import Alibi, Causal, Mask, NoScale, Padding, Painted, ScaleValue, Window
 from attnviz.model.provenance import sources
@@ -52,7 +52,11 @@ def score_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
         )
 
     value, total = reading.number(cell), float(np.sum(q * k))
-    letters = (Text(symbol(q_region.stage), "query"), Text(" · "), Text(symbol(k_region.stage), "key"))
+    letters = (
+        Text(stage_symbol(q_region.stage), "query"),
+        Text(" · "),
+        Text(stage_symbol(k_region.stage), "key"),
+    )
     first = Line((reading.link(cell),), (letters, (Series(len(q), item),)), value, total)
     return (first, *_length_line(q, k, letters, value))
 
@@ -83,7 +87,7 @@ def scaled_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
     score = reading.term(source)
     sign, factor, word = _scale(experiment)
     temperature = experiment.temperature
-    letters = symbol(source.stage) + (f" {sign} {word}" if sign else "")
+    letters = stage_symbol(source.stage) + (f" {sign} {word}" if sign else "")
     numbers: Pieces = (score,)
     result = score.value
     if sign:
@@ -145,7 +149,7 @@ def masked_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
     if not reasons:
         note = words(_("no mask blocks this cell"))
         return (Line((reading.link(cell),), ((source,),), value, source.value, (note,)),)
-    instead = (Text(_("in place of {score} = ").format(score=symbol(source.source.stage))),)  # type: ignore[union-attr]
+    instead = (Text(_("in place of {score} = ").format(score=stage_symbol(source.source.stage))),)  # type: ignore[union-attr]
     notes = (*map(words, reasons), (*instead, reading.term(below(reading, cell))))
     return (Line((reading.link(cell),), (), value, -math.inf, notes),)
 

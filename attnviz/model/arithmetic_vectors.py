@@ -7,7 +7,7 @@ import numpy as np
 from attnviz.core.positions import pair_of
 from attnviz.i18n import _
 from attnviz.model.arithmetic_pieces import Line, Pieces, Series, Text, constant, guarded, product, words
-from attnviz.model.arithmetic_reading import Reading, symbol
+from attnviz.model.arithmetic_reading import Reading, stage_symbol
 from attnviz.model.materialise import is_identity, projection_array, vectors_array
 from attnviz.model.parts import Role, Rope, SeededVectors, Sinusoidal
 from attnviz.model.provenance import Region, sources
@@ -77,7 +77,7 @@ def projection_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
             constant(w[index], f"{name}[{index}, {column}]", hue),
         )
 
-    letters = (Text(f"Σ {symbol(source.stage)} · "), Text(name, hue))
+    letters = (Text(f"Σ {stage_symbol(source.stage)} · "), Text(name, hue))
     steps = (letters, (Series(len(x), item),))
     return (Line((reading.link(cell),), steps, reading.number(cell), float(np.sum(x * w))),)
 
@@ -112,7 +112,7 @@ def _turned(reading: Reading, cell: Cell, pair: tuple[str, tuple[int, int]], ang
     source, columns = pair
     a, b = (reading.term(Cell(source, cell.row, column, cell.head)) for column in columns)
     theta, hue = constant(angle, "θ"), STAGE_BY_ID[source].hue
-    names = tuple(Text(f"{symbol(source)}[{column}]", hue) for column in columns)
+    names = tuple(Text(f"{stage_symbol(source)}[{column}]", hue) for column in columns)
     cos, sin = float(np.cos(angle)), float(np.sin(angle))
     if cell.column == columns[0]:
         first, sign, second, result = "cos", "−", "sin", a.value * cos - b.value * sin
@@ -167,7 +167,7 @@ def mixed_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
             reading.term(Cell(values.stage, index, cell.column, v_head), v[index]),
         )
 
-    letters = (Text("Σ w · "), Text(symbol(values.stage), "value"))
+    letters = (Text("Σ w · "), Text(stage_symbol(values.stage), "value"))
     steps = (letters, (Series(len(w), item),))
     return (Line((reading.link(cell),), steps, reading.number(cell), float(np.sum(w * v))),)
 
@@ -198,7 +198,7 @@ def logit_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
             reading.term(Cell(vectors.stage, row, index), e[index]),
         )
 
-    letters = words(f"Σ {symbol(output.stage)} · {symbol(vectors.stage)}")
+    letters = words(f"Σ {stage_symbol(output.stage)} · {stage_symbol(vectors.stage)}")
     steps = (letters, (Series(len(o), item),))
     return (Line((reading.link(cell),), steps, reading.number(cell), float(np.sum(o * e))),)
 

@@ -2,8 +2,165 @@
 
 from __future__ import annotations
 
+from PySide6.QtCore import QSize, QTimer, Slot
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
+
+from attnviz.gui.panels.inspector_page import InspectorPage
+from attnviz.gui.panels.inspector_path import InspectorPath
 from attnviz.gui.panels.panel import Panel
+from attnviz.gui.store import Store
+from attnviz.gui.theme import GRID, Theme
+from attnviz.gui.widgets.empty_state import EmptyState
+from attnviz.i18n import _
+from attnviz.model.arithmetic import exists, explain
+from attnviz.model.arithmetic_reading import stage_symbol
+from attnviz.model.document import Document
+from attnviz.model.stages import STAGE_BY_ID
+from attnviz.model.trace import Trace
+from attnviz.model.view import Cell
 
 
 class InspectorPanel(Panel):
-    """The inspector: the arithmetic of one cell, term by term."""
+    """Hovering previews a cell, locking keeps it; a click on a term goes on to the cell it comes from."""
+
+    def __init__(self, store: Store, parent: QWidget | None = None) -> None:
+        super().__init__(store, parent)
+        self.page = InspectorPage()
+        self.page.setObjectName("inspector_page")
+        self.page.pointed.connect(self._on_pointed)
+        self.page.followed.connect(self._on_followed)
+        self.page.back_wanted.connect(self._on_back)
+        self._path_line = InspectorPath()
+        self._path_line.setObjectName("inspector_path")
+        self._path_line.back_wanted.connect(self._on_back)
+        self._path_line.crumb_wanted.connect(self._on_crumb)
+        self._empty = EmptyState("")
+        self._empty.setObjectName("inspector_empty")
+        self._path: tuple[Cell, ...] = ()
+        self._pointed: Cell | None = None
+        # A quick mouse crosses many cells between two frames: only the last one is worth explaining.
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(0)
+        self._timer.timeout.connect(self._show)
+        self._lay_out()
+
+    def on_document(self, old: Document | None, new: Document) -> None:
+        locked = new.view.locked
+        if locked is None:
+            self._path = ()
+        elif locked in self._path:
+            self._path = self._path[: self._path.index(locked) + 1]
+        else:
+            self._path = (locked,)
+        if old is None or old.view.locked != locked:
+            self._show_soon()
+
+    def on_trace(self, trace: Trace) -> None:
+        self._show_soon()
+
+    def on_hover(self, cell: Cell | None) -> None:
+        # What a link of this page lights elsewhere does not replace the page under the mouse.
+        if cell is None or cell != self._pointed:
+            self._show_soon()
+
+    def apply_theme(self, theme: Theme) -> None:
+        super().apply_theme(theme)
+        self.page.apply_theme(theme)
+        self._path_line.apply_theme(theme)
+        self._empty.apply_theme(theme)
+
+    def retranslate(self) -> None:
+        self.page.setAccessibleName(_("Arithmetic of the cell"))
+        self._path_line.retranslate()
+        self._show_soon()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._show_soon()
+
+    def sizeHint(self) -> QSize:
+        return QSize(520, 150)
+
+    # --- showing
+
+    def _show_soon(self) -> None:
+        if self.isVisible() and not self._timer.isActive():
+            self._timer.start()
+
+    @Slot()
+    def _show(self) -> None:
+        trace, cell = self.store.trace, self._shown_cell()
+        if trace is None or cell is None:
+            self._say(_("Hover a cell, or click one to lock it."))
+            return
+        site = trace.only
+        if not exists(site, cell):
+            self._say(_("This cell is not there any more. Hover a cell, or click one to lock it."))
+            return
+        explanation = explain(site, cell)
+        self.page.set_explanation(explanation)
+        is_locked = cell == self.store.document.view.locked
+        passed = tuple(stage_symbol(step.stage) for step in self._path[:-1]) if is_locked else ()
+        self._path_line.set_path(passed, explanation.title, is_locked)
+        self._stack.setCurrentIndex(1)
+
+    def _shown_cell(self) -> Cell | None:
+        """The cell in focus, unless it is in focus because a link of this page is pointed at."""
+        if self.store.hover is not None and self.store.hover != self._pointed:
+            return self.store.hover
+        return self.store.document.view.locked
+
+    def _say(self, text: str) -> None:
+        self._empty.set_text(text)
+        self._stack.setCurrentIndex(0)
+
+    # --- acting
+
+    @Slot(object)
+    def _on_pointed(self, cell: Cell | None) -> None:
+        self._pointed = cell
+        self.store.set_hover(cell)
+
+    @Slot(object)
+    def _on_followed(self, cell: Cell) -> None:
+        self._pointed = None
+        self.store.set_hover(None)
+        self._path = (*self._path, cell)
+        self._lock(cell)
+
+    @Slot()
+    def _on_back(self) -> None:
+        self._on_crumb(len(self._path) - 2)
+
+    @Slot(int)
+    def _on_crumb(self, step: int) -> None:
+        if 0 <= step < len(self._path):
+            self._lock(self._path[step])
+
+    def _lock(self, cell: Cell) -> None:
+        """Lock a cell and show the stage and the head where it stands."""
+        view, heads = self.store.document.view, self.store.experiment.heads
+        row = STAGE_BY_ID[cell.stage]
+        head = view.head
+        if row.axes[0] == "head":
+            head = cell.head
+        elif row.axes[0] == "kv_head" and min(head, heads.n_heads - 1) // heads.group_size != cell.head:
+            head = cell.head * heads.group_size
+        query = cell.row if row.axes[-2] in ("query", "token") else view.query
+        self.store.look(locked=cell, stage=cell.stage, head=head, query=query)
+
+    def _lay_out(self) -> None:
+        filled = QWidget()
+        column = QVBoxLayout(filled)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(GRID // 2)
+        column.addWidget(self._path_line)
+        column.addWidget(self.page, 1)
+        self._stack = QStackedWidget()
+        self._stack.addWidget(self._empty)
+        self._stack.addWidget(filled)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self._stack)

@@ -1,0 +1,310 @@
+"""The inspector as a person uses it: hover, lock, follow a number down, come back, copy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+from pointer import move, press, release
+from PySide6.QtCore import QEvent, QPoint, Qt
+from PySide6.QtGui import QColor
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QLabel, QToolButton, QWidget
+from pytestqt.qtbot import QtBot
+
+from attnviz.engines.numpy_engine import NumpyEngine
+from attnviz.engines.run import run
+from attnviz.gui.panels.inspector import InspectorPanel
+from attnviz.gui.store import Store
+from attnviz.gui.theme import DARK, LIGHT
+from attnviz.i18n import set_language
+from attnviz.model import edits
+from attnviz.model.document import Document
+from attnviz.model.experiment import Experiment
+from attnviz.model.parts import Causal, Heads, Projections, Seeded, SeededVectors
+from attnviz.model.view import Cell
+
+# The offscreen platform says this whenever a window with a smallest size is shown.
+pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
+
+TOKENS = ("a", "fluffy", "<img src=x>", "小沈阳")
+WEIGHT = Cell("weights", 3, 1, head=3)
+
+
+def document(n: int = 4) -> Document:
+    tokens = TOKENS + tuple(f"t{i}" for i in range(4, n))
+    return Document(
+        Experiment(
+            tokens,
+            SeededVectors(n, 5, 1),
+            heads=Heads(4, 2, 3),
+            projections=Projections(Seeded(1), Seeded(2), Seeded(3), Seeded(4)),
+            masks=(Causal(),),
+            dtype="float64",
+        )
+    )
+
+
+def traced(store: Store) -> None:
+    store.set_trace(run(NumpyEngine("float64"), store.experiment))
+
+
+@pytest.fixture
+def made(qtbot: QtBot) -> Callable[..., tuple[Store, InspectorPanel]]:
+    def make(n: int = 4) -> tuple[Store, InspectorPanel]:
+        store = Store(document(n))
+        panel = InspectorPanel(store)
+        qtbot.addWidget(panel)
+        panel.resize(560, 300)
+        panel.apply_theme(LIGHT)
+        panel.start()
+        traced(store)
+        panel.show()
+        QApplication.processEvents()
+        return store, panel
+
+    return make
+
+
+def text(panel: InspectorPanel) -> str:
+    QApplication.processEvents()
+    return panel.page.toPlainText().replace("\u2060", "").replace("\u00a0", " ")
+
+
+def word(panel: InspectorPanel, name: str) -> str:
+    QApplication.processEvents()
+    label = panel.findChild(QLabel, name)
+    assert label is not None
+    return label.text() if label.isVisible() else ""
+
+
+def hover_link(panel: InspectorPanel, cell: Cell) -> QPoint:
+    at = panel.page.place_of(cell)
+    move(panel.page.viewport(), at + QPoint(1, 1), held=False)
+    move(panel.page.viewport(), at, held=False)
+    return at
+
+
+def click_link(panel: InspectorPanel, cell: Cell) -> None:
+    at = hover_link(panel, cell)
+    press(panel.page.viewport(), at)
+    release(panel.page.viewport(), at)
+    QApplication.processEvents()
+
+
+def test_it_says_what_to_do_while_there_is_nothing_to_show(made) -> None:  # type: ignore[no-untyped-def]
+    _store, panel = made()
+    empty = panel.findChild(QWidget, "inspector_empty")
+    assert empty.isVisible() and not panel.page.isVisible()
+    assert word(panel, "empty_state_text") == "Hover a cell, or click one to lock it."
+
+
+def test_hover_previews_and_the_lock_stays(made) -> None:  # type: ignore[no-untyped-def]
+    store, panel = made()
+    store.set_hover(WEIGHT)
+    assert text(panel).startswith("weights[小沈阳, fluffy] = exp(")
+    assert word(panel, "inspector_title") == "weights · head 4 of 4"
+    assert word(panel, "inspector_hint") == "click to lock"
+    store.look(locked=WEIGHT)
+    assert word(panel, "inspector_hint") == "locked · Esc frees"
+    assert panel.findChild(QWidget, "inspector_lock").isVisible()
+    store.set_hover(Cell("scores", 2, 1))
+    assert text(panel).startswith("scores[“<img src=x>”, fluffy] = q · k = ")
+    assert not panel.findChild(QWidget, "inspector_lock").isVisible()
+    store.set_hover(None)
+    assert text(panel).startswith("weights[小沈阳, fluffy]")
+    store.look(locked=None)
+    QApplication.processEvents()
+    assert not panel.page.isVisible()
+
+
+def test_the_first_line_ends_in_the_number_of_the_trace(made) -> None:  # type: ignore[no-untyped-def]
+    store, panel = made()
+    store.look(locked=WEIGHT)
+    row = store.trace.window("masked", 3)[3]
+    expected = np.exp(row - row.max()) / np.exp(row - row.max()).sum()
+    assert f" = {expected[1]:.6f}   m = {row.max():.4f}" in text(panel).replace("−", "-")
+
+
+def test_numbers_follow_an_edit(made) -> None:  # type: ignore[no-untyped-def]
+    store, panel = made()
+    store.look(locked=Cell("tokens_embedded", 0, 0))
+    store.edit(edits.set_vector_cell, 0, 0, 0.125)
+    traced(store)
+    assert text(panel) == "e[a, 0] = 0.125   given; edit it in Vectors"
+
+
+def test_a_link_under_the_mouse_lights_its_cell_and_keeps_the_page(made) -> None:  # type: ignore[no-untyped-def]
+    store, panel = made()
+    store.look(locked=Cell("scores", 3, 1, head=3))
+    before = text(panel)
+    key = Cell("k", 1, 2, head=1)
+    hover_link(panel, key)
+    assert store.hover == key, "query head 4 reads key/value head 2"
+    assert text(panel) == before
+    ground = panel.page.extraSelections()
+    assert [s.cursor.selectedText() for s in ground] == [digits_of(store, key)]
+    QApplication.sendEvent(panel.page, QEvent(QEvent.Type.Leave))
+    assert store.hover is None and text(panel) == before and panel.page.extraSelections() == []
+
+
+def digits_of(store: Store, cell: Cell) -> str:
+    value = float(store.trace.window(cell.stage, cell.head)[cell.row, cell.column])
+    return f"{value:.4g}".replace("-", "−")
+
+
+def test_one_walks_down_to_the_input_and_up_again(made) -> None:  # type: ignore[no-untyped-def]
+    store, panel = made()
+    store.look(locked=Cell("scores", 3, 1, head=1))
+    QApplication.processEvents()
+    key, vector = Cell("k", 1, 2, head=0), Cell("tokens_embedded", 1, 4)
+    click_link(panel, key)
+    view = store.document.view
+    assert (view.locked, view.stage, view.head, store.hover) == (key, "k", 0, None)
+    assert text(panel).startswith("k[fluffy, 2] = Σ e · W_K = (")
+    click_link(panel, vector)
+    assert store.document.view.locked == vector
+    assert text(panel).startswith("e[fluffy, 4] = ")
+    crumbs = [panel.findChild(QToolButton, f"inspector_crumb_{i}") for i in range(3)]
+    assert [c.text() for c in crumbs if c.isVisible()] == ["scores ›", "k ›"]
+    QTest.mouseClick(panel.findChild(QToolButton, "inspector_back"), Qt.MouseButton.LeftButton)
+    assert store.document.view.locked == key
+    QTest.mouseClick(crumbs[0], Qt.MouseButton.LeftButton)
+    QApplication.processEvents()
+    assert store.document.view.locked == Cell("scores", 3, 1, head=1)
+    assert not panel.findChild(QToolButton, "inspector_back").isVisible()
+
+
+def test_following_a_shared_key_keeps_the_query_head_that_reads_it(made) -> None:  # type: ignore[no-untyped-def]
+    store, panel = made()
+    store.look(locked=Cell("scores", 3, 1, head=3), head=3)
+    QApplication.processEvents()
+    click_link(panel, Cell("k", 1, 0, head=1))
+    assert store.document.view.head == 3
+    store.look(locked=Cell("scores", 3, 1, head=2), head=0)
+    QApplication.processEvents()
+    click_link(panel, Cell("k", 1, 0, head=1))
+    assert store.document.view.head == 2, "the first that reads it"
+
+
+def test_the_keyboard_goes_from_link_to_link_and_enters(made, qtbot: QtBot) -> None:  # type: ignore[no-untyped-def]
+    store, panel = made()
+    store.look(locked=Cell("scores", 3, 1, head=0))
+    panel.activateWindow()
+    qtbot.waitUntil(panel.isActiveWindow)
+    QApplication.processEvents()
+    panel.page.setFocus()
+    QTest.keyClick(panel.page, Qt.Key.Key_Tab)
+    assert store.hover == Cell("q", 3, 0, head=0)
+    QTest.keyClick(panel.page, Qt.Key.Key_Tab)
+    assert store.hover == Cell("k", 1, 0, head=0)
+    QTest.keyClick(panel.page, Qt.Key.Key_Return)
+    QApplication.processEvents()
+    assert store.document.view.locked == Cell("k", 1, 0, head=0)
+    QTest.keyClick(panel.page, Qt.Key.Key_Backspace)
+    assert store.document.view.locked == Cell("scores", 3, 1, head=0)
+
+
+def test_a_long_sum_opens(made) -> None:  # type: ignore[no-untyped-def]
+    store, panel = made(n=20)
+    store.look(locked=Cell("mixed", 19, 1, head=0))
+    assert "… (14 more) …" in text(panel)
+    last = Cell("weights", 19, 18, head=0)
+    with pytest.raises(LookupError):
+        panel.page.place_of(last)
+    gap = text(panel).index("more)")
+    cursor = panel.page.textCursor()
+    cursor.setPosition(panel.page.toPlainText().index("more)"))
+    assert gap > 0
+    at = panel.page.cursorRect(cursor).center()
+    assert panel.page.tooltip_at(at) == "Show all terms"
+    move(panel.page.viewport(), at, held=False)
+    press(panel.page.viewport(), at)
+    release(panel.page.viewport(), at)
+    assert "more" not in text(panel)
+    panel.page.place_of(last)
+    store.edit(edits.set_vector_cell, 0, 0, 0.5)
+    traced(store)
+    assert "more" not in text(panel), "it stays open while the numbers move"
+
+
+def test_tool_tips_have_every_digit(made) -> None:  # type: ignore[no-untyped-def]
+    store, panel = made()
+    store.look(locked=Cell("k", 1, 2, head=1))
+    QApplication.processEvents()
+    at = panel.page.place_of(Cell("tokens_embedded", 1, 0))
+    value = float(store.trace["tokens_embedded"][1, 0])
+    assert panel.page.tooltip_at(at) == f"e[fluffy, 0] = {value!r}"
+    assert panel.page.tooltip_at(QPoint(550, 250)) == ""
+
+
+def test_copying_gives_plain_text(made) -> None:  # type: ignore[no-untyped-def]
+    store, panel = made()
+    store.look(locked=Cell("scores", 2, 1, head=0))
+    QApplication.processEvents()
+    QTest.keyClick(panel.page, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    assert QApplication.clipboard().text() == text(panel)
+    panel.page.selectAll()
+    QTest.keyClick(panel.page, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    data = QApplication.clipboard().mimeData()
+    assert data.text() == text(panel) and not data.hasHtml()
+    assert "“<img src=x>”" in data.text()
+
+
+def test_markup_in_a_token_is_text(made) -> None:  # type: ignore[no-untyped-def]
+    store, panel = made()
+    store.look(locked=Cell("weights", 2, 0))
+    assert "weights[“<img src=x>”, a]" in text(panel)
+    assert "\ufffc" not in text(panel), "an image would stand here"
+
+
+def test_queries_and_keys_have_their_colours_in_both_themes(made) -> None:  # type: ignore[no-untyped-def]
+    store, panel = made()
+    store.look(locked=Cell("scores", 3, 1, head=0))
+    for theme in (LIGHT, DARK):
+        panel.apply_theme(theme)
+        QApplication.processEvents()
+        for cell, color in ((Cell("q", 3, 0), theme.query), (Cell("k", 1, 0), theme.key)):
+            cursor = panel.page.cursorForPosition(panel.page.place_of(cell))
+            assert cursor.charFormat().foreground().color() == QColor(color)
+
+
+def test_a_locked_cell_that_an_edit_takes_away_is_said(made) -> None:  # type: ignore[no-untyped-def]
+    store, panel = made()
+    store.look(locked=Cell("masked", 3, 1))
+    assert text(panel).startswith("masked")
+    store.change(masks=())
+    traced(store)
+    assert word(panel, "empty_state_text").startswith("This cell is not there any more.")
+
+
+def test_nothing_is_worked_out_while_the_tab_is_hidden(made) -> None:  # type: ignore[no-untyped-def]
+    store, panel = made()
+    store.look(locked=WEIGHT)
+    before = text(panel)
+    panel.hide()
+    store.look(locked=Cell("scores", 0, 0))
+    assert text(panel) == before
+    panel.show()
+    assert text(panel).startswith("scores[a, a]")
+
+
+def test_words_change_with_the_language(made) -> None:  # type: ignore[no-untyped-def]
+    store, panel = made()
+    store.look(locked=WEIGHT)
+    english = text(panel), word(panel, "inspector_title")
+    set_language("zh_CN")
+    panel.retranslate()
+    assert word(panel, "inspector_title") != english[1] and text(panel) != english[0]
+
+
+def test_a_pointed_cell_of_an_older_trace_is_harmless(made) -> None:  # type: ignore[no-untyped-def]
+    store, panel = made()
+    store.look(locked=WEIGHT)
+    QApplication.processEvents()
+    store.change(**{"masks": (), "heads": replace(store.experiment.heads, n_heads=2, n_kv_heads=2)})
+    store.look(stage="scores")
+    QApplication.processEvents()
+    assert text(panel).startswith("weights"), "the trace that is there still has it"
