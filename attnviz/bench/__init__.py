@@ -1,0 +1,33 @@
+"""`attnviz bench`: what this machine does, measured in one run beside what it could do.
+
+Machines are noisy, so contenders take turns and what counts are ratios within one run.
+"""
+
+from __future__ import annotations
+
+import json as json_
+from typing import Any
+
+
+def main(json: bool = False, quick: bool = False, window: bool = True) -> int:
+    """Measure engines and window; print a table, or JSON with every single time. Returns the exit code.
+
+    `quick` takes the two smallest sizes and few rounds, for tests; without `window` no window is opened.
+    """
+    from attnviz.bench.engines import measure_engines
+    from attnviz.bench.machine import machine
+    from attnviz.bench.report import print_report
+    from attnviz.bench.window import measure_window
+
+    report: dict[str, Any] = {
+        "format": "attnviz-bench",
+        "version": 1,
+        "machine": machine(),
+        "engines": measure_engines(quick),
+        "window": measure_window(quick) if window else None,
+    }
+    if json:
+        print(json_.dumps(report, allow_nan=False))
+    else:
+        print_report(report)
+    return 0

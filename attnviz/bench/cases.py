@@ -1,0 +1,54 @@
+"""What is measured, and what is wanted of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from attnviz.model.experiment import Experiment
+from attnviz.model.parts import Heads, Identity, Projections, Seeded, SeededVectors
+
+VECTORS_SEED = 0
+
+
+@dataclass(frozen=True)
+class Size:
+    """One size of experiment: n tokens, `heads` heads of `d_head` features; d_model = heads · d_head."""
+
+    n: int
+    heads: int
+    d_head: int
+
+    @property
+    def text(self) -> str:
+        """"128 · 8 · 64": tokens, heads, features of a head."""
+        return f"{self.n} · {self.heads} · {self.d_head}"
+
+
+SIZES = (Size(16, 4, 16), Size(128, 8, 64), Size(512, 8, 64), Size(1024, 8, 64), Size(2048, 8, 64))
+WINDOW_SIZES = SIZES[:3]
+
+PROJECTIONS = {
+    "identity": Projections(Identity(), Identity(), Identity(), Identity()),
+    "seeded": Projections(Seeded(1), Seeded(2), Seeded(3), Seeded(4)),
+}
+
+WANTED_FROM_N = 128
+WANTED_TORCH = 1.0
+"""NumPy engine over plain torch, at most, from `WANTED_FROM_N` tokens up."""
+WANTED_FLOOR = 1.5
+"""NumPy engine over the floor, at most, from `WANTED_FROM_N` tokens up."""
+WANTED_P95_MS = {SIZES[0]: 16.0, SIZES[1]: 16.0, SIZES[2]: 40.0}
+"""Milliseconds from an edit to the end of the paint that shows it, at most, in 95 of 100 cases."""
+WANTED_FIRST_FRAME = 1.5
+"""First frame of the window over that of an empty one, at most."""
+
+
+def experiment(size: Size, projections: str) -> Experiment:
+    """Self-attention in float32 over seeded vectors, scores scaled by 1/√d_head, no mask, no position."""
+    return Experiment(
+        tokens=tuple(f"t{i}" for i in range(size.n)),
+        vectors=SeededVectors(size.n, size.heads * size.d_head, VECTORS_SEED),
+        heads=Heads(size.heads, size.heads, size.d_head),
+        projections=PROJECTIONS[projections],
+        dtype="float32",
+    )

@@ -1,0 +1,129 @@
+"""Time of one experiment on each engine, beside plain torch and the floor.
+
+An experiment is one call of the public `execute`: budget, choice of threads, projections, scores, softmax,
+mixture, output, and the trace, whose weights are kept whole. Raw scores are made from q and k when somebody
+looks, which is not timed; plain torch keeps them.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnviz.bench.cases import PROJECTIONS, SIZES, Size, experiment
+from attnviz.bench.floor import floor
+from attnviz.bench.timing import interleaved, paired_ratio
+from attnviz.compute.execute import estimate, execute, work
+from attnviz.compute.threads import available_cores, limited_threads, threads_for
+from attnviz.engines.decode import ITEMSIZE
+from attnviz.engines.table import ENGINE_BY_ID
+from attnviz.model.experiment import Experiment
+from attnviz.model.materialise import projection_array, vectors_array
+from attnviz.model.parts import ROLES
+
+SECONDS = 5.0
+ROUNDS = (7, 400)
+QUICK_SECONDS = 0.1
+QUICK_ROUNDS = (3, 5)
+
+PLAIN, AS_IT_COMES, FLOOR = "plain_torch", "plain_torch_own_threads", "floor"
+
+
+def measure_engines(quick: bool) -> dict[str, Any]:
+    """Times and ratios of every size, with and without projections; why torch is missing, if it is."""
+    missing = _torch_missing()
+    sizes = SIZES[:2] if quick else SIZES
+    return {
+        "torch_missing": missing,
+        "cases": [_case(size, name, not missing, quick) for name in PROJECTIONS for size in sizes],
+    }
+
+
+def _torch_missing() -> str:
+    """Why plain torch cannot be measured; "" where it can."""
+    reason = ENGINE_BY_ID["torch"].unavailable()
+    if reason:
+        return reason
+    from attnviz.bench.plain_torch import torch_threads
+
+    try:
+        torch_threads()
+    except Exception as error:  # a broken installation raises anything
+        return f"{type(error).__name__}: {error}".splitlines()[0]
+    return ""
+
+
+def _case(size: Size, projections: str, has_torch: bool, quick: bool) -> dict[str, Any]:
+    given = experiment(size, projections)
+    operations = work(given, estimate(given, ITEMSIZE[given.dtype]))
+    threads = threads_for(operations, available_cores())
+    contenders = _contenders(size, given, threads, has_torch)
+    difference = _difference(size, given, has_torch)
+    times = interleaved(
+        contenders, QUICK_SECONDS if quick else SECONDS, QUICK_ROUNDS if quick else ROUNDS
+    )
+    yardsticks = [name for name in (PLAIN, AS_IT_COMES, FLOOR) if name in times]
+    engines = [name for name in times if name in ENGINE_BY_ID]
+    return {
+        "n": size.n,
+        "heads": size.heads,
+        "d_head": size.d_head,
+        "projections": projections,
+        "flops": operations,
+        "threads": threads,
+        "difference": difference,
+        "median": {name: statistics.median(values) for name, values in times.items()},
+        "minimum": {name: min(values) for name, values in times.items()},
+        "ratios": {
+            engine: {name: paired_ratio(times[engine], times[name]) for name in yardsticks}
+            for engine in engines
+        },
+        "ratios_of_minima": {
+            engine: {name: min(times[engine]) / min(times[name]) for name in yardsticks} for engine in engines
+        },
+        "seconds": times,
+    }
+
+
+def _contenders(
+    size: Size, given: Experiment, threads: int, has_torch: bool
+) -> dict[str, Callable[[], Any]]:
+    x, matrices = _arrays(given)
+    work_of_floor = floor(size, x, matrices)
+
+    def limited_floor() -> Any:
+        with limited_threads(threads):
+            return work_of_floor()
+
+    found: dict[str, Callable[[], Any]] = {"numpy": lambda: execute(given, "numpy"), FLOOR: limited_floor}
+    if has_torch:
+        from attnviz.bench.plain_torch import plain_torch, torch_threads
+
+        plain, own = plain_torch(size, x, matrices), torch_threads()
+        found["torch"] = lambda: execute(given, "torch", "cpu")
+        found[PLAIN] = lambda: plain(threads)
+        found[AS_IT_COMES] = lambda: plain(own)
+    return found
+
+
+def _arrays(given: Experiment) -> tuple[NDArray[Any], tuple[NDArray[Any], ...] | None]:
+    """x and, where there are any, W_q, W_k, W_v and W_o, in float32."""
+    x = vectors_array(given.vectors).astype(np.float32)
+    if given.projections == PROJECTIONS["identity"]:
+        return x, None
+    return x, tuple(projection_array(given, role).astype(np.float32) for role in ROLES)
+
+
+def _difference(size: Size, given: Experiment, has_torch: bool) -> float | None:
+    """Greatest difference between the NumPy engine's weights and plain torch's: that both did the same."""
+    if not has_torch:
+        return None
+    from attnviz.bench.plain_torch import plain_torch, torch_threads
+
+    _scores, weights, _output = plain_torch(size, *_arrays(given))(torch_threads())
+    trace = execute(given, "numpy")
+    return float(max(np.abs(trace.window("weights", h) - weights[h].numpy()).max() for h in range(size.heads)))

@@ -1,0 +1,47 @@
+"""Attention as one writes it in torch, on the CPU: raw scores, weights and output, all three kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from numpy.typing import NDArray
+
+from attnviz.bench.cases import Size
+
+Floats = NDArray[Any]
+
+
+def torch_threads() -> int:
+    """Threads that torch takes by itself. Raises `ImportError` and whatever else a broken torch raises."""
+    import torch
+
+    return int(torch.get_num_threads())
+
+
+def plain_torch(
+    size: Size, x: Floats, matrices: tuple[Floats, ...] | None
+) -> Callable[[int], tuple[Any, Any, Any]]:
+    """A call, by number of threads, that returns scores and weights (head, query, key) and output (n, d_model).
+
+    `matrices` are W_q, W_k, W_v and W_o, (in, out); None leaves the projections out.
+    """
+    import torch
+
+    x_tf = torch.tensor(x)
+    made = None if matrices is None else tuple(torch.tensor(matrix) for matrix in matrices)
+
+    def heads(rows: Any) -> Any:
+        return rows.reshape(size.n, size.heads, size.d_head).transpose(0, 1)
+
+    def call(threads: int) -> tuple[Any, Any, Any]:
+        if torch.get_num_threads() != threads:
+            torch.set_num_threads(threads)
+        with torch.inference_mode():
+            q, k, v = (heads(x_tf if made is None else x_tf @ made[i]) for i in range(3))
+            scores = q @ k.transpose(-1, -2)
+            weights = torch.softmax(scores * size.d_head**-0.5, dim=-1)
+            output = (weights @ v).transpose(0, 1).reshape(size.n, -1)
+            return scores, weights, output if made is None else output @ made[3]
+
+    return call

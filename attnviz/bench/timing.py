@@ -1,0 +1,49 @@
+"""Timing contenders in turns, and what the times say."""
+
+from __future__ import annotations
+
+import gc
+import math
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+WARM_UP = 3
+
+
+def interleaved(
+    contenders: Mapping[str, Callable[[], Any]], seconds: float, rounds: tuple[int, int]
+) -> dict[str, list[float]]:
+    """Seconds of each call of each contender. A round calls each once, beginning with another one each time.
+
+    Rounds go on for `seconds`, but not fewer or more than `rounds` says.
+    """
+    names = list(contenders)
+    for name in names:
+        for _count in range(WARM_UP):
+            contenders[name]()
+    times: dict[str, list[float]] = {name: [] for name in names}
+    gc.collect()
+    begun = time.perf_counter()
+    for index in range(rounds[1]):
+        if index >= rounds[0] and time.perf_counter() - begun > seconds:
+            break
+        turn = index % len(names)
+        for name in names[turn:] + names[:turn]:
+            started = time.perf_counter()
+            result = contenders[name]()
+            times[name].append(time.perf_counter() - started)
+            del result  # freeing is nobody's time
+    return times
+
+
+def paired_ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
+    """Median over rounds of ours / theirs: what slows the whole machine slows both."""
+    return statistics.median(a / b for a, b in zip(ours, theirs, strict=True))
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The smallest value that `share` of the values do not exceed."""
+    ordered = sorted(values)
+    return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
