@@ -212,7 +212,7 @@ def _softmax(reading: Reading, cell: Cell, source: str, row: Floats, is_zeroed: 
     zeroed = (Text(" × 0"),) if is_zeroed else ()
     numbers = (power(cell.column), Text(" ÷ ("), Series(n, lambda index: (power(index),)), Text(")"), *zeroed)
     notes: tuple[Pieces, ...] = (
-        (Text("m = "), reading.term(of(top), row[top]), Text(", " + _("the largest of the row"))),
+        (Text("m = "), reading.term(of(top), row[top]), Text(", " + _("the row's maximum"))),
     )
     if is_zeroed:
         reasons = "; ".join(blocking(reading.experiment, cell.row, cell.column))

@@ -225,7 +225,7 @@ def shown(explanation: Explanation) -> list[str]:
 def test_weights_are_opened_down_to_the_product() -> None:
     assert shown(explain(site_of(four()), Cell("weights", 1, 0))) == [
         "weights[fluffy, a] = exp(0 − m) ÷ Σ = 2.102e−8 ÷ (2.102e−8 + 1 + 0 + 0)"
-        " (m = 17.6777, the largest of the row)",
+        " (m = 17.6777, the row's maximum)",
         "scaled = scores ÷ √2 = 0 ÷ 1.4142",
         "scores = q · k = (−4)(3) + (3)(4)",
         " = |q||k| cos θ = 5 × 5 × 0 (θ = 90.0°)",

@@ -6,6 +6,8 @@ construction.
 
 from __future__ import annotations
 
+import math
+
 from PySide6.QtCore import QEvent, QMimeData, QPoint, QPointF, Qt, QUrl, Signal, Slot
 from PySide6.QtGui import (
     QColor,
@@ -41,7 +43,9 @@ from attnviz.model.stages import Hue
 from attnviz.model.view import Cell
 
 SCHEME = "term"
-LINE_HEIGHT_PERCENT = 125.0
+LINE_HEIGHT_PERCENT = 118.0
+LONGEST_INDENT = 8
+"""Characters by which a line that goes on is moved to the right at most."""
 _JOINER = "\u2060"
 """Keeps the two factors of a product on one line."""
 
@@ -115,7 +119,9 @@ class InspectorPage(QTextBrowser):
     def _write_line(self, cursor: QTextCursor, line: Line) -> None:
         assert self._explanation is not None
         before = self._explanation.lines[self._line - 1].name if not line.name else ()
-        self._write(cursor, line.name or (Text("\u00a0" * len(plain(before))),))
+        # Under the equals sign of the line above, where that is not far to the right.
+        indent = len(plain(before)) if len(plain(before)) <= LONGEST_INDENT else 0
+        self._write(cursor, line.name or (Text("\u00a0" * indent),))
         for step in line.steps:
             cursor.insertText(" = ", self._format(self._theme.muted))
             self._write(cursor, step)
@@ -139,7 +145,7 @@ class InspectorPage(QTextBrowser):
 
     def _write_term(self, cursor: QTextCursor, term: Term | Gap, is_result: bool = False) -> None:
         index, start = len(self._terms), cursor.position()
-        style = self._format(self._theme.muted if isinstance(term, Gap) else self._color(term.hue))
+        style = self._format(self._term_color(term))
         if isinstance(term, Gap) or term.source not in (None, self._cell()):
             style.setAnchor(True)
             style.setAnchorHref(f"{SCHEME}:{index}:{self._line}")
@@ -164,6 +170,11 @@ class InspectorPage(QTextBrowser):
 
     def _cell(self) -> Cell | None:
         return self._explanation.cell if self._explanation is not None else None
+
+    def _term_color(self, term: Term | Gap) -> str:
+        if isinstance(term, Gap):
+            return self._theme.muted
+        return self._theme.error if math.isnan(term.value) else self._color(term.hue)
 
     def _color(self, hue: Hue) -> str:
         names = {"query": self._theme.query, "key": self._theme.key, "value": self._theme.value}

@@ -23,7 +23,7 @@ from attnviz.i18n import set_language
 from attnviz.model import edits
 from attnviz.model.document import Document
 from attnviz.model.experiment import Experiment
-from attnviz.model.parts import Causal, Heads, Projections, Seeded, SeededVectors
+from attnviz.model.parts import Causal, Heads, Padding, Projections, Seeded, SeededVectors
 from attnviz.model.view import Cell
 
 # The offscreen platform says this whenever a window with a smallest size is shown.
@@ -308,3 +308,13 @@ def test_a_pointed_cell_of_an_older_trace_is_harmless(made) -> None:  # type: ig
     store.look(stage="scores")
     QApplication.processEvents()
     assert text(panel).startswith("weights"), "the trace that is there still has it"
+
+
+def test_nan_stands_out(made) -> None:  # type: ignore[no-untyped-def]
+    store, panel = made()
+    store.change(masks=(Causal(), Padding((0,))), fully_masked_row="nan")
+    traced(store)
+    store.look(locked=Cell("mixed", 0, 1))
+    assert text(panel).endswith(" = NaN   NaN, because a term is NaN")
+    cursor = panel.page.cursorForPosition(panel.page.place_of(Cell("weights", 0, 2)))
+    assert cursor.charFormat().foreground().color() == QColor(LIGHT.error)
