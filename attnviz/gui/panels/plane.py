@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
-from attnviz.core.text import number, visible
+from attnviz.core.text import elide, number, visible
 from attnviz.gui.fonts import number_font
 from attnviz.gui.live import shown_head
 from attnviz.gui.panels.panel import Panel
@@ -141,14 +141,14 @@ class PlanePanel(Panel):
         q, k = self._vector(site, "q", query), self._vector(site, "k", key)
         lengths = float(np.linalg.norm(q)), float(np.linalg.norm(k))
         dot = float(q @ k)
-        names = visible(experiment.tokens[query]), visible(experiment.key_tokens[key])
+        names = [elide(visible(t), 8) for t in (experiment.tokens[query], experiment.key_tokens[key])]
         first = f"q {names[0]} · k {names[1]} = {number(dot, 4)}"
         second = f"= |q| {number(lengths[0], 4)} × |k| {number(lengths[1], 4)}"
         if not lengths[0] * lengths[1] > 0:
             return f"{first}\n{second}"
         cosine = dot / (lengths[0] * lengths[1])
         angle = float(np.degrees(np.arccos(np.clip(cosine, -1.0, 1.0))))
-        return f"{first}   θ = {number(angle, 1)}°\n{second} × cos {number(cosine, 4)}"
+        return f"{first}  θ {number(angle, 1)}°\n{second} × cos {number(cosine, 4)}"
 
     def _vector(self, site: SiteTrace, name: str, row: int) -> NDArray[np.float64]:
         stage = f"{name}_rotated" if f"{name}_rotated" in site.stages else name

@@ -44,7 +44,7 @@ class PanelRow:
 
 
 PANELS: tuple[PanelRow, ...] = (
-    PanelRow("tokens", N_("Tokens"), "left", TokensPanel, width=252, height=126),
+    PanelRow("tokens", N_("Tokens"), "left", TokensPanel, width=252, height=156),
     PanelRow("vectors", N_("Vectors"), "left", VectorsPanel, width=252, height=168),
     PanelRow("plane", N_("Plane"), "left", PlanePanel, width=252, height=216),
     PanelRow("pipeline", N_("Pipeline"), "centre", PipelinePanel, titled=False),

@@ -21,8 +21,6 @@ from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.view import Cell
 
 MOST_TOKENS = 4096
-CHIPS_PX = 92
-"""Height of three lines of chips; more of them scroll."""
 
 
 class TokensPanel(Panel):
@@ -39,7 +37,6 @@ class TokensPanel(Panel):
         self._typing.finished.connect(store.end_gesture)
         self.chips = TokenChips()
         self.chips.setObjectName("token_chips")
-        self.chips.setMaximumHeight(CHIPS_PX)
         self.chips.clicked.connect(self._on_chosen)
         self.chips.hovered.connect(self._on_hovered)
         self.chips.renamed.connect(self._on_renamed)
@@ -164,5 +161,5 @@ class TokensPanel(Panel):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(GRID)
         column.addWidget(self._line)
-        column.addWidget(self.chips)
+        column.addWidget(self.chips, 1)
         column.addLayout(row)

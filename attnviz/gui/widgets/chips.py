@@ -28,7 +28,7 @@ CHIP_HEIGHT = 24
 _GAP = 6
 _PADDING = 9
 _WIDEST = 160
-_SHOWN_ROWS = 5
+_SHOWN_ROWS = 2
 _ADD = "+"
 _KEYS = frozenset(
     (
@@ -109,7 +109,7 @@ class TokenChips(Availability, QAbstractScrollArea):
         self._editor.closed.connect(self._on_closed)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.viewport().setMouseTracking(True)
         self.viewport().setAutoFillBackground(False)
@@ -169,11 +169,10 @@ class TokenChips(Availability, QAbstractScrollArea):
         widths = [max(width, CHIP_HEIGHT) for width in widths] + [CHIP_HEIGHT] * self._can_add
         self._rects = flow(widths, CHIP_HEIGHT, self.viewport().width(), _GAP)
         self._height = self._rects[-1].bottom() + 1 if self._rects else CHIP_HEIGHT
-        limit = _SHOWN_ROWS * (CHIP_HEIGHT + _GAP) - _GAP
-        self.setFixedHeight(min(self._height, limit) + 2)
+        shown = self.viewport().height()
         bar = self.verticalScrollBar()
-        bar.setRange(0, max(self._height - min(self._height, limit), 0))
-        bar.setPageStep(limit)
+        bar.setRange(0, max(self._height - shown, 0))
+        bar.setPageStep(shown)
         bar.setSingleStep(CHIP_HEIGHT + _GAP)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -185,7 +184,7 @@ class TokenChips(Availability, QAbstractScrollArea):
         self.viewport().update()
 
     def sizeHint(self) -> QSize:
-        return QSize(200, self.height())
+        return QSize(200, _SHOWN_ROWS * (CHIP_HEIGHT + _GAP))
 
     def minimumSizeHint(self) -> QSize:
         return QSize(80, CHIP_HEIGHT)
