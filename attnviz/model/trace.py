@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from attnviz.model.experiment import Experiment
 from attnviz.model.materialise import vocabulary
-from attnviz.model.stages import STAGE_BY_ID, STAGES
+from attnviz.model.stages import STAGE_BY_ID, STAGES, Axis
 
 Numbers = NDArray[Any]
 ALL = slice(None)
@@ -49,20 +49,7 @@ class SiteTrace:
 
     def shape(self, stage: str) -> tuple[int, ...]:
         """Public shape of a stage. Raises `KeyError` naming the stages there are."""
-        row = STAGE_BY_ID[self._known(stage)]
-        experiment = self.experiment
-        features = self._features(stage)
-        sizes = {
-            "head": experiment.heads.n_heads,
-            "kv_head": experiment.heads.n_kv_heads,
-            "token": experiment.n_queries,
-            "query": experiment.n_queries,
-            "key": experiment.n_keys,
-            "memory": experiment.n_keys,
-            "feature": features,
-            "vocabulary": len(vocabulary(experiment)[0]),
-        }
-        return tuple(sizes[axis] for axis in row.axes)
+        return tuple(self._size(axis, stage) for axis in STAGE_BY_ID[self._known(stage)].axes)
 
     def window(self, stage: str, head: int = 0, rows: slice = ALL, columns: slice = ALL) -> Numbers:
         """One head's (rows, columns) of a stage, read-only; head is ignored where there are none.
@@ -117,6 +104,16 @@ class SiteTrace:
         values = self._source.window(stage, head, rows, columns)
         values.setflags(write=False)
         return values
+
+    def _size(self, axis: Axis, stage: str) -> int:
+        experiment = self.experiment
+        if axis in ("head", "kv_head"):
+            return experiment.heads.n_heads if axis == "head" else experiment.heads.n_kv_heads
+        if axis in ("token", "query"):
+            return experiment.n_queries
+        if axis in ("key", "memory"):
+            return experiment.n_keys
+        return len(vocabulary(experiment)[0]) if axis == "vocabulary" else self._features(stage)
 
     def _features(self, stage: str) -> int:
         experiment = self.experiment
