@@ -14,6 +14,7 @@ from attnviz.gui.widgets.control import Control
 from attnviz.gui.widgets.heat_hatch import draw_blocked
 from attnviz.i18n import _
 from attnviz.model.experiment import Experiment
+from attnviz.model.parts import Mask
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.view import Cell
 
@@ -32,7 +33,7 @@ class MaskTile(Control):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._experiment: Experiment | None = None
+        self._shown: tuple[tuple[Mask, ...], int, int] | None = None
         self._rows, self._columns = sampled(1), sampled(1)
         self.blocked_cells: NDArray[np.bool_] = np.zeros((1, 1), dtype=np.bool_)
         self._cell: Cell | None = None
@@ -42,7 +43,10 @@ class MaskTile(Control):
 
     def set_experiment(self, experiment: Experiment) -> None:
         """Show which keys each query of `experiment` sees."""
-        self._experiment = experiment
+        shown = (experiment.masks, experiment.n_queries, experiment.n_keys)
+        if shown == self._shown:  # a drag of a number asks at every frame
+            return
+        self._shown = shown
         self._rows, self._columns = sampled(experiment.n_queries), sampled(experiment.n_keys)
         hidden = blocked(experiment, self._rows, self._columns)
         shape = (len(self._rows), len(self._columns))
@@ -86,11 +90,14 @@ class MaskTile(Control):
 
     def _paint_seen(self, painter: QPainter) -> None:
         path = QPainterPath()
-        n_columns = self.blocked_cells.shape[1]
         gap = 1.0 if self.cell_rect(0, 0).width() >= 6 else 0.0
-        for index in np.flatnonzero(~self.blocked_cells).tolist():
-            row, column = divmod(index, n_columns)
-            path.addRect(self.cell_rect(row, column).adjusted(0, 0, -gap, -gap))
+        for row, hidden in enumerate(self.blocked_cells):
+            columns = np.flatnonzero(~hidden)
+            # Without gaps, neighbours are one rectangle: a row has a few, not `MOST_CELLS`.
+            starts = np.diff(columns, prepend=-2) > (0 if gap else 1)
+            for run in np.split(columns, np.flatnonzero(starts)[1:]) if columns.size else ():
+                first, last = self.cell_rect(row, int(run[0])), self.cell_rect(row, int(run[-1]))
+                path.addRect(first.united(last).adjusted(0, 0, -gap, -gap))
         painter.fillPath(path, QColor(self._theme.panel))
         painter.fillPath(path, _seen_color(self._theme))
 

@@ -37,8 +37,11 @@ class Bars(Control):
         self._colors: tuple[str, ...] = ()
         self._blocked: frozenset[int] = frozenset()
         self._label_color = ""
-        self._limit: float | None = None
+        self._full, self._has_negative = 1.0, False
         self._current = -1
+        self._widest: tuple[tuple[tuple[str, ...], str], int] | None = None
+        self._longest: tuple[tuple[int, str], int] | None = None
+        self._changes = 0
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
@@ -65,7 +68,11 @@ class Bars(Control):
         self._values = tuple(float(value) for value in values)
         self._colors = (colors,) * count if isinstance(colors, str) else tuple(colors)
         self._blocked = frozenset(blocked)
-        self._limit, self._label_color = limit, label_color
+        self._label_color = label_color
+        finite = [abs(value) for value in self._values if math.isfinite(value)]
+        self._full = limit or max(finite, default=0.0) or 1.0
+        self._has_negative = any(value < 0 for value in self._values if math.isfinite(value))
+        self._changes += 1
         self._current = min(self._current, count - 1)
         if is_new_height:
             self.updateGeometry()
@@ -89,24 +96,31 @@ class Bars(Control):
     def bar_rect(self, row: int) -> QRectF:
         """The bar of a row; negative values go left from the zero line."""
         left, room = self._bar_span()
-        finite = [value for value in self._values if math.isfinite(value)]
-        limit = self._limit or max(map(abs, finite), default=0.0) or 1.0
-        has_negative = any(value < 0 for value in finite)
-        zero, unit = (left + room / 2, room / 2) if has_negative else (left, room)
+        zero, unit = (left + room / 2, room / 2) if self._has_negative else (left, room)
         value = self._values[row] if math.isfinite(self._values[row]) else 0.0
-        length = max(min(abs(value) / limit, 1.0) * unit, 1.0)
+        length = max(min(abs(value) / self._full, 1.0) * unit, 1.0)
         top = row * ROW_HEIGHT + 4.0
         return QRectF(zero - length if value < 0 else zero, top, length, ROW_HEIGHT - 8.0)
 
     def _bar_span(self) -> tuple[float, float]:
-        widest = max((self.fontMetrics().horizontalAdvance(text) for text in self._labels), default=0)
-        left = min(widest + 2, _LABEL_LIMIT) + 10.0
-        digits = self._number_width()
-        return left, max(self.width() - left - digits - 8.0, 8.0)
+        left = min(self._label_width() + 2, _LABEL_LIMIT) + 10.0
+        return left, max(self.width() - left - self._number_width() - 8.0, 8.0)
+
+    def _label_width(self) -> int:
+        """The widest label; measured once for all rows, as every row asks."""
+        known = (self._labels, self.font().key())
+        if self._widest is None or self._widest[0] != known:
+            metrics = self.fontMetrics()
+            self._widest = known, max((metrics.horizontalAdvance(text) for text in self._labels), default=0)
+        return self._widest[1]
 
     def _number_width(self) -> int:
-        from_digits = max((len(self._text(row)) for row in range(len(self._values))), default=6)
-        return from_digits * (TEXT_PX * 6 // 10 + 1)
+        """Room for the longest number; measured once for all rows, as every row asks."""
+        known = (self._changes, _("blocked"))
+        if self._longest is None or self._longest[0] != known:
+            digits = max((len(self._text(row)) for row in range(len(self._values))), default=6)
+            self._longest = known, digits * (TEXT_PX * 6 // 10 + 1)
+        return self._longest[1]
 
     def _text(self, row: int) -> str:
         return _("blocked") if row in self._blocked else number(self._values[row], _DIGITS)
