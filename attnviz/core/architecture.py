@@ -1,0 +1,181 @@
+"""`Architecture`: the numbers of a transformer decoder that its cost follows from, and nothing else.
+
+Symbols, in this file and in every line of arithmetic: L layers, d_model features of a token, h query heads,
+g key/value heads, d_head features of a head, d_ff width of the feed-forward, V entries of the vocabulary, w
+keys of a window (the query's own position counted, as in the published configurations), n tokens of
+context, b sequences in a batch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Literal
+
+Norm = Literal["layer", "rms"]
+Variant = Literal["MHA", "GQA", "MQA", "MLA"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Latent:
+    """Multi-head latent attention (DeepSeek-AI 2024, arXiv 2405.04434): K and V come from one small vector.
+
+    `d_c` is the width of the cached latent, `d_rope` of the one rotated key that all heads share and that
+    is cached too; a head's query and key have `d_nope` + `d_rope` features, its value `d_v`. `d_q_c` is the
+    width of the query's own latent (0: queries are made from x directly).
+    """
+
+    d_c: int
+    d_rope: int
+    d_nope: int
+    d_v: int
+    d_q_c: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experts:
+    """Mixture of experts in place of the feed-forward, from layer `dense_layers` on.
+
+    A token goes through `n_shared` experts and through `n_active` of the `n_routed`, each gated and
+    `d_expert` wide. `router_bias` adds one number per routed expert (the load-balancing correction of
+    DeepSeek-V3).
+    """
+
+    n_routed: int
+    n_active: int
+    n_shared: int
+    d_expert: int
+    dense_layers: int = 0
+    router_bias: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Architecture:
+    """Shapes of a decoder; everything in this program that counts parameters, FLOPs or bytes reads it.
+
+    Attributes:
+        layers, d_model, n_heads, n_kv_heads, d_head: L, d_model, h, g, d_head.
+        d_ff: Width of the feed-forward; 0 where there is none. `gated`: three matrices instead of two.
+        vocabulary: V; 0 where there is no embedding. `tied`: the output head is the embedding, transposed.
+        biases: Whether each matrix of attention and feed-forward has one.
+        norm, norms_per_layer: `layer` has a gain and a bias per feature, `rms` a gain. One more follows the
+            last layer where there are any.
+        n_positions: Rows of a learned table of positions.
+        context: Tokens the model was made for; what is shown first.
+        window, windowed_layers: w, and how many of the L layers see w keys only.
+        ahead: How many later keys a query sees: 0 is causal, None all.
+        latent: Set for MLA; g and d_head then say nothing about the cache.
+        experts: Set for a mixture of experts.
+        n_memory, d_memory: Keys of a second sequence (cross-attention) and the width of its vectors.
+        identities, unlearned: Roles whose product costs nothing; roles without parameters of their own.
+
+    Raises:
+        ValueError: a sentence with the field, its value, and what is legal.
+    """
+
+    layers: int
+    d_model: int
+    n_heads: int
+    n_kv_heads: int
+    d_head: int
+    d_ff: int = 0
+    gated: bool = False
+    vocabulary: int = 0
+    tied: bool = False
+    biases: bool = False
+    norm: Norm = "rms"
+    norms_per_layer: int = 0
+    n_positions: int = 0
+    context: int = 1
+    window: int = 0
+    windowed_layers: int = 0
+    ahead: int | None = 0
+    latent: Latent | None = None
+    experts: Experts | None = None
+    n_memory: int = 0
+    d_memory: int = 0
+    identities: tuple[str, ...] = ()
+    unlearned: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for part in (self, self.latent, self.experts):
+            for field in fields(part) if part is not None else ():
+                value = getattr(part, field.name)
+                if isinstance(value, int) and value < 0:
+                    raise ValueError(f"{field.name} is {value}; legal is 0 or more")
+        for name in ("layers", "d_model", "n_heads", "n_kv_heads", "d_head", "context"):
+            _require(getattr(self, name) >= 1, name, getattr(self, name), "1 or more")
+        divides = self.n_heads % self.n_kv_heads == 0
+        _require(divides, "n_kv_heads", self.n_kv_heads, f"a divisor of n_heads ({self.n_heads})")
+        enough = self.windowed_layers <= self.layers
+        _require(enough, "windowed_layers", self.windowed_layers, f"layers ({self.layers}) at most")
+        _require(self.window >= 1 or not self.windowed_layers, "window", self.window, "1 key or more")
+        if self.experts is not None:
+            most, active = self.experts.n_routed, self.experts.n_active
+            _require(active <= most, "n_active", active, f"n_routed ({most}) at most")
+            dense = self.experts.dense_layers
+            _require(dense <= self.layers, "dense_layers", dense, f"layers ({self.layers}) at most")
+
+    @property
+    def variant(self) -> Variant:
+        """What the layout of heads is called."""
+        if self.latent is not None:
+            return "MLA"
+        if self.n_kv_heads == self.n_heads:
+            return "MHA"
+        return "MQA" if self.n_kv_heads == 1 else "GQA"
+
+    @property
+    def d_qk(self) -> int:
+        """Features of one head's query, and of its key."""
+        return self.d_head if self.latent is None else self.latent.d_nope + self.latent.d_rope
+
+    @property
+    def d_v(self) -> int:
+        """Features of one head's value."""
+        return self.d_head if self.latent is None else self.latent.d_v
+
+    @property
+    def full_layers(self) -> int:
+        """Layers without a window."""
+        return self.layers - self.windowed_layers
+
+    @property
+    def expert_layers(self) -> int:
+        """Layers whose feed-forward is a mixture of experts."""
+        return 0 if self.experts is None else self.layers - self.experts.dense_layers
+
+    @property
+    def d_kv_in(self) -> int:
+        """Width of the vectors that K and V are made from."""
+        return self.d_memory if self.n_memory else self.d_model
+
+    def keys(self, n: int) -> int:
+        """How many keys there are for n tokens: the n themselves, or the memory's."""
+        return self.n_memory or n
+
+
+def _require(holds: bool, field: str, value: int, legal: str) -> None:
+    if not holds:
+        raise ValueError(f"{field} is {value}; legal is {legal}")
+
+
+def band_pairs(n: int, left: int, right: int) -> int:
+    """(query, key) pairs of n tokens that see `left` earlier and `right` later keys besides their own.
+
+    n + Σ_{k=1..left} (n − k) + Σ_{k=1..right} (n − k), each sum stopped at n − 1, in closed form: O(n ·
+    window). Causal attention is `left` = n − 1, `right` = 0: n(n + 1)/2 pairs.
+    """
+
+    def side(reach: int) -> int:
+        m = min(reach, n - 1)
+        return m * n - m * (m + 1) // 2
+
+    return n + side(left) + side(right) if n > 0 else 0
+
+
+def pairs(architecture: Architecture, n: int, *, windowed: bool) -> int:
+    """Pairs that one head of one layer computes for n tokens: those that causality and the window allow."""
+    if architecture.n_memory:
+        return n * architecture.n_memory
+    right = n - 1 if architecture.ahead is None else architecture.ahead
+    return band_pairs(n, architecture.window - 1 if windowed else n - 1, right)
