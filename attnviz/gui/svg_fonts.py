@@ -43,14 +43,13 @@ def _subset(file: Path, characters: set[str]) -> bytes:
     from fontTools.subset import Options, Subsetter  # type: ignore[import-untyped]
     from fontTools.ttLib import TTFont  # type: ignore[import-untyped]
 
-    font = TTFont(file, lazy=True, recalcTimestamp=False)
-    known = characters & {chr(code) for code in font.getBestCmap()}
-    if not known:
-        return b""
-    options = Options(layout_features=[], hinting=False, notdef_outline=True)
-    subsetter = Subsetter(options)
-    subsetter.populate(text="".join(known))
-    subsetter.subset(font)
-    stream = io.BytesIO()
-    font.save(stream)
+    with TTFont(file, lazy=True, recalcTimestamp=False) as font:
+        known = characters & {chr(code) for code in font.getBestCmap()}
+        if not known:
+            return b""
+        subsetter = Subsetter(Options(layout_features=[], hinting=False, notdef_outline=True))
+        subsetter.populate(text="".join(known))
+        subsetter.subset(font)
+        stream = io.BytesIO()
+        font.save(stream)
     return stream.getvalue()

@@ -1,0 +1,284 @@
+"""The shell: what each command writes, and one line for everything that is wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from cases import experiment
+
+import attnviz
+from attnviz.cli import main
+from attnviz.cli_commands import json_numbers
+from attnviz.model.presets import load_preset, preset_ids
+
+Capture = pytest.CaptureFixture[str]
+
+
+def shell(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """The command in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "attnviz.cli", *arguments],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=120,
+        env={**os.environ, **environment},
+    )
+
+
+def test_presets_lists_every_preset_once(capsys: Capture) -> None:
+    assert main(["presets"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert tuple(line.split()[0] for line in lines) == preset_ids()
+
+
+def test_run_writes_the_arrays_of_a_document(tmp_path: Path, capsys: Capture) -> None:
+    file = attnviz.save(experiment(), tmp_path / "seven words.json")
+    assert main(["run", str(file), "-o", str(tmp_path / "out.npz")]) == 0
+    trace = attnviz.run(experiment())
+    with np.load(tmp_path / "out.npz", allow_pickle=False) as read:
+        assert set(read) == {f"layers.0.self.{stage}" for stage in trace.only.stages}
+        np.testing.assert_array_equal(read["layers.0.self.weights"], trace["weights"])
+    assert capsys.readouterr() == ("", "")
+
+
+def test_run_takes_stages_and_dtype(tmp_path: Path) -> None:
+    out = tmp_path / "out.npz"
+    command = ["run", "toy-attention", "-o", str(out), "--stages", "q, weights", "--dtype", "float32"]
+    assert main(command) == 0
+    with np.load(out) as read:
+        assert {name: read[name].dtype.name for name in read} == {
+            "layers.0.self.q": "float32",
+            "layers.0.self.weights": "float32",
+        }
+
+
+def test_run_on_torch_gives_the_same_numbers(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    out = tmp_path / "out.npz"
+    assert main(["run", "grouped-query", "-o", str(out), "--engine", "torch", "--device", "cpu"]) == 0
+    expected = attnviz.run(load_preset("grouped-query"))["weights"]
+    with np.load(out) as read:
+        np.testing.assert_allclose(read["layers.0.self.weights"], expected, rtol=1e-5, atol=1e-6)
+
+
+def test_run_without_a_file_says_what_there_is(capsys: Capture) -> None:
+    assert main(["run", "cross-attention"]) == 0
+    out = capsys.readouterr().out.splitlines()
+    assert out[0].startswith("numpy on cpu, float64, ")
+    assert [line.split()[0] for line in out if line.endswith("1 × 6 × 4")] != []
+    assert any(line.split() == ["layers.0.cross.weights", "1", "×", "6", "×", "4"] for line in out)
+
+
+@pytest.mark.parametrize("suffix", ["svg", "pdf", "png"])
+def test_render_draws_what_the_library_draws(tmp_path: Path, suffix: str) -> None:
+    ours, theirs = tmp_path / f"cli.{suffix}", tmp_path / f"api.{suffix}"
+    command = ["render", "grouped-query", "--stage", "scores", "--head", "all", "--theme", "dark"]
+    assert main([*command, "-o", str(ours)]) == 0
+    attnviz.render(load_preset("grouped-query"), theirs, stage="scores", head="all", theme="dark")
+    assert ours.read_bytes() == theirs.read_bytes()
+
+
+def test_render_turns_and_ranges(tmp_path: Path) -> None:
+    file = tmp_path / "a.svg"
+    options = ["--orientation", "queries_as_columns", "--range", "log", "--head", "0"]
+    assert main(["render", "cross-attention", "--stage", "weights", "-o", str(file), *options]) == 0
+    text = file.read_text(encoding="utf-8")
+    assert "Logarithmic" in text and text.index(">cat<") < text.index(">猫<")
+
+
+def test_decode_prints_json_with_the_numbers_of_the_library(capsys: Capture) -> None:
+    assert main(["decode", "causal-decode", "--steps", "14", "--json"]) == 0
+    read = json.loads(capsys.readouterr().out)
+    decoding = attnviz.decode(load_preset("causal-decode"), steps=14)
+    assert (read["format"], read["version"], len(read["steps"])) == ("attnviz-decoding", 1, 14)
+    assert read["vocabulary"] == list(decoding.vocabulary)
+    for written, step in zip(read["steps"], decoding.steps, strict=True):
+        np.testing.assert_array_equal(np.array(written["weights"]), step.weights)
+        np.testing.assert_array_equal(np.array(written["probabilities"]), step.probabilities)
+        assert (written["token"], written["next_token"]) == (step.token, step.next_token)
+        assert written["generated"] is (step.index >= load_preset("causal-decode").experiment.n_queries)
+    assert read["steps"][-1]["generated"] is True
+    # K/V projections: one a step with a cache; 1 + 2 + … + 14 without.
+    assert read["total"]["cached"]["kv_projections"] == 14
+    assert read["total"]["uncached"]["kv_projections"] == 105
+
+
+def test_decode_prints_a_table(capsys: Capture) -> None:
+    assert main(["decode", "xiaoshenyang", "--steps", "3"]) == 0
+    head, *rows = capsys.readouterr().out.splitlines()
+    assert head.split()[:2] == ["step", "token"]
+    assert [row.split()[1] for row in rows[:3]] == ["小", "沈", "阳"]
+    assert rows[-1].split() == ["sum", "6", "10"]
+
+
+def test_json_never_holds_what_json_does_not_have() -> None:
+    values = np.array([[1.5, np.nan], [np.inf, -np.inf]], dtype=np.float32)
+    assert json_numbers(values) == [[1.5, "NaN"], ["Infinity", "-Infinity"]]
+    assert json_numbers(np.array([0.1], dtype=np.float32)) == [0.1]
+
+
+REFUSED: tuple[tuple[list[str], str], ...] = (
+    (["run", "nope"], "nope: there is no such file or preset; presets are toy-attention, "),
+    (["run", "nope.json"], "nope.json: there is no such file in "),
+    (["run", "."], "this is not a file"),
+    (["run", "bad.json"], "bad.json: "),
+    (["run", "field.json"], "field.json: "),
+    (["run", "toy-attention", "-o", "a.txt"], "a.txt: the suffix is '.txt'; legal is .npz"),
+    (["run", "toy-attention", "-o", "absent/a.npz"], "absent/a.npz: No such file or directory"),
+    (
+        ["run", "toy-attention", "--stages", "w"],
+        "toy-attention: stage is 'w'; legal here is one of tokens_emb",
+    ),
+    (
+        ["run", "toy-attention", "--stages", ","],
+        "toy-attention: stages is ','; legal here is one or more of ",
+    ),
+    (
+        ["run", "toy-attention", "--dtype", "int8"],
+        "toy-attention: dtype is 'int8'; legal is one of float16, ",
+    ),
+    (["run", "toy-attention", "--dtype", "float16"], "toy-attention: dtype is 'float16'; legal on NumPy is "),
+    (
+        ["run", "toy-attention", "--engine", "jax"],
+        "toy-attention: engine is 'jax'; legal is one of numpy, torch",
+    ),
+    (
+        ["run", "toy-attention", "--device", "tpu"],
+        "toy-attention: device is 'tpu'; legal on NumPy is one of ",
+    ),
+    (["render", "toy-attention"], "the following arguments are required: -o/--output (see attnviz render"),
+    (
+        ["render", "toy-attention", "-o", "a.gif"],
+        "a.gif: the suffix is '.gif'; legal is one of .svg, .pdf, .png",
+    ),
+    (["render", "toy-attention", "-o", "absent/a.svg"], "absent/a.svg: No such file or directory"),
+    (
+        ["render", "toy-attention", "-o", "a.svg", "--stage", "w"],
+        "toy-attention: stage is 'w'; legal here is ",
+    ),
+    (
+        ["render", "toy-attention", "-o", "a.svg", "--head", "1"],
+        "toy-attention: head is 1; legal for weights is 0",
+    ),
+    (
+        ["render", "toy-attention", "-o", "a.svg", "--head", "-1"],
+        "toy-attention: head is '-1'; legal is a number",
+    ),
+    (
+        ["render", "toy-attention", "-o", "a.svg", "--theme", "x"],
+        "toy-attention: theme is 'x'; legal is one of ",
+    ),
+    (["render", "toy-attention", "-o", "a.svg", "--range", "x"], "argument --range: invalid choice: 'x'"),
+    (["render", "toy-attention", "-o", "a.png", "--dpi", "9"], "a.png: dpi is 9; legal is 36 to 1200"),
+    (["decode", "toy-attention", "--steps", "0"], "toy-attention: steps is 0; legal is 1 to 100,000"),
+    (["decode", "toy-attention", "--steps", "x"], "argument --steps: invalid int value: 'x'"),
+    (["decode", "toy-attention", "--st", "2"], "unrecognized arguments: --st 2"),
+    (["frob"], "argument COMMAND: invalid choice: 'frob'"),
+    (["gui", "nope.json"], "nope.json: there is no such file"),
+    (["--language", "fr", "presets"], "language: 'fr' is not one of en, zh_CN"),
+)
+
+
+@pytest.mark.parametrize(("arguments", "sentence"), REFUSED, ids=[" ".join(row[0]) for row in REFUSED])
+def test_wrong_input_is_one_line_that_names_it(
+    arguments: list[str], sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bad.json").write_text('{"format": "attnviz",')
+    (tmp_path / "field.json").write_text('{"format": "attnviz", "version": 1, "experiment": {"tokns": []}}')
+    assert main(arguments) == 2
+    out, error = capsys.readouterr()
+    assert (out, error.count("\n")) == ("", 1)
+    assert error.startswith("attnviz: ") and sentence in error
+    assert {file.name for file in tmp_path.iterdir()} <= {"bad.json", "field.json", "user"}
+
+
+def test_a_file_name_with_a_line_feed_is_still_one_line(capsys: Capture) -> None:
+    assert main(["run", "no\nsuch.json"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_a_run_that_would_not_fit_is_refused_with_its_arithmetic(tmp_path: Path, capsys: Capture) -> None:
+    from attnviz import parts as p
+
+    huge = attnviz.Experiment(("a",) * 100_000, p.SeededVectors(100_000, 4), heads=p.Heads(64, 64, 4))
+    file = attnviz.save(huge, tmp_path / "huge.json")
+    assert main(["run", str(file)]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "64 heads × 100000 queries × 100000 keys × 4 bytes = 2.3 TiB, more than half" in error
+
+
+def test_without_torch_numpy_computes_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    assert main(["run", "toy-attention", "--engine", "torch", "-o", str(tmp_path / "a.npz")]) == 0
+    assert "computed with NumPy" in capsys.readouterr().err
+    assert main(["run", "toy-attention", "--engine", "torch", "--device", "cpu"]) == 2
+    assert capsys.readouterr().err.startswith("attnviz: toy-attention: ")
+
+
+def test_ctrl_c_is_130_and_silent(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    def stop(*_arguments: Any, **_named: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("attnviz.compute.execute.execute", stop)
+    assert main(["run", "toy-attention"]) == 130
+    assert capsys.readouterr() == ("", "")
+
+
+def test_version_and_language(capsys: Capture) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(["--version"])
+    assert stopped.value.code == 0
+    assert capsys.readouterr().out == f"attnviz {attnviz.__version__}\n"
+    assert main(["--language", "zh_CN", "presets"]) == 0
+    assert "四个词元" in capsys.readouterr().out
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such pipes and devices")
+def test_a_reader_that_leaves_and_a_full_disk_leave_no_traceback() -> None:
+    command = f"{sys.executable} -m attnviz.cli decode causal-decode --steps 400 --json"
+    left = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {command} | head -c 1"], capture_output=True, text=True, timeout=120
+    )
+    assert (left.stdout, left.stderr, left.returncode) == ("{", "", 141)
+    full = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m attnviz.cli presets > /dev/full"], capture_output=True, text=True
+    )
+    assert (full.returncode, full.stderr) == (2, "attnviz: standard output: No space left on device\n")
+
+
+def test_no_command_imports_qt_or_needs_a_display_or_a_unicode_terminal(tmp_path: Path) -> None:
+    code = (
+        "import sys; from attnviz.cli import main\n"
+        f"codes = [main(['presets']), main(['run', 'toy-attention', '-o', {str(tmp_path / 'a.npz')!r}]),\n"
+        f"         main(['render', 'xiaoshenyang', '-o', {str(tmp_path / 'a.svg')!r}]),\n"
+        "         main(['decode', 'xiaoshenyang', '--json'])]\n"
+        "print(codes, [m for m in ('PySide6', 'pyqtgraph', 'torch') if m in sys.modules])\n"
+    )
+    environment = {k: v for k, v in os.environ.items() if k not in ("DISPLAY", "QT_QPA_PLATFORM")}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**environment, "PYTHONIOENCODING": "ascii"},
+    )
+    assert done.stdout.splitlines()[-1] == "[0, 0, 0, 0] []", done.stderr
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other systems always have one")
+def test_the_window_without_a_display_is_one_line() -> None:
+    done = shell(DISPLAY="", WAYLAND_DISPLAY="", QT_QPA_PLATFORM="")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "there is no display" in done.stderr
