@@ -24,10 +24,12 @@ from attnviz.gui.panels.table import PANELS
 from attnviz.gui.shown import stage_content
 from attnviz.gui.store import Store
 from attnviz.gui.theme import Theme
+from attnviz.gui.widgets.card import Card
 from attnviz.gui.widgets.control import active_theme
 from attnviz.gui.widgets.heat_content import HeatContent
 from attnviz.gui.widgets.heat_map import HeatMap
 from attnviz.gui.widgets.heat_words import table_text
+from attnviz.gui.widgets.panel_dock import PanelDock
 from attnviz.i18n import _
 from attnviz.model.files import replace_file
 from attnviz.model.numbers import CSV_SUFFIX, NPZ_SUFFIX, save_csv
@@ -121,10 +123,10 @@ class Exporter(QObject):
         self._submit(job, path)
 
     def write_panel(self, path: Path, panel: QWidget) -> None:
-        """Write a panel as it stands, without what the mouse lights up."""
+        """Write a panel as it stands, with its card or dock, without what the mouse lights up."""
         self._store.set_hover(None)
         try:
-            data = widget_bytes(panel, active_theme(), format_of(path))
+            data = widget_bytes(_framed(panel), active_theme(), format_of(path))
         except (ValueError, OSError, MemoryError) as error:
             self._fail(path, error)
             return
@@ -213,6 +215,14 @@ def _formats_filter(first: str) -> str:
     """The file dialog's list of kinds, the chosen one first."""
     rows = sorted(FORMATS, key=lambda row: row.id != first)
     return ";;".join(f"{row.title} (*.{row.id})" for row in rows)
+
+
+def _framed(panel: QWidget) -> QWidget:
+    """The card or dock around a panel, which has its title; the panel itself where it stands alone."""
+    around = panel.parentWidget()
+    while around is not None and not isinstance(around, Card | PanelDock):
+        around = around.parentWidget()
+    return panel if around is None else around
 
 
 def _panel_in_focus(panels: dict[str, Panel]) -> str:

@@ -26,6 +26,7 @@ from attnviz.gui.painted import picture
 from attnviz.gui.panels.stage_view import StageViewPanel
 from attnviz.gui.store import Store
 from attnviz.gui.theme import DARK, LIGHT
+from attnviz.gui.widgets.card import Card
 from attnviz.model.presets import load_preset
 from attnviz.model.view import Cell
 
@@ -146,6 +147,17 @@ def test_a_panel_as_pdf_is_one_page_of_its_size_with_embedded_chinese(bench: Ben
     assert box is not None
     assert (float(box[1]), float(box[2])) == pytest.approx((WIDTH * 0.75, HEIGHT * 0.75), abs=1)
     assert b"AttnvizSansSC" in data
+
+
+def test_a_panel_in_a_card_is_exported_with_its_title(bench: Bench, tmp_path: Path) -> None:
+    card = Card("Weights and more")
+    card.setParent(bench.window)
+    card.body.addWidget(bench.panel)
+    card.resize(WIDTH, HEIGHT)
+    bench.exporter.write_panel(tmp_path / "p.svg", bench.panel)
+    root = ET.fromstring((tmp_path / "p.svg").read_bytes())
+    texts = " ".join("".join(text.itertext()).strip() for text in root.iter(f"{SVG}text")).lower()
+    assert "weights and more" in texts and "0.850" in texts
 
 
 def test_hover_is_not_exported(bench: Bench) -> None:
