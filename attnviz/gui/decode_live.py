@@ -6,14 +6,10 @@ with the greatest difference beside it.
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass
-
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
-from attnviz.compute.execute import execute, execute_decoding
+from attnviz.compute.decoded import Decoded, decode_and_compare
 from attnviz.compute.scheduler import Cancelled, CancelToken, Scheduler
-from attnviz.engines.decode import Decoding, parity
 from attnviz.gui.live import GUI_CORES, Live
 from attnviz.gui.store import Store
 from attnviz.model.document import Document
@@ -28,20 +24,6 @@ QUICK_SECONDS = 0.01
 REST_MS = 120
 
 
-@dataclass(frozen=True, eq=False)
-class Decoded:
-    """A decoding, the greatest absolute difference of each stage from the full pass, and its time."""
-
-    decoding: Decoding
-    differences: dict[str, float]
-    seconds: float
-
-    @property
-    def worst(self) -> float:
-        """The greatest difference of all stages."""
-        return max(self.differences.values(), default=0.0)
-
-
 class DecodeLive(QObject):
     """Decodes the experiment of every new trace, while somebody looks."""
 
@@ -51,7 +33,7 @@ class DecodeLive(QObject):
         super().__init__(parent)
         self._store, self._live, self._scheduler = store, live, scheduler
         self._is_watched = True
-        self._decoded_for: Experiment | None = None
+        self._decoded_for: tuple[Experiment, str, str] | None = None
         self._seconds = 0.0
         self._generation = 0
         self._timer = QTimer(self)
@@ -75,7 +57,8 @@ class DecodeLive(QObject):
 
     @Slot(object)
     def _on_trace(self, trace: Trace) -> None:
-        if self._is_watched and trace.experiment != self._decoded_for:
+        wanted = trace.experiment, self._live.engine, self._live.device
+        if self._is_watched and wanted != self._decoded_for:
             self._timer.start(0 if self._seconds <= QUICK_SECONDS else REST_MS)
 
     @Slot()
@@ -87,20 +70,15 @@ class DecodeLive(QObject):
         generation = self._generation
 
         def job(token: CancelToken) -> Decoded:
-            started = time.perf_counter()
-
             def check() -> None:
                 token.check()
                 if generation != self._generation:
                     raise Cancelled
 
-            decoding = execute_decoding(experiment, None, engine, device, check=check, reserve=GUI_CORES)
-            full = execute(decoding.experiment, engine, device, check=check, reserve=GUI_CORES)
-            differences = parity(decoding, full)
-            return Decoded(decoding, differences, time.perf_counter() - started)
+            return decode_and_compare(experiment, engine, device, check, GUI_CORES)
 
         def done(decoded: Decoded) -> None:
-            self._decoded_for, self._seconds = experiment, decoded.seconds
+            self._decoded_for, self._seconds = (experiment, engine, device), decoded.seconds
             self._store.set_decoded(decoded)
 
         self._scheduler.submit(job, done, self._on_failed, key=KEY)

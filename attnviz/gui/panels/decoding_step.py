@@ -6,10 +6,10 @@ import numpy as np
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
+from attnviz.compute.decoded import Decoded
 from attnviz.core.text import number
 from attnviz.engines.decode import DecodeStep
 from attnviz.engines.decode_cost import Cost
-from attnviz.gui.decode_live import Decoded
 from attnviz.gui.fonts import number_font
 from attnviz.gui.store import Store
 from attnviz.gui.theme import GRID, TEXT_PX, Theme
