@@ -15,8 +15,9 @@ from attnviz.gui.widgets.segmented import Segmented
 from attnviz.i18n import _
 from attnviz.model import edits
 from attnviz.model.document import Document
+from attnviz.model.experiment import Experiment
 from attnviz.model.materialise import projection_array
-from attnviz.model.parts import Role, Tied
+from attnviz.model.parts import ROLES, Role, Tied
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.view import Cell
 
@@ -58,7 +59,7 @@ class MatricesPanel(Panel):
         column.addWidget(self.grid, 1)
 
     def on_document(self, old: Document | None, new: Document) -> None:
-        if old is None or old.experiment != new.experiment:
+        if old is None or _shown_of(old.experiment) != _shown_of(new.experiment):
             self._show()
 
     def on_hover(self, cell: Cell | None) -> None:
@@ -114,3 +115,8 @@ class MatricesPanel(Panel):
         part = block[: values.shape[0] - row, : values.shape[1] - column]
         values[row : row + part.shape[0], column : column + part.shape[1]] = part
         self.store.edit(edits.set_weights, self._chosen(), values)
+
+
+def _shown_of(experiment: Experiment) -> tuple[object, ...]:
+    """What the panel's numbers depend on: a drag of a vector changes none of it."""
+    return (experiment.projections, experiment.heads, *map(experiment.projection_shape, ROLES))

@@ -45,6 +45,7 @@ class Thumbnail(QAbstractButton):
         self._indices: Indices = np.zeros((0, 0), np.uint8)
         self._kind: Kind = "sequential"
         self._caption = ""
+        self._told = ("", "")
         self._shape, self._is_transposed = (0, 0), False
         self._lit = NO_HIGHLIGHT
         self.setObjectName("thumbnail")
@@ -90,6 +91,9 @@ class Thumbnail(QAbstractButton):
 
     def set_caption(self, text: str, tooltip: str = "") -> None:
         """The text under the picture, which is also the accessible name; `tooltip` is plain text."""
+        if (text, tooltip) == self._told:  # asked at every frame, and a new tool tip costs more than a look
+            return
+        self._told = text, tooltip
         self._caption = visible(text)
         self.setAccessibleName(self._caption)
         self.setAccessibleDescription(tooltip)
