@@ -1,8 +1,8 @@
 """The live loop: the document changes, a run starts, its numbers arrive.
 
-Changes within one frame make one run; a newer run cancels an older one; a late result is dropped (see
-`compute/scheduler.py`). What the panels look at first is made in the worker, so that painting a trace
-costs the window nothing but painting.
+Changes that come together make one run, those during a short run make the next one; a long run is
+cancelled by a newer one, and a late result is dropped (see `compute/scheduler.py`). What the panels look at
+first is made in the worker, so that painting a trace costs the window nothing but painting.
 """
 
 from __future__ import annotations
@@ -28,9 +28,6 @@ KEY = "run"
 
 PATIENCE_SECONDS = 0.25
 """A run that takes longer than this is given up for a newer one; a shorter one is shown first."""
-
-FRAME_MS = 4
-"""Changes that come within this time make one run; less than a frame, so that a drag feels direct."""
 
 
 class Live(QObject):
@@ -81,7 +78,7 @@ class Live(QObject):
     @Slot(object, object)
     def _on_changed(self, old: Document, new: Document) -> None:
         if old.experiment != new.experiment and not self._timer.isActive():
-            self._timer.start(FRAME_MS)
+            self._timer.start(0)  # after what has happened at the same moment; the rest waits for `_again`
 
     def _is_behind(self) -> bool:
         """Whether a young run is still under way; an old one is cancelled by the next instead."""
