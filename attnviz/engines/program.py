@@ -13,25 +13,21 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.core import masks as masks_
 from attnviz.core.dims import Array, join_heads, split_kv_heads, split_query_heads
 from attnviz.core.dropout import keep
 from attnviz.core.positions import alibi_bias, alibi_slopes, rope_angles, rope_frequencies, rotate, sinusoidal
 from attnviz.engines.engine import SAFE_EXPONENT, Engine
+from attnviz.model import masks as masks_
 from attnviz.model.experiment import Experiment
 from attnviz.model.materialise import projection_array, vectors_array, vocabulary
 from attnviz.model.parts import (
     Alibi,
-    Causal,
     Identity,
-    Mask,
     NoScale,
-    Padding,
     Role,
     Rope,
     ScaleValue,
     Sinusoidal,
-    Window,
 )
 
 Check = Callable[[], None]
@@ -150,21 +146,7 @@ def score_stages(experiment: Experiment) -> tuple[str, ...]:
 
 def blocked(experiment: Experiment, q_positions: Ints, k_positions: Ints) -> Bools | None:
     """Which cells all masks together block, (q, k); None where there is no mask."""
-    found: Bools | None = None
-    for mask in experiment.masks:
-        one = _blocked_by(mask, q_positions, k_positions)
-        found = one if found is None else found | one
-    return found
-
-
-def _blocked_by(mask: Mask, q_positions: Ints, k_positions: Ints) -> Bools:
-    if isinstance(mask, Causal):
-        return masks_.causal(q_positions, k_positions)
-    if isinstance(mask, Padding):
-        return masks_.padding(q_positions, k_positions, mask.tokens)
-    if isinstance(mask, Window):
-        return masks_.window(q_positions, k_positions, mask.left, mask.right)
-    return masks_.painted(q_positions, k_positions, mask.cells)
+    return masks_.blocked(experiment, q_positions, k_positions)
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,8 @@ from attnviz.model.arithmetic_pieces import (
 )
 from attnviz.model.arithmetic_reading import Floats, Reading, stage_symbol
 from attnviz.model.experiment import Experiment
-from attnviz.model.parts import Alibi, Causal, Mask, NoScale, Padding, Painted, ScaleValue, Window
+from attnviz.model.masks import why_blocked
+from attnviz.model.parts import Alibi, NoScale, ScaleValue
 from attnviz.model.provenance import sources
 from attnviz.model.stages import inputs
 from attnviz.model.view import Cell
@@ -145,37 +146,13 @@ def biased_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
 def masked_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
     """Minus infinity and why, or the score as it was."""
     source, value = reading.link(below(reading, cell)), reading.number(cell)
-    reasons = blocking(reading.experiment, cell.row, cell.column)
+    reasons = why_blocked(reading.experiment, cell.row, cell.column)
     if not reasons:
         note = words(_("no mask blocks this cell"))
         return (Line((reading.link(cell),), ((source,),), value, source.value, (note,)),)
     instead = (Text(_("in place of {score} = ").format(score=stage_symbol(source.source.stage))),)  # type: ignore[union-attr]
     notes = (*map(words, reasons), (*instead, reading.term(below(reading, cell))))
     return (Line((reading.link(cell),), (), value, -math.inf, notes),)
-
-
-def blocking(experiment: Experiment, query: int, key: int) -> tuple[str, ...]:
-    """Why a cell is blocked: one sentence for every mask that blocks it."""
-    sentences = (_blocked_by(mask, query, key) for mask in experiment.masks)
-    return tuple(sentence for sentence in sentences if sentence)
-
-
-def _blocked_by(mask: Mask, query: int, key: int) -> str:
-    names = {"query": query, "key": key}
-    if isinstance(mask, Causal):
-        return _("causal: key {key} comes after query {query}").format(**names) if key > query else ""
-    if isinstance(mask, Padding):
-        return _("padding: nobody sees key {key}").format(**names) if key in mask.tokens else ""
-    if isinstance(mask, Window):
-        if query - key > mask.left:
-            text = _("window: key {key} is {n} before query {query}; {most} at most are seen")
-            return text.format(**names, n=query - key, most=mask.left)
-        if key - query > mask.right:
-            text = _("window: key {key} is {n} after query {query}; {most} at most are seen")
-            return text.format(**names, n=key - query, most=mask.right)
-        return ""
-    assert isinstance(mask, Painted)
-    return _("painted: blocked by hand") if (query, key) in mask.cells else ""
 
 
 # --- softmax and dropout ---------------------------------------------------------------------------
@@ -215,7 +192,7 @@ def _softmax(reading: Reading, cell: Cell, source: str, row: Floats, is_zeroed: 
         (Text("m = "), reading.term(of(top), row[top]), Text(", " + _("the row's maximum"))),
     )
     if is_zeroed:
-        reasons = "; ".join(blocking(reading.experiment, cell.row, cell.column))
+        reasons = "; ".join(why_blocked(reading.experiment, cell.row, cell.column))
         notes = (words(_("set to 0 after the softmax") + "; " + reasons), *notes)
     return Line(
         (reading.link(cell),),
@@ -279,4 +256,4 @@ def dropped_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
 
 def is_passed_on(reading: Reading, cell: Cell) -> bool:
     """Whether a masked cell is just the cell below it, so that its line would say nothing."""
-    return cell.stage == "masked" and not blocking(reading.experiment, cell.row, cell.column)
+    return cell.stage == "masked" and not why_blocked(reading.experiment, cell.row, cell.column)

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from attnviz.core.positions import sinusoidal
 from attnviz.model.arrays import Matrix
 from attnviz.model.experiment import Experiment
+from attnviz.model.masks import MASK_ORDER
 from attnviz.model.materialise import projection_array, vectors_array
 from attnviz.model.parts import (
     ROLES,
     Alibi,
-    Causal,
     Explicit,
     ExplicitVectors,
     Heads,
@@ -35,14 +35,11 @@ from attnviz.model.parts import (
     Sinusoidal,
     Tied,
     Vectors,
-    Window,
     vectors_shape,
 )
 
 Sequence = Literal["tokens", "memory"]
 Array = NDArray[np.float64]
-
-MASK_ORDER: tuple[type, ...] = (Causal, Padding, Window, Painted)
 
 
 # --- tokens and vectors ----------------------------------------------------------------------------

@@ -27,6 +27,7 @@ from attnviz.model.parts import (
     SqrtDHead,
     Tied,
     Vectors,
+    check_kinds_once,
     check_tokens,
     vectors_shape,
 )
@@ -58,7 +59,7 @@ class Experiment(Value, frozen=True):
         scale: Scores times 1/sqrt(d_head), 1, or a number.
         temperature: Scores are divided by it; above 0.
         cap: None, or c > 0 for c · tanh(s / c).
-        masks: Each kind once; a cell that any of them blocks is blocked.
+        masks: Each kind once; a cell that any of them blocks is blocked. `AnyOf` joins masks by "or".
         mask_placement: Before the softmax, or after it (rows then sum to less than one).
         fully_masked_row: The weights of a query without keys: zeros, or NaN as IEEE arithmetic has it.
         dropout: On the weights, from a seed.
@@ -95,10 +96,7 @@ class Experiment(Value, frozen=True):
         )
         if self.cap is not None:
             require(math.isfinite(self.cap) and self.cap > 0, "cap", self.cap, legal + ", or null")
-        kinds = [type(mask) for mask in self.masks]
-        for mask in self.masks:
-            kind = mask.__struct_config__.tag
-            require(kinds.count(type(mask)) == 1, "masks", Said(f"{kind!r} twice"), "each kind of mask once")
+        check_kinds_once("masks", self.masks)
 
     @property
     def n_queries(self) -> int:

@@ -256,6 +256,14 @@ class Causal(Value, frozen=True, tag_field="kind", tag="causal"):
     """A query sees the keys at its own position and before."""
 
 
+class Prefix(Value, frozen=True, tag_field="kind", tag="prefix"):
+    """The first `n` positions see each other, later ones see themselves and what came before."""
+
+    where: ClassVar[str] = "masks.prefix."
+
+    n: Index
+
+
 class Padding(Value, frozen=True, tag_field="kind", tag="padding"):
     """Keys at these positions are seen by nobody."""
 
@@ -273,6 +281,54 @@ class Window(Value, frozen=True, tag_field="kind", tag="window"):
     right: Index = 0
 
 
+class Dilated(Value, frozen=True, tag_field="kind", tag="dilated"):
+    """A window of every `dilation`-th key: the query's own position, `left` such before, `right` after."""
+
+    where: ClassVar[str] = "masks.dilated."
+
+    left: Index
+    right: Index = 0
+    dilation: Positive = 2
+
+
+class Strided(Value, frozen=True, tag_field="kind", tag="strided"):
+    """A query sees its own position and every `stride`-th key back from there."""
+
+    where: ClassVar[str] = "masks.strided."
+
+    stride: Positive
+
+
+class Blocks(Value, frozen=True, tag_field="kind", tag="blocks"):
+    """A query sees its own block of `size` positions, and the `previous` blocks before it."""
+
+    where: ClassVar[str] = "masks.blocks."
+
+    size: Positive
+    previous: Index = 0
+
+
+class Global(Value, frozen=True, tag_field="kind", tag="global"):
+    """These positions see all and are seen by all; no others see each other."""
+
+    where: ClassVar[str] = "masks.global."
+
+    tokens: tuple[Index, ...]
+
+
+class Documents(Value, frozen=True, tag_field="kind", tag="documents"):
+    """Documents begin at these positions, and nobody sees across."""
+
+    where: ClassVar[str] = "masks.documents."
+
+    starts: tuple[Index, ...]
+
+    def check(self) -> None:
+        legal = "ascending positions, each once"
+        starts = list(self.starts)
+        require(starts == sorted(set(starts)), "masks.documents.starts", starts, legal)
+
+
 class Painted(Value, frozen=True, tag_field="kind", tag="painted"):
     """Cells blocked by hand, each (query position, key position)."""
 
@@ -281,7 +337,29 @@ class Painted(Value, frozen=True, tag_field="kind", tag="painted"):
     cells: tuple[tuple[Index, Index], ...]
 
 
-Mask = Causal | Padding | Window | Painted
+OneMask = Causal | Prefix | Padding | Window | Dilated | Strided | Blocks | Global | Documents | Painted
+
+
+class AnyOf(Value, frozen=True, tag_field="kind", tag="any_of"):
+    """A query sees a key where one of these masks, at least, lets it: masks joined by "or"."""
+
+    where: ClassVar[str] = "masks.any_of."
+
+    masks: tuple[OneMask, ...]
+
+    def check(self) -> None:
+        require(len(self.masks) >= 1, "masks.any_of.masks", list(self.masks), "one mask at least")
+        check_kinds_once("masks.any_of.masks", self.masks)
+
+
+Mask = OneMask | AnyOf
+
+
+def check_kinds_once(field: str, masks: tuple[Mask, ...]) -> None:
+    """Refuse two masks of one kind beside each other."""
+    kinds = [mask.__struct_config__.tag for mask in masks]
+    for kind in kinds:
+        require(kinds.count(kind) == 1, field, Said(f"{kind!r} twice"), "each kind of mask once")
 
 
 class Dropout(Value, frozen=True):

@@ -29,6 +29,9 @@ from attnviz.model.parts import (
 from attnviz.model.view import Cell, View
 
 
+KINDS = "'causal', 'prefix', 'padding', 'window', 'dilated', 'strided', 'blocks', 'global', 'documents', 'painted'"
+
+
 def edited(**changes: Any) -> str:
     """The document written by hand, with fields of its experiment replaced."""
     data = json.loads(FITTING)
@@ -132,12 +135,31 @@ def test_long_lists_that_are_no_matrices_are_filled_to_the_width() -> None:
         ),
         (
             {"masks": [{"kind": "sliding"}]},
-            "$.experiment.masks[0].kind is 'sliding'; legal is one of "
-            "'causal', 'padding', 'window', 'painted'",
+            f"$.experiment.masks[0].kind is 'sliding'; legal is one of {KINDS}, 'any_of'",
+        ),
+        (
+            {"masks": [{"kind": "any_of", "masks": [{"kind": "any_of", "masks": [{"kind": "causal"}]}]}]},
+            f"$.experiment.masks[0].masks[0].kind is 'any_of'; legal is one of {KINDS}",
+        ),
+        (
+            {"masks": [{"kind": "any_of", "masks": []}]},
+            "$.experiment.masks[0].masks is []; legal is one mask at least",
+        ),
+        (
+            {"masks": [{"kind": "any_of", "masks": [{"kind": "causal"}, {"kind": "causal"}]}]},
+            "$.experiment.masks[0].masks is 'causal' twice; legal is each kind of mask once",
+        ),
+        (
+            {"masks": [{"kind": "documents", "starts": [4, 4]}]},
+            "$.experiment.masks[0].starts is [4, 4]; legal is ascending positions, each once",
+        ),
+        (
+            {"masks": [{"kind": "strided", "stride": 0}]},
+            "$.experiment.masks[0].stride is 0; legal is a whole number from 1 to 1000000",
         ),
         (
             {"masks": [{}]},
-            "$.experiment.masks[0].kind is missing; legal is one of 'causal', 'padding', 'window', 'painted'",
+            f"$.experiment.masks[0].kind is missing; legal is one of {KINDS}, 'any_of'",
         ),
         (
             {"masks": [{"kind": "causal"}] * 2},

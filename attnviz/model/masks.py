@@ -1,0 +1,236 @@
+"""`MASKS`: the mask families, and what an experiment's masks block together.
+
+Adding a mask is one function in `core.masks`, its struct in `parts` and one row here (its sentence, of why
+a cell is blocked, is in `mask_reasons`). The program, edits, forms and tests iterate over this table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnviz.core import masks as core
+from attnviz.i18n import N_, _
+from attnviz.model import mask_reasons as reasons
+from attnviz.model.experiment import Experiment
+from attnviz.model.parts import (
+    AnyOf,
+    Blocks,
+    Causal,
+    Dilated,
+    Documents,
+    Global,
+    Mask,
+    OneMask,
+    Padding,
+    Painted,
+    Prefix,
+    Strided,
+    Window,
+)
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+_CELLS_AT_ONCE = 1 << 20
+
+
+@dataclass(frozen=True)
+class MaskFamily:
+    """One kind of mask. `title` and `description` (one sentence) are messages.
+
+    `blocked(mask, q_positions, k_positions)` is (query, key), True where blocked; `reason(mask, query, key)`
+    says why a cell that it blocks is blocked. `looks_ahead(mask)`: whether it may let a query see a later
+    key; masks that do not can be decoded one token at a time as they are. `is_pattern`: it names the few
+    keys that a query sees, so that several make sense joined by "or". `fresh` is what a form begins with.
+    """
+
+    kind: type[OneMask]
+    title: str
+    description: str
+    blocked: Callable[[Any, Ints, Ints], Bools]
+    reason: Callable[[Any, int, int], str]
+    looks_ahead: Callable[[Any], bool]
+    fresh: Callable[[Experiment], OneMask]
+    is_pattern: bool = False
+
+    @property
+    def tag(self) -> str:
+        """What a document file calls it."""
+        return str(self.kind.__struct_config__.tag)
+
+
+def _always(mask: Any) -> bool:
+    return True
+
+
+def _never(mask: Any) -> bool:
+    return False
+
+
+def _later_keys(experiment: Experiment) -> int:
+    """How many later keys a new window shows: none where a causal mask hides them anyway."""
+    return 0 if any(isinstance(mask, Causal | Prefix) for mask in experiment.masks) else 1
+
+
+MASKS: tuple[MaskFamily, ...] = (
+    MaskFamily(
+        Causal,
+        N_("causal"),
+        N_("A query sees its own position and those before it"),
+        blocked=lambda mask, q, k: core.causal(q, k),
+        reason=reasons.causal,
+        looks_ahead=_never,
+        fresh=lambda experiment: Causal(),
+    ),
+    MaskFamily(
+        Prefix,
+        N_("prefix"),
+        N_("Causal, but the first tokens see each other in both directions (prefix LM)"),
+        blocked=lambda mask, q, k: core.prefix(q, k, mask.n),
+        reason=reasons.prefix,
+        looks_ahead=lambda mask: mask.n > 1,
+        fresh=lambda experiment: Prefix(max(1, experiment.n_keys // 2)),
+    ),
+    MaskFamily(
+        Padding,
+        N_("padding"),
+        N_("Some keys are seen by nobody"),
+        blocked=lambda mask, q, k: core.padding(q, k, mask.tokens),
+        reason=reasons.padding,
+        looks_ahead=_always,
+        fresh=lambda experiment: Padding((experiment.n_keys - 1,)),
+    ),
+    MaskFamily(
+        Window,
+        N_("window"),
+        N_("A query sees the keys near its own position"),
+        blocked=lambda mask, q, k: core.window(q, k, mask.left, mask.right),
+        reason=reasons.window,
+        looks_ahead=lambda mask: mask.right > 0,
+        fresh=lambda experiment: Window(1, _later_keys(experiment)),
+        is_pattern=True,
+    ),
+    MaskFamily(
+        Dilated,
+        N_("dilated"),
+        N_("A window with gaps: only every second or third key near the query's own position"),
+        blocked=lambda mask, q, k: core.dilated(q, k, mask.left, mask.right, mask.dilation),
+        reason=reasons.dilated,
+        looks_ahead=lambda mask: mask.right > 0,
+        fresh=lambda experiment: Dilated(2, 2 * _later_keys(experiment), 2),
+        is_pattern=True,
+    ),
+    MaskFamily(
+        Strided,
+        N_("strided"),
+        N_("A query sees every so many keys back, to the very first ones"),
+        blocked=lambda mask, q, k: core.strided(q, k, mask.stride),
+        reason=reasons.strided,
+        looks_ahead=_never,
+        fresh=lambda experiment: Strided(3),
+        is_pattern=True,
+    ),
+    MaskFamily(
+        Blocks,
+        N_("blocks"),
+        N_("A query sees the keys of its own block, on request also of the blocks before"),
+        blocked=lambda mask, q, k: core.blocks(q, k, mask.size, mask.previous),
+        reason=reasons.blocks,
+        looks_ahead=lambda mask: mask.size > 1,
+        fresh=lambda experiment: Blocks(max(1, min(4, experiment.n_keys // 2))),
+        is_pattern=True,
+    ),
+    MaskFamily(
+        Global,
+        N_("global"),
+        N_("A few tokens see all and are seen by all"),
+        blocked=lambda mask, q, k: core.global_tokens(q, k, mask.tokens),
+        reason=reasons.global_tokens,
+        looks_ahead=lambda mask: bool(mask.tokens),
+        fresh=lambda experiment: Global((0,)),
+        is_pattern=True,
+    ),
+    MaskFamily(
+        Documents,
+        N_("documents"),
+        N_("Several documents in one sequence: nobody sees across their boundaries"),
+        blocked=lambda mask, q, k: core.documents(q, k, mask.starts),
+        reason=reasons.documents,
+        looks_ahead=_always,
+        fresh=lambda experiment: Documents(tuple(sorted({0, experiment.n_keys // 2}))),
+    ),
+    MaskFamily(
+        Painted,
+        N_("painted"),
+        N_("Cells that were blocked by hand"),
+        blocked=lambda mask, q, k: core.painted(q, k, mask.cells),
+        reason=reasons.painted,
+        looks_ahead=_always,
+        fresh=lambda experiment: Painted(()),
+    ),
+)
+
+FAMILY_OF: dict[type, MaskFamily] = {family.kind: family for family in MASKS}
+MASK_ORDER: tuple[type, ...] = (*FAMILY_OF, AnyOf)
+"""Kinds of masks in the order in which an edit leaves them."""
+
+
+def blocked_by(mask: Mask, q_positions: Ints, k_positions: Ints) -> Bools:
+    """Which cells one mask blocks, (query, key); `AnyOf` blocks what all of its masks block."""
+    if isinstance(mask, AnyOf):
+        members = (blocked_by(member, q_positions, k_positions) for member in mask.masks)
+        return reduce(np.logical_and, members)
+    return FAMILY_OF[type(mask)].blocked(mask, q_positions, k_positions)
+
+
+def blocked(experiment: Experiment, q_positions: Ints, k_positions: Ints) -> Bools | None:
+    """Which cells all masks together block, (query, key); None where there is no mask."""
+    if not experiment.masks:
+        return None
+    return reduce(np.logical_or, (blocked_by(mask, q_positions, k_positions) for mask in experiment.masks))
+
+
+def visible_pairs(experiment: Experiment) -> int:
+    """How many (query, key) pairs the masks leave, counted some rows at a time."""
+    n_queries, n_keys = experiment.n_queries, experiment.n_keys
+    if not experiment.masks:
+        return n_queries * n_keys
+    rows = max(1, _CELLS_AT_ONCE // n_keys)
+    count = 0
+    for start in range(0, n_queries, rows):
+        q_positions = np.arange(start, min(start + rows, n_queries))
+        hidden = blocked(experiment, q_positions, np.arange(n_keys))
+        assert hidden is not None
+        count += hidden.size - int(np.count_nonzero(hidden))
+    return count
+
+
+def looks_ahead(masks: tuple[Mask, ...]) -> bool:
+    """Whether these masks together may let a query see a later key; without masks, every query does."""
+    return all(
+        any(FAMILY_OF[type(member)].looks_ahead(member) for member in mask.masks)
+        if isinstance(mask, AnyOf)
+        else FAMILY_OF[type(mask)].looks_ahead(mask)
+        for mask in masks
+    )
+
+
+def why_blocked(experiment: Experiment, query: int, key: int) -> tuple[str, ...]:
+    """Why a cell is blocked, one sentence for each mask that blocks it; empty where it is seen."""
+    sentences = (_why(mask, query, key) for mask in experiment.masks)
+    return tuple(sentence for sentence in sentences if sentence)
+
+
+def _why(mask: Mask, query: int, key: int) -> str:
+    if not blocked_by(mask, np.array([query]), np.array([key]))[0, 0]:
+        return ""
+    if isinstance(mask, AnyOf):
+        members = "; ".join(_why(member, query, key) for member in mask.masks)
+        return _("none of the joined masks lets it through ({reasons})").format(reasons=members)
+    return FAMILY_OF[type(mask)].reason(mask, query, key)
