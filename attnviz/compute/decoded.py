@@ -13,7 +13,7 @@ from attnviz.model.experiment import Experiment
 
 @dataclass(frozen=True, eq=False)
 class Decoded:
-    """A decoding, the greatest absolute difference of each stage from the full pass, and the seconds of both."""
+    """A decoding, the greatest absolute difference of each stage from a full pass, and the seconds."""
 
     decoding: Decoding
     differences: dict[str, float]

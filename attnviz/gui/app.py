@@ -18,7 +18,7 @@ from attnviz.gui.window import Window
 from attnviz.model.presets import load_preset
 
 SWITCH_SECONDS = 0.001
-"""How long a thread may keep the interpreter before another gets it; the default of 5 ms is felt in a drag."""
+"""How long a thread may keep the interpreter from others; the default of 5 ms is felt in a drag."""
 
 
 def make_application(arguments: list[str]) -> QApplication:

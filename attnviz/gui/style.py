@@ -96,7 +96,8 @@ QMenu::item:selected { background: @hover; color: @ink; }
 QMenu::item:disabled { color: @faded; }
 QMenu::separator { height: 1px; background: @line; margin: 4px 6px; }
 
-QToolBar { background: @ground; border: none; spacing: 8px; padding: 2px 0px; min-height: 36px; max-height: 36px; }
+QToolBar { background: @ground; border: none; spacing: 8px; padding: 2px 0px; min-height: 36px;
+    max-height: 36px; }
 QToolBar::separator { background: @line; width: 1px; margin: 4px 4px; }
 QStatusBar { background: @ground; border: none; color: @muted; }
 QStatusBar::item { border: none; }

@@ -31,7 +31,7 @@ MOST_ARROWS = 64
 
 
 class PlanePanel(Panel):
-    """Dragging a tip edits the vector; below stand lengths, angle, cosine and dot product of the pair in focus."""
+    """Dragging a tip edits the vector; below stand product, lengths, angle and cosine of the pair in focus."""
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from attnviz.gui.panels.cost import CostPanel
 from attnviz.gui.panels.decoding import DecodingPanel
 from attnviz.gui.panels.heads import HeadsPanel
 from attnviz.gui.panels.inspector import InspectorPanel
@@ -28,8 +29,8 @@ class PanelRow:
     """One panel: its id, its title, its place, and what makes it.
 
     `beside` says how it stands to the first panel of its area; `width` and `height` are its
-    first size in pixels; a panel without a title is named by its tab or by the cards inside it; one without a frame
-    brings its own.
+    first size in pixels; a panel without a title is named by its tab or by the cards inside it;
+    one without a frame brings its own.
     """
 
     id: str
@@ -54,4 +55,5 @@ PANELS: tuple[PanelRow, ...] = (
     PanelRow("inspector", N_("Inspector"), "bottom", InspectorPanel, width=456, height=150, titled=False),
     PanelRow("decoding", N_("Decoding"), "bottom", DecodingPanel, "right", width=800, height=150),
     PanelRow("matrices", N_("Matrices"), "bottom", MatricesPanel, "tab", titled=False),
+    PanelRow("cost", N_("Cost"), "bottom", CostPanel, "tab", titled=False),
 )
