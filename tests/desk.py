@@ -1,0 +1,145 @@
+"""A window with a person in front of it: what is painted, and hands on widgets found by their names."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QCoreApplication, QEvent, QPoint, QPointF, QRect, QRectF, Qt
+from PySide6.QtGui import QColor, QImage
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QAbstractButton, QApplication, QLineEdit, QWidget
+from pytestqt.qtbot import QtBot
+
+from attnviz.engines.decode import causal_experiment
+from attnviz.gui.theme import Theme
+from attnviz.gui.widgets.control import active_theme
+from attnviz.gui.widgets.drag_number import DragNumber
+from attnviz.gui.widgets.heat_map import HeatMap
+from attnviz.gui.widgets.number_grid import NumberGrid
+from attnviz.gui.widgets.segmented import Segmented
+from attnviz.gui.widgets.toggle import Toggle
+from attnviz.gui.window import Window
+from attnviz.model.experiment import Experiment
+
+W = TypeVar("W", bound=QWidget)
+WAIT_MS = 8000
+"""A loaded machine is slow, not wrong."""
+
+
+class Desk:
+    """A window and the hands in front of it. Widgets are found by their object names."""
+
+    def __init__(self, qtbot: QtBot, window: Window) -> None:
+        self.qtbot, self.window, self.store = qtbot, window, window.store
+
+    # --- looking
+
+    def find(self, kind: type[W], name: str) -> W:
+        found = self.window.findChildren(kind, name)
+        assert len(found) == 1, f"{len(found)} widgets named {name!r}"
+        return found[0]
+
+    @property
+    def theme(self) -> Theme:
+        return active_theme()
+
+    @property
+    def map(self) -> HeatMap:
+        return self.find(HeatMap, "stage_map")
+
+    @property
+    def vectors(self) -> NumberGrid:
+        return self.find(NumberGrid, "vectors_grid")
+
+    def settle(self) -> None:
+        """Until the numbers on the screen are those of the document."""
+        self.qtbot.waitUntil(self._has_settled, timeout=WAIT_MS)
+        QApplication.processEvents()
+
+    def _has_settled(self) -> bool:
+        trace = self.store.trace
+        return trace is not None and trace.experiment == self.store.experiment and self.window.scheduler.idle
+
+    def settle_decoding(self) -> None:
+        """Until the decoding on the screen is the document's, too."""
+        self.settle()
+        wanted = causal_experiment(self.store.experiment)
+        self.qtbot.waitUntil(lambda: self._decoded() == wanted, timeout=WAIT_MS)
+
+    def _decoded(self) -> Experiment | None:
+        decoded = self.store.decoded_now
+        return None if decoded is None else decoded.decoding.experiment
+
+    def said(self) -> str:
+        """The sentence in the status line."""
+        return self.window.status.message()
+
+    # --- touching
+
+    def click(self, widget: QWidget, at: QPoint | QPointF | None = None) -> None:
+        place = widget.rect().center() if at is None else QPointF(at).toPoint()
+        QTest.mouseClick(widget, Qt.MouseButton.LeftButton, pos=place)
+
+    def press_key(self, key: Qt.Key, modifier: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier) -> None:
+        """To whatever has the focus, through the window's shortcuts."""
+        QTest.keyClick(self.window.focusWidget() or self.window, key, modifier)
+
+    def choose(self, segmented: str, option: str) -> None:
+        control = self.find(Segmented, segmented)
+        segment = control.findChild(QAbstractButton, f"segment_{option}")
+        assert isinstance(segment, QAbstractButton), option
+        self.click(segment)
+
+    def switch(self, name: str) -> None:
+        toggle = self.find(Toggle, name)
+        self.click(toggle, QPoint(14, toggle.height() // 2))
+
+    def type_number(self, name: str, text: str) -> None:
+        """Click a number, type, Enter."""
+        number = self.find(DragNumber, name)
+        self.click(number)
+        editor = number.findChild(QLineEdit, "number_editor")
+        assert isinstance(editor, QLineEdit)
+        editor.selectAll()
+        QTest.keyClicks(editor, text)
+        QTest.keyClick(editor, Qt.Key.Key_Return)
+
+    def hover(self, widget: QWidget, at: QPoint | QPointF) -> None:
+        QTest.mouseMove(widget, QPointF(at).toPoint())
+
+    def leave(self) -> None:
+        """Close the window, delete it, and let the deferred deletions happen; then hold nothing of it."""
+        self.window.close()
+        self.window.deleteLater()
+        self.__dict__.clear()
+        QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)  # type: ignore[arg-type]
+
+    def vector_center(self, row: int, column: int) -> QPoint:
+        return self.vectors.cell_rect(row, column).center()
+
+
+def picture(widget: QWidget) -> QImage:
+    """What is painted, with all that lies under it."""
+    return widget.grab().toImage()
+
+
+def color_in(image: QImage, point: QPoint | QPointF) -> QColor:
+    """The colour of the picture at a point of the widget."""
+    ratio = image.devicePixelRatio()
+    return image.pixelColor((QPointF(point) * ratio).toPoint())
+
+
+def pixels(image: QImage, area: QRect | QRectF | None = None) -> NDArray[np.int64]:
+    """The (red, green, blue) of `area`, (height, width, 3)."""
+    part = image if area is None else image.copy(QRectF(area).toAlignedRect())
+    whole = part.convertToFormat(QImage.Format.Format_RGB888)
+    rows = np.frombuffer(whole.constBits(), dtype=np.uint8).reshape(whole.height(), whole.bytesPerLine())
+    return rows[:, : 3 * whole.width()].reshape(whole.height(), whole.width(), 3).astype(np.int64)
+
+
+def count_color(image: QImage, wanted: str, area: QRect | QRectF | None = None, tolerance: int = 3) -> int:
+    """How many pixels of `area` have the colour `wanted`, within `tolerance` in every channel."""
+    distance = np.abs(pixels(image, area) - np.array(QColor(wanted).getRgb()[:3])).max(axis=2)
+    return int((distance <= tolerance).sum())

@@ -1,0 +1,92 @@
+"""The window of the journeys: its own settings file, the program's own colours, and a clean end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from desk import WAIT_MS, Desk
+from PySide6.QtCore import QSettings, Qt, QTranslator
+from PySide6.QtWidgets import QApplication, QMessageBox
+from pytestqt.qtbot import QtBot
+
+from attnviz.gui import look
+from attnviz.gui.fonts import load_fonts
+from attnviz.gui.settings import Settings
+from attnviz.gui.widgets.control import THEME_PROPERTY
+from attnviz.gui.window import Window
+from attnviz.model.document import Document
+from attnviz.model.presets import load_preset
+
+MakeDesk = Callable[..., Desk]
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """The program's settings, in a file of this test."""
+    made = Settings(QSettings(str(tmp_path / "settings.ini"), QSettings.Format.IniFormat))
+    made["theme"], made["language"] = "light", "en"
+    return made
+
+
+@pytest.fixture
+def make_desk(qapp: QApplication, qtbot: QtBot, settings: Settings) -> Iterator[MakeDesk]:
+    """Make windows in the program's own colours; at the end they are closed, whatever is unsaved."""
+    palette, font = qapp.palette(), qapp.font()
+    load_fonts()
+    look.apply(qapp, settings)
+    desks: list[Desk] = []
+
+    def make(what: str | Document = "fluffy-blue-creature", *, inline: bool = True) -> Desk:
+        document = load_preset(what) if isinstance(what, str) else what
+        window = Window(document, settings, inline=inline)
+        desk = Desk(qtbot, window)
+        desks.append(desk)
+        look.apply(qapp, settings)
+        window.start()
+        window.show()
+        window.activateWindow()
+        qtbot.waitUntil(window.isActiveWindow, timeout=WAIT_MS)
+        desk.settle()
+        return desk
+
+    yield make
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(QMessageBox, "exec", lambda box: QMessageBox.StandardButton.Discard)
+        while desks:
+            desks.pop().leave()
+    for translator in qapp.findChildren(QTranslator):
+        qapp.removeTranslator(translator)
+        translator.deleteLater()
+    qapp.setStyleSheet("")
+    qapp.setPalette(palette)
+    qapp.setFont(font)
+    qapp.setProperty(THEME_PROPERTY, None)
+
+
+@pytest.fixture
+def desk(make_desk: MakeDesk) -> Desk:
+    """The window on the first preset."""
+    return make_desk()
+
+
+class Answers:
+    """What the person answers in message boxes, and the boxes that were shown."""
+
+    def __init__(self) -> None:
+        self.button = QMessageBox.StandardButton.Cancel
+        self.boxes: list[str] = []
+
+    def exec(self, box: QMessageBox) -> QMessageBox.StandardButton:
+        self.boxes.append(box.objectName())
+        assert box.textFormat() != Qt.TextFormat.RichText
+        return self.button
+
+
+@pytest.fixture
+def answers(monkeypatch: pytest.MonkeyPatch) -> Answers:
+    """Message boxes do not wait for a person: they get `answers.button`."""
+    made = Answers()
+    monkeypatch.setattr(QMessageBox, "exec", lambda box: made.exec(box))
+    return made
