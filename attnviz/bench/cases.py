@@ -20,7 +20,7 @@ class Size:
 
     @property
     def text(self) -> str:
-        """"128 · 8 · 64": tokens, heads, features of a head."""
+        """ "128 · 8 · 64": tokens, heads, features of a head."""
         return f"{self.n} · {self.heads} · {self.d_head}"
 
 

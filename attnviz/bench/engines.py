@@ -63,9 +63,7 @@ def _case(size: Size, projections: str, has_torch: bool, quick: bool) -> dict[st
     threads = threads_for(operations, available_cores())
     contenders = _contenders(size, given, threads, has_torch)
     difference = _difference(size, given, has_torch)
-    times = interleaved(
-        contenders, QUICK_SECONDS if quick else SECONDS, QUICK_ROUNDS if quick else ROUNDS
-    )
+    times = interleaved(contenders, QUICK_SECONDS if quick else SECONDS, QUICK_ROUNDS if quick else ROUNDS)
     yardsticks = [name for name in (PLAIN, AS_IT_COMES, FLOOR) if name in times]
     engines = [name for name in times if name in ENGINE_BY_ID]
     return {
@@ -89,9 +87,7 @@ def _case(size: Size, projections: str, has_torch: bool, quick: bool) -> dict[st
     }
 
 
-def _contenders(
-    size: Size, given: Experiment, threads: int, has_torch: bool
-) -> dict[str, Callable[[], Any]]:
+def _contenders(size: Size, given: Experiment, threads: int, has_torch: bool) -> dict[str, Callable[[], Any]]:
     x, matrices = _arrays(given)
     work_of_floor = floor(size, x, matrices)
 
@@ -126,4 +122,6 @@ def _difference(size: Size, given: Experiment, has_torch: bool) -> float | None:
 
     _scores, weights, _output = plain_torch(size, *_arrays(given))(torch_threads())
     trace = execute(given, "numpy")
-    return float(max(np.abs(trace.window("weights", h) - weights[h].numpy()).max() for h in range(size.heads)))
+    return float(
+        max(np.abs(trace.window("weights", h) - weights[h].numpy()).max() for h in range(size.heads))
+    )

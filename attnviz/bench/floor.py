@@ -1,4 +1,4 @@
-"""The floor: what attention cannot do without, in NumPy: two products, and one pass of exp over the scores."""
+"""The floor: what attention cannot do without, in NumPy: two products, one pass of exp over the scores."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def torch_threads() -> int:
 def plain_torch(
     size: Size, x: Floats, matrices: tuple[Floats, ...] | None
 ) -> Callable[[int], tuple[Any, Any, Any]]:
-    """A call, by number of threads, that returns scores and weights (head, query, key) and output (n, d_model).
+    """A call, by number of threads: scores and weights (head, query, key), and output (n, d_model).
 
     `matrices` are W_q, W_k, W_v and W_o, (in, out); None leaves the projections out.
     """

@@ -55,7 +55,8 @@ def measure_window(quick: bool) -> dict[str, Any]:
     try:
         return {
             "edits": [
-                _edits(size.n, size.heads, size.d_head, count) for size in WINDOW_SIZES[: 1 if quick else None]
+                _edits(size.n, size.heads, size.d_head, count)
+                for size in WINDOW_SIZES[: 1 if quick else None]
             ],
             "first_frame": _first_frame(QUICK_STARTS if quick else STARTS),
         }
@@ -93,8 +94,13 @@ def _first_frame(starts: int) -> dict[str, Any]:
             if index:  # the first start reads the disk
                 times[name].append(found["first_frame"] - started)
     ratio = statistics.median(a / b for a, b in zip(times["attnviz"], times["empty"], strict=True))
-    return {"ratio": ratio, "median": {k: statistics.median(v) for k, v in times.items()},
-            "ratio_of_minima": min(times["attnviz"]) / min(times["empty"]), "imported": imported, "seconds": times}
+    return {
+        "ratio": ratio,
+        "median": {k: statistics.median(v) for k, v in times.items()},
+        "ratio_of_minima": min(times["attnviz"]) / min(times["empty"]),
+        "imported": imported,
+        "seconds": times,
+    }
 
 
 def _run(command: list[str]) -> Any:

@@ -1,7 +1,7 @@
 """The window's own clock: from an edit to the end of the paint that shows it, and to the first frame.
 
-Run as a program of its own, `python -m attnviz.gui.timing edits N HEADS D_HEAD COUNT` or `… frame`, so that who
-measures needs no Qt and every measurement starts afresh. The answer is one line of JSON on standard output.
+Run as a program of its own, `python -m attnviz.gui.timing edits N HEADS D_HEAD COUNT` or `… frame`, so that
+who measures needs no Qt and every measurement starts afresh. The answer is one line of JSON on standard output.
 """
 
 from __future__ import annotations
@@ -106,8 +106,7 @@ def measure_edits(n: int, heads: int, d_head: int, count: int) -> dict[str, Any]
         arrived.clear()
         started = time.perf_counter()
         window.store.edit(edits.set_vector_cell, index % n, 0, index / 100 + 0.01)
-        wanted = window.store.experiment
-        shown = _wait(lambda: _shown(window, arrived, wanted))
+        shown = _wait(lambda: _shown(window, arrived))
         if index >= WARM_UP:
             total.append(shown - started)
             compute.append(arrived[-1][0] - started)
@@ -115,9 +114,9 @@ def measure_edits(n: int, heads: int, d_head: int, count: int) -> dict[str, Any]
     return {"seconds": total, "seconds_to_trace": compute, "platform": _platform()}
 
 
-def _shown(window: TimedWindow, arrived: list[tuple[float, Experiment]], wanted: Experiment) -> float | None:
-    """When the frame with the numbers of `wanted` was complete; None if it is not yet."""
-    if not arrived or arrived[-1][1] is not wanted:
+def _shown(window: TimedWindow, arrived: list[tuple[float, Experiment]]) -> float | None:
+    """When the frame with the numbers of the present experiment was complete; None if it is not yet."""
+    if not arrived or arrived[-1][1] is not window.store.experiment:
         return None
     since = arrived[-1][0]
     painted: set[str] = set()

@@ -1,0 +1,155 @@
+"""The bench as a table: times, ratios, and whether what is wanted holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attnviz.bench.cases import (
+    WANTED_FIRST_FRAME,
+    WANTED_FLOOR,
+    WANTED_FROM_N,
+    WANTED_P95_MS,
+    WANTED_TORCH,
+    Size,
+)
+from attnviz.i18n import _
+
+ENGINE_COLUMNS = ("numpy", "torch", "plain_torch", "plain_torch_own_threads", "floor")
+
+
+def print_report(report: dict[str, Any]) -> None:
+    """Print everything that was measured, times in milliseconds."""
+    lines = [*_machine(report["machine"]), "", *_engines(report["engines"])]
+    if report["window"] is not None:
+        lines += ["", *_window(report["window"])]
+    print("\n".join(lines))
+
+
+def verdict(value: float, wanted: float) -> str:
+    """Whether `value` is `wanted` at most, and by how much it is over."""
+    if value <= wanted:
+        return _("PASS (≤ {wanted:g})").format(wanted=wanted)
+    return _("over by {percent:.0f} % (≤ {wanted:g})").format(
+        percent=100 * (value / wanted - 1), wanted=wanted
+    )
+
+
+def _machine(found: dict[str, Any]) -> list[str]:
+    packages = ", ".join(f"{name} {version or '—'}" for name, version in found["packages"].items())
+    blas = ", ".join(f"{one['internal_api']} ({one['num_threads']})" for one in found["blas"])
+    load = "" if found["load"] is None else " · " + _("load {load:.1f}").format(load=found["load"][0])
+    cores = _("{cores} cores").format(cores=found["cores"])
+    python = f"Python {found['python']}"
+    return [
+        f"{found['system']} · {cores}{load} · {python}",
+        packages,
+        _("BLAS (threads): {blas}").format(blas=blas),
+    ]
+
+
+def _engines(found: dict[str, Any]) -> list[str]:
+    lines = [
+        _("ENGINES: median milliseconds of one experiment (float32, scores scaled by 1/√d_head, no mask)."),
+        _("NumPy and Torch: the public execute, weights kept. Plain: eager torch that keeps raw scores,"),
+        _("weights and output, on the same number of threads, and on torch's own. Floor: the products and"),
+        _("one exp. Ratios are medians over rounds in which all take turns; in brackets, of the minima."),
+    ]
+    if found["torch_missing"]:
+        lines.append(_("Torch is not measured: {reason}").format(reason=found["torch_missing"]))
+    titles = {
+        "identity": _("Identity projections (q = k = v = x); no product with a weight matrix"),
+        "seeded": _("Seeded projections; the four products with W count for everybody"),
+    }
+    for projections, title in titles.items():
+        lines += ["", title, *_engine_table([c for c in found["cases"] if c["projections"] == projections])]
+    return lines
+
+
+def _engine_table(cases: list[dict[str, Any]]) -> list[str]:
+    heads = (_("tokens · heads · d"), _("threads"), "NumPy", "Torch", _("plain"), _("plain, own"), _("floor"))
+    rows: list[tuple[str, ...]] = [(*heads, _("NumPy / plain"), _("NumPy / floor"))]
+    notes: list[str] = []
+    for case in cases:
+        size = Size(case["n"], case["heads"], case["d_head"])
+        times = (_ms(case["median"].get(name)) for name in ENGINE_COLUMNS)
+        ratios, least = case["ratios"]["numpy"], case["ratios_of_minima"]["numpy"]
+        rows.append(
+            (
+                size.text,
+                str(case["threads"]),
+                *times,
+                _pair(ratios, least, "plain_torch"),
+                _pair(ratios, least, "floor"),
+            )
+        )
+        if case["n"] >= WANTED_FROM_N:
+            notes += [
+                f"  {size.text}: NumPy / {name} {ratios[key]:.2f} {verdict(ratios[key], wanted)}"
+                for key, name, wanted in (
+                    ("plain_torch", _("plain"), WANTED_TORCH),
+                    ("floor", _("floor"), WANTED_FLOOR),
+                )
+                if key in ratios
+            ]
+    return [*_aligned(rows), *notes]
+
+
+def _window(found: dict[str, Any]) -> list[str]:
+    if "failed" in found:
+        return [_("WINDOW: not measured ({reason})").format(reason=found["failed"])]
+    platform = found["edits"][0]["platform"]
+    lines = [
+        _("WINDOW ({platform}): milliseconds from an edit to the end of the paint that shows it").format(
+            platform=platform
+        )
+    ]
+    rows: list[tuple[str, ...]] = [
+        (_("tokens · heads · d"), _("edits"), "p50", "p95", _("p50 to the numbers"), "p95")
+    ]
+    for case in found["edits"]:
+        size = Size(case["n"], case["heads"], case["d_head"])
+        judged = verdict(1000 * case["p95"], WANTED_P95_MS[size])
+        rows.append(
+            (
+                size.text,
+                str(len(case["seconds"])),
+                _ms(case["p50"]),
+                _ms(case["p95"]),
+                _ms(case["p50_to_trace"]),
+                judged,
+            )
+        )
+    frame = found["first_frame"]
+    sentence = _("First frame: {ours} ms, an empty window {empty} ms; ratio {ratio:.2f} {verdict}")
+    lines += _aligned(rows)
+    lines.append(
+        sentence.format(
+            ours=_ms(frame["median"]["attnviz"]),
+            empty=_ms(frame["median"]["empty"]),
+            ratio=frame["ratio"],
+            verdict=verdict(frame["ratio"], WANTED_FIRST_FRAME),
+        )
+    )
+    if frame["imported"]:
+        lines.append(_("Imported before the first frame: {names}").format(names=", ".join(frame["imported"])))
+    return lines
+
+
+def _ms(seconds: float | None) -> str:
+    return "—" if seconds is None else f"{1000 * seconds:.2f}"
+
+
+def _pair(ratios: dict[str, float], least: dict[str, float], key: str) -> str:
+    return f"{ratios[key]:.2f} ({least[key]:.2f})" if key in ratios else "—"
+
+
+def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
+    """Columns as wide as their widest cell, the first to the left, the others to the right."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return [
+        "  ".join(
+            cell.ljust(width) if column == 0 else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
