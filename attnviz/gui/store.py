@@ -146,11 +146,13 @@ class Store(QObject):
         self._in_gesture = self._gesture_has_entry = False
 
     def undo(self) -> None:
-        """One document back."""
+        """One document back. A gesture that goes on begins another entry, so that no older one is lost."""
+        self._gesture_has_entry = False
         self._move_to(self._history.undo())
 
     def redo(self) -> None:
         """One document forward."""
+        self._gesture_has_entry = False
         self._move_to(self._history.redo())
 
     def open(self, document: Document, path: Path | None = None) -> None:
