@@ -97,17 +97,17 @@ class TokensPanel(Panel):
     @Slot(str)
     def _on_text(self, text: str) -> None:
         tokens = split(text, self._splitting.value())
-        if not tokens:
-            return  # the last tokens stay until there are others
-        if len(tokens) > MOST_TOKENS:
-            self.store.rejected.emit(
-                _("tokens: {n} are too many; legal are {most} at most").format(
-                    n=len(tokens), most=MOST_TOKENS
-                )
-            )
+        if tokens:  # the last tokens stay until there are others
+            self._typing.touch()
+            self._put(tokens)
+
+    def _put(self, tokens: tuple[str, ...]) -> None:
+        """Take these tokens, unless they are more than the panel can show."""
+        if len(tokens) <= MOST_TOKENS:
+            self.store.edit(edits.set_tokens, tokens)
             return
-        self._typing.touch()
-        self.store.edit(edits.set_tokens, tokens)
+        sentence = _("tokens: {n} are too many; legal are {most} at most")
+        self.store.rejected.emit(sentence.format(n=len(tokens), most=MOST_TOKENS))
 
     @Slot()
     def _on_finished(self) -> None:
@@ -117,7 +117,7 @@ class TokensPanel(Panel):
     def _on_splitting(self, splitting: str) -> None:
         tokens = self.store.experiment.tokens
         text = self._line.text() if self._line.text() else join(tokens, splitting)
-        self.store.edit(edits.set_tokens, split(text, splitting))
+        self._put(split(text, splitting))
 
     @Slot(object)
     def _on_count(self, count: int) -> None:
