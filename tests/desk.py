@@ -7,7 +7,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QCoreApplication, QEvent, QPoint, QPointF, QRect, QRectF, Qt
-from PySide6.QtGui import QColor, QImage
+from PySide6.QtGui import QColor, QImage, QKeyEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLineEdit, QWidget
 from pytestqt.qtbot import QtBot
@@ -77,6 +77,13 @@ class Desk:
         return self.window.status.message()
 
     # --- touching
+
+    def type_text(self, widget: QWidget, text: str) -> None:
+        """Key by key, in any script (QTest's own typing ends the process past Latin-1)."""
+        for character in text:
+            for kind in (QEvent.Type.KeyPress, QEvent.Type.KeyRelease):
+                event = QKeyEvent(kind, 0, Qt.KeyboardModifier.NoModifier, character)
+                QApplication.sendEvent(widget, event)
 
     def click(self, widget: QWidget, at: QPoint | QPointF | None = None) -> None:
         place = widget.rect().center() if at is None else QPointF(at).toPoint()

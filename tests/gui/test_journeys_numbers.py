@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from cmap import Colormap
 from desk import Desk, color_in, picture
+from pointer import drag, move, press, release, wheel
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QColor, QGuiApplication
 from PySide6.QtTest import QTest
@@ -14,7 +15,6 @@ from PySide6.QtWidgets import QLabel, QLineEdit, QToolButton
 import attnviz
 from attnviz.model.materialise import projection_array, vectors_array
 from attnviz.model.parts import SeededVectors
-from pointer import drag, move, press, release, wheel
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 
