@@ -61,15 +61,16 @@ def icon(name: str, theme: Theme) -> QIcon:
 def _icon(name: str, theme: Theme) -> QIcon:
     drawing = path("icons", f"{name}.svg").read_bytes()
     made = QIcon()
-    for color, opacity, mode, state in (
-        (theme.ink, 1.0, QIcon.Mode.Normal, QIcon.State.Off),
-        (theme.accent, 1.0, QIcon.Mode.Normal, QIcon.State.On),
-        (theme.muted, 0.5, QIcon.Mode.Disabled, QIcon.State.Off),
-        (theme.muted, 0.5, QIcon.Mode.Disabled, QIcon.State.On),
+    for color, opacity, mode, states in (
+        (theme.ink, 1.0, QIcon.Mode.Normal, (QIcon.State.Off,)),
+        (theme.accent, 1.0, QIcon.Mode.Normal, (QIcon.State.On,)),
+        (theme.muted, 0.5, QIcon.Mode.Disabled, (QIcon.State.Off, QIcon.State.On)),
     ):
         renderer = QSvgRenderer(QByteArray(drawing.replace(_PLACEHOLDER, color.encode("ascii"))))
         for side in _SIDES_PX:
-            made.addPixmap(_painted(renderer, side, opacity), mode, state)
+            pixmap = _painted(renderer, side, opacity)
+            for state in states:
+                made.addPixmap(pixmap, mode, state)
     return made
 
 

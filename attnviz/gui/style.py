@@ -25,7 +25,9 @@ def apply_style(app: QApplication, theme: Theme) -> None:
         app.setFont(ui_font(TEXT_PX))
     app.setProperty(THEME_PROPERTY, theme.name)
     app.setPalette(palette(theme))
-    app.setStyleSheet(style_sheet(theme))
+    sheet = style_sheet(theme)
+    if app.styleSheet() != sheet:  # the same one again would polish every widget again
+        app.setStyleSheet(sheet)
     pg.setConfigOptions(background=theme.panel, foreground=theme.muted, antialias=True)
     for widget in app.allWidgets():
         renew = getattr(widget, "apply_theme", None)

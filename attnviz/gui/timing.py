@@ -1,7 +1,7 @@
 """The window's own clock: from an edit to the end of the paint that shows it, and to the first frame.
 
 Run as a program of its own, `python -m attnviz.gui.timing edits N HEADS D_HEAD COUNT` or `… frame`, so that
-who measures needs no Qt and every measurement starts afresh. The answer is one line of JSON on standard output.
+who measures needs no Qt and every measurement starts afresh. The answer is one line of JSON on stdout.
 """
 
 from __future__ import annotations
