@@ -43,8 +43,24 @@ def test_a_sentence_in_another_order_takes_its_vectors_along(desk: Desk) -> None
     desk.settle()
     assert desk.map.content.row_labels == desk.store.experiment.tokens
     assert chips(desk).tokens() == desk.store.experiment.tokens
-    # Key by key: what is deleted on the way loses its vector, the first word typed never lost its own.
-    assert by_token(desk).keys() == before.keys()
+    # Key by key, through "c" and "cr" and "creature b": the words that come back find their vectors.
+    assert by_token(desk) == before
+    desk.store.undo()
+    assert desk.store.experiment.tokens == ("a", "fluffy", "blue", "creature")
+    assert by_token(desk) == before and not desk.store.can_undo
+
+
+def test_words_typed_after_another_edit_start_from_it(desk: Desk) -> None:
+    desk.click(line(desk))
+    QTest.keyClick(line(desk), Qt.Key.Key_End)
+    QTest.keyClicks(line(desk), " x")
+    drag(desk.vectors.viewport(), desk.vector_center(0, 0), QPoint(0, -50))
+    changed = by_token(desk)
+    desk.click(line(desk))
+    QTest.keyClick(line(desk), Qt.Key.Key_End)
+    QTest.keyClick(line(desk), Qt.Key.Key_Backspace)
+    QTest.keyClick(line(desk), Qt.Key.Key_Backspace)
+    assert by_token(desk) == {token: row for token, row in changed.items() if token != "x"}
 
 
 def test_a_permutation_pasted_in_one_go_permutes_the_vectors_exactly(desk: Desk) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
 
@@ -16,6 +17,7 @@ from attnviz.gui.widgets.segmented import Segmented
 from attnviz.i18n import _
 from attnviz.model import edits
 from attnviz.model.document import Document
+from attnviz.model.experiment import Experiment
 from attnviz.model.provenance import tokens_of
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.view import Cell
@@ -35,6 +37,8 @@ class TokensPanel(Panel):
         self._typing = Gesture(self)
         self._typing.started.connect(store.begin_gesture)
         self._typing.finished.connect(store.end_gesture)
+        self._before: Experiment | None = None
+        self._is_own = False
         self.chips = TokenChips()
         self.chips.setObjectName("token_chips")
         self.chips.clicked.connect(self._on_chosen)
@@ -56,6 +60,8 @@ class TokensPanel(Panel):
 
     def on_document(self, old: Document | None, new: Document) -> None:
         tokens = new.experiment.tokens
+        if not self._is_own:
+            self._before = None
         if old is None or old.experiment.tokens != tokens:
             self.chips.set_tokens(tokens)
             self._count.set_value(len(tokens))
@@ -97,27 +103,33 @@ class TokensPanel(Panel):
     @Slot(str)
     def _on_text(self, text: str) -> None:
         tokens = split(text, self._splitting.value())
-        if tokens:  # the last tokens stay until there are others
-            self._typing.touch()
-            self._put(tokens)
+        if not tokens:
+            return  # the last tokens stay until there are others
+        # From what was there before the line was touched: words that are typed again find their vectors.
+        self._before = before = self._before or self.store.experiment
+        self._typing.touch()
+        self._is_own = True
+        self._put(tokens, before)
+        self._is_own = False
 
-    def _put(self, tokens: tuple[str, ...]) -> None:
-        """Take these tokens, unless they are more than the panel can show."""
+    def _put(self, tokens: tuple[str, ...], before: Experiment) -> None:
+        """Take these tokens with the vectors that they had `before`, unless they are too many to show."""
         if len(tokens) <= MOST_TOKENS:
-            self.store.edit(edits.set_tokens, tokens)
+            self.store.edit(_retyped, before, tokens)
             return
         sentence = _("tokens: {n} are too many; legal are {most} at most")
         self.store.rejected.emit(sentence.format(n=len(tokens), most=MOST_TOKENS))
 
     @Slot()
     def _on_finished(self) -> None:
+        self._before = None
         self._show_text(self.store.experiment.tokens)
 
     @Slot(str)
     def _on_splitting(self, splitting: str) -> None:
         tokens = self.store.experiment.tokens
         text = self._line.text() if self._line.text() else join(tokens, splitting)
-        self._put(split(text, splitting))
+        self._put(split(text, splitting), self.store.experiment)
 
     @Slot(object)
     def _on_count(self, count: int) -> None:
@@ -163,3 +175,8 @@ class TokensPanel(Panel):
         column.addWidget(self._line)
         column.addWidget(self.chips, 1)
         column.addLayout(row)
+
+
+def _retyped(experiment: Experiment, before: Experiment, tokens: tuple[str, ...]) -> Experiment:
+    """The experiment with other tokens, whose vectors are those that `before` has for them."""
+    return edits.set_tokens(replace(experiment, tokens=before.tokens, vectors=before.vectors), tokens)
