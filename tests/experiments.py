@@ -9,8 +9,13 @@ from hypothesis import strategies as st
 from attnviz.model.experiment import Experiment
 from attnviz.model.parts import (
     Alibi,
+    AnyOf,
+    Blocks,
     Causal,
+    Dilated,
+    Documents,
     Dropout,
+    Global,
     Heads,
     Identity,
     Memory,
@@ -18,6 +23,7 @@ from attnviz.model.parts import (
     NoScale,
     Padding,
     Painted,
+    Prefix,
     Projections,
     Rope,
     ScaleValue,
@@ -25,6 +31,7 @@ from attnviz.model.parts import (
     SeededVectors,
     Sinusoidal,
     SqrtDHead,
+    Strided,
     Tied,
     Window,
 )
@@ -65,6 +72,9 @@ SPREAD: dict[str, Experiment] = {
     "alibi": small(position=Alibi(), heads=Heads(6, 3, 2), masks=(Causal(),)),
     "alibi slopes": small(position=Alibi((0.3, -0.2)), heads=Heads(2, 2, 3), cap=2.0),
     "masks": small(masks=(Causal(), Padding((1,)), Window(2, 0), Painted(((4, 4), (2, 0)))), cap=3.0),
+    "prefix": small(masks=(Prefix(2), Documents((3,)))),
+    "any of": small(masks=(Causal(), AnyOf((Window(1), Strided(3), Global((0,)))))),
+    "sparse": small(masks=(AnyOf((Dilated(1, 1, 2), Blocks(2))), Padding((4,))), heads=Heads(2, 1, 4)),
     "after softmax": small(masks=(Causal(), Padding((1,))), mask_placement="after_softmax"),
     "fully masked": small(masks=(Causal(), Padding((0, 1)))),
     "fully masked as nan": small(masks=(Causal(), Padding((0,))), fully_masked_row="nan"),
@@ -97,12 +107,34 @@ PROJECTIONS = st.builds(
     output=st.one_of(st.just(Identity()), st.builds(Seeded, _SEEDS), st.just(Tied("query"))),
 )
 
-MASKS = st.tuples(
-    st.one_of(st.none(), st.just(Causal())),
-    st.one_of(st.none(), st.builds(Padding, st.lists(_INDEX, max_size=4).map(tuple))),
-    st.one_of(st.none(), st.builds(Window, st.integers(0, 4), st.integers(0, 4))),
-    st.one_of(st.none(), st.builds(Painted, st.lists(st.tuples(_INDEX, _INDEX), max_size=9).map(tuple))),
-).map(lambda masks: tuple(mask for mask in masks if mask is not None))
+_SOME = st.lists(_INDEX, max_size=4)
+_ASCENDING = st.sets(_INDEX, max_size=4).map(sorted).map(tuple)
+_COUNT = st.integers(0, 4)
+_STEP = st.integers(1, 4)
+
+MASK_OF_KIND: dict[type, st.SearchStrategy[Any]] = {
+    Causal: st.just(Causal()),
+    Prefix: st.builds(Prefix, _INDEX),
+    Padding: st.builds(Padding, _SOME.map(tuple)),
+    Window: st.builds(Window, _COUNT, _COUNT),
+    Dilated: st.builds(Dilated, _COUNT, _COUNT, _STEP),
+    Strided: st.builds(Strided, _STEP),
+    Blocks: st.builds(Blocks, _STEP, st.integers(0, 2)),
+    Global: st.builds(Global, _SOME.map(tuple)),
+    Documents: st.builds(Documents, _ASCENDING),
+    Painted: st.builds(Painted, st.lists(st.tuples(_INDEX, _INDEX), max_size=9).map(tuple)),
+}
+"""A strategy for each kind of mask; `test_masks` checks that none is missing."""
+
+ONE_MASK = st.one_of(*MASK_OF_KIND.values())
+_DIFFERENT = st.lists(ONE_MASK, max_size=4, unique_by=type).map(tuple)
+
+MASK_SETS = st.builds(
+    lambda masks, joined: (*masks, AnyOf(joined)) if joined else masks,
+    _DIFFERENT,
+    st.one_of(st.just(()), st.lists(ONE_MASK, max_size=3, unique_by=type).map(tuple)),
+)
+"""Masks side by side, sometimes with some that are joined by "or"."""
 
 SCALES = st.one_of(st.just(SqrtDHead()), st.just(NoScale()), st.builds(ScaleValue, st.floats(-2, 2)))
 
@@ -152,7 +184,7 @@ def experiments(draw: st.DrawFn, **fixed: Any) -> Experiment:
         "scale": draw(SCALES),
         "temperature": draw(st.sampled_from([0.3, 1.0, 2.0])),
         "cap": draw(st.one_of(st.none(), st.floats(0.5, 5))),
-        "masks": draw(MASKS),
+        "masks": draw(MASK_SETS),
         "mask_placement": draw(st.sampled_from(["before_softmax", "after_softmax"])),
         "fully_masked_row": draw(st.sampled_from(["zeros", "nan"])),
         "dropout": Dropout(draw(st.sampled_from([0.0, 0.3, 0.8])), draw(_SEEDS), draw(st.booleans())),

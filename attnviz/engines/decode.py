@@ -22,6 +22,7 @@ from attnviz.engines.program import Attended, Block, Check, Features, Ints
 from attnviz.i18n import _
 from attnviz.model.arrays import Matrix
 from attnviz.model.experiment import Experiment
+from attnviz.model.masks import looks_ahead
 from attnviz.model.materialise import vectors_array, vocabulary
 from attnviz.model.parts import Causal, ExplicitVectors
 from attnviz.model.trace import Trace
@@ -119,13 +120,13 @@ class Decoding:
 def causal_experiment(experiment: Experiment) -> Experiment:
     """The experiment that decoding computes: causal, with a readout.
 
-    Self-attention gets a causal mask where it has none, and masks before the softmax: after it, a row
-    would be divided by a sum over keys that do not exist yet. Cross-attention keeps its masks as they
-    are, since all of the memory is there from the start.
+    Self-attention gets a causal mask where its masks may look ahead, and masks before the softmax: after it,
+    a row would be divided by a sum over keys that do not exist yet. Cross-attention keeps its masks as
+    they are, since all of the memory is there from the start.
     """
     changes: dict[str, Any] = {"readout": "similarity"}
     if experiment.memory is None:
-        if not any(isinstance(mask, Causal) for mask in experiment.masks):
+        if looks_ahead(experiment.masks):
             changes["masks"] = (*experiment.masks, Causal())
         changes["mask_placement"] = "before_softmax"
     return msgspec.structs.replace(experiment, **changes)
@@ -154,6 +155,8 @@ def decode(
     steps = step_count(experiment, steps)
     started = time.perf_counter()
     causal = causal_experiment(experiment)
+    if experiment.masks and causal.masks != experiment.masks:
+        notices = (*notices, _("Decoding adds a causal mask: these masks let a query see later keys."))
     if causal.mask_placement != experiment.mask_placement:
         notices = (*notices, _("Decoding masks before the softmax: later keys do not exist yet."))
     with engine.active():

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from experiments import MASKS, PROJECTIONS, SCALES, experiments
+from experiments import MASK_OF_KIND, PROJECTIONS, SCALES, experiments
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from attnviz.model.parts import (
     Dropout,
     Explicit,
     ExplicitVectors,
+    Global,
     Heads,
     Mask,
     NoPosition,
@@ -105,7 +106,8 @@ def permuted(draw: st.DrawFn) -> tuple[Experiment, Experiment, list[int]]:
     one = draw(experiments(memory=None, position=NoPosition(), dropout=NO_DROPOUT, masks=(), readout="none"))
     order = draw(st.permutations(range(one.n_queries)))
     to = {old: new for new, old in enumerate(order)}
-    masks = [mask for mask in draw(MASKS) if isinstance(mask, Padding | Painted)]
+    by_name = [MASK_OF_KIND[kind] for kind in (Padding, Global, Painted)]
+    masks = draw(st.lists(st.one_of(by_name), max_size=3, unique_by=type))
     one = changed(one, masks=tuple(masks))
     vectors = vectors_array(one.vectors)[order]
     other = changed(
@@ -118,8 +120,8 @@ def permuted(draw: st.DrawFn) -> tuple[Experiment, Experiment, list[int]]:
 
 
 def _moved(mask: Mask, to: dict[int, int]) -> Mask:
-    if isinstance(mask, Padding):
-        return Padding(tuple(to.get(token, token) for token in mask.tokens))
+    if isinstance(mask, Padding | Global):
+        return type(mask)(tuple(to.get(token, token) for token in mask.tokens))
     assert isinstance(mask, Painted)
     return Painted(tuple((to.get(query, query), to.get(key, key)) for query, key in mask.cells))
 

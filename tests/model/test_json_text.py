@@ -28,8 +28,10 @@ from attnviz.model.parts import (
 )
 from attnviz.model.view import Cell, View
 
-
-KINDS = "'causal', 'prefix', 'padding', 'window', 'dilated', 'strided', 'blocks', 'global', 'documents', 'painted'"
+KINDS = ", ".join(
+    repr(kind)
+    for kind in "causal prefix padding window dilated strided blocks global documents painted".split()
+)
 
 
 def edited(**changes: Any) -> str:

@@ -14,6 +14,7 @@ from itertools import product
 import numpy as np
 import pytest
 from experiments import SPREAD
+from mask_formulas import blocks_cell
 
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
@@ -21,15 +22,11 @@ from attnviz.model.experiment import Experiment
 from attnviz.model.materialise import projection_array, vectors_array, vocabulary
 from attnviz.model.parts import (
     Alibi,
-    Causal,
-    Padding,
-    Painted,
     Role,
     Rope,
     ScaleValue,
     Sinusoidal,
     SqrtDHead,
-    Window,
 )
 from attnviz.model.provenance import consumers, sources
 from attnviz.model.stages import STAGE_BY_ID, STAGES, inputs
@@ -188,16 +185,7 @@ def softmaxed(experiment: Experiment, cell: Cell, read: Reader) -> float:
 
 
 def is_blocked(experiment: Experiment, query: int, key: int) -> bool:
-    for mask in experiment.masks:
-        if isinstance(mask, Causal) and key > query:
-            return True
-        if isinstance(mask, Padding) and key in mask.tokens:
-            return True
-        if isinstance(mask, Window) and not query - mask.left <= key <= query + mask.right:
-            return True
-        if isinstance(mask, Painted) and (query, key) in mask.cells:
-            return True
-    return False
+    return blocks_cell(experiment.masks, query, key)
 
 
 def is_kept(experiment: Experiment, cell: Cell) -> float:

@@ -15,6 +15,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.attention import flex_attention as flex
 from torch.nn.functional import scaled_dot_product_attention
 
 from attnviz.core.positions import alibi_slopes
@@ -24,18 +25,25 @@ from attnviz.model.arrays import Matrix
 from attnviz.model.experiment import Experiment
 from attnviz.model.parts import (
     Alibi,
+    AnyOf,
+    Blocks,
     Causal,
+    Dilated,
+    Documents,
     Explicit,
     ExplicitVectors,
+    Global,
     Heads,
     Memory,
     NoScale,
     Padding,
     Painted,
+    Prefix,
     Projections,
     ScaleValue,
     Seeded,
     SeededVectors,
+    Strided,
     Window,
 )
 from attnviz.model.trace import Trace
@@ -120,11 +128,46 @@ def test_scale_and_temperature(changes: dict[str, Any], scale: float) -> None:
         (Painted(((0, 0), (3, 5), (6, 6), (6, 0))),),
         (Causal(), Window(1, 0)),
         (Causal(), Padding((2, 3)), Window(3, 3), Painted(((5, 5), (6, 1)))),
+        (Prefix(3), Documents((0, 5))),
+        (Dilated(2, 1, 2),),
+        (Blocks(3, 1), Padding((6,))),
+        (Causal(), AnyOf((Window(1), Strided(3), Global((0,))))),
     ],
 )
 def test_masks_given_to_torch_as_booleans(masks: tuple[Any, ...]) -> None:
     trace = traced(experiment(masks=masks))
     assert_same(trace, *torch_attention(trace, attn_mask=allowed(trace)))
+
+
+def test_masks_are_joined_as_torch_joins_its_mask_functions() -> None:
+    """flex_attention composes masks with `and_masks` and `or_masks`; there True lets through."""
+
+    def causal(batch: Any, head: Any, q: Any, k: Any) -> Any:
+        return q >= k
+
+    def window(batch: Any, head: Any, q: Any, k: Any) -> Any:
+        return q - k <= 2
+
+    def global_token(batch: Any, head: Any, q: Any, k: Any) -> Any:
+        return (q == 1) | (k == 1)
+
+    def document(batch: Any, head: Any, q: Any, k: Any) -> Any:
+        of_token = torch.tensor([0, 0, 0, 0, 1, 1, 1])
+        return of_token[q] == of_token[k]
+
+    def prefix(batch: Any, head: Any, q: Any, k: Any) -> Any:
+        return k < 3
+
+    def made(mask: Any) -> torch.Tensor:
+        whole: torch.Tensor = flex.create_mask(mask, None, None, N, N, device="cpu")
+        return whole[0, 0]
+
+    sparse = flex.and_masks(causal, flex.or_masks(window, global_token))
+    masks: tuple[Any, ...] = (Causal(), AnyOf((Window(2, 9), Global((1,)))))
+    assert torch.equal(allowed(traced(experiment(masks=masks))), made(sparse))
+    packed = flex.and_masks(document, flex.or_masks(causal, prefix))
+    masks = (Prefix(3), Documents((0, 4)))
+    assert torch.equal(allowed(traced(experiment(masks=masks))), made(packed))
 
 
 def test_causal_is_torchs_own_mask() -> None:

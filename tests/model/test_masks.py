@@ -1,0 +1,223 @@
+"""The table of masks: complete, equal to the formulas cell by cell, combined by and / or, said in words."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+import msgspec
+import numpy as np
+import pytest
+from cases import MASKS as CASES
+from cases import TOKENS
+from experiments import MASK_SETS, ONE_MASK, small
+from hypothesis import given
+from hypothesis import strategies as st
+from mask_formulas import blocks_cell, sees
+
+from attnviz.model import parts as p
+from attnviz.model.document import Document
+from attnviz.model.experiment import Experiment
+from attnviz.model.files import dumps, loads
+from attnviz.model.masks import (
+    FAMILY_OF,
+    MASK_ORDER,
+    MASKS,
+    blocked,
+    blocked_by,
+    looks_ahead,
+    visible_pairs,
+    why_blocked,
+)
+from attnviz.model.schema import document_schema
+
+N = len(TOKENS)
+EVERYWHERE = np.arange(N)
+SPANS = [(0, 6, 0, 6), (3, 4, 0, 9), (2, 7, 4, 6)]
+
+
+def of_n(n: int, *masks: p.Mask, n_keys: int | None = None) -> Experiment:
+    memory = None if n_keys is None else p.Memory(("m",) * n_keys, p.SeededVectors(n_keys, 2))
+    return Experiment(("t",) * n, p.SeededVectors(n, 2), memory, masks=masks)
+
+
+# --- the table -------------------------------------------------------------------------------------
+
+
+def test_every_kind_that_a_document_can_name_has_one_row() -> None:
+    assert tuple(family.kind for family in MASKS) == get_args(p.OneMask)
+    assert set(get_args(p.Mask)) == set(MASK_ORDER) and MASK_ORDER[-1] is p.AnyOf
+    assert len({family.tag for family in MASKS}) == len({family.title for family in MASKS}) == len(MASKS)
+    in_schema = document_schema()["$defs"]["AnyOf"]["properties"]["masks"]["items"]["anyOf"]
+    named = {reference["$ref"].rsplit("/")[-1] for reference in in_schema}
+    assert named == {family.kind.__name__ for family in MASKS}
+
+
+def test_documents_name_the_kinds_as_they_do() -> None:
+    names = "causal prefix padding window dilated strided blocks global documents painted"
+    assert [family.tag for family in MASKS] == names.split()
+    assert p.AnyOf.__struct_config__.tag == "any_of"
+
+
+@pytest.mark.parametrize("family", MASKS, ids=lambda family: family.tag)
+@pytest.mark.parametrize("n", [1, 2, 3, 12])
+def test_what_a_form_begins_with_fits_every_length(family: Any, n: int) -> None:
+    experiment = of_n(n)
+    mask = family.fresh(experiment)
+    assert isinstance(mask, family.kind)
+    masked = msgspec.structs.replace(experiment, masks=(mask,))
+    if n == 12 and family.kind is not p.Painted:
+        assert 0 < visible_pairs(masked) < 144, "a switch that changes nothing explains nothing"
+    whole = blocked(masked, np.arange(n), np.arange(n))
+    assert whole is not None and whole.shape == (n, n)
+
+
+@given(MASK_SETS)
+def test_masks_come_back_from_a_file(masks: tuple[p.Mask, ...]) -> None:
+    experiment = small(masks=masks)
+    assert loads(dumps(Document(experiment))).experiment.masks == masks
+
+
+# --- what is blocked -------------------------------------------------------------------------------
+
+
+@given(ONE_MASK, st.sampled_from(SPANS))
+def test_each_mask_is_its_formula(mask: p.OneMask, span: tuple[int, int, int, int]) -> None:
+    queries, keys = range(span[0], span[1]), range(span[2], span[3])
+    hidden = blocked_by(mask, np.array(queries), np.array(keys))
+    assert hidden.tolist() == [[not sees(mask, query, key) for key in keys] for query in queries]
+
+
+@given(MASK_SETS)
+def test_masks_side_by_side_must_all_let_through_and_one_of_the_joined_ones(
+    masks: tuple[p.Mask, ...],
+) -> None:
+    hidden = blocked(small(masks=masks), EVERYWHERE, EVERYWHERE)
+    assert (hidden is None) == (masks == ())
+    if hidden is not None:
+        expected = [[blocks_cell(masks, query, key) for key in range(N)] for query in range(N)]
+        assert hidden.tolist() == expected
+
+
+@given(MASK_SETS)
+def test_a_cell_is_blocked_exactly_where_a_reason_is_given(masks: tuple[p.Mask, ...]) -> None:
+    experiment = small(masks=masks)
+    for query in range(5):
+        for key in range(5):
+            reasons = why_blocked(experiment, query, key)
+            blocking = [mask for mask in masks if not sees(mask, query, key)]
+            assert len(reasons) == len(blocking)
+            for reason, mask in zip(reasons, blocking, strict=True):
+                members = mask.masks if isinstance(mask, p.AnyOf) else (mask,)
+                assert all(f"{FAMILY_OF[type(member)].tag}: " in reason for member in members)
+
+
+@pytest.mark.parametrize(
+    ("mask", "cell", "sentence"),
+    [
+        (p.Prefix(2), (3, 5), "prefix: key 5 comes after query 3 and is not among the first 2"),
+        (p.Dilated(1, 1, 3), (6, 4), "dilated: key 4 is 2 away from query 6; only multiples of 3 are seen"),
+        (p.Dilated(1, 1, 3), (6, 0), "dilated: key 0 is 6 before query 6; 3 at most are seen"),
+        (p.Dilated(1, 0, 3), (1, 4), "dilated: key 4 is 3 after query 1; 0 at most are seen"),
+        (p.Strided(2), (5, 2), "strided: key 2 is 3 before query 5; only multiples of 2 are seen"),
+        (p.Strided(2), (2, 4), "strided: key 4 comes after query 2"),
+        (p.Blocks(3, 1), (7, 1), "blocks: query 7 is in block 2, which does not see block 0 of key 1"),
+        (p.Global((0,)), (2, 3), "global: neither query 2 nor key 3 is a global token"),
+        (p.Documents((0, 4)), (5, 3), "documents: query 5 is in document 2, key 3 in document 1"),
+        (p.Documents((4,)), (3, 5), "documents: query 3 is in document 1, key 5 in document 2"),
+        (
+            p.AnyOf((p.Window(1), p.Global((0,)))),
+            (5, 2),
+            "none of the joined masks lets it through (window: key 2 is 3 before query 5; 1 at most are seen;"
+            " global: neither query 5 nor key 2 is a global token)",
+        ),
+    ],
+)
+def test_the_sentence_of_a_blocked_cell(mask: p.Mask, cell: tuple[int, int], sentence: str) -> None:
+    assert why_blocked(of_n(9, mask), *cell) == (sentence,)
+
+
+# --- how many pairs are left -----------------------------------------------------------------------
+
+
+@given(MASK_SETS, st.integers(1, 7), st.one_of(st.none(), st.integers(1, 5)))
+def test_visible_pairs_are_counted(masks: tuple[p.Mask, ...], n: int, n_keys: int | None) -> None:
+    seen = [not blocks_cell(masks, query, key) for query in range(n) for key in range(n_keys or n)]
+    assert visible_pairs(of_n(n, *masks, n_keys=n_keys)) == sum(seen)
+
+
+@pytest.mark.parametrize("n", [12, 1100, 2050])
+def test_closed_forms_of_the_families(n: int) -> None:
+    """Counted by rows on paper: what is cut off at the ends is a triangle."""
+
+    def pairs(*masks: p.Mask) -> int:
+        return visible_pairs(of_n(n, *masks))
+
+    w, d, s, b, g, m = 3, 2, 4, 5, 2, 7
+    triangle = w * (w + 1) // 2
+    assert pairs(p.Causal()) == n * (n + 1) // 2
+    assert pairs(p.Prefix(m)) == n * (n + 1) // 2 + m * (m - 1) // 2
+    assert pairs(p.Padding((0, 2))) == n * (n - 2)
+    assert pairs(p.Window(w, w)) == n * (2 * w + 1) - 2 * triangle
+    assert pairs(p.Causal(), p.Window(w, w)) == n * (w + 1) - triangle
+    assert pairs(p.Dilated(w, 0, d)) == n * (w + 1) - d * triangle
+    whole, rest = divmod(n, s)
+    assert pairs(p.Strided(s)) == s * whole * (whole + 1) // 2 + rest * (whole + 1)
+    assert pairs(p.Blocks(b)) == n // b * b * b + (n % b) ** 2
+    assert pairs(p.Global((0, 5))) == 2 * g * n - g * g
+    assert pairs(p.Documents((0, 4))) == 16 + (n - 4) ** 2
+    # Longformer: the window of all, and the rows and columns of the global token that it does not have.
+    window_of_first = w + 1
+    joined = n * (2 * w + 1) - 2 * triangle + 2 * (n - window_of_first)
+    assert pairs(p.AnyOf((p.Window(w, w), p.Global((0,))))) == joined
+
+
+def test_the_pairs_of_three_attentions() -> None:
+    """Six and four tokens: 36 in the encoder, 16 in the decoder (10 of them causal), 24 across."""
+    assert visible_pairs(of_n(6)) == 36
+    assert visible_pairs(of_n(4)) == 16 and visible_pairs(of_n(4, p.Causal())) == 10
+    assert visible_pairs(of_n(6, n_keys=4)) == 24
+
+
+# --- decoding --------------------------------------------------------------------------------------
+
+
+@given(MASK_SETS)
+def test_masks_that_do_not_look_ahead_let_no_later_key_through(masks: tuple[p.Mask, ...]) -> None:
+    if not looks_ahead(masks):
+        for query in range(12):
+            assert all(blocks_cell(masks, query, key) for key in range(query + 1, 14))
+
+
+@pytest.mark.parametrize(
+    ("mask", "ahead"),
+    [
+        (p.Causal(), False),
+        (p.Prefix(0), False),
+        (p.Prefix(1), False),
+        (p.Prefix(2), True),
+        (p.Window(3), False),
+        (p.Window(3, 1), True),
+        (p.Dilated(3), False),
+        (p.Dilated(3, 1), True),
+        (p.Strided(3), False),
+        (p.Blocks(1), False),
+        (p.Blocks(2, 1), True),
+        (p.Global((0,)), True),
+        (p.Documents((2,)), True),
+        (p.Padding((0,)), True),
+        (p.Painted(()), True),
+        (p.AnyOf((p.Strided(3), p.Window(2))), False),
+        (p.AnyOf((p.Strided(3), p.Global((0,)))), True),
+    ],
+)
+def test_which_masks_look_ahead(mask: p.Mask, ahead: bool) -> None:
+    assert looks_ahead((mask,)) == ahead
+    assert ahead == any(sees(mask, query, key) for query in range(9) for key in range(query + 1, 9))
+    assert not looks_ahead((mask, p.Causal()))
+
+
+def test_every_family_is_among_the_cases_that_are_decoded() -> None:
+    masks = [mask for masks in CASES.values() for mask in masks]
+    joined = [member for mask in masks if isinstance(mask, p.AnyOf) for member in mask.masks]
+    used = {type(mask) for mask in (*masks, *joined)}
+    assert used == set(MASK_ORDER)
