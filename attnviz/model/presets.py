@@ -106,6 +106,18 @@ PRESETS: tuple[Preset, ...] = (
         N_("Padding at the start leaves the first queries no key: defined zeros, or NaN."),
     ),
     Preset(
+        "prefix-lm",
+        _MASKS,
+        N_("A prefix that sees itself whole"),
+        N_("A prefix language model: the question in both directions, the answer one word after the other."),
+    ),
+    Preset(
+        "sparse-attention",
+        _MASKS,
+        N_("A window and a global token"),
+        N_("Each word sees three neighbours on each side, the first token sees all: 124 of 256 pairs."),
+    ),
+    Preset(
         "dropout",
         _MASKS,
         N_("Dropout on the weights"),

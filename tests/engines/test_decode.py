@@ -218,6 +218,15 @@ def test_a_causal_mask_is_added_once_and_only_to_self_attention() -> None:
     assert causal_experiment(experiment("none", memory=MEMORY)).masks == ()
 
 
+def test_masks_that_never_look_ahead_are_decoded_as_they_are() -> None:
+    for masks in ("strided", "any_of", "any_of_strided"):
+        decoding = decode(NumpyEngine("float64"), experiment(masks))
+        assert (decoding.experiment.masks, decoding.notices) == (MASKS[masks], ())
+    prefix = decode(NumpyEngine("float64"), experiment("prefix"))
+    assert prefix.experiment.masks == (p.Prefix(3), p.Causal())
+    assert "adds a causal mask" in prefix.notices[0] and len(prefix.notices) == 1
+
+
 def test_masking_after_the_softmax_is_moved_before_it_and_said() -> None:
     after = experiment("all", mask_placement="after_softmax")
     decoding = decode(NumpyEngine("float64"), after)

@@ -14,6 +14,7 @@ from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
 from attnviz.model.document import Document
 from attnviz.model.files import DocumentError, dumps, load
+from attnviz.model.masks import visible_pairs
 from attnviz.model.parts import Alibi, Causal, NoPosition, Rope, ScaleValue, SqrtDHead
 from attnviz.model.presets import PRESETS, load_preset, preset_ids
 from attnviz.model.trace import Trace
@@ -218,6 +219,24 @@ def test_padding_at_the_start_leaves_rows_without_keys() -> None:
     assert trace.only.fully_masked().tolist() == [True, True, False, False, False, False]
     assert (trace["weights"][:, :2] == 0).all()
     assert np.isnan(traced("fully-masked-row", fully_masked_row="nan")["weights"][:, :2]).all()
+
+
+def test_a_prefix_is_seen_in_both_directions_and_the_answer_is_causal() -> None:
+    weights = traced("prefix-lm")["weights"]
+    assert (weights[:, :6, :6] > 0).all() and (weights[:, :6, 6:] == 0).all()
+    assert (weights[:, 6:] > 0).tolist() == [np.tri(10, dtype=bool)[6:].tolist()] * 4
+    assert visible_pairs(load_preset("prefix-lm").experiment) == 70 == 10 * 11 // 2 + 6 * 5 // 2
+
+
+def test_sparse_attention_is_a_window_and_one_global_token() -> None:
+    weights = traced("sparse-attention")["weights"]
+    distance = np.abs(np.arange(16)[:, None] - np.arange(16))
+    seen = distance <= 3
+    seen[0] = seen[:, 0] = True
+    assert (weights > 0).tolist() == [seen.tolist()] * 4
+    pairs = 16 * 7 - 2 * 6 + 2 * 12  # windows, less their two cut-off corners, and the cross less its own
+    assert visible_pairs(load_preset("sparse-attention").experiment) == pairs == 124
+    assert "124 of 256" in next(preset for preset in PRESETS if preset.id == "sparse-attention").description
 
 
 def test_dropout_keeps_the_survivors_at_one_over_one_minus_p() -> None:
