@@ -28,6 +28,10 @@ class Factor(NamedTuple):
     value: int
 
 
+_SILENT = (Factor("b", 1), Factor("L", 1))
+"""A batch of one sequence, and one layer, are not written into a product."""
+
+
 class Line(NamedTuple):
     """One line of a bill: label, the product in symbols and in digits, and what it comes to.
 
@@ -98,6 +102,7 @@ class Bill:
         self.lines.append(Line(label, kind="note"))
 
     def _product(self, label: str, factors: tuple[Factor, ...], kind: Kind) -> int:
+        factors = tuple(factor for factor in factors if factor not in _SILENT) or factors[:1]
         symbols = " · ".join(factor.symbol for factor in factors)
         digits = " × ".join(f"{factor.value:,}" for factor in factors)
         value = math.prod(factor.value for factor in factors)

@@ -57,16 +57,19 @@ FORMAT_BY_ID = {format_.id: format_ for format_ in FORMATS}
 # --- the cache -------------------------------------------------------------------------------------
 
 
-def cached_vectors(a: Architecture) -> tuple[tuple[str, int, str, int], ...]:
-    """What one layer caches of one token: (symbol, how many vectors, symbol, numbers in each)."""
+def cached_vectors(a: Architecture) -> tuple[tuple[tuple[Factor, ...], Factor], ...]:
+    """What one layer caches of one token: (how many vectors, as factors; numbers in each)."""
     if a.latent is not None:
-        return (("1", 1, "d_c", a.latent.d_c), ("1", 1, "d_rope", a.latent.d_rope))
-    return (("2 · g", 2 * a.n_kv_heads, "d_head", a.d_head),)
+        return (((), Factor("d_c", a.latent.d_c)), ((), Factor("d_rope", a.latent.d_rope)))
+    return (((Factor("2", 2), Factor("g", a.n_kv_heads)), Factor("d_head", a.d_head)),)
 
 
 def bytes_per_token_layer(a: Architecture, format_: Format) -> int:
     """Bytes that one layer keeps of one token."""
-    return sum(count * format_.stored(width) for _s, count, _w, width in cached_vectors(a))
+    return sum(
+        math.prod(count.value for count in counts) * format_.stored(width.value)
+        for counts, width in cached_vectors(a)
+    )
 
 
 def bytes_per_token(a: Architecture, format_: Format) -> int:
@@ -92,22 +95,25 @@ def cache(a: Architecture, n: int, format_: Format, batch: int = 1) -> tuple[Lin
     b, keys = Factor("b", batch), a.keys(n)
     if a.full_layers:
         full = layers if not a.windowed_layers else Factor(_("full layers"), a.full_layers)
-        bill.term(_("full layers"), b, full, Factor("m" if a.n_memory else "n", keys), one)
+        label = _("full layers") if a.windowed_layers else _("all layers")
+        bill.term(label, b, full, Factor("m" if a.n_memory else "n", keys), one)
     if a.windowed_layers:
         kept = Factor("min(n, w)", min(keys, a.window))
         bill.term(_("window layers"), b, Factor(_("window layers"), a.windowed_layers), kept, one)
     whole = bill.total(_("cache of {n} tokens").format(n=f"{n:,}"))
     bill.title(_("The same model with"))
-    for label, other in layouts(a):
+    for _id, label, other in layouts(a):
         size = cache_bytes(other, n, format_, batch)
-        ratio = f"{_ratio(whole, size)}×" if size else ""
-        per_token = _("{count} B per token").format(count=f"{bytes_per_token(other, format_):,}")
-        bill.lines.append(Line(label, ratio, per_token, size, "B", "part"))
+        times = _ratio(size, whole) if whole else "0"
+        text = _("{count} B per token, {times} times this").format(
+            count=f"{bytes_per_token(other, format_):,}", times=times
+        )
+        bill.lines.append(Line(label, "", text, size, "B", "part"))
     return tuple(bill.lines)
 
 
-def layouts(a: Architecture) -> tuple[tuple[str, Architecture], ...]:
-    """The model with other layouts of heads: (label, architecture) for MHA, GQA, MQA, MLA and a window.
+def layouts(a: Architecture) -> tuple[tuple[str, str, Architecture], ...]:
+    """The model with other layouts of heads: (id, label, architecture); the last has a window in every layer.
 
     Where the model says nothing, GQA has the divisor of h nearest to h/8 from below (2 at least), MLA d_c =
     4·d_head and d_rope = d_head/2 (the ratios of DeepSeek-V2 and V3), the window 4,096 keys in every layer.
@@ -117,14 +123,14 @@ def layouts(a: Architecture) -> tuple[tuple[str, Architecture], ...]:
     latent = a.latent or Latent(d_c=4 * a.d_head, d_rope=max(a.d_head // 2, 1), d_nope=a.d_head, d_v=a.d_head)
     w = a.window or 4096
     mha = replace(plain, n_kv_heads=a.n_heads)
-    found = [(_("MHA, {count} KV heads").format(count=a.n_heads), mha)]
+    found = [("MHA", _("MHA, {count} KV heads").format(count=a.n_heads), mha)]
     if 1 < g < a.n_heads:
-        found.append((_("GQA, {count} KV heads").format(count=g), replace(plain, n_kv_heads=g)))
-    found.append((_("MQA, 1 KV head"), replace(plain, n_kv_heads=1)))
+        found.append(("GQA", _("GQA, {count} KV heads").format(count=g), replace(plain, n_kv_heads=g)))
+    found.append(("MQA", _("MQA, 1 KV head"), replace(plain, n_kv_heads=1)))
     mla = _("MLA, {d_c} + {d_rope} numbers").format(d_c=latent.d_c, d_rope=latent.d_rope)
-    found.append((mla, replace(plain, latent=latent)))
+    found.append(("MLA", mla, replace(plain, latent=latent)))
     windowed = replace(a, window=w, windowed_layers=a.layers)
-    found.append((_("window of {count}, every layer").format(count=f"{w:,}"), windowed))
+    found.append(("window", _("window of {count}, every layer").format(count=f"{w:,}"), windowed))
     return tuple(found)
 
 
@@ -141,41 +147,26 @@ def _group_heads(n_heads: int) -> int:
 
 def _per_token(bill: Bill, a: Architecture, format_: Format) -> int:
     """Lines of what one layer keeps of one token; a quantised format's scales have a line of their own."""
+    labels = (_("one token, one layer"),) if a.latent is None else (_("latent"), _("rotated key"))
     each = []
-    for count_symbol, count, width_symbol, width in cached_vectors(a):
-        vectors, numbers = Factor(count_symbol, count), Factor(width_symbol, width)
-        label = (
-            _("one token, one layer")
-            if a.latent is None
-            else _("latent")
-            if width_symbol == "d_c"
-            else _("k rotated")
-        )
+    for label, (vectors, width) in zip(labels, cached_vectors(a), strict=True):
         if format_.bits % 8 == 0:
-            each.append(bill.part(label, vectors, numbers, Factor(_("bytes"), format_.bits // 8)))
+            each.append(bill.part(label, *vectors, width, Factor(_("bytes"), format_.bits // 8)))
         else:
-            values = count * format_.stored(width) - count * _groups(format_, width) * format_.scale_bytes
-            digits = f"{count:,} × ⌈{width:,} × {format_.bits} ÷ 8⌉"
-            bill.lines.append(
-                Line(label, f"{count_symbol} · ⌈{width_symbol} · bits ÷ 8⌉", digits, values, "B", "part")
-            )
-            each.append(values)
+            packed = Factor(f"⌈{width.symbol} · {format_.bits} ÷ 8⌉", -(-width.value * format_.bits // 8))
+            each.append(bill.part(label, *vectors, packed))
         if format_.group:
-            groups = Factor(f"⌈{width_symbol} ÷ {format_.group}⌉", _groups(format_, width))
+            groups = Factor(f"⌈{width.symbol} ÷ {format_.group}⌉", -(-width.value // format_.group))
             scales = Factor(_("bytes of a scale"), format_.scale_bytes)
-            each.append(bill.part(_("its scales"), vectors, groups, scales))
+            each.append(bill.part(_("its scales"), *vectors, groups, scales))
     if len(each) > 1:
         bill.sum_of(_("one token, one layer"), each)
     return sum(each)
 
 
-def _groups(format_: Format, numbers: int) -> int:
-    return -(-numbers // format_.group) if format_.group else 0
-
-
 def _ratio(part: int, whole: int) -> str:
-    tenths = (part * 20 + whole) // (2 * whole)
-    return f"{tenths // 10:,}.{tenths % 10}"
+    hundredths = (part * 200 + whole) // (2 * whole)
+    return f"{hundredths // 100:,}.{hundredths % 100:02}"
 
 
 # --- what fits -------------------------------------------------------------------------------------

@@ -208,12 +208,12 @@ def test_the_lines_of_a_cache_end_in_its_bytes(id_: str, format_: Format) -> Non
 
 
 def test_the_same_model_with_other_heads() -> None:
-    sizes = {label: bytes_per_token(a, FLOAT16) for label, a in layouts(model("llama-2-70b"))}
+    sizes = {label: bytes_per_token(a, FLOAT16) for _id, label, a in layouts(model("llama-2-70b"))}
     assert sizes["MHA, 64 KV heads"] == 2560 * KIB
     assert sizes["GQA, 8 KV heads"] == 320 * KIB
     assert sizes["MQA, 1 KV head"] == 40 * KIB
     assert sizes["MLA, 512 + 64 numbers"] == 80 * 576 * 2
-    assert [label for label, _ in layouts(model("deepseek-v3"))][3] == "MLA, 512 + 64 numbers"
+    assert [label for _id, label, _a in layouts(model("deepseek-v3"))][3] == "MLA, 512 + 64 numbers"
 
 
 # --- what fits -------------------------------------------------------------------------------------

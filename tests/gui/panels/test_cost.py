@@ -1,0 +1,283 @@
+"""The cost panel, driven by its controls: what the lines say, what is painted, what is copied."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeVar
+
+import pointer
+import pytest
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtGui import QColor, QGuiApplication
+from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QLineEdit, QPushButton, QWidget
+from pytestqt.qtbot import QtBot
+
+from attnviz.core.cost_memory import FORMAT_BY_ID, cache_bytes
+from attnviz.engines.numpy_engine import NumpyEngine
+from attnviz.engines.run import run
+from attnviz.gui.panels.cost import CostPanel
+from attnviz.gui.panels.cost_curve import CostCurve
+from attnviz.gui.panels.cost_lines import CostLines
+from attnviz.gui.store import Store
+from attnviz.gui.theme import DARK, LIGHT
+from attnviz.gui.widgets.combo import Combo
+from attnviz.gui.widgets.drag_number import DragNumber
+from attnviz.gui.widgets.segmented import Segmented
+from attnviz.i18n import set_language
+from attnviz.model.document import Document
+from attnviz.model.experiment import Experiment
+from attnviz.model.parts import Causal, Heads, Projections, Seeded, SeededVectors
+from attnviz.model.published import PUBLISHED, PUBLISHED_BY_ID
+
+pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
+
+W = TypeVar("W", bound=QWidget)
+SEEDED = Projections(Seeded(0), Seeded(1), Seeded(2), Seeded(3))
+
+
+def experiment(n: int = 4, kv_heads: int = 2) -> Experiment:
+    tokens = tuple(f"<t{i}>" for i in range(n))
+    heads = Heads(4, kv_heads, 4)
+    return Experiment(tokens, SeededVectors(n, 8), heads=heads, projections=SEEDED, masks=(Causal(),))
+
+
+@pytest.fixture
+def panel(qtbot: QtBot) -> Iterator[CostPanel]:
+    made = CostPanel(Store(Document(experiment())))
+    qtbot.addWidget(made)
+    made.start()
+    made.apply_theme(LIGHT)
+    made.resize(1100, 400)
+    made.show()
+    qtbot.waitExposed(made)
+    QApplication.processEvents()
+    yield made
+
+
+def find(panel: CostPanel, kind: type[W], name: str) -> W:
+    found = panel.findChild(kind, name)
+    assert isinstance(found, kind), name
+    return found
+
+
+def choose(panel: CostPanel, name: str, id_: str) -> None:
+    combo = find(panel, Combo, name)
+    combo.setCurrentIndex(combo.findData(id_))
+    combo.activated.emit(combo.currentIndex())
+    QApplication.processEvents()
+
+
+def type_number(qtbot: QtBot, panel: CostPanel, name: str, text: str) -> None:
+    number = find(panel, DragNumber, name)
+    number.setFocus()
+    qtbot.keyClicks(number, text[0])
+    editor = number.findChild(QLineEdit, "number_editor")
+    assert editor is not None
+    editor.setText(text)
+    qtbot.keyClick(editor, Qt.Key.Key_Return)
+    QApplication.processEvents()
+
+
+def said(panel: CostPanel) -> str:
+    return find(panel, CostLines, "cost_lines").toPlainText()
+
+
+def test_the_cache_of_this_experiment_follows_the_document(panel: CostPanel) -> None:
+    assert "2 · g · d_head · bytes = 2 × 2 × 4 × 4\t64 B" in said(panel)
+    assert "cache of 4 tokens\t256 B" in said(panel)
+    panel.store.change(heads=Heads(4, 1, 4))
+    QApplication.processEvents()
+    assert "cache of 4 tokens\t128 B" in said(panel)
+    panel.store.undo()
+    QApplication.processEvents()
+    assert "cache of 4 tokens\t256 B" in said(panel)
+
+
+def test_the_experiments_own_shapes_cannot_be_edited_here_and_say_why(panel: CostPanel) -> None:
+    heads = find(panel, DragNumber, "cost_kv_heads")
+    assert not heads.isEnabled()
+    assert "change them where they are set" in heads.toolTip()
+    assert find(panel, DragNumber, "cost_n").isEnabled()
+
+
+def test_llama_2_70b_with_8_and_then_64_kv_heads(panel: CostPanel, qtbot: QtBot) -> None:
+    choose(panel, "cost_source", "llama-2-70b")
+    assert "cache of 4,096 tokens\t1,342,177,280 B" in said(panel)
+    assert "= 1.34 GB = 1.25 GiB" in said(panel)
+    assert "Source: config.json, meta-llama/Llama-2-70b-hf" in said(panel)
+    assert not find(panel, QPushButton, "cost_reset").isVisible()
+    type_number(qtbot, panel, "cost_kv_heads", "64")
+    assert f"{4096 * 2560 * 1024:,} B" in said(panel)
+    assert "Llama-2-70B, edited" in said(panel)
+    reset = find(panel, QPushButton, "cost_reset")
+    assert reset.isVisible()
+    qtbot.mouseClick(reset, Qt.MouseButton.LeftButton)
+    QApplication.processEvents()
+    assert panel.question.architecture == PUBLISHED_BY_ID["llama-2-70b"].architecture
+    assert not reset.isVisible()
+
+
+def test_a_number_of_kv_heads_that_does_not_divide_becomes_the_nearest_that_does(
+    panel: CostPanel, qtbot: QtBot
+) -> None:
+    choose(panel, "cost_source", "llama-2-70b")
+    type_number(qtbot, panel, "cost_kv_heads", "30")
+    assert panel.question.architecture.n_kv_heads == 32
+    type_number(qtbot, panel, "cost_heads", "48")
+    assert panel.question.architecture.n_kv_heads == 24
+
+
+@pytest.mark.parametrize(
+    ("quantity", "expected"),
+    [
+        ("parameters", "parameters\tΣ"),
+        ("prefill", "prefill of 8,192 tokens"),
+        ("step", "step at token 8,192"),
+        ("fits", "The weights alone do not fit."),
+        ("stages", "weights\t2 × 4"),
+    ],
+)
+def test_every_quantity_has_its_lines(panel: CostPanel, quantity: str, expected: str) -> None:
+    choose(panel, "cost_source", "gemma-2-9b")
+    choose(panel, "cost_quantity", quantity)
+    if quantity == "stages":
+        choose(panel, "cost_source", "experiment")
+        panel.store.set_trace(run(NumpyEngine("float32"), panel.store.experiment))
+        QApplication.processEvents()
+        assert "weights\t4 × 4 × 4 × 32 ÷ 8\t256 B" in said(panel)
+    elif quantity == "parameters":
+        assert "9,241,705,984" in said(panel)
+    else:
+        assert expected in said(panel)
+
+
+@pytest.mark.parametrize("model", PUBLISHED, ids=lambda m: m.id)
+@pytest.mark.parametrize("quantity", ["cache", "fits", "parameters", "prefill", "step", "stages"])
+def test_no_choice_raises(panel: CostPanel, model, quantity: str) -> None:  # type: ignore[no-untyped-def]
+    choose(panel, "cost_source", model.id)
+    choose(panel, "cost_quantity", quantity)
+    assert model.source in said(panel).replace("\n", " ")
+    assert len(find(panel, CostCurve, "cost_curve").series()) >= 5
+
+
+def test_what_fits_starts_with_the_chosen_memory(panel: CostPanel) -> None:
+    choose(panel, "cost_source", "llama-3-8b")
+    choose(panel, "cost_quantity", "fits")
+    choose(panel, "cost_memory", "24")
+    assert said(panel).startswith("24 GB\n")
+    assert "60,573 tokens" in said(panel)
+    choose(panel, "cost_memory", "141")
+    assert said(panel).startswith("141 GB\n")
+    assert "60,573 tokens" in said(panel), "the others are there, too"
+
+
+def test_a_quantised_cache_shows_its_scales(panel: CostPanel) -> None:
+    choose(panel, "cost_source", "llama-2-7b")
+    choose(panel, "cost_kv", "int4")
+    assert "its scales" in said(panel)
+    assert f"{4096 * 32 * 64 * 4 * 18:,} B" in said(panel)
+    choose(panel, "cost_group", "64")
+    assert f"{4096 * 32 * 64 * (64 + 2 * 2):,} B" in said(panel)
+
+
+def test_copying_gives_every_digit_tab_separated(panel: CostPanel, qtbot: QtBot) -> None:
+    choose(panel, "cost_source", "gpt2")
+    choose(panel, "cost_quantity", "parameters")
+    qtbot.mouseClick(find(panel, QPushButton, "cost_copy"), Qt.MouseButton.LeftButton)
+    rows = [line.split("\t") for line in QGuiApplication.clipboard().text().splitlines()]
+    assert ["token embedding", "V · d_model", "50,257 × 768", "38597376"] in rows
+    assert [row[3] for row in rows if row[0] == "parameters"] == ["124439808"]
+
+
+def test_the_lines_can_be_selected_and_not_written(panel: CostPanel, qtbot: QtBot) -> None:
+    lines = find(panel, CostLines, "cost_lines")
+    before = lines.toPlainText()
+    qtbot.keyClicks(lines, "x")
+    assert lines.toPlainText() == before
+    lines.selectAll()
+    lines.copy()
+    assert "one token, one layer" in QGuiApplication.clipboard().text()
+
+
+def test_curves_are_the_exact_counts_and_are_painted(panel: CostPanel) -> None:
+    choose(panel, "cost_source", "gemma-2-9b")
+    curve = find(panel, CostCurve, "cost_curve")
+    own, names = curve.series()[0], [one.tag for one in curve.series()]
+    assert names == ["this", "MHA", "GQA", "MQA", "MLA", "w 4,096"]
+    gemma = PUBLISHED_BY_ID["gemma-2-9b"].architecture
+    assert own.counts[-1][0] == 131_072
+    assert all(value == cache_bytes(gemma, n, FORMAT_BY_ID["float16"]) for n, value in own.counts)
+    image = curve.grab().toImage()
+    accent = QColor(LIGHT.accent)
+    blue = sum(
+        image.pixelColor(x, y) == accent for x in range(image.width()) for y in range(0, image.height(), 2)
+    )
+    assert blue > 40
+
+
+def test_runs_that_happened_are_points_on_the_curve_of_the_experiment(panel: CostPanel) -> None:
+    choose(panel, "cost_quantity", "prefill")
+    curve = find(panel, CostCurve, "cost_curve")
+    assert curve.points() == []
+    for n in (4, 8):
+        panel.store.change(tokens=experiment(n).tokens, vectors=SeededVectors(n, 8))
+        panel.store.set_trace(run(NumpyEngine("float32"), panel.store.experiment))
+    QApplication.processEvents()
+    assert [round(10**x) for x, _y in curve.points()] == [4, 8]
+    assert "2 measured" in find(panel, QLabel, "cost_caption").text()
+    panel.store.change(heads=Heads(4, 1, 4))
+    QApplication.processEvents()
+    assert curve.points() == [], "other shapes, other times"
+    choose(panel, "cost_source", "gpt2")
+    assert curve.points() == []
+
+
+def test_the_line_at_n_can_be_dragged(panel: CostPanel, qtbot: QtBot) -> None:
+    choose(panel, "cost_source", "llama-2-7b")
+    curve = find(panel, CostCurve, "cost_curve")
+    view = curve.view
+
+    def at(power: float) -> QPointF:
+        middle = sum(view.viewRange()[1]) / 2
+        return QPointF(curve.mapFromScene(view.mapViewToScene(QPointF(power, middle))))
+
+    start, end = at(3.6123599).toPoint(), at(2.0).toPoint()
+    pointer.move(curve.viewport(), start, held=False)
+    qtbot.wait(15)
+    pointer.press(curve.viewport(), start)
+    for step in range(1, 5):
+        qtbot.wait(15)  # moves that come faster are left out by pyqtgraph
+        pointer.move(curve.viewport(), QPoint(start.x() + (end.x() - start.x()) * step // 4, start.y()))
+    pointer.release(curve.viewport(), end)
+    QApplication.processEvents()
+    assert 90 <= panel.question.n <= 111
+    assert f"cache of {panel.question.n} tokens" in said(panel)
+
+
+def test_a_narrow_panel_shows_the_arithmetic_or_the_curve(panel: CostPanel, qtbot: QtBot) -> None:
+    lines, curve = find(panel, CostLines, "cost_lines"), find(panel, CostCurve, "cost_curve")
+    assert lines.isVisible() and curve.isVisible()
+    panel.resize(432, 126)
+    QApplication.processEvents()
+    assert panel.width() == 432 and panel.height() == 126
+    assert lines.isVisible() and not curve.isVisible()
+    side = find(panel, Segmented, "cost_side").findChild(QAbstractButton, "segment_curve")
+    assert side is not None
+    qtbot.mouseClick(side, Qt.MouseButton.LeftButton)
+    assert curve.isVisible() and not lines.isVisible()
+
+
+def test_it_speaks_the_language_and_wears_the_theme(panel: CostPanel) -> None:
+    english = said(panel)
+    set_language("zh_CN")
+    panel.retranslate()
+    panel.apply_theme(DARK)
+    QApplication.processEvents()
+    assert "256 B" in said(panel)
+    assert find(panel, Combo, "cost_source").accessibleName()
+    curve = find(panel, CostCurve, "cost_curve")
+    assert curve.grab().toImage().pixelColor(curve.width() - 2, 2) == QColor(DARK.panel)
+    set_language("en")
+    panel.retranslate()
+    QApplication.processEvents()
+    assert said(panel) == english
