@@ -202,14 +202,16 @@ def fits(
 ) -> tuple[Line, ...]:
     """What is left in a memory after the weights, and what context or what batch that holds."""
     bill = Bill("B")
-    memory = bill.part(_("memory"), Factor("GB", memory_gb), Factor("10⁹", GB))
+    memory = bill.part(_("device memory"), Factor("GB", memory_gb), Factor("10⁹", GB))
     count = parameter_count(a)
     used = weight_bytes(a, weights)
     per = f"{count:,} × {weights.bits} ÷ 8"
     if weights.group:
         per += f" + ⌈{count:,} ÷ {weights.group}⌉ × {weights.scale_bytes}"
     bill.lines.append(Line(_("weights, {format}").format(format=weights.id), "", per, used, "B", "part"))
-    room = bill.difference(_("left for the cache"), Factor(_("memory"), memory), Factor(_("weights"), used))
+    room = bill.difference(
+        _("left for the cache"), Factor(_("device memory"), memory), Factor(_("weights"), used)
+    )
     if room < 0:
         bill.note(_("The weights alone do not fit."))
     else:
