@@ -6,6 +6,8 @@ with the greatest difference beside it.
 
 from __future__ import annotations
 
+import math
+
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from attnviz.compute.decoded import Decoded, decode_and_compare
@@ -54,6 +56,7 @@ class DecodeLive(QObject):
         """A newer experiment makes a decoding that is under way worthless: let its thread go."""
         if old.experiment != new.experiment:
             self._generation += 1
+            self._timer.stop()
 
     @Slot(object)
     def _on_trace(self, trace: Trace) -> None:
@@ -81,6 +84,8 @@ class DecodeLive(QObject):
             self._decoded_for, self._seconds = (experiment, engine, device), decoded.seconds
             self._store.set_decoded(decoded)
 
+        # Slow until it is done: one that every edit cancels would otherwise count as quick for ever.
+        self._seconds = math.inf
         self._scheduler.submit(job, done, self._on_failed, key=KEY)
 
     def _on_failed(self, error: BaseException) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import Qt, QTimer, Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from attnviz.core.text import elide, number, visible
@@ -29,12 +29,18 @@ from attnviz.model.view import Cell
 
 MOST_ARROWS = 64
 
+MANY = 32
+"""Tokens from which on the arrows wait for the next frame: they take as long as all other panels together."""
+
 
 class PlanePanel(Panel):
-    """Dragging a tip edits the vector; below stand product, lengths, angle and cosine of the pair in focus."""
+    """Dragging a tip edits a vector; below stand product, lengths, angle, cosine of the pair in focus."""
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
+        self._later = QTimer(self)
+        self._later.setSingleShot(True)
+        self._later.timeout.connect(self._show_present)
         self.plot = ArrowPlot()
         self.plot.setObjectName("plane_plot")
         self.plot.setMinimumHeight(64)
@@ -65,7 +71,15 @@ class PlanePanel(Panel):
             self._show(self.store.trace.only)
 
     def on_trace(self, trace: Trace) -> None:
-        self._show(trace.only)
+        if trace.experiment.n_queries > MANY:
+            self._later.start()
+        else:
+            self._show(trace.only)
+
+    @Slot()
+    def _show_present(self) -> None:
+        if self.store.trace is not None:
+            self._show(self.store.trace.only)
 
     def on_hover(self, cell: Cell | None) -> None:
         if self.store.trace is not None:
