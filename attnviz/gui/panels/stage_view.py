@@ -41,6 +41,7 @@ class StageViewPanel(Panel):
         self.map.cell_hovered.connect(self._on_hovered)
         self.map.cell_clicked.connect(self._on_clicked)
         self.map.cell_stroked.connect(self._on_stroked)
+        self.map.stroke_finished.connect(store.end_gesture)
         self._title, self._formula = _label("stage_title"), _label("stage_formula")
         self._flag = _label("stage_flag")
         self._range = QComboBox()
@@ -181,13 +182,14 @@ class StageViewPanel(Panel):
 
     @Slot(int, int, bool)
     def _on_stroked(self, row: int, column: int, start: bool) -> None:
-        """The first cell of a stroke decides whether the stroke blocks or frees."""
+        """The first cell of a stroke decides whether it blocks or frees; all of it is one entry."""
         experiment = self.store.experiment
         if self.store.trace is None or not STAGE_BY_ID[self._stage(self.store.trace.only)].score_shaped:
             return
         if start:
             painted = edits.mask_of(experiment, Painted)
             self._stroke_blocks = painted is None or (row, column) not in painted.cells
+            self.store.begin_gesture()
         self.store.edit(edits.paint, row, column, self._stroke_blocks)
 
     @Slot(int)

@@ -1,4 +1,7 @@
-"""The heat map: a matrix whose every cell can be read, pointed at, walked to by keys, and painted on."""
+"""The heat map: a matrix whose every cell can be read, pointed at, walked to by keys, and painted on.
+
+Past 400 lines because pointer, wheel and keys share zoom, cursor and stroke; all painting is in heat_scene.
+"""
 
 from __future__ import annotations
 
@@ -63,6 +66,9 @@ class HeatMap(QWidget):
     cell_stroked = Signal(int, int, bool)
     """(row, column, whether the stroke starts here) while dragging in paint mode; no cell is skipped."""
 
+    stroke_finished = Signal()
+    """The button that stroked was released; what was stroked since the start belongs together."""
+
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("heat_map")
@@ -113,14 +119,16 @@ class HeatMap(QWidget):
 
     def set_content(self, content: HeatContent) -> None:
         """Show another matrix; zoom, cursor and highlight stay where the shape does."""
-        turned = content.transposed != self.content.transposed
+        turned, was_current = content.transposed != self.content.transposed, self._current
         if turned or content.values.shape != self.content.values.shape:
             self._zoom, self._offset = 1.0, QPointF()
-            self._current = self._stroke = None
-            self._highlight = NO_HIGHLIGHT
+            self._current, self._highlight = None, NO_HIGHLIGHT
+            self._end_stroke()
         self._scene.set_content(content)
         self._arrange()
         self._describe()
+        if was_current is not None and self._current is None:
+            self.cell_hovered.emit(-1, -1)
 
     def set_highlight(self, highlight: Highlight) -> None:
         """Light other cells; the matrix below is not painted again."""
@@ -131,7 +139,8 @@ class HeatMap(QWidget):
 
     def set_paint_mode(self, on: bool) -> None:
         """In paint mode a drag strokes cells instead of moving the matrix."""
-        self._paint_mode, self._stroke = on, None
+        self._paint_mode = on
+        self._end_stroke()
         self.setCursor(Qt.CursorShape.CrossCursor if on else Qt.CursorShape.ArrowCursor)
 
     def apply_theme(self, theme: Theme) -> None:
@@ -162,10 +171,8 @@ class HeatMap(QWidget):
         self._zoom = max(1.0, self._zoom * factor)
         self._arrange()
         after = self.layout_shown
-        if (after.cell_w, after.cell_h) == (before.cell_w, before.cell_h):
-            self._zoom = (
-                kept if factor > 1 else self._zoom
-            )  # as large as it goes: the next step back must show
+        if factor > 1 and (after.cell_w, after.cell_h) == (before.cell_w, before.cell_h):
+            self._zoom = kept  # as large as it goes: the next step back must show
         self._offset = QPointF(
             fraction_x * after.cell_w * after.n_across - (about.x() - after.plot.left()),
             fraction_y * after.cell_h * after.n_down - (about.y() - after.plot.top()),
@@ -284,7 +291,8 @@ class HeatMap(QWidget):
         if self._pressed is not None and self._panned_from is None and cell is not None:
             if self._scene.cell_at(self._pressed) == cell:
                 self.cell_clicked.emit(*cell)
-        self._pressed = self._panned_from = self._stroke = None
+        self._pressed = self._panned_from = None
+        self._end_stroke()
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         """Show the whole matrix again; where it is whole already, the second click counts as one."""
@@ -333,6 +341,7 @@ class HeatMap(QWidget):
         elif key in _CHOOSE and self._current is not None:
             if self._paint_mode:
                 self.cell_stroked.emit(*self._current, True)
+                self.stroke_finished.emit()
             else:
                 self.cell_clicked.emit(*self._current)
         elif key in (Qt.Key.Key_Plus, Qt.Key.Key_Equal, Qt.Key.Key_Minus):
@@ -397,3 +406,8 @@ class HeatMap(QWidget):
         for cell in cells_between(self._stroke, end):
             self.cell_stroked.emit(*cell, False)
         self._stroke = end
+
+    def _end_stroke(self) -> None:
+        if self._stroke is not None:
+            self._stroke = None
+            self.stroke_finished.emit()
