@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QPointF, QSize, Qt, Slot
-from PySide6.QtGui import QColor, QPainter, QPaintEvent
+from PySide6.QtCore import QPointF, QSize, Qt, QTimer, Slot
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from attnviz.gui.fonts import ui_font
@@ -19,7 +19,6 @@ from attnviz.model.document import Document
 from attnviz.model.parts import NoScale, ScaleValue, SqrtDHead
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace, Trace
-from attnviz.model.view import Cell
 from attnviz.model.view import Cell
 
 SIDE = 42
@@ -41,6 +40,11 @@ class PipelinePanel(Panel):
         self._scroll = clear_scroll(self._strip, sideways=True)
         self._scroll.setObjectName("pipeline_scroll")
         self._scroll.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        # Where a thumbnail stands is known once the strip has been laid out, which Qt does later.
+        self._laid_out = QTimer(self)
+        self._laid_out.setSingleShot(True)
+        self._laid_out.setInterval(0)
+        self._laid_out.timeout.connect(self._bring_into_sight)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self._scroll)
@@ -131,8 +135,16 @@ class PipelinePanel(Panel):
         chosen = self.store.document.view.stage
         for stage, thumbnail in self._thumbnails.items():
             thumbnail.set_selected(stage == chosen)
+        self._laid_out.start()
+
+    @Slot()
+    def _bring_into_sight(self) -> None:
+        chosen = self.store.document.view.stage
         if chosen in self._shown:
             self._scroll.ensureWidgetVisible(self._thumbnails[chosen], 60, 0)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        self._laid_out.start()
 
     @Slot()
     def _on_clicked(self) -> None:
