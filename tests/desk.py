@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from pointer import move
 from PySide6.QtCore import QCoreApplication, QEvent, QPoint, QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QColor, QImage, QKeyEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractButton, QApplication, QLineEdit, QWidget
+from PySide6.QtWidgets import QAbstractButton, QApplication, QLineEdit, QMessageBox, QWidget
 from pytestqt.qtbot import QtBot
 
 from attnviz.engines.decode import causal_experiment
@@ -114,7 +116,7 @@ class Desk:
         QTest.keyClick(editor, Qt.Key.Key_Return)
 
     def hover(self, widget: QWidget, at: QPoint | QPointF) -> None:
-        QTest.mouseMove(widget, QPointF(at).toPoint())
+        move(widget, QPointF(at).toPoint(), held=False)
 
     def leave(self) -> None:
         """Close the window, delete it, and let the deferred deletions happen; then hold nothing of it."""
@@ -150,3 +152,20 @@ def count_color(image: QImage, wanted: str, area: QRect | QRectF | None = None, 
     """How many pixels of `area` have the colour `wanted`, within `tolerance` in every channel."""
     distance = np.abs(pixels(image, area) - np.array(QColor(wanted).getRgb()[:3])).max(axis=2)
     return int((distance <= tolerance).sum())
+
+
+MakeDesk = Callable[..., Desk]
+"""Makes a window: a preset's id or a document, and whether its schedulers run `inline`."""
+
+
+class Answers:
+    """What the person answers in message boxes, and the boxes that were shown."""
+
+    def __init__(self) -> None:
+        self.button = QMessageBox.StandardButton.Cancel
+        self.boxes: list[str] = []
+
+    def exec(self, box: QMessageBox) -> QMessageBox.StandardButton:
+        self.boxes.append(box.objectName())
+        assert box.textFormat() != Qt.TextFormat.RichText
+        return self.button

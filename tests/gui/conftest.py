@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from desk import WAIT_MS, Desk
-from PySide6.QtCore import QSettings, Qt, QTranslator
+from desk import WAIT_MS, Answers, Desk, MakeDesk
+from PySide6.QtCore import QSettings, QTranslator
 from PySide6.QtWidgets import QApplication, QMessageBox
 from pytestqt.qtbot import QtBot
 
@@ -18,8 +18,6 @@ from attnviz.gui.widgets.control import THEME_PROPERTY
 from attnviz.gui.window import Window
 from attnviz.model.document import Document
 from attnviz.model.presets import load_preset
-
-MakeDesk = Callable[..., Desk]
 
 
 @pytest.fixture
@@ -69,19 +67,6 @@ def make_desk(qapp: QApplication, qtbot: QtBot, settings: Settings) -> Iterator[
 def desk(make_desk: MakeDesk) -> Desk:
     """The window on the first preset."""
     return make_desk()
-
-
-class Answers:
-    """What the person answers in message boxes, and the boxes that were shown."""
-
-    def __init__(self) -> None:
-        self.button = QMessageBox.StandardButton.Cancel
-        self.boxes: list[str] = []
-
-    def exec(self, box: QMessageBox) -> QMessageBox.StandardButton:
-        self.boxes.append(box.objectName())
-        assert box.textFormat() != Qt.TextFormat.RichText
-        return self.button
 
 
 @pytest.fixture
