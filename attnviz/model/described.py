@@ -11,9 +11,9 @@ from attnviz.model.parts import ROLES, Causal, Identity, Tied, Window
 def architecture_of(experiment: Experiment) -> Architecture:
     """The shapes of `experiment` that its cost follows from.
 
-    An identity has no parameters and, where it is square, costs nothing; a tied one has none of its own. A
-    window and causality are kept; cells that padding or paint block are counted as if they were computed,
-    which is what the engines do.
+    An identity has no parameters and, where it is square, costs nothing; a tied one has none of its own.
+    Causality and a window are kept, as a kernel that skips what they block has it; cells that any other mask
+    blocks count as open (`counts_every_mask`).
     """
     window = next((mask for mask in experiment.masks if isinstance(mask, Window)), None)
     is_causal = any(isinstance(mask, Causal) for mask in experiment.masks)
@@ -35,3 +35,8 @@ def architecture_of(experiment: Experiment) -> Architecture:
         identities=tuple(role for role in ROLES if is_identity(experiment, role)),
         unlearned=tuple(role for role in ROLES if isinstance(sources[role], Identity | Tied)),
     )
+
+
+def counts_every_mask(experiment: Experiment) -> bool:
+    """Whether the pairs of `architecture_of` are exactly the cells that the masks leave open."""
+    return all(isinstance(mask, Causal | Window) for mask in experiment.masks)

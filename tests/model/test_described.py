@@ -11,9 +11,20 @@ from attnviz.core.cost_memory import FORMAT_BY_ID, cache_bytes
 from attnviz.engines.decode_cost import step_costs
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
-from attnviz.model.described import architecture_of
+from attnviz.model.described import architecture_of, counts_every_mask
 from attnviz.model.experiment import Experiment
-from attnviz.model.parts import Causal, Heads, Memory, Projections, Seeded, SeededVectors, Tied, Window
+from attnviz.model.parts import (
+    Causal,
+    Heads,
+    Memory,
+    Padding,
+    Prefix,
+    Projections,
+    Seeded,
+    SeededVectors,
+    Tied,
+    Window,
+)
 
 SEEDED = Projections(Seeded(0), Seeded(1), Seeded(2), Seeded(3))
 
@@ -54,6 +65,16 @@ def test_pairs_are_the_cells_that_the_run_leaves_open(masks: tuple) -> None:  # 
     described = architecture_of(shown)
     open_ = 49 - (0 if blocked is None else int(blocked.sum()))
     assert pairs(described, 7, windowed=described.windowed_layers == 1) == open_
+
+
+@pytest.mark.parametrize("masks", [(Padding((0,)),), (Causal(), Padding((1,))), (Prefix(3),)], ids=str)
+def test_cells_that_other_masks_block_count_as_open(masks: tuple) -> None:  # type: ignore[type-arg]
+    shown = experiment(masks=masks)
+    blocked = run(NumpyEngine("float64"), shown).only.blocked()
+    assert blocked is not None
+    assert pairs(architecture_of(shown), 7, windowed=False) > 49 - int(blocked.sum())
+    assert not counts_every_mask(shown)
+    assert counts_every_mask(experiment())
 
 
 def test_parameters_are_the_numbers_in_its_own_matrices() -> None:

@@ -9,6 +9,7 @@ from attnviz.core.architecture import Architecture
 from attnviz.core.cost import Line
 from attnviz.core.cost_memory import FORMAT_BY_ID, MEMORIES_GB, Format
 from attnviz.i18n import N_, _
+from attnviz.model.described import counts_every_mask
 from attnviz.model.published import PUBLISHED_BY_ID
 from attnviz.model.trace import Trace
 
@@ -101,14 +102,22 @@ def bill(question: Question, trace: Trace | None) -> tuple[Line, ...]:
     if q.quantity == "parameters":
         return cost.parameters(a)
     if q.quantity == "prefill":
-        return cost_flops.prefill(a, q.n, q.batch)
+        return cost_flops.prefill(a, q.n, q.batch) + _other_masks(q, trace)
     if q.quantity == "step":
-        return cost_flops.decode_step(a, q.n, q.batch)
+        return cost_flops.decode_step(a, q.n, q.batch) + _other_masks(q, trace)
     if q.quantity == "fits":
         return _fits(q)
     if q.quantity == "stages":
         return _stages(q, trace)
     return cost_memory.cache(a, q.n, q.kv_format, q.batch)
+
+
+def _other_masks(q: Question, trace: Trace | None) -> tuple[Line, ...]:
+    """A note where the experiment has masks that the closed forms do not count."""
+    if q.source != EXPERIMENT or trace is None or counts_every_mask(trace.experiment):
+        return ()
+    said = _("Causal mask and window are counted; cells that other masks block count as open.")
+    return (Line(said, kind="note"),)
 
 
 def _fits(q: Question) -> tuple[Line, ...]:

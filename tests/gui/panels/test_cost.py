@@ -26,7 +26,7 @@ from attnviz.gui.widgets.segmented import Segmented
 from attnviz.i18n import set_language
 from attnviz.model.document import Document
 from attnviz.model.experiment import Experiment
-from attnviz.model.parts import Causal, Heads, Projections, Seeded, SeededVectors
+from attnviz.model.parts import Causal, Heads, Padding, Projections, Seeded, SeededVectors
 from attnviz.model.published import PUBLISHED, PUBLISHED_BY_ID
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
@@ -252,6 +252,17 @@ def test_the_line_at_n_can_be_dragged(panel: CostPanel, qtbot: QtBot) -> None:
     QApplication.processEvents()
     assert 90 <= panel.question.n <= 111
     assert f"cache of {panel.question.n} tokens" in said(panel)
+
+
+def test_masks_without_a_closed_form_are_named(panel: CostPanel) -> None:
+    choose(panel, "cost_quantity", "prefill")
+    panel.store.set_trace(run(NumpyEngine("float32"), panel.store.experiment))
+    QApplication.processEvents()
+    assert "count as open" not in said(panel)
+    panel.store.change(masks=(Causal(), Padding((1,))))
+    panel.store.set_trace(run(NumpyEngine("float32"), panel.store.experiment))
+    QApplication.processEvents()
+    assert "cells that other masks block count as open" in said(panel)
 
 
 def test_a_narrow_panel_shows_the_arithmetic_or_the_curve(panel: CostPanel, qtbot: QtBot) -> None:
