@@ -6,6 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from attnviz.model.arrays import Matrix
 from attnviz.model.experiment import Experiment
 from attnviz.model.parts import (
     Alibi,
@@ -34,6 +35,17 @@ from attnviz.model.parts import (
     Strided,
     Tied,
     Window,
+)
+from attnviz.model.position_parts import (
+    DrawnTable,
+    DynamicNtk,
+    Learned,
+    LinearScaling,
+    Llama3Scaling,
+    NoScaling,
+    T5Buckets,
+    WrittenTable,
+    Yarn,
 )
 
 TOKENS = ("the", "cat", "the", "<s>", "猫")
@@ -69,6 +81,34 @@ SPREAD: dict[str, Experiment] = {
     "rope half split, partial, on v": small(
         position=Rope(100.0, "half_split", n_rotated=4, on_values=True), heads=Heads(2, 1, 6)
     ),
+    "rope linear": small(position=Rope(100.0, multipliers=(0.5,), scaling=LinearScaling(3.0))),
+    "rope dynamic": small(position=Rope(100.0, start=2, scaling=DynamicNtk(3.0, 4)), heads=Heads(1, 1, 6)),
+    "rope dynamic, short": small(position=Rope(100.0, scaling=DynamicNtk(3.0, 50))),
+    "rope dynamic, one pair": small(position=Rope(n_rotated=2, scaling=DynamicNtk(3.0, 4, length=90))),
+    "rope yarn": small(
+        position=Rope(100.0, scaling=Yarn(4.0, 30, 3.0, 0.2), multipliers=(1.0, 1.5)), heads=Heads(2, 1, 8)
+    ),
+    "rope yarn on v": small(
+        position=Rope(scaling=Yarn(4.0, 30, 2.0, 0.5, attention_factor=0.8), on_values=True)
+    ),
+    "rope llama 3": small(
+        position=Rope(100.0, scaling=Llama3Scaling(8.0, 0.2, 3.0, 12)),
+        heads=Heads(2, 1, 8),
+        masks=(Causal(),),
+    ),
+    "learned": small(position=Learned(9, start=4, table=DrawnTable(3, 0.5)), masks=(Causal(),)),
+    "learned, written out": small(
+        position=Learned(5, table=WrittenTable(Matrix([[r * 0.25 - f for f in range(6)] for r in range(5)])))
+    ),
+    "t5": small(position=T5Buckets(4, 3, table=DrawnTable(3)), heads=Heads(4, 2, 2), cap=2.0),
+    "t5 one way": small(
+        position=T5Buckets(
+            6, 5, bidirectional=False, table=WrittenTable(Matrix([[0.5 * r, -r] for r in range(6)]))
+        ),
+        heads=Heads(2, 2, 3),
+        masks=(Causal(),),
+    ),
+    "t5, cross": small(memory=MEMORY, position=T5Buckets(4, 3, table=DrawnTable(3))),
     "alibi": small(position=Alibi(), heads=Heads(6, 3, 2), masks=(Causal(),)),
     "alibi slopes": small(position=Alibi((0.3, -0.2)), heads=Heads(2, 2, 3), cap=2.0),
     "masks": small(masks=(Causal(), Padding((1,)), Window(2, 0), Painted(((4, 4), (2, 0)))), cap=3.0),
@@ -139,6 +179,25 @@ MASK_SETS = st.builds(
 SCALES = st.one_of(st.just(SqrtDHead()), st.just(NoScale()), st.builds(ScaleValue, st.floats(-2, 2)))
 
 
+FACTORS = st.sampled_from([1.0, 1.5, 8.0])
+LENGTHS = st.sampled_from([1, 4, 100, 8192])
+SCALINGS = st.one_of(
+    st.just(NoScaling()),
+    st.builds(LinearScaling, FACTORS),
+    st.builds(DynamicNtk, FACTORS, LENGTHS, st.one_of(st.none(), LENGTHS)),
+    st.builds(Yarn, FACTORS, LENGTHS, st.floats(2, 64), st.floats(0.1, 1.5), st.sampled_from([None, 0.7])),
+    st.builds(Llama3Scaling, FACTORS, st.floats(0.1, 2), st.floats(3, 10), LENGTHS),
+)
+TABLES = st.builds(DrawnTable, _SEEDS, st.floats(0, 2))
+BUCKETS = st.builds(
+    T5Buckets,
+    n_buckets=st.sampled_from([4, 6, 8, 32]),
+    max_distance=st.sampled_from([17, 128]),
+    bidirectional=st.booleans(),
+    table=TABLES,
+)
+
+
 def positions(n_heads: int, d_head: int) -> st.SearchStrategy[Any]:
     """Any legal position for these heads."""
     rotated = st.integers(1, d_head // 2)
@@ -151,13 +210,16 @@ def positions(n_heads: int, d_head: int) -> st.SearchStrategy[Any]:
             n_rotated=st.just(2 * pairs),
             multipliers=st.lists(st.floats(-2, 2), max_size=pairs).map(tuple),
             on_values=st.booleans(),
+            scaling=SCALINGS,
         )
     )
     slopes = st.lists(st.floats(-1, 1), min_size=n_heads, max_size=n_heads).map(tuple)
     return st.one_of(
         st.just(NoPosition()),
         st.builds(Sinusoidal, base=st.sampled_from([100.0, 10_000.0]), start=st.integers(0, 100)),
+        st.builds(Learned, length=st.integers(60, 90), start=st.integers(0, 40), table=TABLES),
         st.builds(Alibi, st.one_of(st.none(), slopes)),
+        BUCKETS,
         *([rope] if d_head >= 2 else []),
     )
 

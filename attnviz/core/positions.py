@@ -1,4 +1,4 @@
-"""Position encodings: sinusoidal, rotary (RoPE) and linear biases (ALiBi).
+"""Position encodings: sinusoidal, rotary (RoPE, with its scalings), and biases (ALiBi, T5's buckets).
 
 Angles and tables are made in float64 by NumPy, because they are small and their precision is what
 long contexts depend on; the rotation itself runs in the engine's dtype.
@@ -6,6 +6,7 @@ long contexts depend on; the rotation itself runs in the engine's dtype.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -40,6 +41,85 @@ def rope_frequencies(n_rotated: int, base: float, multipliers: Sequence[float] =
     frequencies = base ** (-2.0 * pair / n_rotated)
     frequencies[: len(multipliers)] *= np.asarray(multipliers, dtype=np.float64)
     return frequencies
+
+
+def linear_scaling(frequencies: Floats, factor: float) -> Floats:
+    """Frequencies divided by `factor`: position t turns as t / factor did before.
+
+    Position interpolation, Chen et al. 2023 (arXiv 2306.15595), equation 2.
+    """
+    return frequencies / factor
+
+
+def dynamic_ntk_base(base: float, factor: float, original: int, length: int, n_rotated: int) -> float:
+    """The base of a sequence of `length`: base * (factor * L / original - (factor - 1))^(n / (n - 2)).
+
+    L is `length`, but `original` at least, so a sequence that the model was trained for keeps its base.
+    "NTK-aware" scaling made dynamic; formula as in Peng et al. 2023 (arXiv 2309.00071), section 3.3 and
+    appendix B, and as transformers' `dynamic` rope type has it. One pair alone (n = 2) has the exponent 0 of
+    the base and keeps its frequency.
+    """
+    if n_rotated <= 2:
+        return base
+    stretch = factor * max(length, original) / original - (factor - 1.0)
+    with np.errstate(over="ignore"):  # an infinite base is one whose slow pairs stand still
+        return float(np.float64(base) * np.float64(stretch) ** (n_rotated / (n_rotated - 2)))
+
+
+def yarn_ramp(n_rotated: int, base: float, original: int, beta_fast: float, beta_slow: float) -> Floats:
+    """How much of each pair is interpolated, 0 to 1; shape (n_rotated / 2,).
+
+    Pairs that turn more than `beta_fast` times over the `original` length are left alone, those that turn
+    less than `beta_slow` times are interpolated, a ramp over the pair numbers lies between: see `yarn_ends`.
+    Peng et al. 2023 (YaRN, arXiv 2309.00071), section 3.2.
+    """
+    low, high = yarn_ends(n_rotated, base, original, beta_fast, beta_slow)
+    pair = np.arange(n_rotated // 2, dtype=np.float64)
+    return np.clip((pair - low) / (high - low), 0.0, 1.0)
+
+
+def yarn_ends(
+    n_rotated: int, base: float, original: int, beta_fast: float, beta_slow: float
+) -> tuple[float, float]:
+    """The pair numbers where YaRN's ramp begins and ends, rounded outwards to whole pairs.
+
+    Kept within 0 and n_rotated - 1 (not the last pair, n_rotated / 2 - 1), as the authors' code and
+    transformers do. Equal ends are set 0.001 apart: a step instead of a ramp, without dividing by zero.
+    """
+    low = max(math.floor(_turns_at(beta_fast, n_rotated, base, original)), 0)
+    high = min(math.ceil(_turns_at(beta_slow, n_rotated, base, original)), n_rotated - 1)
+    return float(low), high + 0.001 if high == low else float(high)
+
+
+def _turns_at(turns: float, n_rotated: int, base: float, original: int) -> float:
+    """The pair number, not rounded, that turns `turns` times over `original` positions."""
+    return n_rotated * math.log(original / (turns * 2.0 * math.pi)) / (2.0 * math.log(base))
+
+
+def yarn_scaling(frequencies: Floats, ramp: Floats, factor: float) -> Floats:
+    """frequency * (1 - ramp) + frequency / factor * ramp, pair by pair."""
+    return frequencies * (1.0 - ramp) + frequencies / factor * ramp
+
+
+def yarn_attention_factor(factor: float) -> float:
+    """0.1 ln(factor) + 1, and 1 where `factor` is 1 or less: what cosines and sines are multiplied by.
+
+    Peng et al. 2023, equation 22: q and k are both longer by it, so scores grow by its square.
+    """
+    return 1.0 if factor <= 1.0 else 0.1 * math.log(factor) + 1.0
+
+
+def llama3_scaling(
+    frequencies: Floats, factor: float, low_freq_factor: float, high_freq_factor: float, original: int
+) -> Floats:
+    """Llama 3.1's scaling by the number of turns t = original * frequency / 2 pi of each pair.
+
+    t < low_freq_factor: frequency / factor. t > high_freq_factor: as it was. Between: s * frequency +
+    (1 - s) * frequency / factor with s = (t - low) / (high - low). From Meta's reference code for Llama 3.1.
+    """
+    turns = original * frequencies / (2.0 * math.pi)
+    smooth = np.clip((turns - low_freq_factor) / (high_freq_factor - low_freq_factor), 0.0, 1.0)
+    return smooth * frequencies + (1.0 - smooth) * frequencies / factor
 
 
 def rope_angles(positions: Ints, frequencies: Floats) -> Floats:
@@ -101,3 +181,29 @@ def alibi_bias(slopes: Floats, q_positions: Ints, k_positions: Ints) -> Floats:
     """-slope * |i - j|; slopes (...) give (..., q, k)."""
     distance = np.abs(q_positions[:, None] - k_positions[None, :]).astype(np.float64)
     return -slopes[..., None, None] * distance
+
+
+def t5_buckets(
+    q_positions: Ints, k_positions: Ints, n_buckets: int, max_distance: int, bidirectional: bool
+) -> Ints:
+    """The bucket of every key - query distance, (q, k).
+
+    In both directions keys after the query have the upper half of the buckets for themselves; in one
+    direction they all count as distance 0. Of the buckets of a direction the first half holds one distance
+    each, the rest logarithmically wider ranges up to `max_distance`, from which on all share the last one.
+    Raffel et al. 2020 (arXiv 1910.10683), section 2.1, and the Mesh TensorFlow code it names. The logarithm
+    is taken in float32 as there: at an edge between two buckets, rounding decides.
+    """
+    ahead = k_positions[None, :] - q_positions[:, None]
+    first = np.zeros_like(ahead)
+    if bidirectional:
+        n_buckets //= 2
+        first = np.where(ahead > 0, n_buckets, 0)
+        distance = np.abs(ahead)
+    else:
+        distance = np.maximum(-ahead, 0)
+    exact = n_buckets // 2
+    ratio = np.maximum(distance, exact).astype(np.float32) / np.float32(exact)
+    steps = np.log(ratio) / np.float32(math.log(max_distance / exact)) * np.float32(n_buckets - exact)
+    wide = np.minimum(exact + steps.astype(np.int64), n_buckets - 1)
+    return np.asarray(first + np.where(distance < exact, distance, wide), dtype=np.int64)

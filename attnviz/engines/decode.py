@@ -24,7 +24,9 @@ from attnviz.model.arrays import Matrix
 from attnviz.model.experiment import Experiment
 from attnviz.model.masks import looks_ahead
 from attnviz.model.materialise import vectors_array, vocabulary
-from attnviz.model.parts import Causal, ExplicitVectors
+from attnviz.model.parts import Causal, ExplicitVectors, Rope
+from attnviz.model.position_parts import DynamicNtk, Learned
+from attnviz.model.positions import sequence_length
 from attnviz.model.trace import Trace
 
 Numbers = NDArray[Any]
@@ -122,7 +124,8 @@ def causal_experiment(experiment: Experiment) -> Experiment:
 
     Self-attention gets a causal mask where its masks may look ahead, and masks before the softmax: after it,
     a row would be divided by a sum over keys that do not exist yet. Cross-attention keeps its masks as
-    they are, since all of the memory is there from the start.
+    they are, since all of the memory is there from the start. For frequencies that depend on the length see
+    `at_length`.
     """
     changes: dict[str, Any] = {"readout": "similarity"}
     if experiment.memory is None:
@@ -132,11 +135,32 @@ def causal_experiment(experiment: Experiment) -> Experiment:
     return msgspec.structs.replace(experiment, **changes)
 
 
+def at_length(experiment: Experiment, steps: int) -> Experiment:
+    """The experiment as `steps` tokens will have it, where its frequencies depend on the number of tokens.
+
+    Keys are cached as they were turned, so dynamic NTK must know the length at the end from the start; with
+    steps within the document's tokens it does.
+    """
+    rope = experiment.position
+    if not isinstance(rope, Rope) or not isinstance(rope.scaling, DynamicNtk):
+        return experiment
+    length = max(sequence_length(experiment), rope.start + steps)
+    if rope.scaling.length is not None or length == sequence_length(experiment):
+        return experiment
+    scaling = msgspec.structs.replace(rope.scaling, length=length)
+    return msgspec.structs.replace(experiment, position=msgspec.structs.replace(rope, scaling=scaling))
+
+
 def step_count(experiment: Experiment, steps: int | None) -> int:
-    """The number of steps that is meant. Raises `ValueError` for `steps` below 1 or above `MAX_STEPS`."""
+    """The number of steps that is meant.
+
+    Raises `ValueError` for `steps` below 1 or above `MAX_STEPS`, or past the end of a learned table.
+    """
     count = experiment.n_queries if steps is None else steps
     if not 1 <= count <= MAX_STEPS:
         raise ValueError(f"steps is {steps}; legal is 1 to {MAX_STEPS:,}")
+    if isinstance(experiment.position, Learned):
+        experiment.position.check_end(max(count, experiment.n_queries))
     return count
 
 
@@ -150,7 +174,7 @@ def decode(
     """Decode `steps` tokens (None: as many as the experiment has); `check` is called at every step.
 
     The document's tokens are fed first; past them, each step feeds the most probable token of the step
-    before (the first of equals). Raises `ValueError` for `steps` below 1 or above `MAX_STEPS`.
+    before (the first of equals). Raises `ValueError` as `step_count` does.
     """
     steps = step_count(experiment, steps)
     started = time.perf_counter()
@@ -159,8 +183,11 @@ def decode(
         notices = (*notices, _("Decoding adds a causal mask: these masks let a query see later keys."))
     if causal.mask_placement != experiment.mask_placement:
         notices = (*notices, _("Decoding masks before the softmax: later keys do not exist yet."))
+    longer = at_length(causal, steps)
+    if longer is not causal:
+        notices = (*notices, _("Dynamic NTK: every step turns by the frequencies of the length at the end."))
     with engine.active():
-        decoder = _Decoder(engine, causal, steps)
+        decoder = _Decoder(engine, longer, steps)
         made = []
         for _index in range(steps):
             check()

@@ -15,19 +15,18 @@ from numpy.typing import NDArray
 
 from attnviz.core.dims import Array, join_heads, split_kv_heads, split_query_heads
 from attnviz.core.dropout import keep
-from attnviz.core.positions import alibi_bias, alibi_slopes, rope_angles, rope_frequencies, rotate, sinusoidal
+from attnviz.core.positions import rope_angles, rotate
 from attnviz.engines.engine import SAFE_EXPONENT, Engine
 from attnviz.model import masks as masks_
+from attnviz.model import positions as positions_
 from attnviz.model.experiment import Experiment
 from attnviz.model.materialise import projection_array, vectors_array, vocabulary
 from attnviz.model.parts import (
-    Alibi,
     Identity,
     NoScale,
     Role,
     Rope,
     ScaleValue,
-    Sinusoidal,
 )
 
 Check = Callable[[], None]
@@ -66,10 +65,9 @@ def embed(engine: Engine, experiment: Experiment, vectors: NDArray[np.float64], 
     """Token vectors (token, d_model) and, with an additive position, x."""
     features = Features()
     features.tf["tokens_embedded"] = engine.asarray(vectors)
-    position = experiment.position
-    if isinstance(position, Sinusoidal):
-        table = sinusoidal(positions + position.start, vectors.shape[1], position.base)
-        features.tf["x"] = features.tf["tokens_embedded"] + engine.asarray(table)
+    added = positions_.added_rows(experiment, positions)
+    if added is not None:
+        features.tf["x"] = features.tf["tokens_embedded"] + engine.asarray(added)
     return features
 
 
@@ -111,10 +109,10 @@ def key_value_heads(
 
 
 def _rotated(engine: Engine, experiment: Experiment, x: Array, positions: Ints, rope: Rope) -> Array:
-    n_rotated = experiment.heads.d_head if rope.n_rotated is None else rope.n_rotated
-    frequencies = rope_frequencies(n_rotated, rope.base, rope.multipliers)
-    angles = rope_angles(positions + rope.start, frequencies)
-    return rotate(engine.xp, x, engine.asarray(np.cos(angles)), engine.asarray(np.sin(angles)), rope.pairing)
+    angles = rope_angles(positions + rope.start, positions_.pair_frequencies(experiment))
+    length = positions_.magnitude(rope)
+    cos, sin = engine.asarray(length * np.cos(angles)), engine.asarray(length * np.sin(angles))
+    return rotate(engine.xp, x, cos, sin, rope.pairing)
 
 
 # --- scores ----------------------------------------------------------------------------------------
@@ -136,7 +134,7 @@ def score_stages(experiment: Experiment) -> tuple[str, ...]:
         "scores": True,
         "scaled": scale_factor(experiment) is not None,
         "capped": experiment.cap is not None,
-        "biased": isinstance(experiment.position, Alibi),
+        "biased": positions_.has_bias(experiment),
         "masked": bool(experiment.masks) and before,
         "weights": True,
         "dropped": experiment.dropout.active,
@@ -180,7 +178,7 @@ def _products(engine: Engine, experiment: Experiment, q: Array, k: Array) -> _Pr
     factor = scale_factor(experiment)
     keys = engine.xp.matrix_transpose(k)[:, None, :, :]
     size = engine.score_bound(q, k) * abs(1.0 if factor is None else factor)
-    fits = not isinstance(experiment.position, Alibi) and size <= SAFE_EXPONENT
+    fits = not positions_.has_bias(experiment) and size <= SAFE_EXPONENT
     if fits and factor is not None and abs(math.frexp(factor)[0]) == 0.5:
         return _Products(q * factor, keys, "scaled", is_bounded=True)
     return _Products(q, keys, is_bounded=fits)
@@ -207,7 +205,8 @@ def _shape_scores(
         elif stage == "capped":
             s_grqk[...] = experiment.cap * engine.xp.tanh(s_grqk / experiment.cap)
         elif stage == "biased":
-            s_grqk += engine.asarray(_alibi(experiment, block))
+            bias = positions_.bias(experiment, block.heads, block.q_positions, block.k_positions)
+            s_grqk += engine.asarray(bias)
         elif stage == "masked" and block.hidden is not None:
             engine.fill_(s_grqk, block.hidden, -np.inf)
         elif stage == "weights":
@@ -226,14 +225,6 @@ def _clear_hidden(engine: Engine, experiment: Experiment, s_grqk: Array, hidden:
     if empty.any():
         value = np.nan if experiment.fully_masked_row == "nan" else 0.0
         engine.fill_(s_grqk, np.broadcast_to(empty[:, None], hidden.shape), value)
-
-
-def _alibi(experiment: Experiment, block: Block) -> NDArray[np.float64]:
-    """Bias of one block, (g, r, q, k)."""
-    position = experiment.position
-    assert isinstance(position, Alibi)
-    slopes = np.asarray(position.slopes) if position.slopes else alibi_slopes(experiment.heads.n_heads)
-    return alibi_bias(slopes[block.heads], block.q_positions, block.k_positions)
 
 
 def dropout_factors(experiment: Experiment, block: Block) -> NDArray[np.float64]:

@@ -14,10 +14,10 @@ import numpy as np
 
 from attnviz.i18n import _
 from attnviz.model.arithmetic_pieces import Explanation, Line, Term, digits, flat, words
+from attnviz.model.arithmetic_positions import biased_lines, rotated_lines, x_lines
 from attnviz.model.arithmetic_reading import Reading, stage_symbol
 from attnviz.model.arithmetic_scores import (
     below,
-    biased_lines,
     capped_lines,
     dropped_lines,
     is_passed_on,
@@ -33,8 +33,6 @@ from attnviz.model.arithmetic_vectors import (
     mixed_lines,
     origin_of,
     projection_lines,
-    rotated_lines,
-    x_lines,
 )
 from attnviz.model.trace import SiteTrace
 from attnviz.model.view import Cell

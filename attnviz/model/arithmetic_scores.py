@@ -10,7 +10,6 @@ import math
 import numpy as np
 
 from attnviz.core.dropout import keep
-from attnviz.core.positions import alibi_slopes
 from attnviz.i18n import _
 from attnviz.model.arithmetic_pieces import (
     Line,
@@ -27,7 +26,7 @@ from attnviz.model.arithmetic_pieces import (
 from attnviz.model.arithmetic_reading import Floats, Reading, stage_symbol
 from attnviz.model.experiment import Experiment
 from attnviz.model.masks import why_blocked
-from attnviz.model.parts import Alibi, NoScale, ScaleValue
+from attnviz.model.parts import NoScale, ScaleValue
 from attnviz.model.provenance import sources
 from attnviz.model.stages import inputs
 from attnviz.model.view import Cell
@@ -122,21 +121,6 @@ def capped_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
         (limit, Text(" × tanh("), score, Text(" ÷ "), limit, Text(")")),
     )
     result = cap * math.tanh(score.value / cap)
-    return (Line((reading.link(cell),), steps, reading.number(cell), result),)
-
-
-def biased_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
-    """s − slope · |i − j|."""
-    experiment = reading.experiment
-    assert isinstance(experiment.position, Alibi)
-    slopes = experiment.position.slopes or alibi_slopes(experiment.heads.n_heads)
-    score = reading.term(below(reading, cell))
-    slope = constant(float(slopes[cell.head]), _("slope of head {head}").format(head=cell.head + 1))
-    steps = (
-        words("s − slope · |i − j|"),
-        (score, Text(" − "), *guarded(slope), Text(f" × |{cell.row} − {cell.column}|")),
-    )
-    result = score.value - slope.value * abs(cell.row - cell.column)
     return (Line((reading.link(cell),), steps, reading.number(cell), result),)
 
 

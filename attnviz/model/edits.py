@@ -6,13 +6,12 @@ shape, it is cut, or filled with zeros, instead of the change being refused.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from attnviz.core.positions import sinusoidal
 from attnviz.model.arrays import Matrix
 from attnviz.model.experiment import Experiment
 from attnviz.model.masks import MASK_ORDER
@@ -32,14 +31,16 @@ from attnviz.model.parts import (
     Role,
     Rope,
     SeededVectors,
-    Sinusoidal,
     Tied,
     Vectors,
     vectors_shape,
 )
+from attnviz.model.position_parts import Learned, T5Buckets, WrittenTable
+from attnviz.model.positions import added_rows
 
 Sequence = Literal["tokens", "memory"]
 Array = NDArray[np.float64]
+Tabular = TypeVar("Tabular", Learned, T5Buckets)
 
 
 # --- tokens and vectors ----------------------------------------------------------------------------
@@ -72,11 +73,10 @@ def set_vector_cell(
 
 def added_position(experiment: Experiment, sequence: Sequence, row: int) -> Array:
     """What an additive position puts on the vector of one token, (d_model,); zeros where there is none."""
-    position = experiment.position
-    width = vectors_shape(vectors_of(experiment, sequence))[1]
-    if sequence == "memory" or not isinstance(position, Sinusoidal):
-        return np.zeros(width)
-    return sinusoidal(np.array([row + position.start]), width, position.base)[0]
+    added = None if sequence == "memory" else added_rows(experiment, np.array([row]))
+    if added is None:
+        return np.zeros(vectors_shape(vectors_of(experiment, sequence))[1])
+    return np.array(added[0])
 
 
 def reseed_vectors(experiment: Experiment, seed: int, sequence: Sequence = "tokens") -> Experiment:
@@ -251,13 +251,15 @@ def _fitted(experiment: Experiment, changes: dict[str, Any]) -> Experiment:
         source = getattr(projections, role)
         if isinstance(source, Explicit) and source.values.shape != shapes[role]:
             projections = replace_role(
-                projections, role, Explicit(Matrix(_cut_or_filled(source.values.array, shapes[role])))
+                projections, role, Explicit(Matrix(cut_or_filled(source.values.array, shapes[role])))
             )
         elif isinstance(source, Tied) and not _can_tie(shapes, role, source.to):
-            values = _cut_or_filled(projection_array(experiment, role), shapes[role])
+            values = cut_or_filled(projection_array(experiment, role), shapes[role])
             projections = replace_role(projections, role, Explicit(Matrix(values)))
     heads = changes.get("heads", experiment.heads)
     position = _fitted_position(experiment, heads)
+    if isinstance(position, Learned):
+        position = fitted_table(position, shapes["query"][0])
     return replace(experiment, **changes, projections=projections, position=position)
 
 
@@ -288,7 +290,8 @@ def can_tie(experiment: Experiment, role: Role, to: Role) -> bool:
     return _can_tie(_Shapes.of(experiment, {}), role, to)
 
 
-def _cut_or_filled(values: Array, shape: tuple[int, int]) -> Array:
+def cut_or_filled(values: Array, shape: tuple[int, int]) -> Array:
+    """`values` in another shape: old numbers stay where they are, new ones are zero."""
     fitted = np.zeros(shape)
     rows, columns = min(shape[0], values.shape[0]), min(shape[1], values.shape[1])
     fitted[:rows, :columns] = values[:rows, :columns]
@@ -308,7 +311,16 @@ def _fitted_position(experiment: Experiment, heads: Heads) -> Any:
         return replace(position, n_rotated=n_rotated, multipliers=position.multipliers[:pairs])
     if isinstance(position, Alibi) and position.slopes and len(position.slopes) != heads.n_heads:
         return replace(position, slopes=None)
-    return position
+    return fitted_table(position, heads.n_heads) if isinstance(position, T5Buckets) else position
+
+
+def fitted_table(position: Tabular, columns: int) -> Tabular:
+    """The position with a written-out table cut, or filled with zeros, to `columns` columns."""
+    table = position.table
+    if not isinstance(table, WrittenTable) or table.values.shape[1] == columns:
+        return position
+    values = cut_or_filled(table.values.array, (table.values.shape[0], columns))
+    return replace(position, table=WrittenTable(Matrix(values)))
 
 
 # --- positions and masks ---------------------------------------------------------------------------

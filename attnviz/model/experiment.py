@@ -31,6 +31,7 @@ from attnviz.model.parts import (
     check_tokens,
     vectors_shape,
 )
+from attnviz.model.position_parts import Learned, T5Buckets, WrittenTable
 from attnviz.model.value import Value, require
 
 
@@ -45,9 +46,9 @@ class Experiment(Value, frozen=True):
         w = softmax(s) over keys, then dropout
         o = concat over heads(w v) W_O
 
-    where x (n, d_model) are the token vectors, plus sines where the position is additive; z is x, or the
-    memory's vectors; R turns pairs of features where the position is RoPE; query head i reads key/value
-    head i // (h / g). Vaswani et al. 2017; Shazeer 2019 and Ainslie et al. 2023 for g < h.
+    where x (n, d_model) are the token vectors, plus sines or a table's rows where the position is additive; z
+    is x, or the memory's vectors; R turns pairs of features where the position is RoPE; query head i reads
+    key/value head i // (h / g). Vaswani et al. 2017; Shazeer 2019 and Ainslie et al. 2023 for g < h.
 
     Attributes:
         tokens: The n texts, shown and never interpreted.
@@ -55,7 +56,7 @@ class Experiment(Value, frozen=True):
         memory: A second sequence for keys and values; None for self-attention.
         heads: `n_heads` h, `n_kv_heads` g (a divisor of h), `d_head`.
         projections: W_Q (d_model, h·d_head), W_K and W_V (features of z, g·d_head), W_O (h·d_head, d_model).
-        position: None, sinusoidal, RoPE or ALiBi.
+        position: None, sinusoidal, learned, RoPE, ALiBi or T5's buckets; `model/positions.py` lists them.
         scale: Scores times 1/sqrt(d_head), 1, or a number.
         temperature: Scores are divided by it; above 0.
         cap: None, or c > 0 for c · tanh(s / c).
@@ -171,3 +172,18 @@ class Experiment(Value, frozen=True):
             count = len(self.position.slopes)
             legal = f"length {self.heads.n_heads}, one number for each head"
             require(count == self.heads.n_heads, "position.slopes", Said(f"of length {count}"), legal)
+        if isinstance(self.position, Learned):
+            self.position.check_end(self.n_queries)
+            self._check_table(self.position, self.d_model, "one number for each feature of a token vector")
+        if isinstance(self.position, T5Buckets):
+            self._check_table(self.position, self.heads.n_heads, "one for each head")
+
+    def _check_table(self, position: Learned | T5Buckets, columns: int, why: str) -> None:
+        if isinstance(position.table, WrittenTable):
+            found = position.table.values.shape[1]
+            legal = f"{columns} columns, {why}"
+            require(found == columns, "position.table.values", Said(f"{found} columns"), legal)
+        rows = position.length if isinstance(position, Learned) else position.n_buckets
+        legal = f"{MAX_DRAWN // columns} at most for {columns} columns"
+        name = "length" if isinstance(position, Learned) else "n_buckets"
+        require(rows * columns <= MAX_DRAWN, f"position.{name}", rows, legal)

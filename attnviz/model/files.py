@@ -18,6 +18,7 @@ from attnviz.model.document import Document
 from attnviz.model.experiment import Experiment
 from attnviz.model.json_text import MAX_TEXT, document_from, parse, write
 from attnviz.model.parts import ROLES, Explicit, ExplicitVectors
+from attnviz.model.position_parts import Learned, T5Buckets, WrittenTable
 from attnviz.model.tensors import read_tensors, write_tensors
 
 INLINE_NUMBERS = 16_384
@@ -142,6 +143,9 @@ def _matrices(experiment: Experiment) -> Iterator[tuple[str, Matrix]]:
         source = getattr(experiment.projections, role)
         if isinstance(source, Explicit):
             yield f"projections.{role}", source.values
+    position = experiment.position
+    if isinstance(position, Learned | T5Buckets) and isinstance(position.table, WrittenTable):
+        yield "position.table", position.table.values
 
 
 def replace_file(path: Path, data: bytes) -> None:

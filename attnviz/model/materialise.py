@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from attnviz.model.experiment import Experiment
 from attnviz.model.parts import Explicit, ExplicitVectors, Generator, Identity, Role, Seeded, Vectors
+from attnviz.model.position_parts import Table, WrittenTable
 
 Array = NDArray[np.float64]
 
@@ -36,6 +37,13 @@ def projection_array(experiment: Experiment, role: Role) -> Array:
         return source.values.array
     target: Array = projection_array(experiment, source.to)
     return target.T if (role == "output") != (source.to == "output") else target
+
+
+def table_array(table: Table, shape: tuple[int, int]) -> Array:
+    """A position's table, read-only; one that is written out has its own shape, which is checked."""
+    if isinstance(table, WrittenTable):
+        return table.values.array
+    return _drawn_table(shape, table.seed, table.std)
 
 
 def is_identity(experiment: Experiment, role: Role) -> bool:
@@ -66,6 +74,11 @@ def _seeded_vectors(n: int, d_model: int, seed: int, generator: Generator) -> Ar
 @lru_cache(maxsize=16)
 def _seeded_projection(shape: tuple[int, int], seed: int) -> Array:
     return _frozen(np.random.default_rng(seed).standard_normal(shape) / np.sqrt(shape[0]))
+
+
+@lru_cache(maxsize=8)
+def _drawn_table(shape: tuple[int, int], seed: int, std: float) -> Array:
+    return _frozen(np.random.default_rng(seed).standard_normal(shape) * std)
 
 
 @lru_cache(maxsize=16)

@@ -1,4 +1,4 @@
-"""The parts of an experiment: vectors, heads, projections, positions, scales, masks, dropout.
+"""The parts of an experiment: vectors, heads, projections, scales, masks, dropout; positions stand beside.
 
 Each is a frozen struct that cannot hold an illegal value. A union of structs with a `kind` tag is a
 closed set of choices; the tag is what a document file names.
@@ -6,21 +6,20 @@ closed set of choices; the tag is what a document file names.
 
 from __future__ import annotations
 
-import math
-from typing import Annotated, ClassVar, Literal
-
-from msgspec import Meta
+from typing import ClassVar, Literal
 
 from attnviz.model.arrays import MAX_DRAWN, Matrix
+from attnviz.model.bounds import Index, Positive, Seed
 from attnviz.model.faults import Said
+from attnviz.model.position_parts import Alibi as Alibi
+from attnviz.model.position_parts import NoPosition as NoPosition
+from attnviz.model.position_parts import Pairing as Pairing
+from attnviz.model.position_parts import Position as Position
+from attnviz.model.position_parts import Rope as Rope
+from attnviz.model.position_parts import Sinusoidal as Sinusoidal
 from attnviz.model.value import Value, require, require_finite
 
-Positive = Annotated[int, Meta(ge=1, le=1_000_000)]
-Seed = Annotated[int, Meta(ge=0, le=2**32 - 1)]
-Index = Annotated[int, Meta(ge=0, le=2**31)]
-
 DType = Literal["float16", "bfloat16", "float32", "float64"]
-Pairing = Literal["interleaved", "half_split"]
 MaskPlacement = Literal["before_softmax", "after_softmax"]
 FullyMaskedRow = Literal["zeros", "nan"]
 Readout = Literal["similarity", "none"]
@@ -167,64 +166,6 @@ class Projections(Value, frozen=True):
 
 
 ROLES: tuple[Role, ...] = ("query", "key", "value", "output")
-
-
-# --- positions -------------------------------------------------------------------------------------
-
-
-class NoPosition(Value, frozen=True, tag_field="kind", tag="none"):
-    """No position information."""
-
-
-class Sinusoidal(Value, frozen=True, tag_field="kind", tag="sinusoidal"):
-    """Sines and cosines added to the token vectors."""
-
-    where: ClassVar[str] = "position."
-
-    base: float = 10_000.0
-    start: Index = 0
-
-    def check(self) -> None:
-        require(math.isfinite(self.base) and self.base > 0, "position.base", self.base, "a number above 0")
-
-
-class Rope(Value, frozen=True, tag_field="kind", tag="rope"):
-    """Rotary positions: pair i turns by position * multiplier_i * base^(-2i/n_rotated).
-
-    `n_rotated` features of each head turn (None: all of them); `multipliers` scale the pairs'
-    frequencies (missing ones are 1); `on_values` turns v as well.
-    """
-
-    where: ClassVar[str] = "position."
-
-    base: float = 10_000.0
-    pairing: Pairing = "interleaved"
-    start: Index = 0
-    n_rotated: Positive | None = None
-    multipliers: tuple[float, ...] = ()
-    on_values: bool = False
-
-    def check(self) -> None:
-        require(math.isfinite(self.base) and self.base > 0, "position.base", self.base, "a number above 0")
-        if self.n_rotated is not None:
-            require(self.n_rotated % 2 == 0, "position.n_rotated", self.n_rotated, "an even number")
-        for index, multiplier in enumerate(self.multipliers):
-            require_finite(f"position.multipliers[{index}]", multiplier)
-
-
-class Alibi(Value, frozen=True, tag_field="kind", tag="alibi"):
-    """Linear bias -slope * |i - j|; no `slopes` means the published ones, 2^(-8h/n_heads)."""
-
-    where: ClassVar[str] = "position."
-
-    slopes: tuple[float, ...] | None = None
-
-    def check(self) -> None:
-        for index, slope in enumerate(self.slopes or ()):
-            require_finite(f"position.slopes[{index}]", slope)
-
-
-Position = NoPosition | Sinusoidal | Rope | Alibi
 
 
 # --- scores ----------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from attnviz.core.positions import pair_of
 from attnviz.model.experiment import Experiment
 from attnviz.model.materialise import vocabulary
 from attnviz.model.parts import Rope
+from attnviz.model.positions import n_rotated
 from attnviz.model.stages import STAGE_BY_ID, Stage, inputs
 from attnviz.model.trace import SiteTrace
 from attnviz.model.view import Cell
@@ -141,5 +142,4 @@ def _target_heads(experiment: Experiment, target: Stage, cell: Cell) -> Indices:
 def _pair(experiment: Experiment, feature: int) -> tuple[int, ...]:
     position = experiment.position
     assert isinstance(position, Rope)
-    n_rotated = experiment.heads.d_head if position.n_rotated is None else position.n_rotated
-    return pair_of(feature, n_rotated, position.pairing) or (feature,)
+    return pair_of(feature, n_rotated(experiment), position.pairing) or (feature,)

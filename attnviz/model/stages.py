@@ -93,7 +93,7 @@ STAGES: tuple[Stage, ...] = (
         "biased",
         _HQK,
         N_("biased"),
-        "s − slope · |i − j|",
+        "s + bias(i − j)",
         "+ bias",
         (("capped", "scaled", "scores"),),
         "same_cell",

@@ -5,11 +5,12 @@ Pure: `Remembered` is a value that its owner feeds with the records it sees.
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from attnviz.core.positions import alibi_slopes
+from attnviz.model.arrays import Matrix
+from attnviz.model.edits import cut_or_filled, fitted_table
 from attnviz.model.experiment import Experiment
 from attnviz.model.parts import (
     Alibi,
@@ -25,6 +26,8 @@ from attnviz.model.parts import (
     SqrtDHead,
     Tied,
 )
+from attnviz.model.position_parts import Learned, T5Buckets, WrittenTable
+from attnviz.model.positions import slopes_of
 
 T = TypeVar("T")
 
@@ -68,16 +71,49 @@ def fitting_position(position: Position, heads: Heads) -> Position:
 
 
 def set_position(experiment: Experiment, position: Position) -> Experiment:
-    """Choose a position encoding; of another document's record what fits is kept."""
-    return replace(experiment, position=fitting_position(position, experiment.heads))
+    """Choose a position encoding; of another document's record what fits is kept.
+
+    A learned table that ends before the last token is made as long as the tokens need: it is chosen here, not
+    run past its end.
+    """
+    position = fitting_position(position, experiment.heads)
+    if isinstance(position, Learned):
+        position = _reaching_table(position, experiment)
+    if isinstance(position, T5Buckets):
+        position = fitted_table(position, experiment.heads.n_heads)
+    return replace(experiment, position=position)
 
 
-def n_rotated(experiment: Experiment) -> int:
-    """Features of a head that RoPE turns; 0 without RoPE."""
-    position = experiment.position
-    if not isinstance(position, Rope):
-        return 0
-    return experiment.heads.d_head if position.n_rotated is None else position.n_rotated
+def _reaching_table(position: Learned, experiment: Experiment) -> Learned:
+    needed = position.start + experiment.n_queries
+    position = fitted_table(position, experiment.d_model)
+    return position if position.length >= needed else set_table_length(position, needed)
+
+
+def set_table_length(position: Learned, length: int) -> Learned:
+    """Cut a learned table, or add rows of zeros where it is written out, to `length` positions."""
+    table = position.table
+    if isinstance(table, WrittenTable):
+        values = table.values.array
+        table = WrittenTable(Matrix(cut_or_filled(values, (length, values.shape[1]))))
+    return replace(position, length=length, table=table)
+
+
+def set_buckets(experiment: Experiment, **changes: Any) -> Experiment:
+    """Change n_buckets, max_distance or bidirectional of T5's buckets; the others go where they are legal."""
+    old = experiment.position
+    if not isinstance(old, T5Buckets):
+        raise ValueError("position.kind is not 't5'; buckets belong to T5's biases")
+    bidirectional = changes.get("bidirectional", old.bidirectional)
+    n_buckets = changes.get("n_buckets", old.n_buckets)
+    n_buckets = max(n_buckets - n_buckets % 2, 4 if bidirectional else 2)
+    n_exact = n_buckets // (4 if bidirectional else 2)
+    max_distance = max(changes.get("max_distance", old.max_distance), n_exact + 1)
+    table = old.table
+    if isinstance(table, WrittenTable):
+        values = table.values.array
+        table = WrittenTable(Matrix(cut_or_filled(values, (n_buckets, values.shape[1]))))
+    return replace(experiment, position=T5Buckets(n_buckets, max_distance, bidirectional, table))
 
 
 def set_n_rotated(experiment: Experiment, count: int) -> Experiment:
@@ -88,14 +124,6 @@ def set_n_rotated(experiment: Experiment, count: int) -> Experiment:
     d_head = experiment.heads.d_head
     even = min(max(2, count - count % 2), d_head)
     return set_position(experiment, replace(position, n_rotated=None if even == d_head else even))
-
-
-def slopes_of(experiment: Experiment) -> tuple[float, ...]:
-    """ALiBi's slope of each head: the ones written out, else the published ones."""
-    position = experiment.position
-    if isinstance(position, Alibi) and position.slopes is not None:
-        return position.slopes
-    return tuple(float(slope) for slope in alibi_slopes(experiment.heads.n_heads))
 
 
 def set_slope(experiment: Experiment, head: int, slope: float) -> Experiment:

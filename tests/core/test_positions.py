@@ -13,12 +13,20 @@ from numpy.typing import NDArray
 from attnviz.core.positions import (
     alibi_bias,
     alibi_slopes,
+    dynamic_ntk_base,
+    linear_scaling,
+    llama3_scaling,
     pair_of,
     pair_slices,
     rope_angles,
     rope_frequencies,
     rotate,
     sinusoidal,
+    t5_buckets,
+    yarn_attention_factor,
+    yarn_ends,
+    yarn_ramp,
+    yarn_scaling,
 )
 
 Floats = NDArray[np.float64]
@@ -145,3 +153,61 @@ def test_alibi_bias_falls_with_the_distance_on_both_sides() -> None:
         [[-1.0, 0.0, -2.5], [-1.5, -0.5, -2.0]],
         [[-0.5, 0.0, -1.25], [-0.75, -0.25, -1.0]],
     ]
+
+
+# --- RoPE's scalings -------------------------------------------------------------------------------
+
+
+def test_linear_scaling_makes_positions_slower() -> None:
+    frequencies = rope_frequencies(8, 10_000.0)
+    here = rope_angles(np.array([12]), linear_scaling(frequencies, 4.0))
+    np.testing.assert_allclose(here, rope_angles(np.array([3]), frequencies), rtol=1e-15)
+
+
+def test_dynamic_ntk_grows_past_the_original_length_only() -> None:
+    assert dynamic_ntk_base(10_000.0, 2.0, 100, 100, 8) == 10_000.0
+    assert dynamic_ntk_base(10_000.0, 2.0, 100, 7, 8) == 10_000.0
+    assert dynamic_ntk_base(10_000.0, 2.0, 100, 200, 8) == pytest.approx(10_000.0 * 3 ** (8 / 6), rel=1e-14)
+    assert dynamic_ntk_base(10_000.0, 2.0, 100, 200, 2) == 10_000.0
+    # The slowest pair then turns as if positions were divided by the stretch, the fastest as before.
+    slow = rope_frequencies(8, dynamic_ntk_base(10_000.0, 2.0, 100, 200, 8))
+    plain = rope_frequencies(8, 10_000.0)
+    np.testing.assert_allclose(slow[[0, 3]] / plain[[0, 3]], [1.0, 1 / 3], rtol=1e-12)
+    assert dynamic_ntk_base(1e300, 1e9, 1, 10_000, 4) == math.inf
+
+
+def test_yarn_keeps_fast_pairs_and_divides_slow_ones() -> None:
+    ramp = yarn_ramp(64, 10_000.0, 2048, 32.0, 1.0)
+    assert yarn_ends(64, 10_000.0, 2048, 32.0, 1.0) == (8.0, 21.0)
+    np.testing.assert_allclose(ramp[[0, 8, 9, 20, 21, 31]], [0, 0, 1 / 13, 12 / 13, 1, 1], rtol=1e-14)
+    plain = rope_frequencies(64, 10_000.0)
+    scaled = yarn_scaling(plain, ramp, 16.0)
+    np.testing.assert_allclose((scaled / plain)[[0, 8, 21, 31]], [1, 1, 1 / 16, 1 / 16], rtol=1e-14)
+    assert yarn_attention_factor(16.0) == pytest.approx(1.277258872, rel=1e-9)
+    assert yarn_attention_factor(1.0) == 1.0
+
+
+def test_equal_ends_of_the_ramp_are_a_step() -> None:
+    low, high = yarn_ends(4, 1e12, 10, 1.0, 0.99)
+    assert (low, high) == (0.0, 1.0)
+    low, high = yarn_ends(2, 1e300, 6, 0.99, 0.98)
+    assert 0 < high - low <= 1
+    assert yarn_ramp(4, 10.0, 1, 2.0, 1.0).tolist() == [0.0, 0.0]
+
+
+def test_llama_3_divides_pairs_of_few_turns() -> None:
+    frequencies = 2 * math.pi * np.array([5.0, 4.0, 2.5, 1.0, 0.3]) / 1000
+    found = llama3_scaling(frequencies, 8.0, 1.0, 4.0, 1000) / frequencies
+    np.testing.assert_allclose(found, [1, 1, 0.5 + 0.5 / 8, 1 / 8, 1 / 8], rtol=1e-12)
+
+
+# --- T5's buckets ----------------------------------------------------------------------------------
+
+
+def test_t5_buckets_of_few_distances_by_hand() -> None:
+    keys = np.array([0, 5, 9, 10, 11, 12, 14, 100])
+    both = t5_buckets(np.array([10]), keys, 8, 8, True)[0]
+    # Four buckets a side: distances 0 and 1 alone, 2 and 3, from 4 on.
+    assert both.tolist() == [3, 3, 1, 0, 5, 6, 7, 7]
+    one_way = t5_buckets(np.array([10]), keys, 8, 8, False)[0]
+    assert one_way.tolist() == [7, 5, 1, 0, 0, 0, 0, 0]

@@ -185,7 +185,7 @@ def test_long_lists_that_are_no_matrices_are_filled_to_the_width() -> None:
         (
             {"position": {"kind": "rope", "bse": 1}},
             "$.experiment.position.bse is no known key; legal are "
-            "kind, base, pairing, start, n_rotated, multipliers, on_values",
+            "kind, base, pairing, start, n_rotated, multipliers, on_values, scaling",
         ),
     ],
 )

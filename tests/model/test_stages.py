@@ -28,6 +28,16 @@ from attnviz.model.parts import (
     Sinusoidal,
     SqrtDHead,
 )
+from attnviz.model.position_parts import (
+    DynamicNtk,
+    Learned,
+    LinearScaling,
+    Llama3Scaling,
+    T5Buckets,
+    Table,
+    WrittenTable,
+    Yarn,
+)
 from attnviz.model.provenance import consumers, sources
 from attnviz.model.stages import STAGE_BY_ID, STAGES, inputs
 from attnviz.model.trace import SiteTrace
@@ -135,15 +145,75 @@ def rotated(experiment: Experiment, cell: Cell, read: Reader) -> float:
     )
     at = (2 * pair, 2 * pair + 1) if rope.pairing == "interleaved" else (pair, pair + half)
     multiplier = rope.multipliers[pair] if pair < len(rope.multipliers) else 1.0
-    angle = (cell.row + rope.start) * multiplier / rope.base ** (2 * pair / n)
-    a, b = (read(source, cell.head, cell.row, column) for column in at)
+    frequency, length = turning(experiment, rope, pair, n)
+    angle = (cell.row + rope.start) * multiplier * frequency
+    a, b = (length * read(source, cell.head, cell.row, column) for column in at)
     return a * math.sin(angle) + b * math.cos(angle) if second else a * math.cos(angle) - b * math.sin(angle)
+
+
+def turning(experiment: Experiment, rope: Rope, pair: int, n: int) -> tuple[float, float]:
+    """(frequency of a pair, what cosines and sines are multiplied by), with RoPE's scaling."""
+    scaling, base = rope.scaling, rope.base
+    plain = base ** (-2 * pair / n)
+    if isinstance(scaling, LinearScaling):
+        return plain / scaling.factor, 1.0
+    if isinstance(scaling, DynamicNtk):
+        keys = experiment.n_keys
+        length = scaling.length or rope.start + max(len(experiment.tokens), keys)
+        ratio = max(length / scaling.original_length, 1.0)
+        grown = 1.0 if n == 2 else (scaling.factor * ratio - scaling.factor + 1) ** (n / (n - 2))
+        return (base * grown) ** (-2 * pair / n), 1.0
+    if isinstance(scaling, Yarn):
+        ends = [
+            n * math.log(scaling.original_length / (2 * math.pi * beta)) / (2 * math.log(base))
+            for beta in (scaling.beta_fast, scaling.beta_slow)
+        ]
+        low, high = max(math.floor(ends[0]), 0), min(math.ceil(ends[1]), n - 1)
+        share = min(max((pair - low) / ((high - low) or 0.001), 0.0), 1.0)
+        lengthened = scaling.attention_factor or 1 + math.log(scaling.factor) / 10
+        return (1 - share) * plain + share * plain / scaling.factor, lengthened
+    if isinstance(scaling, Llama3Scaling):
+        wavelength = 2 * math.pi / plain
+        turns = scaling.original_length / wavelength
+        low_turns, high_turns = scaling.low_freq_factor, scaling.high_freq_factor
+        if turns < low_turns:
+            return plain / scaling.factor, 1.0
+        if turns > high_turns:
+            return plain, 1.0
+        smooth = (turns - low_turns) / (high_turns - low_turns)
+        return (1 - smooth) * plain / scaling.factor + smooth * plain, 1.0
+    return plain, 1.0
+
+
+def entry(table: Table, shape: tuple[int, int], row: int, column: int) -> float:
+    """One number of a learned table."""
+    if isinstance(table, WrittenTable):
+        assert table.values.shape == shape
+        return float(table.values.array[row, column])
+    return float(np.random.default_rng(table.seed).standard_normal(shape)[row, column] * table.std)
+
+
+def bucket(position: T5Buckets, ahead: int) -> int:
+    """T5's bucket of key - query, by counting."""
+    n, first = position.n_buckets, 0
+    distance = max(-ahead, 0)
+    if position.bidirectional:
+        n, distance = n // 2, abs(ahead)
+        first = n if ahead > 0 else 0
+    exact = n // 2
+    if distance < exact:
+        return first + distance
+    share = math.log(distance / exact) / math.log(position.max_distance / exact)
+    return first + min(exact + int(share * (n - exact)), n - 1)
 
 
 def pointwise(experiment: Experiment, cell: Cell, read: Reader) -> float:
     value = read(read.stages[0], cell.head, cell.row, cell.column)
     if cell.stage == "x":
         position = experiment.position
+        if isinstance(position, Learned):
+            shape = (position.length, experiment.d_model)
+            return value + entry(position.table, shape, cell.row + position.start, cell.column)
         assert isinstance(position, Sinusoidal)
         pair, odd = divmod(cell.column, 2)
         angle = (cell.row + position.start) / position.base ** (2 * pair / experiment.d_model)
@@ -156,6 +226,10 @@ def pointwise(experiment: Experiment, cell: Cell, read: Reader) -> float:
     if cell.stage == "capped":
         assert experiment.cap is not None
         return experiment.cap * math.tanh(value / experiment.cap)
+    if cell.stage == "biased" and isinstance(experiment.position, T5Buckets):
+        t5 = experiment.position
+        shape = (t5.n_buckets, experiment.heads.n_heads)
+        return value + entry(t5.table, shape, bucket(t5, cell.column - cell.row), cell.head)
     if cell.stage == "biased":
         assert isinstance(experiment.position, Alibi)
         n, slopes = experiment.heads.n_heads, experiment.position.slopes

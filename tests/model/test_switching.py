@@ -17,15 +17,14 @@ from attnviz.model.parts import (
     SqrtDHead,
     Tied,
 )
+from attnviz.model.positions import n_rotated, slopes_of
 from attnviz.model.switching import (
     Remembered,
     fitting_position,
-    n_rotated,
     scale_of_kind,
     set_n_rotated,
     set_position,
     set_slope,
-    slopes_of,
     why_not_tied,
 )
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
-from attnviz.core.positions import rope_angles, rope_frequencies
+from attnviz.core.positions import rope_angles
 from attnviz.core.text import elide, number, visible
 from attnviz.gui.field_rows import Note
 from attnviz.gui.fonts import number_font
@@ -22,7 +22,7 @@ from attnviz.model.edits import set_multiplier
 from attnviz.model.experiment import Experiment
 from attnviz.model.pairing import Pair, pair_looked_at, pair_scores
 from attnviz.model.parts import Rope
-from attnviz.model.switching import n_rotated
+from attnviz.model.positions import n_rotated, pair_frequencies
 
 MOST_DIALS = 18
 COLUMNS = 3
@@ -108,7 +108,7 @@ class RopeDials(QWidget):
         if not isinstance(rope, Rope):
             return
         pair = pair_looked_at(self._store.document, self._store.hover)
-        frequencies = rope_frequencies(n_rotated(experiment), rope.base, rope.multipliers)
+        frequencies = pair_frequencies(experiment)
         positions = np.array([pair.query, pair.key]) + rope.start
         query, key = rope_angles(positions, frequencies)
         first = int(self._first.value())

@@ -15,7 +15,8 @@ from attnviz.i18n import N_, _
 from attnviz.model.document import Document
 from attnviz.model.experiment import Experiment
 from attnviz.model.parts import Alibi, NoPosition, Rope, Sinusoidal
-from attnviz.model.switching import Remembered, n_rotated, set_n_rotated, set_position
+from attnviz.model.positions import n_rotated
+from attnviz.model.switching import Remembered, set_n_rotated, set_position
 from attnviz.model.trace import Trace
 from attnviz.model.view import Cell
 

@@ -15,7 +15,8 @@ from attnviz.gui.widgets.drag_number import DragNumber
 from attnviz.i18n import _
 from attnviz.model.experiment import Experiment
 from attnviz.model.parts import Alibi
-from attnviz.model.switching import set_slope, slopes_of
+from attnviz.model.positions import slopes_of
+from attnviz.model.switching import set_slope
 
 MOST_SLOPES = 64
 COLUMNS = 2

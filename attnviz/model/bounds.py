@@ -1,0 +1,11 @@
+"""Bounds of the whole numbers that documents hold."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+
+Positive = Annotated[int, Meta(ge=1, le=1_000_000)]
+Seed = Annotated[int, Meta(ge=0, le=2**32 - 1)]
+Index = Annotated[int, Meta(ge=0, le=2**31)]

@@ -1,0 +1,243 @@
+"""`POSITIONS` and `SCALINGS`: the closed sets of position encodings, and the numbers that each one brings.
+
+Forms, validation, the positions panel and tests iterate over the tables; the program asks the functions
+below. Everything here is float64 NumPy, small, and a function of absolute positions, so that decoding and a
+full pass ask the same questions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnviz.core.positions import (
+    alibi_bias,
+    alibi_slopes,
+    dynamic_ntk_base,
+    linear_scaling,
+    llama3_scaling,
+    rope_frequencies,
+    sinusoidal,
+    t5_buckets,
+    yarn_attention_factor,
+    yarn_ends,
+    yarn_ramp,
+    yarn_scaling,
+)
+from attnviz.i18n import N_
+from attnviz.model.experiment import Experiment
+from attnviz.model.materialise import table_array
+from attnviz.model.position_parts import (
+    Alibi,
+    DynamicNtk,
+    Learned,
+    LinearScaling,
+    Llama3Scaling,
+    NoPosition,
+    NoScaling,
+    Position,
+    Rope,
+    Scaling,
+    Sinusoidal,
+    T5Buckets,
+    Yarn,
+)
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Changes = Literal["nothing", "vectors", "rotation", "bias"]
+
+
+@dataclass(frozen=True)
+class PositionRow:
+    """One position encoding: its record, its short title, what it does, and what it changes.
+
+    `vectors`: a row is added to each token vector (stage `x`). `rotation`: q and k are turned (`q_rotated`,
+    `k_rotated`). `bias`: a number is added to each score (`biased`).
+    """
+
+    record: type[Any]
+    title: str
+    description: str
+    changes: Changes
+
+    @property
+    def id(self) -> str:
+        """The record's `kind` in a document."""
+        return str(self.record.__struct_config__.tag)
+
+
+@dataclass(frozen=True)
+class ScalingRow:
+    """One way to stretch RoPE to longer sequences: its record, its short title, and what it does."""
+
+    record: type[Any]
+    title: str
+    description: str
+
+    @property
+    def id(self) -> str:
+        """The record's `kind` in a document."""
+        return str(self.record.__struct_config__.tag)
+
+
+POSITIONS: tuple[PositionRow, ...] = (
+    PositionRow(NoPosition, N_("none"), N_("The order of the tokens is not told"), "nothing"),
+    PositionRow(Sinusoidal, N_("sin"), N_("Sines and cosines added to the token vectors"), "vectors"),
+    PositionRow(Learned, N_("table"), N_("A learned row added to each vector, up to its end"), "vectors"),
+    PositionRow(Rope, N_("RoPE"), N_("q and k turned by angles that grow with the position"), "rotation"),
+    PositionRow(Alibi, N_("ALiBi"), N_("Scores lowered by slope · distance"), "bias"),
+    PositionRow(T5Buckets, N_("T5"), N_("Scores plus a learned number for each bucket of distances"), "bias"),
+)
+
+SCALINGS: tuple[ScalingRow, ...] = (
+    ScalingRow(NoScaling, N_("none"), N_("Frequencies as the base gives them")),
+    ScalingRow(LinearScaling, N_("linear"), N_("Every frequency ÷ factor: position interpolation")),
+    ScalingRow(DynamicNtk, N_("dynamic NTK"), N_("The base grows with a sequence past the original length")),
+    ScalingRow(Yarn, N_("YaRN"), N_("Slow pairs ÷ factor, fast ones as they were; q and k lengthened")),
+    ScalingRow(Llama3Scaling, N_("Llama 3"), N_("Pairs of few turns ÷ factor, those of many as they were")),
+)
+
+POSITION_BY_RECORD = {row.record: row for row in POSITIONS}
+
+
+def changes(position: Position) -> Changes:
+    """What a position encoding changes."""
+    return POSITION_BY_RECORD[type(position)].changes
+
+
+def has_bias(experiment: Experiment) -> bool:
+    """Whether a number is added to each score, so that the stage `biased` exists."""
+    return changes(experiment.position) == "bias"
+
+
+# --- added to vectors ------------------------------------------------------------------------------
+
+
+def added_rows(experiment: Experiment, positions: Ints) -> Floats | None:
+    """What an additive position puts on the vectors of tokens at `positions`, (token, d_model); else None."""
+    position, d_model = experiment.position, experiment.d_model
+    if isinstance(position, Sinusoidal):
+        return sinusoidal(positions + position.start, d_model, position.base)
+    if isinstance(position, Learned):
+        return learned_table(position, d_model)[positions + position.start]
+    return None
+
+
+def learned_table(position: Learned, d_model: int) -> Floats:
+    """(length, d_model), read-only."""
+    return table_array(position.table, (position.length, d_model))
+
+
+# --- rotation --------------------------------------------------------------------------------------
+
+
+def n_rotated(experiment: Experiment) -> int:
+    """Features of a head that RoPE turns; 0 without RoPE."""
+    position = experiment.position
+    if not isinstance(position, Rope):
+        return 0
+    return experiment.heads.d_head if position.n_rotated is None else position.n_rotated
+
+
+def sequence_length(experiment: Experiment) -> int:
+    """The last position of queries and keys, plus one: the length that dynamic NTK reads."""
+    start = experiment.position.start if isinstance(experiment.position, Rope) else 0
+    return start + max(experiment.n_queries, experiment.n_keys)
+
+
+def scaled_base(experiment: Experiment) -> float:
+    """RoPE's base, grown where dynamic NTK makes it grow."""
+    rope = experiment.position
+    assert isinstance(rope, Rope)
+    scaling = rope.scaling
+    if not isinstance(scaling, DynamicNtk):
+        return rope.base
+    length = sequence_length(experiment) if scaling.length is None else scaling.length
+    return dynamic_ntk_base(rope.base, scaling.factor, scaling.original_length, length, n_rotated(experiment))
+
+
+def pair_frequencies(experiment: Experiment) -> Floats:
+    """Radians per position of each pair, (pair,): base and scaling, then the multipliers of the dials."""
+    rope = experiment.position
+    assert isinstance(rope, Rope)
+    frequencies = rope_frequencies(n_rotated(experiment), scaled_base(experiment))
+    frequencies = _scaled(frequencies, experiment, rope.scaling)
+    frequencies[: len(rope.multipliers)] *= np.asarray(rope.multipliers)
+    return frequencies
+
+
+def _scaled(frequencies: Floats, experiment: Experiment, scaling: Scaling) -> Floats:
+    if isinstance(scaling, LinearScaling):
+        return linear_scaling(frequencies, scaling.factor)
+    if isinstance(scaling, Yarn):
+        return yarn_scaling(frequencies, ramp(experiment), scaling.factor)
+    if isinstance(scaling, Llama3Scaling):
+        low, high = scaling.low_freq_factor, scaling.high_freq_factor
+        return llama3_scaling(frequencies, scaling.factor, low, high, scaling.original_length)
+    return frequencies
+
+
+def ramp(experiment: Experiment) -> Floats:
+    """How much YaRN interpolates each pair, 0 to 1."""
+    rope = experiment.position
+    assert isinstance(rope, Rope) and isinstance(rope.scaling, Yarn)
+    scaling = rope.scaling
+    return yarn_ramp(
+        n_rotated(experiment), rope.base, scaling.original_length, scaling.beta_fast, scaling.beta_slow
+    )
+
+
+def ramp_ends(experiment: Experiment) -> tuple[float, float]:
+    """The pairs where YaRN's ramp begins and ends."""
+    rope = experiment.position
+    assert isinstance(rope, Rope) and isinstance(rope.scaling, Yarn)
+    scaling = rope.scaling
+    return yarn_ends(
+        n_rotated(experiment), rope.base, scaling.original_length, scaling.beta_fast, scaling.beta_slow
+    )
+
+
+def magnitude(rope: Rope) -> float:
+    """What cosines and sines are multiplied by: YaRN's attention factor, else 1."""
+    if not isinstance(rope.scaling, Yarn):
+        return 1.0
+    factor = rope.scaling.attention_factor
+    return yarn_attention_factor(rope.scaling.factor) if factor is None else factor
+
+
+# --- biases ----------------------------------------------------------------------------------------
+
+
+def slopes_of(experiment: Experiment) -> tuple[float, ...]:
+    """ALiBi's slope of each head: the ones written out, else the published ones."""
+    position = experiment.position
+    if isinstance(position, Alibi) and position.slopes is not None:
+        return position.slopes
+    return tuple(float(slope) for slope in alibi_slopes(experiment.heads.n_heads))
+
+
+def bucket_table(position: T5Buckets, n_heads: int) -> Floats:
+    """(n_buckets, n_heads), read-only."""
+    return table_array(position.table, (position.n_buckets, n_heads))
+
+
+def buckets(position: T5Buckets, q_positions: Ints, k_positions: Ints) -> Ints:
+    """T5's bucket of every (query, key), (q, k)."""
+    return t5_buckets(
+        q_positions, k_positions, position.n_buckets, position.max_distance, position.bidirectional
+    )
+
+
+def bias(experiment: Experiment, heads: Ints, q_positions: Ints, k_positions: Ints) -> Floats:
+    """What is added to the scores of some heads, (..., q, k) for `heads` (...); zeros without a bias."""
+    position = experiment.position
+    if isinstance(position, Alibi):
+        return alibi_bias(np.asarray(slopes_of(experiment))[heads], q_positions, k_positions)
+    if isinstance(position, T5Buckets):
+        by_head = bucket_table(position, experiment.heads.n_heads).T[heads]
+        return np.asarray(by_head[..., buckets(position, q_positions, k_positions)])
+    return np.zeros((*heads.shape, len(q_positions), len(k_positions)))

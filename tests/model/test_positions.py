@@ -1,0 +1,263 @@
+"""The table of positions, what cannot be constructed, and edits that keep tables fitting."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+from experiments import small
+
+from attnviz.engines.decode import decode, parity
+from attnviz.engines.numpy_engine import NumpyEngine
+from attnviz.engines.run import run
+from attnviz.model import edits, switching
+from attnviz.model.arrays import Matrix
+from attnviz.model.experiment import Experiment
+from attnviz.model.files import dumps, load, loads, save
+from attnviz.model.parts import Alibi, Heads, Position, Rope, SeededVectors, Sinusoidal
+from attnviz.model.position_parts import (
+    DrawnTable,
+    DynamicNtk,
+    Learned,
+    LinearScaling,
+    Llama3Scaling,
+    NoPosition,
+    Scaling,
+    T5Buckets,
+    WrittenTable,
+    Yarn,
+)
+from attnviz.model.positions import POSITIONS, SCALINGS, added_rows, changes, learned_table, magnitude
+
+ENGINE = NumpyEngine("float64")
+STAGES_OF = {"nothing": set(), "vectors": {"x"}, "rotation": {"q_rotated", "k_rotated"}, "bias": {"biased"}}
+
+
+def written(rows: int, columns: int) -> WrittenTable:
+    return WrittenTable(Matrix(np.arange(rows * columns, dtype=np.float64).reshape(rows, columns)))
+
+
+# --- the tables ------------------------------------------------------------------------------------
+
+
+def test_the_tables_are_the_unions() -> None:
+    assert tuple(row.record for row in POSITIONS) == get_args(Position)
+    assert tuple(row.record for row in SCALINGS) == get_args(Scaling)
+    assert [row.id for row in POSITIONS] == ["none", "sinusoidal", "learned", "rope", "alibi", "t5"]
+    assert [row.id for row in SCALINGS] == ["none", "linear", "dynamic_ntk", "yarn", "llama3"]
+
+
+@pytest.mark.parametrize("row", POSITIONS, ids=lambda row: row.id)
+def test_each_position_adds_the_stages_that_its_row_says(row: Any) -> None:
+    plain = run(ENGINE, small()).only.stages
+    stages = run(ENGINE, small(position=row.record())).only.stages
+    assert set(stages) - set(plain) == STAGES_OF[row.changes]
+    assert changes(row.record()) == row.changes
+
+
+@pytest.mark.parametrize("row", POSITIONS, ids=lambda row: row.id)
+def test_each_position_goes_through_a_file(row: Any) -> None:
+    experiment = small(position=row.record())
+    assert loads(dumps(experiment)).experiment == experiment
+
+
+@pytest.mark.parametrize("row", SCALINGS, ids=lambda row: row.id)
+def test_each_scaling_goes_through_a_file(row: Any) -> None:
+    experiment = small(position=Rope(scaling=row.record()))
+    assert loads(dumps(experiment)).experiment == experiment
+
+
+def test_written_tables_live_in_a_tensors_file(tmp_path: Any) -> None:
+    experiment = small(position=Learned(9, table=written(9, 6)))
+    path = save(experiment, tmp_path / "a.safetensors")
+    assert load(path).experiment == experiment
+    assert b"position.table" in path.read_bytes()
+
+
+# --- what is refused -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (
+            lambda: LinearScaling(0.5),
+            "position.scaling.factor is 0.5; legal is a finite number of at least 1",
+        ),
+        (
+            lambda: Yarn(2.0, beta_fast=1.0),
+            "position.scaling.beta_fast is 1.0; legal is a number above beta_slow (1), up to 1e6",
+        ),
+        (
+            lambda: Yarn(attention_factor=0.0),
+            "position.scaling.attention_factor is 0.0; legal is a finite number above 0, or null",
+        ),
+        (
+            lambda: Llama3Scaling(high_freq_factor=1.0),
+            "position.scaling.high_freq_factor is 1.0; legal is a finite number above low_freq_factor (1)",
+        ),
+        (
+            lambda: Rope(base=1.0, scaling=Yarn()),
+            "position.base is 1.0; legal is a number above 1 with YaRN",
+        ),
+        (lambda: DrawnTable(std=-1), "position.table.std is -1.0; legal is a finite number of 0 or more"),
+        (
+            lambda: T5Buckets(n_buckets=2),
+            "position.n_buckets is 2; legal is an even number of at least 4 in both directions",
+        ),
+        (
+            lambda: T5Buckets(n_buckets=5, bidirectional=False),
+            "position.n_buckets is 5; legal is an even number of at least 2",
+        ),
+        (
+            lambda: T5Buckets(max_distance=8),
+            "position.max_distance is 8; legal is more than 8, the distances with a bucket of their own",
+        ),
+        (
+            lambda: T5Buckets(4, 9, table=written(5, 1)),
+            "position.table.values is 5 rows; legal is 4 rows, one for each bucket",
+        ),
+        (
+            lambda: small(position=T5Buckets(4, 9, table=written(4, 3))),
+            "position.table.values is 3 columns; legal is 1 columns, one for each head",
+        ),
+        (
+            lambda: Learned(4, table=written(5, 6)),
+            "position.length is 4; legal is the number of rows of position.table.values (5)",
+        ),
+        (
+            lambda: small(position=Learned(5, table=written(5, 4))),
+            "position.table.values is 4 columns; legal is 6 columns, one number for each "
+            "feature of a token vector",
+        ),
+        (
+            lambda: small(position=Learned(4)),
+            "position.length is 4; legal is 5 at least: the last token stands at position 4, "
+            "past the table's end",
+        ),
+        (
+            lambda: small(position=Learned(6, start=2)),
+            "position.length is 6; legal is 7 at least: the last token stands at position 6, "
+            "past the table's end",
+        ),
+    ],
+)
+def test_illegal_values_are_refused_with_one_sentence(make: Any, sentence: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        make()
+    assert str(caught.value) == sentence
+
+
+def test_tokens_past_the_tables_end_are_refused_by_edits_and_by_decoding() -> None:
+    full = small(position=Learned(5))
+    with pytest.raises(ValueError, match="past the table's end"):
+        edits.set_tokens(full, (*full.tokens, "more"))
+    with pytest.raises(ValueError, match="past the table's end"):
+        edits.set_n_tokens(full, 6)
+    assert edits.set_n_tokens(full, 4).position == Learned(5)
+    assert len(decode(ENGINE, full).steps) == 5
+    with pytest.raises(ValueError, match=r"position.length is 5; legal is 6 at least"):
+        decode(ENGINE, full, 6)
+
+
+# --- learned rows ----------------------------------------------------------------------------------
+
+
+def test_a_learned_row_is_added_to_each_token_and_not_to_the_memory() -> None:
+    table = written(9, 6)
+    experiment = small(position=Learned(9, start=2, table=table))
+    trace = run(ENGINE, experiment)
+    np.testing.assert_array_equal(trace["x"] - trace["tokens_embedded"], table.values.array[2:7])
+    np.testing.assert_array_equal(edits.added_position(experiment, "tokens", 3), table.values.array[5])
+
+
+def test_a_longer_drawn_table_begins_with_the_same_rows() -> None:
+    short, long = (learned_table(Learned(n, table=DrawnTable(7, 0.02)), 6) for n in (8, 20))
+    np.testing.assert_array_equal(short, long[:8])
+    drawn = learned_table(Learned(5000, table=DrawnTable(7, 0.02)), 6)
+    assert drawn.std() == pytest.approx(0.02, rel=0.02)
+
+
+# --- edits keep what is written out fitting ----------------------------------------------------------
+
+
+def test_written_tables_follow_features_and_heads() -> None:
+    experiment = small(position=Learned(9, table=written(9, 6)))
+    wider = edits.set_d_model(experiment, 8).position
+    assert isinstance(wider, Learned) and isinstance(wider.table, WrittenTable)
+    assert wider.table.values.array[3].tolist() == [18, 19, 20, 21, 22, 23, 0, 0]
+    biased = small(position=T5Buckets(4, 9, table=written(4, 1)))
+    more = edits.set_heads(biased, n_heads=3).position
+    assert isinstance(more, T5Buckets) and isinstance(more.table, WrittenTable)
+    assert more.table.values.array[3].tolist() == [3, 0, 0]
+
+
+def test_choosing_a_learned_table_makes_it_long_enough() -> None:
+    experiment = small()
+    assert switching.set_position(experiment, Learned(3)).position == Learned(5)
+    chosen = switching.set_position(experiment, Learned(3, start=1, table=written(3, 2))).position
+    assert isinstance(chosen, Learned) and isinstance(chosen.table, WrittenTable)
+    assert chosen.length == 6 and chosen.table.values.shape == (6, 6)
+    assert switching.set_position(experiment, Learned(99)).position == Learned(99)
+
+
+def test_buckets_go_where_they_are_legal() -> None:
+    start = small(position=T5Buckets())
+    assert switching.set_buckets(start, n_buckets=7).position == T5Buckets(6)
+    assert switching.set_buckets(start, n_buckets=1).position == T5Buckets(4)
+    assert switching.set_buckets(start, n_buckets=1, bidirectional=False).position == T5Buckets(2, 128, False)
+    assert switching.set_buckets(start, bidirectional=False).position == T5Buckets(32, 128, False)
+    assert switching.set_buckets(start, max_distance=1).position == T5Buckets(32, 9)
+    assert switching.set_buckets(start, n_buckets=600).position == T5Buckets(600, 151)
+    tabled = small(position=T5Buckets(4, 9, table=written(4, 1)))
+    fewer = switching.set_buckets(tabled, n_buckets=6).position
+    assert isinstance(fewer, T5Buckets) and isinstance(fewer.table, WrittenTable)
+    assert fewer.table.values.array[:, 0].tolist() == [0, 1, 2, 3, 0, 0]
+
+
+# --- RoPE ------------------------------------------------------------------------------------------
+
+
+def test_yarn_lengthens_q_and_k_by_the_attention_factor() -> None:
+    rope = Rope(scaling=Yarn(4.0, 30))
+    trace = run(ENGINE, small(position=rope))
+    ratio = np.linalg.norm(trace["q_rotated"], axis=-1) / np.linalg.norm(trace["q"], axis=-1)
+    np.testing.assert_allclose(ratio, 1 + np.log(4.0) / 10, rtol=1e-12)
+    assert magnitude(rope) == pytest.approx(1 + np.log(4.0) / 10)
+
+
+def test_a_factor_of_one_is_no_scaling() -> None:
+    plain = run(ENGINE, small(position=Rope()))["scores"]
+    for scaling in (LinearScaling(1.0), DynamicNtk(1.0, 9), Yarn(1.0, 9), Llama3Scaling(1.0)):
+        found = run(ENGINE, small(position=Rope(scaling=scaling)))["scores"]
+        np.testing.assert_allclose(found, plain, rtol=1e-12, atol=1e-13)
+
+
+def test_decoding_past_the_tokens_fixes_the_length_of_dynamic_ntk() -> None:
+    experiment = small(position=Rope(100.0, start=1, scaling=DynamicNtk(4.0, 4)))
+    inside = decode(ENGINE, experiment)
+    assert inside.experiment.position == experiment.position and not inside.notices
+    longer = decode(ENGINE, experiment, 12)
+    assert longer.experiment.position == Rope(100.0, start=1, scaling=DynamicNtk(4.0, 4, length=13))
+    assert longer.notices and "Dynamic NTK" in longer.notices[0]
+    assert max(parity(longer, run(ENGINE, longer.experiment)).values()) < 1e-12
+    # Freed again, the experiment has the tokens that make it as long: the same numbers.
+    freed = edits.replace(longer.experiment, position=experiment.position)
+    assert max(parity(longer, run(ENGINE, freed)).values()) < 1e-12
+    assert not np.allclose(longer.steps[3].weights, inside.steps[3].weights, atol=1e-6)
+
+
+def test_added_rows_are_none_without_an_additive_position() -> None:
+    for position in (NoPosition(), Rope(), Alibi(), T5Buckets()):
+        assert added_rows(small(position=position), np.arange(3)) is None
+    found = added_rows(small(position=Sinusoidal()), np.array([0]))
+    assert found is not None and found.tolist() == [[0, 1, 0, 1, 0, 1]]
+
+
+def test_a_table_that_is_too_large_is_refused() -> None:
+    tokens = ("a", "b")
+    with pytest.raises(
+        ValueError, match=r"position.length is 1000000; legal is \d+ at most for 5000 columns"
+    ):
+        Experiment(tokens, SeededVectors(2, 5000), heads=Heads(1, 1, 2), position=Learned(1_000_000))

@@ -1,0 +1,177 @@
+"""RoPE's scalings and T5's buckets against the functions that transformers' own models call.
+
+transformers computes frequencies in float32, so they are compared at 1e-6; with its float32 promoted to
+float64 (`torch.float` and the float32 ramp are the only casts), at 1e-12.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from transformers import LlamaConfig, T5Config, modeling_rope_utils
+from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
+from transformers.models.t5.modeling_t5 import T5Attention
+
+from attnviz.core.positions import rope_angles, t5_buckets
+from attnviz.engines.numpy_engine import NumpyEngine
+from attnviz.engines.run import run
+from attnviz.model.arrays import Matrix
+from attnviz.model.experiment import Experiment
+from attnviz.model.parts import Heads, Rope, SeededVectors
+from attnviz.model.position_parts import (
+    DynamicNtk,
+    LinearScaling,
+    Llama3Scaling,
+    NoScaling,
+    Scaling,
+    T5Buckets,
+    WrittenTable,
+    Yarn,
+)
+from attnviz.model.positions import SCALINGS, bias, magnitude, pair_frequencies
+
+CASES: dict[str, tuple[Scaling, dict[str, Any], int]] = {
+    "linear": (LinearScaling(4.0), {"rope_type": "linear", "factor": 4.0}, 8),
+    "dynamic, short": (DynamicNtk(2.0, 64), {"rope_type": "dynamic", "factor": 2.0}, 50),
+    "dynamic, long": (DynamicNtk(2.0, 64), {"rope_type": "dynamic", "factor": 2.0}, 200),
+    "dynamic, factor 8": (DynamicNtk(8.0, 64), {"rope_type": "dynamic", "factor": 8.0}, 65),
+    "yarn": (
+        Yarn(4.0, 64),
+        {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64},
+        8,
+    ),
+    "yarn, all set": (
+        Yarn(16.0, 4096, 24.0, 2.0, attention_factor=1.2),
+        {
+            "rope_type": "yarn",
+            "factor": 16.0,
+            "original_max_position_embeddings": 4096,
+            "beta_fast": 24.0,
+            "beta_slow": 2.0,
+            "attention_factor": 1.2,
+        },
+        8,
+    ),
+    "yarn, ends past the pairs": (
+        Yarn(2.0, 900_000, 32.0, 1.0),
+        {"rope_type": "yarn", "factor": 2.0, "original_max_position_embeddings": 900_000},
+        8,
+    ),
+    "yarn, ends before the pairs": (
+        Yarn(2.0, 3, 32.0, 1.0),
+        {"rope_type": "yarn", "factor": 2.0, "original_max_position_embeddings": 3},
+        8,
+    ),
+    "llama 3": (
+        Llama3Scaling(8.0, 1.0, 4.0, 8192),
+        {
+            "rope_type": "llama3",
+            "factor": 8.0,
+            "low_freq_factor": 1.0,
+            "high_freq_factor": 4.0,
+            "original_max_position_embeddings": 8192,
+        },
+        8,
+    ),
+}
+BASES = [100.0, 10_000.0, 500_000.0]
+D_HEADS = [8, 64, 128]
+
+
+def config_of(scaling: Scaling, parameters: dict[str, Any], base: float, d_head: int) -> LlamaConfig:
+    length = scaling.original_length if isinstance(scaling, DynamicNtk) else 1_000_000
+    return LlamaConfig(
+        hidden_size=2 * d_head,
+        num_attention_heads=2,
+        head_dim=d_head,
+        max_position_embeddings=length,
+        rope_parameters={**parameters, "rope_theta": base},
+    )
+
+
+def ours(scaling: Scaling, base: float, d_head: int, n: int) -> tuple[Any, float]:
+    rope = Rope(base=base, scaling=scaling)
+    experiment = Experiment(
+        tuple("a" * n), SeededVectors(n, 2), heads=Heads(1, 1, d_head), position=rope, dtype="float64"
+    )
+    return pair_frequencies(experiment), magnitude(rope)
+
+
+@pytest.mark.parametrize("d_head", D_HEADS)
+@pytest.mark.parametrize("base", BASES)
+@pytest.mark.parametrize("name", CASES)
+def test_frequencies_equal_transformers_in_float32(name: str, base: float, d_head: int) -> None:
+    scaling, parameters, n = CASES[name]
+    initialise = modeling_rope_utils.ROPE_INIT_FUNCTIONS[parameters["rope_type"]]
+    theirs, factor = initialise(config_of(scaling, parameters, base, d_head), torch.device("cpu"), seq_len=n)
+    frequencies, length = ours(scaling, base, d_head, n)
+    np.testing.assert_allclose(frequencies, theirs.numpy().astype(np.float64), rtol=1e-6)
+    assert length == pytest.approx(factor, rel=1e-14)
+
+
+@pytest.mark.parametrize("d_head", D_HEADS)
+@pytest.mark.parametrize("base", BASES)
+@pytest.mark.parametrize("name", CASES)
+def test_frequencies_equal_transformers_in_float64(
+    name: str, base: float, d_head: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scaling, parameters, n = CASES[name]
+    initialise = modeling_rope_utils.ROPE_INIT_FUNCTIONS[parameters["rope_type"]]
+    config = config_of(scaling, parameters, base, d_head)
+    monkeypatch.setattr(torch, "float", torch.float64)
+    monkeypatch.setattr(torch, "float32", torch.float64)
+    theirs, _factor = initialise(config, torch.device("cpu"), seq_len=n)
+    assert theirs.dtype == torch.float64
+    np.testing.assert_allclose(ours(scaling, base, d_head, n)[0], theirs.numpy(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_cosines_and_sines_equal_llamas(name: str) -> None:
+    """The whole path of a Llama layer: the length of the sequence is read off the positions."""
+    scaling, parameters, n = CASES[name]
+    layer = LlamaRotaryEmbedding(config_of(scaling, parameters, 10_000.0, 64))
+    cos, sin = layer(torch.zeros(1, n, 64), torch.arange(n)[None])
+    frequencies, length = ours(scaling, 10_000.0, 64, n)
+    angles = rope_angles(np.arange(n), frequencies)
+    np.testing.assert_allclose(length * np.cos(angles), cos[0, :, :32].numpy(), atol=3e-5)
+    np.testing.assert_allclose(length * np.sin(angles), sin[0, :, :32].numpy(), atol=3e-5)
+
+
+def test_every_scaling_is_compared() -> None:
+    compared = {type(scaling) for scaling, _parameters, _n in CASES.values()}
+    assert compared | {NoScaling} == {row.record for row in SCALINGS}
+
+
+# --- T5 --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bidirectional", [True, False])
+@pytest.mark.parametrize(("n_buckets", "max_distance"), [(32, 128), (32, 100), (8, 20), (4, 7), (64, 1000)])
+def test_buckets_equal_t5(n_buckets: int, max_distance: int, bidirectional: bool) -> None:
+    reach = np.arange(2500)
+    for q, k in ((np.array([1200]), reach), (reach, np.array([1200]))):
+        found = t5_buckets(q, k, n_buckets, max_distance, bidirectional)
+        relative = torch.from_numpy(k[None, :] - q[:, None])
+        theirs = T5Attention._relative_position_bucket(relative, bidirectional, n_buckets, max_distance)
+        np.testing.assert_array_equal(found, theirs.numpy())
+    assert set(np.unique(found)) <= set(range(n_buckets))
+
+
+@pytest.mark.parametrize("is_decoder", [False, True])
+def test_bias_of_a_t5_layer(is_decoder: bool) -> None:
+    torch.manual_seed(3)
+    config = T5Config(d_model=16, d_kv=4, num_heads=4, is_decoder=is_decoder)
+    layer = T5Attention(config, has_relative_attention_bias=True, layer_idx=0)
+    table = layer.relative_attention_bias.weight.detach().numpy().astype(np.float64)
+    position = T5Buckets(bidirectional=not is_decoder, table=WrittenTable(Matrix(table)))
+    experiment = Experiment(
+        tuple("a" * 200), SeededVectors(200, 3), heads=Heads(4, 2, 4), position=position, dtype="float64"
+    )
+    theirs = layer.compute_bias(200, 200)[0].detach().numpy()
+    rows = np.arange(200)
+    np.testing.assert_array_equal(bias(experiment, np.arange(4), rows, rows), theirs)
+    trace = run(NumpyEngine("float64"), experiment)
+    np.testing.assert_allclose(trace["biased"] - trace["scaled"], theirs, atol=1e-12)
