@@ -15,6 +15,8 @@ from attnviz.gui.theme import Theme
 from attnviz.gui.widgets.heat_content import NO_HIGHLIGHT, Highlight
 from attnviz.gui.widgets.heat_map import HeatContent
 from attnviz.i18n import _
+from attnviz.model.experiment import Experiment
+from attnviz.model.parts import vectors_shape
 from attnviz.model.provenance import Region, consumers, sources, tokens_of
 from attnviz.model.stages import STAGE_BY_ID, Axis
 from attnviz.model.trace import SiteTrace
@@ -113,6 +115,15 @@ def highlight(
         cells=frozenset(cells),
         locked=focus == view.locked,
     )
+
+
+def differ_in_vectors_alone(old: Experiment, new: Experiment) -> bool:
+    """Whether only the numbers of the vectors are new, as in a drag: most controls stay as they are."""
+    if old is new:
+        return True
+    others = [field for field in Experiment.__struct_fields__ if field != "vectors"]
+    same_size = vectors_shape(old.vectors) == vectors_shape(new.vectors)
+    return same_size and all(getattr(old, field) == getattr(new, field) for field in others)
 
 
 def _exists(site: SiteTrace, cell: Cell) -> bool:

@@ -13,6 +13,7 @@ from attnviz.gui.panels.cost_fields import CostFields
 from attnviz.gui.panels.cost_lines import CostLines
 from attnviz.gui.panels.cost_question import EXPERIMENT, QUANTITIES, Question, bill, of_published, origin
 from attnviz.gui.panels.panel import Panel
+from attnviz.gui.shown import differ_in_vectors_alone
 from attnviz.gui.store import Store
 from attnviz.gui.theme import GRID, Theme
 from attnviz.gui.widgets.combo import Combo
@@ -32,6 +33,9 @@ FIELDS_PX = 160
 
 MOST_RUNS = 400
 """Measured runs that are remembered."""
+
+REST_MS = 120
+"""A run's time is shown when no other run has followed for so long: it is not what a drag is about."""
 
 
 class CostPanel(Panel):
@@ -56,20 +60,25 @@ class CostPanel(Panel):
         self._timer.setSingleShot(True)
         self._timer.setInterval(0)
         self._timer.timeout.connect(self._show)
+        self._rest = QTimer(self)
+        self._rest.setSingleShot(True)
+        self._rest.setInterval(REST_MS)
+        self._rest.timeout.connect(self._show)
         self._lay_out()
 
     def on_document(self, old: Document | None, new: Document) -> None:
         is_first = old is None or old.experiment != new.experiment
         if is_first and self.question.source == EXPERIMENT:
             self.question = _of_experiment(self.question, self.store)
-            self._show_soon()
+            if old is None or not differ_in_vectors_alone(old.experiment, new.experiment):
+                self._show_soon()
 
     def on_trace(self, trace: Trace) -> None:
         key = _run_key(trace)
         self._runs.append((key, Measured(trace.experiment.n_queries, trace.seconds, trace.engine)))
         del self._runs[:-MOST_RUNS]
-        if self.question.source == EXPERIMENT:
-            self._show_soon()
+        if self.question.source == EXPERIMENT and self.isVisible():
+            self._rest.start()
 
     def apply_theme(self, theme: Theme) -> None:
         super().apply_theme(theme)

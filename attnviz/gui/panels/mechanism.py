@@ -17,11 +17,10 @@ from attnviz.gui.panels.mechanism_projections import ProjectionsSection
 from attnviz.gui.panels.mechanism_score import ScoreSection
 from attnviz.gui.panels.mechanism_section import Section
 from attnviz.gui.panels.panel import Panel
+from attnviz.gui.shown import differ_in_vectors_alone
 from attnviz.gui.store import Store
 from attnviz.gui.theme import GRID, Theme
 from attnviz.model.document import Document
-from attnviz.model.experiment import Experiment
-from attnviz.model.parts import vectors_shape
 from attnviz.model.trace import Trace
 from attnviz.model.view import Cell
 
@@ -93,7 +92,7 @@ class MechanismPanel(Panel):
 
     def on_document(self, old: Document | None, new: Document) -> None:
         for section in self.sections:
-            if old is None or not _is_same_mechanism(old.experiment, new.experiment):
+            if old is None or not differ_in_vectors_alone(old.experiment, new.experiment):
                 section.on_document(old, new)
             elif old.view != new.view:
                 section.on_view(new)
@@ -115,12 +114,3 @@ class MechanismPanel(Panel):
         for section in self.sections:
             section.retranslate()
         self.on_document(None, self.store.document)
-
-
-def _is_same_mechanism(old: Experiment, new: Experiment) -> bool:
-    """Whether the two differ in the numbers of the vectors alone, which no section shows."""
-    if old is new:
-        return True
-    others = [field for field in Experiment.__struct_fields__ if field != "vectors"]
-    same_size = vectors_shape(old.vectors) == vectors_shape(new.vectors)
-    return same_size and all(getattr(old, field) == getattr(new, field) for field in others)
