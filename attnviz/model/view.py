@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from attnviz.model.value import Value
+from attnviz.model.stages import STAGE_BY_ID
+from attnviz.model.value import Value, require
 
 Count = Annotated[int, Meta(ge=0)]
 Orientation = Literal["queries_as_rows", "queries_as_columns"]
@@ -37,3 +38,9 @@ class View(Value, frozen=True):
     orientation: Orientation = "queries_as_rows"
     plane: tuple[Count, Count] = (0, 1)
     locked: Cell | None = None
+
+    def check(self) -> None:
+        legal = f"one of {', '.join(STAGE_BY_ID)}"
+        require(self.stage in STAGE_BY_ID, "view.stage", self.stage, legal)
+        if self.locked is not None:
+            require(self.locked.stage in STAGE_BY_ID, "view.locked.stage", self.locked.stage, legal)
