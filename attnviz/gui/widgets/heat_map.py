@@ -1,6 +1,6 @@
 """The heat map: a matrix whose every cell can be read, pointed at, walked to by keys, and painted on.
 
-Past 400 lines because pointer, wheel and keys share zoom, cursor and stroke; all painting is in heat_scene.
+Long because pointer, wheel and keys share zoom, cursor and stroke; painting is elsewhere.
 """
 
 from __future__ import annotations
