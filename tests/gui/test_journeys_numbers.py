@@ -104,20 +104,20 @@ def test_a_number_is_typed_over_a_cell(desk: Desk) -> None:
     check_screen(desk)
 
 
-@pytest.mark.parametrize("text", ["nan", "inf", "abc", "1e999", "1/0"])
-def test_what_is_no_number_is_refused_with_a_sentence(desk: Desk, text: str) -> None:
+def test_what_is_no_number_is_refused_with_a_sentence(desk: Desk) -> None:
     before = desk.store.document
     desk.vectors.setFocus()
     desk.vectors.set_current_cell(0, 0)
-    desk.vectors.open_editor()
     editor = desk.vectors.findChild(QLineEdit, "number_editor")
     assert isinstance(editor, QLineEdit)
-    editor.selectAll()
-    QTest.keyClicks(editor, text)
-    QTest.keyClick(editor, Qt.Key.Key_Return)
-    assert text in desk.said() and "\n" not in desk.said()
-    QTest.keyClick(editor, Qt.Key.Key_Escape)
-    assert desk.store.document == before and not desk.store.can_undo
+    for text in ("nan", "inf", "abc", "1e999", "1/0"):
+        desk.vectors.open_editor()
+        editor.selectAll()
+        QTest.keyClicks(editor, text)
+        QTest.keyClick(editor, Qt.Key.Key_Return)
+        assert text in desk.said() and "\n" not in desk.said()
+        QTest.keyClick(editor, Qt.Key.Key_Escape)
+        assert desk.store.document == before and not desk.store.can_undo
 
 
 def test_the_wheel_turns_the_current_number_and_is_one_entry(desk: Desk) -> None:
@@ -144,14 +144,15 @@ def test_a_block_from_a_spreadsheet_is_pasted_where_the_cursor_stands(desk: Desk
     np.testing.assert_array_equal(vectors_array(desk.store.experiment.vectors), old)
 
 
-@pytest.mark.parametrize("text", ["1\tNaN\n2\t3", "1\tinf", "one\ttwo", "", "1\t2\n3"])
-def test_a_block_that_is_not_all_numbers_changes_nothing(desk: Desk, text: str) -> None:
+def test_a_block_that_is_not_all_numbers_changes_nothing(desk: Desk) -> None:
     before = desk.store.document
-    QGuiApplication.clipboard().setText(text)
     QTest.mouseClick(desk.vectors.viewport(), Qt.MouseButton.LeftButton, pos=desk.vector_center(0, 0))
-    desk.press_key(Qt.Key.Key_V, Qt.KeyboardModifier.ControlModifier)
-    assert desk.said().endswith((".", "1/3."))
-    assert desk.store.document == before and not desk.store.can_undo
+    for text in ("1\tNaN\n2\t3", "1\tinf", "one\ttwo", "", "1\t2\n3"):
+        desk.window.status.clear()
+        QGuiApplication.clipboard().setText(text)
+        desk.press_key(Qt.Key.Key_V, Qt.KeyboardModifier.ControlModifier)
+        assert desk.said().endswith((".", "1/3.")), text
+        assert desk.store.document == before and not desk.store.can_undo
 
 
 def test_a_block_past_the_edge_says_what_was_left_out(desk: Desk) -> None:

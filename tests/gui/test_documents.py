@@ -1,0 +1,258 @@
+"""Documents: saved, opened, dropped, remembered; nothing that is unsaved goes without a question."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from desk import Answers, Desk, MakeDesk
+from documents import explicit
+from pointer import drag
+from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
+from PySide6.QtGui import QDragEnterEvent, QDropEvent
+from PySide6.QtWidgets import QApplication, QFileDialog, QMenu, QMessageBox
+
+import attnviz
+from attnviz.model.presets import PRESETS, load_preset
+
+pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
+BUTTON = QMessageBox.StandardButton
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The file that the file dialogs answer."""
+    made = tmp_path / "größe 注意.json"
+    for name in ("getSaveFileName", "getOpenFileName"):
+        monkeypatch.setattr(QFileDialog, name, lambda *_args, **_named: (str(made), ""))
+    yield made
+
+
+def change(desk: Desk) -> None:
+    drag(desk.vectors.viewport(), desk.vector_center(0, 0), QPoint(0, -50))
+    desk.settle()
+
+
+def trigger(desk: Desk, action: str) -> None:
+    desk.window.commands[action].trigger()
+
+
+def drop(desk: Desk, *paths: Path) -> bool:
+    """Drag files over the window and let them fall; whether the window wanted them."""
+    mime = QMimeData()
+    mime.setUrls([QUrl.fromLocalFile(str(path)) for path in paths])
+    copy, left, none = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    entered = QDragEnterEvent(QPoint(9, 9), copy, mime, left, none)
+    entered.ignore()
+    QApplication.sendEvent(desk.window, entered)
+    if entered.isAccepted():
+        QApplication.sendEvent(desk.window, QDropEvent(QPointF(9, 9), copy, mime, left, none))
+    return entered.isAccepted()
+
+
+def test_saved_changed_and_opened_again_it_is_the_saved_document(
+    desk: Desk, file: Path, answers: Answers
+) -> None:
+    change(desk)
+    desk.store.look(stage="scores", head=2)
+    desk.press_key(Qt.Key.Key_S, Qt.KeyboardModifier.ControlModifier)
+    saved = desk.store.document
+    assert desk.said() == f"Saved {file.name}"
+    assert not desk.store.is_modified and desk.window.windowTitle() == f"{file.name} — attnviz"
+    assert attnviz.load(file) == saved
+    change(desk)
+    assert desk.window.windowTitle() == f"{file.name} • — attnviz"
+    answers.button = BUTTON.Discard
+    desk.press_key(Qt.Key.Key_O, Qt.KeyboardModifier.ControlModifier)
+    desk.settle()
+    assert desk.store.document == saved and not desk.store.can_undo
+    assert answers.boxes == ["unsaved_box"]
+    assert desk.window.windowTitle() == f"{file.name} — attnviz"
+    np.testing.assert_array_equal(desk.map.content.values, attnviz.run(saved)["scores"][2])
+
+
+def test_save_writes_to_the_same_file_without_asking(
+    desk: Desk, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change(desk)
+    trigger(desk, "save_as")
+    monkeypatch.delattr(QFileDialog, "getSaveFileName")
+    change(desk)
+    trigger(desk, "save")
+    assert attnviz.load(file) == desk.store.document
+
+
+def test_undo_back_to_what_is_on_the_disk_is_not_modified(desk: Desk, file: Path) -> None:
+    trigger(desk, "save_as")
+    change(desk)
+    assert desk.store.is_modified
+    desk.store.undo()
+    assert not desk.store.is_modified
+
+
+BROKEN = (
+    "",
+    "{",
+    "[1, 2]",
+    '{"format": "attnviz", "version": 99, "experiment": {}}',
+    '{"format": "attnviz", "version": 1, "experiment": {"tokens": ["a"], "vectors": 3}, "view": {}}',
+    '{"format": "attnviz", "version": 1, "experiment": {"tokens": ["<b>x"], "vectors": '
+    '{"kind": "explicit", "values": [[NaN]]}}, "view": {}}',
+    '{"format": "attnviz", "version": 1, "experiment": {"tokens": ["a"], "vectors": '
+    '{"kind": "explicit", "values": [[1.0]]}}, "view": {"locked": {"stage": "nonsense", '
+    '"row": 0, "column": 0}}}',
+    '{"format": "attnviz", "version": 1, "experiment": {"tokens": ["a"], "vectors": '
+    '{"kind": "explicit", "values": [[1.0]]}}, "view": {"stage": "nonsense"}}',
+)
+
+
+def test_a_file_that_is_no_document_is_said_in_a_sentence_and_changes_nothing(
+    desk: Desk, file: Path, answers: Answers
+) -> None:
+    change(desk)
+    before = desk.store.document
+    answers.button = BUTTON.Discard
+    for content in BROKEN:
+        file.write_text(content, encoding="utf-8")
+        desk.window.status.clear()
+        trigger(desk, "open")
+        assert file.name in desk.said() and "\n" not in desk.said(), content
+        assert desk.store.document == before and desk.store.can_undo and desk.store.path is None
+    assert desk.window.settings.recent() == ()
+
+
+def test_a_file_that_is_not_there_is_said(desk: Desk, file: Path) -> None:
+    trigger(desk, "open")
+    assert file.name in desk.said()
+
+
+def test_a_place_that_cannot_be_written_loses_nothing(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change(desk)
+    target = tmp_path / "no such folder" / "a.json"
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_args: (str(target), ""))
+    trigger(desk, "save")
+    assert "a.json" in desk.said() or "no such folder" in desk.said()
+    assert desk.store.is_modified and desk.store.path is None
+
+
+WAYS_OUT = ("new", "open", "preset", "recent", "drop", "close")
+
+
+def leave_by(desk: Desk, way: str, file: Path) -> None:
+    """What a person does that would lose unsaved work."""
+    if way == "close":
+        desk.window.close()
+    elif way == "drop":
+        assert drop(desk, file)
+    elif way in ("preset", "recent"):
+        menu = desk.find(QMenu, "menu_presets" if way == "preset" else "menu_recent")
+        menu.aboutToShow.emit()
+        menu.actions()[0].trigger()
+    else:
+        trigger(desk, way)
+    if way != "close":
+        desk.settle()
+
+
+def test_unsaved_work_stays_when_the_answer_is_no(desk: Desk, file: Path, answers: Answers) -> None:
+    attnviz.save(load_preset("toy-attention"), file)
+    desk.window.settings.add_recent(file)
+    change(desk)
+    before = desk.store.document
+    for way in WAYS_OUT:
+        answers.boxes.clear()
+        leave_by(desk, way, file)
+        assert answers.boxes == ["unsaved_box"], way
+        assert desk.store.document == before and desk.window.isVisible(), way
+
+
+def test_unsaved_work_is_saved_on_the_way_out(desk: Desk, file: Path, answers: Answers) -> None:
+    answers.button = BUTTON.Save  # asks for a file where there is none, writes it, and goes on
+    change(desk)
+    for way in WAYS_OUT:
+        file.unlink(missing_ok=True)
+        before = desk.store.document
+        leave_by(desk, way, file)
+        assert attnviz.load(file) == before, way
+        if way != "close":
+            change(desk)
+    assert len(answers.boxes) == len(WAYS_OUT) and not desk.window.isVisible()
+
+
+def test_where_saving_fails_the_window_stays_open(
+    desk: Desk, answers: Answers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change(desk)
+    answers.button = BUTTON.Save
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_args: ("", ""))
+    assert not desk.window.close()
+    assert desk.window.isVisible()
+
+
+def test_a_dropped_document_opens_and_other_files_are_not_wanted(desk: Desk, tmp_path: Path) -> None:
+    document = load_preset("dog-bites-man")
+    for name in ("a.json", "b.safetensors"):
+        file = tmp_path / name
+        attnviz.save(document, file)
+        assert drop(desk, file)
+        desk.settle()
+        assert desk.store.experiment == document.experiment and desk.store.path == file
+    picture = tmp_path / "c.png"
+    picture.write_bytes(b"")
+    assert not drop(desk, picture)
+    assert not drop(desk, tmp_path / "a.json", tmp_path / "b.safetensors")
+
+
+def test_recent_files_are_listed_latest_first_with_plain_names(desk: Desk, tmp_path: Path) -> None:
+    files = [tmp_path / name for name in ("one.json", "R&D <b>.json")]
+    for path in files:
+        attnviz.save(load_preset("toy-attention"), path)
+        desk.window.documents.open(path)
+        desk.settle()
+    menu = desk.find(QMenu, "menu_recent")
+    desk.window.commands.menu("file").aboutToShow.emit()
+    assert menu.isEnabled() and menu.title() == "Open recent"
+    menu.aboutToShow.emit()
+    assert [action.text() for action in menu.actions()] == ["R&&D <b>.json", "one.json"]
+    menu.actions()[1].trigger()
+    desk.settle()
+    assert desk.store.path == files[0]
+    menu.aboutToShow.emit()
+    assert menu.actions()[0].text() == "one.json"
+
+
+def test_a_large_document_opens_from_one_safetensors_file(make_desk: MakeDesk, tmp_path: Path) -> None:
+    desk = make_desk("toy-attention")
+    document = explicit(200, 100)
+    file = tmp_path / "large.safetensors"
+    attnviz.save(document, file)
+    assert drop(desk, file)
+    desk.settle()
+    assert desk.store.document == document
+    np.testing.assert_array_equal(desk.vectors.values(), document.experiment.vectors.values.array)
+
+
+def test_every_preset_opens_runs_and_is_painted(make_desk: MakeDesk) -> None:
+    desk = make_desk("toy-attention")
+    menu = desk.find(QMenu, "menu_presets")
+    menu.aboutToShow.emit()
+    names = [action.objectName() for action in menu.actions() if not action.isSeparator()]
+    assert names == [f"preset_{preset.id}" for preset in PRESETS]
+    for preset in PRESETS:
+        menu.aboutToShow.emit()
+        next(a for a in menu.actions() if a.data() == preset.id).trigger()
+        desk.settle()
+        document = load_preset(preset.id)
+        assert desk.store.document == document and desk.said() == ""
+        stage, heads = document.view.stage, document.experiment.heads
+        values = attnviz.run(document)[stage]
+        if values.ndim == 3:
+            head = document.view.head
+            values = values[head if len(values) == heads.n_heads else head // heads.group_size]
+        np.testing.assert_array_equal(desk.map.content.values, values)
+        assert not desk.window.grab().toImage().isNull()
+        assert document.title in desk.window.windowTitle()
