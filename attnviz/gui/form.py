@@ -22,6 +22,7 @@ class Form(QWidget):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(GRID - 2)
         for row in self.rows:
+            row.hide()  # until `refresh` knows which apply: a first layout must not make room for all
             column.addWidget(row)
 
     def refresh(self) -> None:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from attnviz.model.experiment import Experiment
 from attnviz.model.masks import FAMILY_OF, MASK_ORDER
-from attnviz.model.parts import AnyOf, Causal, Mask, OneMask, Prefix
+from attnviz.model.parts import AnyOf, Causal, Documents, Global, Mask, OneMask, Padding, Prefix
 
 Joining = Literal["all", "any"]
 
@@ -48,6 +48,23 @@ def take_mask(experiment: Experiment, kind: type) -> Experiment:
     """Take the masks of one kind away, side by side and joined."""
     alone = [one for one in experiment.masks if not isinstance(one, AnyOf)]
     return _with(experiment, _without(alone, kind), _without(joined(experiment), kind))
+
+
+def fitting_mask(mask: OneMask, experiment: Experiment) -> OneMask:
+    """`mask` without positions past the ends of this experiment, or a fresh one where none is left."""
+    n_keys, longer = experiment.n_keys, max(experiment.n_queries, experiment.n_keys)
+    if isinstance(mask, Padding):
+        mask = Padding(tuple(position for position in mask.tokens if position < n_keys))
+        is_empty = not mask.tokens
+    elif isinstance(mask, Global):
+        mask = Global(tuple(position for position in mask.tokens if position < longer))
+        is_empty = not mask.tokens
+    elif isinstance(mask, Documents):
+        mask = Documents(tuple(start for start in mask.starts if start < longer))
+        is_empty = not mask.starts
+    else:
+        is_empty = False
+    return FAMILY_OF[type(mask)].fresh(experiment) if is_empty else mask
 
 
 def joining(experiment: Experiment) -> Joining:

@@ -8,7 +8,16 @@ from hypothesis import given
 from mask_formulas import sees
 
 from attnviz.model import parts as p
-from attnviz.model.mask_edits import find_mask, has_pattern, joined, joining, put_mask, set_joining, take_mask
+from attnviz.model.mask_edits import (
+    find_mask,
+    fitting_mask,
+    has_pattern,
+    joined,
+    joining,
+    put_mask,
+    set_joining,
+    take_mask,
+)
 from attnviz.model.masks import MASK_ORDER, MASKS
 
 SPARSE = small(masks=(p.Causal(), p.AnyOf((p.Window(1), p.Global((0,))))))
@@ -60,6 +69,21 @@ def test_joining_keeps_each_kind_and_is_what_it_says(masks: tuple[p.Mask, ...]) 
         assert {type(mask) for mask in joined(changed)} >= (patterns if how == "any" else set())
         assert how == "any" or not joined(changed)
         assert changed.masks == tuple(sorted(changed.masks, key=lambda mask: MASK_ORDER.index(type(mask))))
+
+
+@pytest.mark.parametrize(
+    ("mask", "expected"),
+    [
+        (p.Padding((1, 4, 5)), p.Padding((1, 4))),
+        (p.Padding((5,)), p.Padding((4,))),
+        (p.Global((0, 5)), p.Global((0,))),
+        (p.Documents((7,)), p.Documents((0, 2))),
+        (p.Documents((3, 7)), p.Documents((3,))),
+        (p.Window(9), p.Window(9)),
+    ],
+)
+def test_positions_past_the_end_do_not_come_back(mask: p.OneMask, expected: p.OneMask) -> None:
+    assert fitting_mask(mask, small()) == expected
 
 
 @given(MASK_SETS, ONE_MASK)

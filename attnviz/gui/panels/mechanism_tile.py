@@ -1,4 +1,4 @@
-"""All masks together as a small picture: hatched where blocked, plain where a query sees a key."""
+"""Masks as small pictures: hatched where blocked, coloured where a query sees a key."""
 
 from __future__ import annotations
 
@@ -8,34 +8,76 @@ from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPainterPath, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from attnviz.engines.program import blocked
 from attnviz.gui.theme import Theme
 from attnviz.gui.widgets.control import Control
 from attnviz.gui.widgets.heat_hatch import draw_blocked
 from attnviz.i18n import _
 from attnviz.model.experiment import Experiment
+from attnviz.model.masks import blocked
 from attnviz.model.parts import Mask
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.view import Cell
+
+Bools = NDArray[np.bool_]
 
 SIDE = 76
 MOST_CELLS = 64
 """Rows and columns drawn at most; of longer sequences evenly spaced positions are shown."""
 
 
-def sampled(count: int) -> NDArray[np.int64]:
-    """All positions below `count`, or `MOST_CELLS` evenly spaced ones with the first and the last."""
-    return np.linspace(0, count - 1, min(count, MOST_CELLS)).round().astype(np.int64)
+def sampled(count: int, most: int = MOST_CELLS) -> NDArray[np.int64]:
+    """All positions below `count`, or `most` evenly spaced ones with the first and the last."""
+    return np.linspace(0, count - 1, min(count, most)).round().astype(np.int64)
+
+
+def cell_rect(hidden: Bools, frame: QRectF, row: int, column: int) -> QRectF:
+    """Where one cell of `hidden` is painted inside `frame`; cells are squares."""
+    n_rows, n_columns = hidden.shape
+    side = min(frame.height() / n_rows, frame.width() / n_columns)
+    left = frame.left() + (frame.width() - side * n_columns) / 2
+    top = frame.top() + (frame.height() - side * n_rows) / 2
+    return QRectF(left + column * side, top + row * side, side, side)
+
+
+def paint_cells(painter: QPainter, hidden: Bools, frame: QRectF, theme: Theme, seen: QColor) -> None:
+    """Paint the blocked cells (True in `hidden`) as hatching and the others in the colour `seen`."""
+    n_rows, n_columns = hidden.shape
+    whole = cell_rect(hidden, frame, 0, 0).united(cell_rect(hidden, frame, n_rows - 1, n_columns - 1))
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    draw_blocked(painter, whole, theme, spacing=4.0)
+    path = QPainterPath()
+    gap = 1.0 if cell_rect(hidden, frame, 0, 0).width() >= 6 else 0.0
+    for row, cells in enumerate(hidden):
+        columns = np.flatnonzero(~cells)
+        # Without gaps, neighbours are one rectangle: a row has a few, not `MOST_CELLS`.
+        starts = np.diff(columns, prepend=-2) > (0 if gap else 1)
+        for run in np.split(columns, np.flatnonzero(starts)[1:]) if columns.size else ():
+            first, last = (cell_rect(hidden, frame, row, int(run[end])) for end in (0, -1))
+            path.addRect(first.united(last).adjusted(0, 0, -gap, -gap))
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+    painter.fillPath(path, QColor(theme.panel))
+    painter.fillPath(path, seen)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(QPen(QColor(theme.line), 1))
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    painter.drawRect(whole.adjusted(0.5, 0.5, -0.5, -0.5))
+
+
+def seen_color(theme: Theme, is_on: bool = True) -> QColor:
+    """The accent, thin enough to be a ground; a grey where the mask is off."""
+    color = QColor(theme.accent if is_on else theme.muted)
+    color.setAlphaF(0.55 if is_on else 0.35)
+    return color
 
 
 class MaskTile(Control):
-    """The picture; `blocked_cells` is what it shows, (query, key)."""
+    """All masks together; `blocked_cells` is what it shows, (query, key)."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._shown: tuple[tuple[Mask, ...], int, int] | None = None
         self._rows, self._columns = sampled(1), sampled(1)
-        self.blocked_cells: NDArray[np.bool_] = np.zeros((1, 1), dtype=np.bool_)
+        self.blocked_cells: Bools = np.zeros((1, 1), dtype=np.bool_)
         self._cell: Cell | None = None
         self.setObjectName("mask_tile")
         self.setFixedSize(SIDE, SIDE)
@@ -69,37 +111,13 @@ class MaskTile(Control):
 
     def cell_rect(self, row: int, column: int) -> QRectF:
         """Where one of the shown cells is painted."""
-        n_rows, n_columns = self.blocked_cells.shape
-        side = min(SIDE / n_rows, SIDE / n_columns)
-        left, top = (SIDE - side * n_columns) / 2, (SIDE - side * n_rows) / 2
-        return QRectF(left + column * side, top + row * side, side, side)
+        return cell_rect(self.blocked_cells, QRectF(0, 0, SIDE, SIDE), row, column)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        n_rows, n_columns = self.blocked_cells.shape
-        whole = self.cell_rect(0, 0).united(self.cell_rect(n_rows - 1, n_columns - 1))
-        draw_blocked(painter, whole, self._theme, spacing=4.0)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
-        self._paint_seen(painter)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(QPen(QColor(self._theme.line), 1))
-        painter.setBrush(Qt.BrushStyle.NoBrush)
-        painter.drawRect(whole.adjusted(0.5, 0.5, -0.5, -0.5))
+        frame = QRectF(0, 0, SIDE, SIDE)
+        paint_cells(painter, self.blocked_cells, frame, self._theme, seen_color(self._theme))
         self._paint_cell(painter)
-
-    def _paint_seen(self, painter: QPainter) -> None:
-        path = QPainterPath()
-        gap = 1.0 if self.cell_rect(0, 0).width() >= 6 else 0.0
-        for row, hidden in enumerate(self.blocked_cells):
-            columns = np.flatnonzero(~hidden)
-            # Without gaps, neighbours are one rectangle: a row has a few, not `MOST_CELLS`.
-            starts = np.diff(columns, prepend=-2) > (0 if gap else 1)
-            for run in np.split(columns, np.flatnonzero(starts)[1:]) if columns.size else ():
-                first, last = self.cell_rect(row, int(run[0])), self.cell_rect(row, int(run[-1]))
-                path.addRect(first.united(last).adjusted(0, 0, -gap, -gap))
-        painter.fillPath(path, QColor(self._theme.panel))
-        painter.fillPath(path, _seen_color(self._theme))
 
     def _paint_cell(self, painter: QPainter) -> None:
         if self._cell is None:
@@ -109,10 +127,3 @@ class MaskTile(Control):
         column = min(int(np.searchsorted(self._columns, self._cell.column)), n_columns - 1)
         painter.setPen(QPen(QColor(self._theme.ink), 1.5))
         painter.drawRect(self.cell_rect(row, column).adjusted(0.5, 0.5, -0.5, -0.5))
-
-
-def _seen_color(theme: Theme) -> QColor:
-    """The accent, thin enough to be a ground."""
-    color = QColor(theme.accent)
-    color.setAlphaF(0.55)
-    return color
