@@ -102,7 +102,8 @@ def _contenders(size: Size, given: Experiment, threads: int, has_torch: bool) ->
         plain, own = plain_torch(size, x, matrices), torch_threads()
         found["torch"] = lambda: execute(given, "torch", "cpu")
         found[PLAIN] = lambda: plain(threads)
-        found[AS_IT_COMES] = lambda: plain(own)
+        if own != threads:
+            found[AS_IT_COMES] = lambda: plain(own)
     return found
 
 

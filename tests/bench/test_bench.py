@@ -43,9 +43,11 @@ def test_the_floor_multiplies_what_the_engine_multiplies() -> None:
 
 def test_contenders_take_turns() -> None:
     calls: list[str] = []
-    times = interleaved({name: lambda name=name: calls.append(name) for name in "abc"}, 0.0, (3, 3))
-    assert "".join(calls[-9:]) == "abcbcacab"
-    assert {name: len(values) for name, values in times.items()} == {"a": 3, "b": 3, "c": 3}
+    times = interleaved({name: lambda name=name: calls.append(name) for name in "abc"}, 0.0, (20, 20))
+    rounds = [tuple(calls[i : i + 3]) for i in range(len(calls) - 60, len(calls), 3)]
+    assert {tuple(sorted(one)) for one in rounds} == {("a", "b", "c")}
+    assert len(set(rounds)) > 3  # nobody always comes after the same one
+    assert {name: len(values) for name, values in times.items()} == {"a": 20, "b": 20, "c": 20}
 
 
 def test_ratios_are_paired_and_percentiles_are_values() -> None:
@@ -68,7 +70,7 @@ def test_json_holds_every_time(capsys: pytest.CaptureFixture[str]) -> None:
         (n, name) for name in ("identity", "seeded") for n in (16, 128)
     ]
     for case in cases:
-        assert {"numpy", "torch", "plain_torch", "plain_torch_own_threads", "floor"} == set(case["seconds"])
+        assert {"numpy", "torch", "plain_torch", "floor"} <= set(case["seconds"])
         assert all(len(values) >= 3 and min(values) > 0 for values in case["seconds"].values())
         assert case["difference"] < 1e-5
         expected = paired_ratio(case["seconds"]["numpy"], case["seconds"]["floor"])
