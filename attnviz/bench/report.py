@@ -51,9 +51,7 @@ def _engines(found: dict[str, Any]) -> list[str]:
     lines = [
         _("ENGINES: median milliseconds of one experiment (float32, scores scaled by 1/√d_head, no mask)."),
         _("NumPy and Torch: the public execute, weights kept. Plain: eager torch that keeps raw scores,"),
-        _(
-            "weights and output, on the same number of threads, and on torch's own if other. Floor: the products and"
-        ),
+        _("weights and output, on as many threads, and on torch's own number. Floor: the products and"),
         _("one exp. Ratios are medians over rounds in which all take turns; in brackets, of the minima."),
     ]
     if found["torch_missing"]:
