@@ -13,6 +13,7 @@ from attnviz.gui.fields import Choice, Field, Number, Seed, Slider, Switch, Text
 from attnviz.gui.icons import icon
 from attnviz.gui.store import Store
 from attnviz.gui.theme import GRID, Theme
+from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.control import active_theme, plain_tooltip
 from attnviz.gui.widgets.drag_number import DragNumber
 from attnviz.gui.widgets.segmented import Segmented
@@ -230,15 +231,15 @@ class SwitchRow(Row):
 
 
 class ChoiceRow(Row):
-    """Label and joined buttons; without a label these begin at the left."""
+    """Label and joined buttons or a list; without a label these begin at the left."""
 
     def __init__(self, field: Choice, store: Store) -> None:
         super().__init__(field, store)
         self._choice_field = field
-        self.control = Segmented(field.options)
+        self.control: Segmented | Combo = (Combo if field.as_list else Segmented)(field.options)
         self._adopt(self.control)
         self._add_label()
-        if field.label:
+        if field.label and not field.as_list:
             self.line.addStretch(1)
         self.line.addWidget(self.control)
         if not field.label:

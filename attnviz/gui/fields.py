@@ -87,10 +87,12 @@ class Switch(Field):
 class Choice(Field):
     """One of a few; `options` are (id, label, tooltip) with message ids. `why_not` disables single options.
 
-    Without a `label` the choice is named by its `hint`.
+    Without a `label` the choice is named by its `hint`. With `as_list` it is a drop-down list instead of
+    joined buttons.
     """
 
     options: tuple[Option, ...]
+    as_list: bool = False
     why_not: Callable[[Experiment, str], str] = options_available
 
 

@@ -1,31 +1,32 @@
-"""The position: none, sinusoidal, RoPE with its dials, ALiBi with its slopes."""
+"""The position: its kind, and what belongs to it: RoPE's dials and scaling, tables, ALiBi's slopes."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from msgspec.structs import replace
+from PySide6.QtCore import Slot
 
+from attnviz.gui.field_rows import Note
 from attnviz.gui.fields import Choice, Edit, Number, Slider, Switch
 from attnviz.gui.panels.mechanism_dials import RopeDials
+from attnviz.gui.panels.mechanism_scaling import SCALING_FIELDS, scaling_note
 from attnviz.gui.panels.mechanism_section import Section
 from attnviz.gui.panels.mechanism_slopes import AlibiSlopes
+from attnviz.gui.panels.mechanism_tables import TABLE_FIELDS, set_table_kind, table_kind
 from attnviz.gui.store import Store
 from attnviz.i18n import N_, _
 from attnviz.model.document import Document
 from attnviz.model.experiment import Experiment
-from attnviz.model.parts import Alibi, NoPosition, Rope, Sinusoidal
-from attnviz.model.positions import n_rotated
+from attnviz.model.parts import Rope, Sinusoidal
+from attnviz.model.position_parts import DrawnTable, Learned, T5Buckets
+from attnviz.model.positions import POSITIONS, SCALINGS, n_rotated
 from attnviz.model.switching import Remembered, set_n_rotated, set_position
 from attnviz.model.trace import Trace
 from attnviz.model.view import Cell
 
-KINDS: dict[str, type[Any]] = {
-    "none": NoPosition,
-    "sinusoidal": Sinusoidal,
-    "rope": Rope,
-    "alibi": Alibi,
-}
+KINDS = {row.id: row.record for row in POSITIONS}
+SCALING_KINDS = {row.id: row.record for row in SCALINGS}
 LAST_START = 2**31
 
 
@@ -46,8 +47,12 @@ def _is_sinusoidal(experiment: Experiment) -> bool:
     return isinstance(experiment.position, Sinusoidal)
 
 
-def _has_base(experiment: Experiment) -> bool:
-    return isinstance(experiment.position, Sinusoidal | Rope)
+def _has_start(experiment: Experiment) -> bool:
+    return isinstance(experiment.position, Sinusoidal | Learned | Rope)
+
+
+def _has_table(experiment: Experiment) -> bool:
+    return isinstance(experiment.position, Learned | T5Buckets)
 
 
 def _why_not(experiment: Experiment, kind: str) -> str:
@@ -83,7 +88,7 @@ FIELDS = (
         read=lambda e: e.position.start,
         edit=_setter("start"),
         hint=N_("Position of the first token"),
-        shown=_has_base,
+        shown=_has_start,
         minimum=0,
         maximum=LAST_START,
         integer=True,
@@ -130,7 +135,7 @@ class PositionSection(Section):
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
-        self._positions = Remembered()
+        self._positions, self._scalings, self._tables = Remembered(), Remembered(), Remembered()
         self.add_form(
             (
                 Choice(
@@ -139,25 +144,61 @@ class PositionSection(Section):
                     hint=N_("Position"),
                     read=lambda e: e.position.__struct_config__.tag,
                     edit=self._set_kind,
-                    options=(
-                        ("none", N_("none"), N_("The order of the tokens is not told")),
-                        ("sinusoidal", N_("sin"), N_("Sines and cosines added to the token vectors")),
-                        ("rope", "RoPE", N_("q and k turned by angles that grow with the position")),
-                        ("alibi", "ALiBi", N_("Scores lowered by slope · distance")),
-                    ),
+                    options=tuple((row.id, row.title, row.description) for row in POSITIONS),
                     why_not=_why_not,
                 ),
             )
         )
+        self._complaint = Note("position_error")
+        self._complaint.hide()
+        self.body.addWidget(self._complaint)
         self.dials = RopeDials(store)
         self.body.addWidget(self.dials)
-        self.add_form(FIELDS)
+        self.add_form((*FIELDS, self._scaling_choice(), *SCALING_FIELDS))
+        self._scaling_note = Note("rope_scaling_note")
+        self.body.addWidget(self._scaling_note)
+        self.add_form((*TABLE_FIELDS[:-2], self._table_choice(), *TABLE_FIELDS[-2:]))
         self.slopes = AlibiSlopes(store)
         self.body.addWidget(self.slopes)
+        store.rejected.connect(self._on_rejected)
+
+    def _scaling_choice(self) -> Choice:
+        return Choice(
+            name="rope_scaling_choice",
+            label=N_("Scaling"),
+            hint=N_("How frequencies change for sequences longer than a model was trained on"),
+            read=lambda e: e.position.scaling.__struct_config__.tag,
+            edit=self._set_scaling,
+            options=tuple((row.id, row.title, row.description) for row in SCALINGS),
+            why_not=self._why_not_scaling,
+            shown=_is_rope,
+            as_list=True,
+        )
+
+    def _table_choice(self) -> Choice:
+        return Choice(
+            name="position_table_segmented",
+            label=N_("Numbers"),
+            read=table_kind,
+            edit=self._set_table_kind,
+            options=(
+                ("seeded", N_("seeded"), N_("Normal numbers from a seed")),
+                ("explicit", N_("written out"), N_("The present numbers, kept in the document")),
+            ),
+            shown=_has_table,
+        )
 
     def on_document(self, old: Document | None, new: Document) -> None:
-        self._positions.note(new.experiment.position)
+        position = new.experiment.position
+        self._positions.note(position)
+        if isinstance(position, Rope):
+            self._scalings.note(position.scaling)
+        if isinstance(position, Learned | T5Buckets):
+            self._tables.note(position.table)
         super().on_document(old, new)
+        self._complaint.hide()
+        self._scaling_note.setText(scaling_note(new.experiment))
+        self._scaling_note.setVisible(bool(self._scaling_note.text()))
         self.dials.refresh()
         self.slopes.refresh()
 
@@ -178,3 +219,25 @@ class PositionSection(Section):
     def _set_kind(self, experiment: Experiment, kind: str) -> Experiment:
         record = KINDS[kind]
         return set_position(experiment, self._positions.last(record, record()))
+
+    def _set_scaling(self, experiment: Experiment, kind: str) -> Experiment:
+        record = SCALING_KINDS[kind]
+        scaling = self._scalings.last(record, record())
+        return replace(experiment, position=replace(experiment.position, scaling=scaling))
+
+    def _why_not_scaling(self, experiment: Experiment, kind: str) -> str:
+        try:
+            self._set_scaling(experiment, kind)
+        except ValueError as error:
+            return str(error)
+        return ""
+
+    def _set_table_kind(self, experiment: Experiment, kind: str) -> Experiment:
+        return set_table_kind(experiment, kind, self._tables.last(DrawnTable, DrawnTable()))
+
+    @Slot(str)
+    def _on_rejected(self, sentence: str) -> None:
+        """A refused edit that concerns the position is said here too, until the next change."""
+        if sentence.startswith("position."):
+            self._complaint.setText(sentence)
+            self._complaint.show()

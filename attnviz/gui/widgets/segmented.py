@@ -31,7 +31,7 @@ class _Segment(Availability, QAbstractButton):
         self.setAccessibleName(label)
         self.set_tooltip(tooltip or label)
         self.setCheckable(True)
-        self.setSizePolicy(QSizePolicy.Policy.Minimum, QSizePolicy.Policy.Fixed)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
 
     def sizeHint(self) -> QSize:
         return QSize(max(self.fontMetrics().horizontalAdvance(self.text()) + 18, _HEIGHT), _HEIGHT)

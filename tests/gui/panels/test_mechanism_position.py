@@ -9,15 +9,17 @@ from typing import TypeVar
 import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QColor
+from PySide6.QtGui import QColor, QStandardItemModel
 from PySide6.QtWidgets import QAbstractButton, QLabel, QLineEdit, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
 from attnviz.gui.panels.mechanism import MechanismPanel
+from attnviz.gui.panels.mechanism_scaling import SCALING_FIELDS
 from attnviz.gui.store import Store
 from attnviz.gui.theme import LIGHT
+from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.dial import Dial
 from attnviz.gui.widgets.drag_number import DragNumber
 from attnviz.gui.widgets.segmented import Segmented
@@ -25,6 +27,7 @@ from attnviz.gui.widgets.slider_field import SliderField
 from attnviz.gui.widgets.toggle import Toggle
 from attnviz.model.arrays import Matrix
 from attnviz.model.document import Document
+from attnviz.model.edits import set_n_tokens
 from attnviz.model.experiment import Experiment
 from attnviz.model.parts import (
     Alibi,
@@ -35,6 +38,16 @@ from attnviz.model.parts import (
     SeededVectors,
     Sinusoidal,
 )
+from attnviz.model.position_parts import (
+    DrawnTable,
+    DynamicNtk,
+    Learned,
+    LinearScaling,
+    T5Buckets,
+    WrittenTable,
+    Yarn,
+)
+from attnviz.model.positions import SCALINGS, bucket_table, learned_table
 from attnviz.model.view import Cell
 
 # The offscreen platform says so for every window that has a smallest size.
@@ -265,3 +278,153 @@ def test_slopes_are_edited_and_published_again(qtbot: QtBot, panel: MechanismPan
     qtbot.mouseClick(find(panel, QPushButton, "alibi_reset_button"), Qt.MouseButton.LeftButton)
     assert panel.store.experiment.position == Alibi()
     assert slope.value() == 1 / 256
+
+
+# --- scaling ---------------------------------------------------------------------------------------
+
+
+def pick(panel: MechanismPanel, name: str, option: str) -> None:
+    """Choose from a drop-down list as its own signal does."""
+    combo = find(panel, Combo, name)
+    index = combo.findData(option)
+    combo.setCurrentIndex(index)
+    combo.activated.emit(index)
+
+
+def rope_of(panel: MechanismPanel) -> Rope:
+    position = panel.store.experiment.position
+    assert isinstance(position, Rope)
+    return position
+
+
+def is_shown(panel: MechanismPanel, name: str) -> bool:
+    found = panel.findChild(QWidget, name)
+    assert isinstance(found, QWidget), name
+    return found.isVisible()
+
+
+def test_a_scaling_slows_the_dials_and_changes_the_score(qtbot: QtBot, panel: MechanismPanel) -> None:
+    panel.store.look(locked=Cell("scores", 5, 2))
+    before = scores(panel)[1]
+    pick(panel, "rope_scaling_choice", "linear")
+    assert rope_of(panel).scaling == LinearScaling(2.0)
+    assert find(panel, Dial, "rope_dial_0")._angles == (2.5, 1.0)
+    assert scores(panel)[1] != before
+    type_number(qtbot, find(panel, SliderField, "rope_factor_field").number, "5")
+    assert find(panel, Dial, "rope_dial_0")._angles == (1.0, 0.4)
+    pick(panel, "rope_scaling_choice", "none")
+    assert rope_of(panel) == Rope() and scores(panel)[1] == before
+    pick(panel, "rope_scaling_choice", "linear")
+    assert rope_of(panel).scaling == LinearScaling(5.0)
+
+
+def test_each_scaling_shows_its_own_numbers(panel: MechanismPanel) -> None:
+    own = {
+        "none": set(),
+        "linear": {"rope_factor_field"},
+        "dynamic_ntk": {"rope_factor_field", "rope_original_field", "rope_own_length_toggle"},
+        "yarn": {
+            "rope_factor_field",
+            "rope_original_field",
+            "yarn_fast_field",
+            "yarn_slow_field",
+            "yarn_own_attention_toggle",
+        },
+        "llama3": {"rope_factor_field", "rope_original_field", "llama3_low_field", "llama3_high_field"},
+    }
+    assert set(own) == {row.id for row in SCALINGS}
+    for kind, names in own.items():
+        pick(panel, "rope_scaling_choice", kind)
+        shown = {field.name for field in SCALING_FIELDS if is_shown(panel, field.name)}
+        assert shown == names, kind
+
+
+def test_dynamic_ntk_says_its_base_and_takes_a_length(qtbot: QtBot, panel: MechanismPanel) -> None:
+    pick(panel, "rope_scaling_choice", "dynamic_ntk")
+    note = find(panel, QLabel, "rope_scaling_note")
+    assert note.text() == "6 positions are not past the original length: the base stays."
+    type_number(qtbot, find(panel, DragNumber, "rope_original_field"), "3")
+    # (2 · 6 / 3 − 1)^(4 / 2) = 9
+    assert note.text() == "6 positions: the base is 90000.0 now."
+    assert find(panel, Dial, "rope_dial_1")._angles[0] == 0.0
+    find(panel, Toggle, "rope_own_length_toggle").click()
+    assert rope_of(panel).scaling == DynamicNtk(2.0, 3, length=6)
+    type_number(qtbot, find(panel, DragNumber, "rope_length_field"), "12")
+    assert note.text() == "12 positions: the base is 490000.0 now."
+    find(panel, Toggle, "rope_own_length_toggle").click()
+    assert rope_of(panel).scaling == DynamicNtk(2.0, 3)
+
+
+def test_yarns_attention_factor_grows_the_score(qtbot: QtBot, panel: MechanismPanel) -> None:
+    panel.store.look(locked=Cell("scores", 0, 0))
+    pick(panel, "rope_scaling_choice", "yarn")
+    assert "× 1.139" in find(panel, QLabel, "rope_scaling_note").text()
+    find(panel, Toggle, "yarn_own_attention_toggle").click()
+    scaling = rope_of(panel).scaling
+    assert isinstance(scaling, Yarn)
+    assert scaling.attention_factor == pytest.approx(0.1 * math.log(4) + 1)
+    type_number(qtbot, find(panel, DragNumber, "yarn_attention_field"), "2")
+    panel.store.look(locked=Cell("scores", 5, 5))
+    assert scores(panel) == ("1.9800", "7.9200")
+    type_number(qtbot, find(panel, DragNumber, "yarn_slow_field"), "0.5")
+    type_number(qtbot, find(panel, DragNumber, "yarn_fast_field"), "16")
+    assert rope_of(panel).scaling == Yarn(4.0, 2048, 16.0, 0.5, 2.0)
+
+
+def test_yarn_is_not_offered_for_a_base_that_it_cannot_have(panel: MechanismPanel) -> None:
+    panel.store.change(position=Rope(base=0.5))
+    combo = find(panel, Combo, "rope_scaling_choice")
+    model = combo.model()
+    assert isinstance(model, QStandardItemModel)
+    item = model.item(combo.findData("yarn"))
+    assert not item.isEnabled() and "legal is a number above 1 with YaRN" in item.toolTip()
+    assert model.item(combo.findData("llama3")).isEnabled()
+
+
+# --- tables ----------------------------------------------------------------------------------------
+
+
+def test_a_token_past_the_learned_table_is_refused_and_said(qtbot: QtBot, panel: MechanismPanel) -> None:
+    choose(qtbot, panel, "position_segmented", "learned")
+    assert panel.store.experiment.position == Learned()
+    type_number(qtbot, find(panel, DragNumber, "learned_length_field"), "6")
+    legal = panel.store.experiment
+    assert not is_shown(panel, "position_error")
+    assert not panel.store.edit(set_n_tokens, 7)
+    assert panel.store.experiment is legal
+    said = find(panel, QLabel, "position_error")
+    assert said.text().startswith("position.length is 6; legal is 7 at least: the last token stands at")
+    assert is_shown(panel, "position_error")
+    type_number(qtbot, find(panel, DragNumber, "learned_length_field"), "5")
+    assert panel.store.experiment is legal and "legal is 6 at least" in said.text()
+    type_number(qtbot, find(panel, DragNumber, "learned_length_field"), "7")
+    assert not is_shown(panel, "position_error")
+    assert panel.store.edit(set_n_tokens, 7)
+
+
+def test_a_drawn_table_is_written_out_and_drawn_again(qtbot: QtBot, panel: MechanismPanel) -> None:
+    choose(qtbot, panel, "position_segmented", "learned")
+    type_number(qtbot, find(panel, DragNumber, "position_seed_field"), "7")
+    drawn = panel.store.experiment
+    assert drawn.position == Learned(table=DrawnTable(7))
+    choose(qtbot, panel, "position_table_segmented", "explicit")
+    written = panel.store.experiment.position
+    assert isinstance(written, Learned) and isinstance(written.table, WrittenTable)
+    np.testing.assert_array_equal(written.table.values.array, learned_table(Learned(table=DrawnTable(7)), 4))
+    assert not is_shown(panel, "position_seed_field")
+    choose(qtbot, panel, "position_table_segmented", "seeded")
+    assert panel.store.experiment == drawn
+
+
+def test_buckets_are_set_where_they_stand(qtbot: QtBot, panel: MechanismPanel) -> None:
+    choose(qtbot, panel, "position_segmented", "t5")
+    assert panel.store.experiment.position == T5Buckets()
+    type_number(qtbot, find(panel, DragNumber, "t5_buckets_field"), "8")
+    type_number(qtbot, find(panel, DragNumber, "t5_distance_field"), "20")
+    find(panel, Toggle, "t5_bidirectional_toggle").click()
+    assert panel.store.experiment.position == T5Buckets(8, 20, False)
+    assert panel.store.trace is not None
+    trace = panel.store.trace
+    added = (trace["biased"] - trace["scaled"])[0]
+    assert added[5, 0] == pytest.approx(bucket_table(T5Buckets(8), 1)[4, 0])
+    assert added[0, 5] == pytest.approx(added[3, 3])
