@@ -5,16 +5,21 @@ from __future__ import annotations
 import html
 
 from PySide6.QtCore import Qt, QTimer, Slot
-from PySide6.QtWidgets import QLabel, QStatusBar, QWidget
+from PySide6.QtWidgets import QLabel, QSizePolicy, QStatusBar, QWidget
 
 from attnviz.gui.live import Live
 from attnviz.gui.store import Store
 from attnviz.gui.theme import LIGHT, Theme
+from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.i18n import _
+from attnviz.model.document import Document
 from attnviz.model.trace import Trace
 
 SHOWN_MS = 8000
 """How long a sentence stays."""
+
+WAITING_MS = 300
+"""A run that takes longer than this is said to be under way."""
 
 
 class StatusLine(QStatusBar):
@@ -34,6 +39,9 @@ class StatusLine(QStatusBar):
             label.setObjectName(name)
             label.setTextFormat(Qt.TextFormat.PlainText)
         self._message.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        # A long sentence is cut off at the window's edge; asked for its width, it would widen the window.
+        self._message.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self._is_refusal = False
         self.addWidget(self._facts)
         self.addWidget(self._message, 1)
         self.addPermanentWidget(self._hint)
@@ -42,11 +50,19 @@ class StatusLine(QStatusBar):
         self._timer.setInterval(SHOWN_MS)
         self._timer.timeout.connect(self.clear)
         store.traced.connect(self._on_trace)
+        store.changed.connect(self._on_changed)
+        live.failed.connect(self._on_failed)
+        self._waiting = QTimer(self)
+        self._waiting.setSingleShot(True)
+        self._waiting.setInterval(WAITING_MS)
+        self._waiting.timeout.connect(self._on_waiting)
+        live.running.connect(self._on_running)
 
     @Slot(str)
     def warn(self, sentence: str) -> None:
         """Show what went wrong; the whole sentence is in the tooltip as well."""
         self._show(sentence, self._theme.error)
+        self._is_refusal = True
 
     @Slot(str)
     def say(self, sentence: str) -> None:
@@ -83,7 +99,32 @@ class StatusLine(QStatusBar):
         self._message.setStyleSheet(f"color: {color}")
         self._message.setText(line)
         self._message.setAccessibleName(line)
+        self._message.setToolTip(plain_tooltip(line))
+        self._is_refusal = False
         self._timer.start()
+
+    @Slot(object, object)
+    def _on_changed(self, old: Document, new: Document) -> None:
+        """A refusal is over with the next edit that is taken."""
+        if self._is_refusal and old.experiment != new.experiment:
+            self.clear()
+
+    @Slot(bool)
+    def _on_running(self, is_running: bool) -> None:
+        if not is_running:
+            self._waiting.stop()
+        elif not self._waiting.isActive():
+            self._waiting.start()
+
+    @Slot()
+    def _on_waiting(self) -> None:
+        """A short run is over before anybody could read that it is under way."""
+        self._facts.setText(_("computing…"))
+
+    @Slot(str)
+    def _on_failed(self, sentence: str) -> None:
+        """The numbers that are still shown are not the document's: say so where their time stood."""
+        self._facts.setText(_("not computed: the numbers shown are those before"))
 
     @Slot(object)
     def _on_trace(self, trace: Trace) -> None:

@@ -46,6 +46,7 @@ class DecodingPanel(Panel):
         self._speed = DragNumber(1.0, minimum=0.25, maximum=16.0, decimals=2, step=0.05)
         self._speed.setObjectName("decode_speed")
         self._speed.changed.connect(self._on_speed)
+        self._speed.rejected.connect(store.rejected)
         self._where, self._speed_label = QLabel(), QLabel("×")
         self._where.setObjectName("decode_where")
         self._where.setTextFormat(Qt.TextFormat.PlainText)

@@ -223,6 +223,7 @@ class PlanePanel(Panel):
         field = DragNumber(0, minimum=0, maximum=1, integer=True)
         field.setObjectName(name)
         field.changed.connect(self._on_dim)
+        field.rejected.connect(self.store.rejected)
         return field
 
     def _lay_out(self) -> None:

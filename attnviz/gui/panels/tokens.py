@@ -54,6 +54,7 @@ class TokensPanel(Panel):
         self._count = DragNumber(1, minimum=1, maximum=MOST_TOKENS, integer=True)
         self._count.setObjectName("n_tokens_field")
         self._count.changed.connect(self._on_count)
+        self._count.rejected.connect(store.rejected)
         self._count.gesture_started.connect(store.begin_gesture)
         self._count.gesture_finished.connect(store.end_gesture)
         self._lay_out()

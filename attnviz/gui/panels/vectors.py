@@ -44,6 +44,8 @@ class VectorsPanel(Panel):
         self._width = DragNumber(4, minimum=1, maximum=1024, integer=True)
         self._width.setObjectName("d_model_field")
         self._width.changed.connect(self._on_width)
+        for number in (self._seed, self._width):
+            number.rejected.connect(store.rejected)
         for control in (self.grid, self._seed, self._width):
             control.gesture_started.connect(store.begin_gesture)
             control.gesture_finished.connect(store.end_gesture)

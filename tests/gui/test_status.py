@@ -1,0 +1,53 @@
+"""The status line: one sentence, never wider than the window, never about what is over."""
+
+from __future__ import annotations
+
+import pytest
+from desk import WAIT_MS, MakeDesk
+from PySide6.QtWidgets import QLabel
+
+from attnviz.gui.widgets.drag_number import DragNumber
+
+pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
+
+
+def test_a_long_sentence_does_not_widen_the_window_and_is_whole_in_its_tooltip(make_desk: MakeDesk) -> None:
+    desk = make_desk()
+    desk.window.status.warn("short")
+    desk.qtbot.wait(20)
+    width, least = desk.window.width(), desk.window.minimumSizeHint().width()
+    desk.window.status.warn("<b>scores</b>: " + "2 heads × 100000 queries × 100000 keys " * 12)
+    desk.qtbot.wait(20)
+    assert desk.window.width() == width
+    assert desk.window.minimumSizeHint().width() == least
+    assert "&lt;b&gt;scores" in desk.find(QLabel, "status_message").toolTip()
+
+
+def test_a_refusal_is_said_wherever_it_was_typed_and_goes_with_the_next_edit(make_desk: MakeDesk) -> None:
+    desk = make_desk()
+    for name in ("d_model_field", "vectors_seed_field", "n_tokens_field", "decode_speed"):
+        desk.window.status.clear()
+        desk.find(DragNumber, name).rejected.emit(f"{name} is too large")
+        assert desk.window.status.message() == f"{name} is too large"
+    desk.store.change(temperature=2.0)
+    assert desk.window.status.message() == ""
+
+
+def test_what_was_done_is_not_wiped_away_by_an_edit(make_desk: MakeDesk) -> None:
+    desk = make_desk()
+    desk.window.status.say("Saved lecture.json")
+    desk.store.change(temperature=2.0)
+    assert desk.window.status.message() == "Saved lecture.json"
+
+
+def test_after_a_run_that_failed_the_old_numbers_are_not_called_ready(make_desk: MakeDesk) -> None:
+    desk = make_desk()
+    facts = desk.find(QLabel, "status_facts")
+    assert facts.text().startswith("ready · ")
+    desk.store.change(dtype="float16")
+    desk.qtbot.waitUntil(lambda: not facts.text().startswith("ready"), timeout=WAIT_MS)
+    assert facts.text() == "not computed: the numbers shown are those before"
+    assert "float16" in desk.window.status.message()
+    desk.store.undo()
+    desk.settle()
+    assert facts.text().startswith("ready · ")
