@@ -18,6 +18,8 @@ from attnviz.i18n import _
 
 ROW_HEIGHT = 24
 _LABEL_LIMIT = 96
+_SHORTEST = 8.0
+"""Room that is always left for the longest bar."""
 _DIGITS = 4
 
 
@@ -103,8 +105,10 @@ class Bars(Control):
         return QRectF(zero - length if value < 0 else zero, top, length, ROW_HEIGHT - 8.0)
 
     def _bar_span(self) -> tuple[float, float]:
-        left = min(self._label_width() + 2, _LABEL_LIMIT) + 10.0
-        return left, max(self.width() - left - self._number_width() - 8.0, 8.0)
+        # Labels can be cut off, numbers cannot: a cut number is another number.
+        beside = 10.0 + _SHORTEST + 8.0 + self._number_width()
+        left = max(min(self._label_width() + 2, _LABEL_LIMIT, self.width() - beside), 0.0) + 10.0
+        return left, max(self.width() - left - self._number_width() - 8.0, _SHORTEST)
 
     def _label_width(self) -> int:
         """The widest label; measured once for all rows, as every row asks."""

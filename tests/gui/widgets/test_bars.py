@@ -91,3 +91,18 @@ def test_height_follows_the_rows(qtbot: QtBot) -> None:
     bars.set_rows(["a"] * 9, [1.0] * 9)
     assert bars.sizeHint().height() == 9 * ROW_HEIGHT
     assert log.events == []
+
+
+def test_a_long_label_gives_way_and_the_number_stays_whole(qtbot: QtBot) -> None:
+    bars, _log = make(qtbot)
+    bars.resize(124, 2 * ROW_HEIGHT)
+    bars.set_rows(["a very long token indeed", "b"], [0.5253, 0.1], LIGHT.value)
+    image = bars.grab().toImage()
+    # "0.5253" is drawn whole: its last digit ends before the edge, and nothing touches the edge.
+    inked = [
+        x
+        for x in range(image.width())
+        if any(image.pixelColor(x, y) != image.pixelColor(0, 0) for y in range(2, ROW_HEIGHT - 2))
+    ]
+    assert bars.bar_rect(0).right() + 6 + 6 * 6 < image.width()
+    assert max(inked) < image.width() - 1
