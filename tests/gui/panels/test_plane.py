@@ -1,0 +1,214 @@
+"""The plane: what is written on it is computed here again; a dragged tip ends where it was let go."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from pointer import move, press, release
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QAbstractButton, QLabel
+from pytestqt.qtbot import QtBot
+
+import attnviz
+from attnviz.gui.panels.plane import PlanePanel
+from attnviz.gui.store import Store
+from attnviz.gui.widgets.drag_number import DragNumber
+from attnviz.model.document import Document
+from attnviz.model.experiment import Experiment
+from attnviz.model.materialise import vectors_array
+from attnviz.model.parts import (
+    ExplicitVectors,
+    Heads,
+    Memory,
+    Projections,
+    Rope,
+    Seeded,
+    SeededVectors,
+    Sinusoidal,
+)
+from attnviz.model.view import Cell, View
+
+pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
+
+
+class Bench:
+    """A plane over a store that runs every edit at once."""
+
+    def __init__(self, qtbot: QtBot, view: View | None = None, **changes: Any) -> None:
+        fields: dict[str, Any] = {
+            "tokens": ("<s>", "b", "c"),
+            "vectors": ExplicitVectors(
+                [[1.0, 2.0, -1.0, 0.5], [0.5, -1.0, 2.0, 1.0], [-2.0, 1.0, 0.0, -0.5]]
+            ),
+            "heads": Heads(1, 1, 4),
+            "projections": Projections(),
+            "dtype": "float64",
+        }
+        self.store = Store(Document(Experiment(**{**fields, **changes}), view or View()))
+        self.panel = PlanePanel(self.store)
+        self.panel.header().setParent(self.panel)
+        qtbot.addWidget(self.panel)
+        self.panel.resize(420, 460)
+        self.panel.start()
+        self.store.changed.connect(self._run)
+        self.run()
+        self.panel.show()
+        qtbot.waitExposed(self.panel)
+        self.panel.plot.fit()
+        self.refused: list[str] = []
+        self.store.rejected.connect(self.refused.append)
+
+    def _run(self, old: Document, new: Document) -> None:
+        if old.experiment != new.experiment:
+            self.run()
+
+    def run(self) -> None:
+        self.store.set_trace(attnviz.run(self.store.experiment))
+
+    def tip(self, name: str, index: int) -> QPoint:
+        return self.panel.plot.tip_position(name, index).toPoint()
+
+    def drag_to(self, name: str, index: int, x: float, y: float) -> None:
+        """Take a tip and put it at (x, y) of the plane."""
+        plot = self.panel.plot
+        scene = plot.getPlotItem().vb.mapViewToScene(QPointF(x, y))
+        start, end = self.tip(name, index), plot.mapFromScene(scene)
+        press(plot.viewport(), start)
+        for step in (1, 2, 3):
+            move(plot.viewport(), start + (end - start) * step / 3)
+        release(plot.viewport(), end)
+
+    def facts(self) -> str:
+        label = self.panel.findChild(QLabel, "plane_facts")
+        assert isinstance(label, QLabel) and label.textFormat() == Qt.TextFormat.PlainText
+        return label.text()
+
+    def row(self, index: int) -> np.ndarray:
+        return vectors_array(self.store.experiment.vectors)[index]
+
+    def near(self) -> float:
+        """The width of a pixel in the plane's units: as exact as a mouse can be."""
+        return 1.5 * float(self.panel.plot.getPlotItem().vb.viewPixelSize()[0])
+
+
+def test_lengths_angle_cosine_and_product_are_those_of_the_pair(qtbot: QtBot) -> None:
+    bench = Bench(qtbot, View(query=0))
+    bench.store.set_hover(Cell("scores", 0, 1))
+    q, k = np.array([1.0, 2.0, -1.0, 0.5]), np.array([0.5, -1.0, 2.0, 1.0])
+    dot, lengths = float(q @ k), (np.sqrt((q**2).sum()), np.sqrt((k**2).sum()))
+    cosine = dot / lengths[0] / lengths[1]
+    numbers = (dot, lengths[0], lengths[1], cosine)
+    for number in numbers:
+        assert f"{number:.4f}".replace("-", "−") in bench.facts()
+    assert f"{math.degrees(math.acos(cosine)):.1f}°" in bench.facts()
+    assert "<s>" in bench.facts()
+    assert lengths[0] * lengths[1] * cosine == pytest.approx(dot)
+
+
+def test_an_x_is_dragged_and_ends_under_the_mouse(qtbot: QtBot) -> None:
+    bench = Bench(qtbot, projections=Projections(Seeded(1), Seeded(2), Seeded(3), Seeded(4)))
+    segment = bench.panel.header().findChild(QAbstractButton, "segment_x")
+    QTest.mouseClick(segment, Qt.MouseButton.LeftButton)
+    old = vectors_array(bench.store.experiment.vectors).copy()
+    bench.drag_to("x", 1, -1.0, 1.5)
+    assert bench.row(1)[:2] == pytest.approx([-1.0, 1.5], abs=bench.near())
+    changed = np.argwhere(vectors_array(bench.store.experiment.vectors) != old).tolist()
+    assert changed == [[1, 0], [1, 1]]
+    bench.store.undo()
+    np.testing.assert_array_equal(vectors_array(bench.store.experiment.vectors), old)
+    assert not bench.store.can_undo
+
+
+def test_with_identities_the_tip_of_q_or_k_moves_x(qtbot: QtBot) -> None:
+    bench = Bench(qtbot, View(query=2))
+    bench.drag_to("k", 1, -1.0, -1.5)
+    assert bench.row(1)[:2] == pytest.approx([-1.0, -1.5], abs=bench.near())
+    bench.drag_to("q", 2, 1.0, 1.8)
+    assert bench.row(2)[:2] == pytest.approx([1.0, 1.8], abs=bench.near())
+
+
+def test_the_sines_of_the_position_are_taken_off_before_x_is_stored(qtbot: QtBot) -> None:
+    bench = Bench(qtbot, View(query=2), position=Sinusoidal(10000.0, start=0))
+    bench.drag_to("q", 2, 0.5, -1.5)
+    # Position 2 adds sin 2 and cos 2 to the first two features.
+    assert bench.row(2)[0] + math.sin(2) == pytest.approx(0.5, abs=bench.near())
+    assert bench.row(2)[1] + math.cos(2) == pytest.approx(-1.5, abs=bench.near())
+    q = attnviz.run(bench.store.experiment)["q"][0, 2]
+    assert q[:2] == pytest.approx([0.5, -1.5], abs=bench.near())
+
+
+def test_other_dimensions_and_heads_move_other_features(qtbot: QtBot) -> None:
+    bench = Bench(qtbot, View(query=0, head=1, plane=(1, 0)), heads=Heads(2, 2, 2))
+    before = bench.row(0).copy()
+    bench.drag_to("q", 0, 1.0, 0.25)
+    assert bench.row(0)[[3, 2]] == pytest.approx([1.0, 0.25], abs=bench.near())
+    np.testing.assert_array_equal(bench.row(0)[:2], before[:2])
+
+
+def test_a_key_of_the_memory_moves_the_memory(qtbot: QtBot) -> None:
+    memory = Memory(("x", "y"), SeededVectors(2, 4, 5))
+    bench = Bench(qtbot, View(query=0), memory=memory)
+    bench.drag_to("k", 1, 0.7, 0.6)
+    stored = bench.store.experiment.memory
+    assert stored is not None
+    assert vectors_array(stored.vectors)[1, :2] == pytest.approx([0.7, 0.6], abs=bench.near())
+    assert stored.tokens == ("x", "y")
+
+
+@pytest.mark.parametrize(
+    ("changes", "word"),
+    [
+        ({"position": Rope()}, "RoPE"),
+        ({"projections": Projections(Seeded(1), Seeded(2))}, "identity"),
+    ],
+)
+def test_arrows_that_follow_from_others_cannot_be_dragged_and_say_why(
+    qtbot: QtBot, changes: dict[str, Any], word: str
+) -> None:
+    bench = Bench(qtbot, View(query=1), **changes)
+    before = bench.store.document.experiment
+    bench.drag_to("q", 1, 0.1, 0.1)
+    assert bench.store.document.experiment == before
+    move(bench.panel.plot.viewport(), bench.tip("q", 1), held=False)
+    assert word in bench.panel.plot.toolTip()
+
+
+def test_hover_and_click_name_the_arrow_to_all(qtbot: QtBot) -> None:
+    bench = Bench(qtbot, View(query=0))
+    at = bench.tip("q", 2)
+    move(bench.panel.plot.viewport(), at, held=False)
+    assert bench.store.hover is not None and bench.store.hover.row == 2
+    press(bench.panel.plot.viewport(), at)
+    release(bench.panel.plot.viewport(), at)
+    move(bench.panel.plot.viewport(), QPoint(2, 2), held=False)
+    assert bench.store.hover is None
+    assert not bench.store.can_undo
+
+
+def test_the_chosen_tip_is_moved_by_keys(qtbot: QtBot) -> None:
+    bench = Bench(qtbot, View(query=1))
+    at = bench.tip("k", 1)
+    press(bench.panel.plot.viewport(), at)
+    release(bench.panel.plot.viewport(), at)
+    QTest.keyClick(bench.panel.plot, Qt.Key.Key_Right)
+    QTest.keyClick(bench.panel.plot, Qt.Key.Key_Up)
+    assert bench.row(1)[:2] == pytest.approx([0.55, -0.95])
+
+
+def test_the_axes_are_chosen_and_looked_at_only(qtbot: QtBot) -> None:
+    bench = Bench(qtbot, View(query=0))
+    field = bench.panel.header().findChild(DragNumber, "plane_y")
+    field.setFocus()
+    QTest.keyClick(field, Qt.Key.Key_Up)
+    assert bench.store.document.view.plane == (0, 2)
+    assert not bench.store.can_undo
+
+
+def test_zero_and_nan_vectors_are_lived_with(qtbot: QtBot) -> None:
+    bench = Bench(qtbot, View(query=0), vectors=ExplicitVectors(np.zeros((3, 4)).tolist()))
+    assert "0.0000" in bench.facts() and "θ" not in bench.facts()
+    assert not bench.panel.grab().toImage().isNull()

@@ -1,0 +1,197 @@
+"""The store: one state, one signal; edits are entries, gestures are one entry, looks are none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+from pointer import Log
+from pytestqt.qtbot import QtBot
+
+import attnviz
+from attnviz.gui.store import Store
+from attnviz.model import edits
+from attnviz.model.history import LIMIT
+from attnviz.model.presets import load_preset
+from attnviz.model.view import Cell
+
+
+@pytest.fixture
+def store(qtbot: QtBot) -> Store:
+    return Store(load_preset("toy-attention"))
+
+
+def listen(store: Store) -> Log:
+    return Log(store, "changed", "rejected", "history_changed", "hovered", "paint_mode_changed")
+
+
+def test_an_edit_says_once_what_was_and_what_is(store: Store) -> None:
+    old, log = store.document, listen(store)
+    assert store.change(temperature=2.0)
+    assert log.values("changed") == [(old, store.document)]
+    assert store.experiment == replace(old.experiment, temperature=2.0)
+    assert log.events.count("history_changed") == 1
+    assert store.can_undo and not store.can_redo and store.is_modified
+
+
+def test_an_edit_that_changes_nothing_is_no_entry(store: Store) -> None:
+    log = listen(store)
+    assert store.change(temperature=store.experiment.temperature)
+    assert log.events == [] and not store.can_undo
+
+
+def test_a_refused_edit_says_field_value_and_what_is_legal(store: Store) -> None:
+    old, log = store.document, listen(store)
+    assert not store.change(temperature=-1.0)
+    (sentence,) = log.values("rejected")
+    assert "temperature" in str(sentence) and "-1" in str(sentence) and "above 0" in str(sentence)
+    assert store.document is old and not store.can_undo
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_no_cell_becomes_nan_or_infinite(store: Store, value: float) -> None:
+    old, log = store.document, listen(store)
+    assert not store.edit(edits.set_vector_cell, 0, 0, value)
+    assert store.document is old and len(log.values("rejected")) == 1
+
+
+def test_a_mistake_in_an_edit_is_not_hidden_as_a_refusal(store: Store) -> None:
+    with pytest.raises(TypeError):
+        store.edit(lambda experiment: experiment + 1)
+
+
+def test_all_edits_of_a_gesture_are_one_entry(store: Store) -> None:
+    first = store.document
+    store.begin_gesture()
+    for temperature in (1.5, 2.0, 2.5):
+        store.change(temperature=temperature)
+    store.end_gesture()
+    store.change(temperature=3.0)
+    store.undo()
+    assert store.experiment.temperature == 2.5
+    store.undo()
+    assert store.document == first and not store.can_undo
+
+
+def test_an_empty_gesture_is_no_entry(store: Store) -> None:
+    store.begin_gesture()
+    store.end_gesture()
+    assert not store.can_undo
+    store.change(temperature=2.0)
+    store.begin_gesture()
+    store.end_gesture()
+    store.undo()
+    assert store.experiment.temperature == 1.0
+
+
+def test_an_undo_inside_a_gesture_loses_no_entry(store: Store) -> None:
+    first = store.experiment
+    store.change(temperature=2.0)
+    store.begin_gesture()
+    store.change(temperature=3.0)
+    store.undo()
+    store.change(temperature=4.0)
+    store.change(temperature=5.0)
+    store.end_gesture()
+    store.undo()
+    assert store.experiment.temperature == 2.0
+    store.undo()
+    assert store.experiment == first
+
+
+def test_an_edit_after_an_undo_forgets_what_was_undone(store: Store) -> None:
+    store.change(temperature=2.0)
+    store.undo()
+    store.change(temperature=3.0)
+    assert not store.can_redo
+    store.redo()
+    assert store.experiment.temperature == 3.0
+
+
+def test_a_look_changes_the_view_and_is_neither_an_entry_nor_unsaved(store: Store) -> None:
+    log = listen(store)
+    store.look(stage="scores", head=0)
+    assert store.document.view.stage == "scores"
+    assert len(log.values("changed")) == 1
+    assert not store.can_undo and not store.is_modified
+    store.look(stage="scores")
+    assert len(log.values("changed")) == 1
+
+
+def test_a_look_keeps_what_can_be_redone(store: Store) -> None:
+    store.change(temperature=2.0)
+    store.undo()
+    store.look(stage="scores")
+    store.redo()
+    assert store.experiment.temperature == 2.0
+
+
+def test_saved_is_what_the_disk_has(store: Store) -> None:
+    store.change(temperature=2.0)
+    store.mark_saved(Path("a.json"))
+    assert not store.is_modified and store.path == Path("a.json")
+    store.undo()
+    assert store.is_modified
+    store.redo()
+    assert not store.is_modified
+
+
+def test_opening_begins_a_new_history(store: Store) -> None:
+    store.begin_gesture()
+    store.change(temperature=2.0)
+    store.set_hover(Cell("scores", 0, 0))
+    document = load_preset("dog-bites-man")
+    store.open(document, Path("b.json"))
+    assert store.document is document and store.hover is None
+    assert not (store.can_undo or store.can_redo or store.is_modified)
+    store.change(temperature=3.0)
+    store.undo()
+    assert store.document == document
+
+
+def test_opening_the_same_document_again_forgets_the_history(store: Store) -> None:
+    document = store.document
+    store.change(temperature=2.0)
+    store.open(document)
+    assert store.document is document and not store.can_undo
+
+
+def test_the_history_is_bounded(store: Store) -> None:
+    for step in range(LIMIT + 20):
+        store.change(temperature=1.0 + (step + 1) / 1000)
+    count = 0
+    while store.can_undo:
+        store.undo()
+        count += 1
+    assert count == LIMIT - 1
+    assert store.experiment.temperature == pytest.approx(1.0 + 21 / 1000)
+
+
+def test_hover_says_changes_only_and_the_locked_cell_is_the_focus_without_it(store: Store) -> None:
+    log = listen(store)
+    here, locked = Cell("scores", 0, 1), Cell("weights", 1, 1)
+    store.look(locked=locked)
+    assert store.focus == locked
+    store.set_hover(here)
+    store.set_hover(Cell("scores", 0, 1))
+    assert store.focus == here
+    store.set_hover(None)
+    assert log.values("hovered") == [here, None] and store.focus == locked
+    assert not store.can_undo
+
+
+def test_paint_mode_says_changes_only(store: Store) -> None:
+    log = listen(store)
+    store.set_paint_mode(True)
+    store.set_paint_mode(True)
+    store.set_paint_mode(False)
+    assert log.values("paint_mode_changed") == [True, False]
+    assert not store.can_undo
+
+
+def test_a_trace_is_kept_and_told(store: Store, qtbot: QtBot) -> None:
+    trace = attnviz.run(store.experiment)
+    with qtbot.waitSignal(store.traced) as told:
+        store.set_trace(trace)
+    assert told.args == [trace] and store.trace is trace
