@@ -16,6 +16,7 @@ from attnviz.model.parts import (
     Dilated,
     Documents,
     Dropout,
+    ExplicitSinks,
     Global,
     Heads,
     Identity,
@@ -29,6 +30,7 @@ from attnviz.model.parts import (
     Rope,
     ScaleValue,
     Seeded,
+    SeededSinks,
     SeededVectors,
     Sinusoidal,
     SqrtDHead,
@@ -120,6 +122,17 @@ SPREAD: dict[str, Experiment] = {
     "fully masked as nan": small(masks=(Causal(), Padding((0,))), fully_masked_row="nan"),
     "dropout": small(dropout=Dropout(0.4, seed=3), heads=Heads(4, 2, 2), masks=(Window(1, 1),)),
     "dropout without rescale": small(dropout=Dropout(0.5, seed=1, rescale=False)),
+    "sinks": small(sinks=ExplicitSinks((0.5, -1.0)), heads=Heads(2, 1, 4), masks=(Causal(), Padding((0,)))),
+    "seeded sinks, masked late": small(
+        sinks=SeededSinks(4), masks=(Causal(),), mask_placement="after_softmax", cap=1.0
+    ),
+    "large sink": small(sinks=ExplicitSinks((1000.0,)), scale=ScaleValue(300.0)),
+    "sigmoid": small(normaliser="sigmoid", masks=(Causal(), Padding((0,))), heads=Heads(4, 2, 2)),
+    "sigmoid, masked late": small(normaliser="sigmoid", masks=(Causal(),), mask_placement="after_softmax"),
+    "relu squared": small(normaliser="relu_squared", masks=(Window(1, 1),), dropout=Dropout(0.3)),
+    "relu squared, as nan": small(
+        normaliser="relu_squared", masks=(Causal(), Padding((0,))), fully_masked_row="nan"
+    ),
     "cross": small(memory=MEMORY, heads=Heads(4, 2, 2), masks=(Padding((2,)),)),
     "cross, rope, dropout": small(memory=MEMORY, position=Rope(on_values=True), dropout=Dropout(0.3)),
     "everything": small(
@@ -196,6 +209,13 @@ BUCKETS = st.builds(
     bidirectional=st.booleans(),
     table=TABLES,
 )
+NORMALISERS = st.sampled_from(["softmax", "sigmoid", "relu_squared"])
+
+
+def sinks(n_heads: int) -> st.SearchStrategy[Any]:
+    """No sinks, or one for each head."""
+    values = st.lists(st.floats(-3, 3), min_size=n_heads, max_size=n_heads).map(tuple)
+    return st.one_of(st.none(), st.builds(SeededSinks, _SEEDS), st.builds(ExplicitSinks, values))
 
 
 def positions(n_heads: int, d_head: int) -> st.SearchStrategy[Any]:
@@ -249,9 +269,12 @@ def experiments(draw: st.DrawFn, **fixed: Any) -> Experiment:
         "masks": draw(MASK_SETS),
         "mask_placement": draw(st.sampled_from(["before_softmax", "after_softmax"])),
         "fully_masked_row": draw(st.sampled_from(["zeros", "nan"])),
+        "sinks": draw(sinks(heads.n_heads)),
         "dropout": Dropout(draw(st.sampled_from([0.0, 0.3, 0.8])), draw(_SEEDS), draw(st.booleans())),
         "readout": draw(st.sampled_from(["similarity", "none"])),
         "dtype": "float64",
     }
     fields.update(fixed)
+    # A sink takes a share of the softmax, and of nothing else.
+    fields.setdefault("normaliser", draw(NORMALISERS) if fields["sinks"] is None else "softmax")
     return Experiment(**fields)

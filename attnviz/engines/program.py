@@ -15,12 +15,14 @@ from numpy.typing import NDArray
 
 from attnviz.core.dims import Array, join_heads, split_kv_heads, split_query_heads
 from attnviz.core.dropout import keep
+from attnviz.core.normalise import softmax_with_sinks_
 from attnviz.core.positions import rope_angles, rotate
 from attnviz.engines.engine import SAFE_EXPONENT, Engine
 from attnviz.model import masks as masks_
 from attnviz.model import positions as positions_
 from attnviz.model.experiment import Experiment
-from attnviz.model.materialise import projection_array, vectors_array, vocabulary
+from attnviz.model.materialise import projection_array, sinks_array, vectors_array, vocabulary
+from attnviz.model.normalisers import NORMALISER_BY_ID, n_visible
 from attnviz.model.parts import (
     Identity,
     NoScale,
@@ -194,7 +196,7 @@ def _shape_scores(
 ) -> None:
     """Turn raw scores, or what `made` says they are, into the stage `upto`, in place.
 
-    Order: scale and temperature, cap, bias, mask, softmax (mask after softmax on request).
+    Order: scale and temperature, cap, bias, mask, normaliser (mask after it on request).
     `s_grqk` holds raw scores of every key, or of some columns where `upto` comes before the softmax.
     """
     stages = score_stages(experiment)
@@ -210,8 +212,21 @@ def _shape_scores(
         elif stage == "masked" and block.hidden is not None:
             engine.fill_(s_grqk, block.hidden, -np.inf)
         elif stage == "weights":
-            engine.softmax_(s_grqk, made is not None and made.is_bounded)
+            _normalise(engine, experiment, s_grqk, block, made is not None and made.is_bounded)
             _clear_hidden(engine, experiment, s_grqk, block.hidden)
+
+
+def _normalise(engine: Engine, experiment: Experiment, s_grqk: Array, block: Block, is_bounded: bool) -> None:
+    """Scores to weights, in place; the plain softmax is the engine's own."""
+    apply = NORMALISER_BY_ID[experiment.normaliser].apply
+    if experiment.sinks is not None:
+        sinks = sinks_array(experiment)[block.heads][..., None, None]
+        softmax_with_sinks_(engine.xp, s_grqk, engine.asarray(sinks))
+    elif apply is None:
+        engine.softmax_(s_grqk, is_bounded)
+    else:
+        visible = n_visible(experiment, block.hidden, len(block.q_positions), len(block.k_positions))
+        apply(engine.xp, s_grqk, engine.asarray(visible[:, None]))
 
 
 def _clear_hidden(engine: Engine, experiment: Experiment, s_grqk: Array, hidden: Bools | None) -> None:
@@ -223,7 +238,8 @@ def _clear_hidden(engine: Engine, experiment: Experiment, s_grqk: Array, hidden:
         return
     empty = np.asarray(hidden.all(axis=1))
     if empty.any():
-        value = np.nan if experiment.fully_masked_row == "nan" else 0.0
+        is_nan = experiment.fully_masked_row == "nan" and experiment.sinks is None  # a sink takes all of it
+        value = np.nan if is_nan else 0.0
         engine.fill_(s_grqk, np.broadcast_to(empty[:, None], hidden.shape), value)
 
 

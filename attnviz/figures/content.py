@@ -16,6 +16,7 @@ from attnviz.core.text import elide, visible
 from attnviz.figures.palette import Kind, Palette
 from attnviz.i18n import N_, _
 from attnviz.model.experiment import Experiment
+from attnviz.model.stage_formulas import stage_formula
 from attnviz.model.stages import STAGE_BY_ID, Axis, Stage
 from attnviz.model.trace import SiteTrace
 from attnviz.model.view import View
@@ -113,7 +114,7 @@ def content(site: SiteTrace, view: View, stage: str, head: Head, shades: Palette
     on_rows, on_columns = (_side(site, row, axis, shades) for axis in (-2, -1))
     return Content(
         title=_title(site, row, heads),
-        formula=row.formula,
+        formula=stage_formula(site.experiment, stage),
         maps=tuple(_map(site, row, one, scale, blocked, turned) for one in heads),
         down=on_columns if turned else on_rows,
         across=on_rows if turned else on_columns,

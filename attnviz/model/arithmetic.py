@@ -34,6 +34,7 @@ from attnviz.model.arithmetic_vectors import (
     origin_of,
     projection_lines,
 )
+from attnviz.model.arithmetic_weights import weight_lines
 from attnviz.model.trace import SiteTrace
 from attnviz.model.view import Cell
 
@@ -52,7 +53,7 @@ LINES: dict[str, Callable[[Reading, Cell], tuple[Line, ...]]] = {
     "capped": capped_lines,
     "biased": biased_lines,
     "masked": masked_lines,
-    "weights": softmax_lines,
+    "weights": weight_lines,
     "dropped": dropped_lines,
     "mixed": mixed_lines,
     "concatenated": concatenated_lines,

@@ -149,12 +149,12 @@ def softmax_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
     hidden = reading.site.blocked(slice(cell.row, cell.row + 1)) if is_weight else None
     is_late = experiment.mask_placement == "after_softmax"
     if hidden is not None and not is_late and hidden.all():
-        return (_fully_masked(reading, cell),)
+        return (fully_masked_line(reading, cell),)
     is_zeroed = hidden is not None and is_late and bool(hidden[0, cell.column])
     source = inputs(cell.stage, reading.site.stages)[0]
     row = reading.row(source, cell.head, cell.row)
     if not math.isfinite(row.max()):
-        return (_without_softmax(reading, cell, row, is_zeroed),)
+        return (without_softmax_line(reading, cell, row, is_zeroed),)
     return (_softmax(reading, cell, source, row, is_zeroed),)
 
 
@@ -187,7 +187,8 @@ def _softmax(reading: Reading, cell: Cell, source: str, row: Floats, is_zeroed: 
     )
 
 
-def _fully_masked(reading: Reading, cell: Cell) -> Line:
+def fully_masked_line(reading: Reading, cell: Cell) -> Line:
+    """A weight of a query that sees no key: what the experiment defines, in words."""
     is_nan = reading.experiment.fully_masked_row == "nan"
     says = (
         _("every key is blocked: all exp(−∞) are 0, and 0 ÷ 0 is NaN")
@@ -198,7 +199,7 @@ def _fully_masked(reading: Reading, cell: Cell) -> Line:
     return Line((reading.link(cell),), (), reading.number(cell), result, (words(says),))
 
 
-def _without_softmax(reading: Reading, cell: Cell, row: Floats, is_zeroed: bool) -> Line:
+def without_softmax_line(reading: Reading, cell: Cell, row: Floats, is_zeroed: bool) -> Line:
     """A row whose largest number is NaN or infinite has no softmax."""
     source = inputs(cell.stage, reading.site.stages)[0]
     culprit = int(np.argmax(~(np.isfinite(row) | (row == -math.inf)))) if row.max() != -math.inf else 0

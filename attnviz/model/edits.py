@@ -20,6 +20,7 @@ from attnviz.model.parts import (
     ROLES,
     Alibi,
     Explicit,
+    ExplicitSinks,
     ExplicitVectors,
     Heads,
     Mask,
@@ -31,6 +32,7 @@ from attnviz.model.parts import (
     Role,
     Rope,
     SeededVectors,
+    Sinks,
     Tied,
     Vectors,
     vectors_shape,
@@ -260,7 +262,16 @@ def _fitted(experiment: Experiment, changes: dict[str, Any]) -> Experiment:
     position = _fitted_position(experiment, heads)
     if isinstance(position, Learned):
         position = fitted_table(position, shapes["query"][0])
-    return replace(experiment, **changes, projections=projections, position=position)
+    changes |= {"position": position, "sinks": fitting_sinks(experiment.sinks, heads)}
+    return replace(experiment, **changes, projections=projections)
+
+
+def fitting_sinks(sinks: Sinks | None, heads: Heads) -> Sinks | None:
+    """`sinks` for so many heads: surplus numbers are cut, missing ones are 0."""
+    if isinstance(sinks, ExplicitSinks) and len(sinks.values) != heads.n_heads:
+        missing = max(0, heads.n_heads - len(sinks.values))
+        return ExplicitSinks((*sinks.values, *(0.0,) * missing)[: heads.n_heads])
+    return sinks
 
 
 class _Shapes(dict[str, tuple[int, int]]):

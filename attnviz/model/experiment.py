@@ -12,18 +12,21 @@ from attnviz.model.parts import (
     Dropout,
     DType,
     Explicit,
+    ExplicitSinks,
     FullyMaskedRow,
     Heads,
     Mask,
     MaskPlacement,
     Memory,
     NoPosition,
+    Normaliser,
     Position,
     Projections,
     Readout,
     Role,
     Rope,
     Scale,
+    Sinks,
     SqrtDHead,
     Tied,
     Vectors,
@@ -43,7 +46,7 @@ class Experiment(Value, frozen=True):
 
         q = R(x W_Q)      k = R(z W_K)      v = z W_V
         s = cap(q kᵀ · scale / temperature) + bias,   -inf where a mask blocks
-        w = softmax(s) over keys, then dropout
+        w = softmax(s) over keys, or another normaliser, or with a sink, then dropout
         o = concat over heads(w v) W_O
 
     where x (n, d_model) are the token vectors, plus sines or a table's rows where the position is additive; z
@@ -63,6 +66,8 @@ class Experiment(Value, frozen=True):
         masks: Each kind once; a cell that any of them blocks is blocked. `AnyOf` joins masks by "or".
         mask_placement: Before the softmax, or after it (rows then sum to less than one).
         fully_masked_row: The weights of a query without keys: zeros, or NaN as IEEE arithmetic has it.
+        normaliser: What makes scores weights: `softmax`, `sigmoid` or `relu_squared`; see `NORMALISERS`.
+        sinks: None, or a logit for each head that takes a share of the softmax and has no value.
         dropout: On the weights, from a seed.
         readout: `similarity` adds logits, o · eᵀ over the distinct tokens, and their softmax.
         dtype: What engines compute in; documents keep float64.
@@ -83,6 +88,8 @@ class Experiment(Value, frozen=True):
     masks: tuple[Mask, ...] = ()
     mask_placement: MaskPlacement = "before_softmax"
     fully_masked_row: FullyMaskedRow = "zeros"
+    normaliser: Normaliser = "softmax"
+    sinks: Sinks | None = None
     dropout: Dropout = Dropout()
     readout: Readout = "none"
     dtype: DType = "float32"
@@ -98,6 +105,7 @@ class Experiment(Value, frozen=True):
         if self.cap is not None:
             require(math.isfinite(self.cap) and self.cap > 0, "cap", self.cap, legal + ", or null")
         check_kinds_once("masks", self.masks)
+        self._check_sinks()
 
     @property
     def n_queries(self) -> int:
@@ -156,6 +164,16 @@ class Experiment(Value, frozen=True):
                     source.to,
                     f"a projection of {expected[0]}x{expected[1]}; this one has {shape[0]}x{shape[1]}",
                 )
+
+    def _check_sinks(self) -> None:
+        if self.sinks is None:
+            return
+        legal = "'softmax' where there are sinks"
+        require(self.normaliser == "softmax", "normaliser", self.normaliser, legal)
+        if isinstance(self.sinks, ExplicitSinks):
+            count = len(self.sinks.values)
+            legal = f"length {self.heads.n_heads}, one number for each head"
+            require(count == self.heads.n_heads, "sinks.values", Said(f"of length {count}"), legal)
 
     def _check_position(self) -> None:
         d_head = self.heads.d_head

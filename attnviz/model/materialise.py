@@ -12,7 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.model.experiment import Experiment
-from attnviz.model.parts import Explicit, ExplicitVectors, Generator, Identity, Role, Seeded, Vectors
+from attnviz.model.parts import (
+    Explicit,
+    ExplicitSinks,
+    ExplicitVectors,
+    Generator,
+    Identity,
+    Role,
+    Seeded,
+    Vectors,
+)
 from attnviz.model.position_parts import Table, WrittenTable
 
 Array = NDArray[np.float64]
@@ -54,6 +63,16 @@ def is_identity(experiment: Experiment, role: Role) -> bool:
         target = getattr(experiment.projections, source.to)
     rows, columns = experiment.projection_shape(role)
     return isinstance(target, Identity) and rows == columns
+
+
+def sinks_array(experiment: Experiment) -> Array:
+    """The sink of each head, (head,). Raises `ValueError` where the experiment has none."""
+    sinks = experiment.sinks
+    if sinks is None:
+        raise ValueError("sinks is null; legal is a number for each head")
+    if isinstance(sinks, ExplicitSinks):
+        return np.asarray(sinks.values)
+    return np.random.default_rng(sinks.seed).standard_normal(experiment.heads.n_heads)
 
 
 def vocabulary(experiment: Experiment) -> tuple[tuple[str, ...], tuple[int, ...]]:

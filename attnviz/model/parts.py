@@ -23,6 +23,7 @@ DType = Literal["float16", "bfloat16", "float32", "float64"]
 MaskPlacement = Literal["before_softmax", "after_softmax"]
 FullyMaskedRow = Literal["zeros", "nan"]
 Readout = Literal["similarity", "none"]
+Normaliser = Literal["softmax", "sigmoid", "relu_squared"]
 Generator = Literal["pcg64", "mt19937"]
 Role = Literal["query", "key", "value", "output"]
 
@@ -191,6 +192,29 @@ class ScaleValue(Value, frozen=True, tag_field="kind", tag="value"):
 
 
 Scale = SqrtDHead | NoScale | ScaleValue
+
+
+class ExplicitSinks(Value, frozen=True, tag_field="kind", tag="explicit"):
+    """Attention sinks written out: one logit for each head."""
+
+    where: ClassVar[str] = "sinks."
+
+    values: tuple[float, ...]
+
+    def check(self) -> None:
+        for index, value in enumerate(self.values):
+            require_finite(f"sinks.values[{index}]", value)
+
+
+class SeededSinks(Value, frozen=True, tag_field="kind", tag="seeded"):
+    """Attention sinks drawn from a standard normal distribution: `default_rng(seed)`, one for each head."""
+
+    where: ClassVar[str] = "sinks."
+
+    seed: Seed = 0
+
+
+Sinks = ExplicitSinks | SeededSinks
 
 
 class Causal(Value, frozen=True, tag_field="kind", tag="causal"):

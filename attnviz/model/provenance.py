@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from attnviz.core.positions import pair_of
 from attnviz.model.experiment import Experiment
 from attnviz.model.materialise import vocabulary
+from attnviz.model.normalisers import NORMALISER_BY_ID
 from attnviz.model.parts import Rope
 from attnviz.model.positions import n_rotated
-from attnviz.model.stages import STAGE_BY_ID, Stage, inputs
+from attnviz.model.stages import STAGE_BY_ID, Rule, Stage, inputs
 from attnviz.model.trace import SiteTrace
 from attnviz.model.view import Cell
 
@@ -89,37 +90,37 @@ def _source_heads(experiment: Experiment, stage: Stage, source: Stage, cell: Cel
 
 def _source_cells(experiment: Experiment, stage: Stage, place: int, cell: Cell) -> tuple[Indices, Indices]:
     """(rows, columns) of input number `place` that make `cell`."""
-    row, column = (cell.row,), (cell.column,)
-    if stage.rule == "same_cell":
+    row, column, rule = (cell.row,), (cell.column,), _rule(experiment, stage)
+    if rule == "same_cell":
         return row, column
-    if stage.rule in ("projection", "row"):
+    if rule in ("projection", "row"):
         return row, None
-    if stage.rule == "pair":
+    if rule == "pair":
         return row, _pair(experiment, cell.column)
-    if stage.rule == "qd,kd->qk":
+    if rule == "qd,kd->qk":
         return (row, None) if place == 0 else (column, None)
-    if stage.rule == "qk,kd->qd":
+    if rule == "qk,kd->qd":
         return (row, None) if place == 0 else (None, column)
-    if stage.rule == "join_heads":
+    if rule == "join_heads":
         return row, (cell.column % experiment.heads.d_head,)
     return (row, None) if place == 0 else ((vocabulary(experiment)[1][cell.column],), None)
 
 
 def _consumed(experiment: Experiment, target: Stage, place: int, cell: Cell) -> Region | None:
     """The cells of `target` that read `cell` as input number `place`."""
-    row, column = (cell.row,), (cell.column,)
+    row, column, rule = (cell.row,), (cell.column,), _rule(experiment, target)
     heads = _target_heads(experiment, target, cell)
-    if target.rule == "same_cell":
+    if rule == "same_cell":
         return Region(target.id, heads, row, column)
-    if target.rule in ("projection", "row"):
+    if rule in ("projection", "row"):
         return Region(target.id, heads, row, None)
-    if target.rule == "pair":
+    if rule == "pair":
         return Region(target.id, heads, row, _pair(experiment, cell.column))
-    if target.rule == "qd,kd->qk":
+    if rule == "qd,kd->qk":
         return Region(target.id, heads, row if place == 0 else None, None if place == 0 else row)
-    if target.rule == "qk,kd->qd":
+    if rule == "qk,kd->qd":
         return Region(target.id, heads, row if place == 0 else None, None if place == 0 else column)
-    if target.rule == "join_heads":
+    if rule == "join_heads":
         return Region(target.id, heads, row, (cell.head * experiment.heads.d_head + cell.column,))
     if place == 0:
         return Region(target.id, heads, row, None)
@@ -137,6 +138,13 @@ def _target_heads(experiment: Experiment, target: Stage, cell: Cell) -> Indices:
         size = experiment.heads.group_size
         return tuple(range(cell.head * size, (cell.head + 1) * size))
     return (cell.head,)
+
+
+def _rule(experiment: Experiment, stage: Stage) -> Rule:
+    """The stage's rule; weights that do not share a row are made cell by cell."""
+    if stage.id == "weights" and not NORMALISER_BY_ID[experiment.normaliser].is_shared:
+        return "same_cell"
+    return stage.rule
 
 
 def _pair(experiment: Experiment, feature: int) -> tuple[int, ...]:

@@ -5,16 +5,19 @@ Pure: `Remembered` is a value that its owner feeds with the records it sees.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
 from attnviz.model.arrays import Matrix
-from attnviz.model.edits import cut_or_filled, fitted_table
+from attnviz.model.edits import cut_or_filled, fitted_table, fitting_sinks
 from attnviz.model.experiment import Experiment
+from attnviz.model.materialise import sinks_array
 from attnviz.model.parts import (
     Alibi,
     Explicit,
+    ExplicitSinks,
     Heads,
     NoScale,
     Position,
@@ -23,6 +26,7 @@ from attnviz.model.parts import (
     Rope,
     Scale,
     ScaleValue,
+    Sinks,
     SqrtDHead,
     Tied,
 )
@@ -30,6 +34,15 @@ from attnviz.model.position_parts import Learned, T5Buckets, WrittenTable
 from attnviz.model.positions import slopes_of
 
 T = TypeVar("T")
+
+
+def refusal(edit: Callable[[Experiment, Any], Experiment], experiment: Experiment, value: Any) -> str:
+    """Why an edit is refused, in the words of the experiment itself; empty where it is not."""
+    try:
+        edit(experiment, value)
+    except ValueError as error:
+        return str(error)
+    return ""
 
 
 class Remembered:
@@ -131,6 +144,26 @@ def set_slope(experiment: Experiment, head: int, slope: float) -> Experiment:
     slopes = list(slopes_of(experiment))
     slopes[head] = slope
     return replace(experiment, position=Alibi(tuple(slopes)))
+
+
+# --- normaliser and sinks --------------------------------------------------------------------------
+
+
+def set_normaliser(experiment: Experiment, normaliser: Any) -> Experiment:
+    """Choose what makes scores weights."""
+    return replace(experiment, normaliser=normaliser)
+
+
+def set_sinks(experiment: Experiment, sinks: Sinks | None) -> Experiment:
+    """Give every head a sink, or none; numbers for other heads are cut, missing ones are 0."""
+    return replace(experiment, sinks=fitting_sinks(sinks, experiment.heads))
+
+
+def set_sink(experiment: Experiment, head: int, value: float) -> Experiment:
+    """Change the sink of one head; all sinks are written out then."""
+    values = sinks_array(experiment).tolist()
+    values[head] = value
+    return replace(experiment, sinks=ExplicitSinks(tuple(values)))
 
 
 # --- scale and projections -------------------------------------------------------------------------

@@ -75,6 +75,11 @@ def test_cross_attention_steps_equal_the_full_pass(
         {"temperature": 0.3, "scale": p.ScaleValue(0.7)},
         {"masks": "nothing_left", "fully_masked_row": "nan"},
         {"masks": "all", "mask_placement": "after_softmax"},
+        {"normaliser": "sigmoid", "masks": "window"},
+        {"normaliser": "relu_squared", "masks": "nothing_left", "cap": 1.5},
+        {"normaliser": "sigmoid", "memory": MEMORY, "mask_placement": "after_softmax"},
+        {"sinks": p.SeededSinks(3), "masks": "nothing_left", "fully_masked_row": "nan"},
+        {"sinks": p.ExplicitSinks((0.0, -2.0, 5.0, 1.5)), "masks": "window"},
         {"memory": MEMORY, "mask_placement": "after_softmax", "dropout": p.Dropout(0.4)},
     ],
 )

@@ -31,6 +31,7 @@ from attnviz.model.parts import (
     Projections,
     Rope,
     Seeded,
+    SeededSinks,
     SeededVectors,
 )
 from attnviz.model.stages import STAGE_BY_ID
@@ -56,7 +57,7 @@ def changed(experiment: Experiment, **fields: Any) -> Experiment:
 # --- rows ------------------------------------------------------------------------------------------
 
 
-@given(experiments(mask_placement="before_softmax"))
+@given(experiments(mask_placement="before_softmax", normaliser="softmax", sinks=None))
 def test_weights_are_shares_of_what_is_not_masked(experiment: Experiment) -> None:
     trace = traced(experiment)
     weights, empty = trace["weights"], trace.only.fully_masked()
@@ -80,7 +81,15 @@ def test_a_mask_after_the_softmax_takes_shares_away(experiment: Experiment) -> N
     assert "masked" not in trace.only.stages
 
 
-@given(experiments(mask_placement="before_softmax", fully_masked_row="zeros", dropout=NO_DROPOUT))
+@given(
+    experiments(
+        mask_placement="before_softmax",
+        fully_masked_row="zeros",
+        normaliser="softmax",
+        sinks=None,
+        dropout=NO_DROPOUT,
+    )
+)
 def test_masking_before_is_masking_after_and_dividing_by_what_is_left(experiment: Experiment) -> None:
     before = traced(experiment)["weights"]
     after = traced(changed(experiment, mask_placement="after_softmax"))["weights"]
@@ -89,6 +98,30 @@ def test_masking_before_is_masking_after_and_dividing_by_what_is_left(experiment
     np.testing.assert_allclose(
         before[clear], (after / np.where(left == 0, 1, left))[clear], rtol=1e-7, atol=1e-12
     )
+
+
+@given(experiments(normaliser="softmax", fully_masked_row="zeros"), st.integers(0, 50))
+def test_a_sink_takes_its_share_from_all_keys_alike(experiment: Experiment, seed: int) -> None:
+    free = changed(experiment, sinks=None)
+    without, trace = traced(free), traced(changed(experiment, sinks=SeededSinks(seed)))
+    # Multiplied together with a key of score `sink`: what is left for the others is one minus its weight.
+    stages = [s for s in ("masked", "biased", "capped", "scaled", "scores") if s in trace.only.stages]
+    raised = np.exp(trace[stages[0]]).sum(axis=-1, keepdims=True)
+    sinks = np.random.default_rng(seed).standard_normal(experiment.heads.n_heads)
+    share = np.exp(sinks)[:, None, None] / (np.exp(sinks)[:, None, None] + raised)
+    np.testing.assert_allclose(trace["weights"], without["weights"] * (1 - share), rtol=1e-7, atol=1e-12)
+    assert (trace["weights"].sum(axis=-1) < 1).all()
+
+
+@given(experiments(sinks=None, fully_masked_row="zeros"), st.sampled_from(["sigmoid", "relu_squared"]))
+def test_other_normalisers_leave_blocked_cells_at_exactly_zero(
+    experiment: Experiment, normaliser: str
+) -> None:
+    trace = traced(changed(experiment, normaliser=normaliser))
+    hidden = trace.only.blocked()
+    assert (trace["weights"] >= 0).all()
+    if hidden is not None:
+        assert (trace["weights"][:, hidden] == 0).all()
 
 
 @given(experiments(), st.floats(0.1, 3))

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from experiments import SPREAD, small
+from msgspec.structs import replace
 
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
@@ -35,6 +36,7 @@ from attnviz.model.materialise import projection_array
 from attnviz.model.parts import (
     Causal,
     Dropout,
+    ExplicitSinks,
     ExplicitVectors,
     Heads,
     NoScale,
@@ -72,7 +74,10 @@ def number_at(site: SiteTrace, cell: Cell) -> float:
 # --- reading a formula -----------------------------------------------------------------------------
 
 _SIGNS = {"−": "-", "×": "*", "÷": "/", "^": "**", ")(": ")*(", "∞": "inf", "NaN": "nan"}
-_NAMES = {name: getattr(np, name) for name in ("exp", "tanh", "sin", "cos", "inf", "nan")} | {"abs": abs}
+_NAMES = {name: getattr(np, name) for name in ("exp", "tanh", "sin", "cos", "inf", "nan")} | {
+    "abs": abs,
+    "max": np.maximum,
+}
 
 
 def worked_out(formula: str, m: float) -> float:
@@ -230,6 +235,29 @@ def test_weights_are_opened_down_to_the_product() -> None:
         "scores = q · k = (−4)(3) + (3)(4)",
         " = |q||k| cos θ = 5 × 5 × 0 (θ = 90.0°)",
     ]
+
+
+def test_other_normalisers_are_opened_down_to_the_score() -> None:
+    sigmoid = shown(explain(site_of(replace(four(), normaliser="sigmoid")), Cell("weights", 1, 1)))
+    assert sigmoid[:2] == [
+        "weights[fluffy, fluffy] = σ(s − log n) = 1 ÷ (1 + exp(0.6931 − 17.6777))"
+        " (n = 2 keys that this query sees)",
+        "scaled = scores ÷ √2 = 25 ÷ 1.4142",
+    ]
+    squared = shown(explain(site_of(replace(four(), normaliser="relu_squared")), Cell("weights", 2, 1)))
+    assert squared[0] == (
+        "weights[“<img src=x>”, fluffy] = max(0, s)² ÷ n = max(0, −0.8839)^2 ÷ 3"
+        " (n = 3 keys that this query sees)"
+    )
+
+
+def test_a_sink_is_shown_with_what_it_takes() -> None:
+    experiment = replace(four(), sinks=ExplicitSinks((17.0,)))
+    assert shown(explain(site_of(experiment), Cell("weights", 1, 1)))[0] == (
+        "weights[fluffy, fluffy] = exp(17.6777 − m) ÷ (exp(17 − m) + Σ)"
+        " = 1 ÷ (0.5078 + 2.102e−8 + 1 + 0 + 0)"
+        " (m = 17.6777, the row's maximum; the sink takes 0.3368; the weights of the row sum to 0.6632)"
+    )
 
 
 def test_a_blocked_score_says_what_blocks_it_and_what_it_would_be() -> None:

@@ -18,6 +18,7 @@ from attnviz.model.parts import (
     Causal,
     Dropout,
     Explicit,
+    ExplicitSinks,
     ExplicitVectors,
     Heads,
     Identity,
@@ -28,6 +29,7 @@ from attnviz.model.parts import (
     Rope,
     ScaleValue,
     Seeded,
+    SeededSinks,
     SeededVectors,
     Sinusoidal,
     Tied,
@@ -85,6 +87,7 @@ ILLEGAL: list[tuple[Callable[[], object], str]] = [
     (lambda: Rope(pairing="both"), "position.pairing is 'both'; legal is one of 'interleaved', 'half_split'"),
     (lambda: Sinusoidal(-1), "position.base is -1.0; legal is a number above 0"),
     (lambda: Alibi((1, math.inf)), "position.slopes[1] is inf; legal is a finite number"),
+    (lambda: ExplicitSinks((0, math.inf)), "sinks.values[1] is inf; legal is a finite number"),
     (lambda: ScaleValue(math.nan), "scale.value is nan; legal is a finite number"),
     (
         lambda: Window(-1),
@@ -141,6 +144,18 @@ ILLEGAL: list[tuple[Callable[[], object], str]] = [
     (
         lambda: experiment(position=Rope(multipliers=(1, 1, 1))),
         "position.multipliers is of length 3; legal is length 2 at most, one number for each rotated pair",
+    ),
+    (
+        lambda: experiment(sinks=ExplicitSinks((1.0,))),
+        "sinks.values is of length 1; legal is length 2, one number for each head",
+    ),
+    (
+        lambda: experiment(sinks=SeededSinks(), normaliser="sigmoid"),
+        "normaliser is 'sigmoid'; legal is 'softmax' where there are sinks",
+    ),
+    (
+        lambda: experiment(normaliser="max"),
+        "normaliser is 'max'; legal is one of 'softmax', 'sigmoid', 'relu_squared'",
     ),
     (
         lambda: experiment(position=Alibi((1.0,))),

@@ -22,6 +22,7 @@ from attnviz.model.experiment import Experiment
 from attnviz.model.materialise import projection_array, vectors_array, vocabulary
 from attnviz.model.parts import (
     Alibi,
+    ExplicitSinks,
     Role,
     Rope,
     ScaleValue,
@@ -245,17 +246,46 @@ def pointwise(experiment: Experiment, cell: Cell, read: Reader) -> float:
 
 
 def softmaxed(experiment: Experiment, cell: Cell, read: Reader) -> float:
+    if cell.stage == "weights" and experiment.normaliser != "softmax":
+        return alone(experiment, cell, read)
     row = read.row(read.stages[0], cell.head, cell.row)
     if cell.stage == "weights":
         hidden = [is_blocked(experiment, cell.row, key) for key in range(len(row))]
         if experiment.mask_placement == "after_softmax" and hidden[cell.column]:
             return 0.0
-        if experiment.mask_placement == "before_softmax" and all(hidden):
+        if experiment.mask_placement == "before_softmax" and all(hidden) and experiment.sinks is None:
             return math.nan if experiment.fully_masked_row == "nan" else 0.0
+        row += sink(experiment, cell.head)
     if any(math.isnan(value) for value in row):
         return math.nan
     top = max(row)
     return math.exp(row[cell.column] - top) / math.fsum(math.exp(value - top) for value in row)
+
+
+def sink(experiment: Experiment, head: int) -> list[float]:
+    """The sink of a head as one more score, where there are sinks."""
+    if experiment.sinks is None:
+        return []
+    if isinstance(experiment.sinks, ExplicitSinks):
+        return [experiment.sinks.values[head]]
+    drawn = np.random.default_rng(experiment.sinks.seed).standard_normal(experiment.heads.n_heads)
+    return [float(drawn[head])]
+
+
+def alone(experiment: Experiment, cell: Cell, read: Reader) -> float:
+    """Sigmoid or squared ReLU of one score, among as many keys as the query sees."""
+    hidden = [is_blocked(experiment, cell.row, key) for key in range(len(experiment.key_tokens))]
+    score = read(read.stages[0], cell.head, cell.row, cell.column)
+    n = len(hidden)
+    if experiment.mask_placement == "before_softmax":
+        n -= sum(hidden)
+        if n == 0:
+            return math.nan if experiment.fully_masked_row == "nan" else 0.0
+    if hidden[cell.column]:
+        return 0.0
+    if experiment.normaliser == "relu_squared":
+        return max(0.0, score) ** 2 / n
+    return 1 / (1 + n * math.exp(-score))
 
 
 def is_blocked(experiment: Experiment, query: int, key: int) -> bool:

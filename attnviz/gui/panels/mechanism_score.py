@@ -1,4 +1,4 @@
-"""The score: scale, temperature, soft cap, and the readout of the output by similarity."""
+"""The score: scale, temperature, soft cap, what makes scores weights, and the readout by similarity."""
 
 from __future__ import annotations
 
@@ -7,14 +7,23 @@ from typing import Any
 from msgspec.structs import replace
 
 from attnviz.core.text import number
-from attnviz.gui.fields import Choice, Number, Slider, Switch
+from attnviz.gui.fields import Choice, Number, Seed, Slider, Switch
 from attnviz.gui.panels.mechanism_section import Section
+from attnviz.gui.panels.mechanism_sinks import SinkNumbers
 from attnviz.gui.store import Store
 from attnviz.i18n import N_, _
 from attnviz.model.document import Document
 from attnviz.model.experiment import Experiment
-from attnviz.model.parts import ScaleValue
-from attnviz.model.switching import Remembered, scale_of_kind, scale_value
+from attnviz.model.normalisers import NORMALISERS
+from attnviz.model.parts import ScaleValue, SeededSinks, Sinks
+from attnviz.model.switching import (
+    Remembered,
+    refusal,
+    scale_of_kind,
+    scale_value,
+    set_normaliser,
+    set_sinks,
+)
 
 USUAL_CAP = 30.0
 
@@ -45,6 +54,7 @@ class ScoreSection(Section):
         super().__init__(store)
         self._scales = Remembered()
         self._last_cap = USUAL_CAP
+        self._last_sinks: Sinks = SeededSinks()
         self.add_form(
             (
                 Choice(
@@ -100,6 +110,37 @@ class ScoreSection(Section):
                     default=USUAL_CAP,
                     logarithmic=True,
                 ),
+                Choice(
+                    name="normaliser_choice",
+                    label=N_("Weights"),
+                    read=lambda e: e.normaliser,
+                    edit=set_normaliser,
+                    options=tuple((row.id, row.title, row.hint) for row in NORMALISERS),
+                    why_not=lambda e, id_: refusal(set_normaliser, e, id_),
+                ),
+                Switch(
+                    name="sinks_toggle",
+                    label=N_("Attention sinks"),
+                    read=lambda e: e.sinks is not None,
+                    edit=self._set_sunk,
+                    hint=N_(
+                        "One more score for each head, without a value: it takes its share of the softmax"
+                    ),
+                    reason=lambda e: refusal(set_sinks, e, e.sinks or SeededSinks()),
+                ),
+                Seed(
+                    name="sinks_seed_field",
+                    label=N_("Seed"),
+                    read=lambda e: e.sinks.seed,
+                    edit=lambda e, seed: set_sinks(e, SeededSinks(seed)),
+                    shown=lambda e: isinstance(e.sinks, SeededSinks),
+                ),
+            )
+        )
+        self.sinks = SinkNumbers(store)
+        self.body.addWidget(self.sinks)
+        self.add_form(
+            (
                 Switch(
                     name="readout_toggle",
                     label=N_("Read out by similarity"),
@@ -114,11 +155,14 @@ class ScoreSection(Section):
         experiment = new.experiment
         self._scales.note(experiment.scale)
         self._last_cap = experiment.cap or self._last_cap
+        self._last_sinks = experiment.sinks or self._last_sinks
         super().on_document(old, new)
+        self.sinks.refresh()
         self._show_factor()
 
     def retranslate(self) -> None:
         super().retranslate()
+        self.sinks.retranslate()
         self._show_factor()
 
     def _show_factor(self) -> None:
@@ -128,6 +172,9 @@ class ScoreSection(Section):
 
     def _set_scale(self, experiment: Experiment, kind: Any) -> Experiment:
         return replace(experiment, scale=scale_of_kind(experiment, kind, self._scales))
+
+    def _set_sunk(self, experiment: Experiment, is_on: bool) -> Experiment:
+        return set_sinks(experiment, self._last_sinks if is_on else None)
 
     def _set_capped(self, experiment: Experiment, is_on: bool) -> Experiment:
         return replace(experiment, cap=self._last_cap if is_on else None)

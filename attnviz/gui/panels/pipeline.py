@@ -17,6 +17,7 @@ from attnviz.gui.widgets.thumbnail import Thumbnail
 from attnviz.i18n import _
 from attnviz.model.document import Document
 from attnviz.model.parts import NoScale, ScaleValue, SqrtDHead
+from attnviz.model.stage_formulas import stage_formula, stage_operation
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace, Trace
 from attnviz.model.view import Cell
@@ -128,8 +129,8 @@ class PipelinePanel(Panel):
         shape = ""
         if self.store.trace is not None and stage in self.store.trace.only.stages:
             shape = " × ".join(map(str, self.store.trace.only.shape(stage)))
-        axes = ", ".join(row.axes)
-        self._thumbnails[stage].set_caption(_(row.title), f"{row.formula}\n({axes}) = {shape}")
+        axes, formula = ", ".join(row.axes), stage_formula(self.store.experiment, stage)
+        self._thumbnails[stage].set_caption(_(row.title), f"{formula}\n({axes}) = {shape}")
 
     def _select(self) -> None:
         chosen = self.store.document.view.stage
@@ -162,7 +163,7 @@ def operation(site: SiteTrace, stage: str) -> str:
         return " ".join(part for part in (scale, heat) if part)
     if stage == "dropped":
         return f"p = {experiment.dropout.p:g}"
-    return STAGE_BY_ID[stage].operation
+    return stage_operation(experiment, stage)
 
 
 class _Step(QWidget):

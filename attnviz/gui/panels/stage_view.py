@@ -21,6 +21,7 @@ from attnviz.i18n import _
 from attnviz.model import edits
 from attnviz.model.document import Document
 from attnviz.model.parts import Padding, Painted
+from attnviz.model.stage_formulas import stage_formula
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace, Trace
 from attnviz.model.view import Cell
@@ -113,7 +114,7 @@ class StageViewPanel(Panel):
         self.map.set_content(content)
         self._range.setCurrentIndex(self._range.findData(view.range))
         self._title.setText(stage_title(site, view, stage))
-        self._formula.setText(STAGE_BY_ID[stage].formula)
+        self._formula.setText(stage_formula(site.experiment, stage))
         self._flag.setText(_flags(site, stage))
         output = site.window("attention_output")
         self._output.set_values(output, True, transposed=content.transposed)

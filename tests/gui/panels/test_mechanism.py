@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
@@ -34,6 +35,7 @@ from attnviz.model.parts import (
     Causal,
     Dropout,
     Explicit,
+    ExplicitSinks,
     Heads,
     Identity,
     Memory,
@@ -44,6 +46,7 @@ from attnviz.model.parts import (
     Rope,
     ScaleValue,
     Seeded,
+    SeededSinks,
     SeededVectors,
     SqrtDHead,
     Tied,
@@ -243,6 +246,42 @@ def test_soft_cap_keeps_its_value_while_off(qtbot: QtBot, panel: MechanismPanel)
     assert panel.store.experiment.cap is None
     switch(qtbot, panel, "cap_toggle")
     assert panel.store.experiment.cap == 5.0
+
+
+def test_normalisers_are_chosen_where_no_sink_needs_the_softmax(qtbot: QtBot, panel: MechanismPanel) -> None:
+    store = panel.store
+    for option in ("sigmoid", "relu_squared", "softmax"):
+        choose(qtbot, panel, "normaliser_choice", option)
+        assert store.experiment.normaliser == option
+    switch(qtbot, panel, "sinks_toggle")
+    assert store.experiment.sinks == SeededSinks()
+    segment = find(panel, Segmented, "normaliser_choice").findChild(QAbstractButton, "segment_sigmoid")
+    assert segment is not None and not segment.isEnabled()
+    assert "normaliser is 'sigmoid'; legal is 'softmax' where there are sinks" in html.unescape(
+        segment.toolTip()
+    )
+    switch(qtbot, panel, "sinks_toggle")
+    choose(qtbot, panel, "normaliser_choice", "sigmoid")
+    switch(qtbot, panel, "sinks_toggle")
+    assert (store.experiment.normaliser, store.experiment.sinks) == ("sigmoid", None)
+
+
+def test_sinks_are_drawn_and_written(qtbot: QtBot, panel: MechanismPanel) -> None:
+    assert not find(panel, QWidget, "sink_numbers").isVisible()
+    switch(qtbot, panel, "sinks_toggle")
+    type_number(qtbot, find(panel, DragNumber, "sinks_seed_field"), "7")
+    drawn = np.random.default_rng(7).standard_normal(4).tolist()
+    assert [find(panel, DragNumber, f"sink_{head}").value() for head in range(4)] == drawn
+    type_number(qtbot, find(panel, DragNumber, "sink_2"), "1.5")
+    assert panel.store.experiment.sinks == ExplicitSinks((drawn[0], drawn[1], 1.5, drawn[3]))
+    assert not find(panel, DragNumber, "sinks_seed_field").isVisible()
+    type_number(qtbot, find(panel, DragNumber, "n_heads_field"), "2")
+    assert panel.store.experiment.sinks == ExplicitSinks((drawn[0], drawn[1]))
+    assert not find(panel, DragNumber, "sink_2").isVisible()
+    switch(qtbot, panel, "sinks_toggle")
+    assert panel.store.experiment.sinks is None
+    switch(qtbot, panel, "sinks_toggle")
+    assert panel.store.experiment.sinks == ExplicitSinks((drawn[0], drawn[1]))
 
 
 def test_readout(qtbot: QtBot, panel: MechanismPanel) -> None:

@@ -1,0 +1,47 @@
+"""Scores to weights, besides the plain softmax: in place, on any array namespace.
+
+Scores are (..., q, k), -inf where a mask blocks; such cells become exactly 0 in each of these.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attnviz.core.dims import Array
+
+
+def softmax_with_sinks_(xp: Any, scores: Array, sinks: Array) -> None:
+    """exp(s) / (exp(sink) + Σ exp(s)): a slot beside the keys that takes weight and gives no value.
+
+    `sinks` are (..., 1, 1), one logit for each head. Rows sum to less than one. The largest of a row and its
+    sink is taken away first, so that no exponential overflows. Xiao et al. 2023 ("attention sinks"); learned
+    for each head in GPT-OSS (OpenAI 2025).
+    """
+    top = xp.maximum(xp.max(scores, axis=-1, keepdims=True), sinks)
+    scores -= top
+    scores[...] = xp.exp(scores)
+    scores /= xp.sum(scores, axis=-1, keepdims=True) + xp.exp(sinks - top)
+
+
+def sigmoid_(xp: Any, scores: Array, n_visible: Array) -> None:
+    """1 / (1 + exp(-(s - log n))): each weight by itself, n = `n_visible` keys that the row sees, (q, 1).
+
+    Ramapuram et al. 2024, "Theory, Analysis, and Best Practices for Sigmoid Self-Attention": the bias -log n
+    gives a row of equal scores 0 the sum n / (n + 1). There n is the length of the sequence; here it is
+    counted for each row, so that a query decodes to what it has in the full pass.
+    """
+    scores -= xp.log(n_visible)
+    scores *= -1
+    scores[...] = xp.exp(scores)
+    scores += 1
+    scores[...] = 1 / scores
+
+
+def relu_squared_(xp: Any, scores: Array, n_visible: Array) -> None:
+    """max(0, s)² / n, n = `n_visible` keys that the row sees, (q, 1).
+
+    Squared ReLU: So et al. 2021 (Primer); on scores, divided by the number of keys: Hua et al. 2022 (FLASH).
+    """
+    scores[...] = xp.where(scores < 0, xp.zeros_like(scores), scores)  # NaN stays NaN
+    scores *= scores
+    scores /= n_visible

@@ -1,0 +1,25 @@
+"""The formula and the operation of a stage, where they depend on the experiment."""
+
+from __future__ import annotations
+
+from attnviz.i18n import _
+from attnviz.model.experiment import Experiment
+from attnviz.model.normalisers import NORMALISER_BY_ID, SINK_FORMULA
+from attnviz.model.stages import STAGE_BY_ID
+
+
+def stage_formula(experiment: Experiment, stage: str) -> str:
+    """How this experiment makes a stage."""
+    if stage == "weights":
+        return (
+            SINK_FORMULA if experiment.sinks is not None else NORMALISER_BY_ID[experiment.normaliser].formula
+        )
+    return STAGE_BY_ID[stage].formula
+
+
+def stage_operation(experiment: Experiment, stage: str) -> str:
+    """The short label of the step that leads to a stage, in the present language."""
+    if stage == "weights":
+        title = _(NORMALISER_BY_ID[experiment.normaliser].title)
+        return title if experiment.sinks is None else _("softmax + sink")
+    return STAGE_BY_ID[stage].operation
