@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from PySide6.QtCore import Qt, QTimer, Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
-from attnviz.core.text import elide, number, visible
+from attnviz.core.text import elide, isolated, number, visible
 from attnviz.gui.fonts import number_font
 from attnviz.gui.live import shown_head
 from attnviz.gui.panels.panel import Panel
@@ -155,14 +155,15 @@ class PlanePanel(Panel):
         q, k = self._vector(site, "q", query), self._vector(site, "k", key)
         lengths = float(np.linalg.norm(q)), float(np.linalg.norm(k))
         dot = float(q @ k)
-        names = [elide(visible(t), 8) for t in (experiment.tokens[query], experiment.key_tokens[key])]
+        tokens = experiment.tokens[query], experiment.key_tokens[key]
+        names = [isolated(elide(visible(token), 8)) for token in tokens]
         first = f"q {names[0]} · k {names[1]} = {number(dot, 4)}"
-        second = f"= |q| {number(lengths[0], 4)} × |k| {number(lengths[1], 4)}"
+        second = f"= |q| {number(lengths[0])} · |k| {number(lengths[1])}"
         if not lengths[0] * lengths[1] > 0:
             return f"{first}\n{second}"
         cosine = dot / (lengths[0] * lengths[1])
         angle = float(np.degrees(np.arccos(np.clip(cosine, -1.0, 1.0))))
-        return f"{first}  θ {number(angle, 1)}°\n{second} × cos {number(cosine, 4)}"
+        return f"{first}  θ {number(angle, 1)}°\n{second} · cos {number(cosine)}"
 
     def _vector(self, site: SiteTrace, name: str, row: int) -> NDArray[np.float64]:
         stage = f"{name}_rotated" if f"{name}_rotated" in site.stages else name
