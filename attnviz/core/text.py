@@ -11,6 +11,7 @@ import math
 import unicodedata
 
 _PICTURES = {code: 0x2400 + code for code in range(0x20)} | {0x7F: 0x2421}
+_RIGHT_TO_LEFT = ("R", "AL", "AN")
 _LARGE = 1e6
 
 
@@ -38,6 +39,17 @@ def _visible_character(character: str, only_spaces: bool) -> str:
     if category in ("Cc", "Cf", "Cs", "Zl", "Zp") or (only_spaces and category == "Zs"):
         return f"\u27e8U+{code:04X}\u27e9"
     return character
+
+
+def isolated(shown: str) -> str:
+    """A `visible` text for the middle of a sentence.
+
+    Text that runs from right to left turns the numbers and signs beside it around (`k 1.5 = שלום`), unless
+    it is isolated: U+2068 before, U+2069 after it (Unicode Annex 9). Other text is unchanged.
+    """
+    if any(unicodedata.bidirectional(character) in _RIGHT_TO_LEFT for character in shown):
+        return f"\u2068{shown}\u2069"
+    return shown
 
 
 def elide(text: str, n: int) -> str:

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.core.text import elide, visible
+from attnviz.core.text import elide, isolated, visible
 from attnviz.i18n import _
 from attnviz.model.arithmetic_pieces import Term, digits
 from attnviz.model.stages import STAGE_BY_ID, Axis
@@ -86,7 +86,7 @@ class Reading:
         if axis in ("feature", "head", "kv_head"):
             return str(index)
         token = self.site.labels(axis)[index]
-        shown = elide(visible(token), LONGEST_TOKEN)
+        shown = isolated(elide(visible(token), LONGEST_TOKEN))
         if not token or not _SEPARATORS.isdisjoint(token):
             shown = f"“{shown}”"
         is_repeated = axis != "vocabulary" and token in self._repeated[axis in ("key", "memory")]

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from attnviz.core.text import elide, number, visible
+from attnviz.core.text import elide, isolated, number, visible
 
 
 @pytest.mark.parametrize(
@@ -32,6 +32,13 @@ from attnviz.core.text import elide, number, visible
 )
 def test_every_character_shows(text: str, shown: str) -> None:
     assert visible(text) == shown
+
+
+def test_only_text_that_runs_from_right_to_left_is_isolated() -> None:
+    assert isolated("שלום") == "\u2068שלום\u2069"
+    assert isolated("a مرحبا") == "\u2068a مرحبا\u2069"
+    for text in ("creature", "小沈阳", "<s>", "1.5", "⟨U+202E⟩", ""):
+        assert isolated(text) == text
 
 
 def test_elide() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QSize, Qt, QTimer, Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSlider, QToolButton, QVBoxLayout, QWidget
 
-from attnviz.core.text import visible
+from attnviz.core.text import isolated, visible
 from attnviz.gui.icons import icon
 from attnviz.gui.panels.decoding_step import StepView
 from attnviz.gui.panels.panel import Panel
@@ -142,7 +142,7 @@ class DecodingPanel(Panel):
         if decoded is None:
             self._where.setText("")
         else:
-            token = visible(decoded.decoding.steps[step].token)
+            token = isolated(visible(decoded.decoding.steps[step].token))
             text = _("step {step} of {count} · “{token}”")
             self._where.setText(text.format(step=step + 1, count=count, token=token))
         self._view.show_step(decoded, step)

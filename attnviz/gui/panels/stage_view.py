@@ -7,7 +7,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from attnviz.core.levels import RANGES
-from attnviz.core.text import visible
+from attnviz.core.text import isolated, visible
 from attnviz.gui.live import shown_head
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.shown import highlight, stage_content, stage_title
@@ -146,7 +146,7 @@ class StageViewPanel(Panel):
         )
         on_key = focus is not None and STAGE_BY_ID[focus.stage].score_shaped
         self._bars.set_highlight(focus.column - first if focus is not None and on_key else -1)
-        token = visible(site.experiment.tokens[query])
+        token = isolated(visible(site.experiment.tokens[query]))
         self._row_title.setText(_("ROW OF “{token}”").format(token=token))
 
     def _query(self, site: SiteTrace, focus: Cell | None) -> int:
@@ -245,7 +245,8 @@ def _flags(site: SiteTrace, stage: str) -> str:
     experiment = site.experiment
     empty = site.fully_masked()
     if empty.any() and experiment.mask_placement == "before_softmax":
-        tokens = ", ".join(visible(experiment.tokens[i]) for i in empty.nonzero()[0][:3].tolist())
+        first = empty.nonzero()[0][:3].tolist()
+        tokens = ", ".join(isolated(visible(experiment.tokens[i])) for i in first)
         result = "NaN" if experiment.fully_masked_row == "nan" else "0"
         return _("fully masked: {tokens} → {result}").format(tokens=tokens, result=result)
     return ""

@@ -9,7 +9,7 @@ from PySide6.QtCore import QEvent, QPointF, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QBrush, QColor, QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
-from attnviz.core.text import number, visible
+from attnviz.core.text import isolated, number, visible
 from attnviz.gui.fonts import number_font
 from attnviz.gui.theme import TEXT_PX
 from attnviz.gui.widgets.control import Control, draw_focus_ring, plain_tooltip
@@ -186,7 +186,7 @@ class Bars(Control):
     def event(self, event: QEvent) -> bool:
         if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip and self.isEnabled():
             row = self._row_at(QPointF(event.pos()))
-            text = f"{self._labels[row]}: {full_precision(self._values[row])}" if row >= 0 else ""
+            text = f"{isolated(self._labels[row])}: {full_precision(self._values[row])}" if row >= 0 else ""
             QToolTip.showText(event.globalPos(), plain_tooltip(text), self)
             return True
         return super().event(event)
@@ -199,6 +199,6 @@ class Bars(Control):
         if row != self._current:
             self._current = row
             if row >= 0:
-                self.setAccessibleDescription(f"{self._labels[row]}: {self._text(row)}")
+                self.setAccessibleDescription(f"{isolated(self._labels[row])}: {self._text(row)}")
             self.update()
             self.hovered.emit(row)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attnviz.core.text import number, visible
+from attnviz.core.text import isolated, number, visible
 from attnviz.gui.widgets.heat_content import Cell, HeatContent
 from attnviz.i18n import _
 
@@ -21,8 +21,8 @@ def table_text(content: HeatContent) -> str:
 def exact_text(content: HeatContent, cell: Cell) -> str:
     """One line: the labels of (row, column) and its value in full precision, or that it is masked."""
     return _("{row} \u00d7 {column}: {value}").format(
-        row=visible(content.row_labels[cell[0]]),
-        column=visible(content.column_labels[cell[1]]),
+        row=isolated(visible(content.row_labels[cell[0]])),
+        column=isolated(visible(content.column_labels[cell[1]])),
         value=_("masked") if content.is_blocked(cell) else str(content.values[cell]),
     )
 
@@ -33,7 +33,7 @@ def spoken_text(content: HeatContent, cell: Cell | None) -> str:
         rows, columns = content.values.shape
         return _("{rows} rows, {columns} columns").format(rows=rows, columns=columns)
     return _("row {row}, column {column}, {value}").format(
-        row=visible(content.row_labels[cell[0]]),
-        column=visible(content.column_labels[cell[1]]),
+        row=isolated(visible(content.row_labels[cell[0]])),
+        column=isolated(visible(content.column_labels[cell[1]])),
         value=_("masked") if content.is_blocked(cell) else number(float(content.values[cell])),
     )
