@@ -107,6 +107,7 @@ QStatusBar QLabel { color: @muted; }
 QMainWindow::separator { background: @ground; width: 8px; height: 8px; }
 QMainWindow::separator:hover { background: @line; }
 
+QDialogButtonBox { dialogbuttonbox-buttons-have-icons: 0; }
 QPushButton, QToolBar QToolButton, QToolButton[framed="true"] {
     background: @field; color: @ink; border: 1px solid @line; border-radius: @radius; padding: 3px 10px;
     min-height: 16px;

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pyqtgraph as pg
 import pytest
-from PySide6.QtWidgets import QApplication, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QMessageBox, QPushButton, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
 from attnviz.gui.style import apply_style, style_sheet
@@ -67,3 +67,14 @@ def test_the_sheet_names_no_colour_of_its_own(theme: Theme) -> None:
 
 def test_themes_differ(qapp: QApplication) -> None:
     assert style_sheet(LIGHT) != style_sheet(DARK)
+
+
+def test_buttons_of_dialogs_are_words_without_the_pictures_of_another_age(
+    qtbot: QtBot, qapp: QApplication
+) -> None:
+    apply_style(qapp, LIGHT)
+    box = QMessageBox()
+    qtbot.addWidget(box)
+    box.setStandardButtons(QMessageBox.StandardButton.Save | QMessageBox.StandardButton.Discard)
+    box.ensurePolished()
+    assert [button.icon().isNull() for button in box.buttons()] == [True, True]
