@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from numpy.typing import NDArray
@@ -12,8 +13,12 @@ from attnviz.bench.cases import Size
 Floats = NDArray[Any]
 
 
+@cache
 def torch_threads() -> int:
-    """Threads that torch takes by itself. Raises `ImportError` and whatever else a broken torch raises."""
+    """Threads that torch takes by itself, as found at the first call, before anybody set a number.
+
+    Raises `ImportError` and whatever else a broken torch raises.
+    """
     import torch
 
     return int(torch.get_num_threads())
