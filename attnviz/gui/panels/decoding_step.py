@@ -159,7 +159,7 @@ class StepView(QWidget):
         for key, _title in COUNTS:
             self._counts[key][1].setText(_grouped(getattr(plain, key)))
             self._counts[key][2].setText(_grouped(getattr(cached, key)))
-        is_equal = decoded.worst <= TOLERANCE[decoded.decoding.dtype]
+        is_equal = decoded.is_equal(TOLERANCE[decoded.decoding.dtype])
         worst = number(decoded.worst, 1)
         text = _("equal to the full pass: max |Δ| = {worst}") if is_equal else _("differs: max |Δ| = {worst}")
         self._parity.setText("● " + text.format(worst=worst))
