@@ -62,8 +62,10 @@ class ToolBar(QToolBar):
         return button
 
     def _show_preset(self) -> None:
-        title = _(self._store.document.title) if self._store.document.title else _("untitled")
-        self._preset.setText(_("Preset: {title}").format(title=title).replace("&", "&&"))
+        title = self._store.document.title
+        # A document from a file is no preset: then the button only says what it opens.
+        text = _("Preset: {title}").format(title=_(title)) if title else _("Preset")
+        self._preset.setText(text.replace("&", "&&"))
 
     def _show_engine(self) -> None:
         trace = self._store.trace

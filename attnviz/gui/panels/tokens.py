@@ -100,6 +100,8 @@ class TokensPanel(Panel):
         text = join(tokens, self._splitting.value() or "word")
         if split(self._line.text(), self._splitting.value() or "word") != tokens:
             self._line.setText(text)
+            if not self._line.hasFocus():
+                self._line.setCursorPosition(0)  # a long sentence is read from its beginning
 
     @Slot(str)
     def _on_text(self, text: str) -> None:

@@ -1,0 +1,32 @@
+"""What a document looks like when it has just been opened."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from desk import MakeDesk
+from PySide6.QtWidgets import QLineEdit, QToolButton
+
+import attnviz
+from attnviz.model.presets import load_preset
+
+pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
+
+
+def test_a_long_sentence_is_shown_from_its_beginning(make_desk: MakeDesk) -> None:
+    desk = make_desk()
+    desk.store.open(load_preset("long-sentence"))
+    desk.settle()
+    lines = [line for line in desk.window.findChildren(QLineEdit) if len(line.text()) > 400]
+    assert [line.cursorPosition() for line in lines] == [0]
+
+
+def test_a_document_from_a_file_is_not_called_a_preset(make_desk: MakeDesk, tmp_path: Path) -> None:
+    desk = make_desk()
+    button = desk.find(QToolButton, "preset_button")
+    assert button.text() == "Preset: A fluffy blue creature"
+    attnviz.save(load_preset("toy-attention").experiment, tmp_path / "mine.json")
+    desk.store.open(attnviz.load(tmp_path / "mine.json"), tmp_path / "mine.json")
+    assert button.text() == "Preset"
+    assert desk.window.windowTitle().startswith("mine.json")
