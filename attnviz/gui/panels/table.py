@@ -15,6 +15,7 @@ from attnviz.gui.panels.mechanism import MechanismPanel
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.panels.pipeline import PipelinePanel
 from attnviz.gui.panels.plane import PlanePanel
+from attnviz.gui.panels.positions import PositionsPanel
 from attnviz.gui.panels.stage_view import StageViewPanel
 from attnviz.gui.panels.tokens import TokensPanel
 from attnviz.gui.panels.vectors import VectorsPanel
@@ -56,4 +57,5 @@ PANELS: tuple[PanelRow, ...] = (
     PanelRow("decoding", N_("Decoding"), "bottom", DecodingPanel, "right", width=800, height=150),
     PanelRow("matrices", N_("Matrices"), "bottom", MatricesPanel, "tab", titled=False),
     PanelRow("cost", N_("Cost"), "bottom", CostPanel, "tab", titled=False),
+    PanelRow("positions", N_("Positions"), "bottom", PositionsPanel, "tab", titled=False),
 )

@@ -1,0 +1,170 @@
+"""The score of one query and one key against their distance, for every position encoding at once.
+
+The numbers are those of the present experiment: q and k of the pair as the trace has them before rotation,
+moved to other distances. An encoding that the experiment does not use is taken with its defaults.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from attnviz.core.positions import rope_angles, rotate
+from attnviz.model.experiment import Experiment
+from attnviz.model.materialise import projection_array, vectors_array
+from attnviz.model.pairing import Pair
+from attnviz.model.position_parts import Learned, NoPosition, NoScaling, Rope
+from attnviz.model.positions import (
+    POSITIONS,
+    SCALINGS,
+    added_rows,
+    bias,
+    changes,
+    magnitude,
+    pair_frequencies,
+)
+from attnviz.model.provenance import kv_head
+from attnviz.model.switching import scale_value, set_position
+from attnviz.model.trace import SiteTrace
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+NEAREST, FARTHEST = 16, 256
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """One encoding: the score after scale, cap and bias at each distance; NaN where it has no position.
+
+    `id` is the position's, for a scaled RoPE `rope_` and the scaling's; `title` a message id.
+    """
+
+    id: str
+    title: str
+    values: Floats
+    is_present: bool
+
+
+def distances(experiment: Experiment) -> Ints:
+    """Key position minus query position, from one end of the sequence to the other, within bounds."""
+    longest = max(experiment.n_queries, experiment.n_keys) - 1
+    reach = min(max(longest, NEAREST), FARTHEST)
+    return np.arange(-reach, reach + 1)
+
+
+def curves(site: SiteTrace, pair: Pair) -> tuple[Curve, ...]:
+    """All encodings over `distances`, in the order of `POSITIONS` and `SCALINGS`."""
+    experiment = site.experiment
+    q = _row(site, "q", pair.head, pair.query)
+    k = _row(site, "k", kv_head(experiment, pair.head), pair.key)
+    away = distances(experiment)
+    present = kind_of(experiment)
+    found = []
+    for id_, title, candidate in candidates(experiment):
+        raw = _raw(candidate, pair, (q, k), away)
+        with np.errstate(all="ignore"):  # infinite scores are shown as gaps
+            shaped = raw * (scale_value(experiment) / experiment.temperature)
+            if experiment.cap is not None:
+                shaped = experiment.cap * np.tanh(shaped / experiment.cap)
+        values = shaped + bias(candidate, np.array(pair.head), np.array([0]), away)[0]
+        found.append(Curve(id_, title, values, id_ == present))
+    return tuple(found)
+
+
+def kind_of(experiment: Experiment) -> str:
+    """The id of the experiment's own curve."""
+    position: Any = experiment.position
+    kind = str(position.__struct_config__.tag)
+    if isinstance(position, Rope) and not isinstance(position.scaling, NoScaling):
+        return f"{kind}_{position.scaling.__struct_config__.tag}"
+    return kind
+
+
+def candidates(experiment: Experiment) -> Iterator[tuple[str, str, Experiment]]:
+    """(id, title, the experiment with it) of each encoding that these heads can have."""
+    position = experiment.position
+    for row in POSITIONS:
+        own = position if isinstance(position, row.record) else row.record()
+        try:
+            fitted = set_position(experiment, own)
+        except ValueError:  # RoPE with a single feature
+            continue
+        if row.record is not Rope:
+            yield row.id, row.title, fitted
+            continue
+        rope = fitted.position
+        assert isinstance(rope, Rope)
+        for scaling in SCALINGS:
+            kept = rope.scaling if isinstance(rope.scaling, scaling.record) else scaling.record()
+            try:
+                scaled = replace(fitted, position=replace(rope, scaling=kept))
+            except ValueError:  # YaRN with a base of 1 or less
+                continue
+            is_plain = scaling.record is NoScaling
+            yield (row.id, row.title, scaled) if is_plain else (f"rope_{scaling.id}", scaling.title, scaled)
+
+
+def _row(site: SiteTrace, stage: str, head: int, row: int) -> Floats:
+    return np.asarray(site.window(stage, head, slice(row, row + 1))[0], dtype=np.float64)
+
+
+def _raw(candidate: Experiment, pair: Pair, qk: tuple[Floats, Floats], away: Ints) -> Floats:
+    """q · k at each distance, before scale and bias."""
+    q, k = qk
+    how = changes(candidate.position)
+    if how == "rotation":
+        return _turned(candidate, q, k, away)
+    if how == "vectors" and candidate.memory is None:
+        return _moved(candidate, pair, away)
+    return np.full(len(away), float(q @ k))
+
+
+def _turned(candidate: Experiment, q: Floats, k: Floats, away: Ints) -> Floats:
+    """The query stays at position 0: rotations depend on the distance alone."""
+    rope = candidate.position
+    assert isinstance(rope, Rope)
+    angles = rope_angles(np.concatenate(([0], away)), pair_frequencies(candidate))
+    cos, sin = magnitude(rope) * np.cos(angles), magnitude(rope) * np.sin(angles)
+    rows = np.broadcast_to(k, (len(away), len(k)))
+    turned_q = rotate(np, q[None], cos[:1], sin[:1], rope.pairing)[0]
+    found: Floats = rotate(np, rows, cos[1:], sin[1:], rope.pairing) @ turned_q
+    return found
+
+
+def _moved(candidate: Experiment, pair: Pair, away: Ints) -> Floats:
+    """The key's vector put at other positions of the sequence; the query stays where it is.
+
+    Positions before the first one, and past the end of a learned table, do not exist.
+    """
+    position, heads = candidate.position, candidate.heads
+    at = pair.query + away
+    end = position.length - position.start if isinstance(position, Learned) else at.max() + 1
+    exists = (at >= 0) & (at < end)
+    vectors = vectors_array(candidate.vectors)
+    rows = added_rows(candidate, np.append(at[exists], pair.query))
+    assert rows is not None
+    keys = (vectors[pair.key] + rows[:-1]) @ _head(candidate, "key", kv_head(candidate, pair.head))
+    query = (vectors[pair.query] + rows[-1]) @ _head(candidate, "query", pair.head)
+    assert keys.shape[-1] == query.shape[-1] == heads.d_head
+    found = np.full(len(away), np.nan)
+    found[exists] = keys @ query
+    return found
+
+
+def _head(experiment: Experiment, role: Any, head: int) -> Floats:
+    """The columns of one head of W_Q or W_K."""
+    d_head = experiment.heads.d_head
+    return projection_array(experiment, role)[:, head * d_head : (head + 1) * d_head]
+
+
+def wave(experiment: Experiment) -> Floats | None:
+    """The rows that an additive position puts on the tokens, (token, d_model); else None."""
+    if isinstance(experiment.position, NoPosition):
+        return None
+    return added_rows(experiment, np.arange(experiment.n_queries))

@@ -1,0 +1,157 @@
+"""The positions panel: what is drawn is what the trace has, for the pair in focus."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor
+from PySide6.QtWidgets import QAbstractButton, QLabel
+from pytestqt.qtbot import QtBot
+
+from attnviz.engines.numpy_engine import NumpyEngine
+from attnviz.engines.run import run
+from attnviz.gui.panels.positions import PositionsPanel
+from attnviz.gui.panels.positions_legend import NAMES, Entry
+from attnviz.gui.panels.positions_plot import HUES, curve_color
+from attnviz.gui.store import Store
+from attnviz.gui.theme import DARK, LIGHT
+from attnviz.model.document import Document
+from attnviz.model.experiment import Experiment
+from attnviz.model.parts import Alibi, Heads, NoPosition, Projections, Rope, Seeded, SeededVectors, Sinusoidal
+from attnviz.model.position_curves import candidates
+from attnviz.model.view import Cell
+
+# The offscreen platform says so for every window that has a smallest size.
+pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
+
+
+@pytest.fixture
+def panel(qtbot: QtBot) -> Iterator[PositionsPanel]:
+    experiment = Experiment(
+        tokens=("a", "b", "<b>", "d", "e", "f"),
+        vectors=SeededVectors(6, 8, 3),
+        heads=Heads(2, 1, 4),
+        projections=Projections(Seeded(1), Seeded(2), Seeded(3), Seeded(4)),
+        position=Rope(),
+        dtype="float64",
+    )
+    store = Store(Document(experiment))
+
+    def compute(old: Document | None, new: Document) -> None:
+        store.set_trace(run(NumpyEngine("float64"), new.experiment))
+
+    made = PositionsPanel(store)
+    qtbot.addWidget(made)
+    made.apply_theme(LIGHT)
+    compute(None, store.document)
+    made.start()
+    store.changed.connect(compute)
+    made.resize(456, 150)
+    made.show()
+    qtbot.waitExposed(made)
+    yield made
+    store.changed.disconnect(compute)
+
+
+def curve(panel: PositionsPanel, id_: str) -> dict[int, float]:
+    """The painted curve: distance -> score."""
+    x, y = panel.plot._lines[id_].getData()
+    return {round(a): float(b) for a, b in zip(x, y, strict=True)}
+
+
+def entry(panel: PositionsPanel, id_: str) -> Entry:
+    found = panel.findChild(QAbstractButton, f"curve_{id_}")
+    assert isinstance(found, Entry)
+    return found
+
+
+def caption(panel: PositionsPanel) -> str:
+    found = panel.findChild(QLabel, "positions_caption")
+    assert isinstance(found, QLabel)
+    return found.text()
+
+
+def test_the_present_curve_and_its_dot_are_the_traces_score(panel: PositionsPanel) -> None:
+    panel.store.set_hover(Cell("weights", 4, 2, 1))
+    assert panel.store.trace is not None
+    expected = float(panel.store.trace["scaled"][1, 4, 2])
+    assert curve(panel, "rope")[-2] == pytest.approx(expected, rel=1e-12)
+    dots = panel.plot._dot.getData()
+    assert (float(dots[0][0]), float(dots[1][0])) == (-2.0, pytest.approx(expected))
+    value = f"{expected:.4f}".replace("-", "−")
+    assert caption(panel) == f"head 2: score of q “e” and k “<b>” against key − query; here −2: {value}"
+
+
+def test_every_encoding_is_drawn_from_the_same_q_and_k(panel: PositionsPanel) -> None:
+    panel.store.set_hover(Cell("weights", 4, 2, 1))
+    assert (
+        set(panel.plot.drawn()) == set(NAMES) == {id_ for id_, _t, _e in candidates(panel.store.experiment)}
+    )
+    plain = set(curve(panel, "none").values())
+    assert len(plain) == 1
+    fall = curve(panel, "alibi")
+    # Two heads: slopes 1/16 and 1/256.
+    assert fall[0] == pytest.approx(plain.pop()) and fall[-8] - fall[0] == pytest.approx(-8 / 256)
+
+
+def test_an_edit_moves_the_curve_and_the_emphasis(panel: PositionsPanel) -> None:
+    assert entry(panel, "rope").is_present and not entry(panel, "alibi").is_present
+    strong = {id_: panel.plot._lines[id_].opts["pen"].widthF() for id_ in ("rope", "alibi")}
+    assert strong["rope"] > 2 * strong["alibi"]
+    before = curve(panel, "rope")
+    panel.store.change(position=Rope(base=5.0))
+    assert curve(panel, "rope") != before
+    panel.store.change(position=Alibi((1.0, 0.0)))
+    assert entry(panel, "alibi").is_present and not entry(panel, "rope").is_present
+    assert curve(panel, "alibi")[3] - curve(panel, "alibi")[0] == pytest.approx(-3.0)
+    assert curve(panel, "rope") == pytest.approx(before)
+
+
+def test_the_legend_hides_and_shows_but_never_the_present_one(qtbot: QtBot, panel: PositionsPanel) -> None:
+    for id_ in ("t5", "rope"):
+        qtbot.mouseClick(entry(panel, id_), Qt.MouseButton.LeftButton)
+    assert "t5" not in panel.plot.drawn() and "rope" in panel.plot.drawn()
+    panel.store.change(position=NoPosition())
+    assert "rope" not in panel.plot.drawn()
+    qtbot.keyClick(entry(panel, "t5"), Qt.Key.Key_Space)
+    assert "t5" in panel.plot.drawn()
+
+
+def test_a_head_of_one_feature_has_no_rope_to_draw(panel: PositionsPanel) -> None:
+    narrow = Experiment(("a", "b"), SeededVectors(2, 4), heads=Heads(2, 1, 1), dtype="float64")
+    panel.store.open(Document(narrow))
+    assert not [id_ for id_ in panel.plot.drawn() if id_.startswith("rope")]
+    assert not entry(panel, "rope").isEnabled() and entry(panel, "alibi").isEnabled()
+
+
+def test_added_rows_are_a_picture_that_leads_to_x(qtbot: QtBot, panel: PositionsPanel) -> None:
+    assert not panel.wave.isVisible()
+    panel.store.change(position=Sinusoidal())
+    assert panel.wave.isVisible()
+    qtbot.mouseClick(panel.wave, Qt.MouseButton.LeftButton)
+    assert panel.store.document.view.stage == "x"
+    gaps = [away for away, value in curve(panel, "sinusoidal").items() if not np.isfinite(value)]
+    assert gaps == [away for away in curve(panel, "none") if away < 0]
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
+def test_the_present_curve_is_painted_in_the_accent(panel: PositionsPanel, theme: object) -> None:
+    panel.apply_theme(theme)  # type: ignore[arg-type]
+    image = panel.plot.grab().toImage()
+    accent = QColor(panel.theme.accent)
+    pixels = [image.pixelColor(x, y) for x in range(0, image.width(), 2) for y in range(image.height())]
+    close = [p for p in pixels if abs(p.hslHue() - accent.hslHue()) < 6 and p.hslSaturation() > 90]
+    assert len(close) > 40
+    assert len({curve_color(id_, False, panel.theme).name() for id_ in HUES}) == len(HUES)
+
+
+def test_nothing_is_computed_where_nobody_looks(panel: PositionsPanel) -> None:
+    before = curve(panel, "rope")
+    panel.hide()
+    panel.store.change(position=Rope(base=5.0))
+    assert curve(panel, "rope") == before
+    panel.show()
+    assert curve(panel, "rope") != before
