@@ -42,7 +42,7 @@ ICONS = (
 """Names that `icon` takes; each is a file of that name."""
 
 _PLACEHOLDER = b"#000000"
-_SIDES_PX = (16, 20, 24, 32, 48, 64)
+_SIDES_PX = (16, 32, 48)
 """Sizes that are painted: those of buttons at one, two and three pixels per unit."""
 
 
@@ -79,7 +79,7 @@ def app_icon() -> QIcon:
     """The program's own icon, in its own colours, for the window and the task bar."""
     renderer = QSvgRenderer(str(path("icons", "attnviz.svg")))
     made = QIcon()
-    for side in (*_SIDES_PX, 128, 256):
+    for side in (16, 24, 32, 48, 64, 128, 256):
         made.addPixmap(_painted(renderer, side))
     return made
 
