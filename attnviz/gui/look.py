@@ -36,8 +36,7 @@ def other_language() -> str:
 
 def _translate_qt(app: QApplication) -> None:
     """Qt's own buttons and dialogs in the present language."""
-    old = app.findChild(QTranslator, "qt_translator")
-    if old is not None:
+    for old in app.findChildren(QTranslator, "qt_translator"):
         app.removeTranslator(old)
         old.deleteLater()
     translator = QTranslator(app)

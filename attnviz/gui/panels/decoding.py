@@ -116,7 +116,7 @@ class DecodingPanel(Panel):
             self._buttons[name].setAccessibleName(text)
         self._slider.setAccessibleName(_("Step"))
         self._speed.setAccessibleName(_("Speed"))
-        self._speed.setToolTip(_("Speed"))
+        self._speed.set_tooltip(_("Speed"))
         self._view.retranslate()
         self._show()
 

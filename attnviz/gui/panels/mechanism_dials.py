@@ -134,6 +134,7 @@ class RopeDials(QWidget):
         self._reset.setText(_("all pairs × 1"))
         self._reset.setAccessibleName(_("Back to the base's own frequencies"))
         self._first.setAccessibleName(_("First pair shown"))
+        self._first.retranslate()
         for dial in self._dials:
             dial.retranslate()
         self.refresh()

@@ -97,7 +97,7 @@ class PlanePanel(Panel):
         self._what.setAccessibleName(_("Vectors drawn"))
         for field, name in zip(self._dims, (_("Horizontal dimension"), _("Vertical dimension")), strict=True):
             field.setAccessibleName(name)
-            field.setToolTip(name)
+            field.set_tooltip(name)
         if self.store.trace is not None:
             self._show(self.store.trace.only)
 

@@ -95,6 +95,7 @@ class StageViewPanel(Panel):
             self._show(self.store.trace.only)
 
     def retranslate(self) -> None:
+        self.map.retranslate()
         self._range.clear()
         for row in RANGES:
             self._range.addItem(_(row.label), row.id)

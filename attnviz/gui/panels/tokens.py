@@ -91,6 +91,7 @@ class TokensPanel(Panel):
         self._split_label.setText(_("split by"))
         self._count_label.setText(_("count"))
         self._count.setAccessibleName(_("Number of tokens"))
+        self._count.retranslate()
         self._splitting.setAccessibleName(_("Split by"))
         chosen = self._splitting.value()
         self._splitting.set_options([(row.id, _(row.title), "") for row in SPLITTINGS])

@@ -92,6 +92,8 @@ class VectorsPanel(Panel):
         self._width_label.setText(_("features"))
         self._seed.setAccessibleName(_("Seed of the vectors"))
         self._width.setAccessibleName(_("Features of a token vector"))
+        self._seed.retranslate()
+        self._width.retranslate()
         self.grid.setAccessibleName(_("Token vectors"))
         self._dice.setToolTip(_("Draw the vectors from another seed"))
         self._dice.setAccessibleName(self._dice.toolTip())
