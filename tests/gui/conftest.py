@@ -38,6 +38,7 @@ def make_desk(qapp: QApplication, qtbot: QtBot, settings: Settings) -> Iterator[
 
     def make(what: str | Document = "fluffy-blue-creature", *, inline: bool = True) -> Desk:
         document = load_preset(what) if isinstance(what, str) else what
+        look.apply(qapp, settings)
         window = Window(document, settings, inline=inline)
         desk = Desk(qtbot, window)
         desks.append(desk)
