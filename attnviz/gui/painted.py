@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QMarginsF, QPoint, QSize, QSizeF, Qt
 from PySide6.QtGui import QColor, QPageLayout, QPageSize, QPainter, QPdfWriter, QPixmap
 from PySide6.QtSvg import QSvgGenerator
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QAbstractScrollArea, QWidget
 
 from attnviz.gui.svg_fonts import with_fonts
 from attnviz.gui.theme import Theme
@@ -44,6 +46,45 @@ def picture(widget: QWidget, theme: Theme) -> QPixmap:
 
 
 def _svg(widget: QWidget, theme: Theme, size: QSize) -> bytes:
+    """The widget with what it scrolls cut at its edges, which `QSvgGenerator` cannot do: it drops every clip.
+
+    So the viewport of each scroll area is painted by itself and put in again behind a `clipPath`.
+    """
+    views = _viewports(widget)
+    for view in views:
+        view.setAttribute(Qt.WidgetAttribute.WA_WState_Hidden, True)  # for `render` only: no events
+    try:
+        whole = _svg_without_clips(widget, theme, size)
+    finally:
+        for view in views:
+            view.setAttribute(Qt.WidgetAttribute.WA_WState_Hidden, False)
+    parts = [
+        _clipped(_svg(view, theme, view.size()), view.mapTo(widget, QPoint()), view.size(), f"view{number}")
+        for number, view in enumerate(views)
+    ]
+    return whole.replace(b"</svg>", b"".join(parts) + b"</svg>")
+
+
+def _viewports(widget: QWidget) -> list[QWidget]:
+    """What shows through the outermost visible scroll areas in `widget`."""
+    areas = [area for area in widget.findChildren(QAbstractScrollArea) if area.isVisibleTo(widget)]
+    outer = [area for area in areas if not any(o is not area and o.isAncestorOf(area) for o in areas)]
+    return [area.viewport() for area in outer]
+
+
+def _clipped(svg: bytes, corner: QPoint, size: QSize, name: str) -> bytes:
+    """The drawing in `svg` as a group at `corner` that ends where `size` ends."""
+    text = svg.decode("utf-8")
+    body = text[text.index(">", text.index("<svg")) + 1 : text.rindex("</svg>")]
+    body = re.sub(r"<(title|desc)>.*?</\1>", "", body, flags=re.DOTALL)
+    body = re.sub(r"""(\bid=["']|url\(#|href=["']#)""", rf"\g<1>{name}_", body)
+    return (
+        f'<defs><clipPath id="{name}"><rect width="{size.width()}" height="{size.height()}"/></clipPath></defs>'
+        f'<g transform="translate({corner.x()},{corner.y()})" clip-path="url(#{name})">{body}</g>\n'
+    ).encode()
+
+
+def _svg_without_clips(widget: QWidget, theme: Theme, size: QSize) -> bytes:
     buffer = _buffer()
     generator = QSvgGenerator()
     generator.setOutputDevice(buffer)

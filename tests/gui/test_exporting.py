@@ -12,9 +12,19 @@ from typing import Any
 import numpy as np
 import pytest
 from msgspec.structs import replace
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QColor, QGuiApplication, QImage, QPainter
 from PySide6.QtSvg import QSvgRenderer
-from PySide6.QtWidgets import QComboBox, QFileDialog, QLabel, QPushButton, QSpinBox, QWidget
+from PySide6.QtWidgets import (
+    QComboBox,
+    QFileDialog,
+    QLabel,
+    QPushButton,
+    QScrollArea,
+    QSpinBox,
+    QVBoxLayout,
+    QWidget,
+)
 
 import attnviz
 from attnviz.compute.scheduler import Scheduler
@@ -123,6 +133,36 @@ def test_a_panel_as_svg_holds_its_text_and_the_fonts_for_it(bench: Bench, tmp_pa
     near = image.pixelColor(center.x() - 10, center.y() - 10)
     assert near.name() == "#fde725"
     assert image.pixelColor(1, 1) == QColor(LIGHT.panel)
+
+
+def test_what_is_scrolled_out_of_sight_is_cut_off_in_an_svg(bench: Bench, tmp_path: Path) -> None:
+    panel, scroll, content = QWidget(bench.window), QScrollArea(), QWidget()
+    box = QVBoxLayout(panel)
+    box.addWidget(scroll)
+    inner = QVBoxLayout(content)
+    for word in ("first", "second", "<last>"):
+        label = QLabel(word)
+        label.setTextFormat(Qt.TextFormat.PlainText)
+        label.setFixedHeight(60)
+        inner.addWidget(label)
+    scroll.setWidget(content)
+    panel.resize(200, 100)
+    panel.show()
+    bench.exporter.write_panel(tmp_path / "p.svg", panel)
+    root = ET.fromstring((tmp_path / "p.svg").read_bytes())
+    clip = next(root.iter(f"{SVG}clipPath"))
+    (rect,) = clip
+    view = scroll.viewport()
+    assert (rect.get("width"), rect.get("height")) == (str(view.width()), str(view.height()))
+    (group,) = (g for g in root.iter(f"{SVG}g") if g.get("clip-path") == f"url(#{clip.get('id')})")
+    corner = view.mapTo(panel, QPoint())
+    assert group.get("transform") == f"translate({corner.x()},{corner.y()})"
+    inside = ["".join(text.itertext()).strip() for text in group.iter(f"{SVG}text")]
+    assert inside == ["first", "second"]  # the second is cut, what is below it is not painted
+    assert len(list(root.iter(f"{SVG}text"))) == 2  # and nowhere else
+    names = [element.get("id") for element in root.iter() if element.get("id")]
+    assert len(names) == len(set(names))
+    assert view.isVisible() and content.isVisible()
 
 
 def test_the_embedded_chinese_font_has_the_glyphs_of_the_text(bench: Bench, tmp_path: Path) -> None:
