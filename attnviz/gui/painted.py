@@ -78,8 +78,9 @@ def _clipped(svg: bytes, corner: QPoint, size: QSize, name: str) -> bytes:
     body = text[text.index(">", text.index("<svg")) + 1 : text.rindex("</svg>")]
     body = re.sub(r"<(title|desc)>.*?</\1>", "", body, flags=re.DOTALL)
     body = re.sub(r"""(\bid=["']|url\(#|href=["']#)""", rf"\g<1>{name}_", body)
+    edge = f'<rect width="{size.width()}" height="{size.height()}"/>'
     return (
-        f'<defs><clipPath id="{name}"><rect width="{size.width()}" height="{size.height()}"/></clipPath></defs>'
+        f'<defs><clipPath id="{name}">{edge}</clipPath></defs>\n'
         f'<g transform="translate({corner.x()},{corner.y()})" clip-path="url(#{name})">{body}</g>\n'
     ).encode()
 

@@ -162,7 +162,7 @@ def test_what_is_scrolled_out_of_sight_is_cut_off_in_an_svg(bench: Bench, tmp_pa
     assert len(list(root.iter(f"{SVG}text"))) == 2  # and nowhere else
     names = [element.get("id") for element in root.iter() if element.get("id")]
     assert len(names) == len(set(names))
-    assert view.isVisible() and content.isVisible()
+    assert not view.isHidden() and not content.isHidden()
 
 
 def test_the_embedded_chinese_font_has_the_glyphs_of_the_text(bench: Bench, tmp_path: Path) -> None:
