@@ -27,6 +27,7 @@ from attnviz.model.parts import (
     Painted,
     Prefix,
     Projections,
+    QKNorm,
     Rope,
     ScaleValue,
     Seeded,
@@ -133,6 +134,9 @@ SPREAD: dict[str, Experiment] = {
     "relu squared, as nan": small(
         normaliser="relu_squared", masks=(Causal(), Padding((0,))), fully_masked_row="nan"
     ),
+    "rms": small(qk_norm=QKNorm("rms", 0.1), heads=Heads(4, 2, 4), position=Rope(50.0, n_rotated=2)),
+    "layer": small(qk_norm=QKNorm("layer"), heads=Heads(2, 1, 4), masks=(Causal(),)),
+    "length one": small(qk_norm=QKNorm("l2", 0.0), memory=MEMORY, scale=ScaleValue(4.0)),
     "cross": small(memory=MEMORY, heads=Heads(4, 2, 2), masks=(Padding((2,)),)),
     "cross, rope, dropout": small(memory=MEMORY, position=Rope(on_values=True), dropout=Dropout(0.3)),
     "everything": small(
@@ -209,6 +213,7 @@ BUCKETS = st.builds(
     bidirectional=st.booleans(),
     table=TABLES,
 )
+QK_KINDS = st.sampled_from(["rms", "layer", "l2"])
 NORMALISERS = st.sampled_from(["softmax", "sigmoid", "relu_squared"])
 
 
@@ -262,6 +267,7 @@ def experiments(draw: st.DrawFn, **fixed: Any) -> Experiment:
         "memory": memory,
         "heads": heads,
         "projections": draw(PROJECTIONS),
+        "qk_norm": draw(st.one_of(st.none(), st.builds(QKNorm, QK_KINDS, st.floats(1e-6, 1)))),
         "position": draw(positions(heads.n_heads, heads.d_head)),
         "scale": draw(SCALES),
         "temperature": draw(st.sampled_from([0.3, 1.0, 2.0])),

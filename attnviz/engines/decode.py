@@ -34,7 +34,7 @@ Numbers = NDArray[Any]
 MAX_STEPS = 100_000
 """Most steps of one decoding."""
 
-PER_HEAD = ("q", "k", "v", "q_rotated", "k_rotated", "v_rotated", "mixed")
+PER_HEAD = ("q", "k", "v", "q_normed", "k_normed", "q_rotated", "k_rotated", "v_rotated", "mixed")
 """Stages of a step that have one row for each head or key/value head."""
 
 STEP_STAGES = (
@@ -77,6 +77,8 @@ class DecodeStep:
     q: Numbers
     k: Numbers | None
     v: Numbers | None
+    q_normed: Numbers | None
+    k_normed: Numbers | None
     q_rotated: Numbers | None
     k_rotated: Numbers | None
     v_rotated: Numbers | None

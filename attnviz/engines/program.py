@@ -17,6 +17,7 @@ from attnviz.core.dims import Array, join_heads, split_kv_heads, split_query_hea
 from attnviz.core.dropout import keep
 from attnviz.core.normalise import softmax_with_sinks_
 from attnviz.core.positions import rope_angles, rotate
+from attnviz.core.qk_norm import normed
 from attnviz.engines.engine import SAFE_EXPONENT, Engine
 from attnviz.model import masks as masks_
 from attnviz.model import positions as positions_
@@ -30,6 +31,7 @@ from attnviz.model.parts import (
     Rope,
     ScaleValue,
 )
+from attnviz.model.stages import as_read
 
 Check = Callable[[], None]
 Ints = NDArray[np.int64]
@@ -49,11 +51,11 @@ class Features:
 
     def query(self) -> Array:
         """q as the scores read it, (g, r, q, d)."""
-        return self.heads.get("q_rotated", self.heads["q"])
+        return self.heads[as_read("q", tuple(self.heads))]
 
     def key(self) -> Array:
         """k as the scores read it, (g, k, d)."""
-        return self.heads.get("k_rotated", self.heads["k"])
+        return self.heads[as_read("k", tuple(self.heads))]
 
     def value(self) -> Array:
         """v as the mixture reads it, (g, k, d)."""
@@ -84,30 +86,38 @@ def project(engine: Engine, experiment: Experiment, role: Role, x_tf: Array) -> 
 def query_heads(
     engine: Engine, experiment: Experiment, features: Features, x: Array, positions: Ints
 ) -> None:
-    """Add q and, with RoPE, q_rotated."""
+    """Add q and, where they are used, q_normed and q_rotated."""
     heads = experiment.heads
     q_tf = project(engine, experiment, "query", x)
     features.heads["q"] = split_query_heads(engine.xp, q_tf, heads.n_kv_heads, heads.group_size)
+    _add_normed(engine, experiment, features, "q")
     if isinstance(experiment.position, Rope):
         features.heads["q_rotated"] = _rotated(
-            engine, experiment, features.heads["q"], positions, experiment.position
+            engine, experiment, features.query(), positions, experiment.position
         )
 
 
 def key_value_heads(
     engine: Engine, experiment: Experiment, features: Features, x: Array, positions: Ints
 ) -> None:
-    """Add k and v and, with RoPE, k_rotated and perhaps v_rotated."""
+    """Add k and v and, where they are used, k_normed, k_rotated and v_rotated."""
     for name, role in (("k", "key"), ("v", "value")):
         projected = project(engine, experiment, role, x)  # type: ignore[arg-type]
         features.heads[name] = split_kv_heads(engine.xp, projected, experiment.heads.n_kv_heads)
+    _add_normed(engine, experiment, features, "k")
     position = experiment.position
     if isinstance(position, Rope):
-        k = features.heads["k"]
+        k = features.key()
         features.heads["k_rotated"] = _rotated(engine, experiment, k, positions, position)
         if position.on_values:
             v = features.heads["v"]
             features.heads["v_rotated"] = _rotated(engine, experiment, v, positions, position)
+
+
+def _add_normed(engine: Engine, experiment: Experiment, features: Features, name: str) -> None:
+    norm = experiment.qk_norm
+    if norm is not None:
+        features.heads[f"{name}_normed"] = normed(engine.xp, features.heads[name], norm.kind, norm.eps)
 
 
 def _rotated(engine: Engine, experiment: Experiment, x: Array, positions: Ints, rope: Rope) -> Array:

@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from attnviz.i18n import _
+from attnviz.model.arithmetic_norms import normed_lines
 from attnviz.model.arithmetic_pieces import Explanation, Line, Term, digits, flat, words
 from attnviz.model.arithmetic_positions import biased_lines, rotated_lines, x_lines
 from attnviz.model.arithmetic_reading import Reading, stage_symbol
@@ -45,6 +46,8 @@ LINES: dict[str, Callable[[Reading, Cell], tuple[Line, ...]]] = {
     "q": projection_lines,
     "k": projection_lines,
     "v": projection_lines,
+    "q_normed": normed_lines,
+    "k_normed": normed_lines,
     "q_rotated": rotated_lines,
     "k_rotated": rotated_lines,
     "v_rotated": rotated_lines,

@@ -17,6 +17,8 @@ from attnviz.model.view import Cell
 
 SYMBOLS = {
     "tokens_embedded": "e",
+    "q_normed": "q̂",
+    "k_normed": "k̂",
     "q_rotated": "q′",
     "k_rotated": "k′",
     "v_rotated": "v′",

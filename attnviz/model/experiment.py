@@ -22,6 +22,7 @@ from attnviz.model.parts import (
     Normaliser,
     Position,
     Projections,
+    QKNorm,
     Readout,
     Role,
     Rope,
@@ -44,7 +45,7 @@ class Experiment(Value, frozen=True):
     With n tokens of d_model features, m keys (m = n, or the number of memory tokens), h query heads and g
     key/value heads of d_head features, one head computes
 
-        q = R(x W_Q)      k = R(z W_K)      v = z W_V
+        q = R(norm(x W_Q))      k = R(norm(z W_K))      v = z W_V
         s = cap(q kᵀ · scale / temperature) + bias,   -inf where a mask blocks
         w = softmax(s) over keys, or another normaliser, or with a sink, then dropout
         o = concat over heads(w v) W_O
@@ -59,6 +60,7 @@ class Experiment(Value, frozen=True):
         memory: A second sequence for keys and values; None for self-attention.
         heads: `n_heads` h, `n_kv_heads` g (a divisor of h), `d_head`.
         projections: W_Q (d_model, h·d_head), W_K and W_V (features of z, g·d_head), W_O (h·d_head, d_model).
+        qk_norm: None, or rms, layer or l2 of each head's q and k, before any rotation; see `QK_NORMS`.
         position: None, sinusoidal, learned, RoPE, ALiBi or T5's buckets; `model/positions.py` lists them.
         scale: Scores times 1/sqrt(d_head), 1, or a number.
         temperature: Scores are divided by it; above 0.
@@ -81,6 +83,7 @@ class Experiment(Value, frozen=True):
     memory: Memory | None = None
     heads: Heads = Heads()
     projections: Projections = Projections()
+    qk_norm: QKNorm | None = None
     position: Position = NoPosition()
     scale: Scale = SqrtDHead()
     temperature: float = 1.0

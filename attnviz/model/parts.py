@@ -6,6 +6,7 @@ closed set of choices; the tag is what a document file names.
 
 from __future__ import annotations
 
+import math
 from typing import ClassVar, Literal
 
 from attnviz.model.arrays import MAX_DRAWN, Matrix
@@ -24,6 +25,7 @@ MaskPlacement = Literal["before_softmax", "after_softmax"]
 FullyMaskedRow = Literal["zeros", "nan"]
 Readout = Literal["similarity", "none"]
 Normaliser = Literal["softmax", "sigmoid", "relu_squared"]
+QKNormKind = Literal["rms", "layer", "l2"]
 Generator = Literal["pcg64", "mt19937"]
 Role = Literal["query", "key", "value", "output"]
 
@@ -192,6 +194,19 @@ class ScaleValue(Value, frozen=True, tag_field="kind", tag="value"):
 
 
 Scale = SqrtDHead | NoScale | ScaleValue
+
+
+class QKNorm(Value, frozen=True):
+    """Queries and keys normalised over the features of each head, before they are turned."""
+
+    where: ClassVar[str] = "qk_norm."
+
+    kind: QKNormKind
+    eps: float = 1e-6
+
+    def check(self) -> None:
+        legal = "a finite number of at least 0"
+        require(math.isfinite(self.eps) and self.eps >= 0, "qk_norm.eps", self.eps, legal)
 
 
 class ExplicitSinks(Value, frozen=True, tag_field="kind", tag="explicit"):

@@ -65,6 +65,7 @@ _QF: tuple[Axis, ...] = ("query", "feature")
 _QV: tuple[Axis, ...] = ("query", "vocabulary")
 
 _X = ("x", "tokens_embedded")
+_Q, _K = ("q_normed", "q"), ("k_normed", "k")
 _KV = ("memory", "x", "tokens_embedded")
 _BEFORE_SOFTMAX = ("masked", "biased", "capped", "scaled", "scores")
 
@@ -75,8 +76,10 @@ STAGES: tuple[Stage, ...] = (
     Stage("q", _HQD, N_("q"), "q = x W_Q", "×W_Q", (_X,), "projection", "query"),
     Stage("k", _HKD, N_("k"), "k = x W_K", "×W_K", (_KV,), "projection", "key"),
     Stage("v", _HKD, N_("v"), "v = x W_V", "×W_V", (_KV,), "projection", "value"),
-    Stage("q_rotated", _HQD, N_("q rotated"), "q′ = R(position) q", "⟳ RoPE", (("q",),), "pair", "query"),
-    Stage("k_rotated", _HKD, N_("k rotated"), "k′ = R(position) k", "⟳ RoPE", (("k",),), "pair", "key"),
+    Stage("q_normed", _HQD, N_("q normed"), "q̂ = norm(q)", "norm", (("q",),), "row", "query"),
+    Stage("k_normed", _HKD, N_("k normed"), "k̂ = norm(k)", "norm", (("k",),), "row", "key"),
+    Stage("q_rotated", _HQD, N_("q rotated"), "q′ = R(position) q", "⟳ RoPE", (_Q,), "pair", "query"),
+    Stage("k_rotated", _HKD, N_("k rotated"), "k′ = R(position) k", "⟳ RoPE", (_K,), "pair", "key"),
     Stage("v_rotated", _HKD, N_("v rotated"), "v′ = R(position) v", "⟳ RoPE", (("v",),), "pair", "value"),
     Stage(
         "scores",
@@ -84,7 +87,7 @@ STAGES: tuple[Stage, ...] = (
         N_("scores"),
         "s = q · k",
         "q · kᵀ",
-        (("q_rotated", "q"), ("k_rotated", "k")),
+        (("q_rotated", *_Q), ("k_rotated", *_K)),
         "qd,kd->qk",
     ),
     Stage("scaled", _HQK, N_("scaled"), "s × scale ÷ temperature", "÷√d", (("scores",),), "same_cell"),
@@ -160,6 +163,12 @@ STAGES: tuple[Stage, ...] = (
 )
 
 STAGE_BY_ID = {stage.id: stage for stage in STAGES}
+
+
+def as_read(name: str, present: tuple[str, ...]) -> str:
+    """The stage of `name` (q, k or v) that scores and mixture read in a trace that has `present`."""
+    stages = (f"{name}_rotated", f"{name}_normed")
+    return next((stage for stage in stages if stage in present), name)
 
 
 def inputs(stage_id: str, present: tuple[str, ...]) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from attnviz.model.parts import (
     NoScale,
     Position,
     Projection,
+    QKNorm,
     Role,
     Rope,
     Scale,
@@ -146,7 +147,20 @@ def set_slope(experiment: Experiment, head: int, slope: float) -> Experiment:
     return replace(experiment, position=Alibi(tuple(slopes)))
 
 
-# --- normaliser and sinks --------------------------------------------------------------------------
+# --- QK-norm, normaliser and sinks --------------------------------------------------------------------------
+
+
+def set_qk_norm(experiment: Experiment, kind: Any) -> Experiment:
+    """Choose how queries and keys are normalised, or "none"; the ε stays."""
+    eps = {} if experiment.qk_norm is None else {"eps": experiment.qk_norm.eps}
+    return replace(experiment, qk_norm=None if kind == "none" else QKNorm(kind, **eps))
+
+
+def set_qk_norm_eps(experiment: Experiment, eps: float) -> Experiment:
+    """Change the ε of the norm of queries and keys."""
+    if experiment.qk_norm is None:
+        raise ValueError("qk_norm is null; legal is a norm where there is an eps")
+    return replace(experiment, qk_norm=replace(experiment.qk_norm, eps=eps))
 
 
 def set_normaliser(experiment: Experiment, normaliser: Any) -> Experiment:

@@ -75,6 +75,8 @@ def test_cross_attention_steps_equal_the_full_pass(
         {"temperature": 0.3, "scale": p.ScaleValue(0.7)},
         {"masks": "nothing_left", "fully_masked_row": "nan"},
         {"masks": "all", "mask_placement": "after_softmax"},
+        {"qk_norm": p.QKNorm("rms"), "scale": p.ScaleValue(2.0)},
+        {"qk_norm": p.QKNorm("l2", 0.0), "memory": MEMORY},
         {"normaliser": "sigmoid", "masks": "window"},
         {"normaliser": "relu_squared", "masks": "nothing_left", "cap": 1.5},
         {"normaliser": "sigmoid", "memory": MEMORY, "mask_placement": "after_softmax"},
@@ -135,7 +137,8 @@ def test_parity_sees_weights_of_later_keys_and_nan_on_one_side() -> None:
 
 def test_layouts_are_the_public_ones() -> None:
     decoding = decode(NumpyEngine("float64"), experiment("none", "rope", "gqa", dropout=p.Dropout(0.5)))
-    shapes = {name: getattr(decoding.steps[4], name).shape for name in STEP_STAGES if name != "v_rotated"}
+    absent = ("v_rotated", "q_normed", "k_normed")
+    shapes = {name: getattr(decoding.steps[4], name).shape for name in STEP_STAGES if name not in absent}
     assert shapes == {
         "x": (8,),
         "q": (4, 4),
@@ -151,7 +154,7 @@ def test_layouts_are_the_public_ones() -> None:
         "logits": (6,),
         "probabilities": (6,),
     }
-    assert decoding.steps[4].v_rotated is None
+    assert all(getattr(decoding.steps[4], name) is None for name in absent)
     assert decoding.vocabulary == ("the", "dog", "bites", "man", "again", "today")
 
 

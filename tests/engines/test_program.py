@@ -117,8 +117,8 @@ def test_one_query_at_its_position_is_its_row_of_the_full_pass(experiment: Exper
 
 
 def _keys(trace: Trace, stage: str) -> np.ndarray:  # type: ignore[type-arg]
-    rotated = f"{stage}_rotated"
-    return trace[rotated if rotated in trace.only.stages else stage]
+    names = (f"{stage}_rotated", f"{stage}_normed", stage)
+    return trace[next(name for name in names if name in trace.only.stages)]
 
 
 # --- which stages there are ------------------------------------------------------------------------

@@ -29,6 +29,7 @@ from attnviz.model.parts import (
     Padding,
     Painted,
     Projections,
+    QKNorm,
     Rope,
     Seeded,
     SeededSinks,
@@ -122,6 +123,17 @@ def test_other_normalisers_leave_blocked_cells_at_exactly_zero(
     assert (trace["weights"] >= 0).all()
     if hidden is not None:
         assert (trace["weights"][:, hidden] == 0).all()
+
+
+@given(experiments(qk_norm=QKNorm("l2", 0.0), position=NoPosition()))
+def test_scores_of_vectors_of_length_one_are_cosines(experiment: Experiment) -> None:
+    trace = traced(experiment)
+    plain = traced(changed(experiment, qk_norm=None))
+    lengths = [np.linalg.norm(plain[stage], axis=-1) for stage in ("q", "k")]
+    assume(min(length.min() for length in lengths) > 1e-6)
+    k_lengths = np.repeat(lengths[1], experiment.heads.group_size, axis=0)
+    cosines = plain["scores"] / (lengths[0][:, :, None] * k_lengths[:, None, :])
+    np.testing.assert_allclose(trace["scores"], cosines, rtol=1e-9, atol=1e-9)
 
 
 @given(experiments(), st.floats(0.1, 3))
@@ -222,7 +234,8 @@ def changed_start(rope: Rope, shift: int) -> Rope:
 def test_rope_keeps_the_length_of_every_vector(experiment: Experiment, rope: Rope) -> None:
     trace = traced(changed(experiment, position=msgspec.structs.replace(rope, on_values=True)))
     for stage in ("q", "k", "v"):
-        lengths = [np.linalg.norm(trace[name], axis=-1) for name in (stage, f"{stage}_rotated")]
+        before = stage if experiment.qk_norm is None or stage == "v" else f"{stage}_normed"
+        lengths = [np.linalg.norm(trace[name], axis=-1) for name in (before, f"{stage}_rotated")]
         np.testing.assert_allclose(lengths[1], lengths[0], rtol=1e-12, atol=1e-15)
 
 

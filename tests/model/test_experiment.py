@@ -26,6 +26,7 @@ from attnviz.model.parts import (
     Padding,
     Painted,
     Projections,
+    QKNorm,
     Rope,
     ScaleValue,
     Seeded,
@@ -87,6 +88,8 @@ ILLEGAL: list[tuple[Callable[[], object], str]] = [
     (lambda: Rope(pairing="both"), "position.pairing is 'both'; legal is one of 'interleaved', 'half_split'"),
     (lambda: Sinusoidal(-1), "position.base is -1.0; legal is a number above 0"),
     (lambda: Alibi((1, math.inf)), "position.slopes[1] is inf; legal is a finite number"),
+    (lambda: QKNorm("rms", -1.0), "qk_norm.eps is -1.0; legal is a finite number of at least 0"),
+    (lambda: QKNorm("max"), "qk_norm.kind is 'max'; legal is one of 'rms', 'layer', 'l2'"),  # type: ignore[arg-type]
     (lambda: ExplicitSinks((0, math.inf)), "sinks.values[1] is inf; legal is a finite number"),
     (lambda: ScaleValue(math.nan), "scale.value is nan; legal is a finite number"),
     (

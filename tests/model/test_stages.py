@@ -97,6 +97,8 @@ def recomputed(experiment: Experiment, cell: Cell, read: Reader) -> float:
     stage = cell.stage
     if stage in ROLES:
         return projected(experiment, cell, read)
+    if stage.endswith("_normed"):
+        return normed(experiment, cell, read)
     if stage.endswith("_rotated"):
         return rotated(experiment, cell, read)
     if STAGE_BY_ID[stage].rule == "row":
@@ -133,10 +135,19 @@ def projected(experiment: Experiment, cell: Cell, read: Reader) -> float:
     return dot(read.row(read.stages[0], 0, cell.row), weights)
 
 
+def normed(experiment: Experiment, cell: Cell, read: Reader) -> float:
+    norm = experiment.qk_norm
+    assert norm is not None
+    row = read.row(read.stages[0], cell.head, cell.row)
+    mean = math.fsum(row) / len(row) if norm.kind == "layer" else 0.0
+    squares = math.fsum((x - mean) ** 2 for x in row) / (1 if norm.kind == "l2" else len(row))
+    return (row[cell.column] - mean) / math.sqrt(squares + norm.eps)
+
+
 def rotated(experiment: Experiment, cell: Cell, read: Reader) -> float:
     rope = experiment.position
     assert isinstance(rope, Rope)
-    source = cell.stage.removesuffix("_rotated")
+    (source,) = read.stages
     n = experiment.heads.d_head if rope.n_rotated is None else rope.n_rotated
     if cell.column >= n:
         return read(source, cell.head, cell.row, cell.column)

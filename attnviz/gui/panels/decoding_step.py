@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
@@ -19,6 +22,7 @@ from attnviz.gui.widgets.row_matrix import RowMatrix
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.i18n import N_, _
 from attnviz.model.provenance import tokens_of
+from attnviz.model.stages import as_read
 from attnviz.model.view import Cell
 
 MOST_BARS = 64
@@ -105,11 +109,11 @@ class StepView(QWidget):
     # --- parts of the picture
 
     def _show_vectors(self, step: DecodeStep, head: int, kv_head: int) -> None:
-        q = step.q if step.q_rotated is None else step.q_rotated
-        k = step.k if step.k_rotated is None else step.k_rotated
-        v = step.v if step.v_rotated is None else step.v_rotated
+        q = _as_read(step.q, step.q_normed, step.q_rotated)
+        k = _as_read(step.k, step.k_normed, step.k_rotated)
+        v = _as_read(step.v, step.v_rotated)
         rows = {
-            "q": (q[head : head + 1], "query"),
+            "q": (None if q is None else q[head : head + 1], "query"),
             "k": (None if k is None else k[kv_head : kv_head + 1], "key"),
             "v": (None if v is None else v[kv_head : kv_head + 1], "value"),
             "output": (step.attention_output[None, :], "ink"),
@@ -169,13 +173,13 @@ class StepView(QWidget):
 
     @Slot(int, int)
     def _on_key_hovered(self, row: int, column: int) -> None:
-        self._hover("k_rotated", "k", row, column)
+        self._hover("k", row, column)
 
     @Slot(int, int)
     def _on_value_hovered(self, row: int, column: int) -> None:
-        self._hover("v_rotated", "v", row, column)
+        self._hover("v", row, column)
 
-    def _hover(self, rotated: str, plain: str, row: int, column: int) -> None:
+    def _hover(self, name: str, row: int, column: int) -> None:
         """A cell of the cache is a cell of k or v: it lights what it lights everywhere."""
         trace = self._store.trace
         if trace is None or row < 0:
@@ -183,7 +187,7 @@ class StepView(QWidget):
             return
         heads = trace.experiment.heads
         kv_head = min(self._store.document.view.head, heads.n_heads - 1) // heads.group_size
-        stage = rotated if rotated in trace.only.stages else plain
+        stage = as_read(name, trace.only.stages)
         if row < trace.experiment.n_keys:
             self._store.set_hover(Cell(stage, row, column, kv_head))
 
@@ -252,3 +256,8 @@ def _label(name: str) -> QLabel:
     label.setObjectName(name)
     label.setTextFormat(Qt.TextFormat.PlainText)
     return label
+
+
+def _as_read(*stages: NDArray[Any] | None) -> NDArray[Any] | None:
+    """The last of these stages of one vector that the step has: what scores and mixture read."""
+    return next((stage for stage in reversed(stages) if stage is not None), None)

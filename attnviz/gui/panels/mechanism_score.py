@@ -1,4 +1,4 @@
-"""The score: scale, temperature, soft cap, what makes scores weights, and the readout by similarity."""
+"""The score: QK-norm, scale, temperature, cap, what makes scores weights, and the readout by similarity."""
 
 from __future__ import annotations
 
@@ -16,12 +16,15 @@ from attnviz.model.document import Document
 from attnviz.model.experiment import Experiment
 from attnviz.model.normalisers import NORMALISERS
 from attnviz.model.parts import ScaleValue, SeededSinks, Sinks
+from attnviz.model.qk_norms import QK_NORMS
 from attnviz.model.switching import (
     Remembered,
     refusal,
     scale_of_kind,
     scale_value,
     set_normaliser,
+    set_qk_norm,
+    set_qk_norm_eps,
     set_sinks,
 )
 
@@ -57,6 +60,26 @@ class ScoreSection(Section):
         self._last_sinks: Sinks = SeededSinks()
         self.add_form(
             (
+                Choice(
+                    name="qk_norm_choice",
+                    label=N_("QK-norm"),
+                    read=lambda e: "none" if e.qk_norm is None else e.qk_norm.kind,
+                    edit=set_qk_norm,
+                    options=(
+                        ("none", N_("off"), N_("Queries and keys as they are")),
+                        *((row.id, row.title, row.hint) for row in QK_NORMS),
+                    ),
+                ),
+                Number(
+                    name="qk_norm_eps_field",
+                    label=N_("ε under the root"),
+                    read=lambda e: e.qk_norm.eps,
+                    edit=set_qk_norm_eps,
+                    shown=lambda e: e.qk_norm is not None,
+                    minimum=0.0,
+                    decimals=6,
+                    step=1e-6,
+                ),
                 Choice(
                     name="scale_segmented",
                     label=N_("Scale 1/√d"),

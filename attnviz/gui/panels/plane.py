@@ -23,7 +23,7 @@ from attnviz.model.experiment import Experiment
 from attnviz.model.materialise import is_identity, vectors_array
 from attnviz.model.parts import Role, Rope
 from attnviz.model.provenance import kv_head
-from attnviz.model.stages import STAGE_BY_ID
+from attnviz.model.stages import STAGE_BY_ID, as_read
 from attnviz.model.trace import SiteTrace, Trace
 from attnviz.model.view import Cell
 
@@ -129,7 +129,7 @@ class PlanePanel(Panel):
         found = []
         rows = (("k", self.theme.key, key), ("q", self.theme.query, query))
         for name, color, strong in rows:
-            stage = f"{name}_rotated" if f"{name}_rotated" in site.stages else name
+            stage = as_read(name, site.stages)
             head = shown_head(site.experiment, self.store.document.view, stage)
             tips = site.window(stage, head)[:MOST_ARROWS, list(dims)].astype(np.float64)
             labels = site.labels(STAGE_BY_ID[stage].axes[1])
@@ -166,7 +166,7 @@ class PlanePanel(Panel):
         return f"{first}  θ {number(angle, 1)}°\n{second} · cos {number(cosine)}"
 
     def _vector(self, site: SiteTrace, name: str, row: int) -> NDArray[np.float64]:
-        stage = f"{name}_rotated" if f"{name}_rotated" in site.stages else name
+        stage = as_read(name, site.stages)
         head = shown_head(site.experiment, self.store.document.view, stage)
         vector: NDArray[np.float64] = site.window(stage, head)[row].astype(np.float64)
         return vector
@@ -199,7 +199,7 @@ class PlanePanel(Panel):
             return
         stages = self.store.trace.only.stages
         stage = name if name != "x" or "x" in stages else "tokens_embedded"
-        stage = f"{name}_rotated" if f"{name}_rotated" in stages else stage
+        stage = as_read(stage, stages)
         self.store.set_hover(
             Cell(stage, index, self._dims_now(name)[0], 0 if name == "x" else self._head(name))
         )
@@ -251,6 +251,8 @@ def _why_fixed(experiment: Experiment, role: Role) -> str:
     """Why a tip of q or k cannot be dragged; empty where it can."""
     if not is_identity(experiment, role):
         return _("This arrow follows from x and its weights; with an identity projection it can be dragged.")
+    if experiment.qk_norm is not None:
+        return _("This arrow is normalised; without QK-norm it can be dragged.")
     if isinstance(experiment.position, Rope):
         return _("This arrow is turned by its position; without RoPE it can be dragged.")
     return ""

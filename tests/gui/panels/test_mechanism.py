@@ -43,6 +43,7 @@ from attnviz.model.parts import (
     Padding,
     Painted,
     Projections,
+    QKNorm,
     Rope,
     ScaleValue,
     Seeded,
@@ -282,6 +283,19 @@ def test_sinks_are_drawn_and_written(qtbot: QtBot, panel: MechanismPanel) -> Non
     assert panel.store.experiment.sinks is None
     switch(qtbot, panel, "sinks_toggle")
     assert panel.store.experiment.sinks == ExplicitSinks((drawn[0], drawn[1]))
+
+
+def test_queries_and_keys_are_normalised(qtbot: QtBot, panel: MechanismPanel) -> None:
+    store = panel.store
+    for kind in ("rms", "layer", "l2"):
+        choose(qtbot, panel, "qk_norm_choice", kind)
+        assert store.experiment.qk_norm == QKNorm(kind)  # type: ignore[arg-type]
+    type_number(qtbot, find(panel, DragNumber, "qk_norm_eps_field"), "0.25")
+    choose(qtbot, panel, "qk_norm_choice", "rms")
+    assert store.experiment.qk_norm == QKNorm("rms", 0.25)
+    choose(qtbot, panel, "qk_norm_choice", "none")
+    assert store.experiment.qk_norm is None
+    assert not find(panel, DragNumber, "qk_norm_eps_field").isVisible()
 
 
 def test_readout(qtbot: QtBot, panel: MechanismPanel) -> None:
