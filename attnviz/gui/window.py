@@ -27,6 +27,7 @@ from attnviz.gui.store import Store
 from attnviz.gui.theme import GRID, Theme
 from attnviz.gui.tool_bar import ToolBar
 from attnviz.gui.widgets.card import Card
+from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.panel_dock import PanelDock
 from attnviz.i18n import _
 from attnviz.model.document import Document
@@ -39,6 +40,8 @@ AREAS = {
 }
 LAYOUT_VERSION = 1
 FIRST_SIZE = QSize(1280, 800)
+TITLE_BAR = 28
+"""Height that the desktop's own title bar takes, about; known only once the window is shown."""
 
 
 class Window(QMainWindow):
@@ -73,7 +76,7 @@ class Window(QMainWindow):
         self.status = StatusLine(self.store, self.live)
         self.setStatusBar(self.status)
         self._connect()
-        self.resize(FIRST_SIZE)
+        self.resize(first_size(self.screen().availableSize()))
         self.retranslate()
         self._first_state = self.saveState(LAYOUT_VERSION)
         self._restore()
@@ -211,7 +214,7 @@ class Window(QMainWindow):
         self._recent_menu.clear()
         for path in self.settings.recent():
             action = self._recent_menu.addAction(path.name.replace("&", "&&"))
-            action.setToolTip(str(path))
+            action.setToolTip(plain_tooltip(str(path)))
             action.setData(str(path))
             action.triggered.connect(self.handlers.on_recent)
 
@@ -283,6 +286,16 @@ class Window(QMainWindow):
         closed = [scheduler.close() for scheduler in (self.scheduler, self.decode_scheduler)]
         self.ended_cleanly = all(closed)
         event.accept()
+
+
+def first_size(room: QSize) -> QSize:
+    """The window's size at first: where the screen has just that much room, the title bar is left some.
+
+    A screen that is smaller anyhow gets the whole size: what does not fit is dragged into sight.
+    """
+    if room.width() < FIRST_SIZE.width() or room.height() < FIRST_SIZE.height():
+        return FIRST_SIZE
+    return FIRST_SIZE.boundedTo(QSize(room.width(), room.height() - TITLE_BAR))
 
 
 def dtype_reason(engine: str, dtype: str) -> str:

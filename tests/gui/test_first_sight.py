@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 from desk import MakeDesk
+from PySide6.QtCore import QSize
 from PySide6.QtWidgets import QLineEdit, QToolButton
 
 import attnviz
+from attnviz.gui.window import first_size
 from attnviz.model.presets import load_preset
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
@@ -30,3 +32,16 @@ def test_a_document_from_a_file_is_not_called_a_preset(make_desk: MakeDesk, tmp_
     desk.store.open(attnviz.load(tmp_path / "mine.json"), tmp_path / "mine.json")
     assert button.text() == "Preset"
     assert desk.window.windowTitle().startswith("mine.json")
+
+
+@pytest.mark.parametrize(
+    ("room", "size"),
+    [
+        (QSize(1280, 800), QSize(1280, 772)),  # its status line must not lie below the screen
+        (QSize(1440, 900), QSize(1280, 800)),
+        (QSize(2560, 1440), QSize(1280, 800)),
+        (QSize(800, 600), QSize(1280, 800)),
+    ],
+)
+def test_the_first_window_leaves_room_for_its_title_bar(room: QSize, size: QSize) -> None:
+    assert first_size(room) == size
