@@ -10,7 +10,6 @@ from PySide6.QtWidgets import QLabel, QSizePolicy, QStatusBar, QWidget
 from attnviz.gui.live import Live
 from attnviz.gui.store import Store
 from attnviz.gui.theme import LIGHT, Theme
-from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.i18n import _
 from attnviz.model.document import Document
 from attnviz.model.trace import Trace
@@ -71,8 +70,7 @@ class StatusLine(QStatusBar):
 
     def notice(self, sentence: str, details: str) -> None:
         """Show what nobody expected; `details` says where the whole story is."""
-        self._show(sentence, self._theme.error)
-        self._message.setToolTip(html.escape(details))
+        self._show(sentence, self._theme.error, details)
 
     @Slot()
     def clear(self) -> None:
@@ -94,12 +92,13 @@ class StatusLine(QStatusBar):
         """Take the colours of `theme` for the sentences to come."""
         self._theme = theme
 
-    def _show(self, sentence: str, color: str) -> None:
+    def _show(self, sentence: str, color: str, details: str = "") -> None:
         line = " ".join(sentence.split())
         self._message.setStyleSheet(f"color: {color}")
         self._message.setText(line)
         self._message.setAccessibleName(line)
-        self._message.setToolTip(plain_tooltip(line))
+        whole = html.escape(details or sentence)
+        self._message.setToolTip(f"<p style='white-space:pre-wrap'>{whole}</p>")
         self._is_refusal = False
         self._timer.start()
 

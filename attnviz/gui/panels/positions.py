@@ -13,6 +13,7 @@ from attnviz.gui.panels.positions_legend import Legend
 from attnviz.gui.panels.positions_plot import DistancePlot
 from attnviz.gui.store import Store
 from attnviz.gui.theme import GRID, Theme
+from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.thumbnail import Thumbnail
 from attnviz.i18n import _
 from attnviz.model.document import Document
@@ -106,7 +107,7 @@ class PositionsPanel(Panel):
         drawn = tuple(curve for curve in found if curve.id in chosen)
         self.plot.set_curves(distances(site.experiment), drawn, self._distance(site, pair))
         self._caption.setText(self._sentence(site, pair, found))
-        self._caption.setToolTip(self._caption.text())
+        self._caption.setToolTip(plain_tooltip(self._caption.text()))
         self._show_wave(site)
 
     def _pair(self, site: SiteTrace) -> Pair:
