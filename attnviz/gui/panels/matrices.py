@@ -115,6 +115,9 @@ class MatricesPanel(Panel):
         part = block[: values.shape[0] - row, : values.shape[1] - column]
         values[row : row + part.shape[0], column : column + part.shape[1]] = part
         self.store.edit(edits.set_weights, self._chosen(), values)
+        if part.shape != block.shape:
+            message = _("pasted {rows} × {columns}; what is past the table's edge was left out")
+            self.store.rejected.emit(message.format(rows=part.shape[0], columns=part.shape[1]))
 
 
 def _shown_of(experiment: Experiment) -> tuple[object, ...]:
