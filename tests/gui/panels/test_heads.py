@@ -1,0 +1,76 @@
+"""The heads as small multiples: as many as there are, coloured on one scale where that is asked for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from desk import picture
+from panels import PanelBench
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from pytestqt.qtbot import QtBot
+
+import attnviz
+from attnviz.gui.panels.heads import HeadsPanel
+from attnviz.gui.widgets.thumbnail import Thumbnail
+from attnviz.model.edits import set_heads
+from attnviz.model.view import Cell
+
+pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
+
+
+@pytest.fixture
+def bench(qtbot: QtBot) -> PanelBench[HeadsPanel]:
+    return PanelBench(qtbot, HeadsPanel, "grouped-query", 900, 110)
+
+
+def shown(bench: PanelBench[HeadsPanel]) -> list[Thumbnail]:
+    found = [t for t in bench.panel.findChildren(Thumbnail) if t.isVisible()]
+    return sorted(found, key=lambda t: t.property("head"))
+
+
+def test_captions_say_which_key_value_head_is_shared(bench: PanelBench[HeadsPanel]) -> None:
+    bench.store.look(stage="weights")
+    assert [t.caption for t in shown(bench)] == [
+        f"head {head} · KV {1 + (head - 1) // 4}" for head in range(1, 9)
+    ]
+    bench.store.edit(set_heads, n_kv_heads=8)
+    assert [t.caption for t in shown(bench)] == [f"head {head}" for head in range(1, 9)]
+    bench.store.edit(set_heads, n_heads=3)
+    assert len(shown(bench)) == 3
+
+
+def test_a_click_on_a_key_value_head_chooses_its_first_query_head(bench: PanelBench[HeadsPanel]) -> None:
+    bench.store.look(stage="v", head=0)
+    assert len(shown(bench)) == 2
+    QTest.mouseClick(shown(bench)[1], Qt.MouseButton.LeftButton)
+    assert bench.store.document.view.head == 4
+    assert [t.is_selected for t in shown(bench)] == [False, True]
+    bench.store.look(stage="weights")
+    assert [t.property("head") for t in shown(bench) if t.is_selected] == [4]
+
+
+def test_a_stage_without_heads_is_shown_by_its_weights(bench: PanelBench[HeadsPanel]) -> None:
+    bench.store.look(stage="weights")
+    before = [picture(t) for t in shown(bench)]
+    bench.store.look(stage="attention_output")
+    assert [picture(t) for t in shown(bench)] == before
+
+
+def test_on_one_scale_for_all_heads_equal_numbers_have_equal_colours(bench: PanelBench[HeadsPanel]) -> None:
+    bench.store.look(stage="scores", range="head")
+    each = [picture(t) for t in shown(bench)]
+    bench.store.look(range="global")
+    together = [picture(t) for t in shown(bench)]
+    scores = attnviz.run(bench.store.experiment)["scores"]
+    largest = int(np.abs(scores).max(axis=(1, 2)).argmax())
+    # The head with the largest score spans the common scale, so it alone looks the same.
+    assert [a == b for a, b in zip(each, together, strict=True)] == [h == largest for h in range(8)]
+
+
+def test_only_the_head_of_a_hovered_cell_is_outlined_whole(bench: PanelBench[HeadsPanel]) -> None:
+    bench.store.look(stage="weights", locked=None)
+    before = [picture(t) for t in shown(bench)]
+    bench.store.set_hover(Cell("mixed", 2, 0, 5))
+    lit = [a != b for a, b in zip(before, [picture(t) for t in shown(bench)], strict=True)]
+    assert lit[5]

@@ -1,0 +1,92 @@
+"""The tokens' panel alone: how a text is guessed to be cut, what is lit, what is refused."""
+
+from __future__ import annotations
+
+import pytest
+from desk import count_color, picture
+from panels import PanelBench
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QLineEdit
+from pytestqt.qtbot import QtBot
+
+from attnviz.gui.panels.tokens import MOST_TOKENS, TokensPanel
+from attnviz.gui.theme import LIGHT
+from attnviz.gui.widgets.drag_number import DragNumber
+from attnviz.gui.widgets.segmented import Segmented
+from attnviz.model.edits import set_tokens
+from attnviz.model.view import Cell
+
+pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
+
+
+def make(qtbot: QtBot, preset: str) -> PanelBench[TokensPanel]:
+    return PanelBench(qtbot, TokensPanel, preset, 300, 220)
+
+
+def splitting(bench: PanelBench[TokensPanel]) -> str:
+    return bench.find(Segmented, "splitting_segmented").value()
+
+
+def line(bench: PanelBench[TokensPanel]) -> QLineEdit:
+    return bench.find(QLineEdit, "token_line")
+
+
+def test_the_cut_is_guessed_from_the_tokens(qtbot: QtBot) -> None:
+    bench = make(qtbot, "xiaoshenyang")
+    assert splitting(bench) == "character" and line(bench).text() == "小沈阳江西演唱会邀请了，"
+    bench.store.edit(set_tokens, ("dog", "bites", "man"))
+    assert splitting(bench) == "word" and line(bench).text() == "dog bites man"
+    bench.store.edit(set_tokens, ("⟨E5⟩", "⟨B0⟩", "⟨8F⟩"))
+    assert splitting(bench) == "byte" and line(bench).text() == "小"
+    assert bench.find(DragNumber, "n_tokens_field").value() == 3
+
+
+def test_an_edit_elsewhere_does_not_touch_a_line_that_says_the_same(qtbot: QtBot) -> None:
+    bench = make(qtbot, "dog-bites-man")
+    line(bench).setText("dog   bites man ")
+    bench.store.change(temperature=2.0)
+    assert line(bench).text() == "dog   bites man "
+
+
+def test_queries_and_keys_are_outlined_in_their_colours(qtbot: QtBot) -> None:
+    bench = make(qtbot, "dog-bites-man")
+    chips = bench.panel.chips
+
+    def blue(color: str) -> list[bool]:
+        image = picture(chips.viewport())
+        return [count_color(image, color, chips.chip_rect(i)) > 30 for i in range(3)]
+
+    bench.store.look(locked=None, query=0)
+    bench.store.set_hover(Cell("q", 1, 0))
+    assert blue(LIGHT.query)[1] and not blue(LIGHT.query)[2]
+    bench.store.set_hover(Cell("k", 2, 0))
+    assert blue(LIGHT.key) == [False, False, True]
+    bench.store.set_hover(None)
+    assert not any(blue(LIGHT.key))
+
+
+def test_keys_of_a_memory_are_no_tokens_of_the_queries(qtbot: QtBot) -> None:
+    bench = make(qtbot, "cross-attention")
+    bench.store.set_hover(None)
+    before = picture(bench.panel.chips.viewport())
+    bench.store.set_hover(Cell("k", 1, 0))
+    assert picture(bench.panel.chips.viewport()) == before
+
+
+def test_a_click_chooses_the_query(qtbot: QtBot) -> None:
+    bench = make(qtbot, "dog-bites-man")
+    chips = bench.panel.chips
+    QTest.mouseClick(chips.viewport(), Qt.MouseButton.LeftButton, pos=chips.chip_rect(2).center())
+    assert bench.store.document.view.query == 2 and not bench.store.can_undo
+    bench.store.look(query=0)
+    assert chips.selected() == 0
+
+
+def test_a_text_that_is_too_long_is_refused(qtbot: QtBot) -> None:
+    bench = make(qtbot, "dog-bites-man")
+    before = bench.store.document
+    line(bench).setText("x " * (MOST_TOKENS + 1))
+    line(bench).textEdited.emit(line(bench).text())
+    assert bench.store.document == before
+    assert bench.refused == [f"tokens: {MOST_TOKENS + 1} are too many; legal are {MOST_TOKENS} at most"]

@@ -1,0 +1,94 @@
+"""The command surface: every row of `ACTIONS` is in its menu, runs, and has a key of its own."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from desk import Desk
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtWidgets import QDialog, QMenu
+
+from attnviz.gui.actions import ACTIONS, MENUS
+from attnviz.gui.handlers import Handlers
+from attnviz.gui.menus import PLAIN_KEYS
+from attnviz.model.parts import SeededVectors
+
+pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
+
+
+def test_the_table_is_consistent() -> None:
+    assert len({row.id for row in ACTIONS}) == len(ACTIONS)
+    menus = {id_ for id_, _title in MENUS}
+    assert all(row.menu in menus or row.menu == "" for row in ACTIONS)
+    keys = Counter(QKeySequence(key).toString() for row in ACTIONS for key in row.shortcuts)
+    assert "" not in keys and [key for key, count in keys.items() if count > 1] == []
+    assert all(callable(getattr(Handlers, f"on_{row.id}")) for row in ACTIONS)
+
+
+def test_every_row_stands_in_its_menu_with_its_keys(desk: Desk) -> None:
+    for row in ACTIONS:
+        (action,) = desk.window.findChildren(QAction, f"action_{row.id}")
+        assert action.isCheckable() == row.checkable
+        shown = [key.toString() for key in action.shortcuts()]
+        assert shown == [QKeySequence(key).toString() for key in row.shortcuts if key not in PLAIN_KEYS]
+        if row.icon:
+            assert not action.icon().isNull(), row.id
+        if row.menu:
+            assert action in desk.find(QMenu, f"menu_{row.menu}").actions()
+            assert action.text().replace("&", "").split("\t")[0] != ""
+
+
+def test_titles_have_an_accelerator_of_their_own(desk: Desk) -> None:
+    letters = [desk.find(QMenu, f"menu_{id_}").title().split("&")[1][0].lower() for id_, _title in MENUS]
+    assert len(set(letters)) == len(letters)
+
+
+def test_undo_and_redo_are_there_when_there_is_something(desk: Desk) -> None:
+    undo, redo = desk.window.commands["undo"], desk.window.commands["redo"]
+    assert not undo.isEnabled() and not redo.isEnabled()
+    desk.press_key(Qt.Key.Key_R, Qt.KeyboardModifier.ControlModifier)
+    assert isinstance(desk.store.experiment.vectors, SeededVectors)
+    assert undo.isEnabled() and not redo.isEnabled()
+    undo.trigger()
+    assert not undo.isEnabled() and redo.isEnabled()
+    desk.press_key(Qt.Key.Key_Y, Qt.KeyboardModifier.ControlModifier)
+    assert isinstance(desk.store.experiment.vectors, SeededVectors)
+
+
+def test_docks_are_hidden_and_shown_from_the_view_menu(desk: Desk) -> None:
+    menu = desk.find(QMenu, "menu_view")
+    for id_ in ("tokens", "mechanism"):
+        toggle = desk.window.docks[id_].toggleViewAction()
+        assert toggle in menu.actions() and toggle.isChecked()
+        toggle.trigger()
+        assert desk.window.docks[id_].isHidden()
+        toggle.trigger()
+        assert not desk.window.docks[id_].isHidden()
+
+
+def test_dialogs_open_and_list_the_keys(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[str] = []
+
+    def record(dialog: QDialog) -> int:
+        shown.append(dialog.objectName())
+        assert dialog.windowTitle() != ""
+        dialog.grab()
+        return 0
+
+    monkeypatch.setattr(QDialog, "exec", record)
+    for id_ in ("shortcuts", "about", "preferences"):
+        desk.window.commands[id_].trigger()
+    assert len(shown) == 3 and all(shown)
+
+
+def test_the_engine_menu_says_why_an_engine_is_not_there(desk: Desk) -> None:
+    menu = desk.window.tool_bar.findChildren(QMenu)[-1]
+    for candidate in desk.window.tool_bar.findChildren(QMenu):
+        candidate.aboutToShow.emit()
+        if any("NumPy" in action.text() for action in candidate.actions()):
+            menu = candidate
+    assert [a.isChecked() for a in menu.actions() if "NumPy" in a.text()].count(True) == 1
+    for action in menu.actions():
+        assert action.isEnabled() or action.toolTip() != ""

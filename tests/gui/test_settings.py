@@ -1,0 +1,75 @@
+"""Preferences: typed, checked, in one file, and never believed blindly."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QSettings
+
+from attnviz.gui.settings import RECENT_LIMIT, SETTINGS, Settings
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "settings.ini"
+
+
+def opened(file: Path) -> Settings:
+    return Settings(QSettings(str(file), QSettings.Format.IniFormat))
+
+
+def test_defaults_are_legal_and_there_without_a_file(file: Path) -> None:
+    settings = opened(file)
+    for row in SETTINGS:
+        assert settings[row.key] == row.default and isinstance(settings[row.key], row.kind)
+        assert not row.choices or row.default in [choice for choice, _title in row.choices]
+
+
+def test_what_was_chosen_is_there_in_the_next_session_with_its_type(file: Path) -> None:
+    settings = opened(file)
+    settings["theme"], settings["motion"] = "dark", False
+    settings.set_window(b"\x00geometry\xff", b"state")
+    settings.sync()
+    again = opened(file)
+    assert again["theme"] == "dark" and again["motion"] is False
+    assert again.window() == (b"\x00geometry\xff", b"state")
+
+
+@pytest.mark.parametrize(("key", "value"), [("theme", "plaid"), ("language", "tlh"), ("engine", "abacus")])
+def test_a_stored_value_that_is_not_legal_counts_as_not_stored(file: Path, key: str, value: str) -> None:
+    store = QSettings(str(file), QSettings.Format.IniFormat)
+    store.setValue(f"preferences/{key}", value)
+    default = next(row.default for row in SETTINGS if row.key == key)
+    assert Settings(store)[key] == default
+
+
+def test_an_unknown_key_is_a_mistake(file: Path) -> None:
+    with pytest.raises(KeyError):
+        opened(file)["colour"]
+    with pytest.raises(KeyError):
+        opened(file)["colour"] = 1
+
+
+def test_a_broken_file_gives_the_defaults(file: Path) -> None:
+    file.write_bytes(b"\x00\xff[preferences\ntheme=@ByteArray(\nwindow/state=nonsense")
+    settings = opened(file)
+    assert settings["theme"] == "system" and settings.recent() == () and settings.window() == (b"", b"")
+
+
+def test_recent_files_latest_first_each_once_and_no_more_than_ten(file: Path, tmp_path: Path) -> None:
+    settings = opened(file)
+    for number in range(RECENT_LIMIT + 3):
+        settings.add_recent(tmp_path / f"{number}.json")
+    settings.add_recent(tmp_path / "5.json")
+    settings.sync()
+    names = [path.name for path in opened(file).recent()]
+    assert names[:3] == ["5.json", "12.json", "11.json"]
+    assert len(names) == RECENT_LIMIT == len(set(names))
+
+
+def test_one_recent_file_reads_back_as_one(file: Path, tmp_path: Path) -> None:
+    settings = opened(file)
+    settings.add_recent(tmp_path / "a, b.json")
+    settings.sync()
+    assert [path.name for path in opened(file).recent()] == ["a, b.json"]

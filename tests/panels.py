@@ -1,0 +1,46 @@
+"""One panel alone: a store that runs every edit at once, without window, threads or timers."""
+
+from __future__ import annotations
+
+from typing import Any, Generic, TypeVar
+
+from PySide6.QtWidgets import QWidget
+from pytestqt.qtbot import QtBot
+
+import attnviz
+from attnviz.gui.panels.panel import Panel
+from attnviz.gui.store import Store
+from attnviz.model.document import Document
+from attnviz.model.presets import load_preset
+
+P = TypeVar("P", bound=Panel)
+W = TypeVar("W", bound=QWidget)
+
+
+class PanelBench(Generic[P]):
+    """A panel, its store, and the sentences of refusals."""
+
+    def __init__(self, qtbot: QtBot, kind: type[P], what: str | Document, width: int, height: int) -> None:
+        self.store = Store(load_preset(what) if isinstance(what, str) else what)
+        self.panel = kind(self.store)
+        header = self.panel.header()
+        if header is not None:
+            header.setParent(self.panel)
+        qtbot.addWidget(self.panel)
+        self.refused: list[str] = []
+        self.store.rejected.connect(self.refused.append)
+        self.panel.resize(width, height)
+        self.panel.start()
+        self.store.changed.connect(self._run)
+        self._run(None, self.store.document)
+        self.panel.show()
+        qtbot.waitExposed(self.panel)
+
+    def _run(self, old: Any, new: Document) -> None:
+        if old is None or old.experiment != new.experiment:
+            self.store.set_trace(attnviz.run(new.experiment))
+
+    def find(self, kind: type[W], name: str) -> W:
+        found = self.panel.findChild(kind, name)
+        assert isinstance(found, kind), name
+        return found
