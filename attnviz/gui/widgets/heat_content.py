@@ -55,8 +55,8 @@ class HeatContent:
         return color_kind(self.signed, self.range_id)
 
     def is_blocked(self, cell: Cell) -> bool:
-        """Whether (row, column) is masked."""
-        return self.blocked is not None and bool(self.blocked[cell])
+        """Whether (row, column) is masked, and shown as that: NaN is shown as NaN."""
+        return self.blocked is not None and bool(self.blocked[cell]) and not np.isnan(self.values[cell])
 
 
 @dataclass(frozen=True)
@@ -88,9 +88,12 @@ def cell_indices(
     """Colour bytes of `values` (rows, columns), marks included, and the ends of the range that was used."""
     used = levels(values, range_id, signed, blocked) if ends is None else ends
     indices = to_indices(normalise(values, range_id, used, signed, blocked))
-    if values.size and not np.isfinite(values.max() - values.min()):
+    is_finite = not values.size or bool(np.isfinite(values.max() - values.min()))
+    if not is_finite:
         indices[values == np.inf] = PLUS_INF
         indices[values == -np.inf] = MINUS_INF
     if blocked is not None:
-        indices[blocked] = BLOCKED
+        # The NaN of a row in which all is masked is shown: it is what the mask has done.
+        has_nan = not is_finite and bool(np.isnan(values.max()))
+        indices[blocked & ~np.isnan(values) if has_nan else blocked] = BLOCKED
     return indices, used
