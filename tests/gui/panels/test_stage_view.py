@@ -1,0 +1,140 @@
+"""The large view: title, formula, flag, the row in focus, and what a click and a stroke store."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from desk import count_color, picture
+from panels import PanelBench
+from pointer import drag, move, press, release
+from PySide6.QtCore import QPoint
+from PySide6.QtWidgets import QComboBox, QLabel
+from pytestqt.qtbot import QtBot
+
+import attnviz
+from attnviz.core.levels import RANGES
+from attnviz.gui.panels.stage_view import MOST_BARS, StageViewPanel
+from attnviz.gui.theme import LIGHT
+from attnviz.gui.widgets.bars import Bars
+from attnviz.model import edits
+from attnviz.model.parts import Causal, Padding, Painted
+from attnviz.model.stages import STAGE_BY_ID
+from attnviz.model.view import Cell
+
+pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
+
+
+def make(qtbot: QtBot, preset: str = "fluffy-blue-creature") -> PanelBench[StageViewPanel]:
+    bench = PanelBench(qtbot, StageViewPanel, preset, 720, 420)
+    bench.store.look(locked=None, stage="weights")
+    return bench
+
+
+def text(bench: PanelBench[StageViewPanel], name: str) -> str:
+    return bench.find(QLabel, name).text()
+
+
+def click(bench: PanelBench[StageViewPanel], row: int, column: int) -> None:
+    at = bench.panel.map.cell_center(row, column).toPoint()
+    press(bench.panel.map, at)
+    release(bench.panel.map, at)
+
+
+def test_every_stage_is_shown_with_its_formula(qtbot: QtBot) -> None:
+    bench = make(qtbot)
+    trace = attnviz.run(bench.store.experiment)
+    for stage in trace.only.stages:
+        bench.store.look(stage=stage)
+        values = trace[stage]
+        np.testing.assert_array_equal(
+            bench.panel.map.content.values, values[0] if values.ndim == 3 else values
+        )
+        assert text(bench, "stage_formula") == STAGE_BY_ID[stage].formula
+        assert bench.panel.map.accessibleName() == text(bench, "stage_title")
+
+
+def test_the_row_of_the_query_in_focus(qtbot: QtBot) -> None:
+    bench = make(qtbot)
+    bench.store.look(query=2)
+    bars = bench.find(Bars, "row_bars")
+    assert text(bench, "row_title") == "ROW OF “blue”"
+    assert bars.sizeHint().height() == 4 * 24
+    weights = attnviz.run(bench.store.experiment)["weights"][0, 2]
+    lengths = [bars.bar_rect(i).width() for i in range(3)]
+    assert lengths[0] / lengths[2] == pytest.approx(weights[0] / weights[2], rel=0.05)
+    move(bench.panel.map, bench.panel.map.cell_center(1, 0).toPoint(), held=False)
+    assert text(bench, "row_title") == "ROW OF “fluffy”"
+    move(bench.panel.map, QPoint(1, 1), held=False)
+    assert text(bench, "row_title") == "ROW OF “blue”"
+
+
+def test_of_a_long_row_the_part_around_the_query_is_drawn(qtbot: QtBot) -> None:
+    bench = make(qtbot)
+    bench.store.edit(edits.set_n_tokens, 500)
+    bench.store.look(query=400)
+    bars = bench.find(Bars, "row_bars")
+    assert bars.sizeHint().height() == MOST_BARS * 24
+    at = bars.row_rect(5).center()
+    press(bars, at)
+    release(bars, at)
+    padding = edits.mask_of(bench.store.experiment, Padding)
+    assert padding == Padding((400 - MOST_BARS // 2 + 5,))
+
+
+def test_a_second_click_frees(qtbot: QtBot) -> None:
+    bench = make(qtbot)
+    click(bench, 2, 1)
+    assert bench.store.document.view.locked == Cell("weights", 2, 1, 0)
+    click(bench, 2, 1)
+    assert bench.store.document.view.locked is None
+    assert bench.store.document.view.query == 2
+
+
+def test_an_emptied_row_is_flagged(qtbot: QtBot) -> None:
+    bench = make(qtbot)
+    assert text(bench, "stage_flag") == ""
+    bench.store.edit(edits.set_padding, 0, True)
+    assert text(bench, "stage_flag") == "fully masked: a → 0"
+    bench.store.change(fully_masked_row="nan")
+    assert text(bench, "stage_flag") == "fully masked: a → NaN"
+    assert np.isnan(bench.panel.map.content.values[0]).all()
+    bench.store.look(stage="q")
+    assert text(bench, "stage_flag") == ""
+
+
+def test_nan_has_a_mark_of_its_own(qtbot: QtBot) -> None:
+    bench = make(qtbot)
+    bench.store.change(masks=(), position=attnviz.parts.NoPosition())
+    for empty in (False, True):
+        bench.store.change(masks=(Padding((0, 1, 2, 3)),) if empty else (), fully_masked_row="nan")
+        rect = bench.panel.map.layout_shown.cell_rect(0, 0)
+        assert (count_color(picture(bench.panel.map), LIGHT.error, rect, 8) > 5) == empty
+
+
+def test_a_mask_after_the_softmax_shows_sums_below_one(qtbot: QtBot) -> None:
+    bench = make(qtbot)
+    bench.store.change(mask_placement="after_softmax")
+    sums = bench.panel.map.content.row_sums
+    assert sums is not None and (sums[:-1] < 1).all() and sums[-1] == pytest.approx(1)
+
+
+def test_every_range_is_offered_and_the_bar_shows_its_ends(qtbot: QtBot) -> None:
+    bench = make(qtbot)
+    box = bench.find(QComboBox, "range_box")
+    assert [box.itemData(i) for i in range(box.count())] == [row.id for row in RANGES]
+    bench.store.look(range="log")
+    assert box.currentData() == "log"
+
+
+def test_strokes_are_for_scores_only(qtbot: QtBot) -> None:
+    bench = make(qtbot)
+    bench.store.set_paint_mode(True)
+    bench.store.look(stage="q")
+    before = bench.store.experiment
+    center = bench.panel.map.cell_center(0, 0).toPoint()
+    drag(bench.panel.map, center, QPoint(60, 40))
+    assert bench.store.experiment == before
+    bench.store.look(stage="scores")
+    drag(bench.panel.map, bench.panel.map.cell_center(3, 0).toPoint(), QPoint(2, 2))
+    assert edits.mask_of(bench.store.experiment, Painted) == Painted(((3, 0),))
+    assert bench.store.experiment.masks[0] == Causal()
