@@ -51,13 +51,13 @@ MEMORY = p.Memory(("ein", "Hund", "beißt", "ihn", "heute"), p.SeededVectors(5, 
 
 
 def experiment(
-    masks: str = "causal", position: str = "rope", heads: str = "gqa", **changes: Any
+    masks: str = "causal", position: str = "rope", heads: str | p.Heads = "gqa", **changes: Any
 ) -> Experiment:
     """A seeded experiment of seven tokens, one of them twice, with four different weight matrices."""
     fields: dict[str, Any] = {
         "tokens": TOKENS,
         "vectors": p.SeededVectors(len(TOKENS), 8, seed=7),
-        "heads": HEADS[heads],
+        "heads": HEADS[heads] if isinstance(heads, str) else heads,
         "projections": p.Projections(p.Seeded(1), p.Seeded(2), p.Seeded(3), p.Seeded(4)),
         "position": POSITIONS[position],
         "masks": MASKS[masks],

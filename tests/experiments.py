@@ -137,6 +137,13 @@ SPREAD: dict[str, Experiment] = {
     "rms": small(qk_norm=QKNorm("rms", 0.1), heads=Heads(4, 2, 4), position=Rope(50.0, n_rotated=2)),
     "layer": small(qk_norm=QKNorm("layer"), heads=Heads(2, 1, 4), masks=(Causal(),)),
     "length one": small(qk_norm=QKNorm("l2", 0.0), memory=MEMORY, scale=ScaleValue(4.0)),
+    "heads off": small(heads=Heads(4, 2, 2, (1, 2, 3)), masks=(Causal(),)),
+    "head off, dropout": small(
+        heads=Heads(2, 2, 4, (0,)),
+        dropout=Dropout(0.4),
+        masks=(Padding((0, 1, 2, 3, 4)),),
+        fully_masked_row="nan",
+    ),
     "cross": small(memory=MEMORY, heads=Heads(4, 2, 2), masks=(Padding((2,)),)),
     "cross, rope, dropout": small(memory=MEMORY, position=Rope(on_values=True), dropout=Dropout(0.3)),
     "everything": small(
@@ -223,6 +230,17 @@ def sinks(n_heads: int) -> st.SearchStrategy[Any]:
     return st.one_of(st.none(), st.builds(SeededSinks, _SEEDS), st.builds(ExplicitSinks, values))
 
 
+@st.composite
+def _heads(draw: st.DrawFn) -> Heads:
+    n_kv = draw(st.integers(1, 3))
+    n_heads = n_kv * draw(st.integers(1, 3))
+    off = draw(st.one_of(st.just(set()), st.sets(st.integers(0, n_heads - 1))))
+    return Heads(n_heads, n_kv, draw(st.integers(1, 6)), tuple(sorted(off)))
+
+
+HEADS = _heads()
+
+
 def positions(n_heads: int, d_head: int) -> st.SearchStrategy[Any]:
     """Any legal position for these heads."""
     rotated = st.integers(1, d_head // 2)
@@ -253,8 +271,7 @@ def positions(n_heads: int, d_head: int) -> st.SearchStrategy[Any]:
 def experiments(draw: st.DrawFn, **fixed: Any) -> Experiment:
     """Any small experiment in float64; `fixed` fields are taken as they are."""
     n = draw(st.integers(1, 7))
-    n_kv = draw(st.integers(1, 3))
-    heads = fixed.get("heads") or Heads(n_kv * draw(st.integers(1, 3)), n_kv, draw(st.integers(1, 6)))
+    heads = fixed.get("heads") or draw(HEADS)
     memory = None
     if draw(st.booleans()):
         m = draw(st.integers(1, 5))

@@ -266,7 +266,7 @@ def dropout_factors(experiment: Experiment, block: Block) -> NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Attended:
-    """`weights` (g, r, q, k) before dropout, and `mixed` (g, r, q, d)."""
+    """`weights` (g, r, q, k) before dropout, and `mixed` (g, r, q, d), zero for heads that are off."""
 
     weights: Array
     mixed: Array
@@ -307,6 +307,8 @@ def attend(
         engine.matmul_into(mixed[groups, :, rows, :], w, v[groups, None, :, :])
 
     engine.for_each(one, _blocks(engine.block_cells, weights.shape))
+    for head in experiment.heads.off:
+        mixed[head // group_size, head % group_size, ...] = 0
     return Attended(weights, mixed)
 
 

@@ -62,7 +62,10 @@ def projection_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
 
 
 def mixed_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
-    """Σ w · v over the keys."""
+    """Σ w · v over the keys; nothing where the head is off."""
+    if cell.head in reading.experiment.heads.off:
+        says = words(_("head {head} is switched off").format(head=cell.head + 1))
+        return (Line((reading.link(cell),), (), reading.number(cell), 0.0, (says,)),)
     weights, values = sources(reading.site, cell)
     w_head, v_head = _head(weights), _head(values)
     w = reading.row(weights.stage, w_head, cell.row)

@@ -212,8 +212,15 @@ def set_heads(experiment: Experiment, **changes: int) -> Experiment:
     n_kv_heads = min(changes.get("n_kv_heads", old.n_kv_heads), n_heads)
     while n_heads % n_kv_heads:
         n_kv_heads -= 1
-    heads = Heads(n_heads, n_kv_heads, changes.get("d_head", old.d_head))
+    off = tuple(head for head in old.off if head < n_heads)
+    heads = Heads(n_heads, n_kv_heads, changes.get("d_head", old.d_head), off)
     return _fitted(experiment, {"heads": heads})
+
+
+def toggle_head(experiment: Experiment, head: int) -> Experiment:
+    """Switch one query head off, or on again."""
+    off = tuple(sorted(set(experiment.heads.off) ^ {head}))
+    return replace(experiment, heads=replace(experiment.heads, off=off))
 
 
 def set_projection(experiment: Experiment, role: Role, source: Projection) -> Experiment:

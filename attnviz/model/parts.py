@@ -94,17 +94,24 @@ def check_tokens(field: str, tokens: tuple[str, ...], vectors_field: str, vector
 
 
 class Heads(Value, frozen=True):
-    """Head layout: query head h reads key/value head h // (n_heads / n_kv_heads)."""
+    """Head layout: query head h reads key/value head h // (n_heads / n_kv_heads).
+
+    The query heads in `off` mix nothing: what they hand on is zero, whatever they look at.
+    """
 
     where: ClassVar[str] = "heads."
 
     n_heads: Positive = 1
     n_kv_heads: Positive = 1
     d_head: Positive = 4
+    off: tuple[Index, ...] = ()
 
     def check(self) -> None:
         legal = f"a divisor of n_heads ({self.n_heads})"
         require(self.n_heads % self.n_kv_heads == 0, "heads.n_kv_heads", self.n_kv_heads, legal)
+        off = list(self.off)
+        legal = f"ascending heads below n_heads ({self.n_heads}), each once"
+        require(off == sorted(set(off)) and off[-1:] < [self.n_heads], "heads.off", off, legal)
 
     @property
     def group_size(self) -> int:

@@ -61,8 +61,9 @@ def distances(experiment: Experiment) -> Ints:
 def curves(site: SiteTrace, pair: Pair) -> tuple[Curve, ...]:
     """All encodings over `distances`, in the order of `POSITIONS` and `SCALINGS`."""
     experiment = site.experiment
-    q = _row(site, "q", pair.head, pair.query)
-    k = _row(site, "k", kv_head(experiment, pair.head), pair.key)
+    unturned = "" if experiment.qk_norm is None else "_normed"
+    q = _row(site, f"q{unturned}", pair.head, pair.query)
+    k = _row(site, f"k{unturned}", kv_head(experiment, pair.head), pair.key)
     away = distances(experiment)
     present = kind_of(experiment)
     found = []

@@ -43,6 +43,8 @@ def sources(site: SiteTrace, cell: Cell) -> tuple[Region, ...]:
     """The cells that `cell` is computed from, one region per input of its stage."""
     experiment = site.experiment
     stage = STAGE_BY_ID[cell.stage]
+    if stage.id == "mixed" and cell.head in experiment.heads.off:
+        return ()
     found = []
     for place, source in enumerate(inputs(stage.id, site.stages)):
         heads = _source_heads(experiment, stage, STAGE_BY_ID[source], cell)
@@ -110,6 +112,10 @@ def _consumed(experiment: Experiment, target: Stage, place: int, cell: Cell) -> 
     """The cells of `target` that read `cell` as input number `place`."""
     row, column, rule = (cell.row,), (cell.column,), _rule(experiment, target)
     heads = _target_heads(experiment, target, cell)
+    if target.id == "mixed":
+        heads = tuple(head for head in heads or () if head not in experiment.heads.off)
+        if not heads:
+            return None
     if rule == "same_cell":
         return Region(target.id, heads, row, column)
     if rule in ("projection", "row"):

@@ -77,6 +77,7 @@ def test_cross_attention_steps_equal_the_full_pass(
         {"masks": "all", "mask_placement": "after_softmax"},
         {"qk_norm": p.QKNorm("rms"), "scale": p.ScaleValue(2.0)},
         {"qk_norm": p.QKNorm("l2", 0.0), "memory": MEMORY},
+        {"heads": p.Heads(4, 2, 4, (0, 3)), "dropout": p.Dropout(0.4)},
         {"normaliser": "sigmoid", "masks": "window"},
         {"normaliser": "relu_squared", "masks": "nothing_left", "cap": 1.5},
         {"normaliser": "sigmoid", "memory": MEMORY, "mask_placement": "after_softmax"},

@@ -149,6 +149,14 @@ ILLEGAL: list[tuple[Callable[[], object], str]] = [
         "position.multipliers is of length 3; legal is length 2 at most, one number for each rotated pair",
     ),
     (
+        lambda: Heads(2, 1, 4, (0, 2)),
+        "heads.off is [0, 2]; legal is ascending heads below n_heads (2), each once",
+    ),
+    (
+        lambda: Heads(2, 1, 4, (1, 0)),
+        "heads.off is [1, 0]; legal is ascending heads below n_heads (2), each once",
+    ),
+    (
         lambda: experiment(sinks=ExplicitSinks((1.0,))),
         "sinks.values is of length 1; legal is length 2, one number for each head",
     ),

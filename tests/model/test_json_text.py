@@ -100,7 +100,7 @@ def test_each_matrix_row_is_one_line_and_short_objects_are_too() -> None:
     lines = dumps(loads(FITTING)).splitlines()
     assert "    [0.2, 0.8]," in lines
     assert "     [1.0, 0.0, 0.0, 0.0]," in lines
-    assert '  "heads": {"n_heads": 2, "n_kv_heads": 1, "d_head": 4},' in lines
+    assert '  "heads": {"n_heads": 2, "n_kv_heads": 1, "d_head": 4, "off": []},' in lines
     wide = dumps(Experiment(("a",), ExplicitVectors(np.full((1, 100), 1 / 3))))
     row = max(wide.splitlines(), key=len)
     assert json.loads(row) == [1 / 3] * 100, "a row is never broken"

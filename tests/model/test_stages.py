@@ -109,6 +109,8 @@ def recomputed(experiment: Experiment, cell: Cell, read: Reader) -> float:
     if stage == "scores":
         kv_head = cell.head // (experiment.heads.n_heads // experiment.heads.n_kv_heads)
         return dot(read.row(first, cell.head, cell.row), read.row(read.stages[1], kv_head, cell.column))
+    if stage == "mixed" and cell.head in experiment.heads.off:
+        return 0.0
     if stage == "mixed":
         weights = read.row(first, cell.head, cell.row)
         kv_head = cell.head // (experiment.heads.n_heads // experiment.heads.n_kv_heads)

@@ -102,8 +102,10 @@ class HeadsPanel(Panel):
         chosen = min(self.store.document.view.head, site.experiment.heads.n_heads - 1)
         if STAGE_BY_ID[stage].axes[0] == "kv_head":
             chosen //= site.experiment.heads.group_size
+        off = site.experiment.heads.off if STAGE_BY_ID[stage].axes[0] == "head" else ()
         for head, thumbnail in enumerate(self._thumbnails):
             thumbnail.set_selected(head == chosen)
+            thumbnail.set_struck(head in off)
 
     def _light(self, site: SiteTrace) -> None:
         stage, view, focus = self._stage(site), self.store.document.view, self.store.focus

@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 
 from attnviz.gui.fields import Number
 from attnviz.gui.fonts import number_font
+from attnviz.gui.panels.mechanism_head_switches import HeadSwitches
 from attnviz.gui.panels.mechanism_section import Section
 from attnviz.gui.panels.mechanism_wires import HeadWires
 from attnviz.gui.store import Store
@@ -15,7 +16,7 @@ from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.i18n import N_, _
 from attnviz.model.document import Document
-from attnviz.model.edits import set_heads
+from attnviz.model.edits import set_heads, toggle_head
 from attnviz.model.experiment import Experiment
 
 SEGMENTS = 5
@@ -80,7 +81,10 @@ class HeadsSection(Section):
         self.wires = HeadWires()
         self.wires.previewed.connect(self._on_previewed)
         self.wires.chosen.connect(self._on_chosen)
+        self.wires.toggled.connect(self._on_toggled)
         self.body.addWidget(self.wires)
+        self.switches = HeadSwitches(store)
+        self.body.addWidget(self.switches)
         self.add_form((WIDTH,))
         self._model_label, self._model = QLabel(), QLabel()
         self._model.setObjectName("d_model_value")
@@ -103,6 +107,7 @@ class HeadsSection(Section):
         self._few.set_value(str(heads.n_kv_heads))
         self._many.set_value(str(heads.n_kv_heads))
         self._model.setText(str(new.experiment.d_model))
+        self.switches.refresh()
         self.set_hint(layout_name(new.experiment))
         self.on_view(new)
 
@@ -117,6 +122,7 @@ class HeadsSection(Section):
             control.setAccessibleName(_("Key/value heads"))
         self._model.setAccessibleName(_("Features of a token, d_model"))
         self.wires.retranslate()
+        self.switches.retranslate()
 
     @Slot(str)
     def _on_kv_heads(self, count: str) -> None:
@@ -133,6 +139,10 @@ class HeadsSection(Section):
         elif self._chosen_head is not None:
             chosen, self._chosen_head = self._chosen_head, None
             self.store.look(head=chosen)
+
+    @Slot(int)
+    def _on_toggled(self, head: int) -> None:
+        self.store.edit(toggle_head, head)
 
     @Slot(int)
     def _on_chosen(self, head: int) -> None:

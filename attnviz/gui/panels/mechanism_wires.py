@@ -64,10 +64,14 @@ def lay_out(heads: Heads, width: float) -> Wiring:
 
 
 class HeadWires(Control):
-    """The wiring. `previewed` carries the head under the mouse (-1: none), `chosen` the one clicked."""
+    """The wiring. `previewed` carries the head under the mouse (-1: none), `chosen` the one clicked.
+
+    `toggled` is the head to be switched off or on: double-clicked, or chosen while Delete is pressed.
+    """
 
     previewed = Signal(int)
     chosen = Signal(int)
+    toggled = Signal(int)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -125,8 +129,10 @@ class HeadWires(Control):
         side = 2 * wiring.radius
         for square in wiring.squares:
             painter.drawRect(QRectF(square.x() - side / 2, square.y() - side / 2, side, side))
-        painter.setBrush(QColor(theme.query))
-        for dot in wiring.dots:
+        for head, dot in enumerate(wiring.dots):
+            is_off = head in self._heads.off
+            painter.setPen(QPen(QColor(theme.muted), 1.0) if is_off else Qt.PenStyle.NoPen)
+            painter.setBrush(QColor(theme.panel if is_off else theme.query))
             painter.drawEllipse(dot, wiring.radius, wiring.radius)
         if lit < len(wiring.dots):
             painter.setBrush(Qt.BrushStyle.NoBrush)
@@ -156,7 +162,15 @@ class HeadWires(Control):
         if head >= 0 and event.button() == Qt.MouseButton.LeftButton:
             self.chosen.emit(head)
 
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        head = self.head_at(event.position())
+        if head >= 0 and event.button() == Qt.MouseButton.LeftButton:
+            self.toggled.emit(head)
+
     def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Delete:
+            self.toggled.emit(self._shown)
+            return
         steps = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}
         step = steps.get(Qt.Key(event.key()))
         if step is None:

@@ -31,6 +31,7 @@ _CAPTION_PX = 11
 _MOST_LIT = 64
 _FRAME = 4
 _HATCH = 5.0
+_FAINT = 0.3
 _FLATTEST = 0.5
 """A matrix flatter or narrower than this is drawn with stretched cells, so that it stays a picture."""
 
@@ -48,6 +49,7 @@ class Thumbnail(QAbstractButton):
         self._told = ("", "")
         self._shape, self._is_transposed = (0, 0), False
         self._lit = NO_HIGHLIGHT
+        self._is_struck = False
         self.setObjectName("thumbnail")
         self.setCheckable(True)  # so that a screen reader says which one is chosen
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
@@ -101,6 +103,12 @@ class Thumbnail(QAbstractButton):
         self.updateGeometry()
         self.update()
 
+    def set_struck(self, is_struck: bool) -> None:
+        """Draw the picture faintly and strike the caption out: what it shows has no effect."""
+        if is_struck != self._is_struck:
+            self._is_struck = is_struck
+            self.update()
+
     def set_lit(self, lit: Highlight) -> None:
         """Outline rows, columns and cells of the matrix: what a hovered cell elsewhere has to do with it."""
         if lit != self._lit:
@@ -153,6 +161,7 @@ class Thumbnail(QAbstractButton):
         """Paint picture, frame and caption."""
         painter = QPainter(self)
         picture = self.picture_rect()
+        painter.setOpacity(_FAINT if self._is_struck else 1.0)
         if self._indices.size:
             if bool((self._indices == BLOCKED).any()):
                 draw_blocked(painter, picture, self._theme, _HATCH)
@@ -162,9 +171,11 @@ class Thumbnail(QAbstractButton):
                 fill_rectangles(painter, picture, small, self._kind, self._theme, picture)
             else:
                 painter.drawImage(picture, paintable(indexed_image(small, self._kind, self._theme)))
+        painter.setOpacity(1.0)
         self._paint_lit(painter, picture)
         self._paint_frame(painter, picture)
         font = self._caption_font(self.isChecked())
+        font.setStrikeOut(self._is_struck)
         metrics = QFontMetricsF(font)
         painter.setFont(font)
         painter.setPen(QColor(self._theme.accent if self.isChecked() else self._theme.muted))

@@ -10,7 +10,14 @@ import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QColor, QStandardItemModel, QWheelEvent
-from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QLineEdit, QPushButton, QWidget
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QApplication,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QWidget,
+)
 from pytestqt.qtbot import QtBot
 
 from attnviz.gui.panels.mechanism import MechanismPanel
@@ -162,6 +169,24 @@ def test_key_value_heads_are_the_divisors(qtbot: QtBot, panel: MechanismPanel) -
     ]
     assert names[-4:] == ["segment_1", "segment_2", "segment_3", "segment_6"]
     assert divisors(12) == (1, 2, 3, 4, 6, 12)
+
+
+def test_a_head_is_switched_off_by_its_button_its_dot_or_a_key(qtbot: QtBot, panel: MechanismPanel) -> None:
+    button, wires = find(panel, QPushButton, "head_off_1"), find(panel, HeadWires, "head_wires")
+    press(qtbot, button)
+    assert panel.store.experiment.heads == Heads(4, 2, 4, (1,))
+    assert not button.isChecked() and button.font().strikeOut()
+    image = wires.grab().toImage()
+    assert image.pixelColor(wires.dot(1).toPoint()) == QColor(LIGHT.panel)
+    assert image.pixelColor(wires.dot(2).toPoint()) == QColor(LIGHT.query)
+    qtbot.mouseDClick(wires, Qt.MouseButton.LeftButton, pos=wires.dot(3).toPoint())
+    assert panel.store.experiment.heads.off == (1, 3)
+    panel.store.look(head=1)
+    qtbot.keyClick(wires, Qt.Key.Key_Delete)
+    assert panel.store.experiment.heads.off == (3,)
+    type_number(qtbot, find(panel, DragNumber, "n_heads_field"), "2")
+    assert panel.store.experiment.heads == Heads(2, 2, 4)
+    assert not find(panel, QPushButton, "head_off_3").isVisible()
 
 
 def test_many_divisors_are_a_list(qtbot: QtBot, panel: MechanismPanel) -> None:

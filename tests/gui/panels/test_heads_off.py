@@ -1,0 +1,45 @@
+"""A head that is off is faint in the strip, and has no effect on what comes after."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from pytestqt.qtbot import QtBot
+
+from attnviz.engines.numpy_engine import NumpyEngine
+from attnviz.engines.run import run
+from attnviz.gui.panels.heads import HeadsPanel
+from attnviz.gui.store import Store
+from attnviz.gui.widgets.thumbnail import Thumbnail
+from attnviz.model.document import Document
+from attnviz.model.edits import toggle_head
+from attnviz.model.experiment import Experiment
+from attnviz.model.parts import Heads, SeededVectors
+
+pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
+
+
+def test_a_head_that_is_off_is_drawn_faintly(qtbot: QtBot) -> None:
+    experiment = Experiment(("a", "b", "c"), SeededVectors(3, 4), heads=Heads(2, 2, 2), dtype="float64")
+    store = Store(Document(experiment))
+    panel = HeadsPanel(store)
+    qtbot.addWidget(panel)
+    panel.start()
+    panel.resize(400, 120)
+    panel.show()
+    store.set_trace(run(NumpyEngine("float64"), store.experiment))
+    before = store.trace["attention_output"]  # type: ignore[index]
+    thumbnail = panel.findChild(Thumbnail, "head_1")
+    assert isinstance(thumbnail, Thumbnail)
+    plain = thumbnail.grab().toImage()
+    store.edit(toggle_head, 1)
+    store.set_trace(run(NumpyEngine("float64"), store.experiment))
+    faint = thumbnail.grab().toImage()
+    middle = thumbnail.picture_rect().center().toPoint()
+    assert faint.pixelColor(middle).lightness() > plain.pixelColor(middle).lightness()
+    after = store.trace["attention_output"]  # type: ignore[index]
+    np.testing.assert_array_equal(after[:, :2], before[:, :2])
+    assert (after[:, 2:] == 0).all() and (before[:, 2:] != 0).all()
+    store.edit(toggle_head, 1)
+    store.set_trace(run(NumpyEngine("float64"), store.experiment))
+    assert thumbnail.grab().toImage() == plain
