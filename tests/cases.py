@@ -41,6 +41,8 @@ POSITIONS: dict[str, Any] = {
     "learned": pp.Learned(length=20, start=3, table=pp.DrawnTable(5, 0.7)),
     "t5": pp.T5Buckets(n_buckets=8, max_distance=6, table=pp.DrawnTable(3)),
     "t5_one_way": pp.T5Buckets(n_buckets=4, max_distance=5, bidirectional=False, table=pp.DrawnTable(4)),
+    "transformer_xl": pp.TransformerXl(base=50.0),
+    "deberta": pp.Deberta(span=4, max_distance=6),
     "alibi": p.Alibi(),
     "alibi_slopes": p.Alibi((0.5, 0.0, -0.25, 1.0)),
 }

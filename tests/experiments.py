@@ -40,6 +40,7 @@ from attnviz.model.parts import (
     Window,
 )
 from attnviz.model.position_parts import (
+    Deberta,
     DrawnTable,
     DynamicNtk,
     Learned,
@@ -47,6 +48,7 @@ from attnviz.model.position_parts import (
     Llama3Scaling,
     NoScaling,
     T5Buckets,
+    TransformerXl,
     WrittenTable,
     Yarn,
 )
@@ -111,6 +113,18 @@ SPREAD: dict[str, Experiment] = {
         heads=Heads(2, 2, 3),
         masks=(Causal(),),
     ),
+    "transformer-xl": small(position=TransformerXl(50.0), heads=Heads(4, 2, 2), masks=(Causal(),)),
+    "transformer-xl, written out": small(
+        position=TransformerXl(
+            weights=WrittenTable(Matrix([[0.1 * f - 0.2 * c for c in range(4)] for f in range(6)])),
+            u=WrittenTable(Matrix([[0.5, -1.0, 0.25, 2.0]])),
+            v=DrawnTable(std=0.0),
+        ),
+        cap=2.0,
+    ),
+    "deberta": small(position=Deberta(4, 9), heads=Heads(4, 2, 2), scale=ScaleValue(6**-0.5)),
+    "deberta, unscaled": small(position=Deberta(2, 4), scale=NoScale()),
+    "transformer-xl, cross": small(memory=MEMORY, position=TransformerXl(), heads=Heads(2, 1, 3)),
     "t5, cross": small(memory=MEMORY, position=T5Buckets(4, 3, table=DrawnTable(3))),
     "alibi": small(position=Alibi(), heads=Heads(6, 3, 2), masks=(Causal(),)),
     "alibi slopes": small(position=Alibi((0.3, -0.2)), heads=Heads(2, 2, 3), cap=2.0),
@@ -263,6 +277,8 @@ def positions(n_heads: int, d_head: int) -> st.SearchStrategy[Any]:
         st.builds(Learned, length=st.integers(60, 90), start=st.integers(0, 40), table=TABLES),
         st.builds(Alibi, st.one_of(st.none(), slopes)),
         BUCKETS,
+        st.builds(TransformerXl, st.sampled_from([10.0, 10_000.0]), TABLES, TABLES, TABLES),
+        st.builds(Deberta, st.sampled_from([2, 4, 8]), st.sampled_from([6, 60]), TABLES, TABLES),
         *([rope] if d_head >= 2 else []),
     )
 

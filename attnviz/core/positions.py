@@ -1,4 +1,4 @@
-"""Position encodings: sinusoidal, rotary (RoPE, with its scalings), and biases (ALiBi, T5's buckets).
+"""Position encodings: sinusoidal, rotary (RoPE, with its scalings), biases (ALiBi, T5), DeBERTa's buckets.
 
 Angles and tables are made in float64 by NumPy, because they are small and their precision is what
 long contexts depend on; the rotation itself runs in the engine's dtype.
@@ -207,3 +207,19 @@ def t5_buckets(
     steps = np.log(ratio) / np.float32(math.log(max_distance / exact)) * np.float32(n_buckets - exact)
     wide = np.minimum(exact + steps.astype(np.int64), n_buckets - 1)
     return np.asarray(first + np.where(distance < exact, distance, wide), dtype=np.int64)
+
+
+def deberta_buckets(distances: Ints, span: int, max_distance: int) -> Ints:
+    """The bucket of query - key distances of any shape, 0 to 2 span - 1, with `span` for the own position.
+
+    Distances below span / 2 have a bucket each; those beyond share logarithmically wider ones up to
+    `max_distance`, past which the outermost is taken. He et al. 2021 (arXiv 2006.03654), section 3.1, with
+    the logarithmic buckets of DeBERTa's second version; logarithms in float32 as there.
+    """
+    middle = span // 2
+    size = np.maximum(np.abs(distances), middle).astype(np.float32)
+    width = np.float32(math.log(np.float32((max_distance - 1) / middle)))
+    steps = np.ceil(np.log(size / np.float32(middle)) / width * np.float32(middle - 1))
+    wide = (steps.astype(np.int64) + middle) * np.sign(distances)
+    bucket = np.where(np.abs(distances) <= middle, distances, wide)
+    return np.asarray(np.clip(bucket + span, 0, 2 * span - 1), dtype=np.int64)

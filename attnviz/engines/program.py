@@ -19,6 +19,7 @@ from attnviz.core.normalise import softmax_with_sinks_
 from attnviz.core.positions import rope_angles, rotate
 from attnviz.core.qk_norm import normed
 from attnviz.engines.engine import SAFE_EXPONENT, Engine
+from attnviz.engines.relative import add_relative_
 from attnviz.model import masks as masks_
 from attnviz.model import positions as positions_
 from attnviz.model.experiment import Experiment
@@ -31,6 +32,7 @@ from attnviz.model.parts import (
     Rope,
     ScaleValue,
 )
+from attnviz.model.relative import is_relative, relative_parts
 from attnviz.model.stages import as_read
 
 Check = Callable[[], None]
@@ -144,6 +146,7 @@ def score_stages(experiment: Experiment) -> tuple[str, ...]:
     before = experiment.mask_placement == "before_softmax"
     used = {
         "scores": True,
+        "relative": is_relative(experiment),
         "scaled": scale_factor(experiment) is not None,
         "capped": experiment.cap is not None,
         "biased": positions_.has_bias(experiment),
@@ -161,12 +164,16 @@ def blocked(experiment: Experiment, q_positions: Ints, k_positions: Ints) -> Boo
 
 @dataclass(frozen=True)
 class Block:
-    """Part of the score arrays: the numbers of its heads (g, r), its positions, what is blocked (q, k)."""
+    """Part of the score arrays: the numbers of its heads (g, r), its positions, what is blocked (q, k).
+
+    `qk` are q (g, r, q, d) and k (g, k, d), which relative positions read besides the scores.
+    """
 
     heads: Ints
     q_positions: Ints
     k_positions: Ints
     hidden: Bools | None
+    qk: tuple[Array, Array] | None = None
 
 
 @dataclass(frozen=True)
@@ -190,7 +197,7 @@ def _products(engine: Engine, experiment: Experiment, q: Array, k: Array) -> _Pr
     factor = scale_factor(experiment)
     keys = engine.xp.matrix_transpose(k)[:, None, :, :]
     size = engine.score_bound(q, k) * abs(1.0 if factor is None else factor)
-    fits = not positions_.has_bias(experiment) and size <= SAFE_EXPONENT
+    fits = not (positions_.has_bias(experiment) or is_relative(experiment)) and size <= SAFE_EXPONENT
     if fits and factor is not None and abs(math.frexp(factor)[0]) == 0.5:
         return _Products(q * factor, keys, "scaled", is_bounded=True)
     return _Products(q, keys, is_bounded=fits)
@@ -212,7 +219,11 @@ def _shape_scores(
     stages = score_stages(experiment)
     first = 1 if made is None else stages.index(made.stage) + 1
     for stage in stages[first : stages.index(upto) + 1]:
-        if stage == "scaled":
+        if stage == "relative":
+            assert block.qk is not None  # every block that is made for scores has them
+            parts = relative_parts(experiment, block.heads, block.q_positions, block.k_positions)
+            add_relative_(engine, s_grqk, *block.qk, parts)
+        elif stage == "scaled":
             s_grqk *= scale_factor(experiment)
         elif stage == "capped":
             s_grqk[...] = experiment.cap * engine.xp.tanh(s_grqk / experiment.cap)
@@ -297,7 +308,8 @@ def attend(
         check()
         groups, rows = task
         visible = None if hidden is None else hidden[rows]
-        block = Block(heads[groups], q_positions[rows], k_positions, visible)
+        qk = q[groups, :, rows, :], k[groups]
+        block = Block(heads[groups], q_positions[rows], k_positions, visible, qk)
         w = weights[groups, :, rows, :]
         engine.matmul_into(w, made.q[groups, :, rows, :], made.k[groups])
         _shape_scores(engine, experiment, w, block, "weights", made)
@@ -350,7 +362,8 @@ def score_window(
     scores = q @ engine.xp.matrix_transpose(k)
     rows, columns = q_positions[region.rows], k_positions[region.columns]
     hidden = blocked(experiment, rows, columns)
-    block = Block(np.array([[region.head]]), rows, columns, hidden)
+    qk = q, features.key()[group : group + 1, region.columns, :]
+    block = Block(np.array([[region.head]]), rows, columns, hidden, qk)
     _shape_scores(engine, experiment, scores, block, stage)
     return scores[0, 0]
 

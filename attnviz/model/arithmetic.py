@@ -17,6 +17,7 @@ from attnviz.model.arithmetic_norms import normed_lines
 from attnviz.model.arithmetic_pieces import Explanation, Line, Term, digits, flat, words
 from attnviz.model.arithmetic_positions import biased_lines, rotated_lines, x_lines
 from attnviz.model.arithmetic_reading import Reading, stage_symbol
+from attnviz.model.arithmetic_relative import relative_lines
 from attnviz.model.arithmetic_scores import (
     below,
     capped_lines,
@@ -52,6 +53,7 @@ LINES: dict[str, Callable[[Reading, Cell], tuple[Line, ...]]] = {
     "k_rotated": rotated_lines,
     "v_rotated": rotated_lines,
     "scores": score_lines,
+    "relative": relative_lines,
     "scaled": scaled_lines,
     "capped": capped_lines,
     "biased": biased_lines,

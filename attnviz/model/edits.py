@@ -37,12 +37,13 @@ from attnviz.model.parts import (
     Vectors,
     vectors_shape,
 )
-from attnviz.model.position_parts import Learned, T5Buckets, WrittenTable
+from attnviz.model.position_parts import Deberta, Learned, T5Buckets, TransformerXl, WrittenTable
 from attnviz.model.positions import added_rows
 
 Sequence = Literal["tokens", "memory"]
 Array = NDArray[np.float64]
 Tabular = TypeVar("Tabular", Learned, T5Buckets)
+Related = TransformerXl | Deberta
 
 
 # --- tokens and vectors ----------------------------------------------------------------------------
@@ -269,6 +270,8 @@ def _fitted(experiment: Experiment, changes: dict[str, Any]) -> Experiment:
     position = _fitted_position(experiment, heads)
     if isinstance(position, Learned):
         position = fitted_table(position, shapes["query"][0])
+    if isinstance(position, TransformerXl | Deberta):
+        position = fitted_tables(position, shapes["query"][0], heads)
     changes |= {"position": position, "sinks": fitting_sinks(experiment.sinks, heads)}
     return replace(experiment, **changes, projections=projections)
 
@@ -330,6 +333,16 @@ def _fitted_position(experiment: Experiment, heads: Heads) -> Any:
     if isinstance(position, Alibi) and position.slopes and len(position.slopes) != heads.n_heads:
         return replace(position, slopes=None)
     return fitted_table(position, heads.n_heads) if isinstance(position, T5Buckets) else position
+
+
+def fitted_tables(position: Related, d_model: int, heads: Heads) -> Related:
+    """The position with every written-out table cut, or filled with zeros, to the shape that it needs."""
+    changes = {}
+    for name, shape in position.table_shapes(d_model, heads.n_heads, heads.d_head).items():
+        table = getattr(position, name)
+        if isinstance(table, WrittenTable) and table.values.shape != shape:
+            changes[name] = WrittenTable(Matrix(cut_or_filled(table.values.array, shape)))
+    return replace(position, **changes)
 
 
 def fitted_table(position: Tabular, columns: int) -> Tabular:

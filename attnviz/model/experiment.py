@@ -35,7 +35,7 @@ from attnviz.model.parts import (
     check_tokens,
     vectors_shape,
 )
-from attnviz.model.position_parts import Learned, T5Buckets, WrittenTable
+from attnviz.model.position_parts import Deberta, Learned, T5Buckets, TransformerXl, WrittenTable
 from attnviz.model.value import Value, require
 
 
@@ -46,13 +46,14 @@ class Experiment(Value, frozen=True):
     key/value heads of d_head features, one head computes
 
         q = R(norm(x W_Q))      k = R(norm(z W_K))      v = z W_V
-        s = cap(q kᵀ · scale / temperature) + bias,   -inf where a mask blocks
+        s = cap((q kᵀ + relative) · scale / temperature) + bias,   -inf where a mask blocks
         w = softmax(s) over keys, or another normaliser, or with a sink, then dropout
         o = concat over heads(w v) W_O
 
     where x (n, d_model) are the token vectors, plus sines or a table's rows where the position is additive; z
-    is x, or the memory's vectors; R turns pairs of features where the position is RoPE; query head i reads
-    key/value head i // (h / g). Vaswani et al. 2017; Shazeer 2019 and Ainslie et al. 2023 for g < h.
+    is x, or the memory's vectors; R turns pairs of features where the position is RoPE; `relative` are the
+    terms of Transformer-XL or DeBERTa; query head i reads key/value head i // (h / g). Vaswani et al. 2017;
+    Shazeer 2019 and Ainslie et al. 2023 for g < h.
 
     Attributes:
         tokens: The n texts, shown and never interpreted.
@@ -61,7 +62,7 @@ class Experiment(Value, frozen=True):
         heads: `n_heads` h, `n_kv_heads` g (a divisor of h), `d_head`.
         projections: W_Q (d_model, h·d_head), W_K and W_V (features of z, g·d_head), W_O (h·d_head, d_model).
         qk_norm: None, or rms, layer or l2 of each head's q and k, before any rotation; see `QK_NORMS`.
-        position: None, sinusoidal, learned, RoPE, ALiBi or T5's buckets; `model/positions.py` lists them.
+        position: None, sinusoidal, learned, RoPE, ALiBi, T5, Transformer-XL or DeBERTa; see `POSITIONS`.
         scale: Scores times 1/sqrt(d_head), 1, or a number.
         temperature: Scores are divided by it; above 0.
         cap: None, or c > 0 for c · tanh(s / c).
@@ -198,6 +199,20 @@ class Experiment(Value, frozen=True):
             self._check_table(self.position, self.d_model, "one number for each feature of a token vector")
         if isinstance(self.position, T5Buckets):
             self._check_table(self.position, self.heads.n_heads, "one for each head")
+        if isinstance(self.position, TransformerXl | Deberta):
+            self._check_tables(self.position)
+
+    def _check_tables(self, position: TransformerXl | Deberta) -> None:
+        shapes = position.table_shapes(self.d_model, self.heads.n_heads, self.heads.d_head)
+        for name, (rows, columns) in shapes.items():
+            table = getattr(position, name)
+            legal = f"{rows}x{columns} for these vectors and heads"
+            if isinstance(table, WrittenTable):
+                found = table.values.shape
+                said = Said(f"{found[0]}x{found[1]}")
+                require(found == (rows, columns), f"position.{name}.values", said, legal)
+            legal = f"{MAX_DRAWN:,} numbers at most"
+            require(rows * columns <= MAX_DRAWN, f"position.{name}", Said(f"{rows}x{columns}"), legal)
 
     def _check_table(self, position: Learned | T5Buckets, columns: int, why: str) -> None:
         if isinstance(position.table, WrittenTable):

@@ -18,7 +18,7 @@ from attnviz.model.document import Document
 from attnviz.model.experiment import Experiment
 from attnviz.model.json_text import MAX_TEXT, document_from, parse, write
 from attnviz.model.parts import ROLES, Explicit, ExplicitVectors
-from attnviz.model.position_parts import Learned, T5Buckets, WrittenTable
+from attnviz.model.position_parts import Deberta, Learned, T5Buckets, TransformerXl, WrittenTable
 from attnviz.model.tensors import read_tensors, write_tensors
 
 INLINE_NUMBERS = 16_384
@@ -146,6 +146,11 @@ def _matrices(experiment: Experiment) -> Iterator[tuple[str, Matrix]]:
     position = experiment.position
     if isinstance(position, Learned | T5Buckets) and isinstance(position.table, WrittenTable):
         yield "position.table", position.table.values
+    if isinstance(position, TransformerXl | Deberta):
+        for name in position.table_shapes(1, 1, 1):
+            table = getattr(position, name)
+            if isinstance(table, WrittenTable):
+                yield f"position.{name}", table.values
 
 
 def replace_file(path: Path, data: bytes) -> None:

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from attnviz.core.positions import rope_angles, rotate
+from attnviz.core.qk_norm import normed
 from attnviz.model.experiment import Experiment
 from attnviz.model.materialise import projection_array, vectors_array
 from attnviz.model.pairing import Pair
@@ -29,6 +30,7 @@ from attnviz.model.positions import (
     pair_frequencies,
 )
 from attnviz.model.provenance import kv_head
+from attnviz.model.relative import relative_parts
 from attnviz.model.switching import scale_value, set_position
 from attnviz.model.trace import SiteTrace
 
@@ -123,7 +125,21 @@ def _raw(candidate: Experiment, pair: Pair, qk: tuple[Floats, Floats], away: Int
         return _turned(candidate, q, k, away)
     if how == "vectors" and candidate.memory is None:
         return _moved(candidate, pair, away)
-    return np.full(len(away), float(q @ k))
+    plain = np.full(len(away), float(q @ k))
+    return plain + _related(candidate, pair.head, qk, away) if how == "relative" else plain
+
+
+def _related(candidate: Experiment, head: int, qk: tuple[Floats, Floats], away: Ints) -> Floats:
+    """What Transformer-XL's or DeBERTa's terms add at each distance."""
+    q, k = qk
+    parts = relative_parts(candidate, np.array(head), np.array([0]), away)
+    by_row = parts.to_query @ q
+    if parts.to_key is not None:
+        by_row = by_row + parts.to_key @ k
+    if parts.constant is not None:
+        by_row = by_row + parts.constant
+    found: Floats = by_row[parts.rows[0]]
+    return found if parts.key_bias is None else found + float(parts.key_bias @ k)
 
 
 def _turned(candidate: Experiment, q: Floats, k: Floats, away: Ints) -> Floats:
@@ -143,7 +159,7 @@ def _moved(candidate: Experiment, pair: Pair, away: Ints) -> Floats:
 
     Positions before the first one, and past the end of a learned table, do not exist.
     """
-    position, heads = candidate.position, candidate.heads
+    position = candidate.position
     at = pair.query + away
     end = position.length - position.start if isinstance(position, Learned) else at.max() + 1
     exists = (at >= 0) & (at < end)
@@ -152,7 +168,9 @@ def _moved(candidate: Experiment, pair: Pair, away: Ints) -> Floats:
     assert rows is not None
     keys = (vectors[pair.key] + rows[:-1]) @ _head(candidate, "key", kv_head(candidate, pair.head))
     query = (vectors[pair.query] + rows[-1]) @ _head(candidate, "query", pair.head)
-    assert keys.shape[-1] == query.shape[-1] == heads.d_head
+    norm = candidate.qk_norm
+    if norm is not None:
+        keys, query = (normed(np, rows, norm.kind, norm.eps) for rows in (keys, query))
     found = np.full(len(away), np.nan)
     found[exists] = keys @ query
     return found

@@ -267,4 +267,51 @@ class T5Buckets(Value, frozen=True, tag_field="kind", tag="t5"):
         return self.n_buckets // (4 if self.bidirectional else 2)
 
 
-Position = NoPosition | Sinusoidal | Learned | Rope | Alibi | T5Buckets
+class TransformerXl(Value, frozen=True, tag_field="kind", tag="transformer_xl"):
+    """Scores plus q · r + u · k + v · r with r = (sinusoids of the distance i - j) W_R.
+
+    `weights` is W_R, (d_model, n_heads · d_head), heads side by side; `u` and `v` are (n_heads, d_head).
+    """
+
+    where: ClassVar[str] = "position."
+
+    base: float = 10_000.0
+    weights: Table = DrawnTable(0, 0.3)
+    u: Table = DrawnTable(1, 0.5)
+    v: Table = DrawnTable(2, 0.5)
+
+    def check(self) -> None:
+        _check_base(self.base)
+
+    def table_shapes(self, d_model: int, n_heads: int, d_head: int) -> dict[str, tuple[int, int]]:
+        """(rows, columns) of each table."""
+        return {"weights": (d_model, n_heads * d_head), "u": (n_heads, d_head), "v": (n_heads, d_head)}
+
+
+class Deberta(Value, frozen=True, tag_field="kind", tag="deberta"):
+    """Scores plus q · (key of the distance's bucket) + k · (query of it), `span` buckets on each side.
+
+    `keys` and `queries` are (2 · span, n_heads · d_head): the relative embeddings after their projections.
+    DeBERTa divides the sum of the three terms by sqrt(3 · d_head): set `scale` to that.
+    """
+
+    where: ClassVar[str] = "position."
+
+    span: Positive = 8
+    max_distance: Positive = 64
+    keys: Table = DrawnTable(0, 0.5)
+    queries: Table = DrawnTable(1, 0.5)
+
+    def check(self) -> None:
+        legal = "an even number of at least 2"
+        require(self.span >= 2 and self.span % 2 == 0, "position.span", self.span, legal)
+        legal = f"more than {self.span // 2 + 1} with {self.span} buckets on each side"
+        is_legal = self.max_distance > self.span // 2 + 1
+        require(is_legal, "position.max_distance", self.max_distance, legal)
+
+    def table_shapes(self, d_model: int, n_heads: int, d_head: int) -> dict[str, tuple[int, int]]:
+        """(rows, columns) of each table."""
+        return dict.fromkeys(("keys", "queries"), (2 * self.span, n_heads * d_head))
+
+
+Position = NoPosition | Sinusoidal | Learned | Rope | Alibi | T5Buckets | TransformerXl | Deberta

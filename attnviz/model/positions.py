@@ -32,6 +32,7 @@ from attnviz.model.experiment import Experiment
 from attnviz.model.materialise import table_array
 from attnviz.model.position_parts import (
     Alibi,
+    Deberta,
     DynamicNtk,
     Learned,
     LinearScaling,
@@ -43,12 +44,13 @@ from attnviz.model.position_parts import (
     Scaling,
     Sinusoidal,
     T5Buckets,
+    TransformerXl,
     Yarn,
 )
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Changes = Literal["nothing", "vectors", "rotation", "bias"]
+Changes = Literal["nothing", "vectors", "rotation", "relative", "bias"]
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,8 @@ class PositionRow:
     """One position encoding: its record, its short title, what it does, and what it changes.
 
     `vectors`: a row is added to each token vector (stage `x`). `rotation`: q and k are turned (`q_rotated`,
-    `k_rotated`). `bias`: a number is added to each score (`biased`).
+    `k_rotated`). `relative`: q and k meet vectors of the distance (`relative`). `bias`: a number is added to
+    each score (`biased`).
     """
 
     record: type[Any]
@@ -91,6 +94,10 @@ POSITIONS: tuple[PositionRow, ...] = (
     PositionRow(Rope, N_("RoPE"), N_("q and k turned by angles that grow with the position"), "rotation"),
     PositionRow(Alibi, N_("ALiBi"), N_("Scores lowered by slope · distance"), "bias"),
     PositionRow(T5Buckets, N_("T5"), N_("Scores plus a learned number for each bucket of distances"), "bias"),
+    PositionRow(
+        TransformerXl, N_("XL"), N_("Transformer-XL: q and two biases meet waves of distances"), "relative"
+    ),
+    PositionRow(Deberta, N_("DeBERTa"), N_("q meets keys of distances, k their queries"), "relative"),
 )
 
 SCALINGS: tuple[ScalingRow, ...] = (

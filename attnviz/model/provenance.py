@@ -99,6 +99,8 @@ def _source_cells(experiment: Experiment, stage: Stage, place: int, cell: Cell) 
         return row, None
     if rule == "pair":
         return row, _pair(experiment, cell.column)
+    if rule == "relative":
+        return ((row, column), (row, None), (column, None))[place]
     if rule == "qd,kd->qk":
         return (row, None) if place == 0 else (column, None)
     if rule == "qk,kd->qd":
@@ -122,6 +124,9 @@ def _consumed(experiment: Experiment, target: Stage, place: int, cell: Cell) -> 
         return Region(target.id, heads, row, None)
     if rule == "pair":
         return Region(target.id, heads, row, _pair(experiment, cell.column))
+    if rule == "relative":
+        cells = ((row, column), (row, None), (None, row))[place]
+        return Region(target.id, heads, *cells)
     if rule == "qd,kd->qk":
         return Region(target.id, heads, row if place == 0 else None, None if place == 0 else row)
     if rule == "qk,kd->qd":

@@ -18,6 +18,7 @@ Rule = Literal[
     "projection",
     "pair",
     "qd,kd->qk",
+    "relative",
     "row",
     "qk,kd->qd",
     "join_heads",
@@ -67,7 +68,7 @@ _QV: tuple[Axis, ...] = ("query", "vocabulary")
 _X = ("x", "tokens_embedded")
 _Q, _K = ("q_normed", "q"), ("k_normed", "k")
 _KV = ("memory", "x", "tokens_embedded")
-_BEFORE_SOFTMAX = ("masked", "biased", "capped", "scaled", "scores")
+_BEFORE_SOFTMAX = ("masked", "biased", "capped", "scaled", "relative", "scores")
 
 STAGES: tuple[Stage, ...] = (
     Stage("tokens_embedded", _TF, N_("token vectors"), "e[t]", "", (), "given"),
@@ -90,15 +91,34 @@ STAGES: tuple[Stage, ...] = (
         (("q_rotated", *_Q), ("k_rotated", *_K)),
         "qd,kd->qk",
     ),
-    Stage("scaled", _HQK, N_("scaled"), "s × scale ÷ temperature", "÷√d", (("scores",),), "same_cell"),
-    Stage("capped", _HQK, N_("capped"), "cap · tanh(s ÷ cap)", "cap", (("scaled", "scores"),), "same_cell"),
+    Stage(
+        "relative",
+        _HQK,
+        N_("relative"),
+        "s + q · r + k · r",
+        "+ rel",
+        (("scores",), ("q_rotated", *_Q), ("k_rotated", *_K)),
+        "relative",
+    ),
+    Stage(
+        "scaled", _HQK, N_("scaled"), "s × scale ÷ temperature", "÷√d", (("relative", "scores"),), "same_cell"
+    ),
+    Stage(
+        "capped",
+        _HQK,
+        N_("capped"),
+        "cap · tanh(s ÷ cap)",
+        "cap",
+        (("scaled", "relative", "scores"),),
+        "same_cell",
+    ),
     Stage(
         "biased",
         _HQK,
         N_("biased"),
         "s + bias(i − j)",
         "+ bias",
-        (("capped", "scaled", "scores"),),
+        (("capped", "scaled", "relative", "scores"),),
         "same_cell",
     ),
     Stage(
@@ -107,7 +127,7 @@ STAGES: tuple[Stage, ...] = (
         N_("masked"),
         "s, or −∞ where blocked",
         "mask",
-        (("biased", "capped", "scaled", "scores"),),
+        (("biased", "capped", "scaled", "relative", "scores"),),
         "same_cell",
     ),
     Stage(

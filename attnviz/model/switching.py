@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from attnviz.model.arrays import Matrix
-from attnviz.model.edits import cut_or_filled, fitted_table, fitting_sinks
+from attnviz.model.edits import cut_or_filled, fitted_table, fitted_tables, fitting_sinks
 from attnviz.model.experiment import Experiment
 from attnviz.model.materialise import sinks_array
 from attnviz.model.parts import (
@@ -31,7 +31,7 @@ from attnviz.model.parts import (
     SqrtDHead,
     Tied,
 )
-from attnviz.model.position_parts import Learned, T5Buckets, WrittenTable
+from attnviz.model.position_parts import Deberta, Learned, T5Buckets, TransformerXl, WrittenTable
 from attnviz.model.positions import slopes_of
 
 T = TypeVar("T")
@@ -95,6 +95,8 @@ def set_position(experiment: Experiment, position: Position) -> Experiment:
         position = _reaching_table(position, experiment)
     if isinstance(position, T5Buckets):
         position = fitted_table(position, experiment.heads.n_heads)
+    if isinstance(position, TransformerXl | Deberta):
+        position = fitted_tables(position, experiment.d_model, experiment.heads)
     return replace(experiment, position=position)
 
 
@@ -111,6 +113,23 @@ def set_table_length(position: Learned, length: int) -> Learned:
         values = table.values.array
         table = WrittenTable(Matrix(cut_or_filled(values, (length, values.shape[1]))))
     return replace(position, length=length, table=table)
+
+
+def set_span(experiment: Experiment, span: int) -> Experiment:
+    """Change DeBERTa's buckets on each side; the farthest distance goes where it is legal."""
+    old = experiment.position
+    if not isinstance(old, Deberta):
+        raise ValueError("position.kind is not 'deberta'; its buckets belong to DeBERTa's terms")
+    span = max(span - span % 2, 2)
+    moved = Deberta(span, max(old.max_distance, span // 2 + 2))
+    shapes = moved.table_shapes(experiment.d_model, experiment.heads.n_heads, experiment.heads.d_head)
+    tables = {}
+    for name, shape in shapes.items():
+        table = getattr(old, name)
+        if isinstance(table, WrittenTable):
+            table = WrittenTable(Matrix(cut_or_filled(table.values.array, shape)))
+        tables[name] = table
+    return replace(experiment, position=replace(moved, **tables))
 
 
 def set_buckets(experiment: Experiment, **changes: Any) -> Experiment:

@@ -121,7 +121,9 @@ def test_every_formula_gives_the_number_of_the_trace(site: SiteTrace) -> None:
         explanation = explain(site, cell)
         value = number_at(site, cell)
         close = pytest.approx(value, rel=1e-11, abs=1e-12, nan_ok=True)
-        assert explanation.value == pytest.approx(value, rel=0, abs=0, nan_ok=True)
+        # A product of one row may round otherwise in its last place than one of all rows.
+        ulps = 1e-14 if "relative" in site.stages else 0
+        assert explanation.value == pytest.approx(value, rel=ulps, abs=ulps, nan_ok=True)
         assert explanation.recomputed == close, cell
         for line in explanation.lines:
             expected = pytest.approx(line.value, rel=1e-10, abs=1e-12, nan_ok=True)

@@ -17,7 +17,7 @@ from attnviz.model.position_parts import Learned, LinearScaling, Yarn
 from attnviz.model.trace import SiteTrace
 
 ENGINE = NumpyEngine("float64")
-LAST = ("biased", "capped", "scaled", "scores")
+LAST = ("biased", "capped", "scaled", "relative", "scores")
 
 
 def site_of(experiment: Experiment) -> SiteTrace:
@@ -48,7 +48,9 @@ def test_the_present_curve_passes_through_every_pair_of_the_trace(name: str) -> 
                 assert value == pytest.approx(final_score(site, pair), rel=1e-9, abs=1e-11)
 
 
-@pytest.mark.parametrize("position", ["none", "alibi", "rope", "rope_yarn", "t5"])
+@pytest.mark.parametrize(
+    "position", ["none", "alibi", "rope", "rope_yarn", "t5", "transformer_xl", "deberta"]
+)
 def test_other_encodings_are_what_a_run_with_them_gives(position: str) -> None:
     """Encodings that leave the vectors alone see the same q and k."""
     experiment = small(heads=Heads(4, 2, 4), cap=3.0)
@@ -99,7 +101,7 @@ def test_positions_that_do_not_exist_are_gaps() -> None:
 
 def test_every_encoding_has_its_curve_where_the_heads_allow_it() -> None:
     every = ["none", "sinusoidal", "learned", "rope", "rope_linear", "rope_dynamic_ntk", "rope_yarn"]
-    every += ["rope_llama3", "alibi", "t5"]
+    every += ["rope_llama3", "alibi", "t5", "transformer_xl", "deberta"]
     assert [curve.id for curve in curves(site_of(small()), Pair(0, 0, 0))] == every
     narrow = site_of(small(heads=Heads(1, 1, 1)))
     assert [curve.id for curve in curves(narrow, Pair(0, 0, 0))] == [
@@ -108,6 +110,8 @@ def test_every_encoding_has_its_curve_where_the_heads_allow_it() -> None:
         "learned",
         "alibi",
         "t5",
+        "transformer_xl",
+        "deberta",
     ]
     low = site_of(small(position=Rope(base=0.5, scaling=LinearScaling(3.0))))
     assert "rope_yarn" not in [curve.id for curve in curves(low, Pair(0, 0, 0))]

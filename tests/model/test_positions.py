@@ -17,6 +17,7 @@ from attnviz.model.experiment import Experiment
 from attnviz.model.files import dumps, load, loads, save
 from attnviz.model.parts import Alibi, Heads, Position, Rope, SeededVectors, Sinusoidal
 from attnviz.model.position_parts import (
+    Deberta,
     DrawnTable,
     DynamicNtk,
     Learned,
@@ -25,13 +26,20 @@ from attnviz.model.position_parts import (
     NoPosition,
     Scaling,
     T5Buckets,
+    TransformerXl,
     WrittenTable,
     Yarn,
 )
 from attnviz.model.positions import POSITIONS, SCALINGS, added_rows, changes, learned_table, magnitude
 
 ENGINE = NumpyEngine("float64")
-STAGES_OF = {"nothing": set(), "vectors": {"x"}, "rotation": {"q_rotated", "k_rotated"}, "bias": {"biased"}}
+STAGES_OF = {
+    "nothing": set(),
+    "vectors": {"x"},
+    "rotation": {"q_rotated", "k_rotated"},
+    "relative": {"relative"},
+    "bias": {"biased"},
+}
 
 
 def written(rows: int, columns: int) -> WrittenTable:
@@ -44,7 +52,16 @@ def written(rows: int, columns: int) -> WrittenTable:
 def test_the_tables_are_the_unions() -> None:
     assert tuple(row.record for row in POSITIONS) == get_args(Position)
     assert tuple(row.record for row in SCALINGS) == get_args(Scaling)
-    assert [row.id for row in POSITIONS] == ["none", "sinusoidal", "learned", "rope", "alibi", "t5"]
+    assert [row.id for row in POSITIONS] == [
+        "none",
+        "sinusoidal",
+        "learned",
+        "rope",
+        "alibi",
+        "t5",
+        "transformer_xl",
+        "deberta",
+    ]
     assert [row.id for row in SCALINGS] == ["none", "linear", "dynamic_ntk", "yarn", "llama3"]
 
 
@@ -122,6 +139,19 @@ def test_written_tables_live_in_a_tensors_file(tmp_path: Any) -> None:
             lambda: small(position=T5Buckets(4, 9, table=written(4, 3))),
             "position.table.values is 3 columns; legal is 1 columns, one for each head",
         ),
+        (lambda: Deberta(3), "position.span is 3; legal is an even number of at least 2"),
+        (
+            lambda: Deberta(8, 5),
+            "position.max_distance is 5; legal is more than 5 with 8 buckets on each side",
+        ),
+        (
+            lambda: small(position=TransformerXl(u=written(2, 4))),
+            "position.u.values is 2x4; legal is 1x4 for these vectors and heads",
+        ),
+        (
+            lambda: small(position=Deberta(4, 9, queries=written(4, 4))),
+            "position.queries.values is 4x4; legal is 8x4 for these vectors and heads",
+        ),
         (
             lambda: Learned(4, table=written(5, 6)),
             "position.length is 4; legal is the number of rows of position.table.values (5)",
@@ -191,6 +221,23 @@ def test_written_tables_follow_features_and_heads() -> None:
     more = edits.set_heads(biased, n_heads=3).position
     assert isinstance(more, T5Buckets) and isinstance(more.table, WrittenTable)
     assert more.table.values.array[3].tolist() == [3, 0, 0]
+
+
+def test_tables_of_relative_positions_follow_features_and_heads(tmp_path: Any) -> None:
+    xl = small(position=TransformerXl(weights=written(6, 4), v=written(1, 4)))
+    more = edits.set_heads(edits.set_d_model(xl, 7), n_heads=2).position
+    assert isinstance(more, TransformerXl) and isinstance(more.weights, WrittenTable)
+    assert more.weights.values.shape == (7, 8) and more.u == TransformerXl().u
+    assert isinstance(more.v, WrittenTable) and more.v.values.array.tolist() == [[0, 1, 2, 3], [0, 0, 0, 0]]
+    deberta = small(position=Deberta(4, 9, keys=written(8, 4)))
+    narrow = edits.set_heads(deberta, d_head=2).position
+    assert isinstance(narrow, Deberta) and isinstance(narrow.keys, WrittenTable)
+    assert narrow.keys.values.array[7].tolist() == [28, 29]
+    chosen = switching.set_position(small(heads=Heads(2, 1, 4)), deberta.position).position
+    assert isinstance(chosen, Deberta) and isinstance(chosen.keys, WrittenTable)
+    assert chosen.keys.values.shape == (8, 8)
+    path = save(xl, tmp_path / "xl.safetensors")
+    assert load(path).experiment == xl and b"position.weights" in path.read_bytes()
 
 
 def test_choosing_a_learned_table_makes_it_long_enough() -> None:

@@ -30,12 +30,14 @@ from attnviz.model.parts import (
     SqrtDHead,
 )
 from attnviz.model.position_parts import (
+    Deberta,
     DynamicNtk,
     Learned,
     LinearScaling,
     Llama3Scaling,
     T5Buckets,
     Table,
+    TransformerXl,
     WrittenTable,
     Yarn,
 )
@@ -106,6 +108,8 @@ def recomputed(experiment: Experiment, cell: Cell, read: Reader) -> float:
     if STAGE_BY_ID[stage].rule == "same_cell":
         return pointwise(experiment, cell, read)
     first = read.stages[0] if read.stages else ""
+    if stage == "relative":
+        return related(experiment, cell, read)
     if stage == "scores":
         kv_head = cell.head // (experiment.heads.n_heads // experiment.heads.n_kv_heads)
         return dot(read.row(first, cell.head, cell.row), read.row(read.stages[1], kv_head, cell.column))
@@ -219,6 +223,37 @@ def bucket(position: T5Buckets, ahead: int) -> int:
         return first + distance
     share = math.log(distance / exact) / math.log(position.max_distance / exact)
     return first + min(exact + int(share * (n - exact)), n - 1)
+
+
+def related(experiment: Experiment, cell: Cell, read: Reader) -> float:
+    """The score, and q and k against vectors of the distance."""
+    position, heads = experiment.position, experiment.heads
+    kv_head = cell.head // (heads.n_heads // heads.n_kv_heads)
+    score = read("scores", cell.head, cell.row, cell.column)
+    q = read.row(read.stages[1], cell.head, cell.row)
+    k = read.row(read.stages[2], kv_head, cell.column)
+    away, d = cell.row - cell.column, heads.d_head
+    columns = [cell.head * d + f for f in range(d)]
+    if isinstance(position, TransformerXl):
+        shape = (experiment.d_model, heads.n_heads * d)
+        waves = [
+            (math.cos if f % 2 else math.sin)(away / position.base ** ((f - f % 2) / shape[0]))
+            for f in range(shape[0])
+        ]
+        r = [dot(waves, [entry(position.weights, shape, f, c) for f in range(shape[0])]) for c in columns]
+        u, v = (
+            [entry(t, (heads.n_heads, d), cell.head, f) for f in range(d)] for t in (position.u, position.v)
+        )
+        return score + dot(q, r) + dot(k, u) + dot(v, r)
+    assert isinstance(position, Deberta)
+    bucket, middle = away, position.span // 2
+    if abs(away) > middle:
+        share = math.log(abs(away) / middle) / math.log((position.max_distance - 1) / middle)
+        bucket = int(math.copysign(math.ceil(share * (middle - 1)) + middle, away))
+    row = min(max(bucket + position.span, 0), 2 * position.span - 1)
+    shape = (2 * position.span, heads.n_heads * d)
+    keys, queries = ([entry(t, shape, row, c) for c in columns] for t in (position.keys, position.queries))
+    return score + dot(q, keys) + dot(k, queries)
 
 
 def pointwise(experiment: Experiment, cell: Cell, read: Reader) -> float:

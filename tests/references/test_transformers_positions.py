@@ -1,4 +1,4 @@
-"""RoPE's scalings and T5's buckets against the functions that transformers' own models call.
+"""RoPE's scalings, T5, DeBERTa and Transformer-XL (XLNet) against transformers' own layers.
 
 transformers computes frequencies in float32, so they are compared at 1e-6; with its float32 promoted to
 float64 (`torch.float` and the float32 ramp are the only casts), at 1e-12.
@@ -11,23 +11,27 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from transformers import LlamaConfig, T5Config, modeling_rope_utils
+from transformers import DebertaV2Config, LlamaConfig, T5Config, XLNetConfig, modeling_rope_utils
+from transformers.models.deberta_v2 import modeling_deberta_v2
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 from transformers.models.t5.modeling_t5 import T5Attention
+from transformers.models.xlnet.modeling_xlnet import XLNetModel, XLNetRelativeAttention
 
-from attnviz.core.positions import rope_angles, t5_buckets
+from attnviz.core.positions import deberta_buckets, rope_angles, t5_buckets
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
 from attnviz.model.arrays import Matrix
 from attnviz.model.experiment import Experiment
-from attnviz.model.parts import Heads, Rope, SeededVectors
+from attnviz.model.parts import Explicit, ExplicitVectors, Heads, Projections, Rope, ScaleValue, SeededVectors
 from attnviz.model.position_parts import (
+    Deberta,
     DynamicNtk,
     LinearScaling,
     Llama3Scaling,
     NoScaling,
     Scaling,
     T5Buckets,
+    TransformerXl,
     WrittenTable,
     Yarn,
 )
@@ -175,3 +179,91 @@ def test_bias_of_a_t5_layer(is_decoder: bool) -> None:
     np.testing.assert_array_equal(bias(experiment, np.arange(4), rows, rows), theirs)
     trace = run(NumpyEngine("float64"), experiment)
     np.testing.assert_allclose(trace["biased"] - trace["scaled"], theirs, atol=1e-12)
+
+
+# --- DeBERTa ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("span", "max_distance"), [(256, 512), (8, 64), (32, 128), (4, 9)])
+def test_buckets_equal_debertas(span: int, max_distance: int) -> None:
+    away = np.arange(-1000, 1001)
+    theirs = modeling_deberta_v2.make_log_bucket_position(torch.from_numpy(away), span, max_distance)
+    expected = torch.clamp(theirs.long() + span, 0, 2 * span - 1).numpy()
+    np.testing.assert_array_equal(deberta_buckets(away, span, max_distance), expected)
+
+
+def test_weights_of_a_deberta_layer() -> None:
+    """The layer in float64: content, content to position, position to content, divided by sqrt(3 d)."""
+    torch.manual_seed(5)
+    n, n_heads, d, span, longest = 21, 2, 4, 8, 20
+    config = DebertaV2Config(
+        hidden_size=n_heads * d,
+        num_attention_heads=n_heads,
+        relative_attention=True,
+        position_buckets=span,
+        max_relative_positions=longest,
+        pos_att_type=["c2p", "p2c"],
+        attention_probs_dropout_prob=0.0,
+        hidden_dropout_prob=0.0,
+    )
+    layer = modeling_deberta_v2.DisentangledSelfAttention(config).double().eval()
+    for module in layer.children():
+        if isinstance(module, torch.nn.Linear):
+            torch.nn.init.normal_(module.weight, std=0.5)
+            torch.nn.init.zeros_(module.bias)
+    x, embeddings = torch.randn(1, n, n_heads * d).double(), torch.randn(2 * span, n_heads * d).double()
+    output, weights = layer(x, torch.ones(1, 1, n, n), output_attentions=True, rel_embeddings=embeddings)
+    tables = [
+        WrittenTable(Matrix(proj(embeddings).detach().numpy()))
+        for proj in (layer.pos_key_proj, layer.pos_query_proj)
+    ]
+    matrices = [
+        Explicit(Matrix(proj.weight.T.detach().numpy()))
+        for proj in (layer.query_proj, layer.key_proj, layer.value_proj)
+    ]
+    experiment = Experiment(
+        tuple("a" * n),
+        ExplicitVectors(Matrix(x[0].numpy())),
+        heads=Heads(n_heads, n_heads, d),
+        projections=Projections(*matrices),
+        position=Deberta(span, longest, *tables),
+        scale=ScaleValue((3 * d) ** -0.5),
+        dtype="float64",
+    )
+    trace = run(NumpyEngine("float64"), experiment)
+    np.testing.assert_allclose(trace["weights"], weights[0].detach().numpy(), atol=1e-6)
+    np.testing.assert_allclose(trace["concatenated"], output[0].detach().numpy(), atol=1e-5)
+
+
+# --- Transformer-XL --------------------------------------------------------------------------------
+
+
+def test_weights_of_an_xlnet_layer() -> None:
+    """XLNet's attention is Transformer-XL's; its sinusoids have all sines first: W_R's rows are reordered."""
+    torch.manual_seed(7)
+    n, n_heads, d, d_model = 13, 2, 4, 8
+    config = XLNetConfig(d_model=d_model, n_head=n_heads, n_layer=1, d_inner=8, dropout=0.0)
+    layer = XLNetRelativeAttention(config).double().eval()
+    for parameter in layer.parameters():
+        torch.nn.init.normal_(parameter, std=0.5)
+    h = torch.randn(n, 1, d_model).double()
+    positions = XLNetModel(config).relative_positional_encoding(n, n, bsz=1).double()
+    project = "ibh,hnd->ibnd"
+    q, k, v = (torch.einsum(project, h, w) for w in (layer.q, layer.k, layer.v))
+    k_r = torch.einsum(project, positions, layer.r)
+    mixed, weights = layer.rel_attn_core(q, k, v, k_r, output_attentions=True)
+    rows = np.arange(d_model).reshape(2, -1).T.ravel()
+    flat = [w.reshape(d_model, -1).detach().numpy() for w in (layer.q, layer.k, layer.v, layer.r)]
+    tables = [flat[3][rows], layer.r_w_bias.detach().numpy(), layer.r_r_bias.detach().numpy()]
+    experiment = Experiment(
+        tuple("a" * n),
+        ExplicitVectors(Matrix(h[:, 0].numpy())),
+        heads=Heads(n_heads, n_heads, d),
+        projections=Projections(*(Explicit(Matrix(w)) for w in flat[:3])),
+        position=TransformerXl(10_000.0, *(WrittenTable(Matrix(table)) for table in tables)),
+        dtype="float64",
+    )
+    trace = run(NumpyEngine("float64"), experiment)
+    theirs = weights[:, :, 0].permute(2, 0, 1).detach().numpy()
+    np.testing.assert_allclose(trace["weights"], theirs, atol=1e-6)
+    np.testing.assert_allclose(trace["mixed"], mixed[:, 0].permute(1, 0, 2).detach().numpy(), atol=1e-5)

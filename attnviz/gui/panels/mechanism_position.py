@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import Any
 
 from msgspec.structs import replace
@@ -10,16 +11,18 @@ from PySide6.QtCore import Slot
 from attnviz.gui.field_rows import Note
 from attnviz.gui.fields import Choice, Edit, Number, Slider, Switch
 from attnviz.gui.panels.mechanism_dials import RopeDials
+from attnviz.gui.panels.mechanism_relative import RELATIVE_FIELDS, relative_note
 from attnviz.gui.panels.mechanism_scaling import SCALING_FIELDS, scaling_note
 from attnviz.gui.panels.mechanism_section import Section
 from attnviz.gui.panels.mechanism_slopes import AlibiSlopes
 from attnviz.gui.panels.mechanism_tables import TABLE_FIELDS, set_table_kind, table_kind
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.segmented import Option
 from attnviz.i18n import N_, _
 from attnviz.model.document import Document
 from attnviz.model.experiment import Experiment
 from attnviz.model.parts import Rope, Sinusoidal
-from attnviz.model.position_parts import DrawnTable, Learned, T5Buckets
+from attnviz.model.position_parts import DrawnTable, Learned, T5Buckets, TransformerXl
 from attnviz.model.positions import POSITIONS, SCALINGS, n_rotated
 from attnviz.model.switching import Remembered, set_n_rotated, set_position
 from attnviz.model.trace import Trace
@@ -27,7 +30,13 @@ from attnviz.model.view import Cell
 
 KINDS = {row.id: row.record for row in POSITIONS}
 SCALING_KINDS = {row.id: row.record for row in SCALINGS}
+FIRST_ROW = {"none", "sinusoidal", "rope", "alibi"}
+"""Kinds that need no table, in the upper row of buttons; the ones with learned numbers stand below."""
 LAST_START = 2**31
+
+
+def _options(kinds: Set[str]) -> tuple[Option, ...]:
+    return tuple((row.id, row.title, row.description) for row in POSITIONS if row.id in kinds)
 
 
 def _setter(field: str) -> Edit:
@@ -45,6 +54,10 @@ def _is_rope(experiment: Experiment) -> bool:
 
 def _is_sinusoidal(experiment: Experiment) -> bool:
     return isinstance(experiment.position, Sinusoidal)
+
+
+def _is_xl(experiment: Experiment) -> bool:
+    return isinstance(experiment.position, TransformerXl)
 
 
 def _has_start(experiment: Experiment) -> bool:
@@ -82,6 +95,7 @@ def _base(name: str, shown: Any) -> Slider:
 FIELDS = (
     _base("rope_base_field", _is_rope),
     _base("sinusoidal_base_field", _is_sinusoidal),
+    _base("xl_base_field", _is_xl),
     Number(
         name="position_start_field",
         label=N_("First position"),
@@ -144,8 +158,16 @@ class PositionSection(Section):
                     hint=N_("Position"),
                     read=lambda e: e.position.__struct_config__.tag,
                     edit=self._set_kind,
-                    options=tuple((row.id, row.title, row.description) for row in POSITIONS),
+                    options=_options(KINDS.keys() & FIRST_ROW),
                     why_not=_why_not,
+                ),
+                Choice(
+                    name="position_more_segmented",
+                    label="",
+                    hint=N_("Position"),
+                    read=lambda e: e.position.__struct_config__.tag,
+                    edit=self._set_kind,
+                    options=_options(KINDS.keys() - FIRST_ROW),
                 ),
             )
         )
@@ -155,9 +177,9 @@ class PositionSection(Section):
         self.dials = RopeDials(store)
         self.body.addWidget(self.dials)
         self.add_form((*FIELDS, self._scaling_choice(), *SCALING_FIELDS))
-        self._scaling_note = Note("rope_scaling_note")
+        self._scaling_note = Note("position_note")
         self.body.addWidget(self._scaling_note)
-        self.add_form((*TABLE_FIELDS[:-2], self._table_choice(), *TABLE_FIELDS[-2:]))
+        self.add_form((*TABLE_FIELDS[:-2], self._table_choice(), *TABLE_FIELDS[-2:], *RELATIVE_FIELDS))
         self.slopes = AlibiSlopes(store)
         self.body.addWidget(self.slopes)
         store.rejected.connect(self._on_rejected)
@@ -197,7 +219,7 @@ class PositionSection(Section):
             self._tables.note(position.table)
         super().on_document(old, new)
         self._complaint.hide()
-        self._scaling_note.setText(scaling_note(new.experiment))
+        self._scaling_note.setText(scaling_note(new.experiment) or relative_note(new.experiment))
         self._scaling_note.setVisible(bool(self._scaling_note.text()))
         self.dials.refresh()
         self.slopes.refresh()

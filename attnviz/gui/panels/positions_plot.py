@@ -11,7 +11,7 @@ from attnviz.gui.fonts import ui_font
 from attnviz.gui.theme import LIGHT, Theme, head_color
 from attnviz.model.position_curves import Curve
 
-HUES = {"sinusoidal": 1, "learned": 4, "rope": 6, "alibi": 2, "t5": 3}
+HUES = {"sinusoidal": 1, "learned": 4, "rope": 6, "alibi": 2, "t5": 3, "transformer_xl": 7, "deberta": 0}
 """Which of the eight hues each encoding has; RoPE's scalings share RoPE's, in dashes of their own."""
 
 DASHES = {
@@ -27,7 +27,7 @@ def curve_color(id_: str, is_present: bool, theme: Theme) -> QColor:
     """The present encoding has the accent, "none" is muted, the others have hues of their own."""
     if is_present:
         return QColor(theme.accent)
-    color = QColor(theme.muted if id_ == "none" else head_color(HUES[id_.split("_")[0]]))
+    color = QColor(theme.muted if id_ == "none" else head_color(HUES.get(id_, HUES["rope"])))
     color.setAlphaF(OTHERS_ALPHA)
     return color
 

@@ -35,15 +35,18 @@ from attnviz.model.parts import (
     Heads,
     NoPosition,
     Rope,
+    ScaleValue,
     SeededVectors,
     Sinusoidal,
 )
 from attnviz.model.position_parts import (
+    Deberta,
     DrawnTable,
     DynamicNtk,
     Learned,
     LinearScaling,
     T5Buckets,
+    TransformerXl,
     WrittenTable,
     Yarn,
 )
@@ -341,7 +344,7 @@ def test_each_scaling_shows_its_own_numbers(panel: MechanismPanel) -> None:
 
 def test_dynamic_ntk_says_its_base_and_takes_a_length(qtbot: QtBot, panel: MechanismPanel) -> None:
     pick(panel, "rope_scaling_choice", "dynamic_ntk")
-    note = find(panel, QLabel, "rope_scaling_note")
+    note = find(panel, QLabel, "position_note")
     assert note.text() == "6 positions are not past the original length: the base stays."
     type_number(qtbot, find(panel, DragNumber, "rope_original_field"), "3")
     # (2 · 6 / 3 − 1)^(4 / 2) = 9
@@ -358,7 +361,7 @@ def test_dynamic_ntk_says_its_base_and_takes_a_length(qtbot: QtBot, panel: Mecha
 def test_yarns_attention_factor_grows_the_score(qtbot: QtBot, panel: MechanismPanel) -> None:
     panel.store.look(locked=Cell("scores", 0, 0))
     pick(panel, "rope_scaling_choice", "yarn")
-    assert "× 1.139" in find(panel, QLabel, "rope_scaling_note").text()
+    assert "× 1.139" in find(panel, QLabel, "position_note").text()
     find(panel, Toggle, "yarn_own_attention_toggle").click()
     scaling = rope_of(panel).scaling
     assert isinstance(scaling, Yarn)
@@ -385,7 +388,7 @@ def test_yarn_is_not_offered_for_a_base_that_it_cannot_have(panel: MechanismPane
 
 
 def test_a_token_past_the_learned_table_is_refused_and_said(qtbot: QtBot, panel: MechanismPanel) -> None:
-    choose(qtbot, panel, "position_segmented", "learned")
+    choose(qtbot, panel, "position_more_segmented", "learned")
     assert panel.store.experiment.position == Learned()
     type_number(qtbot, find(panel, DragNumber, "learned_length_field"), "6")
     legal = panel.store.experiment
@@ -403,7 +406,7 @@ def test_a_token_past_the_learned_table_is_refused_and_said(qtbot: QtBot, panel:
 
 
 def test_a_drawn_table_is_written_out_and_drawn_again(qtbot: QtBot, panel: MechanismPanel) -> None:
-    choose(qtbot, panel, "position_segmented", "learned")
+    choose(qtbot, panel, "position_more_segmented", "learned")
     type_number(qtbot, find(panel, DragNumber, "position_seed_field"), "7")
     drawn = panel.store.experiment
     assert drawn.position == Learned(table=DrawnTable(7))
@@ -417,7 +420,7 @@ def test_a_drawn_table_is_written_out_and_drawn_again(qtbot: QtBot, panel: Mecha
 
 
 def test_buckets_are_set_where_they_stand(qtbot: QtBot, panel: MechanismPanel) -> None:
-    choose(qtbot, panel, "position_segmented", "t5")
+    choose(qtbot, panel, "position_more_segmented", "t5")
     assert panel.store.experiment.position == T5Buckets()
     type_number(qtbot, find(panel, DragNumber, "t5_buckets_field"), "8")
     type_number(qtbot, find(panel, DragNumber, "t5_distance_field"), "20")
@@ -428,3 +431,46 @@ def test_buckets_are_set_where_they_stand(qtbot: QtBot, panel: MechanismPanel) -
     added = (trace["biased"] - trace["scaled"])[0]
     assert added[5, 0] == pytest.approx(bucket_table(T5Buckets(8), 1)[4, 0])
     assert added[0, 5] == pytest.approx(added[3, 3])
+
+
+# --- relative terms --------------------------------------------------------------------------------
+
+
+def test_transformer_xl_is_set_where_it_stands(qtbot: QtBot, panel: MechanismPanel) -> None:
+    choose(qtbot, panel, "position_more_segmented", "transformer_xl")
+    assert panel.store.experiment.position == TransformerXl()
+    type_number(qtbot, find(panel, DragNumber, "xl_weights_seed_field"), "7")
+    type_number(qtbot, find(panel, SliderField, "xl_u_field").number, "0")
+    type_number(qtbot, find(panel, SliderField, "xl_v_field").number, "2")
+    type_number(qtbot, find(panel, SliderField, "xl_base_field").number, "100")
+    position = TransformerXl(100.0, DrawnTable(7, 0.3), DrawnTable(1, 0.0), DrawnTable(2, 2.0))
+    assert panel.store.experiment.position == position
+    assert panel.store.trace is not None
+    added = (panel.store.trace["relative"] - panel.store.trace["scores"])[0]
+    # Tokens whose vectors are zero have no q and no k: v alone speaks, of the distance only.
+    assert added[0, 1] == pytest.approx(added[3, 4]) and added[0, 1] != pytest.approx(added[1, 0])
+
+
+def test_deberta_says_its_scale(qtbot: QtBot, panel: MechanismPanel) -> None:
+    choose(qtbot, panel, "position_more_segmented", "deberta")
+    assert panel.store.experiment.position == Deberta()
+    note = find(panel, QLabel, "position_note")
+    assert note.text() == "DeBERTa multiplies the sum by 1/√(3 · 4) = 0.2887; here it is × 0.5000."
+    panel.store.change(scale=ScaleValue(12**-0.5))
+    assert not is_shown(panel, "position_note")
+    type_number(qtbot, find(panel, DragNumber, "deberta_span_field"), "5")
+    type_number(qtbot, find(panel, DragNumber, "deberta_distance_field"), "30")
+    type_number(qtbot, find(panel, SliderField, "deberta_keys_field").number, "0")
+    type_number(qtbot, find(panel, SliderField, "deberta_queries_field").number, "1.5")
+    type_number(qtbot, find(panel, DragNumber, "deberta_seed_field"), "4")
+    assert panel.store.experiment.position == Deberta(4, 30, DrawnTable(4, 0.0), DrawnTable(5, 1.5))
+
+
+def test_relative_kinds_come_back_with_their_numbers(qtbot: QtBot, panel: MechanismPanel) -> None:
+    choose(qtbot, panel, "position_more_segmented", "deberta")
+    type_number(qtbot, find(panel, DragNumber, "deberta_span_field"), "100")
+    kept = panel.store.experiment.position
+    assert kept == Deberta(100, 64)
+    choose(qtbot, panel, "position_segmented", "none")
+    choose(qtbot, panel, "position_more_segmented", "deberta")
+    assert panel.store.experiment.position == kept
