@@ -101,9 +101,9 @@ def test_lengths_angle_cosine_and_product_are_those_of_the_pair(qtbot: QtBot) ->
     q, k = np.array([1.0, 2.0, -1.0, 0.5]), np.array([0.5, -1.0, 2.0, 1.0])
     dot, lengths = float(q @ k), (np.sqrt((q**2).sum()), np.sqrt((k**2).sum()))
     cosine = dot / lengths[0] / lengths[1]
-    numbers = (dot, lengths[0], lengths[1], cosine)
-    for number in numbers:
-        assert f"{number:.4f}".replace("-", "−") in bench.facts()
+    shown = (f"{dot:.4f}", f"|q| {lengths[0]:.3f}", f"|k| {lengths[1]:.3f}", f"cos {cosine:.3f}")
+    for words in shown:
+        assert words.replace("-", "−") in bench.facts()
     assert f"{math.degrees(math.acos(cosine)):.1f}°" in bench.facts()
     assert "<s>" in bench.facts()
     assert lengths[0] * lengths[1] * cosine == pytest.approx(dot)
