@@ -168,7 +168,8 @@ window.start()
 window.show()
 
 def end():
-    assert begun
+    if not begun:
+        app.exit(3)
     started = time.monotonic()
     window.close()
     print(f"{time.monotonic() - started:.3f}", window.ended_cleanly)
