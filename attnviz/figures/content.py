@@ -18,7 +18,7 @@ from attnviz.i18n import N_, _
 from attnviz.model.experiment import Experiment
 from attnviz.model.stage_formulas import stage_formula
 from attnviz.model.stages import STAGE_BY_ID, Axis, Stage
-from attnviz.model.trace import SiteTrace
+from attnviz.model.trace import MASKED_STAGES, SiteTrace
 from attnviz.model.view import View
 
 Head = int | Literal["all"] | None
@@ -26,8 +26,7 @@ Head = int | Literal["all"] | None
 
 SUMMED = ("weights", "dropped", "probabilities")
 """Stages whose rows are distributions, so that their sums are worth a look."""
-MASKED = ("masked", "weights", "dropped")
-"""Stages in which a blocked cell has no value of its own."""
+
 LONGEST_LABEL = 24
 
 _AXIS_NAMES = {
@@ -108,7 +107,7 @@ def content(site: SiteTrace, view: View, stage: str, head: Head, shades: Palette
         raise ValueError(f"stage is {stage!r}; legal here is one of {', '.join(site.stages)}")
     row = STAGE_BY_ID[stage]
     heads = _heads(site, view, row, head)
-    blocked = site.blocked() if stage in MASKED else None
+    blocked = site.blocked() if stage in MASKED_STAGES else None
     scale = _scale(site, view, row, heads, blocked)
     turned = view.orientation == "queries_as_columns"
     on_rows, on_columns = (_side(site, row, axis, shades) for axis in (-2, -1))

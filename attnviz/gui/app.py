@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QCoreApplication
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, QTimer, Slot
 from PySide6.QtWidgets import QApplication
 
 from attnviz.compute.scheduler import end_process
@@ -19,6 +21,10 @@ from attnviz.model.presets import load_preset
 
 SWITCH_SECONDS = 0.001
 """How long a thread may keep the interpreter from others; the default of 5 ms is felt in a drag."""
+
+
+UNSEEN_MS = 500
+"""A window that is not painted by then is minimised or covered; it is filled all the same."""
 
 
 def make_application(arguments: list[str]) -> QApplication:
@@ -44,15 +50,40 @@ def main(path: Path | None = None) -> int:
     errors = app_errors.install(notices.show)
     window = notices.window = Window(load_preset(FIRST_PRESET), settings)
     look.apply(app, settings)
-    window.start()
     window.show()
-    if path is not None:
-        window.documents.open(path)
+    FirstFrame(window, partial(_fill, window, path))
     code = app.exec()
     errors.uninstall()
     if not window.ended_cleanly:
         end_process(code)
     return code
+
+
+def _fill(window: Window, path: Path | None) -> None:
+    window.start()
+    if path is not None:
+        window.documents.open(path)
+
+
+class FirstFrame(QObject):
+    """Calls `action` once, when the window's first frame is painted, or after a moment without one."""
+
+    def __init__(self, window: Window, action: Callable[[], object]) -> None:
+        super().__init__(window)
+        self._action: Callable[[], object] | None = action
+        window.installEventFilter(self)
+        QTimer.singleShot(UNSEEN_MS, self._act)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.UpdateRequest and self._action is not None:
+            QTimer.singleShot(0, self._act)  # after the frame that this event paints
+        return False
+
+    @Slot()
+    def _act(self) -> None:
+        action, self._action = self._action, None
+        if action is not None:
+            action()
 
 
 class _Notices:

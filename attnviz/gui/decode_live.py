@@ -7,16 +7,19 @@ with the greatest difference beside it.
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
-from attnviz.compute.decoded import Decoded, decode_and_compare
 from attnviz.compute.scheduler import Cancelled, CancelToken, Scheduler
 from attnviz.gui.live import GUI_CORES, Live
 from attnviz.gui.store import Store
 from attnviz.model.document import Document
 from attnviz.model.experiment import Experiment
 from attnviz.model.trace import Trace
+
+if TYPE_CHECKING:
+    from attnviz.compute.decoded import Decoded
 
 KEY = "decode"
 
@@ -73,6 +76,8 @@ class DecodeLive(QObject):
         generation = self._generation
 
         def job(token: CancelToken) -> Decoded:
+            from attnviz.compute.decoded import decode_and_compare
+
             def check() -> None:
                 token.check()
                 if generation != self._generation:

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from PySide6.QtCore import QObject, Slot
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QApplication
 
 from attnviz.gui import look
 from attnviz.gui.dialogs.about import show_about
 from attnviz.gui.dialogs.preferences import show_preferences
 from attnviz.gui.dialogs.shortcuts import show_shortcuts
-from attnviz.gui.exporting import Exporter
-from attnviz.gui.panels.decoding import DecodingPanel
 from attnviz.model import edits
 
 if TYPE_CHECKING:
+    from attnviz.gui.exporting import Exporter
+    from attnviz.gui.panels.decoding import DecodingPanel
     from attnviz.gui.window import Window
 
 
@@ -28,9 +28,17 @@ class Handlers(QObject):
     def __init__(self, window: Window) -> None:
         super().__init__(window)
         self._window = window
-        self._exporter = Exporter(window, window.store, window.scheduler)
-        self._exporter.failed.connect(self._warn)
-        self._exporter.said.connect(self._say)
+
+    @cached_property
+    def _exporter(self) -> Exporter:
+        """Made when it is first wanted: what it stands on is slow to import."""
+        from attnviz.gui.exporting import Exporter
+
+        window = self._window
+        exporter = Exporter(window, window.store, window.scheduler)
+        exporter.failed.connect(self._warn)
+        exporter.said.connect(self._say)
+        return exporter
 
     # --- file
 
@@ -134,7 +142,7 @@ class Handlers(QObject):
     def apply_preferences(self) -> None:
         """Take colours, language and engine from the settings."""
         window = self._window
-        look.apply(_application(), window.settings)
+        look.apply(look.application(), window.settings)
         window.retranslate()
         chosen = window.settings["engine"], window.settings["device"]
         if chosen != (window.live.engine, window.live.device):
@@ -179,8 +187,7 @@ class Handlers(QObject):
     def _player(self) -> DecodingPanel:
         self._window.docks["decoding"].show()
         panel = self._window.panels["decoding"]
-        assert isinstance(panel, DecodingPanel)
-        return panel
+        return cast("DecodingPanel", panel)
 
     # --- export, help
 
@@ -225,9 +232,3 @@ def _sender(handlers: QObject) -> QAction:
     sender = handlers.sender()
     assert isinstance(sender, QAction)
     return sender
-
-
-def _application() -> QApplication:
-    app = QApplication.instance()
-    assert isinstance(app, QApplication)
-    return app

@@ -8,11 +8,10 @@ first is made in the worker, so that painting a trace costs the window nothing b
 from __future__ import annotations
 
 import time
-from typing import Any
+from collections.abc import Callable
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
-from attnviz.compute.execute import execute
 from attnviz.compute.scheduler import CancelToken, Scheduler
 from attnviz.gui.store import Store
 from attnviz.model.document import Document
@@ -102,18 +101,28 @@ class Live(QObject):
         self.failed.emit(str(error))
 
 
-def warm(trace: Trace, view: View, check: Any) -> None:
-    """Make the windows that the pipeline strip, the stage view and the strip of heads will ask for."""
+def execute(
+    experiment: Experiment, engine: str, device: str, check: Callable[[], None], reserve: int
+) -> Trace:
+    """`compute.execute.execute`, imported with the first run: the first frame does not wait for it."""
+    from attnviz.compute.execute import execute as run
+
+    return run(experiment, engine, device, check=check, reserve=reserve)
+
+
+def warm(trace: Trace, view: View, check: Callable[[], None]) -> None:
+    """Make what the pipeline strip, the stage view and the strip of heads will ask for."""
     for name in trace.sites:
         site = trace.site(name)
         experiment = site.experiment
         for stage in site.stages:
             check()
-            site.window(stage, shown_head(experiment, view, stage))
+            site.overview(stage, shown_head(experiment, view, stage))
+        site.blocked()
         if view.stage in site.stages and STAGE_BY_ID[view.stage].per_head:
             for head in range(site.shape(view.stage)[0]):
                 check()
-                site.window(view.stage, head)
+                site.overview(view.stage, head)
 
 
 def shown_head(experiment: Experiment, view: View, stage: str) -> int:

@@ -11,6 +11,13 @@ from attnviz.gui.theme import DARK, LIGHT, Theme
 from attnviz.i18n import LANGUAGES, current_language, set_language, system_language
 
 
+def application() -> QApplication:
+    """The one application there is."""
+    app = QApplication.instance()
+    assert isinstance(app, QApplication)
+    return app
+
+
 def apply(app: QApplication, settings: Settings) -> Theme:
     """Set language, theme and Qt's own texts; returns the theme."""
     set_language(settings["language"] or system_language())

@@ -19,7 +19,7 @@ from attnviz.model.experiment import Experiment
 from attnviz.model.parts import vectors_shape
 from attnviz.model.provenance import Region, consumers, sources, tokens_of
 from attnviz.model.stages import STAGE_BY_ID, Axis
-from attnviz.model.trace import SiteTrace
+from attnviz.model.trace import MASKED_STAGES, SiteTrace
 from attnviz.model.view import Cell, View
 
 SUMMED = ("weights", "dropped", "probabilities")
@@ -44,7 +44,7 @@ def stage_content(
         column_labels=axis_labels(site, on_columns, values.shape[1]),
         row_color=axis_color(on_rows, theme, row.hue),
         column_color=axis_color(on_columns, theme, row.hue),
-        blocked=site.blocked() if stage in ("masked", "weights", "dropped") else None,
+        blocked=site.blocked() if stage in MASKED_STAGES else None,
         signed=row.signed,
         range_id=range_id,
         levels=all_head_levels(site, stage, range_id) if range_id == "global" and row.per_head else None,
@@ -67,10 +67,12 @@ def stage_title(site: SiteTrace, view: View, stage: str) -> str:
 
 
 def all_head_levels(site: SiteTrace, stage: str, range_id: str) -> tuple[float, float]:
-    """The ends of the colour map over all heads of a stage."""
-    heads = range(site.shape(stage)[0])
-    hidden = site.blocked() if STAGE_BY_ID[stage].score_shaped else None
-    ends = [levels(site.window(stage, head), range_id, STAGE_BY_ID[stage].signed, hidden) for head in heads]
+    """The ends of the colour map over all heads of a stage; an overview keeps what they depend on."""
+    signed = STAGE_BY_ID[stage].signed
+    ends = [
+        levels(values, range_id, signed, hidden)
+        for values, hidden in (site.overview(stage, head) for head in range(site.shape(stage)[0]))
+    ]
     return min(low for low, _high in ends), max(high for _low, high in ends)
 
 

@@ -8,17 +8,19 @@ all edits of one gesture share it.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 from PySide6.QtCore import QObject, Signal
 
-from attnviz.compute.decoded import Decoded
 from attnviz.model.document import Document
 from attnviz.model.experiment import Experiment
 from attnviz.model.history import History
 from attnviz.model.trace import Trace
 from attnviz.model.view import Cell
+
+if TYPE_CHECKING:
+    from attnviz.compute.decoded import Decoded
 
 
 class Store(QObject):

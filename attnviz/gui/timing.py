@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QCoreApplication, QEvent, QEventLoop, QObject, QSettings, QTimer
+from PySide6.QtWidgets import QAbstractButton, QWidget
 
 from attnviz.gui import look
-from attnviz.gui.app import SWITCH_SECONDS, make_application
+from attnviz.gui.app import SWITCH_SECONDS, FirstFrame, make_application
 from attnviz.gui.documents import FIRST_PRESET
-from attnviz.gui.panels.stage_view import StageViewPanel
 from attnviz.gui.settings import Settings
-from attnviz.gui.widgets.thumbnail import Thumbnail
 from attnviz.gui.window import Window
 from attnviz.model import edits
 from attnviz.model.document import Document
@@ -43,10 +42,13 @@ class TimedWindow(Window):
         self.frames: list[tuple[float, frozenset[str]]] = []
         self._painted: set[str] = set()
         super().__init__(document, settings)
+
+    def start(self) -> None:
+        super().start()
         self.watch = _Watch(self._painted)
         self.watch.watch("stage", _map_of(self))
         for name in ("pipeline", "heads"):
-            for thumbnail in self.panels[name].findChildren(Thumbnail):
+            for thumbnail in self.panels[name].findChildren(QAbstractButton):
                 self.watch.watch(name, thumbnail)
 
     def event(self, event: QEvent) -> bool:
@@ -75,9 +77,9 @@ class _Watch(QObject):
 
 
 def _map_of(window: Window) -> QObject:
-    panel = window.panels["stage"]
-    assert isinstance(panel, StageViewPanel)
-    return panel.map
+    found = window.panels["stage"].findChild(QWidget, "stage_map")
+    assert found is not None
+    return found
 
 
 def document(n: int, heads: int, d_head: int) -> Document:
@@ -91,7 +93,7 @@ def document(n: int, heads: int, d_head: int) -> Document:
 def measure_edits(n: int, heads: int, d_head: int, count: int) -> dict[str, Any]:
     """Seconds of `count` edits of a cell of the vectors, one after the other."""
     window = _open(document(n, heads, d_head))
-    for thumbnail in window.panels["pipeline"].findChildren(Thumbnail):
+    for thumbnail in window.panels["pipeline"].findChildren(QAbstractButton):
         window.watch.watch("pipeline", thumbnail)
     arrived: list[tuple[float, Experiment]] = []
 
@@ -147,8 +149,8 @@ def _open(given: Document) -> TimedWindow:
     look.apply(app, settings)
     window = TimedWindow(given, settings)
     look.apply(app, settings)
-    window.start()
     window.show()
+    FirstFrame(window, window.start)
     _wait(lambda: window.frames and window.store.trace)
     return window
 

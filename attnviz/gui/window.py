@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QMainWindow, QMenu, QSplitter, QTabWidget, QVBoxLa
 
 from attnviz.compute.scheduler import Scheduler
 from attnviz.engines.table import ENGINE_BY_ID
+from attnviz.gui import look
 from attnviz.gui.bridge import Bridge
 from attnviz.gui.decode_live import DecodeLive
 from attnviz.gui.documents import SUFFIXES, Documents
@@ -18,7 +19,6 @@ from attnviz.gui.handlers import Handlers
 from attnviz.gui.icons import app_icon
 from attnviz.gui.live import Live
 from attnviz.gui.menus import Commands
-from attnviz.gui.panels.mechanism import MechanismPanel
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.panels.table import PANELS
 from attnviz.gui.settings import Settings
@@ -68,7 +68,7 @@ class Window(QMainWindow):
         self.panels: dict[str, Panel] = {}
         self.docks: dict[str, PanelDock] = {}
         self.cards: dict[str, Card] = {}
-        self._make_panels()
+        self._make_places()
         self.commands.fill(self.menuBar(), self._extend_menu)
         self.tool_bar = ToolBar(self.store, self.live, self.commands)
         self.tool_bar.preset_menu.aboutToShow.connect(self._fill_preset_menu)
@@ -83,21 +83,18 @@ class Window(QMainWindow):
 
     # --- building
 
-    def _make_panels(self) -> None:
+    def _make_places(self) -> None:
         centre = QSplitter(Qt.Orientation.Vertical)
         centre.setObjectName("centre")
         centre.setChildrenCollapsible(False)
         first: dict[str, PanelDock] = {}
         for row in PANELS:
-            panel = row.make(self.store)
-            panel.setObjectName(f"{row.id}_panel")
-            self.panels[row.id] = panel
             if row.area == "centre":
-                self.cards[row.id] = _card(panel, row.titled)
+                self.cards[row.id] = Card("")
                 centre.addWidget(self.cards[row.id])
                 centre.setStretchFactor(centre.count() - 1, 1 if row.id == "stage" else 0)
                 continue
-            dock = PanelDock(row.id, panel, panel.header(), shows_title=row.titled, has_frame=row.framed)
+            dock = PanelDock(row.id, shows_title=row.titled, has_frame=row.framed)
             self.docks[row.id] = dock
             self.addDockWidget(AREAS[row.area], dock)
             if row.beside == "tab":
@@ -116,6 +113,16 @@ class Window(QMainWindow):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(centre)
         self.setCentralWidget(frame)
+
+    def _make_panels(self) -> None:
+        for row in PANELS:
+            panel = row.make(self.store)
+            panel.setObjectName(f"{row.id}_panel")
+            self.panels[row.id] = panel
+            if row.id in self.docks:
+                self.docks[row.id].put(panel, panel.header())
+            else:
+                self.cards[row.id].put(panel, panel.header(), is_titled=row.titled)
 
     def _first_sizes(self) -> None:
         wide, high = Qt.Orientation.Horizontal, Qt.Orientation.Vertical
@@ -139,9 +146,17 @@ class Window(QMainWindow):
         self.documents.said.connect(self.status.say)
 
     def start(self) -> None:
-        """Show the document in every panel and run it for the first time."""
+        """Make the panels, show the document in them, and run it for the first time.
+
+        Apart from the constructor, so that the window can be on the screen before its panels are imported.
+        """
+        self._make_panels()
+        look.apply(look.application(), self.settings)
         for panel in self.panels.values():
             panel.start()
+        self.retranslate()
+        if not self._is_restored:
+            self._first_sizes()
         self._on_history()
         self.setFocus()
         self.live.choose(self.settings["engine"], self.settings["device"])
@@ -180,7 +195,7 @@ class Window(QMainWindow):
         geometry, state = self.settings.window()
         if geometry:
             self.restoreGeometry(QByteArray(geometry))
-        self._has_sizes = bool(state) and self.restoreState(QByteArray(state), LAYOUT_VERSION)
+        self._is_restored = bool(state) and self.restoreState(QByteArray(state), LAYOUT_VERSION)
 
     def _show_title(self) -> None:
         document = self.store.document
@@ -244,6 +259,8 @@ class Window(QMainWindow):
     @Slot(str, str)
     def _on_engine(self, engine: str, device: str) -> None:
         self.settings["engine"], self.settings["device"] = engine, device
+        from attnviz.gui.panels.mechanism import MechanismPanel
+
         mechanism = self.panels["mechanism"]
         assert isinstance(mechanism, MechanismPanel)
         mechanism.dtype_reason = partial(dtype_reason, engine)
@@ -256,8 +273,8 @@ class Window(QMainWindow):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        if not self._has_sizes:  # docks only keep sizes that they are given on the screen
-            self._has_sizes = True
+        if not self._is_restored:  # docks only keep sizes that they are given on the screen
+            self._is_restored = True
             self._first_sizes()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -304,15 +321,6 @@ def dtype_reason(engine: str, dtype: str) -> str:
     if dtype in kind.dtypes:
         return ""
     return _("{engine} computes in {dtypes}").format(engine=kind.label, dtypes=", ".join(kind.dtypes))
-
-
-def _card(panel: Panel, is_titled: bool) -> Card:
-    header = panel.header()
-    card = Card("", has_header=is_titled or header is not None)
-    if header is not None:
-        card.add_header_widget(header)
-    card.body.addWidget(panel)
-    return card
 
 
 def _dropped(event: QDropEvent) -> Path | None:

@@ -232,9 +232,7 @@ def _yarn_line(experiment: Experiment, scaling: Yarn, pair: int) -> Line:
     low, high = ramp_ends(experiment)
     share = (pair - low) / (high - low)
     kept = 1.0 - min(max(share, 0.0), 1.0)
-    says = _(
-        "a ramp from pair {low:g} ({fast:g} turns over {n} positions) to pair {high:g} ({slow:g})"
-    )
+    says = _("a ramp from pair {low:g} ({fast:g} turns over {n} positions) to pair {high:g} ({slow:g})")
     note = says.format(
         low=low, high=high, fast=scaling.beta_fast, slow=scaling.beta_slow, n=scaling.original_length
     )

@@ -13,11 +13,16 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from attnviz.core.overview import overview
 from attnviz.model.experiment import Experiment
 from attnviz.model.materialise import vocabulary
 from attnviz.model.stages import STAGE_BY_ID, STAGES, Axis
 
 Numbers = NDArray[Any]
+Bools = NDArray[np.bool_]
+MASKED_STAGES = ("masked", "weights", "dropped")
+"""Stages in which blocked cells have no number of their own."""
+
 ALL = slice(None)
 
 KEPT_BYTES = 256 * 1024**2
@@ -44,6 +49,8 @@ class SiteTrace:
         self.experiment = experiment
         self._source = source
         self._kept: OrderedDict[tuple[str, int], Numbers] = OrderedDict()
+        self._overviews: dict[tuple[str, int], tuple[Numbers, Bools | None]] = {}
+        self._hidden: Bools | None = None
         self.stages = tuple(stage.id for stage in STAGES if stage.id in source.stages)
         """Ids of the stages that this site has, in data-flow order."""
 
@@ -80,7 +87,18 @@ class SiteTrace:
 
     def blocked(self, rows: slice = ALL, columns: slice = ALL) -> NDArray[np.bool_] | None:
         """Which (query, key) cells the masks block, for every head; None where there are no masks."""
-        return self._source.blocked(rows, columns)
+        if rows != ALL or columns != ALL:
+            return self._source.blocked(rows, columns)
+        if self._hidden is None:
+            self._hidden = self._source.blocked(ALL, ALL)
+        return self._hidden
+
+    def overview(self, stage: str, head: int = 0) -> tuple[Numbers, Bools | None]:
+        """One head of a stage and what is blocked of it, small enough for a thumbnail; remembered."""
+        if (stage, head) not in self._overviews:
+            hidden = self.blocked() if stage in MASKED_STAGES else None
+            self._overviews[stage, head] = overview(self.window(stage, head), hidden)
+        return self._overviews[stage, head]
 
     def fully_masked(self) -> NDArray[np.bool_]:
         """Which queries have nothing left to look at; shape (query,)."""

@@ -76,14 +76,13 @@ class HeadsPanel(Panel):
         count = min(site.shape(stage)[0], MOST_HEADS)
         self._ensure(count)
         ends = all_head_levels(site, stage, "global") if view.range == "global" else None
-        hidden = site.blocked() if stage in ("masked", "weights", "dropped") else None
         for head, thumbnail in enumerate(self._thumbnails):
             thumbnail.setVisible(head < count)
             if head < count:
                 transposed = view.orientation == "queries_as_columns"
-                thumbnail.set_values(
-                    site.window(stage, head), row.signed, hidden, view.range, ends, transposed
-                )
+                values, hidden = site.overview(stage, head)
+                shape = site.shape(stage)[-2:]
+                thumbnail.set_values(values, row.signed, hidden, view.range, ends, transposed, shape)
                 thumbnail.set_caption(self._caption(site, row.axes[0], head))
         self._select(site)
         self._light(site)

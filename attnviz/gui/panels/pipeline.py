@@ -112,9 +112,9 @@ class PipelinePanel(Panel):
         transposed = view.orientation == "queries_as_columns"
         for stage in self._shown:
             row = STAGE_BY_ID[stage]
-            values = site.window(stage, shown_head(site.experiment, view, stage))
-            hidden = site.blocked() if stage in ("masked", "weights", "dropped") else None
-            self._thumbnails[stage].set_values(values, row.signed, hidden, transposed=transposed)
+            values, hidden = site.overview(stage, shown_head(site.experiment, view, stage))
+            shape = site.shape(stage)[-2:]
+            self._thumbnails[stage].set_values(values, row.signed, hidden, transposed=transposed, shape=shape)
             self._steps[stage].set_text(operation(site, stage))
             self._caption(stage)
         self._light(site)

@@ -23,7 +23,7 @@ from attnviz.model.document import Document
 from attnviz.model.parts import Padding, Painted
 from attnviz.model.stage_formulas import stage_formula
 from attnviz.model.stages import STAGE_BY_ID
-from attnviz.model.trace import SiteTrace, Trace
+from attnviz.model.trace import MASKED_STAGES, SiteTrace, Trace
 from attnviz.model.view import Cell
 
 SIDE_WIDTH = 208
@@ -117,8 +117,9 @@ class StageViewPanel(Panel):
         self._title.setText(stage_title(site, view, stage))
         self._formula.setText(stage_formula(site.experiment, stage))
         self._flag.setText(_flags(site, stage))
-        output = site.window("attention_output")
-        self._output.set_values(output, True, transposed=content.transposed)
+        output, _hidden = site.overview("attention_output")
+        shape = site.shape("attention_output")
+        self._output.set_values(output, True, transposed=content.transposed, shape=(shape[0], shape[1]))
         self._light(site)
 
     def _light(self, site: SiteTrace) -> None:
@@ -241,7 +242,7 @@ class StageViewPanel(Panel):
 
 def _flags(site: SiteTrace, stage: str) -> str:
     """What a reader must know about this stage's rows."""
-    if stage not in ("masked", "weights", "dropped"):
+    if stage not in MASKED_STAGES:
         return ""
     experiment = site.experiment
     empty = site.fully_masked()

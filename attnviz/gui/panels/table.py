@@ -1,4 +1,7 @@
-"""`PANELS`: the closed set of panels, where each stands at first, and what it is called."""
+"""`PANELS`: the closed set of panels, where each stands at first, and what it is called.
+
+A panel's module is imported when the panel is made, which is after the window's first frame.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from attnviz.gui.panels.cost import CostPanel
-from attnviz.gui.panels.decoding import DecodingPanel
-from attnviz.gui.panels.heads import HeadsPanel
-from attnviz.gui.panels.inspector import InspectorPanel
-from attnviz.gui.panels.matrices import MatricesPanel
-from attnviz.gui.panels.mechanism import MechanismPanel
 from attnviz.gui.panels.panel import Panel
-from attnviz.gui.panels.pipeline import PipelinePanel
-from attnviz.gui.panels.plane import PlanePanel
-from attnviz.gui.panels.positions import PositionsPanel
-from attnviz.gui.panels.stage_view import StageViewPanel
-from attnviz.gui.panels.tokens import TokensPanel
-from attnviz.gui.panels.vectors import VectorsPanel
 from attnviz.gui.store import Store
 from attnviz.i18n import N_
 
@@ -45,17 +36,89 @@ class PanelRow:
     framed: bool = True
 
 
+def _tokens(store: Store) -> Panel:
+    from attnviz.gui.panels.tokens import TokensPanel
+
+    return TokensPanel(store)
+
+
+def _vectors(store: Store) -> Panel:
+    from attnviz.gui.panels.vectors import VectorsPanel
+
+    return VectorsPanel(store)
+
+
+def _plane(store: Store) -> Panel:
+    from attnviz.gui.panels.plane import PlanePanel
+
+    return PlanePanel(store)
+
+
+def _pipeline(store: Store) -> Panel:
+    from attnviz.gui.panels.pipeline import PipelinePanel
+
+    return PipelinePanel(store)
+
+
+def _stage_view(store: Store) -> Panel:
+    from attnviz.gui.panels.stage_view import StageViewPanel
+
+    return StageViewPanel(store)
+
+
+def _heads(store: Store) -> Panel:
+    from attnviz.gui.panels.heads import HeadsPanel
+
+    return HeadsPanel(store)
+
+
+def _mechanism(store: Store) -> Panel:
+    from attnviz.gui.panels.mechanism import MechanismPanel
+
+    return MechanismPanel(store)
+
+
+def _inspector(store: Store) -> Panel:
+    from attnviz.gui.panels.inspector import InspectorPanel
+
+    return InspectorPanel(store)
+
+
+def _decoding(store: Store) -> Panel:
+    from attnviz.gui.panels.decoding import DecodingPanel
+
+    return DecodingPanel(store)
+
+
+def _matrices(store: Store) -> Panel:
+    from attnviz.gui.panels.matrices import MatricesPanel
+
+    return MatricesPanel(store)
+
+
+def _cost(store: Store) -> Panel:
+    from attnviz.gui.panels.cost import CostPanel
+
+    return CostPanel(store)
+
+
+def _positions(store: Store) -> Panel:
+    from attnviz.gui.panels.positions import PositionsPanel
+
+    return PositionsPanel(store)
+
+
 PANELS: tuple[PanelRow, ...] = (
-    PanelRow("tokens", N_("Tokens"), "left", TokensPanel, width=252, height=156),
-    PanelRow("vectors", N_("Vectors"), "left", VectorsPanel, width=252, height=168),
-    PanelRow("plane", N_("Plane"), "left", PlanePanel, width=252, height=216),
-    PanelRow("pipeline", N_("Pipeline"), "centre", PipelinePanel, titled=False),
-    PanelRow("stage", N_("Stage"), "centre", StageViewPanel, titled=False),
-    PanelRow("heads", N_("Heads"), "centre", HeadsPanel),
-    PanelRow("mechanism", N_("Mechanism"), "right", MechanismPanel, width=288, titled=False, framed=False),
-    PanelRow("inspector", N_("Inspector"), "bottom", InspectorPanel, width=456, height=150, titled=False),
-    PanelRow("decoding", N_("Decoding"), "bottom", DecodingPanel, "right", width=800, height=150),
-    PanelRow("matrices", N_("Matrices"), "bottom", MatricesPanel, "tab", titled=False),
-    PanelRow("cost", N_("Cost"), "bottom", CostPanel, "tab", titled=False),
-    PanelRow("positions", N_("Positions"), "bottom", PositionsPanel, "tab", titled=False),
+    PanelRow("tokens", N_("Tokens"), "left", _tokens, width=252, height=156),
+    PanelRow("vectors", N_("Vectors"), "left", _vectors, width=252, height=168),
+    PanelRow("plane", N_("Plane"), "left", _plane, width=252, height=216),
+    PanelRow("pipeline", N_("Pipeline"), "centre", _pipeline, titled=False),
+    PanelRow("stage", N_("Stage"), "centre", _stage_view, titled=False),
+    PanelRow("heads", N_("Heads"), "centre", _heads),
+    PanelRow("mechanism", N_("Mechanism"), "right", _mechanism, width=288, titled=False, framed=False),
+    PanelRow("inspector", N_("Inspector"), "bottom", _inspector, width=456, height=150, titled=False),
+    PanelRow("decoding", N_("Decoding"), "bottom", _decoding, "right", width=800, height=150),
+    PanelRow("matrices", N_("Matrices"), "bottom", _matrices, "tab", titled=False),
+    PanelRow("cost", N_("Cost"), "bottom", _cost, "tab", titled=False),
+    PanelRow("positions", N_("Positions"), "bottom", _positions, "tab", titled=False),
 )

@@ -20,9 +20,7 @@ class Card(Control):
     The title is shown in capitals where the script has them; title and hint are plain text.
     """
 
-    def __init__(
-        self, title: str, hint: str = "", parent: QWidget | None = None, *, has_header: bool = True
-    ) -> None:
+    def __init__(self, title: str, hint: str = "", parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._title = QLabel()
         self._hint = QLabel()
@@ -39,11 +37,10 @@ class Card(Control):
         self.header.addWidget(self._hint, 1)
         self.body = QVBoxLayout()
         self.body.setSpacing(GRID)
-        outer = QVBoxLayout(self)
+        self._outer = outer = QVBoxLayout(self)
         outer.setContentsMargins(PADDING, GRID, PADDING, GRID)
         outer.setSpacing(GRID // 2)
-        if has_header:
-            outer.addLayout(self.header)
+        outer.addLayout(self.header)
         outer.addLayout(self.body, 1)
         self.set_title(title)
         self.set_hint(hint)
@@ -61,6 +58,14 @@ class Card(Control):
         """Muted text at the right end of the header; it gives way when the card is narrow."""
         self._hint.setText(hint)
         self._hint.setVisible(bool(hint))
+
+    def put(self, content: QWidget, header: QWidget | None, *, is_titled: bool) -> None:
+        """Fill the card; one without a title and a header widget has no header at all."""
+        if header is not None:
+            self.add_header_widget(header)
+        elif not is_titled:
+            self._outer.removeItem(self.header)
+        self.body.addWidget(content)
 
     def add_header_widget(self, widget: QWidget) -> None:
         """Put `widget` at the right end of the header."""

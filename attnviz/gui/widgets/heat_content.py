@@ -88,7 +88,7 @@ def cell_indices(
     """Colour bytes of `values` (rows, columns), marks included, and the ends of the range that was used."""
     used = levels(values, range_id, signed, blocked) if ends is None else ends
     indices = to_indices(normalise(values, range_id, used, signed, blocked))
-    is_finite = not values.size or bool(np.isfinite(values.max() - values.min()))
+    is_finite = not values.size or bool(np.isfinite(values.max()) and np.isfinite(values.min()))
     if not is_finite:
         indices[values == np.inf] = PLUS_INF
         indices[values == -np.inf] = MINUS_INF

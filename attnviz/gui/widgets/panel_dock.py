@@ -14,9 +14,7 @@ PADDING = 12
 class PanelDock(QDockWidget):
     """Holds one panel. With `shows_title` false (docks that stand in tabs) the tab is the title."""
 
-    def __init__(
-        self, name: str, panel: QWidget, header: QWidget | None, *, shows_title: bool, has_frame: bool
-    ) -> None:
+    def __init__(self, name: str, *, shows_title: bool, has_frame: bool) -> None:
         super().__init__()
         self.setObjectName(f"{name}_dock")
         self._theme = LIGHT
@@ -24,15 +22,22 @@ class PanelDock(QDockWidget):
         self._label = QLabel()
         self._label.setTextFormat(Qt.TextFormat.PlainText)
         self._label.setFont(_title_font())
-        self.setTitleBarWidget(self._title_bar(header, shows_title))
-        body = QWidget()
-        layout = QVBoxLayout(body)
-        if has_frame:
-            layout.setContentsMargins(PADDING, GRID // 2 if shows_title else PADDING, PADDING, PADDING)
-        else:
-            layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(panel)
+        bar, body = QWidget(), QWidget()
+        self._bar, self._body = QHBoxLayout(bar), QVBoxLayout(body)
+        self._bar.setContentsMargins(0, 0, 0, 0)
+        if shows_title:
+            self._bar.setContentsMargins(PADDING, GRID, PADDING, 0)
+            self._bar.addWidget(self._label, 1)
+        top = GRID // 2 if shows_title else PADDING
+        self._body.setContentsMargins(*((PADDING, top, PADDING, PADDING) if has_frame else (0, 0, 0, 0)))
+        self.setTitleBarWidget(bar)
         self.setWidget(body)
+
+    def put(self, panel: QWidget, header: QWidget | None) -> None:
+        """Fill the dock with its panel; `header` stands at the right end of the title."""
+        self._body.addWidget(panel)
+        if header is not None:
+            self._bar.addWidget(header)
 
     def set_title(self, title: str) -> None:
         """The name in the title, the tab and the View menu."""
@@ -54,18 +59,6 @@ class PanelDock(QDockWidget):
         painter.setPen(QPen(QColor(self._theme.line), 1))
         painter.setBrush(QColor(self._theme.panel))
         painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), RADIUS, RADIUS)
-
-    def _title_bar(self, header: QWidget | None, shows_title: bool) -> QWidget:
-        bar = QWidget()
-        if not shows_title:
-            return bar
-        layout = QHBoxLayout(bar)
-        layout.setContentsMargins(PADDING, GRID, PADDING, 0)
-        layout.setSpacing(GRID)
-        layout.addWidget(self._label, 1)
-        if header is not None:
-            layout.addWidget(header)
-        return bar
 
 
 def _title_font() -> QFont:

@@ -75,10 +75,15 @@ class Thumbnail(QAbstractButton):
         range_id: str = "head",
         levels: tuple[float, float] | None = None,
         transposed: bool = False,
+        shape: tuple[int, ...] | None = None,
     ) -> None:
-        """Show `values` (rows, columns), coloured as a heat map of the same range would be."""
+        """Show `values` (rows, columns), coloured as a heat map of the same range would be.
+
+        `shape` is that of the whole matrix where `values` are an overview of it.
+        """
         self._kind = color_kind(signed, range_id)
-        self._shape, self._is_transposed = (values.shape[0], values.shape[1]), transposed
+        rows, columns = values.shape if shape is None else shape
+        self._shape, self._is_transposed = (rows, columns), transposed
         indices, _ends = cell_indices(values, signed, range_id, levels, blocked)
         # Pooled once, here: a strip of large stages keeps bytes of what it shows, not of what it was given.
         turned = indices.T if transposed else indices
