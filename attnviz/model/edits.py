@@ -6,7 +6,7 @@ shape, it is cut, or filled with zeros, instead of the change being refused.
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import numpy as np
 from msgspec.structs import replace
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from attnviz.model.arrays import Matrix
 from attnviz.model.experiment import Experiment
+from attnviz.model.fitting import cut_or_filled, fitted_table, fitted_tables
 from attnviz.model.masks import MASK_ORDER
 from attnviz.model.materialise import projection_array, vectors_array
 from attnviz.model.parts import (
@@ -37,13 +38,11 @@ from attnviz.model.parts import (
     Vectors,
     vectors_shape,
 )
-from attnviz.model.position_parts import Deberta, Learned, T5Buckets, TransformerXl, WrittenTable
+from attnviz.model.position_parts import Deberta, Learned, T5Buckets, TransformerXl
 from attnviz.model.positions import added_rows
 
 Sequence = Literal["tokens", "memory"]
 Array = NDArray[np.float64]
-Tabular = TypeVar("Tabular", Learned, T5Buckets)
-Related = TransformerXl | Deberta
 
 
 # --- tokens and vectors ----------------------------------------------------------------------------
@@ -311,14 +310,6 @@ def can_tie(experiment: Experiment, role: Role, to: Role) -> bool:
     return _can_tie(_Shapes.of(experiment, {}), role, to)
 
 
-def cut_or_filled(values: Array, shape: tuple[int, int]) -> Array:
-    """`values` in another shape: old numbers stay where they are, new ones are zero."""
-    fitted = np.zeros(shape)
-    rows, columns = min(shape[0], values.shape[0]), min(shape[1], values.shape[1])
-    fitted[:rows, :columns] = values[:rows, :columns]
-    return fitted
-
-
 def _fitted_position(experiment: Experiment, heads: Heads) -> Any:
     position = experiment.position
     if isinstance(position, Rope):
@@ -333,25 +324,6 @@ def _fitted_position(experiment: Experiment, heads: Heads) -> Any:
     if isinstance(position, Alibi) and position.slopes and len(position.slopes) != heads.n_heads:
         return replace(position, slopes=None)
     return fitted_table(position, heads.n_heads) if isinstance(position, T5Buckets) else position
-
-
-def fitted_tables(position: Related, d_model: int, heads: Heads) -> Related:
-    """The position with every written-out table cut, or filled with zeros, to the shape that it needs."""
-    changes = {}
-    for name, shape in position.table_shapes(d_model, heads.n_heads, heads.d_head).items():
-        table = getattr(position, name)
-        if isinstance(table, WrittenTable) and table.values.shape != shape:
-            changes[name] = WrittenTable(Matrix(cut_or_filled(table.values.array, shape)))
-    return replace(position, **changes)
-
-
-def fitted_table(position: Tabular, columns: int) -> Tabular:
-    """The position with a written-out table cut, or filled with zeros, to `columns` columns."""
-    table = position.table
-    if not isinstance(table, WrittenTable) or table.values.shape[1] == columns:
-        return position
-    values = cut_or_filled(table.values.array, (table.values.shape[0], columns))
-    return replace(position, table=WrittenTable(Matrix(values)))
 
 
 # --- positions and masks ---------------------------------------------------------------------------

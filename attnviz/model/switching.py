@@ -11,8 +11,9 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from attnviz.model.arrays import Matrix
-from attnviz.model.edits import cut_or_filled, fitted_table, fitted_tables, fitting_sinks
+from attnviz.model.edits import fitting_sinks
 from attnviz.model.experiment import Experiment
+from attnviz.model.fitting import cut_or_filled, fitted_table, fitted_tables
 from attnviz.model.materialise import sinks_array
 from attnviz.model.parts import (
     Alibi,
