@@ -28,6 +28,9 @@ QUICK_SECONDS = 0.01
 
 REST_MS = 120
 
+STALE_SECONDS = 0.25
+"""Where the last decoding took longer than this, it leaves the screen as soon as it is out of date."""
+
 
 class DecodeLive(QObject):
     """Decodes the experiment of every new trace, while somebody looks."""
@@ -40,6 +43,7 @@ class DecodeLive(QObject):
         self._is_watched = True
         self._decoded_for: tuple[Experiment, str, str] | None = None
         self._seconds = 0.0
+        self._took = 0.0
         self._generation = 0
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
@@ -64,8 +68,12 @@ class DecodeLive(QObject):
     @Slot(object)
     def _on_trace(self, trace: Trace) -> None:
         wanted = trace.experiment, self._live.engine, self._live.device
-        if self._is_watched and wanted != self._decoded_for:
-            self._timer.start(0 if self._seconds <= QUICK_SECONDS else REST_MS)
+        if not self._is_watched or wanted == self._decoded_for:
+            return
+        is_quick = self._seconds <= QUICK_SECONDS
+        if self._took > STALE_SECONDS and self._store.decoded_now is not None:
+            self._store.set_decoded(None)  # for so long, an older decoding would pass for this one
+        self._timer.start(0 if is_quick else REST_MS)
 
     @Slot()
     def _decode(self) -> None:
@@ -86,7 +94,8 @@ class DecodeLive(QObject):
             return decode_and_compare(experiment, engine, device, check, GUI_CORES)
 
         def done(decoded: Decoded) -> None:
-            self._decoded_for, self._seconds = (experiment, engine, device), decoded.seconds
+            self._decoded_for = experiment, engine, device
+            self._seconds = self._took = decoded.seconds
             self._store.set_decoded(decoded)
 
         # Slow until it is done: one that every edit cancels would otherwise count as quick for ever.

@@ -7,7 +7,15 @@ from pathlib import Path
 
 from PySide6.QtCore import QByteArray, QSize, Qt, Slot
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent, QShowEvent
-from PySide6.QtWidgets import QMainWindow, QMenu, QSplitter, QTabWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QGraphicsOpacityEffect,
+    QMainWindow,
+    QMenu,
+    QSplitter,
+    QTabWidget,
+    QVBoxLayout,
+    QWidget,
+)
 
 from attnviz.compute.scheduler import Scheduler
 from attnviz.engines.table import ENGINE_BY_ID
@@ -39,6 +47,7 @@ AREAS = {
     "bottom": Qt.DockWidgetArea.BottomDockWidgetArea,
 }
 LAYOUT_VERSION = 1
+FADED = 0.35
 FIRST_SIZE = QSize(1280, 800)
 TITLE_BAR = 28
 """Height that the desktop's own title bar takes, about; known only once the window is shown."""
@@ -138,6 +147,8 @@ class Window(QMainWindow):
         self.store.history_changed.connect(self._on_history)
         self.store.rejected.connect(self.status.warn)
         self.live.failed.connect(self.status.warn)
+        self.live.failed.connect(self._on_failed)
+        self.store.traced.connect(self._on_trace)
         self.live.chosen.connect(self._on_engine)
         self.live.noticed.connect(self.status.warn)
         self.decode_live.failed.connect(self.status.warn)
@@ -264,6 +275,19 @@ class Window(QMainWindow):
         mechanism = self.panels["mechanism"]
         assert isinstance(mechanism, MechanismPanel)
         mechanism.dtype_reason = partial(dtype_reason, engine)
+
+    @Slot(str)
+    def _on_failed(self, sentence: str) -> None:
+        """What is drawn belongs to an earlier document: it fades until there are numbers for this one."""
+        for card in self.cards.values():
+            effect = QGraphicsOpacityEffect(card)
+            effect.setOpacity(FADED)
+            card.setGraphicsEffect(effect)
+
+    @Slot(object)
+    def _on_trace(self, trace: object) -> None:
+        for card in self.cards.values():
+            card.setGraphicsEffect(None)  # type: ignore[arg-type]
 
     @Slot()
     def _on_history(self) -> None:

@@ -13,6 +13,7 @@ from desk import Desk, MakeDesk
 from pointer import drag, move, press, release
 from PySide6.QtCore import QPoint
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QGraphicsOpacityEffect
 
 import attnviz
 from attnviz.compute import execute as execute_module
@@ -206,3 +207,14 @@ def test_many_tokens_are_typed_live(make_desk: MakeDesk) -> None:
     assert desk.store.change(vectors=SeededVectors(300, 8, 4))
     desk.settle()
     np.testing.assert_array_equal(desk.map.content.values, attnviz.run(desk.store.experiment)["weights"][0])
+
+
+def test_pictures_of_an_earlier_document_fade_until_there_are_numbers(desk: Desk) -> None:
+    card = desk.window.cards["stage"]
+    assert card.graphicsEffect() is None
+    desk.window.live.failed.emit("scores: too many")
+    effect = card.graphicsEffect()
+    assert isinstance(effect, QGraphicsOpacityEffect) and effect.opacity() < 0.5
+    desk.store.change(temperature=2.0)
+    desk.settle()
+    assert card.graphicsEffect() is None

@@ -98,7 +98,7 @@ class StepView(QWidget):
         """Set the texts again, in the present language."""
         self._weights_title.setText(_("new row of weights"))
         self._next_title.setText(_("next token"))
-        self._empty.setText(_("No decoding for this experiment."))
+        self._empty.setText(_("No decoding yet."))
         self._weights.setAccessibleName(_("new row of weights"))
         self._next.setAccessibleName(_("next token"))
         for key, title in (("", ""), *COUNTS):
