@@ -44,6 +44,16 @@ class _Parser(argparse.ArgumentParser):
         raise Refused(f"{message} ({_('see {command} --help').format(command=self.prog)})")
 
 
+def _whole_number(text: str) -> int:
+    """The number that an option names; what it may be is checked where it is used."""
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            _("{text!r} is no number; a whole number from 1 is legal").format(text=text)
+        ) from None
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Do what the command line says and return the exit code."""
     for stream in (sys.stdout, sys.stderr):
@@ -185,13 +195,13 @@ def _add_render(command: argparse.ArgumentParser) -> None:
         "--range", choices=[row.id for row in RANGES], help=_("what the colours are measured by")
     )
     command.add_argument(
-        "--dpi", type=int, default=200, help=_("pixels per inch of a PNG (default: {dpi})").format(dpi=200)
+        "--dpi", type=_whole_number, default=200, help=_("pixels per inch of a PNG (default: {dpi})").format(dpi=200)
     )
 
 
 def _add_decode(command: argparse.ArgumentParser) -> None:
     _add_document(command)
-    command.add_argument("--steps", type=int, metavar="N", help=_("how many (default: one for each token)"))
+    command.add_argument("--steps", type=_whole_number, metavar="N", help=_("how many (default: one for each token)"))
     command.add_argument("--json", action="store_true", help=_("print JSON instead of a table"))
 
 
