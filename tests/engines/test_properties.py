@@ -69,8 +69,11 @@ def test_weights_are_shares_of_what_is_not_masked(experiment: Experiment) -> Non
         assert (weights[:, hidden & ~empty[:, None]] == 0).all()
     expected = np.nan if experiment.fully_masked_row == "nan" else 0.0
     np.testing.assert_array_equal(weights[:, empty], np.full_like(weights[:, empty], expected))
+    off = list(experiment.heads.off)
+    on = [head for head in range(experiment.heads.n_heads) if head not in off]
     mixed = trace["mixed"][:, empty]
-    np.testing.assert_array_equal(mixed, np.full_like(mixed, expected))
+    np.testing.assert_array_equal(mixed[on], np.full_like(mixed[on], expected))
+    np.testing.assert_array_equal(mixed[off], np.zeros_like(mixed[off]))
 
 
 @given(experiments(mask_placement="after_softmax"))
