@@ -351,7 +351,9 @@ def parity(decoding: Decoding, trace: Trace) -> dict[str, float]:
 
 def _difference(step: Numbers, full: Numbers) -> float:
     seen = step.shape[-1]
-    unseen = np.nan_to_num(full[..., seen:]) if np.isnan(step).all() else full[..., seen:]
+    unseen = full[..., seen:]
+    # A row of nothing but NaN is NaN to its end, also where other heads have numbers.
+    unseen = np.where(np.isnan(step).all(axis=-1, keepdims=True) & np.isnan(unseen), 0.0, unseen)
     a, b = step.astype(np.float64), full[..., :seen].astype(np.float64)
     with np.errstate(invalid="ignore"):
         apart = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, np.abs(a - b))

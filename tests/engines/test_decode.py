@@ -19,6 +19,7 @@ from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
 from attnviz.engines.torch_engine import TorchEngine, torch_status
 from attnviz.model import parts as p
+from attnviz.model.arrays import Matrix
 from attnviz.model.experiment import Experiment
 
 ENGINES = ["numpy", pytest.param("torch", marks=pytest.mark.skipif(bool(torch_status()), reason="no torch"))]
@@ -120,6 +121,17 @@ def test_a_wrong_position_would_be_seen(
     assert max(parity(decode(NumpyEngine("float64"), given), trace).values()) < 1e-12
     monkeypatch.setattr(decode_module.program, stage_function, at_position_zero)
     assert max(parity(decode(NumpyEngine("float64"), given), trace).values()) > 1e-3
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_one_head_of_nan_is_no_difference(engine: str) -> None:
+    """Queries of nothing but zeros have no direction: with ε = 0 their norm is NaN, in one of four heads."""
+    given = experiment("none", "none", "gqa", qk_norm=p.QKNorm("l2", 0.0))
+    weights = np.random.default_rng(2).standard_normal(given.projection_shape("query"))
+    weights[:, given.heads.d_head : 2 * given.heads.d_head] = 0.0
+    projections = msgspec.structs.replace(given.projections, query=p.Explicit(Matrix(weights)))
+    decoding = assert_equal(make(engine), msgspec.structs.replace(given, projections=projections))
+    assert np.isnan(decoding.steps[-1].weights).any(axis=-1).tolist() == [False, True, False, False]
 
 
 def test_parity_sees_weights_of_later_keys_and_nan_on_one_side() -> None:
