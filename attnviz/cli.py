@@ -195,13 +195,18 @@ def _add_render(command: argparse.ArgumentParser) -> None:
         "--range", choices=[row.id for row in RANGES], help=_("what the colours are measured by")
     )
     command.add_argument(
-        "--dpi", type=_whole_number, default=200, help=_("pixels per inch of a PNG (default: {dpi})").format(dpi=200)
+        "--dpi",
+        type=_whole_number,
+        default=200,
+        help=_("pixels per inch of a PNG (default: {dpi})").format(dpi=200),
     )
 
 
 def _add_decode(command: argparse.ArgumentParser) -> None:
     _add_document(command)
-    command.add_argument("--steps", type=_whole_number, metavar="N", help=_("how many (default: one for each token)"))
+    command.add_argument(
+        "--steps", type=_whole_number, metavar="N", help=_("how many (default: one for each token)")
+    )
     command.add_argument("--json", action="store_true", help=_("print JSON instead of a table"))
 
 

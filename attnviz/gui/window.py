@@ -130,6 +130,7 @@ class Window(QMainWindow):
             self.panels[row.id] = panel
             if row.id in self.docks:
                 self.docks[row.id].put(panel, panel.header())
+                self.docks[row.id].visibilityChanged.connect(panel.set_seen)
             else:
                 self.cards[row.id].put(panel, panel.header(), is_titled=row.titled)
 
@@ -168,6 +169,8 @@ class Window(QMainWindow):
         self.retranslate()
         if not self._is_restored:
             self._first_sizes()
+        for id_, dock in self.docks.items():
+            self.panels[id_].set_seen(not self.isVisible() or not dock.visibleRegion().isEmpty())
         self._on_history()
         self.setFocus()
         self.live.choose(self.settings["engine"], self.settings["device"])
@@ -207,6 +210,7 @@ class Window(QMainWindow):
         if geometry:
             self.restoreGeometry(QByteArray(geometry))
         self._is_restored = bool(state) and self.restoreState(QByteArray(state), LAYOUT_VERSION)
+        self._needs_sizes = not self._is_restored
 
     def _show_title(self) -> None:
         document = self.store.document
@@ -297,8 +301,8 @@ class Window(QMainWindow):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        if not self._is_restored:  # docks only keep sizes that they are given on the screen
-            self._is_restored = True
+        if self._needs_sizes:  # docks only keep sizes that they are given on the screen
+            self._needs_sizes = False
             self._first_sizes()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:

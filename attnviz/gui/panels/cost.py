@@ -77,7 +77,7 @@ class CostPanel(Panel):
         key = _run_key(trace)
         self._runs.append((key, Measured(trace.experiment.n_queries, trace.seconds, trace.engine)))
         del self._runs[:-MOST_RUNS]
-        if self.question.source == EXPERIMENT and self.isVisible():
+        if self.question.source == EXPERIMENT and self.is_seen and self.isVisible():
             self._rest.start()
 
     def apply_theme(self, theme: Theme) -> None:
@@ -112,6 +112,9 @@ class CostPanel(Panel):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._arrange()
+
+    def on_seen(self) -> None:
+        self._show_soon()
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
@@ -186,7 +189,7 @@ class CostPanel(Panel):
     # --- showing
 
     def _show_soon(self) -> None:
-        if self.isVisible() and not self._timer.isActive():
+        if self.is_seen and self.isVisible() and not self._timer.isActive():
             self._timer.start()
 
     @Slot()

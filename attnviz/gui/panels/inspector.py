@@ -76,6 +76,9 @@ class InspectorPanel(Panel):
         self._path_line.retranslate()
         self._show_soon()
 
+    def on_seen(self) -> None:
+        self._show_soon()
+
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self._show_soon()
@@ -86,7 +89,7 @@ class InspectorPanel(Panel):
     # --- showing
 
     def _show_soon(self) -> None:
-        if self.isVisible() and not self._timer.isActive():
+        if self.is_seen and self.isVisible() and not self._timer.isActive():
             self._timer.start()
 
     @Slot()

@@ -23,6 +23,8 @@ class Panel(QWidget):
         super().__init__(parent)
         self.store = store
         self.theme: Theme = LIGHT
+        self.is_seen = True
+        """False while another tab lies over the panel; Qt counts it as visible all the same."""
 
     def start(self) -> None:
         """Connect to the store and show its present state."""
@@ -47,12 +49,23 @@ class Panel(QWidget):
     def on_hover(self, cell: Cell | None) -> None:
         """The mouse is on this cell in some panel, or on none."""
 
+    def on_seen(self) -> None:
+        """The panel's tab came to the front: show what changed meanwhile."""
+
     def apply_theme(self, theme: Theme) -> None:
         """Take other colours; subclasses call this first, then pass the theme on to what paints itself."""
         self.theme = theme
 
     def retranslate(self) -> None:
         """Set every text again, in the present language."""
+
+    @Slot(bool)
+    def set_seen(self, is_seen: bool) -> None:
+        """Say whether the panel can be seen, or another tab lies over it."""
+        if is_seen != self.is_seen:
+            self.is_seen = is_seen
+            if is_seen:
+                self.on_seen()
 
     @Slot(object, object)
     def _document_changed(self, old: Document, new: Document) -> None:

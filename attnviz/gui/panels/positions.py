@@ -75,6 +75,9 @@ class PositionsPanel(Panel):
     def on_hover(self, cell: Cell | None) -> None:
         self._show()
 
+    def on_seen(self) -> None:
+        self._show()
+
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         if self._is_stale:
@@ -96,7 +99,7 @@ class PositionsPanel(Panel):
     def _show(self) -> None:
         """Draw anew, or remember to where nobody can see it."""
         trace = self.store.trace
-        self._is_stale = not self.isVisible()
+        self._is_stale = not (self.is_seen and self.isVisible())
         if trace is None or self._is_stale:
             return
         site = trace.only
