@@ -101,7 +101,7 @@ class CostPanel(Panel):
         self.lines.setAccessibleName(_("Arithmetic of the cost"))
         self.curve.setAccessibleName(_("Cost against the number of tokens"))
         self.fields.retranslate()
-        self._show_soon()
+        self._timer.start()  # also under another tab: no text of the old language stays
 
     def sizeHint(self) -> QSize:
         return QSize(456, 150)

@@ -74,7 +74,7 @@ class InspectorPanel(Panel):
     def retranslate(self) -> None:
         self.page.setAccessibleName(_("Arithmetic of the cell"))
         self._path_line.retranslate()
-        self._show_soon()
+        self._timer.start()
 
     def on_seen(self) -> None:
         self._show_soon()

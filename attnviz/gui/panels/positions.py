@@ -93,16 +93,17 @@ class PositionsPanel(Panel):
     def retranslate(self) -> None:
         self.plot.setAccessibleName(_("Score against distance"))
         self.legend.retranslate()
-        self._show()
+        if self.store.trace is not None:
+            self._draw(self.store.trace.only)
 
     @Slot()
     def _show(self) -> None:
         """Draw anew, or remember to where nobody can see it."""
-        trace = self.store.trace
         self._is_stale = not (self.is_seen and self.isVisible())
-        if trace is None or self._is_stale:
-            return
-        site = trace.only
+        if self.store.trace is not None and not self._is_stale:
+            self._draw(self.store.trace.only)
+
+    def _draw(self, site: SiteTrace) -> None:
         pair = self._pair(site)
         found = curves(site, pair)
         self.legend.set_present(kind_of(site.experiment), tuple(curve.id for curve in found))
