@@ -36,6 +36,7 @@ class RowMatrix(QWidget):
         self._labels: tuple[str, ...] = ()
         self._title, self._hue = "", "value"
         self._lit_row = -1
+        self._pointed = (-1, -1)
         self.setMouseTracking(True)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)
 
@@ -51,6 +52,7 @@ class RowMatrix(QWidget):
             self.updateGeometry()
         self._values, self._places, self._new_row = values, max(places, len(values)), new_row
         self._labels = labels
+        self._show_number()
         self.update()
 
     def set_title(self, title: str, hue: str) -> None:
@@ -128,12 +130,20 @@ class RowMatrix(QWidget):
                 painter.drawLine(QPointF(x, area.top()), QPointF(x, area.bottom()))
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        cell = self._cell_at(event.position())
-        self.setToolTip(plain_tooltip(self._cell_text(*cell)) if cell[0] >= 0 else "")
-        self.cell_hovered.emit(*cell)
+        self._pointed = self._cell_at(event.position())
+        self._show_number()
+        self.cell_hovered.emit(*self._pointed)
 
     def leaveEvent(self, event: QEvent) -> None:
+        self._pointed = (-1, -1)
+        self._show_number()
         self.cell_hovered.emit(-1, -1)
+
+    def _show_number(self) -> None:
+        """The tooltip of the cell under the mouse: the numbers change under a mouse that rests, too."""
+        row, column = self._pointed
+        is_there = 0 <= row < len(self._values) and 0 <= column < self._values.shape[1]
+        self.setToolTip(plain_tooltip(self._cell_text(row, column)) if is_there else "")
 
     def _cell_at(self, position: QPointF) -> tuple[int, int]:
         area, cell = self._area(), self.cell_rect(0, 0)
