@@ -25,16 +25,23 @@ def overview(values: Numbers, blocked: Bools | None) -> tuple[Numbers, Bools | N
     down, across = math.ceil(rows / SIDE), math.ceil(columns / SIDE)
     if down <= 1 and across <= 1:
         return values, blocked
-    hidden = None if blocked is None else np.asarray(_blocks(blocked, down, across, True).all(axis=(1, 3)))
+    hidden = None if blocked is None else _reduced(np.logical_and, blocked, down, across)
     seen = values if blocked is None else np.where(blocked, values.dtype.type(0), values)
-    cells = _blocks(seen, down, across, values.dtype.type(0))
-    highest, lowest = cells.max(axis=(1, 3)), cells.min(axis=(1, 3))
+    highest = _reduced(np.maximum, seen, down, across)
+    lowest = _reduced(np.minimum, seen, down, across)
     return np.where(-lowest > highest, lowest, highest), hidden
 
 
-def _blocks(array: Numbers, down: int, across: int, padding: Any) -> Numbers:
-    """(rows, columns) as (row blocks, down, column blocks, across), filled up with `padding`."""
-    rows, columns = array.shape
-    short = (-rows % down, -columns % across)
-    padded = np.pad(array, ((0, short[0]), (0, short[1])), constant_values=padding) if any(short) else array
-    return padded.reshape(padded.shape[0] // down, down, padded.shape[1] // across, across)
+def _reduced(combine: np.ufunc, array: Numbers, down: int, across: int) -> Numbers:
+    """Blocks of (down, across) cells as one each; those at the far edges may be smaller.
+
+    Strided slices one after the other: a reduction over short axes takes many times as long.
+    """
+    for step, axis in ((down, 0), (across, 1)):
+        kept = np.swapaxes(array, 0, axis)
+        merged = kept[::step].copy()
+        for offset in range(1, step):
+            part = kept[offset::step]
+            combine(merged[: len(part)], part, out=merged[: len(part)])
+        array = np.swapaxes(merged, 0, axis)
+    return array

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from attnviz.compute.scheduler import CancelToken, Scheduler
+from attnviz.compute.threads import limited_threads
 from attnviz.gui.store import Store
 from attnviz.model.document import Document
 from attnviz.model.experiment import Experiment
@@ -68,7 +69,8 @@ class Live(QObject):
 
         def job(token: CancelToken) -> Trace:
             trace = execute(document.experiment, engine, device, check=token.check, reserve=GUI_CORES)
-            warm(trace, document.view, token.check)
+            with limited_threads(1):  # products of one head: a second thread costs more than it does
+                warm(trace, document.view, token.check)
             return trace
 
         self.running.emit(True)
