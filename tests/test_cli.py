@@ -179,7 +179,10 @@ REFUSED: tuple[tuple[list[str], str], ...] = (
     (["render", "toy-attention", "-o", "a.svg", "--range", "x"], "argument --range: invalid choice: 'x'"),
     (["render", "toy-attention", "-o", "a.png", "--dpi", "9"], "a.png: dpi is 9; legal is 36 to 1200"),
     (["decode", "toy-attention", "--steps", "0"], "toy-attention: steps is 0; legal is 1 to 100,000"),
-    (["decode", "toy-attention", "--steps", "x"], "argument --steps: 'x' is no number; a whole number from 1 is legal"),
+    (
+        ["decode", "toy-attention", "--steps", "x"],
+        "argument --steps: 'x' is no number; a whole number from 1 is legal",
+    ),
     (["decode", "toy-attention", "--st", "2"], "unrecognized arguments: --st 2"),
     (["frob"], "argument COMMAND: invalid choice: 'frob'"),
     (["gui", "nope.json"], "nope.json: there is no such file"),
