@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QApplication
 from attnviz.gui.settings import Settings
 from attnviz.gui.style import apply_style
 from attnviz.gui.theme import DARK, LIGHT, Theme
+from attnviz.gui.widgets.control import MOTION_PROPERTY
 from attnviz.i18n import LANGUAGES, current_language, set_language, system_language
 
 
@@ -19,9 +20,10 @@ def application() -> QApplication:
 
 
 def apply(app: QApplication, settings: Settings) -> Theme:
-    """Set language, theme and Qt's own texts; returns the theme."""
+    """Set language, theme, transitions and Qt's own texts; returns the theme."""
     set_language(settings["language"] or system_language())
     _translate_qt(app)
+    app.setProperty(MOTION_PROPERTY, settings["motion"])
     theme = chosen_theme(app, settings)
     apply_style(app, theme)
     return theme

@@ -6,13 +6,17 @@ import html
 
 from PySide6.QtCore import QEvent, QObject, QRectF, Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QHideEvent, QKeyEvent, QPainter, QPen
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QApplication, QStyle, QWidget
 
-from attnviz.gui.theme import LIGHT, RADIUS, THEMES, Theme
+from attnviz.gui.theme import LIGHT, MOTION_MS, RADIUS, THEMES, Theme
 
 THEME_PROPERTY = "attnviz_theme"
 BURST_MS = 400
 """Wheel notches and key presses closer together than this are one gesture."""
+
+
+MOTION_PROPERTY = "attnviz_motion"
+"""The application's property that is False where the person has switched transitions off."""
 
 
 def active_theme() -> Theme:
@@ -20,6 +24,15 @@ def active_theme() -> Theme:
     app = QApplication.instance()
     name = app.property(THEME_PROPERTY) if app is not None else None
     return next((theme for theme in THEMES if theme.name == name), LIGHT)
+
+
+def transition_ms(widget: QWidget) -> int:
+    """How long a transition of `widget` takes: none where the person or the system wants none."""
+    app = QApplication.instance()
+    if app is not None and app.property(MOTION_PROPERTY) is False:
+        return 0
+    usual = widget.style().styleHint(QStyle.StyleHint.SH_Widget_Animation_Duration, None, widget)
+    return min(MOTION_MS, usual)
 
 
 def plain_tooltip(text: str) -> str:

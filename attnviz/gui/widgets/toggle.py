@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEasingCurve, QRectF, QSignalBlocker, QSize, Qt, QVariantAnimation, Signal, Slot
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
-from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QStyle, QWidget
+from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
 
-from attnviz.gui.theme import GRID, MOTION_MS, Theme
-from attnviz.gui.widgets.control import Availability, active_theme, draw_focus_ring
+from attnviz.gui.theme import GRID, Theme
+from attnviz.gui.widgets.control import Availability, active_theme, draw_focus_ring, transition_ms
 
 TRACK = QSize(24, 14)
 HANDLE = 10
@@ -30,9 +30,7 @@ class Toggle(Availability, QAbstractButton):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self._place = float(value)
-        usual = self.style().styleHint(QStyle.StyleHint.SH_Widget_Animation_Duration, None, self)
         self._slide = QVariantAnimation(self)
-        self._slide.setDuration(min(MOTION_MS, usual))
         self._slide.setEasingCurve(QEasingCurve.Type.OutCubic)
         self._slide.valueChanged.connect(self._on_slid)
         self.set_label(label)
@@ -73,6 +71,7 @@ class Toggle(Availability, QAbstractButton):
     @Slot(bool)
     def _on_toggled(self, value: bool) -> None:
         self._slide.stop()
+        self._slide.setDuration(transition_ms(self))
         self._slide.setStartValue(self._place)
         self._slide.setEndValue(float(value))
         self._slide.start()

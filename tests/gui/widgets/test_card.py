@@ -6,11 +6,12 @@ import pytest
 from pointer import Log, show_active
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QLabel, QPushButton
+from PySide6.QtWidgets import QApplication, QLabel, QPushButton
 from pytestqt.qtbot import QtBot
 
 from attnviz.gui.theme import DARK, LIGHT
 from attnviz.gui.widgets.card import Card
+from attnviz.gui.widgets.control import MOTION_PROPERTY, active_theme, transition_ms
 from attnviz.gui.widgets.empty_state import EmptyState
 from attnviz.gui.widgets.toggle import Toggle
 
@@ -69,6 +70,22 @@ def test_a_toggle_tells_only_what_the_user_did(qtbot: QtBot) -> None:
     QTest.mouseClick(toggle, Qt.MouseButton.LeftButton)
     assert log.values("changed") == [True]
     assert "Nothing to mask" in toggle.toolTip()
+
+
+def test_a_toggle_does_not_slide_where_transitions_are_off(qtbot: QtBot, qapp: QApplication) -> None:
+    toggle = Toggle("causal", False)
+    qtbot.addWidget(toggle)
+    show_active(qtbot, toggle)
+    assert transition_ms(toggle) > 0
+    qapp.setProperty(MOTION_PROPERTY, False)
+    try:
+        assert transition_ms(toggle) == 0
+        QTest.keyClick(toggle, Qt.Key.Key_Space)
+        track = toggle.track_rect()
+        handle = toggle.grab().toImage().pixelColor(int(track.right()) - 6, toggle.height() // 2)
+        assert handle.name() == active_theme().panel
+    finally:
+        qapp.setProperty(MOTION_PROPERTY, None)
 
 
 def test_an_empty_state_offers_one_way_out(qtbot: QtBot) -> None:
