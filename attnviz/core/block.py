@@ -1,0 +1,187 @@
+"""The arithmetic of a transformer block around its attention: norms, activations, gated units.
+
+Whatever is kept in float16 or bfloat16 is computed in float32 and rounded once: see `core.precision`.
+NaN stays NaN.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from attnviz.core.dims import Array
+from attnviz.core.precision import at_least_single, rounded
+from attnviz.i18n import N_
+
+Erf = Callable[[Array], Array]
+"""The error function of the engine's arrays, which the array API does not have."""
+
+
+def layer_norm(xp: Any, x: Array, eps: float) -> Array:
+    """(x - mean) / √(variance + eps) over the last axis of `x` (..., d), without gains and biases.
+
+    The variance is the mean of (x - mean)², divided by d and not by d - 1. Ba et al. 2016.
+    """
+    wide = at_least_single(xp, x)
+    centred = wide - xp.mean(wide, axis=-1, keepdims=True)
+    return rounded(xp, _by_root_mean_square(xp, centred, eps), x)
+
+
+def rms_norm(xp: Any, x: Array, eps: float) -> Array:
+    """x / √(mean x² + eps) over the last axis of `x` (..., d), without gains. Zhang and Sennrich 2019."""
+    return rounded(xp, _by_root_mean_square(xp, at_least_single(xp, x), eps), x)
+
+
+def _by_root_mean_square(xp: Any, x: Array, eps: float) -> Array:
+    return x / xp.sqrt(xp.mean(x * x, axis=-1, keepdims=True) + eps)
+
+
+@dataclass(frozen=True)
+class Activation:
+    """One function of one number. `title` is a message; `formula` is written for z.
+
+    `function(xp, z, erf)` takes and gives arrays of float32 or float64; call `apply`, which takes any.
+    """
+
+    id: str
+    title: str
+    formula: str
+    source: str
+    function: Callable[[Any, Array, Erf], Array]
+
+    def apply(self, xp: Any, x: Array, erf: Erf) -> Array:
+        """The function of every element of `x`, in its shape and dtype; identity gives `x` itself.
+
+        No finite number overflows on the way, and an infinity gives the limit.
+        """
+        return rounded(xp, self.function(xp, at_least_single(xp, x), erf), x)
+
+
+def _relu(xp: Any, z: Array, erf: Erf) -> Array:
+    return xp.where(z < 0, xp.zeros_like(z), z)  # NaN stays NaN
+
+
+def _gelu(xp: Any, z: Array, erf: Erf) -> Array:
+    return _share(xp, z, 0.5 * (1 + erf(z * math.sqrt(0.5))))
+
+
+def _gelu_tanh(xp: Any, z: Array, erf: Erf) -> Array:
+    # (1 + tanh u) / 2 is σ(2u), which keeps its digits where tanh comes near -1.
+    near = xp.clip(z, -30.0, 30.0)  # beyond, the share is 0 or 1 to float64's last digit, and z³ may overflow
+    u = math.sqrt(2 / math.pi) * (near + 0.044715 * near * near * near)
+    return _share(xp, z, _sigmoid(xp, 2 * u, erf))
+
+
+def _silu(xp: Any, z: Array, erf: Erf) -> Array:
+    return _share(xp, z, _sigmoid(xp, z, erf))
+
+
+def _sigmoid(xp: Any, z: Array, erf: Erf) -> Array:
+    small = xp.exp(-xp.abs(z))  # of what is below zero only, so that it cannot overflow
+    return xp.where(z < 0, small, xp.ones_like(z)) / (1 + small)
+
+
+def _identity(xp: Any, z: Array, erf: Erf) -> Array:
+    return z
+
+
+def _share(xp: Any, z: Array, share: Array) -> Array:
+    """z · share, and 0 where the share is 0: at −∞ the product would be NaN, and its limit is 0."""
+    return xp.where(share == 0, xp.zeros_like(z), z) * share
+
+
+ACTIVATIONS: tuple[Activation, ...] = (
+    Activation("relu", "ReLU", "max(0, z)", "Nair and Hinton 2010; Vaswani et al. 2017, equation 2", _relu),
+    Activation(
+        "gelu", "GELU", "z · (1 + erf(z ÷ √2)) ÷ 2", "Hendrycks and Gimpel 2016, exact; BERT, ViT", _gelu
+    ),
+    Activation(
+        "gelu_tanh",
+        N_("GELU, by tanh"),
+        "z · (1 + tanh(√(2 ÷ π) · (z + 0.044715 · z³))) ÷ 2",
+        "Hendrycks and Gimpel 2016, approximation; GPT-2, Gemma",
+        _gelu_tanh,
+    ),
+    Activation(
+        "silu",
+        "SiLU",
+        "z · σ(z)",
+        "Hendrycks and Gimpel 2016; Elfwing et al. 2017; as Swish with β = 1: Ramachandran et al. 2017",
+        _silu,
+    ),
+    Activation(
+        "sigmoid",
+        N_("sigmoid"),
+        "1 ÷ (1 + exp(−z))",
+        "the logistic function; as a gate: Dauphin et al. 2016",
+        _sigmoid,
+    ),
+    Activation(
+        "identity", N_("identity"), "z", "none: without a gate, the two matrices act as one", _identity
+    ),
+)
+
+ACTIVATION_BY_ID = {row.id: row for row in ACTIVATIONS}
+
+CLAMP_LIMIT = 7.0
+"""Where the clamped unit of GPT-OSS cuts its gate (above) and its up (on both sides)."""
+
+CLAMP_ALPHA = 1.702
+"""Its β of Swish; z · σ(1.702 z) is also an approximation of GELU (Hendrycks and Gimpel 2016)."""
+
+
+@dataclass(frozen=True)
+class GatedUnit:
+    """One way of joining gate = x W_gate and up = x W_up, number by number. `title` is a message.
+
+    `formula` is written for gate and up. `apply(xp, gate, up, erf)` gives an array of their shape and dtype.
+    """
+
+    id: str
+    title: str
+    formula: str
+    source: str
+    apply: Callable[[Any, Array, Array, Erf], Array]
+
+
+def _of_activation(activation: str, title: str, source: str) -> GatedUnit:
+    row = ACTIVATION_BY_ID[activation]
+
+    def apply(xp: Any, gate: Array, up: Array, erf: Erf) -> Array:
+        return row.apply(xp, gate, erf) * up
+
+    return GatedUnit(row.id, title, f"{row.formula.replace('z', 'gate')} · up", source, apply)
+
+
+def _clamped_swish(xp: Any, gate: Array, up: Array, erf: Erf) -> Array:
+    g = xp.clip(at_least_single(xp, gate), None, CLAMP_LIMIT)
+    u = xp.clip(at_least_single(xp, up), -CLAMP_LIMIT, CLAMP_LIMIT)
+    joined = (u + 1) * _share(xp, g, _sigmoid(xp, CLAMP_ALPHA * g, erf))
+    return rounded(xp, joined, gate)
+
+
+GATED_UNITS: tuple[GatedUnit, ...] = (
+    _of_activation("relu", "ReGLU", "Shazeer 2020"),
+    _of_activation("gelu", "GEGLU", "Shazeer 2020"),
+    _of_activation("gelu_tanh", N_("GEGLU, by tanh"), "Shazeer 2020; Gemma"),
+    _of_activation("silu", "SwiGLU", "Shazeer 2020; Llama, Qwen, Mistral, DeepSeek"),
+    _of_activation("sigmoid", "GLU", "Dauphin et al. 2016"),
+    _of_activation("identity", N_("bilinear"), "Mnih and Hinton 2007; Shazeer 2020"),
+    GatedUnit(
+        "clamped_swish",
+        N_("SwiGLU, clamped"),
+        "(clip(up, −7, 7) + 1) · g · σ(1.702 · g), g = min(gate, 7)",
+        "GPT-OSS (OpenAI 2025)",
+        _clamped_swish,
+    ),
+)
+"""Every activation has its gated unit, under the same id; what is only ever gated comes after them."""
+
+GATED_UNIT_BY_ID = {row.id: row for row in GATED_UNITS}
+
+
+def gated(xp: Any, gate: Array, up: Array, activation: str, erf: Erf) -> Array:
+    """act(gate) · up, both (..., d_ff): the gated unit whose id is `activation`."""
+    return GATED_UNIT_BY_ID[activation].apply(xp, gate, up, erf)
