@@ -13,11 +13,8 @@ from onnx import helper
 
 Array = NDArray[Any]
 
-MODULES = {"Attention": "attention", "RotaryEmbedding": "rotaryembedding"}
-"""Which module of onnx writes the cases of an operator; importing it makes them."""
-
 EXPANDED = "_expanded"
-"""Ending of the cases that write the same operator out in primitive ones, over the same arrays."""
+"""Ends the names of cases that write an operator out in primitive ones; a version of those may follow."""
 
 
 @dataclass(frozen=True)
@@ -33,21 +30,28 @@ class NodeCase:
 @cache
 def node_cases(operator: str) -> dict[str, NodeCase]:
     """All cases of one operator by name, without those written out in primitive operators."""
-    return {test.name: _case(test) for test in _tests(operator) if not test.name.endswith(EXPANDED)}
+    return {
+        test.name: _case(test)
+        for test in _registered(operator)
+        if [node.op_type for node in test.model.graph.node] == [operator]
+    }
 
 
 @cache
 def expanded_arrays(operator: str) -> dict[str, tuple[list[Array], list[Array]]]:
     """Inputs and outputs of the cases written out in primitive operators, by name."""
-    return {test.name: test.data_sets[0] for test in _tests(operator) if test.name.endswith(EXPANDED)}
+    return {
+        test.name: test.data_sets[0]
+        for test in _registered(operator)
+        if EXPANDED in test.name and test.name.partition(EXPANDED)[0] in node_cases(operator)
+    }
 
 
-def _tests(operator: str) -> list[Any]:
-    module = MODULES[operator]
-    importlib.import_module(f"onnx.backend.test.case.node.{module}")
-    registered = importlib.import_module("onnx.backend.test.case.node")._NodeTestCases
-    prefix = "test_rotary_embedding" if operator == "RotaryEmbedding" else "test_attention"
-    return [test for test in registered if test.name.startswith(prefix)]
+def _registered(operator: str) -> list[Any]:
+    # An operator's cases are made when the module of its name is imported; those of others may be there too.
+    importlib.import_module(f"onnx.backend.test.case.node.{operator.lower()}")
+    registered: list[Any] = importlib.import_module("onnx.backend.test.case.node")._NodeTestCases
+    return registered
 
 
 def _case(test: Any) -> NodeCase:
