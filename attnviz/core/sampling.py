@@ -1,0 +1,166 @@
+"""From logits to a token: what reshapes the distribution, and the draw itself.
+
+Each operation takes one row of logits, (vocabulary,), −inf where a token is excluded, and returns a new
+one; it reads and writes logits, so operations can be chained in any order. All is float64. A row that
+holds NaN or +inf, or that excludes every token, is refused with a `ValueError` of one sentence.
+
+Ties: greedy and top-p prefer the lower id, top-k keeps all tokens that equal the k-th.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+
+_LARGEST = float(np.finfo(np.float64).max)
+_ROUNDING = 1e-12
+"""How far the sum of a long row of probabilities may be off: what is this near to a border has reached it.
+
+Ten equal tokens add up to 0.7999999999999999 after eight of them; a nucleus of 0.8 is eight tokens.
+"""
+
+
+def softmax(logits: ArrayLike) -> Floats:
+    """π = exp(z − max z) ÷ Σ exp(z − max z), (vocabulary,); exactly 0 where z is −inf. Sums to 1."""
+    row = _checked(logits)
+    with np.errstate(over="ignore"):  # two ends of float64 are further apart than its largest number
+        exponentials = np.exp(row - row.max())
+    return np.asarray(exponentials / exponentials.sum())
+
+
+def temperature(logits: ArrayLike, value: float) -> Floats:
+    """z ÷ T; T = `value` is finite and at least 0. (Ackley, Hinton, Sejnowski 1985.)
+
+    T = 0 is greedy decoding: all but the largest logit become −inf, of several largest the one with the
+    lowest id stays, as it was. For every T > 0, however small, largest logits share the probability, and no
+    token becomes −inf: where a quotient is past float64's range, the row is shifted so that its largest
+    logit is 0 (which changes no probability), and what lies below the range stops at its end.
+    """
+    row = _checked(logits)
+    _require(math.isfinite(value) and value >= 0, "temperature", value, "a finite number of at least 0")
+    if value == 0:
+        return _keep(row, np.arange(row.size) == row.argmax())
+    with np.errstate(over="ignore"):
+        quotient = row / value
+        if np.isinf(quotient[np.isfinite(row)]).any():
+            quotient = _within_range((row - row.max()) / value, row)
+    return quotient
+
+
+def top_k(logits: ArrayLike, k: int) -> Floats:
+    """z where z is at least the k-th largest logit, else −inf; k is at least 1. (Fan, Lewis, Dauphin 2018.)
+
+    All tokens that equal the k-th largest stay, so ties at the border leave more than k. A k past the
+    vocabulary, or past the tokens that are not excluded, removes nothing.
+    """
+    row = _checked(logits)
+    _require(k >= 1, "k", k, "a whole number of at least 1")
+    border = row.size - min(k, row.size)
+    return _keep(row, row >= np.partition(row, border)[border])
+
+
+def top_p(logits: ArrayLike, p: float) -> Floats:
+    """z of the nucleus, else −inf: the fewest most probable tokens whose probabilities sum to p or more.
+
+    Tokens are taken from the most probable on, equal ones by ascending id, while the sum of those before is
+    below p (0 to 1): the token that crosses p stays, and so does the first. p = 1 removes nothing. A sum
+    within 1e-12 of p has reached it. (Holtzman et al. 2020, "The Curious Case of Neural Text Degeneration".)
+    """
+    row = _checked(logits)
+    _require(0 <= p <= 1, "p", p, "a number from 0 to 1")
+    if p == 1:
+        return row.copy()
+    order = np.argsort(-row, kind="stable")
+    reached = np.cumsum(softmax(row)[order])
+    n_kept = 1 + int(np.searchsorted(reached, p - _ROUNDING, side="left"))
+    keep = np.zeros(row.size, dtype=bool)
+    keep[order[:n_kept]] = True
+    return _keep(row, keep)
+
+
+def min_p(logits: ArrayLike, p: float) -> Floats:
+    """z where π ≥ p · max π, else −inf; p is from 0 to 1. (Nguyen et al. 2024, "Turning Up the Heat".)
+
+    π ÷ max π is exp(z − max z). The most probable tokens always stay; p = 1 leaves all of them, p = 0 removes
+    nothing. A quotient that is less than p by no more than rounding (a part in 10¹²) stays.
+    """
+    row = _checked(logits)
+    _require(0 <= p <= 1, "p", p, "a number from 0 to 1")
+    with np.errstate(over="ignore"):
+        relative = np.exp(row - row.max())
+    return _keep(row, relative >= p * (1 - _ROUNDING))
+
+
+def repetition_penalty(logits: ArrayLike, penalty: float, seen: Sequence[int] | NDArray[np.int64]) -> Floats:
+    """z ÷ θ where z > 0 and z · θ elsewhere, for the ids in `seen`, each once however often it was seen.
+
+    θ = `penalty` is finite and above 0; above 1 it makes seen tokens less probable. Keskar et al. 2019 (CTRL)
+    divide every logit; a negative one would become more probable by that, so it is multiplied, as has become
+    the custom. What lies past float64's range stops at its end.
+    """
+    row = _checked(logits)
+    _require(math.isfinite(penalty) and penalty > 0, "penalty", penalty, "a finite number above 0")
+    ids = np.unique(np.asarray(seen, dtype=np.int64))
+    legal = f"an id of at least 0, below the size of the vocabulary ({row.size})"
+    for id_ in ids[(ids < 0) | (ids >= row.size)][:1]:
+        _require(False, "seen", id_, legal)
+    penalised = row.copy()
+    with np.errstate(over="ignore"):
+        penalised[ids] = np.where(row[ids] > 0, row[ids] / penalty, row[ids] * penalty)
+    return _within_range(penalised, row)
+
+
+def draw(probabilities: ArrayLike, u: float) -> int:
+    """The id that a uniform random number u, 0 <= u < 1, falls on: the inverse of the distribution function.
+
+    Ids in order divide [0, 1) into intervals as long as their probabilities, each with its lower end and
+    without its upper one: the lowest id whose cumulative sum is above u. A token of probability 0 is never
+    drawn. The sum may miss 1 by a millionth: u is scaled by it, so that rounding favours no token.
+    """
+    row = _row("probabilities", probabilities)
+    _refuse("probabilities", row, ~((row >= 0) & (row <= 1)), "a number from 0 to 1")
+    _require(0 <= u < 1, "u", u, "a number of at least 0 and below 1")
+    cumulative = np.cumsum(row)
+    total = float(cumulative[-1]) if row.size else 0.0
+    _require(abs(total - 1) <= 1e-6, "the sum of probabilities", total, "1")
+    return int(np.searchsorted(cumulative, u * total, side="right"))  # u < 1, so u · total < total
+
+
+def _checked(logits: ArrayLike) -> Floats:
+    """The row in float64; refused unless something can be drawn from it."""
+    row = _row("logits", logits)
+    wrong = np.isnan(row) | (row == np.inf)
+    _refuse("logits", row, wrong, "a finite number, or −inf for a token that is excluded")
+    _require(bool(np.isfinite(row).any()), "logits", f"{row.size} times −inf", "one finite number at least")
+    return row
+
+
+def _row(field: str, values: ArrayLike) -> Floats:
+    row = np.asarray(values, dtype=np.float64)
+    _require(row.ndim == 1, field, f"an array of shape {row.shape}", "one row, (vocabulary,)")
+    return row
+
+
+def _refuse(field: str, row: Floats, wrong: NDArray[np.bool_], legal: str) -> None:
+    """Name the first element that is `wrong`, if there is one."""
+    for index in np.flatnonzero(wrong)[:1]:
+        _require(False, f"{field}[{index}]", row[index], legal)
+
+
+def _keep(row: Floats, keep: NDArray[np.bool_]) -> Floats:
+    return np.where(keep, row, -np.inf)
+
+
+def _within_range(changed: Floats, row: Floats) -> Floats:
+    """`changed`, where no token is −inf but those that `row` excludes."""
+    return np.where(np.isneginf(row), -np.inf, np.clip(changed, -_LARGEST, _LARGEST))
+
+
+def _require(condition: bool, field: str, value: object, legal: str) -> None:
+    if not condition:
+        raise ValueError(f"{field} is {value}; legal is {legal}")
