@@ -177,12 +177,12 @@ def _stages(trace: Trace, wanted: str | None) -> tuple[str, ...] | None:
     if wanted is None:
         return None
     names = tuple(dict.fromkeys(name.strip() for name in wanted.split(",") if name.strip()))
-    known = {stage for site in trace.sites for stage in trace.site(site).stages}
+    stages = tuple(dict.fromkeys(stage for site in trace.sites for stage in trace.site(site).stages))
     for name in names:
-        if name not in known:
-            raise ValueError(f"stage is {name!r}; legal here is one of {', '.join(trace.only.stages)}")
+        if name not in stages:
+            raise ValueError(f"stage is {name!r}; legal here is one of {', '.join(stages)}")
     if not names:
-        raise ValueError(f"stages is {wanted!r}; legal here is one or more of {', '.join(trace.only.stages)}")
+        raise ValueError(f"stages is {wanted!r}; legal here is one or more of {', '.join(stages)}")
     return names
 
 

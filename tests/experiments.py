@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from attnviz.model.arrays import Matrix
+from attnviz.model.block_parts import Block, FeedForward, Norm, Vocabulary
 from attnviz.model.experiment import Experiment
 from attnviz.model.parts import (
     Alibi,
@@ -52,6 +54,7 @@ from attnviz.model.position_parts import (
     WrittenTable,
     Yarn,
 )
+from attnviz.model.rows import DrawnRow
 
 TOKENS = ("the", "cat", "the", "<s>", "猫")
 """One of them twice: a vocabulary of four."""
@@ -71,6 +74,15 @@ def small(**changes: Any) -> Experiment:
         "dtype": "float64",
     }
     return Experiment(**{**fields, **changes})
+
+
+def block(placement: Any, **norms: Any) -> Block:
+    """A block with everything: norms with gains, a gated feed-forward layer with biases."""
+    ffn = FeedForward(
+        5, "silu", gated=True, up_bias=DrawnRow(1), gate_bias=DrawnRow(2), down_bias=DrawnRow(3)
+    )
+    first = Norm("layer", 1e-3, gain=DrawnRow(4, 1.0, 0.3), bias=DrawnRow(5, 0.0, 0.3))
+    return Block(placement, True, first, ffn, Norm("rms", gain=DrawnRow(7)), **norms)
 
 
 SPREAD: dict[str, Experiment] = {
@@ -132,6 +144,35 @@ SPREAD: dict[str, Experiment] = {
     "prefix": small(masks=(Prefix(2), Documents((3,)))),
     "any of": small(masks=(Causal(), AnyOf((Window(1), Strided(3), Global((0,)))))),
     "sparse": small(masks=(AnyOf((Dilated(1, 1, 2), Blocks(2))), Padding((4,))), heads=Heads(2, 1, 4)),
+    "biases": small(
+        projections=Projections(
+            Seeded(1), Seeded(2), Identity(), Identity(), DrawnRow(1), DrawnRow(2), DrawnRow(3), DrawnRow(4)
+        ),
+        heads=Heads(2, 1, 3),
+    ),
+    "pre-norm": small(block=block("pre"), final_norm=Norm("rms"), masks=(Causal(),)),
+    "post-norm": small(block=block("post"), embedding_norm=Norm(), position=Sinusoidal(100.0)),
+    "sandwich": small(block=block("sandwich", after_1=Norm("rms"), after_2=Norm("layer", bias=DrawnRow(6)))),
+    "parallel": small(block=block("parallel"), heads=Heads(2, 1, 2)),
+    "parallel, one norm": small(block=replace(block("parallel"), norm_2=None)),
+    "no residual, no norms": small(
+        block=Block(residual=False, norm_1=None, feed_forward=FeedForward(6, "relu"))
+    ),
+    "a norm alone": small(block=Block(norm_1=Norm("layer", 0.1)), readout="none"),
+    "clamped": small(block=Block(feed_forward=FeedForward(4, "clamped_swish", gated=True))),
+    "qk gains": small(
+        qk_norm=QKNorm("rms", query_gain=DrawnRow(1), key_gain=DrawnRow(2)), heads=Heads(2, 1, 4)
+    ),
+    "vocabulary": small(
+        vocabulary=Vocabulary(
+            ("a", "b"),
+            Matrix([[0.1 * f - t for f in range(6)] for t in range(2)]),
+            bias=DrawnRow(3),
+            logit_scale=0.5,
+            cap=2.0,
+        ),
+        readout="vocabulary",
+    ),
     "after softmax": small(masks=(Causal(), Padding((1,))), mask_placement="after_softmax"),
     "fully masked": small(masks=(Causal(), Padding((0, 1)))),
     "fully masked as nan": small(masks=(Causal(), Padding((0,))), fully_masked_row="nan"),

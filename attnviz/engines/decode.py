@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.core.dims import Array
-from attnviz.engines import program
+from attnviz.engines import program, projecting
 from attnviz.engines.decode_cost import Cost, step_costs
 from attnviz.engines.engine import Engine
-from attnviz.engines.program import Attended, Block, Check, Features, Ints
+from attnviz.engines.features import Features
+from attnviz.engines.program import Attended, Block, Check, Ints
 from attnviz.i18n import _
 from attnviz.model.arrays import Matrix
 from attnviz.model.experiment import Experiment
@@ -244,7 +245,6 @@ class _Decoder:
         self._engine, self._experiment = engine, experiment
         self._vectors = vectors_array(experiment.vectors)
         self.names, self._first_rows = vocabulary(experiment)
-        self._embeddings = program.token_embeddings(engine, experiment)
         self._fed: list[int] = []
         self._next = 0
         memory = experiment.memory
@@ -252,7 +252,7 @@ class _Decoder:
         if memory is not None:
             made = Features()
             x = engine.asarray(vectors_array(memory.vectors))
-            program.key_value_heads(engine, experiment, made, x, np.arange(experiment.n_keys))
+            projecting.key_value_heads(engine, experiment, made, x, np.arange(experiment.n_keys))
             self.cache.append(made.key(), made.value())
 
     def step(self) -> DecodeStep:
@@ -264,15 +264,16 @@ class _Decoder:
         self._fed.append(row)
         read = self.cache.length
         positions = np.array([index])
-        features = program.embed(engine, experiment, self._vectors[row : row + 1], positions)
-        x = features.tf.get("x", features.tf["tokens_embedded"])
-        program.query_heads(engine, experiment, features, x, positions)
+        x = engine.asarray(self._vectors[row : row + 1])
+        features = projecting.enter(engine, experiment, "tokens_embedded", x, positions)
+        x = features.x()
+        projecting.query_heads(engine, experiment, features, x, positions)
         if experiment.memory is None:
-            program.key_value_heads(engine, experiment, features, x, positions)
+            projecting.key_value_heads(engine, experiment, features, x, positions)
             self.cache.append(features.key(), features.value())
         attended = self._attend(features, positions)
         program.output(engine, experiment, features, attended)
-        program.read_out(engine, experiment, features, self._embeddings)
+        program.read_out(engine, experiment, features)
         rows = self._rows(features, attended, positions)
         self._next = _most_probable(rows["probabilities"])
         cached, uncached = step_costs(experiment, index, ITEMSIZE[engine.dtype])

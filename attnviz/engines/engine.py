@@ -64,6 +64,9 @@ class Engine(Protocol):
         underflows and the maximum of a row need not be taken away first.
         """
 
+    def erf(self, array: Array) -> Array:
+        """The error function of every element, which the array API does not have."""
+
     def fill_(self, array: Array, where: NDArray[np.bool_], value: float) -> None:
         """array[..., where] = value, in place; `where` covers the last two axes."""
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from attnviz.core.erf import numpy_erf
 from attnviz.engines.constants import Constants
 from attnviz.engines.engine import EngineError, ThreadSetter
 
@@ -96,6 +97,9 @@ class NumpyEngine:
             scores -= scores.max(axis=-1, keepdims=True)
         np.exp(scores, out=scores)
         scores /= _row_sums(scores)
+
+    def erf(self, array: Any) -> Any:
+        return numpy_erf(array)
 
     def fill_(self, array: NDArray[Any], where: NDArray[np.bool_], value: float) -> None:
         np.copyto(array, value, where=where, casting="same_kind")

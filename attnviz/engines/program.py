@@ -8,32 +8,35 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.core.dims import Array, join_heads, split_kv_heads, split_query_heads
+from attnviz.core.dims import Array, join_heads
 from attnviz.core.dropout import keep
 from attnviz.core.normalise import softmax_with_sinks_
-from attnviz.core.positions import rope_angles, rotate
-from attnviz.core.qk_norm import normed
+from attnviz.engines.block import add_row, after_attention
 from attnviz.engines.engine import SAFE_EXPONENT, Engine
+from attnviz.engines.features import Features
+from attnviz.engines.projecting import project
 from attnviz.engines.relative import add_relative_
 from attnviz.model import masks as masks_
 from attnviz.model import positions as positions_
 from attnviz.model.experiment import Experiment
-from attnviz.model.materialise import projection_array, sinks_array, vectors_array, vocabulary
+from attnviz.model.materialise import (
+    sinks_array,
+    unembedding_array,
+    vectors_array,
+    vocabulary,
+)
 from attnviz.model.normalisers import NORMALISER_BY_ID, n_visible
 from attnviz.model.parts import (
-    Identity,
     NoScale,
-    Role,
-    Rope,
     ScaleValue,
 )
 from attnviz.model.relative import is_relative, relative_parts
-from attnviz.model.stages import as_read
+from attnviz.model.stages import result_of
 
 Check = Callable[[], None]
 Ints = NDArray[np.int64]
@@ -42,91 +45,6 @@ Bools = NDArray[np.bool_]
 
 def never_cancelled() -> None:
     """The check of a run that nobody cancels."""
-
-
-@dataclass
-class Features:
-    """Token-shaped stages of one call: `tf` are (token, feature), `heads` are (g[, r], token, d)."""
-
-    tf: dict[str, Array] = field(default_factory=dict)
-    heads: dict[str, Array] = field(default_factory=dict)
-
-    def query(self) -> Array:
-        """q as the scores read it, (g, r, q, d)."""
-        return self.heads[as_read("q", tuple(self.heads))]
-
-    def key(self) -> Array:
-        """k as the scores read it, (g, k, d)."""
-        return self.heads[as_read("k", tuple(self.heads))]
-
-    def value(self) -> Array:
-        """v as the mixture reads it, (g, k, d)."""
-        return self.heads.get("v_rotated", self.heads["v"])
-
-
-# --- tokens to q, k, v -----------------------------------------------------------------------------
-
-
-def embed(engine: Engine, experiment: Experiment, vectors: NDArray[np.float64], positions: Ints) -> Features:
-    """Token vectors (token, d_model) and, with an additive position, x."""
-    features = Features()
-    features.tf["tokens_embedded"] = engine.asarray(vectors)
-    added = positions_.added_rows(experiment, positions)
-    if added is not None:
-        features.tf["x"] = features.tf["tokens_embedded"] + engine.asarray(added)
-    return features
-
-
-def project(engine: Engine, experiment: Experiment, role: Role, x_tf: Array) -> Array:
-    """x W, (token, in) -> (token, out); an identity of equal sides hands its input on."""
-    rows, columns = experiment.projection_shape(role)
-    if rows == columns and isinstance(getattr(experiment.projections, role), Identity):
-        return x_tf
-    return x_tf @ engine.asarray(projection_array(experiment, role))
-
-
-def query_heads(
-    engine: Engine, experiment: Experiment, features: Features, x: Array, positions: Ints
-) -> None:
-    """Add q and, where they are used, q_normed and q_rotated."""
-    heads = experiment.heads
-    q_tf = project(engine, experiment, "query", x)
-    features.heads["q"] = split_query_heads(engine.xp, q_tf, heads.n_kv_heads, heads.group_size)
-    _add_normed(engine, experiment, features, "q")
-    if isinstance(experiment.position, Rope):
-        features.heads["q_rotated"] = _rotated(
-            engine, experiment, features.query(), positions, experiment.position
-        )
-
-
-def key_value_heads(
-    engine: Engine, experiment: Experiment, features: Features, x: Array, positions: Ints
-) -> None:
-    """Add k and v and, where they are used, k_normed, k_rotated and v_rotated."""
-    for name, role in (("k", "key"), ("v", "value")):
-        projected = project(engine, experiment, role, x)  # type: ignore[arg-type]
-        features.heads[name] = split_kv_heads(engine.xp, projected, experiment.heads.n_kv_heads)
-    _add_normed(engine, experiment, features, "k")
-    position = experiment.position
-    if isinstance(position, Rope):
-        k = features.key()
-        features.heads["k_rotated"] = _rotated(engine, experiment, k, positions, position)
-        if position.on_values:
-            v = features.heads["v"]
-            features.heads["v_rotated"] = _rotated(engine, experiment, v, positions, position)
-
-
-def _add_normed(engine: Engine, experiment: Experiment, features: Features, name: str) -> None:
-    norm = experiment.qk_norm
-    if norm is not None:
-        features.heads[f"{name}_normed"] = normed(engine.xp, features.heads[name], norm.kind, norm.eps)
-
-
-def _rotated(engine: Engine, experiment: Experiment, x: Array, positions: Ints, rope: Rope) -> Array:
-    angles = rope_angles(positions + rope.start, positions_.pair_frequencies(experiment))
-    length = positions_.magnitude(rope)
-    cos, sin = engine.asarray(length * np.cos(angles)), engine.asarray(length * np.sin(angles))
-    return rotate(engine.xp, x, cos, sin, rope.pairing)
 
 
 # --- scores ----------------------------------------------------------------------------------------
@@ -369,17 +287,34 @@ def score_window(
 
 
 def output(engine: Engine, experiment: Experiment, features: Features, attended: Attended) -> None:
-    """Add concatenated and attention_output."""
-    features.tf["concatenated"] = join_heads(engine.xp, attended.mixed)
-    features.tf["attention_output"] = project(engine, experiment, "output", features.tf["concatenated"])
+    """Add the score-shaped stages' names, concatenated, attention_output, and the rest of the block."""
+    features.order += [*score_stages(experiment), "mixed"]
+    features.add("concatenated", join_heads(engine.xp, attended.mixed))
+    projected = project(engine, experiment, "output", features.tf["concatenated"])
+    features.add("attention_output", projected)
+    after_attention(engine, experiment, features)
 
 
-def read_out(engine: Engine, experiment: Experiment, features: Features, embeddings: Array) -> None:
-    """Add logits, the output's dot product with every distinct token's vector, and probabilities."""
-    logits = features.tf["attention_output"] @ engine.xp.matrix_transpose(embeddings)
+def read_out(engine: Engine, experiment: Experiment, features: Features) -> None:
+    """Add logits and probabilities, (token, vocabulary), where the experiment has a read-out.
+
+    By similarity a logit is the dot product with a distinct token's vector; a vocabulary has its own matrix.
+    """
+    if experiment.readout == "none":
+        return
+    made = features.tf[result_of(tuple(features.order))]
+    vocabulary = experiment.vocabulary
+    if experiment.readout == "similarity" or vocabulary is None:
+        logits = made @ engine.xp.matrix_transpose(token_embeddings(engine, experiment))
+    else:
+        logits = made @ engine.asarray(unembedding_array(vocabulary))
+        logits = add_row(engine, logits, vocabulary.bias) * vocabulary.logit_scale
+        if vocabulary.cap is not None:
+            logits = vocabulary.cap * engine.xp.tanh(logits / vocabulary.cap)
     probabilities = logits + 0
     engine.softmax_(probabilities)
-    features.tf["logits"], features.tf["probabilities"] = logits, probabilities
+    features.add("logits", logits)
+    features.add("probabilities", probabilities)
 
 
 def token_embeddings(engine: Engine, experiment: Experiment) -> Array:

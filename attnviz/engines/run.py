@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.core.dims import Array
-from attnviz.engines import program
+from attnviz.engines import program, projecting
 from attnviz.engines.engine import Engine
-from attnviz.engines.program import Attended, Block, Check, Features, Region
+from attnviz.engines.features import Features
+from attnviz.engines.program import Attended, Block, Check, Region
 from attnviz.model.experiment import Experiment
 from attnviz.model.materialise import vectors_array
-from attnviz.model.stages import STAGE_BY_ID
+from attnviz.model.sites import Place, at, places
+from attnviz.model.stages import STAGE_BY_ID, result_of
 from attnviz.model.trace import SiteTrace, Trace
-
-SELF_SITE = "layers.0.self"
-CROSS_SITE = "layers.0.cross"
 
 
 def run(
@@ -32,15 +32,21 @@ def run(
     The engine's dtype counts, not the experiment's: whoever chooses another says so in `notices`.
     """
     started = time.perf_counter()
+    sites: list[_Made] = []
     with engine.active():
-        features, attended = forward(engine, experiment, check)
+        x = memory = None
+        for place in places(experiment):
+            site = at(experiment, place.name)
+            if sites and sites[-1].place.stack == "encoder" != place.stack:
+                x, memory = None, x
+            features, attended = forward(engine, site, x, memory, check)
+            x = features.tf[result_of(tuple(features.order))]
+            sites.append(_Made(place, site, features, attended))
         engine.synchronise()
     seconds = time.perf_counter() - started
-    site = CROSS_SITE if experiment.memory is not None else SELF_SITE
-    source = HeldStages(engine, experiment, features, attended)
     return Trace(
         experiment,
-        (SiteTrace(site, experiment, source),),
+        tuple(made.trace(engine) for made in sites),
         engine=engine.name,
         device=engine.device,
         seconds=seconds,
@@ -48,24 +54,47 @@ def run(
     )
 
 
-def forward(engine: Engine, experiment: Experiment, check: Check) -> tuple[Features, Attended]:
-    """All stages of a full pass, on the engine."""
+@dataclass(frozen=True)
+class _Made:
+    """What one site has made."""
+
+    place: Place
+    experiment: Experiment
+    features: Features
+    attended: Attended
+
+    def trace(self, engine: Engine) -> SiteTrace:
+        source = HeldStages(engine, self.experiment, self.features, self.attended)
+        return SiteTrace(self.place.name, self.experiment, source)
+
+
+def forward(
+    engine: Engine, experiment: Experiment, x: Array | None, memory: Array | None, check: Check
+) -> tuple[Features, Attended]:
+    """All stages of a full pass through one site, on the engine.
+
+    `x` is what the site before has made, (token, d_model); None: the site begins with the token vectors.
+    `memory` is what an encoder has made, None: a site that reads a memory reads its vectors as they are.
+    """
     q_positions = np.arange(experiment.n_queries)
     k_positions = np.arange(experiment.n_keys)
-    features = program.embed(engine, experiment, vectors_array(experiment.vectors), q_positions)
-    x = features.tf.get("x", features.tf["tokens_embedded"])
-    x_kv = x
+    if x is None:
+        vectors = engine.asarray(vectors_array(experiment.vectors))
+        features = projecting.enter(engine, experiment, "tokens_embedded", vectors, q_positions)
+    else:
+        features = projecting.enter(engine, experiment, "layer_input", x, q_positions)
+    x_kv = features.x()
     if experiment.memory is not None:
-        x_kv = features.tf["memory"] = engine.asarray(vectors_array(experiment.memory.vectors))
+        x_kv = engine.asarray(vectors_array(experiment.memory.vectors)) if memory is None else memory
+        features.add("memory", x_kv)
     check()
-    program.query_heads(engine, experiment, features, x, q_positions)
-    program.key_value_heads(engine, experiment, features, x_kv, k_positions)
+    projecting.query_heads(engine, experiment, features, features.x(), q_positions)
+    projecting.key_value_heads(engine, experiment, features, x_kv, k_positions)
     check()
     attended = program.attend(engine, experiment, features, q_positions, k_positions, check)
     check()
     program.output(engine, experiment, features, attended)
-    if experiment.readout == "similarity":
-        program.read_out(engine, experiment, features, program.token_embeddings(engine, experiment))
+    program.read_out(engine, experiment, features)
     return features, attended
 
 
@@ -79,12 +108,7 @@ class HeldStages:
         self._features, self._attended = features, attended
         self._q_positions = np.arange(experiment.n_queries)
         self._k_positions = np.arange(experiment.n_keys)
-        self.stages = (
-            *features.tf,
-            *features.heads,
-            *program.score_stages(experiment),
-            "mixed",
-        )
+        self.stages = tuple(features.order)
 
     def window(self, stage: str, head: int, rows: slice, columns: slice) -> NDArray[Any]:
         with self._engine.active():

@@ -131,6 +131,9 @@ class TorchEngine:
         # Writes where it reads: each row is read to its end before its first result is stored.
         self._torch.softmax(scores, dim=-1, out=scores)
 
+    def erf(self, array: Any) -> Any:
+        return self._torch.erf(array)
+
     def fill_(self, array: Any, where: NDArray[np.bool_], value: float) -> None:
         array.masked_fill_(self._torch.tensor(where, device=self.device), value)
 

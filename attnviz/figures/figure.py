@@ -44,7 +44,7 @@ def render(
 
     view = view or View()
     shades = palette(theme)
-    shown = content(trace.only, view, stage or view.stage, head, shades)
+    shown = content(trace.shown(view.site), view, stage or view.stage, head, shades)
     with drawing():
         sheet, label = heat.measure(shown)
         dpi = max(BASE_DPI, math.ceil(72 / min(sheet.cell_w, sheet.cell_h)))

@@ -143,12 +143,13 @@ class Exporter(QObject):
         if trace is None:
             return
         stage = self._stage()
-        head = shown_head(trace.experiment, view, stage)
+        site = trace.shown(view.site)
+        head = shown_head(site.experiment, view, stage)
 
         def job(token: CancelToken) -> Path:
             suffix = path.suffix.lower()
             if suffix == CSV_SUFFIX:
-                return save_csv(trace.only, stage, head, path)
+                return save_csv(site, stage, head, path)
             if suffix == NPZ_SUFFIX:
                 return save_arrays(trace, None, path)
             raise ValueError(f"the suffix is {path.suffix!r}; legal is {CSV_SUFFIX} or {NPZ_SUFFIX}")
@@ -201,14 +202,15 @@ class Exporter(QObject):
         return self._store.trace
 
     def _stage(self) -> str:
-        trace, wanted = self._store.trace, self._store.document.view.stage
-        return wanted if trace is not None and wanted in trace.only.stages else "weights"
+        wanted = self._store.document.view.stage
+        known = self._store.trace is not None and wanted in self._store.site.stages
+        return wanted if known else "weights"
 
     def _content(self) -> HeatContent | None:
         trace = self._trace()
         theme: Theme = active_theme()
         view = self._store.document.view
-        return None if trace is None else stage_content(trace.only, view, self._stage(), theme)
+        return None if trace is None else stage_content(self._store.site, view, self._stage(), theme)
 
 
 def _formats_filter(first: str) -> str:

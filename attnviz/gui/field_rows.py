@@ -83,9 +83,14 @@ class Row(QWidget):
         self.line.setSpacing(GRID)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
 
+    @property
+    def subject(self) -> Experiment:
+        """What the field's functions take: the attention that is looked at, or the whole experiment."""
+        return self.store.experiment if self.field.whole else self.store.attention
+
     def refresh(self) -> None:
         """Show the document's value, whether the row applies, and why it cannot be used."""
-        experiment = self.store.experiment
+        experiment = self.subject
         is_shown = self.field.shown(experiment)
         self.setVisible(is_shown)
         if is_shown:
@@ -106,12 +111,12 @@ class Row(QWidget):
 
     def commit(self, value: Any) -> None:
         """Write a value that the user gave; where it is refused the document's value comes back."""
-        self.store.edit(self._edited, value)
+        (self.store.edit if self.field.whole else self.store.edit_attention)(self._edited, value)
         self.refresh()
 
     @Slot()
     def begin(self) -> None:
-        self._start = self.store.experiment if self.field.from_start else None
+        self._start = self.subject if self.field.from_start else None
         self.store.begin_gesture()
 
     @Slot()
@@ -160,7 +165,7 @@ class NumberRow(Row):
 
     def show_value(self, value: Any) -> None:
         if self._number_field.limits is not None:
-            self.control.set_range(*self._number_field.limits(self.store.experiment))
+            self.control.set_range(*self._number_field.limits(self.subject))
         self.control.set_value(value)
 
     def show_reason(self, reason: str) -> None:
@@ -248,7 +253,7 @@ class ChoiceRow(Row):
     def show_value(self, value: Any) -> None:
         self.control.set_value(str(value))
         for id_, _label, _tooltip in self._choice_field.options:
-            reason = self._choice_field.why_not(self.store.experiment, id_)
+            reason = self._choice_field.why_not(self.subject, id_)
             self.control.set_option_unavailable(id_, reason or None)
 
     def show_reason(self, reason: str) -> None:
@@ -335,7 +340,7 @@ class TextRow(Row):
             self._is_typing = True
             self.begin()
         try:
-            self._edited(self.store.experiment, text)
+            self._edited(self.subject, text)
         except ValueError as error:
             self._mark(str(error))
         else:

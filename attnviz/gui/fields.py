@@ -40,7 +40,8 @@ class Field:
 
     `edit` returns the experiment with the value; a `ValueError` refuses it. `reason` is why the row cannot
     be used at present (empty: it can). With `from_start` all edits of one gesture start from what was there
-    before it, so that a drag past a small value does not lose what only a large one can hold.
+    before it, so that a drag past a small value does not lose what only a large one can hold. `whole`: the
+    functions take the whole experiment, not the one attention that is looked at.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Field:
     shown: Callable[[Experiment], bool] = always
     reason: Callable[[Experiment], str] = available
     from_start: bool = False
+    whole: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -157,7 +157,7 @@ class Handlers(QObject):
         store = self._window.store
         if store.trace is None:
             return
-        stages = store.trace.only.stages
+        stages = store.site.stages
         now = store.document.view.stage
         index = stages.index(now) if now in stages else 0
         store.look(stage=stages[(index + step) % len(stages)])

@@ -16,7 +16,8 @@ from PySide6.QtCore import QObject, Signal
 from attnviz.model.document import Document
 from attnviz.model.experiment import Experiment
 from attnviz.model.history import History
-from attnviz.model.trace import Trace
+from attnviz.model.sites import at, put
+from attnviz.model.trace import SiteTrace, Trace
 from attnviz.model.view import Cell
 
 if TYPE_CHECKING:
@@ -64,6 +65,17 @@ class Store(QObject):
         return self.document.experiment
 
     @property
+    def attention(self) -> Experiment:
+        """The attention that is looked at, as an experiment of its own."""
+        return self.document.attention
+
+    @property
+    def site(self) -> SiteTrace:
+        """The site of the trace that is looked at."""
+        assert self.trace is not None
+        return self.trace.shown(self.document.view.site)
+
+    @property
     def focus(self) -> Cell | None:
         """The cell whose sources are lit: the hovered one, else the locked one."""
         return self.hover or self.document.view.locked
@@ -102,6 +114,15 @@ class Store(QObject):
             return True
         self._put(replace(self.document, experiment=experiment))
         return True
+
+    def edit_attention(self, function: Any, *args: Any, **named: Any) -> bool:
+        """Replace the attention that is looked at by function(attention, *args, **named); see `edit`."""
+        site = self.document.site
+
+        def edited(experiment: Experiment) -> Experiment:
+            return put(experiment, site, function(at(experiment, site), *args, **named))
+
+        return self.edit(edited)
 
     def change(self, **fields: Any) -> bool:
         """Replace fields of the experiment: `store.change(temperature=2.0)`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from attnviz.model.experiment import Experiment
+from attnviz.model.sites import at, shown_site
 from attnviz.model.value import Value
 from attnviz.model.view import View
 
@@ -13,3 +14,13 @@ class Document(Value, frozen=True):
     experiment: Experiment
     view: View = View()
     title: str = ""
+
+    @property
+    def site(self) -> str:
+        """The site that the view looks at: the main one where the experiment has none of its name."""
+        return shown_site(self.experiment, self.view.site)
+
+    @property
+    def attention(self) -> Experiment:
+        """The attention that the view looks at, as an experiment of its own; see `model/sites.py`."""
+        return at(self.experiment, self.site)

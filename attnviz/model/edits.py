@@ -14,14 +14,12 @@ from numpy.typing import NDArray
 
 from attnviz.model.arrays import Matrix
 from attnviz.model.experiment import Experiment
-from attnviz.model.fitting import cut_or_filled, fitted_table, fitted_tables
+from attnviz.model.fitting import fitted_attention, fitted_norm, has_tied_shape
 from attnviz.model.masks import MASK_ORDER
 from attnviz.model.materialise import projection_array, vectors_array
 from attnviz.model.parts import (
     ROLES,
-    Alibi,
     Explicit,
-    ExplicitSinks,
     ExplicitVectors,
     Heads,
     Mask,
@@ -33,13 +31,12 @@ from attnviz.model.parts import (
     Role,
     Rope,
     SeededVectors,
-    Sinks,
     Tied,
     Vectors,
     vectors_shape,
 )
-from attnviz.model.position_parts import Deberta, Learned, T5Buckets, TransformerXl
 from attnviz.model.positions import added_rows
+from attnviz.model.sites import at, places, with_records
 
 Sequence = Literal["tokens", "memory"]
 Array = NDArray[np.float64]
@@ -253,77 +250,38 @@ def set_weights(experiment: Experiment, role: Role, values: Array) -> Experiment
 
 
 def _fitted(experiment: Experiment, changes: dict[str, Any]) -> Experiment:
-    """The experiment with `changes`, and with whatever depends on shapes made to fit them."""
-    shapes = _Shapes.of(experiment, changes)
-    projections = changes.pop("projections", experiment.projections)
-    for role in ROLES:
-        source = getattr(projections, role)
-        if isinstance(source, Explicit) and source.values.shape != shapes[role]:
-            projections = replace_role(
-                projections, role, Explicit(Matrix(cut_or_filled(source.values.array, shapes[role])))
-            )
-        elif isinstance(source, Tied) and not _can_tie(shapes, role, source.to):
-            values = cut_or_filled(projection_array(experiment, role), shapes[role])
-            projections = replace_role(projections, role, Explicit(Matrix(values)))
-    heads = changes.get("heads", experiment.heads)
-    position = _fitted_position(experiment, heads)
-    if isinstance(position, Learned):
-        position = fitted_table(position, shapes["query"][0])
-    if isinstance(position, TransformerXl | Deberta):
-        position = fitted_tables(position, shapes["query"][0], heads)
-    changes |= {"position": position, "sinks": fitting_sinks(experiment.sinks, heads)}
-    return replace(experiment, **changes, projections=projections)
+    """The experiment with `changes`, and with whatever depends on shapes made to fit them, in all layers."""
+    vectors = changes.get("vectors", experiment.vectors)
+    memory = changes.get("memory", experiment.memory)
+    d_model = vectors_shape(vectors)[1]
+    d_memory = d_model if memory is None else vectors_shape(memory.vectors)[1]
+    reads_memory = memory is not None and experiment.cross is None
+    if memory is None and experiment.memory is not None:
+        experiment = _without_memory(experiment)
+    fields = {}
+    for place in places(experiment):
+        site = at(experiment, place.name)
+        own = d_memory if place.stack == "encoder" else d_model
+        reads = place.stack != "encoder" and (place.is_second or reads_memory)
+        heads = site.heads if place.path else changes.get("heads", site.heads)
+        fields[place] = fitted_attention(site, own, d_memory if reads else own, heads)
+    for name, features in (("embedding_norm", d_model), ("final_norm", d_model), ("encoder_norm", d_memory)):
+        changes.setdefault(name, fitted_norm(getattr(experiment, name), features))
+    return with_records(experiment, fields, changes)
 
 
-def fitting_sinks(sinks: Sinks | None, heads: Heads) -> Sinks | None:
-    """`sinks` for so many heads: surplus numbers are cut, missing ones are 0."""
-    if isinstance(sinks, ExplicitSinks) and len(sinks.values) != heads.n_heads:
-        missing = max(0, heads.n_heads - len(sinks.values))
-        return ExplicitSinks((*sinks.values, *(0.0,) * missing)[: heads.n_heads])
-    return sinks
-
-
-class _Shapes(dict[str, tuple[int, int]]):
-    """Shape (in, out) of every projection after a change."""
-
-    @classmethod
-    def of(cls, experiment: Experiment, changes: dict[str, Any]) -> _Shapes:
-        heads = changes.get("heads", experiment.heads)
-        d_model = vectors_shape(changes.get("vectors", experiment.vectors))[1]
-        memory = changes.get("memory", experiment.memory)
-        d_memory = d_model if memory is None else vectors_shape(memory.vectors)[1]
-        d_query, d_kv = heads.n_heads * heads.d_head, heads.n_kv_heads * heads.d_head
-        return cls(
-            query=(d_model, d_query), key=(d_memory, d_kv), value=(d_memory, d_kv), output=(d_query, d_model)
-        )
-
-
-def _can_tie(shapes: _Shapes, role: Role, to: Role) -> bool:
-    target = shapes[to][::-1] if (role == "output") != (to == "output") else shapes[to]
-    return target == shapes[role]
+def _without_memory(experiment: Experiment) -> Experiment:
+    """The experiment without what only a second sequence makes legal."""
+    layers = tuple(replace(layer, cross=None) for layer in experiment.layers)
+    return replace(experiment, memory=None, cross=None, encoder=(), encoder_norm=None, layers=layers)
 
 
 def can_tie(experiment: Experiment, role: Role, to: Role) -> bool:
     """Whether W of `role` may be the one of `to`: another role, not tied itself, of fitting shape."""
     if role == to or isinstance(getattr(experiment.projections, to), Tied):
         return False
-    return _can_tie(_Shapes.of(experiment, {}), role, to)
-
-
-def _fitted_position(experiment: Experiment, heads: Heads) -> Any:
-    position = experiment.position
-    if isinstance(position, Rope):
-        even = heads.d_head - heads.d_head % 2
-        n_rotated = position.n_rotated
-        if heads.d_head % 2 or (n_rotated is not None and n_rotated > heads.d_head):
-            n_rotated = even or None
-        if heads.d_head == 1:
-            raise ValueError("heads.d_head is 1; legal is 2 or more with rotary positions")
-        pairs = (heads.d_head if n_rotated is None else n_rotated) // 2
-        return replace(position, n_rotated=n_rotated, multipliers=position.multipliers[:pairs])
-    if isinstance(position, Alibi) and position.slopes and len(position.slopes) != heads.n_heads:
-        return replace(position, slopes=None)
-    return fitted_table(position, heads.n_heads) if isinstance(position, T5Buckets) else position
+    shapes = {other: experiment.projection_shape(other) for other in ROLES}
+    return has_tied_shape(shapes, role, to)
 
 
 # --- positions and masks ---------------------------------------------------------------------------

@@ -2,77 +2,62 @@
 
 from __future__ import annotations
 
-import math
-
 from attnviz.model.arrays import MAX_DRAWN
+from attnviz.model.attention import Layer
+from attnviz.model.block_parts import Norm, Vocabulary
 from attnviz.model.faults import FieldError, Said
 from attnviz.model.parts import (
     ROLES,
     Alibi,
-    Dropout,
     DType,
     Explicit,
     ExplicitSinks,
-    FullyMaskedRow,
-    Heads,
-    Mask,
-    MaskPlacement,
     Memory,
-    NoPosition,
-    Normaliser,
-    Position,
-    Projections,
-    QKNorm,
     Readout,
     Role,
     Rope,
-    Scale,
-    Sinks,
-    SqrtDHead,
     Tied,
     Vectors,
-    check_kinds_once,
     check_tokens,
     vectors_shape,
 )
 from attnviz.model.position_parts import Deberta, Learned, T5Buckets, TransformerXl, WrittenTable
-from attnviz.model.value import Value, require
+from attnviz.model.rows import check_row
+from attnviz.model.value import require
 
 
-class Experiment(Value, frozen=True):
-    """One attention, completely specified: everything that changes a number, and nothing else.
+class Experiment(Layer, frozen=True):
+    """Attention, completely specified: everything that changes a number, and nothing else.
 
-    With n tokens of d_model features, m keys (m = n, or the number of memory tokens), h query heads and g
-    key/value heads of d_head features, one head computes
+    An experiment is a layer (see `Attention` and `Layer`) with the sequences that it reads, and perhaps more
+    layers behind it. With n tokens of d_model features, m keys (m = n, or the number of memory tokens), h
+    query heads and g key/value heads of d_head features, one head of one attention computes
 
         q = R(norm(x W_Q))      k = R(norm(z W_K))      v = z W_V
         s = cap((q kᵀ + relative) · scale / temperature) + bias,   -inf where a mask blocks
         w = softmax(s) over keys, or another normaliser, or with a sink, then dropout
         o = concat over heads(w v) W_O
 
-    where x (n, d_model) are the token vectors, plus sines or a table's rows where the position is additive; z
-    is x, or the memory's vectors; R turns pairs of features where the position is RoPE; `relative` are the
-    terms of Transformer-XL or DeBERTa; query head i reads key/value head i // (h / g). Vaswani et al. 2017;
-    Shazeer 2019 and Ainslie et al. 2023 for g < h.
+    where x (n, d_model) are the token vectors, plus sines or a table's rows where the position is additive,
+    or what the block's norm or the layer before made of them; z is x, or the memory; R turns pairs of
+    features where the position is RoPE; `relative` are the terms of Transformer-XL or DeBERTa; query head i
+    reads key/value head i // (h / g). Vaswani et al. 2017; Shazeer 2019 and Ainslie et al. 2023 for g < h.
+
+    `model/sites.py` names the attentions of an experiment and takes each out as an experiment of its own.
 
     Attributes:
         tokens: The n texts, shown and never interpreted.
         vectors: Explicit or seeded, (n, d_model).
-        memory: A second sequence for keys and values; None for self-attention.
-        heads: `n_heads` h, `n_kv_heads` g (a divisor of h), `d_head`.
-        projections: W_Q (d_model, h·d_head), W_K and W_V (features of z, g·d_head), W_O (h·d_head, d_model).
-        qk_norm: None, or rms, layer or l2 of each head's q and k, before any rotation; see `QK_NORMS`.
-        position: None, sinusoidal, learned, RoPE, ALiBi, T5, Transformer-XL or DeBERTa; see `POSITIONS`.
-        scale: Scores times 1/sqrt(d_head), 1, or a number.
-        temperature: Scores are divided by it; above 0.
-        cap: None, or c > 0 for c · tanh(s / c).
-        masks: Each kind once; a cell that any of them blocks is blocked. `AnyOf` joins masks by "or".
-        mask_placement: Before the softmax, or after it (rows then sum to less than one).
-        fully_masked_row: The weights of a query without keys: zeros, or NaN as IEEE arithmetic has it.
-        normaliser: What makes scores weights: `softmax`, `sigmoid` or `relu_squared`; see `NORMALISERS`.
-        sinks: None, or a logit for each head that takes a share of the softmax and has no value.
-        dropout: On the weights, from a seed.
-        readout: `similarity` adds logits, o · eᵀ over the distinct tokens, and their softmax.
+        memory: A second sequence; None for self-attention. Without `cross` attentions, the layers themselves
+            read keys and values from it.
+        embedding_norm: None, or a norm of the token vectors and their position before the first layer.
+        layers: The layers behind the first one, which is the experiment itself.
+        final_norm: None, or a norm after the last layer.
+        encoder: Layers that the memory passes through before it is read; none where it is read as it is.
+        encoder_norm: None, or a norm after the encoder's last layer.
+        vocabulary: None, or the tokens that a model can write, and how it embeds them.
+        readout: `similarity` adds logits, o · eᵀ over the distinct tokens, and their softmax; `vocabulary`
+            the logits of the vocabulary.
         dtype: What engines compute in; documents keep float64.
 
     Raises:
@@ -82,19 +67,12 @@ class Experiment(Value, frozen=True):
     tokens: tuple[str, ...]
     vectors: Vectors
     memory: Memory | None = None
-    heads: Heads = Heads()
-    projections: Projections = Projections()
-    qk_norm: QKNorm | None = None
-    position: Position = NoPosition()
-    scale: Scale = SqrtDHead()
-    temperature: float = 1.0
-    cap: float | None = None
-    masks: tuple[Mask, ...] = ()
-    mask_placement: MaskPlacement = "before_softmax"
-    fully_masked_row: FullyMaskedRow = "zeros"
-    normaliser: Normaliser = "softmax"
-    sinks: Sinks | None = None
-    dropout: Dropout = Dropout()
+    embedding_norm: Norm | None = None
+    layers: tuple[Layer, ...] = ()
+    final_norm: Norm | None = None
+    encoder: tuple[Layer, ...] = ()
+    encoder_norm: Norm | None = None
+    vocabulary: Vocabulary | None = None
     readout: Readout = "none"
     dtype: DType = "float32"
 
@@ -102,14 +80,12 @@ class Experiment(Value, frozen=True):
         check_tokens("tokens", self.tokens, "vectors", self.vectors)
         self._check_projections()
         self._check_position()
-        legal = "a finite number above 0"
-        require(
-            math.isfinite(self.temperature) and self.temperature > 0, "temperature", self.temperature, legal
-        )
-        if self.cap is not None:
-            require(math.isfinite(self.cap) and self.cap > 0, "cap", self.cap, legal + ", or null")
-        check_kinds_once("masks", self.masks)
+        super().check()
         self._check_sinks()
+        if self.block is not None:
+            self.block.check_size("block", self.d_model)
+        self._check_around()
+        self._check_sites()
 
     @property
     def n_queries(self) -> int:
@@ -124,7 +100,12 @@ class Experiment(Value, frozen=True):
     @property
     def key_tokens(self) -> tuple[str, ...]:
         """The tokens along the key axis: the memory's, or the queries' own."""
-        return self.tokens if self.memory is None else self.memory.tokens
+        return self.tokens if self.read_memory is None else self.read_memory.tokens
+
+    @property
+    def read_memory(self) -> Memory | None:
+        """The sequence that the first layer's own attention reads; None where it reads the tokens."""
+        return self.memory if self.cross is None else None
 
     @property
     def d_model(self) -> int:
@@ -134,7 +115,8 @@ class Experiment(Value, frozen=True):
     def projection_shape(self, role: Role) -> tuple[int, int]:
         """(in, out) of one projection."""
         d_query = self.heads.n_heads * self.heads.d_head
-        d_memory = self.d_model if self.memory is None else vectors_shape(self.memory.vectors)[1]
+        memory = self.read_memory
+        d_memory = self.d_model if memory is None else vectors_shape(memory.vectors)[1]
         d_kv = self.heads.n_kv_heads * self.heads.d_head
         shapes = {
             "query": (self.d_model, d_query),
@@ -148,6 +130,7 @@ class Experiment(Value, frozen=True):
         for role in ROLES:
             source = getattr(self.projections, role)
             expected = self.projection_shape(role)
+            check_row(f"projections.{role}_bias", getattr(self.projections, f"{role}_bias"), expected[1])
             if expected[0] * expected[1] > MAX_DRAWN:
                 size = Said(f"{expected[0]}x{expected[1]}")
                 raise FieldError(f"projections.{role}", size, f"{MAX_DRAWN:,} numbers at most")
@@ -169,17 +152,65 @@ class Experiment(Value, frozen=True):
                     f"a projection of {expected[0]}x{expected[1]}; this one has {shape[0]}x{shape[1]}",
                 )
 
-    def _check_sinks(self) -> None:
-        if self.sinks is None:
+    def _check_around(self) -> None:
+        """Norms before and after the layers, the vocabulary, and whether what reads a memory has one."""
+        d_memory = self.d_model if self.memory is None else vectors_shape(self.memory.vectors)[1]
+        for name, features in (
+            ("embedding_norm", self.d_model),
+            ("final_norm", self.d_model),
+            ("encoder_norm", d_memory),
+        ):
+            norm = getattr(self, name)
+            if norm is not None:
+                norm.check_size(name, features)
+        if self.memory is None:
+            for name in ("cross", "encoder_norm"):
+                require(getattr(self, name) is None, name, "there", "null where there is no memory")
+            require(not self.encoder, "encoder", Said("there"), "[] where there is no memory")
+        if not self.encoder:
+            require(self.encoder_norm is None, "encoder_norm", "there", "null where there is no encoder")
+        for index, layer in enumerate(self.layers):
+            same = (layer.cross is None) == (self.cross is None)
+            legal = "null or not in all layers alike"
+            require(same, f"layers[{index}].cross", Said("null" if self.cross else "there"), legal)
+        for index, layer in enumerate(self.encoder):
+            require(layer.cross is None, f"encoder[{index}].cross", "there", "null in an encoder")
+        self._check_vocabulary()
+
+    def _check_vocabulary(self) -> None:
+        if self.vocabulary is None:
+            require(
+                self.readout != "vocabulary", "readout", self.readout, "'similarity' or 'none' without one"
+            )
             return
-        legal = "'softmax' where there are sinks"
-        require(self.normaliser == "softmax", "normaliser", self.normaliser, legal)
+        found = self.vocabulary.embedding.shape[1]
+        legal = f"{self.d_model}, as the vectors have"
+        require(found == self.d_model, "vocabulary.embedding", Said(f"{found} columns"), legal)
+
+    def _check_sites(self) -> None:
+        """Every other attention is legal as an experiment of its own."""
+        from attnviz.model.sites import SiteError, at, site_names
+
+        for name in site_names(self)[1:] if self._has_several else ():
+            try:
+                at(self, name)
+            except FieldError as error:
+                raise SiteError(self, name, error) from None
+
+    @property
+    def _has_several(self) -> bool:
+        return bool(self.layers or self.encoder or self.cross)
+
+    def _check_sinks(self) -> None:
         if isinstance(self.sinks, ExplicitSinks):
             count = len(self.sinks.values)
             legal = f"length {self.heads.n_heads}, one number for each head"
             require(count == self.heads.n_heads, "sinks.values", Said(f"of length {count}"), legal)
 
     def _check_position(self) -> None:
+        if self.qk_norm is not None:
+            for name in ("query_gain", "key_gain"):
+                check_row(f"qk_norm.{name}", getattr(self.qk_norm, name), self.heads.d_head)
         d_head = self.heads.d_head
         if isinstance(self.position, Rope):
             if self.position.n_rotated is None:

@@ -9,16 +9,20 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from attnviz.model.arrays import Matrix
+from attnviz.model.attention import Attention
+from attnviz.model.block_parts import FEED_FORWARD_ROLES, NORMS
 from attnviz.model.document import Document
 from attnviz.model.experiment import Experiment
 from attnviz.model.json_text import MAX_TEXT, document_from, parse, write
 from attnviz.model.parts import ROLES, Explicit, ExplicitVectors
 from attnviz.model.position_parts import Deberta, Learned, T5Buckets, TransformerXl, WrittenTable
+from attnviz.model.rows import WrittenRow
+from attnviz.model.sites import places, record_at
 from attnviz.model.tensors import read_tensors, write_tensors
 
 INLINE_NUMBERS = 16_384
@@ -135,22 +139,61 @@ def _write(document: Document, path: Path) -> Path:
 
 def _matrices(experiment: Experiment) -> Iterator[tuple[str, Matrix]]:
     """Every explicit array with the name that its tensor has."""
+    seen = list(_own_matrices(experiment))
+    for place in places(experiment)[1:]:
+        seen += _attention_matrices(record_at(experiment, place), f"{place.path}.")
+    yield from seen
+
+
+def _own_matrices(experiment: Experiment) -> Iterator[tuple[str, Matrix]]:
+    """Those of the sequences, of the first layer, and of what stands before and after all layers."""
     if isinstance(experiment.vectors, ExplicitVectors):
         yield "vectors", experiment.vectors.values
     if experiment.memory is not None and isinstance(experiment.memory.vectors, ExplicitVectors):
         yield "memory.vectors", experiment.memory.vectors.values
+    known = experiment.vocabulary
+    if known is not None:
+        yield "vocabulary.embedding", known.embedding
+        if known.unembedding is not None:
+            yield "vocabulary.unembedding", known.unembedding
+        yield from _rows(known, ("bias",), "vocabulary.")
+    for name in ("embedding_norm", "final_norm", "encoder_norm"):
+        yield from _rows(getattr(experiment, name), ("gain", "bias"), f"{name}.")
+    yield from _attention_matrices(experiment, "")
+
+
+def _attention_matrices(attention: Attention, path: str) -> Iterator[tuple[str, Matrix]]:
+    """Those of one attention and its block; `path` stands before their names."""
+    projections, position, block = attention.projections, attention.position, attention.block
     for role in ROLES:
-        source = getattr(experiment.projections, role)
+        source = getattr(projections, role)
         if isinstance(source, Explicit):
-            yield f"projections.{role}", source.values
-    position = experiment.position
+            yield f"{path}projections.{role}", source.values
+    yield from _rows(projections, [f"{role}_bias" for role in ROLES], f"{path}projections.")
+    yield from _rows(attention.qk_norm, ("query_gain", "key_gain"), f"{path}qk_norm.")
+    if block is not None:
+        for name in NORMS:
+            yield from _rows(getattr(block, name), ("gain", "bias"), f"{path}block.{name}.")
+        ffn = block.feed_forward
+        for part in FEED_FORWARD_ROLES if ffn is not None else ():
+            if isinstance(getattr(ffn, part), Explicit):
+                yield f"{path}block.feed_forward.{part}", getattr(ffn, part).values
+        yield from _rows(ffn, [f"{part}_bias" for part in FEED_FORWARD_ROLES], f"{path}block.feed_forward.")
     if isinstance(position, Learned | T5Buckets) and isinstance(position.table, WrittenTable):
-        yield "position.table", position.table.values
+        yield f"{path}position.table", position.table.values
     if isinstance(position, TransformerXl | Deberta):
         for name in position.table_shapes(1, 1, 1):
             table = getattr(position, name)
             if isinstance(table, WrittenTable):
-                yield f"position.{name}", table.values
+                yield f"{path}position.{name}", table.values
+
+
+def _rows(owner: Any, fields: Iterable[str], path: str) -> Iterator[tuple[str, Matrix]]:
+    """The rows that are written out among the `fields` of a part; none of a part that is null."""
+    for field in fields if owner is not None else ():
+        row = getattr(owner, field)
+        if isinstance(row, WrittenRow):
+            yield f"{path}{field}", row.values
 
 
 def replace_file(path: Path, data: bytes) -> None:

@@ -2,18 +2,37 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from attnviz.model.arrays import Matrix
-from attnviz.model.parts import Heads
+from attnviz.model.block_parts import FEED_FORWARD_ROLES, NORMS, Block, FeedForward, Norm
+from attnviz.model.experiment import Experiment
+from attnviz.model.materialise import projection_array
+from attnviz.model.parts import (
+    ROLES,
+    Alibi,
+    Explicit,
+    ExplicitSinks,
+    Heads,
+    Position,
+    Projections,
+    QKNorm,
+    Role,
+    Rope,
+    Sinks,
+    Tied,
+)
 from attnviz.model.position_parts import Deberta, Learned, T5Buckets, TransformerXl, WrittenTable
+from attnviz.model.rows import WrittenRow
 
 Array = NDArray[np.float64]
 Tabular = TypeVar("Tabular", Learned, T5Buckets)
+Owner = TypeVar("Owner", Projections, QKNorm | None, Norm | None, FeedForward)
+Shapes = dict[Role, tuple[int, int]]
 Related = TransformerXl | Deberta
 
 
@@ -42,3 +61,107 @@ def fitted_table(position: Tabular, columns: int) -> Tabular:
         return position
     values = cut_or_filled(table.values.array, (table.values.shape[0], columns))
     return replace(position, table=WrittenTable(Matrix(values)))
+
+
+def fitted_attention(site: Experiment, d_model: int, d_keys: int, heads: Heads) -> dict[str, Any]:
+    """The fields of an attention and its block, made to fit other shapes.
+
+    Its tokens have `d_model` features, what keys and values are made from has `d_keys`.
+    """
+    d_query, d_kv = heads.n_heads * heads.d_head, heads.n_kv_heads * heads.d_head
+    shapes: Shapes = {
+        "query": (d_model, d_query),
+        "key": (d_keys, d_kv),
+        "value": (d_keys, d_kv),
+        "output": (d_query, d_model),
+    }
+    return {
+        "heads": heads,
+        "projections": _fitted_projections(site, shapes),
+        "qk_norm": _fitted_rows(site.qk_norm, dict.fromkeys(("query_gain", "key_gain"), heads.d_head)),
+        "position": _fitted_position(site.position, d_model, heads),
+        "sinks": fitting_sinks(site.sinks, heads),
+        "block": _fitted_block(site.block, d_model),
+    }
+
+
+def _fitted_projections(site: Experiment, shapes: Shapes) -> Projections:
+    projections = site.projections
+    for role in ROLES:
+        source = getattr(projections, role)
+        if isinstance(source, Explicit) and source.values.shape != shapes[role]:
+            values = cut_or_filled(source.values.array, shapes[role])
+            projections = replace(projections, **{role: Explicit(Matrix(values))})
+        elif isinstance(source, Tied) and not has_tied_shape(shapes, role, source.to):
+            values = cut_or_filled(projection_array(site, role), shapes[role])
+            projections = replace(projections, **{role: Explicit(Matrix(values))})
+    return _fitted_rows(projections, {f"{role}_bias": shapes[role][1] for role in ROLES})
+
+
+def has_tied_shape(shapes: Shapes, role: Role, to: Role) -> bool:
+    """Whether W of `role` may be the one of `to`; the output projection takes, and gives, a transpose."""
+    target = shapes[to][::-1] if (role == "output") != (to == "output") else shapes[to]
+    return target == shapes[role]
+
+
+def _fitted_position(position: Position, d_model: int, heads: Heads) -> Position:
+    if isinstance(position, Rope):
+        even = heads.d_head - heads.d_head % 2
+        n_rotated = position.n_rotated
+        if heads.d_head % 2 or (n_rotated is not None and n_rotated > heads.d_head):
+            n_rotated = even or None
+        if heads.d_head == 1:
+            raise ValueError("heads.d_head is 1; legal is 2 or more with rotary positions")
+        pairs = (heads.d_head if n_rotated is None else n_rotated) // 2
+        return replace(position, n_rotated=n_rotated, multipliers=position.multipliers[:pairs])
+    if isinstance(position, Alibi) and position.slopes and len(position.slopes) != heads.n_heads:
+        return replace(position, slopes=None)
+    if isinstance(position, T5Buckets):
+        return fitted_table(position, heads.n_heads)
+    if isinstance(position, Learned):
+        return fitted_table(position, d_model)
+    return (
+        fitted_tables(position, d_model, heads) if isinstance(position, TransformerXl | Deberta) else position
+    )
+
+
+def _fitted_block(block: Block | None, d_model: int) -> Block | None:
+    if block is None:
+        return None
+    changes: dict[str, Any] = {name: fitted_norm(getattr(block, name), d_model) for name in NORMS}
+    ffn = block.feed_forward
+    if ffn is not None:
+        shapes = {role: ffn.shape(role, d_model) for role in FEED_FORWARD_ROLES}
+        for role, shape in shapes.items():
+            source = getattr(ffn, role)
+            if isinstance(source, Explicit) and source.values.shape != shape:
+                values = cut_or_filled(source.values.array, shape)
+                ffn = replace(ffn, **{role: Explicit(Matrix(values))})
+        biases = {f"{role}_bias": shape[1] for role, shape in shapes.items()}
+        changes["feed_forward"] = _fitted_rows(ffn, biases)
+    return replace(block, **changes)
+
+
+def fitted_norm(norm: Norm | None, features: int) -> Norm | None:
+    """A norm whose written-out gain and bias are cut, or filled with zeros, to so many features."""
+    return _fitted_rows(norm, {"gain": features, "bias": features})
+
+
+def _fitted_rows(owner: Owner, lengths: dict[str, int]) -> Owner:
+    """`owner` with its written-out rows cut, or filled with zeros, to some lengths; null stays null."""
+    if owner is None:
+        return owner
+    changes = {}
+    for field, length in lengths.items():
+        row = getattr(owner, field)
+        if isinstance(row, WrittenRow) and row.values.shape[1] != length:
+            changes[field] = WrittenRow(Matrix(cut_or_filled(row.values.array, (1, length))))
+    return replace(owner, **changes) if changes else owner
+
+
+def fitting_sinks(sinks: Sinks | None, heads: Heads) -> Sinks | None:
+    """`sinks` for so many heads: surplus numbers are cut, missing ones are 0."""
+    if isinstance(sinks, ExplicitSinks) and len(sinks.values) != heads.n_heads:
+        missing = max(0, heads.n_heads - len(sinks.values))
+        return ExplicitSinks((*sinks.values, *(0.0,) * missing)[: heads.n_heads])
+    return sinks

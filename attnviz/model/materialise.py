@@ -11,6 +11,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from attnviz.model.block_parts import FeedForward, FeedForwardRole, Vocabulary
 from attnviz.model.experiment import Experiment
 from attnviz.model.parts import (
     Explicit,
@@ -48,6 +49,23 @@ def projection_array(experiment: Experiment, role: Role) -> Array:
     return target.T if (role == "output") != (source.to == "output") else target
 
 
+def feed_forward_array(ffn: FeedForward, role: FeedForwardRole, d_model: int) -> Array:
+    """W of one linear map of a feed-forward layer, (in, out), read-only."""
+    shape, source = ffn.shape(role, d_model), getattr(ffn, role)
+    if isinstance(source, Identity):
+        return _identity(shape)
+    if isinstance(source, Seeded):
+        return _seeded_projection(shape, source.seed)
+    values: Array = source.values.array
+    return values
+
+
+def unembedding_array(vocabulary: Vocabulary) -> Array:
+    """W of the logits, (d_model, token): its own, or the embedding transposed."""
+    own = vocabulary.unembedding
+    return vocabulary.embedding.array.T if own is None else own.array
+
+
 def table_array(table: Table, shape: tuple[int, int]) -> Array:
     """A position's table, read-only; one that is written out has its own shape, which is checked."""
     if isinstance(table, WrittenTable):
@@ -73,6 +91,12 @@ def sinks_array(experiment: Experiment) -> Array:
     if isinstance(sinks, ExplicitSinks):
         return np.asarray(sinks.values)
     return np.random.default_rng(sinks.seed).standard_normal(experiment.heads.n_heads)
+
+
+def output_tokens(experiment: Experiment) -> tuple[str, ...]:
+    """What each column of the logits stands for: the vocabulary's tokens, or the distinct ones there are."""
+    known = experiment.vocabulary
+    return vocabulary(experiment)[0] if known is None or experiment.readout != "vocabulary" else known.tokens
 
 
 def vocabulary(experiment: Experiment) -> tuple[tuple[str, ...], tuple[int, ...]]:

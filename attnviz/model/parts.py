@@ -18,12 +18,13 @@ from attnviz.model.position_parts import Pairing as Pairing
 from attnviz.model.position_parts import Position as Position
 from attnviz.model.position_parts import Rope as Rope
 from attnviz.model.position_parts import Sinusoidal as Sinusoidal
+from attnviz.model.rows import Row as Row
 from attnviz.model.value import Value, require, require_finite
 
 DType = Literal["float16", "bfloat16", "float32", "float64"]
 MaskPlacement = Literal["before_softmax", "after_softmax"]
 FullyMaskedRow = Literal["zeros", "nan"]
-Readout = Literal["similarity", "none"]
+Readout = Literal["similarity", "vocabulary", "none"]
 Normaliser = Literal["softmax", "sigmoid", "relu_squared"]
 QKNormKind = Literal["rms", "layer", "l2"]
 Generator = Literal["pcg64", "mt19937"]
@@ -153,7 +154,7 @@ Projection = Identity | Seeded | Explicit | Tied
 
 
 class Projections(Value, frozen=True):
-    """W_q, W_k, W_v and W_o."""
+    """W_q, W_k, W_v and W_o, and what is added to their products; a bias that is null adds nothing."""
 
     where: ClassVar[str] = "projections."
 
@@ -161,6 +162,10 @@ class Projections(Value, frozen=True):
     key: Projection = Identity()
     value: Projection = Identity()
     output: Projection = Identity()
+    query_bias: Row | None = None
+    key_bias: Row | None = None
+    value_bias: Row | None = None
+    output_bias: Row | None = None
 
     def check(self) -> None:
         for role in ROLES:
@@ -204,12 +209,17 @@ Scale = SqrtDHead | NoScale | ScaleValue
 
 
 class QKNorm(Value, frozen=True):
-    """Queries and keys normalised over the features of each head, before they are turned."""
+    """Queries and keys normalised over the features of each head, before they are turned.
+
+    The gains have d_head numbers, the same for every head; null is 1 everywhere.
+    """
 
     where: ClassVar[str] = "qk_norm."
 
     kind: QKNormKind
     eps: float = 1e-6
+    query_gain: Row | None = None
+    key_gain: Row | None = None
 
     def check(self) -> None:
         legal = "a finite number of at least 0"

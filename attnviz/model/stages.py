@@ -11,7 +11,7 @@ from typing import Literal
 
 from attnviz.i18n import N_
 
-Axis = Literal["head", "kv_head", "token", "memory", "query", "key", "feature", "vocabulary"]
+Axis = Literal["head", "kv_head", "token", "memory", "query", "key", "feature", "hidden", "vocabulary"]
 Rule = Literal[
     "given",
     "same_cell",
@@ -31,9 +31,9 @@ Hue = Literal["", "query", "key", "value"]
 class Stage:
     """One named array of a trace.
 
-    `axes` names its dimensions in public order; `reads` gives, for every input, the stages it may be,
-    nearest first: the first one that the trace has is the input. `rule` says which cells of the inputs
-    make one cell (see `model/provenance.py`). `signed` values get a diverging colour map.
+    `axes` names its dimensions in public order; `reads` gives, for every input, the stages it may be: the
+    last one that the trace has before this stage is the input. `rule` says which cells of the inputs make
+    one cell (see `model/provenance.py`). `signed` values get a diverging colour map.
     `operation` is the short label of the step that leads here.
     """
 
@@ -63,16 +63,27 @@ _HQD: tuple[Axis, ...] = ("head", "query", "feature")
 _HKD: tuple[Axis, ...] = ("kv_head", "key", "feature")
 _HQK: tuple[Axis, ...] = ("head", "query", "key")
 _QF: tuple[Axis, ...] = ("query", "feature")
+_QH: tuple[Axis, ...] = ("query", "hidden")
 _QV: tuple[Axis, ...] = ("query", "vocabulary")
 
-_X = ("x", "tokens_embedded")
+SITE_INPUTS = ("x_normed", "x", "layer_input", "tokens_embedded")
+"""What comes into a site, in its last form: the first residual connection adds the last one there is."""
+
+_X = ("norm_1", *SITE_INPUTS)
 _Q, _K = ("q_normed", "q"), ("k_normed", "k")
-_KV = ("memory", "x", "tokens_embedded")
+_KV = ("memory", *_X)
+_AFTER_ATTENTION = ("residual_1", "attention_normed", "attention_output")
+_AFTER_FFN = ("residual_2", "ffn_normed", "ffn_output")
+_FFN_INPUT = ("norm_2", "norm_1", *_AFTER_ATTENTION, *SITE_INPUTS)
+_RESULT = ("norm_2", *_AFTER_FFN, "norm_1", *_AFTER_ATTENTION)
 _BEFORE_SOFTMAX = ("masked", "biased", "capped", "scaled", "relative", "scores")
 
 STAGES: tuple[Stage, ...] = (
     Stage("tokens_embedded", _TF, N_("token vectors"), "e[t]", "", (), "given"),
-    Stage("x", _TF, N_("x"), "x = e + position", "+ pos", (("tokens_embedded",),), "same_cell"),
+    Stage("layer_input", _TF, N_("layer input"), "x", "", (), "given"),
+    Stage("x", _TF, N_("x"), "x = e + position", "+ pos", (("layer_input", "tokens_embedded"),), "same_cell"),
+    Stage("x_normed", _TF, N_("x normed"), "norm(x)", "norm", (("x", "tokens_embedded"),), "row"),
+    Stage("norm_1", _QF, N_("norm 1"), "norm(x)", "norm", ((*_AFTER_ATTENTION, *SITE_INPUTS),), "row"),
     Stage("memory", ("memory", "feature"), N_("memory"), "m[t]", "", (), "given"),
     Stage("q", _HQD, N_("q"), "q = x W_Q", "×W_Q", (_X,), "projection", "query"),
     Stage("k", _HKD, N_("k"), "k = x W_K", "×W_K", (_KV,), "projection", "key"),
@@ -160,14 +171,56 @@ STAGES: tuple[Stage, ...] = (
         "qk,kd->qd",
     ),
     Stage("concatenated", _QF, N_("concatenated"), "heads side by side", "join", (("mixed",),), "join_heads"),
-    Stage("attention_output", _QF, N_("output"), "o = y W_O", "×W_O", (("concatenated",),), "projection"),
+    Stage(
+        "attention_output",
+        _QF,
+        N_("attention output"),
+        "o = y W_O",
+        "×W_O",
+        (("concatenated",),),
+        "projection",
+    ),
+    Stage("attention_normed", _QF, N_("output normed"), "norm(o)", "norm", (("attention_output",),), "row"),
+    Stage(
+        "residual_1",
+        _QF,
+        N_("residual 1"),
+        "x + o",
+        "+ x",
+        (SITE_INPUTS, ("attention_normed", "attention_output")),
+        "same_cell",
+    ),
+    Stage(
+        "norm_2",
+        _QF,
+        N_("norm 2"),
+        "norm(y)",
+        "norm",
+        ((*_AFTER_FFN, *_AFTER_ATTENTION, *SITE_INPUTS),),
+        "row",
+    ),
+    Stage("ffn_gate", _QH, N_("gate"), "g = x W_gate", "×W_gate", (_FFN_INPUT,), "projection"),
+    Stage("ffn_up", _QH, N_("up"), "u = x W_up", "×W_up", (_FFN_INPUT,), "projection"),
+    Stage("ffn_hidden", _QH, N_("hidden"), "h = act(u)", "act", (("ffn_gate",), ("ffn_up",)), "same_cell"),
+    Stage("ffn_output", _QF, N_("FFN output"), "f = h W_down", "×W_down", (("ffn_hidden",),), "projection"),
+    Stage("ffn_normed", _QF, N_("FFN normed"), "norm(f)", "norm", (("ffn_output",),), "row"),
+    Stage(
+        "residual_2",
+        _QF,
+        N_("residual 2"),
+        "y + f",
+        "+ y",
+        (("norm_1", "residual_1"), ("ffn_normed", "ffn_output")),
+        "same_cell",
+    ),
+    Stage("output", _QF, N_("output"), "norm(z)", "norm", (_RESULT,), "row"),
     Stage(
         "logits",
         _QV,
         N_("logits"),
         "l = o · eᵀ",
         "· eᵀ",
-        (("attention_output",), ("tokens_embedded",)),
+        (("output", *_RESULT), ("tokens_embedded",)),
         "qd,wd->qw",
     ),
     Stage(
@@ -192,8 +245,14 @@ def as_read(name: str, present: tuple[str, ...]) -> str:
 
 
 def inputs(stage_id: str, present: tuple[str, ...]) -> tuple[str, ...]:
-    """The stages that `stage_id` reads in a trace that has the stages `present`."""
+    """The stages that `stage_id` reads in a trace that has the stages `present`, in data-flow order."""
+    before = present[: present.index(stage_id)] if stage_id in present else present
     found = []
     for candidates in STAGE_BY_ID[stage_id].reads:
-        found.extend([c for c in candidates if c in present][:1])
+        found.extend([stage for stage in reversed(before) if stage in candidates][:1])
     return tuple(found)
+
+
+def result_of(present: tuple[str, ...]) -> str:
+    """The stage of a site that the next one, or the reader, goes on with."""
+    return next(stage for stage in reversed(present) if stage in ("output", *_RESULT))

@@ -11,9 +11,8 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from attnviz.model.arrays import Matrix
-from attnviz.model.edits import fitting_sinks
 from attnviz.model.experiment import Experiment
-from attnviz.model.fitting import cut_or_filled, fitted_table, fitted_tables
+from attnviz.model.fitting import cut_or_filled, fitted_table, fitted_tables, fitting_sinks
 from attnviz.model.materialise import sinks_array
 from attnviz.model.parts import (
     Alibi,
@@ -172,8 +171,10 @@ def set_slope(experiment: Experiment, head: int, slope: float) -> Experiment:
 
 def set_qk_norm(experiment: Experiment, kind: Any) -> Experiment:
     """Choose how queries and keys are normalised, or "none"; the ε stays."""
-    eps = {} if experiment.qk_norm is None else {"eps": experiment.qk_norm.eps}
-    return replace(experiment, qk_norm=None if kind == "none" else QKNorm(kind, **eps))
+    old = experiment.qk_norm
+    if kind == "none":
+        return replace(experiment, qk_norm=None)
+    return replace(experiment, qk_norm=QKNorm(kind) if old is None else replace(old, kind=kind))
 
 
 def set_qk_norm_eps(experiment: Experiment, eps: float) -> Experiment:

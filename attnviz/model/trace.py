@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from attnviz.core.overview import overview
 from attnviz.model.experiment import Experiment
-from attnviz.model.materialise import vocabulary
-from attnviz.model.stages import STAGE_BY_ID, STAGES, Axis
+from attnviz.model.materialise import output_tokens
+from attnviz.model.sites import shown_site
+from attnviz.model.stages import STAGE_BY_ID, Axis
 
 Numbers = NDArray[Any]
 Bools = NDArray[np.bool_]
@@ -33,6 +34,7 @@ class StageSource(Protocol):
     """Where a site's numbers come from: an engine that holds the arrays of a run."""
 
     stages: tuple[str, ...]
+    """Ids of the stages, in data-flow order."""
 
     def window(self, stage: str, head: int, rows: slice, columns: slice) -> Numbers:
         """Part of one stage, (rows, columns) of one head, as a NumPy array."""
@@ -51,7 +53,7 @@ class SiteTrace:
         self._kept: OrderedDict[tuple[str, int], Numbers] = OrderedDict()
         self._overviews: dict[tuple[str, int], tuple[Numbers, Bools | None]] = {}
         self._hidden: Bools | None = None
-        self.stages = tuple(stage.id for stage in STAGES if stage.id in source.stages)
+        self.stages = source.stages
         """Ids of the stages that this site has, in data-flow order."""
 
     def shape(self, stage: str) -> tuple[int, ...]:
@@ -115,7 +117,7 @@ class SiteTrace:
         if axis in ("key", "memory"):
             return experiment.key_tokens
         if axis == "vocabulary":
-            return vocabulary(experiment)[0]
+            return output_tokens(experiment)
         raise KeyError(f"axis is {axis!r}; only tokens have names")
 
     def _read(self, stage: str, head: int, rows: slice, columns: slice) -> Numbers:
@@ -131,10 +133,14 @@ class SiteTrace:
             return experiment.n_queries
         if axis in ("key", "memory"):
             return experiment.n_keys
-        return len(vocabulary(experiment)[0]) if axis == "vocabulary" else self._features(stage)
+        return len(output_tokens(experiment)) if axis == "vocabulary" else self._features(axis, stage)
 
-    def _features(self, stage: str) -> int:
+    def _features(self, axis: Axis, stage: str) -> int:
         experiment = self.experiment
+        if axis == "hidden":
+            assert experiment.block is not None
+            assert experiment.block.feed_forward is not None
+            return experiment.block.feed_forward.d_hidden
         if stage == "memory":
             return experiment.projection_shape("key")[0]
         if stage == "concatenated":
@@ -177,6 +183,10 @@ class Trace:
         if name not in self._sites:
             raise KeyError(f"site is {name!r}; this trace has {', '.join(self._sites)}")
         return self._sites[name]
+
+    def shown(self, name: str) -> SiteTrace:
+        """The site of that name, or the main one where there is none: what a view looks at."""
+        return self._sites[shown_site(self.experiment, name)]
 
     @property
     def only(self) -> SiteTrace:

@@ -15,18 +15,23 @@ Range = Literal["row", "head", "global", "log", "symmetric"]
 
 
 class Cell(Value, frozen=True):
-    """One number of a trace: `trace.site(site)[stage][head, row, column]` (head 0 where there are none)."""
+    """One number of a trace: `trace.site(site)[stage][head, row, column]` (head 0 where there are none).
+
+    `site` is empty for the site that is looked at.
+    """
 
     stage: str
     row: Count
     column: Count
     head: Count = 0
+    site: str = ""
 
 
 class View(Value, frozen=True):
     """What is shown of a trace: stage, head, query, decoding step, colour range, orientation.
 
-    `plane` are the two features drawn as the axes of the plane; `locked` is the cell under inspection.
+    `plane` are the two features drawn as the axes of the plane; `locked` is the cell under inspection,
+    `site` the attention that is looked at (empty: the main one).
     A value past the end of the experiment (a head it does not have) is shown as the last one there is.
     """
 
@@ -38,6 +43,7 @@ class View(Value, frozen=True):
     orientation: Orientation = "queries_as_rows"
     plane: tuple[Count, Count] = (0, 1)
     locked: Cell | None = None
+    site: str = ""
 
     def check(self) -> None:
         legal = f"one of {', '.join(STAGE_BY_ID)}"

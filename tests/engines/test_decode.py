@@ -11,7 +11,7 @@ import pytest
 from cases import HEADS, MASKS, MEMORY, POSITIONS, TOKENS, experiment
 
 from attnviz.engines import decode as decode_module
-from attnviz.engines import program
+from attnviz.engines import program, projecting
 from attnviz.engines.decode import STEP_STAGES, Decoding, causal_experiment, decode, parity
 from attnviz.engines.decode_cost import Cost, step_costs
 from attnviz.engines.engine import Engine
@@ -100,7 +100,7 @@ def test_options_and_generated_tokens_equal_the_full_pass(
     [
         ("query_heads", {"position": "rope"}),
         ("key_value_heads", {"position": "rope"}),
-        ("embed", {"position": "sinusoidal"}),
+        ("enter", {"position": "sinusoidal"}),
         ("attend", {"position": "alibi"}),
         ("attend", {"masks": "window"}),
         ("attend", {"masks": "painted"}),
@@ -112,14 +112,15 @@ def test_a_wrong_position_would_be_seen(
 ) -> None:
     given = causal_experiment(experiment(**{"position": "none", **case}))
     trace = run(NumpyEngine("float64"), given)
-    plain = getattr(program, stage_function)
+    module = program if stage_function == "attend" else projecting
+    plain = getattr(module, stage_function)
 
     def at_position_zero(*args: Any) -> Any:
-        place = 3 if stage_function in ("attend", "embed") else 4
+        place = 3 if stage_function == "attend" else 4
         return plain(*args[:place], 0 * args[place], *args[place + 1 :])
 
     assert max(parity(decode(NumpyEngine("float64"), given), trace).values()) < 1e-12
-    monkeypatch.setattr(decode_module.program, stage_function, at_position_zero)
+    monkeypatch.setattr(module, stage_function, at_position_zero)
     assert max(parity(decode(NumpyEngine("float64"), given), trace).values()) > 1e-3
 
 

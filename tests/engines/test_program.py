@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from experiments import MEMORY, SPREAD, small
 
-from attnviz.engines import program
+from attnviz.engines import program, projecting
 from attnviz.engines.engine import EngineError
+from attnviz.engines.features import Features
 from attnviz.engines.numpy_engine import NumpyEngine
-from attnviz.engines.program import Features
 from attnviz.engines.run import run
 from attnviz.model.experiment import Experiment
 from attnviz.model.materialise import vectors_array
@@ -105,9 +105,10 @@ def test_one_query_at_its_position_is_its_row_of_the_full_pass(experiment: Exper
     for row in range(experiment.n_queries):
         positions = np.array([row])
         with engine.active():
-            one = program.embed(engine, experiment, vectors[row : row + 1], positions)
-            x = one.tf.get("x", one.tf["tokens_embedded"])
-            program.query_heads(engine, experiment, one, x, positions)
+            token = engine.asarray(vectors[row : row + 1])
+            one = projecting.enter(engine, experiment, "tokens_embedded", token, positions)
+            x = one.x()
+            projecting.query_heads(engine, experiment, one, x, positions)
             keys = Features(heads={"q": one.query(), "k": _keys(trace, "k"), "v": _keys(trace, "v")})
             attended = program.attend(engine, experiment, keys, positions, k_positions)
         weights = attended.weights.reshape(experiment.heads.n_heads, -1)

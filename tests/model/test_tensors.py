@@ -56,8 +56,8 @@ def test_all_arrays_have_their_place_and_equal_ones_are_stored_once(tmp_path: Pa
         ("a", "b"),
         ExplicitVectors(rng.standard_normal((2, 6))),
         Memory(("m",), ExplicitVectors(rng.standard_normal((1, 6)))),
-        Heads(1, 1, 4),
-        Projections(
+        heads=Heads(1, 1, 4),
+        projections=Projections(
             weight, weight, Explicit(rng.standard_normal((6, 4))), Explicit(rng.standard_normal((4, 6)))
         ),
     )

@@ -23,9 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 from references.onnx_cases import NodeCase
 
-from attnviz.engines import program
+from attnviz.engines import program, projecting
 from attnviz.engines.engine import Engine
-from attnviz.engines.program import Features, Region
+from attnviz.engines.features import Features
+from attnviz.engines.program import Region
 from attnviz.engines.run import run
 from attnviz.model.arrays import Matrix
 from attnviz.model.experiment import Experiment
@@ -256,8 +257,8 @@ def _attend(
     k_positions: NDArray[np.int64],
 ) -> Solution:
     features = Features()
-    program.query_heads(engine, experiment, features, x, q_positions)
-    program.key_value_heads(engine, experiment, features, memory, k_positions)
+    projecting.query_heads(engine, experiment, features, x, q_positions)
+    projecting.key_value_heads(engine, experiment, features, memory, k_positions)
     attended = program.attend(engine, experiment, features, q_positions, k_positions)
     n_heads = experiment.heads.n_heads
 

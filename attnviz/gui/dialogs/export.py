@@ -87,7 +87,7 @@ class FigureDialog(QDialog):
         super().done(result)
 
     def _fill(self, theme: str) -> None:
-        stages = self._trace.only.stages
+        stages = self._trace.shown(self._view.site).stages
         for stage in stages:
             self._stage.addItem(_(STAGE_BY_ID[stage].title), stage)
         shown = self._view.stage if self._view.stage in stages else "weights"
@@ -138,7 +138,7 @@ class FigureDialog(QDialog):
     @Slot()
     def _on_stage(self) -> None:
         """Offer the heads that this stage has."""
-        site, stage = self._trace.only, self._stage.currentData()
+        site, stage = self._trace.shown(self._view.site), self._stage.currentData()
         row = STAGE_BY_ID[stage]
         count = site.shape(stage)[0] if row.per_head else 1
         was_all = self._head.currentData() == ALL_HEADS

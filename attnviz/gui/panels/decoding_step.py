@@ -187,7 +187,7 @@ class StepView(QWidget):
             return
         heads = trace.experiment.heads
         kv_head = min(self._store.document.view.head, heads.n_heads - 1) // heads.group_size
-        stage = as_read(name, trace.only.stages)
+        stage = as_read(name, self._store.site.stages)
         if row < trace.experiment.n_keys:
             self._store.set_hover(Cell(stage, row, column, kv_head))
 

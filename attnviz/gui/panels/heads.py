@@ -47,23 +47,23 @@ class HeadsPanel(Panel):
             return
         before, after = old.view, new.view
         if (before.stage, before.orientation, before.range) != (after.stage, after.orientation, after.range):
-            self._paint(self.store.trace.only)
+            self._paint(self.store.site)
         elif before.head != after.head:
-            self._select(self.store.trace.only)
+            self._select(self.store.site)
         if before.locked != after.locked:
-            self._light(self.store.trace.only)
+            self._light(self.store.site)
 
     def on_trace(self, trace: Trace) -> None:
-        self._paint(trace.only)
+        self._paint(self.store.site)
 
     def on_hover(self, cell: Cell | None) -> None:
         if self.store.trace is not None:
-            self._light(self.store.trace.only)
+            self._light(self.store.site)
 
     def retranslate(self) -> None:
         self.setAccessibleName(_("Heads"))
         if self.store.trace is not None:
-            self._paint(self.store.trace.only)
+            self._paint(self.store.site)
 
     def _stage(self, site: SiteTrace) -> str:
         stage = self.store.document.view.stage
@@ -127,6 +127,6 @@ class HeadsPanel(Panel):
     def _on_clicked(self) -> None:
         head = self.sender().property("head")
         trace = self.store.trace
-        if trace is not None and STAGE_BY_ID[self._stage(trace.only)].axes[0] == "kv_head":
+        if trace is not None and STAGE_BY_ID[self._stage(self.store.site)].axes[0] == "kv_head":
             head *= trace.experiment.heads.group_size
         self.store.look(head=head)

@@ -98,7 +98,7 @@ class InspectorPanel(Panel):
         if trace is None or cell is None:
             self._say(_("Hover a cell, or click one to lock it."))
             return
-        site = trace.only
+        site = self.store.site
         if not exists(site, cell):
             self._say(_("This cell is not there any more. Hover a cell, or click one to lock it."))
             return

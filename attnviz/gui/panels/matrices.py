@@ -59,7 +59,7 @@ class MatricesPanel(Panel):
         column.addWidget(self.grid, 1)
 
     def on_document(self, old: Document | None, new: Document) -> None:
-        if old is None or _shown_of(old.experiment) != _shown_of(new.experiment):
+        if old is None or _shown_of(old.attention) != _shown_of(new.attention):
             self._show()
 
     def on_hover(self, cell: Cell | None) -> None:
@@ -67,7 +67,7 @@ class MatricesPanel(Panel):
         column = -1
         if cell is not None and STAGE_OF_ROLE[self._chosen()] == cell.stage:
             per_head = STAGE_BY_ID[cell.stage].per_head
-            column = cell.column + (cell.head * self.store.experiment.heads.d_head if per_head else 0)
+            column = cell.column + (cell.head * self.store.attention.heads.d_head if per_head else 0)
         self.grid.set_highlight((), (column,) if column >= 0 else (), ())
 
     def apply_theme(self, theme: Theme) -> None:
@@ -84,7 +84,7 @@ class MatricesPanel(Panel):
         return self._role.value()  # type: ignore[return-value]
 
     def _show(self) -> None:
-        experiment, role = self.store.experiment, self._chosen()
+        experiment, role = self.store.attention, self._chosen()
         values = projection_array(experiment, role)
         rows, columns = values.shape
         self.grid.set_values(
@@ -107,14 +107,14 @@ class MatricesPanel(Panel):
 
     @Slot(int, int, float)
     def _on_edited(self, row: int, column: int, value: float) -> None:
-        self.store.edit(edits.set_weight_cell, self._chosen(), row, column, value)
+        self.store.edit_attention(edits.set_weight_cell, self._chosen(), row, column, value)
 
     @Slot(int, int, object)
     def _on_pasted(self, row: int, column: int, block: NDArray[np.float64]) -> None:
-        values = projection_array(self.store.experiment, self._chosen()).copy()
+        values = projection_array(self.store.attention, self._chosen()).copy()
         part = block[: values.shape[0] - row, : values.shape[1] - column]
         values[row : row + part.shape[0], column : column + part.shape[1]] = part
-        self.store.edit(edits.set_weights, self._chosen(), values)
+        self.store.edit_attention(edits.set_weights, self._chosen(), values)
         if part.shape != block.shape:
             message = _("pasted {rows} × {columns}; what is past the table's edge was left out")
             self.store.rejected.emit(message.format(rows=part.shape[0], columns=part.shape[1]))

@@ -92,7 +92,7 @@ class MechanismPanel(Panel):
 
     def on_document(self, old: Document | None, new: Document) -> None:
         for section in self.sections:
-            if old is None or not differ_in_vectors_alone(old.experiment, new.experiment):
+            if old is None or not differ_in_vectors_alone(old.attention, new.attention):
                 section.on_document(old, new)
             elif old.view != new.view:
                 section.on_view(new)

@@ -84,7 +84,7 @@ class RopeDials(QWidget):
 
     def refresh(self) -> None:
         """Show the document: as many dials as there are pairs, their frequencies, and the angles."""
-        experiment = self._store.experiment
+        experiment = self._store.attention
         rope = experiment.position
         self.setVisible(isinstance(rope, Rope))
         if not isinstance(rope, Rope):
@@ -103,7 +103,7 @@ class RopeDials(QWidget):
 
     def show_pair(self) -> None:
         """Turn the arms to the pair of positions that is looked at, and say its score."""
-        experiment = self._store.experiment
+        experiment = self._store.attention
         rope = experiment.position
         if not isinstance(rope, Rope):
             return
@@ -171,7 +171,7 @@ class RopeDials(QWidget):
         self._pair.setText(sentence.format(query=query, m=pair.query + start, key=key, n=pair.key + start))
 
     def _on_turned(self, pair: int, multiplier: float) -> None:
-        self._store.edit(set_multiplier, pair, multiplier)
+        self._store.edit_attention(set_multiplier, pair, multiplier)
         self.show_pair()
 
     @Slot(object)
@@ -180,7 +180,7 @@ class RopeDials(QWidget):
 
     @Slot()
     def _on_reset(self) -> None:
-        self._store.edit(_straight)
+        self._store.edit_attention(_straight)
 
 
 def _name(pair: int) -> str:

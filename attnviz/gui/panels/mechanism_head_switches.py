@@ -30,7 +30,7 @@ class HeadSwitches(QWidget):
 
     def refresh(self) -> None:
         """Show which heads of the document are on."""
-        heads = self._store.experiment.heads
+        heads = self._store.attention.heads
         self.setVisible(heads.n_heads > 1 or bool(heads.off))
         while len(self._buttons) < min(heads.n_heads, MOST_SWITCHES):
             self._add(len(self._buttons))
@@ -61,5 +61,5 @@ class HeadSwitches(QWidget):
 
     @Slot()
     def _on_clicked(self) -> None:
-        self._store.edit(toggle_head, self.sender().property("head"))
+        self._store.edit_attention(toggle_head, self.sender().property("head"))
         self.refresh()

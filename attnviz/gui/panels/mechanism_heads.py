@@ -94,7 +94,7 @@ class HeadsSection(Section):
 
     def on_document(self, old: Document | None, new: Document) -> None:
         super().on_document(old, new)
-        heads = new.experiment.heads
+        heads = new.attention.heads
         found = divisors(heads.n_heads)
         if found != self._divisors:
             self._divisors = found
@@ -106,13 +106,13 @@ class HeadsSection(Section):
             self._many.setVisible(not is_few)
         self._few.set_value(str(heads.n_kv_heads))
         self._many.set_value(str(heads.n_kv_heads))
-        self._model.setText(str(new.experiment.d_model))
+        self._model.setText(str(new.attention.d_model))
         self.switches.refresh()
-        self.set_hint(layout_name(new.experiment))
+        self.set_hint(layout_name(new.attention))
         self.on_view(new)
 
     def on_view(self, document: Document) -> None:
-        self.wires.set_heads(document.experiment.heads, document.view.head)
+        self.wires.set_heads(document.attention.heads, document.view.head)
 
     def retranslate(self) -> None:
         super().retranslate()
@@ -126,7 +126,7 @@ class HeadsSection(Section):
 
     @Slot(str)
     def _on_kv_heads(self, count: str) -> None:
-        if not self.store.edit(set_heads, n_kv_heads=int(count)):
+        if not self.store.edit_attention(set_heads, n_kv_heads=int(count)):
             self.on_document(None, self.store.document)
 
     @Slot(int)
@@ -142,7 +142,7 @@ class HeadsSection(Section):
 
     @Slot(int)
     def _on_toggled(self, head: int) -> None:
-        self.store.edit(toggle_head, head)
+        self.store.edit_attention(toggle_head, head)
 
     @Slot(int)
     def _on_chosen(self, head: int) -> None:

@@ -83,15 +83,15 @@ class MaskSection(Section):
 
     def on_document(self, old: Document | None, new: Document) -> None:
         for family in FAMILIES:
-            mask = find_mask(new.experiment, family.kind)
+            mask = find_mask(new.attention, family.kind)
             if mask is not None:
                 self._masks.note(mask)
         super().on_document(old, new)
-        self.tile.set_experiment(new.experiment)
-        self.families.show_masks(new.experiment, self._wanted)
-        self._show_pairs(new.experiment)
-        self._show_padded(new.experiment)
-        self._show_painted(new.experiment)
+        self.tile.set_experiment(new.attention)
+        self.families.show_masks(new.attention, self._wanted)
+        self._show_pairs(new.attention)
+        self._show_padded(new.attention)
+        self._show_painted(new.attention)
 
     def on_hover(self, cell: Cell | None) -> None:
         self.tile.set_cell(cell)
@@ -105,9 +105,9 @@ class MaskSection(Section):
         self._paint.setToolTip(_("Then drag over the large score map"))
         self.tile.retranslate()
         self.families.retranslate()
-        self._show_pairs(self.store.experiment)
-        self._show_padded(self.store.experiment)
-        self._show_painted(self.store.experiment)
+        self._show_pairs(self.store.attention)
+        self._show_padded(self.store.attention)
+        self._show_painted(self.store.attention)
 
     def _show_pairs(self, experiment: Experiment) -> None:
         """How many (query, key) pairs are left, counted again only when masks or lengths changed."""
@@ -140,20 +140,20 @@ class MaskSection(Section):
 
     def _wanted(self, family: MaskFamily) -> OneMask:
         """What switching a family on gives: its last mask, as far as it fits, or one to begin with."""
-        experiment = self.store.experiment
+        experiment = self.store.attention
         return fitting_mask(self._masks.last(family.kind, family.fresh(experiment)), experiment)
 
     @Slot(object, bool)
     def _on_chosen(self, family: MaskFamily, is_wanted: bool) -> None:
         if is_wanted:
-            self.store.edit(put_mask, self._wanted(family))
+            self.store.edit_attention(put_mask, self._wanted(family))
         else:
-            self.store.edit(take_mask, family.kind)
-        self.families.show_masks(self.store.experiment, self._wanted)
+            self.store.edit_attention(take_mask, family.kind)
+        self.families.show_masks(self.store.attention, self._wanted)
 
     @Slot()
     def _on_clear(self) -> None:
-        self.store.edit(remove_mask, Painted)
+        self.store.edit_attention(remove_mask, Painted)
 
     @Slot(bool)
     def _on_paint(self, is_painting: bool) -> None:

@@ -31,6 +31,7 @@ class MemorySection(Section):
             (
                 Switch(
                     name="memory_toggle",
+                    whole=True,
                     label=N_("Cross-attention"),
                     read=_has_memory,
                     edit=self._set_on,
@@ -38,6 +39,7 @@ class MemorySection(Section):
                 ),
                 Text(
                     name="memory_text_field",
+                    whole=True,
                     label="",
                     read=lambda e: join(e.memory.tokens, self._splitting) if e.memory else "",
                     edit=self._set_text,
@@ -48,6 +50,7 @@ class MemorySection(Section):
                 ),
                 Choice(
                     name="memory_split_segmented",
+                    whole=True,
                     label=N_("split by"),
                     read=lambda e: self._splitting,
                     edit=self._set_splitting,

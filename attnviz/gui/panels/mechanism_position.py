@@ -211,7 +211,7 @@ class PositionSection(Section):
         )
 
     def on_document(self, old: Document | None, new: Document) -> None:
-        position = new.experiment.position
+        position = new.attention.position
         self._positions.note(position)
         if isinstance(position, Rope):
             self._scalings.note(position.scaling)
@@ -219,7 +219,7 @@ class PositionSection(Section):
             self._tables.note(position.table)
         super().on_document(old, new)
         self._complaint.hide()
-        self._scaling_note.setText(scaling_note(new.experiment) or relative_note(new.experiment))
+        self._scaling_note.setText(scaling_note(new.attention) or relative_note(new.attention))
         self._scaling_note.setVisible(bool(self._scaling_note.text()))
         self.dials.refresh()
         self.slopes.refresh()

@@ -57,7 +57,7 @@ class ProjectionsSection(Section):
 
     def on_document(self, old: Document | None, new: Document) -> None:
         for line in self._lines:
-            line.show_experiment(new.experiment)
+            line.show_experiment(new.attention)
 
     def retranslate(self) -> None:
         super().retranslate()
@@ -114,7 +114,7 @@ class _Line:
         self.seed.setAccessibleName(_("Seed of {matrix}").format(matrix=symbol))
         self.seed.retranslate()
         self.dice.retranslate()
-        self.show_experiment(self._store.experiment)
+        self.show_experiment(self._store.attention)
 
     def apply_theme(self, theme: Theme) -> None:
         palette = self.label.palette()
@@ -122,11 +122,11 @@ class _Line:
         self.label.setPalette(palette)
 
     def _on_kind(self, option: str) -> None:
-        self._store.edit(self._with_kind, option)
-        self.show_experiment(self._store.experiment)
+        self._store.edit_attention(self._with_kind, option)
+        self.show_experiment(self._store.attention)
 
     def _on_seed(self, seed: Any) -> None:
-        self._store.edit(set_projection, self._role, Seeded(int(seed)))
+        self._store.edit_attention(set_projection, self._role, Seeded(int(seed)))
 
     @Slot()
     def _on_dice(self) -> None:

@@ -175,7 +175,7 @@ class ScoreSection(Section):
         )
 
     def on_document(self, old: Document | None, new: Document) -> None:
-        experiment = new.experiment
+        experiment = new.attention
         self._scales.note(experiment.scale)
         self._last_cap = experiment.cap or self._last_cap
         self._last_sinks = experiment.sinks or self._last_sinks
@@ -189,7 +189,7 @@ class ScoreSection(Section):
         self._show_factor()
 
     def _show_factor(self) -> None:
-        experiment = self.store.experiment
+        experiment = self.store.attention
         factor = scale_value(experiment) / experiment.temperature
         self.set_hint(_("q·k × {factor}").format(factor=number(factor, 4)))
 

@@ -35,7 +35,7 @@ class SinkNumbers(QWidget):
 
     def refresh(self) -> None:
         """Show the document's sinks."""
-        experiment = self._store.experiment
+        experiment = self._store.attention
         self.setVisible(experiment.sinks is not None)
         if experiment.sinks is None:
             return
@@ -69,5 +69,5 @@ class SinkNumbers(QWidget):
         self.retranslate()
 
     def _on_sink(self, head: int, value: float) -> None:
-        self._store.edit(set_sink, head, value)
+        self._store.edit_attention(set_sink, head, value)
         self.refresh()

@@ -52,7 +52,7 @@ class AlibiSlopes(QWidget):
 
     def refresh(self) -> None:
         """Show the document's slopes."""
-        experiment = self._store.experiment
+        experiment = self._store.attention
         position = experiment.position
         self.setVisible(isinstance(position, Alibi))
         if not isinstance(position, Alibi):
@@ -94,9 +94,9 @@ class AlibiSlopes(QWidget):
             self._grid.addWidget(box, row, 3 * column + 1, Qt.AlignmentFlag.AlignRight)
 
     def _on_slope(self, head: int, slope: float) -> None:
-        self._store.edit(set_slope, head, slope)
+        self._store.edit_attention(set_slope, head, slope)
         self.refresh()
 
     @Slot()
     def _on_reset(self) -> None:
-        self._store.edit(_publish)
+        self._store.edit_attention(_publish)

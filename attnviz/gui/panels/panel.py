@@ -40,7 +40,10 @@ class Panel(QWidget):
         """The document changed; `old` is None the first time. Repaint what differs."""
 
     def on_trace(self, trace: Trace) -> None:
-        """The numbers of a run arrived. `trace.experiment` may be older than the store's by a frame."""
+        """The numbers of a run arrived, or another of its sites is looked at.
+
+        `trace.experiment` may be older than the store's by a frame.
+        """
 
     def header(self) -> QWidget | None:
         """A small widget for the right end of the title, asked for once after `__init__`; or None."""
@@ -70,6 +73,8 @@ class Panel(QWidget):
     @Slot(object, object)
     def _document_changed(self, old: Document, new: Document) -> None:
         self.on_document(old, new)
+        if old.site != new.site and self.store.trace is not None:
+            self.on_trace(self.store.trace)
 
     @Slot(object)
     def _trace_arrived(self, trace: Trace) -> None:

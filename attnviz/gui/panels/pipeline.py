@@ -56,19 +56,19 @@ class PipelinePanel(Panel):
         if old.view.stage != new.view.stage:
             self._select()
         if old.view.locked != new.view.locked:
-            self._light(self.store.trace.only)
+            self._light(self.store.site)
         if (old.view.head, old.view.orientation) != (new.view.head, new.view.orientation):
-            self._paint(self.store.trace.only)
+            self._paint(self.store.site)
 
     def on_trace(self, trace: Trace) -> None:
-        site = trace.only
+        site = self.store.site
         if site.stages != self._shown:
             self._arrange(site.stages)
         self._paint(site)
 
     def on_hover(self, cell: Cell | None) -> None:
         if self.store.trace is not None:
-            self._light(self.store.trace.only)
+            self._light(self.store.site)
 
     def retranslate(self) -> None:
         for stage in self._shown:
@@ -127,8 +127,8 @@ class PipelinePanel(Panel):
     def _caption(self, stage: str) -> None:
         row = STAGE_BY_ID[stage]
         shape = ""
-        if self.store.trace is not None and stage in self.store.trace.only.stages:
-            shape = " × ".join(map(str, self.store.trace.only.shape(stage)))
+        if self.store.trace is not None and stage in self.store.site.stages:
+            shape = " × ".join(map(str, self.store.site.shape(stage)))
         axes, formula = ", ".join(row.axes), stage_formula(self.store.experiment, stage)
         self._thumbnails[stage].set_caption(_(row.title), f"{formula}\n({axes}) = {shape}")
 

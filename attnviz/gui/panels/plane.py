@@ -68,28 +68,28 @@ class PlanePanel(Panel):
 
     def on_document(self, old: Document | None, new: Document) -> None:
         if old is not None and self.store.trace is not None and old.view != new.view:
-            self._show(self.store.trace.only)
+            self._show(self.store.site)
 
     def on_trace(self, trace: Trace) -> None:
         if trace.experiment.n_queries > MANY:
             self._later.start()
         else:
-            self._show(trace.only)
+            self._show(self.store.site)
 
     @Slot()
     def _show_present(self) -> None:
         if self.store.trace is not None:
-            self._show(self.store.trace.only)
+            self._show(self.store.site)
 
     def on_hover(self, cell: Cell | None) -> None:
         if self.store.trace is not None:
-            self._show(self.store.trace.only)
+            self._show(self.store.site)
 
     def apply_theme(self, theme: Theme) -> None:
         super().apply_theme(theme)
         self._dims_label.setStyleSheet(f"color: {theme.muted}")
         if self.store.trace is not None:
-            self._show(self.store.trace.only)
+            self._show(self.store.site)
 
     def retranslate(self) -> None:
         self._dims_label.setText(_("dims"))
@@ -99,7 +99,7 @@ class PlanePanel(Panel):
             field.setAccessibleName(name)
             field.set_tooltip(name)
         if self.store.trace is not None:
-            self._show(self.store.trace.only)
+            self._show(self.store.site)
 
     # --- showing
 
@@ -197,7 +197,7 @@ class PlanePanel(Panel):
         if not name or self.store.trace is None:
             self.store.set_hover(None)
             return
-        stages = self.store.trace.only.stages
+        stages = self.store.site.stages
         stage = name if name != "x" or "x" in stages else "tokens_embedded"
         stage = as_read(stage, stages)
         self.store.set_hover(
@@ -212,7 +212,7 @@ class PlanePanel(Panel):
     @Slot(str)
     def _on_what(self, what: str) -> None:
         if self.store.trace is not None:
-            self._show(self.store.trace.only)
+            self._show(self.store.site)
             self.plot.fit()
 
     @Slot(object)

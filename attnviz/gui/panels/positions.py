@@ -94,14 +94,14 @@ class PositionsPanel(Panel):
         self.plot.setAccessibleName(_("Score against distance"))
         self.legend.retranslate()
         if self.store.trace is not None:
-            self._draw(self.store.trace.only)
+            self._draw(self.store.site)
 
     @Slot()
     def _show(self) -> None:
         """Draw anew, or remember to where nobody can see it."""
         self._is_stale = not (self.is_seen and self.isVisible())
         if self.store.trace is not None and not self._is_stale:
-            self._draw(self.store.trace.only)
+            self._draw(self.store.site)
 
     def _draw(self, site: SiteTrace) -> None:
         pair = self._pair(site)

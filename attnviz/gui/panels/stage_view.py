@@ -77,14 +77,14 @@ class StageViewPanel(Panel):
         if self.store.trace is None or old is None:
             return
         if old.view != new.view:
-            self._show(self.store.trace.only)
+            self._show(self.store.site)
 
     def on_trace(self, trace: Trace) -> None:
-        self._show(trace.only)
+        self._show(self.store.site)
 
     def on_hover(self, cell: Cell | None) -> None:
         if self.store.trace is not None:
-            self._light(self.store.trace.only)
+            self._light(self.store.site)
 
     def apply_theme(self, theme: Theme) -> None:
         super().apply_theme(theme)
@@ -92,7 +92,7 @@ class StageViewPanel(Panel):
             label.setStyleSheet(f"color: {theme.muted}")
         self._flag.setStyleSheet(f"color: {theme.warning}")
         if self.store.trace is not None:
-            self._show(self.store.trace.only)
+            self._show(self.store.site)
 
     def retranslate(self) -> None:
         self.map.retranslate()
@@ -104,7 +104,7 @@ class StageViewPanel(Panel):
         self._output_title.setText(_("OUTPUT"))
         self._bars.setAccessibleName(_("The row of the query in focus"))
         if self.store.trace is not None:
-            self._show(self.store.trace.only)
+            self._show(self.store.site)
 
     # --- showing
 
@@ -164,7 +164,7 @@ class StageViewPanel(Panel):
     def _cell(self, row: int, column: int) -> Cell | None:
         if self.store.trace is None or row < 0:
             return None
-        site = self.store.trace.only
+        site = self.store.site
         stage = self._stage(site)
         return Cell(stage, row, column, shown_head(site.experiment, self.store.document.view, stage))
 
@@ -187,7 +187,7 @@ class StageViewPanel(Panel):
     def _on_stroked(self, row: int, column: int, start: bool) -> None:
         """The first cell of a stroke decides whether it blocks or frees; all of it is one entry."""
         experiment = self.store.experiment
-        if self.store.trace is None or not STAGE_BY_ID[self._stage(self.store.trace.only)].score_shaped:
+        if self.store.trace is None or not STAGE_BY_ID[self._stage(self.store.site)].score_shaped:
             return
         if start:
             painted = edits.mask_of(experiment, Painted)
@@ -220,7 +220,7 @@ class StageViewPanel(Panel):
             self._output_side = side
             self._output.set_side(side)
             if self.store.trace is not None:
-                self._show(self.store.trace.only)
+                self._show(self.store.site)
 
     def _lay_out(self) -> None:
         side = QWidget()

@@ -72,10 +72,10 @@ class VectorsPanel(Panel):
         stage = "memory" if self._which() == "memory" else "tokens_embedded"
         cells: set[tuple[int, int]] = set()
         rows: set[int] = set()
-        if cell is not None and trace is not None and cell.stage in trace.only.stages:
+        if cell is not None and trace is not None and cell.stage in self.store.site.stages:
             if cell.stage == stage:
                 cells.add((cell.row, cell.column))
-            for region in (*sources(trace.only, cell), *consumers(trace.only, cell)):
+            for region in (*sources(self.store.site, cell), *consumers(self.store.site, cell)):
                 if region.stage == stage and region.rows is not None:
                     rows |= set(region.rows) if region.columns is None else set()
                     cells |= {(r, c) for r in region.rows for c in region.columns or ()}

@@ -1,0 +1,107 @@
+"""The block around an attention on any engine: norms, residual connections, the feed-forward layer."""
+
+from __future__ import annotations
+
+from attnviz.core.block import ACTIVATION_BY_ID, GATED_UNIT_BY_ID, layer_norm, rms_norm
+from attnviz.core.dims import Array
+from attnviz.engines.engine import Engine
+from attnviz.engines.features import Features
+from attnviz.model.block_parts import Block, FeedForward, FeedForwardRole, Norm
+from attnviz.model.experiment import Experiment
+from attnviz.model.materialise import feed_forward_array
+from attnviz.model.parts import Identity
+from attnviz.model.rows import Row, row_array
+from attnviz.model.stages import result_of
+
+
+def add_norm(engine: Engine, features: Features, stage: str, norm: Norm | None, source: str) -> None:
+    """Add `stage`, the norm of the (token, feature) stage `source`; nothing where there is no norm."""
+    if norm is not None:
+        features.add(stage, normed(engine, norm, features.tf[source]))
+
+
+def normed(engine: Engine, norm: Norm, x_tf: Array) -> Array:
+    """Every row normalised, times the gain, plus the bias."""
+    function = layer_norm if norm.kind == "layer" else rms_norm
+    result = function(engine.xp, x_tf, norm.eps)
+    if norm.gain is not None:
+        result = result * engine.asarray(row_array(norm.gain, x_tf.shape[-1]))
+    return add_row(engine, result, norm.bias)
+
+
+def add_row(engine: Engine, x_tf: Array, row: Row | None) -> Array:
+    """`x_tf` with a bias added to every row, or as it is."""
+    return x_tf if row is None else x_tf + engine.asarray(row_array(row, x_tf.shape[-1]))
+
+
+def before_attention(engine: Engine, experiment: Experiment, features: Features) -> None:
+    """Add the norm that the projections read; of a parallel block also its feed-forward layer."""
+    block, given = experiment.block, features.order[-1]
+    if block is None or block.placement == "post":
+        return
+    add_norm(engine, features, "norm_1", block.norm_1, given)
+    if block.placement == "parallel" and block.feed_forward is not None:
+        add_norm(engine, features, "norm_2", block.norm_2, given)
+        _feed_forward(engine, experiment, features, features.order[-1])
+
+
+def after_attention(engine: Engine, experiment: Experiment, features: Features) -> None:
+    """Add what follows attention_output in the block, and the norm after the last layer."""
+    block = experiment.block
+    if block is not None:
+        _close_attention(engine, features, block)
+        if block.feed_forward is not None:
+            entered = features.order[-1]
+            if block.placement in ("pre", "sandwich"):
+                add_norm(engine, features, "norm_2", block.norm_2, entered)
+            if block.placement != "parallel":
+                _feed_forward(engine, experiment, features, features.order[-1])
+            _close_feed_forward(engine, features, block, entered)
+    add_norm(engine, features, "output", experiment.final_norm, result_of(tuple(features.order)))
+
+
+def _close_attention(engine: Engine, features: Features, block: Block) -> None:
+    if block.placement == "sandwich":
+        add_norm(engine, features, "attention_normed", block.after_1, "attention_output")
+    if block.residual:
+        features.add("residual_1", features.tf[features.came_in()] + features.tf[features.order[-1]])
+    if block.placement == "post":
+        add_norm(engine, features, "norm_1", block.norm_1, features.order[-1])
+
+
+def _close_feed_forward(engine: Engine, features: Features, block: Block, entered: str) -> None:
+    if block.placement == "sandwich":
+        add_norm(engine, features, "ffn_normed", block.after_2, "ffn_output")
+    made = "ffn_normed" if "ffn_normed" in features.tf else "ffn_output"
+    if block.residual:
+        features.add("residual_2", features.tf[entered] + features.tf[made])
+    if block.placement == "post":
+        add_norm(engine, features, "norm_2", block.norm_2, features.order[-1])
+
+
+def _feed_forward(engine: Engine, experiment: Experiment, features: Features, source: str) -> None:
+    """Add ffn_gate where it is gated, ffn_up, ffn_hidden, ffn_output, all of the stage `source`."""
+    assert experiment.block is not None
+    ffn = experiment.block.feed_forward
+    assert ffn is not None
+    x = features.tf[source]
+    if ffn.gated:
+        features.add("ffn_gate", _linear(engine, experiment, ffn, "gate", x))
+    features.add("ffn_up", _linear(engine, experiment, ffn, "up", x))
+    up = features.tf["ffn_up"]
+    if ffn.gated:
+        gate = features.tf["ffn_gate"]
+        hidden = GATED_UNIT_BY_ID[ffn.activation].apply(engine.xp, gate, up, engine.erf)
+    else:
+        hidden = ACTIVATION_BY_ID[ffn.activation].apply(engine.xp, up, engine.erf)
+    features.add("ffn_hidden", hidden)
+    features.add("ffn_output", _linear(engine, experiment, ffn, "down", hidden))
+
+
+def _linear(
+    engine: Engine, experiment: Experiment, ffn: FeedForward, role: FeedForwardRole, x: Array
+) -> Array:
+    rows, columns = ffn.shape(role, experiment.d_model)
+    is_identity = rows == columns and isinstance(getattr(ffn, role), Identity)
+    y = x if is_identity else x @ engine.asarray(feed_forward_array(ffn, role, experiment.d_model))
+    return add_row(engine, y, getattr(ffn, f"{role}_bias"))

@@ -1,0 +1,45 @@
+"""The token-shaped stages of one site while they are made, and in which order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from attnviz.core.dims import Array
+from attnviz.model.stages import SITE_INPUTS, STAGE_BY_ID, as_read
+
+
+@dataclass
+class Features:
+    """Stages of one call: `tf` are (token, feature), `heads` are (g[, r], token, d).
+
+    `order` has the ids of all stages of the site so far, in data-flow order, score-shaped ones included.
+    """
+
+    tf: dict[str, Array] = field(default_factory=dict)
+    heads: dict[str, Array] = field(default_factory=dict)
+    order: list[str] = field(default_factory=list)
+
+    def add(self, stage: str, array: Array) -> None:
+        """Keep the array of a stage, the next one in data-flow order."""
+        (self.heads if STAGE_BY_ID[stage].per_head else self.tf)[stage] = array
+        self.order.append(stage)
+
+    def came_in(self) -> str:
+        """The stage that the site was given, in its last form: what the first residual connection adds."""
+        return next(stage for stage in reversed(self.order) if stage in SITE_INPUTS)
+
+    def x(self) -> Array:
+        """What the projections of the tokens read, (token, d_model)."""
+        return self.tf["norm_1" if "norm_1" in self.tf else self.came_in()]
+
+    def query(self) -> Array:
+        """q as the scores read it, (g, r, q, d)."""
+        return self.heads[as_read("q", tuple(self.heads))]
+
+    def key(self) -> Array:
+        """k as the scores read it, (g, k, d)."""
+        return self.heads[as_read("k", tuple(self.heads))]
+
+    def value(self) -> Array:
+        """v as the mixture reads it, (g, k, d)."""
+        return self.heads.get("v_rotated", self.heads["v"])

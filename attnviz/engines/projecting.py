@@ -1,0 +1,91 @@
+"""From what comes into a site to its queries, keys and values, on any engine."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnviz.core.dims import Array, split_kv_heads, split_query_heads
+from attnviz.core.positions import rope_angles, rotate
+from attnviz.core.qk_norm import normed
+from attnviz.engines.block import add_norm, add_row, before_attention
+from attnviz.engines.engine import Engine
+from attnviz.engines.features import Features
+from attnviz.model import positions as positions_
+from attnviz.model.experiment import Experiment
+from attnviz.model.materialise import projection_array
+from attnviz.model.parts import Identity, Role, Rope
+from attnviz.model.rows import row_array
+
+Ints = NDArray[np.int64]
+
+
+def enter(engine: Engine, experiment: Experiment, stage: str, x: Array, positions: Ints) -> Features:
+    """What comes into a site, (token, d_model), up to what its projections read.
+
+    `stage` is "tokens_embedded" where `x` are token vectors, "layer_input" where another site has made them.
+    """
+    features = Features()
+    features.add(stage, x)
+    added = positions_.added_rows(experiment, positions)
+    if added is not None:
+        features.add("x", features.tf[features.order[-1]] + engine.asarray(added))
+    add_norm(engine, features, "x_normed", experiment.embedding_norm, features.order[-1])
+    before_attention(engine, experiment, features)
+    return features
+
+
+def project(engine: Engine, experiment: Experiment, role: Role, x_tf: Array) -> Array:
+    """x W + b, (token, in) -> (token, out); an identity of equal sides hands its input on."""
+    rows, columns = experiment.projection_shape(role)
+    is_identity = rows == columns and isinstance(getattr(experiment.projections, role), Identity)
+    y = x_tf if is_identity else x_tf @ engine.asarray(projection_array(experiment, role))
+    return add_row(engine, y, getattr(experiment.projections, f"{role}_bias"))
+
+
+def query_heads(
+    engine: Engine, experiment: Experiment, features: Features, x: Array, positions: Ints
+) -> None:
+    """Add q and, where they are used, q_normed and q_rotated."""
+    heads = experiment.heads
+    q_tf = project(engine, experiment, "query", x)
+    features.add("q", split_query_heads(engine.xp, q_tf, heads.n_kv_heads, heads.group_size))
+    _add_normed(engine, experiment, features, "q")
+    if isinstance(experiment.position, Rope):
+        q = features.query()
+        features.add("q_rotated", _rotated(engine, experiment, q, positions, experiment.position))
+
+
+def key_value_heads(
+    engine: Engine, experiment: Experiment, features: Features, x: Array, positions: Ints
+) -> None:
+    """Add k and v and, where they are used, k_normed, k_rotated and v_rotated."""
+    for name, role in (("k", "key"), ("v", "value")):
+        projected = project(engine, experiment, role, x)  # type: ignore[arg-type]
+        features.add(name, split_kv_heads(engine.xp, projected, experiment.heads.n_kv_heads))
+    _add_normed(engine, experiment, features, "k")
+    position = experiment.position
+    if isinstance(position, Rope):
+        k = features.key()
+        features.add("k_rotated", _rotated(engine, experiment, k, positions, position))
+        if position.on_values:
+            v = features.heads["v"]
+            features.add("v_rotated", _rotated(engine, experiment, v, positions, position))
+
+
+def _add_normed(engine: Engine, experiment: Experiment, features: Features, name: str) -> None:
+    norm = experiment.qk_norm
+    if norm is None:
+        return
+    made = normed(engine.xp, features.heads[name], norm.kind, norm.eps)
+    gain = norm.query_gain if name == "q" else norm.key_gain
+    if gain is not None:
+        made = made * engine.asarray(row_array(gain, made.shape[-1]))
+    features.add(f"{name}_normed", made)
+
+
+def _rotated(engine: Engine, experiment: Experiment, x: Array, positions: Ints, rope: Rope) -> Array:
+    angles = rope_angles(positions + rope.start, positions_.pair_frequencies(experiment))
+    length = positions_.magnitude(rope)
+    cos, sin = engine.asarray(length * np.cos(angles)), engine.asarray(length * np.sin(angles))
+    return rotate(engine.xp, x, cos, sin, rope.pairing)

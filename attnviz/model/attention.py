@@ -1,0 +1,89 @@
+"""One attention and what stands around it: everything that one layer has of its own."""
+
+from __future__ import annotations
+
+import math
+
+from attnviz.model.block_parts import Block
+from attnviz.model.parts import (
+    Dropout,
+    FullyMaskedRow,
+    Heads,
+    Mask,
+    MaskPlacement,
+    NoPosition,
+    Normaliser,
+    Position,
+    Projections,
+    QKNorm,
+    Scale,
+    Sinks,
+    SqrtDHead,
+    check_kinds_once,
+)
+from attnviz.model.value import Value, require
+
+
+class Attention(Value, frozen=True, kw_only=True):
+    """One attention, apart from the sequences that it reads.
+
+    Attributes:
+        heads: `n_heads` h, `n_kv_heads` g (a divisor of h), `d_head`.
+        projections: W_Q (d_model, h·d_head), W_K and W_V (features of z, g·d_head), W_O (h·d_head, d_model),
+            and their biases.
+        qk_norm: None, or rms, layer or l2 of each head's q and k, before any rotation; see `QK_NORMS`.
+        position: None, sinusoidal, learned, RoPE, ALiBi, T5, Transformer-XL or DeBERTa; see `POSITIONS`.
+        scale: Scores times 1/sqrt(d_head), 1, or a number.
+        temperature: Scores are divided by it; above 0.
+        cap: None, or c > 0 for c · tanh(s / c).
+        masks: Each kind once; a cell that any of them blocks is blocked. `AnyOf` joins masks by "or".
+        mask_placement: Before the softmax, or after it (rows then sum to less than one).
+        fully_masked_row: The weights of a query without keys: zeros, or NaN as IEEE arithmetic has it.
+        normaliser: What makes scores weights: `softmax`, `sigmoid` or `relu_squared`; see `NORMALISERS`.
+        sinks: None, or a logit for each head that takes a share of the softmax and has no value.
+        dropout: On the weights, from a seed.
+        block: None for the attention alone, or norms, residual connections and a feed-forward layer.
+    """
+
+    heads: Heads = Heads()
+    projections: Projections = Projections()
+    qk_norm: QKNorm | None = None
+    position: Position = NoPosition()
+    scale: Scale = SqrtDHead()
+    temperature: float = 1.0
+    cap: float | None = None
+    masks: tuple[Mask, ...] = ()
+    mask_placement: MaskPlacement = "before_softmax"
+    fully_masked_row: FullyMaskedRow = "zeros"
+    normaliser: Normaliser = "softmax"
+    sinks: Sinks | None = None
+    dropout: Dropout = Dropout()
+    block: Block | None = None
+
+    def check(self) -> None:
+        legal = "a finite number above 0"
+        require(
+            math.isfinite(self.temperature) and self.temperature > 0, "temperature", self.temperature, legal
+        )
+        if self.cap is not None:
+            require(math.isfinite(self.cap) and self.cap > 0, "cap", self.cap, legal + ", or null")
+        check_kinds_once("masks", self.masks)
+        if self.sinks is not None:
+            legal = "'softmax' where there are sinks"
+            require(self.normaliser == "softmax", "normaliser", self.normaliser, legal)
+
+
+class Layer(Attention, frozen=True, kw_only=True):
+    """One layer: an attention and its block, and after it, perhaps, a second one that reads the memory.
+
+    `cross` is null, or an attention of the layer's tokens to the memory, between the layer's own and its
+    feed-forward layer: the feed-forward layer is then `cross.block`'s (Vaswani et al. 2017, figure 1, right).
+    """
+
+    cross: Attention | None = None
+
+    def check(self) -> None:
+        super().check()
+        if self.cross is not None and self.block is not None:
+            legal = "null where there is a cross attention: it stands behind that one"
+            require(self.block.feed_forward is None, "block.feed_forward", "there", legal)
