@@ -126,7 +126,7 @@ def test_two_equal_maxima_cannot_both_be_near_1(top: float) -> None:
 def test_root_of_d_is_what_scores_are_divided_by_and_their_deviation(d: int, root: float) -> None:
     n = 300
     memory = Memory(("k",) * n, SeededVectors(n, d, 1))
-    one = Experiment(("q",) * n, SeededVectors(n, d, 0), memory, Heads(1, 1, d), dtype="float64")
+    one = Experiment(("q",) * n, SeededVectors(n, d, 0), memory, heads=Heads(1, 1, d), dtype="float64")
     trace = traced(one)
     np.testing.assert_allclose(trace["scores"] / trace["scaled"], root, atol=5e-4)
     assert trace["scores"].std() == pytest.approx(root, rel=0.03)

@@ -11,7 +11,7 @@ from typing import Literal
 
 from attnviz.i18n import N_
 
-Axis = Literal["head", "kv_head", "token", "memory", "query", "key", "feature", "hidden", "vocabulary"]
+Axis = Literal["head", "kv_head", "token", "memory", "query", "key", "feature", "vocabulary"]
 Rule = Literal[
     "given",
     "same_cell",
@@ -63,7 +63,6 @@ _HQD: tuple[Axis, ...] = ("head", "query", "feature")
 _HKD: tuple[Axis, ...] = ("kv_head", "key", "feature")
 _HQK: tuple[Axis, ...] = ("head", "query", "key")
 _QF: tuple[Axis, ...] = ("query", "feature")
-_QH: tuple[Axis, ...] = ("query", "hidden")
 _QV: tuple[Axis, ...] = ("query", "vocabulary")
 
 SITE_INPUTS = ("x_normed", "x", "layer_input", "tokens_embedded")
@@ -199,9 +198,9 @@ STAGES: tuple[Stage, ...] = (
         ((*_AFTER_FFN, *_AFTER_ATTENTION, *SITE_INPUTS),),
         "row",
     ),
-    Stage("ffn_gate", _QH, N_("gate"), "g = x W_gate", "×W_gate", (_FFN_INPUT,), "projection"),
-    Stage("ffn_up", _QH, N_("up"), "u = x W_up", "×W_up", (_FFN_INPUT,), "projection"),
-    Stage("ffn_hidden", _QH, N_("hidden"), "h = act(u)", "act", (("ffn_gate",), ("ffn_up",)), "same_cell"),
+    Stage("ffn_gate", _QF, N_("gate"), "g = x W_gate", "×W_gate", (_FFN_INPUT,), "projection"),
+    Stage("ffn_up", _QF, N_("up"), "u = x W_up", "×W_up", (_FFN_INPUT,), "projection"),
+    Stage("ffn_hidden", _QF, N_("hidden"), "h = act(u)", "act", (("ffn_gate",), ("ffn_up",)), "same_cell"),
     Stage("ffn_output", _QF, N_("FFN output"), "f = h W_down", "×W_down", (("ffn_hidden",),), "projection"),
     Stage("ffn_normed", _QF, N_("FFN normed"), "norm(f)", "norm", (("ffn_output",),), "row"),
     Stage(
@@ -234,6 +233,9 @@ STAGES: tuple[Stage, ...] = (
         signed=False,
     ),
 )
+
+HIDDEN_STAGES = ("ffn_gate", "ffn_up", "ffn_hidden")
+"""Stages whose features are the feed-forward layer's own, d_hidden of them."""
 
 STAGE_BY_ID = {stage.id: stage for stage in STAGES}
 

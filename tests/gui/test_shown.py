@@ -62,7 +62,7 @@ def test_titles_count_the_heads_that_the_stage_has() -> None:
     site = site_of(GROUPED)
     assert stage_title(site, View(head=3), "scores") == "scores · head 4 of 4"
     assert stage_title(site, View(head=3), "k") == "k · KV head 2 of 2"
-    assert stage_title(site, View(head=3), "attention_output") == "output"
+    assert stage_title(site, View(head=3), "attention_output") == "attention output"
 
 
 def test_one_scale_for_all_heads_spans_all_finite_unblocked_cells() -> None:
