@@ -31,6 +31,7 @@ _HEADS = N_("Heads and sequences")
 _MASKS = N_("Masks and dropout")
 _POSITIONS = N_("Positions")
 _SIZE = N_("Scale and size")
+_ARCHITECTURES = N_("Architectures")
 
 PRESETS: tuple[Preset, ...] = (
     Preset(
@@ -158,6 +159,24 @@ PRESETS: tuple[Preset, ...] = (
         _SIZE,
         N_("A sentence of 128 tokens"),
         N_("Eight heads over 128 tokens, causal, with RoPE: still live under the mouse."),
+    ),
+    Preset(
+        "encoder-only",
+        _ARCHITECTURES,
+        N_("Encoder-only, as BERT"),
+        N_("Words see both sides, padding is seen by none: [MASK] looks at cat and at milk, and is drinks."),
+    ),
+    Preset(
+        "decoder-only",
+        _ARCHITECTURES,
+        N_("Decoder-only, as GPT"),
+        N_("Words see what came before: the first the is followed by cat, the second one by mat."),
+    ),
+    Preset(
+        "encoder-decoder",
+        _ARCHITECTURES,
+        N_("Encoder and decoder"),
+        N_("English is encoded in 36 pairs; Chinese looks back in 16 and across in 24 for its next word."),
     ),
 )
 

@@ -13,10 +13,12 @@ from attnviz import i18n, resources
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
 from attnviz.model.document import Document
+from attnviz.model.experiment import Experiment
 from attnviz.model.files import DocumentError, dumps, load
 from attnviz.model.masks import visible_pairs
 from attnviz.model.parts import Alibi, Causal, NoPosition, Rope, ScaleValue, SqrtDHead
 from attnviz.model.presets import PRESETS, load_preset, preset_ids
+from attnviz.model.sites import at, site_names
 from attnviz.model.trace import Trace
 
 REQUIRED = (
@@ -29,6 +31,9 @@ REQUIRED = (
     "grouped-query",
     "rope-pair",
     "causal-decode",
+    "encoder-only",
+    "decoder-only",
+    "encoder-decoder",
 )
 
 
@@ -60,11 +65,13 @@ def test_a_preset_file_is_titled_like_its_row_and_written_as_the_program_writes_
 def test_the_view_of_a_preset_points_at_cells_that_exist(preset_id: str) -> None:
     document = load_preset(preset_id)
     view, trace = document.view, run(NumpyEngine("float64"), document.experiment)
-    assert view.stage in trace.only.stages
-    assert view.head < document.experiment.heads.n_heads
-    assert view.query < document.experiment.n_queries and view.step < document.experiment.n_queries
+    assert view.site in ("", *trace.sites)
+    site = trace.shown(view.site)
+    assert view.stage in site.stages
+    assert view.head < site.experiment.heads.n_heads
+    assert view.query < site.experiment.n_queries and view.step < site.experiment.n_queries
     if view.locked is not None:
-        heads, *cells = trace.only.shape(view.locked.stage)
+        heads, *cells = site.shape(view.locked.stage)
         assert view.locked.head < heads
         assert view.locked.row < cells[0] and view.locked.column < cells[1]
 
@@ -265,6 +272,57 @@ def test_causal_decode_predicts_most_of_its_next_words() -> None:
 def test_the_long_sentence_has_128_tokens_and_eight_heads() -> None:
     experiment = load_preset("long-sentence").experiment
     assert experiment.n_queries == 128 and experiment.heads.n_heads == 8
+
+
+def pairs(experiment: Experiment) -> dict[str, tuple[int, int]]:
+    """(pairs, those that no mask hides) of every attention."""
+    sites = {name: at(experiment, name) for name in site_names(experiment)}
+    return {name: (one.n_queries * one.n_keys, visible_pairs(one)) for name, one in sites.items()}
+
+
+def said(trace: Trace, name: str) -> list[str]:
+    """The most probable token at every place."""
+    site = trace.site(name)
+    return [site.labels("vocabulary")[row.argmax()] for row in site["probabilities"]]
+
+
+def test_an_encoder_and_a_decoder_have_the_three_attentions_of_the_text() -> None:
+    experiment = load_preset("encoder-decoder").experiment
+    assert pairs(experiment) == {
+        "encoder.0.self": (36, 36),
+        "decoder.0.self": (16, 10),
+        "decoder.0.cross": (24, 24),
+    }
+    trace = traced("encoder-decoder")
+    assert said(trace, "decoder.0.cross") == ["猫", "坐在", "垫子", "上"]
+    assert experiment.tokens == ("<s>", "猫", "坐在", "垫子")
+    memory, cross = experiment.memory, trace.site("decoder.0.cross")["weights"][0]
+    assert memory is not None
+    assert [memory.tokens[row.argmax()] for row in cross] == ["cat", "sat", "mat", "on"]
+    assert (cross.max(axis=1) > 0.7).all()
+
+
+def test_an_encoder_looks_both_ways_and_never_at_padding() -> None:
+    document = load_preset("encoder-only")
+    assert pairs(document.experiment) == {"layers.0.self": (49, 42), "layers.1.self": (49, 42)}
+    assert document.experiment.tokens[document.view.query] == "[MASK]"
+    trace = traced("encoder-only")
+    for name in trace.sites:
+        weights = trace.site(name)["weights"]
+        assert (weights[:, :, 6] == 0).all() and (weights[:, :, :6] > 0).all()
+    of_mask = trace.site("layers.1.self")["weights"][:, 3]
+    assert [document.experiment.tokens[row.argmax()] for row in of_mask] == ["cat", "milk"]
+    words = said(trace, "layers.1.self")
+    assert words[:6] == ["[CLS]", "the", "cat", "drinks", "milk", "[SEP]"]
+
+
+def test_a_decoder_sees_the_past_and_tells_one_the_from_the_other() -> None:
+    document = load_preset("decoder-only")
+    assert pairs(document.experiment) == {"layers.0.self": (36, 21), "layers.1.self": (36, 21)}
+    trace = traced("decoder-only")
+    assert said(trace, "layers.1.self")[:5] == ["cat", "sat", "on", "the", "mat"]
+    for name in trace.sites:
+        assert (np.triu(trace.site(name)["weights"], 1) == 0).all()
 
 
 def test_presets_are_documents() -> None:
