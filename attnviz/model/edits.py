@@ -237,18 +237,6 @@ def replace_role(projections: Projections, role: Role, source: Projection) -> Pr
     return replace(projections, **{role: source})
 
 
-def set_weight_cell(experiment: Experiment, role: Role, row: int, column: int, value: float) -> Experiment:
-    """Change one number of a weight matrix; a matrix that was tied, seeded or identity becomes explicit."""
-    values = Matrix(projection_array(experiment, role)).replaced(row, column, value)
-    return set_weights(experiment, role, values.array)
-
-
-def set_weights(experiment: Experiment, role: Role, values: Array) -> Experiment:
-    """Write a weight matrix out; (in, out)."""
-    source = Explicit(Matrix(values))
-    return replace(experiment, projections=replace_role(experiment.projections, role, source))
-
-
 def _fitted(experiment: Experiment, changes: dict[str, Any]) -> Experiment:
     """The experiment with `changes`, and with whatever depends on shapes made to fit them, in all layers."""
     vectors = changes.get("vectors", experiment.vectors)

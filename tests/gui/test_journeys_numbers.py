@@ -10,7 +10,7 @@ from pointer import drag, move, press, release, wheel
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QColor, QGuiApplication
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QLabel, QLineEdit, QToolButton
+from PySide6.QtWidgets import QComboBox, QLabel, QLineEdit, QToolButton
 
 import attnviz
 from attnviz.model.materialise import projection_array, vectors_array
@@ -197,7 +197,8 @@ def test_features_are_added_and_taken_away(desk: Desk) -> None:
 
 def test_a_weight_matrix_is_edited_like_the_vectors(desk: Desk) -> None:
     desk.window.docks["matrices"].raise_()
-    desk.choose("matrix_segmented", "key")
+    box = desk.find(QComboBox, "matrix_choice")
+    box.setCurrentIndex(box.findData("projections.key"))
     grid = desk.window.panels["matrices"].grid
     old = projection_array(desk.store.experiment, "key")
     np.testing.assert_array_equal(grid.values(), old)

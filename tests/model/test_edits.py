@@ -174,15 +174,6 @@ def test_who_was_tied_to_a_matrix_that_is_tied_itself_is_written_out() -> None:
     assert not edits.can_tie(after, "key", "query")
 
 
-def test_one_weight_writes_its_matrix_out() -> None:
-    before = make(projections=Projections(Seeded(1), Identity(), Tied("query"), Seeded(4)))
-    for role in ("query", "key", "value", "output"):
-        old = projection_array(before, role)  # type: ignore[arg-type]
-        after = edits.set_weight_cell(before, role, 0, 1, 7.0)  # type: ignore[arg-type]
-        new = projection_array(after, role)  # type: ignore[arg-type]
-        assert new[0, 1] == 7.0 and (new != old).sum() == 1
-
-
 def test_rope_follows_the_heads() -> None:
     before = make(heads=Heads(1, 1, 6), position=Rope(multipliers=(1.0, 2.0, 3.0)))
     smaller = edits.set_heads(before, d_head=4).position

@@ -1,45 +1,36 @@
-"""The weight matrices W_q, W_k, W_v and W_o, edited like the vectors."""
+"""Every weight of the attention that is looked at, edited like the vectors."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
 from attnviz.gui.theme import GRID, Theme
 from attnviz.gui.widgets.number_grid import NumberGrid
-from attnviz.gui.widgets.segmented import Segmented
 from attnviz.i18n import _
-from attnviz.model import edits
 from attnviz.model.document import Document
 from attnviz.model.experiment import Experiment
-from attnviz.model.materialise import projection_array
-from attnviz.model.parts import ROLES, Role, Tied
+from attnviz.model.parts import ROLES, Tied
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.view import Cell
+from attnviz.model.weights import WEIGHTS, Weight, weights_of
 
-SYMBOLS: tuple[tuple[Role, str], ...] = (
-    ("query", "W_Q"),
-    ("key", "W_K"),
-    ("value", "W_V"),
-    ("output", "W_O"),
-)
-
-
-STAGE_OF_ROLE: dict[Role, str] = {"query": "q", "key": "k", "value": "v", "output": "attention_output"}
+SYMBOL_OF_ROLE = dict(zip(ROLES, (weight.symbol for weight in WEIGHTS), strict=False))
 
 
 class MatricesPanel(Panel):
-    """One matrix at a time. Editing a seeded, tied or identity matrix makes it an explicit one."""
+    """One weight at a time. Editing a seeded, tied or identity matrix makes it an explicit one."""
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
-        self._role = Segmented([(role, symbol, "") for role, symbol in SYMBOLS], "query")
-        self._role.setObjectName("matrix_segmented")
-        self._role.changed.connect(self._on_role)
+        self._known: tuple[str, ...] = ()
+        self._choice = QComboBox()
+        self._choice.setObjectName("matrix_choice")
+        self._choice.currentIndexChanged.connect(self._on_chosen)
         self._facts = QLabel()
         self._facts.setObjectName("matrix_facts")
         self.grid = NumberGrid()
@@ -50,7 +41,7 @@ class MatricesPanel(Panel):
         self.grid.gesture_started.connect(store.begin_gesture)
         self.grid.gesture_finished.connect(store.end_gesture)
         row = QHBoxLayout()
-        row.addWidget(self._role)
+        row.addWidget(self._choice)
         row.addWidget(self._facts, 1)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -64,9 +55,9 @@ class MatricesPanel(Panel):
 
     def on_hover(self, cell: Cell | None) -> None:
         """Outline the column of W that makes the hovered cell."""
-        column = -1
-        if cell is not None and STAGE_OF_ROLE[self._chosen()] == cell.stage:
-            per_head = STAGE_BY_ID[cell.stage].per_head
+        column, weight = -1, self._chosen()
+        if cell is not None and weight.stage == cell.stage and cell.site in ("", self.store.document.site):
+            per_head = STAGE_BY_ID[cell.stage].per_head and not weight.path.startswith("qk_norm")
             column = cell.column + (cell.head * self.store.attention.heads.d_head if per_head else 0)
         self.grid.set_highlight((), (column,) if column >= 0 else (), ())
 
@@ -76,21 +67,39 @@ class MatricesPanel(Panel):
 
     def retranslate(self) -> None:
         self.setAccessibleName(_("Weight matrices"))
-        self._role.setAccessibleName(_("Weight matrix"))
+        self._choice.setAccessibleName(_("Weight matrix"))
         self.grid.setAccessibleName(_("Numbers of the weight matrix"))
         self._show()
 
-    def _chosen(self) -> Role:
-        return self._role.value()  # type: ignore[return-value]
+    def _chosen(self) -> Weight:
+        """The weight that is shown: the first one where the chosen one is not used any more."""
+        weights = weights_of(self.store.attention)
+        path = self._choice.currentData()
+        return next((weight for weight in weights if weight.path == path), weights[0])
+
+    def _fill(self) -> None:
+        """Offer the weights that the attention uses; the chosen one stays chosen where it is still there."""
+        weights = weights_of(self.store.attention)
+        paths = tuple(weight.path for weight in weights)
+        if paths == self._known:
+            return
+        chosen, self._known = self._chosen().path, paths
+        self._choice.blockSignals(True)
+        self._choice.clear()
+        for weight in weights:
+            self._choice.addItem(weight.symbol, weight.path)
+        self._choice.setCurrentIndex(paths.index(chosen))
+        self._choice.blockSignals(False)
 
     def _show(self) -> None:
-        experiment, role = self.store.attention, self._chosen()
-        values = projection_array(experiment, role)
+        self._fill()
+        attention, weight = self.store.attention, self._chosen()
+        values = weight.array(attention)
         rows, columns = values.shape
         self.grid.set_values(
             values, tuple(str(i) for i in range(rows)), tuple(str(i) for i in range(columns))
         )
-        source = getattr(experiment.projections, role)
+        source = weight.source(attention)
         kind = {
             "identity": _("identity"),
             "seeded": _("seeded"),
@@ -98,28 +107,32 @@ class MatricesPanel(Panel):
             "tied": _("tied"),
         }[source.__struct_config__.tag]
         if isinstance(source, Tied):
-            kind += f" → {dict(SYMBOLS)[source.to]}"
+            kind += f" → {SYMBOL_OF_ROLE[source.to]}"
         self._facts.setText(f"{rows} × {columns} · {kind}")
 
-    @Slot(str)
-    def _on_role(self, role: str) -> None:
+    @Slot(int)
+    def _on_chosen(self, index: int) -> None:
         self._show()
 
     @Slot(int, int, float)
     def _on_edited(self, row: int, column: int, value: float) -> None:
-        self.store.edit_attention(edits.set_weight_cell, self._chosen(), row, column, value)
+        values = self._chosen().array(self.store.attention).copy()
+        values[row, column] = value
+        self.store.edit_attention(self._chosen().put, values)
 
     @Slot(int, int, object)
     def _on_pasted(self, row: int, column: int, block: NDArray[np.float64]) -> None:
-        values = projection_array(self.store.attention, self._chosen()).copy()
+        values = self._chosen().array(self.store.attention).copy()
         part = block[: values.shape[0] - row, : values.shape[1] - column]
         values[row : row + part.shape[0], column : column + part.shape[1]] = part
-        self.store.edit_attention(edits.set_weights, self._chosen(), values)
+        self.store.edit_attention(self._chosen().put, values)
         if part.shape != block.shape:
             message = _("pasted {rows} × {columns}; what is past the table's edge was left out")
             self.store.rejected.emit(message.format(rows=part.shape[0], columns=part.shape[1]))
 
 
-def _shown_of(experiment: Experiment) -> tuple[object, ...]:
+def _shown_of(attention: Experiment) -> tuple[object, ...]:
     """What the panel's numbers depend on: a drag of a vector changes none of it."""
-    return (experiment.projections, experiment.heads, *map(experiment.projection_shape, ROLES))
+    norms = attention.embedding_norm, attention.final_norm
+    parts = attention.projections, attention.qk_norm, attention.position, attention.block, attention.heads
+    return (*parts, *norms, *map(attention.projection_shape, ROLES))

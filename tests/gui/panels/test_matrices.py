@@ -10,12 +10,17 @@ from pointer import drag
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractButton, QLabel
+from PySide6.QtWidgets import QComboBox, QLabel
 from pytestqt.qtbot import QtBot
 
+from attnviz.engines.numpy_engine import NumpyEngine
+from attnviz.engines.run import run
 from attnviz.gui.panels.matrices import MatricesPanel
+from attnviz.model.block_parts import Block, FeedForward, Norm
 from attnviz.model.materialise import projection_array
-from attnviz.model.parts import Explicit, Identity, Projections, Seeded, Tied
+from attnviz.model.parts import Explicit, Identity, Projections, QKNorm, Seeded, Tied
+from attnviz.model.position_parts import TransformerXl
+from attnviz.model.rows import DrawnRow
 from attnviz.model.view import Cell
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
@@ -29,8 +34,9 @@ def bench(qtbot: QtBot) -> PanelBench[MatricesPanel]:
     return made
 
 
-def choose(bench: PanelBench[MatricesPanel], role: str) -> None:
-    QTest.mouseClick(bench.find(QAbstractButton, f"segment_{role}"), Qt.MouseButton.LeftButton)
+def choose(bench: PanelBench[MatricesPanel], path: str) -> None:
+    box = bench.find(QComboBox, "matrix_choice")
+    box.setCurrentIndex(box.findData(path if "." in path else f"projections.{path}"))
 
 
 def test_each_kind_is_shown_by_its_numbers(bench: PanelBench[MatricesPanel]) -> None:
@@ -83,3 +89,40 @@ def test_the_column_that_makes_a_hovered_number_is_outlined(bench: PanelBench[Ma
         assert (same == before.copy(grid.cell_rect(0, column).adjusted(3, 0, -3, 0))) == (column != 2)
     bench.store.set_hover(None)
     assert picture(grid.viewport()) == before
+
+
+def test_every_weight_is_offered_edited_and_heard_by_the_run(qtbot: QtBot) -> None:
+    bench = PanelBench(qtbot, MatricesPanel, "toy-attention", 420, 220)
+    ffn = FeedForward(4, "silu", gated=True, up_bias=DrawnRow(1))
+    assert bench.store.change(
+        block=Block(
+            "sandwich", True, Norm(gain=DrawnRow(2)), ffn, Norm("rms"), Norm("rms", gain=DrawnRow(3))
+        ),
+        position=TransformerXl(),
+        qk_norm=QKNorm("rms", key_gain=DrawnRow(5)),
+        final_norm=Norm(bias=DrawnRow(6)),
+        projections=Projections(value_bias=DrawnRow(7)),
+    )
+    box = bench.find(QComboBox, "matrix_choice")
+    offered = [box.itemData(i) for i in range(box.count())]
+    assert offered == [
+        *(f"projections.{role}" for role in ("query", "key", "value", "output")),
+        "projections.value_bias",
+        "qk_norm.key_gain",
+        *(f"position.{name}" for name in ("weights", "u", "v")),
+        "block.norm_1.gain",
+        "block.after_1.gain",
+        *(f"block.feed_forward.{role}" for role in ("gate", "up", "down")),
+        "block.feed_forward.up_bias",
+        "final_norm.bias",
+    ]
+    for path in offered:
+        choose(bench, path)
+        before = run(NumpyEngine("float64"), bench.store.experiment).only["output"]
+        grid = bench.panel.grid
+        value = grid.values()[0, 1]
+        drag(grid.viewport(), grid.cell_rect(0, 1).center(), QPoint(0, -30))
+        assert grid.values()[0, 1] == pytest.approx(value + 0.3), path
+        after = run(NumpyEngine("float64"), bench.store.experiment).only["output"]
+        assert not np.allclose(after, before, atol=1e-9), path
+    assert not bench.refused

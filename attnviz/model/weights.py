@@ -1,0 +1,191 @@
+"""`WEIGHTS`: every matrix, table and row of numbers that an attention and its block are made of.
+
+The panel that edits them, and whoever wants all of them, reads this table. A weight is named by its path in
+the document; what an experiment does not use has no numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from attnviz.model.arrays import Matrix
+from attnviz.model.block_parts import NORMS
+from attnviz.model.experiment import Experiment
+from attnviz.model.materialise import feed_forward_array, projection_array, table_array
+from attnviz.model.parts import ROLES, Explicit
+from attnviz.model.position_parts import Deberta, DrawnTable, Learned, T5Buckets, TransformerXl, WrittenTable
+from attnviz.model.rows import DrawnRow, WrittenRow, row_array
+
+Array = NDArray[np.float64]
+Shape = Callable[[Experiment], tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Weight:
+    """One weight: where it stands, how formulas call it, and which stage's columns its columns make.
+
+    `stage` is empty where a column of the weight is not a column of a stage. `make(attention)` gives its
+    numbers, two-dimensional, (in, out) or (1, features); it is called where `source` is not None.
+    """
+
+    path: str
+    symbol: str
+    stage: str
+    make: Callable[[Experiment], Array]
+
+    def source(self, attention: Experiment) -> Any:
+        """What the document has there: drawn, written out, tied, identity; None where it is not used."""
+        found: Any = attention
+        for step in self.path.split("."):
+            found = getattr(found, step, None)
+        return found
+
+    def array(self, attention: Experiment) -> Array:
+        """The numbers, read-only."""
+        return self.make(attention)
+
+    def put(self, attention: Experiment, values: Array) -> Experiment:
+        """The attention with these numbers written out. Raises `ValueError` for another shape."""
+        written = _WRITTEN[type(self.source(attention))](Matrix(values))
+        return _replaced(attention, self.path.split("."), written)  # type: ignore[no-any-return]
+
+
+_WRITTEN: Any = {
+    WrittenRow: WrittenRow,
+    DrawnRow: WrittenRow,
+    WrittenTable: WrittenTable,
+    DrawnTable: WrittenTable,
+}
+
+
+def _replaced(owner: Any, path: list[str], value: Any) -> Any:
+    first, *rest = path
+    return replace(owner, **{first: _replaced(getattr(owner, first), rest, value) if rest else value})
+
+
+class _Projected(Weight):
+    """A matrix of a linear map: whatever it was, it is written out as explicit."""
+
+    def put(self, attention: Experiment, values: Array) -> Experiment:
+        found: Experiment = _replaced(attention, self.path.split("."), Explicit(Matrix(values)))
+        return found
+
+
+def _projection(role: Any, letter: str, stage: str) -> Weight:
+    return _Projected(f"projections.{role}", f"W_{letter}", stage, lambda e: projection_array(e, role))
+
+
+def _linear(role: Any, symbol: str, stage: str) -> Weight:
+    def make(e: Experiment) -> Array:
+        assert e.block is not None
+        assert e.block.feed_forward is not None
+        return feed_forward_array(e.block.feed_forward, role, e.d_model)
+
+    return _Projected(f"block.feed_forward.{role}", symbol, stage, make)
+
+
+def _row(path: str, symbol: str, stage: str, features: Callable[[Experiment], int]) -> Weight:
+    def make(e: Experiment) -> Array:
+        return row_array(weight.source(e), features(e))[None, :]
+
+    weight = Weight(path, symbol, stage, make)
+    return weight
+
+
+def _table(name: str, symbol: str, kind: type) -> Weight:
+    def make(e: Experiment) -> Array:
+        position = e.position
+        if isinstance(position, Learned):
+            return table_array(position.table, (position.length, e.d_model))
+        if isinstance(position, T5Buckets):
+            return table_array(position.table, (position.n_buckets, e.heads.n_heads))
+        assert isinstance(position, TransformerXl | Deberta)
+        shape = position.table_shapes(e.d_model, e.heads.n_heads, e.heads.d_head)[name]
+        return table_array(getattr(position, name), shape)
+
+    return _OfPosition(f"position.{name}", symbol, "", make, kind)
+
+
+@dataclass(frozen=True)
+class _OfPosition(Weight):
+    """A table that one kind of position has."""
+
+    kind: type
+
+    def source(self, attention: Experiment) -> Any:
+        return super().source(attention) if isinstance(attention.position, self.kind) else None
+
+
+_STAGES = {"query": "q", "key": "k", "value": "v", "output": "attention_output"}
+_LETTERS = {"query": "Q", "key": "K", "value": "V", "output": "O"}
+_NORM_STAGES = {
+    "norm_1": "norm_1",
+    "norm_2": "norm_2",
+    "after_1": "attention_normed",
+    "after_2": "ffn_normed",
+}
+_HIDDEN = {"gate": "ffn_gate", "up": "ffn_up", "down": "ffn_output"}
+
+
+def _features_of_hidden(role: str) -> Callable[[Experiment], int]:
+    def features(e: Experiment) -> int:
+        assert e.block is not None
+        assert e.block.feed_forward is not None
+        return e.d_model if role == "down" else e.block.feed_forward.d_hidden
+
+    return features
+
+
+def _out(role: Any) -> Callable[[Experiment], int]:
+    return lambda e: e.projection_shape(role)[1]
+
+
+def _d_model(e: Experiment) -> int:
+    return e.d_model
+
+
+def _d_head(e: Experiment) -> int:
+    return e.heads.d_head
+
+
+WEIGHTS: tuple[Weight, ...] = (
+    *(_projection(role, _LETTERS[role], _STAGES[role]) for role in ROLES),
+    *(_row(f"projections.{role}_bias", f"b_{_LETTERS[role]}", _STAGES[role], _out(role)) for role in ROLES),
+    _row("qk_norm.query_gain", "γ_Q", "q_normed", _d_head),
+    _row("qk_norm.key_gain", "γ_K", "k_normed", _d_head),
+    _table("table", "P", Learned),
+    _table("table", "B", T5Buckets),
+    _table("weights", "W_R", TransformerXl),
+    _table("u", "u", TransformerXl),
+    _table("v", "v", TransformerXl),
+    _table("keys", "K_rel", Deberta),
+    _table("queries", "Q_rel", Deberta),
+    *(_row(f"block.{name}.gain", f"γ {name}", _NORM_STAGES[name], _d_model) for name in NORMS),
+    *(_row(f"block.{name}.bias", f"β {name}", _NORM_STAGES[name], _d_model) for name in NORMS),
+    *(_linear(role, f"W_{role}", stage) for role, stage in _HIDDEN.items()),
+    *(
+        _row(f"block.feed_forward.{role}_bias", f"b_{role}", stage, _features_of_hidden(role))
+        for role, stage in _HIDDEN.items()
+    ),
+    _row("embedding_norm.gain", "γ x", "x_normed", _d_model),
+    _row("embedding_norm.bias", "β x", "x_normed", _d_model),
+    _row("final_norm.gain", "γ output", "output", _d_model),
+    _row("final_norm.bias", "β output", "output", _d_model),
+)
+
+
+def weights_of(attention: Experiment) -> tuple[Weight, ...]:
+    """The weights that an attention uses; the gate's only where the feed-forward layer is gated."""
+    ffn = None if attention.block is None else attention.block.feed_forward
+    is_gated = ffn is not None and ffn.gated
+    return tuple(
+        weight
+        for weight in WEIGHTS
+        if weight.source(attention) is not None and (is_gated or ".gate" not in weight.path)
+    )
