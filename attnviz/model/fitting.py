@@ -81,7 +81,7 @@ def fitted_attention(site: Experiment, d_model: int, d_keys: int, heads: Heads) 
         "qk_norm": _fitted_rows(site.qk_norm, dict.fromkeys(("query_gain", "key_gain"), heads.d_head)),
         "position": _fitted_position(site.position, d_model, heads),
         "sinks": fitting_sinks(site.sinks, heads),
-        "block": _fitted_block(site.block, d_model),
+        "block": fitted_block(site.block, d_model),
     }
 
 
@@ -125,7 +125,8 @@ def _fitted_position(position: Position, d_model: int, heads: Heads) -> Position
     )
 
 
-def _fitted_block(block: Block | None, d_model: int) -> Block | None:
+def fitted_block(block: Block | None, d_model: int) -> Block | None:
+    """A block with written-out gains, biases and matrices cut, or filled with zeros, to d_model features."""
     if block is None:
         return None
     changes: dict[str, Any] = {name: fitted_norm(getattr(block, name), d_model) for name in NORMS}
