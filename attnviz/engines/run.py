@@ -18,7 +18,7 @@ from attnviz.model.experiment import Experiment
 from attnviz.model.materialise import vectors_array
 from attnviz.model.sites import Place, at, places
 from attnviz.model.stages import STAGE_BY_ID, result_of
-from attnviz.model.trace import SiteTrace, Trace
+from attnviz.model.trace import Origin, SiteTrace, Trace
 
 
 def run(
@@ -34,14 +34,19 @@ def run(
     started = time.perf_counter()
     sites: list[_Made] = []
     with engine.active():
-        x = memory = None
+        first: _Made | None = None
+        before: _Made | None = None
+        memory: _Made | None = None
         for place in places(experiment):
             site = at(experiment, place.name)
-            if sites and sites[-1].place.stack == "encoder" != place.stack:
-                x, memory = None, x
-            features, attended = forward(engine, site, x, memory, check)
-            x = features.tf[result_of(tuple(features.order))]
-            sites.append(_Made(place, site, features, attended))
+            if before is not None and before.place.stack == "encoder" != place.stack:
+                first, before, memory = None, None, before
+            x = None if before is None else before.result
+            encoded = None if memory is None else memory.result
+            features, attended = forward(engine, site, x, encoded, check)
+            before = _Made(place, site, features, attended, _given(site, first, before, memory))
+            first = first or before
+            sites.append(before)
         engine.synchronise()
     seconds = time.perf_counter() - started
     return Trace(
@@ -62,10 +67,34 @@ class _Made:
     experiment: Experiment
     features: Features
     attended: Attended
+    given: dict[str, Origin]
+
+    @property
+    def result(self) -> Array:
+        """What the next site goes on with, (token, d_model)."""
+        return self.features.tf[self.origin.stage]
+
+    @property
+    def origin(self) -> Origin:
+        """The stage that `result` is."""
+        return Origin(self.place.name, result_of(tuple(self.features.order)))
 
     def trace(self, engine: Engine) -> SiteTrace:
         source = HeldStages(engine, self.experiment, self.features, self.attended)
-        return SiteTrace(self.place.name, self.experiment, source)
+        return SiteTrace(self.place.name, self.experiment, source, self.given)
+
+
+def _given(
+    site: Experiment, first: _Made | None, before: _Made | None, memory: _Made | None
+) -> dict[str, Origin]:
+    """What a site has of others: of the one before, of the last of the encoder, of the first of its stack."""
+    given = {}
+    if before is not None and first is not None:
+        given["layer_input"] = before.origin
+        given["tokens_embedded"] = Origin(first.place.name, "tokens_embedded")
+    if memory is not None and site.memory is not None:
+        given["memory"] = memory.origin
+    return given
 
 
 def forward(

@@ -13,10 +13,13 @@ from dataclasses import replace
 import numpy as np
 
 from attnviz.i18n import _
-from attnviz.model.arithmetic_norms import normed_lines
+from attnviz.model.arithmetic_block import hidden_lines, residual_lines
+from attnviz.model.arithmetic_linear import feed_forward_lines, projection_lines
+from attnviz.model.arithmetic_norms import normed_lines, qk_normed_lines
 from attnviz.model.arithmetic_pieces import Explanation, Line, Term, digits, flat, words
 from attnviz.model.arithmetic_positions import biased_lines, rotated_lines, x_lines
 from attnviz.model.arithmetic_reading import Reading, stage_symbol
+from attnviz.model.arithmetic_readout import logit_lines
 from attnviz.model.arithmetic_relative import relative_lines
 from attnviz.model.arithmetic_scores import (
     below,
@@ -31,10 +34,8 @@ from attnviz.model.arithmetic_scores import (
 from attnviz.model.arithmetic_vectors import (
     concatenated_lines,
     given_lines,
-    logit_lines,
     mixed_lines,
     origin_of,
-    projection_lines,
 )
 from attnviz.model.arithmetic_weights import weight_lines
 from attnviz.model.trace import SiteTrace
@@ -42,13 +43,16 @@ from attnviz.model.view import Cell
 
 LINES: dict[str, Callable[[Reading, Cell], tuple[Line, ...]]] = {
     "tokens_embedded": given_lines,
+    "layer_input": given_lines,
     "x": x_lines,
+    "x_normed": normed_lines,
+    "norm_1": normed_lines,
     "memory": given_lines,
     "q": projection_lines,
     "k": projection_lines,
     "v": projection_lines,
-    "q_normed": normed_lines,
-    "k_normed": normed_lines,
+    "q_normed": qk_normed_lines,
+    "k_normed": qk_normed_lines,
     "q_rotated": rotated_lines,
     "k_rotated": rotated_lines,
     "v_rotated": rotated_lines,
@@ -63,6 +67,16 @@ LINES: dict[str, Callable[[Reading, Cell], tuple[Line, ...]]] = {
     "mixed": mixed_lines,
     "concatenated": concatenated_lines,
     "attention_output": projection_lines,
+    "attention_normed": normed_lines,
+    "residual_1": residual_lines,
+    "norm_2": normed_lines,
+    "ffn_gate": feed_forward_lines,
+    "ffn_up": feed_forward_lines,
+    "ffn_hidden": hidden_lines,
+    "ffn_output": feed_forward_lines,
+    "ffn_normed": normed_lines,
+    "residual_2": residual_lines,
+    "output": normed_lines,
     "logits": logit_lines,
     "probabilities": softmax_lines,
 }
@@ -99,8 +113,8 @@ def explain(site: SiteTrace, cell: Cell) -> Explanation:
 
 
 def exists(site: SiteTrace, cell: Cell) -> bool:
-    """Whether the trace has this cell: an edit may take stages, heads and tokens away."""
-    if cell.stage not in site.stages:
+    """Whether the site has this cell: an edit may take stages, heads and tokens away."""
+    if cell.stage not in site.stages or cell.site not in ("", site.name):
         return False
     n_heads, n_rows, n_columns = (1, *site.shape(cell.stage))[-3:]
     return cell.head < n_heads and cell.row < n_rows and cell.column < n_columns

@@ -54,10 +54,10 @@ def x_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
     exponent = f"−2 × {pair} ÷ {d_model}"
     frequency = _power(position.base, -2.0 * pair / d_model)
     angle = (cell.row + position.start) * frequency
-    vector = reading.term(Cell("tokens_embedded", cell.row, cell.column))
+    vector = reading.term(below(reading, cell))
     wave, function = ("cos", np.cos) if is_odd else ("sin", np.sin)
     steps = (
-        words(f"e + {wave} θ"),
+        words(f"{stage_symbol(below(reading, cell).stage)} + {wave} θ"),
         (vector, Text(f" + {wave}("), constant(angle, "θ"), Text(")")),
     )
     result = vector.value + float(function(angle))
@@ -71,11 +71,14 @@ def x_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
 
 def _learned_lines(reading: Reading, cell: Cell, position: Learned) -> tuple[Line, ...]:
     at = cell.row + position.start
-    vector = reading.term(Cell("tokens_embedded", cell.row, cell.column))
+    vector = reading.term(below(reading, cell))
     number = learned_table(position, reading.experiment.d_model)[at, cell.column]
     name = _("row {row} of {length}, feature {feature}")
     entry = constant(number, name.format(row=at, length=position.length, feature=cell.column))
-    steps = (words(f"e + P[{at}, {cell.column}]"), (vector, Text(" + "), *guarded(entry)))
+    steps = (
+        words(f"{stage_symbol(below(reading, cell).stage)} + P[{at}, {cell.column}]"),
+        (vector, Text(" + "), *guarded(entry)),
+    )
     note = words(_("P is the learned table: a row for each position, {n} in all").format(n=position.length))
     result = vector.value + entry.value
     return (Line((reading.link(cell),), steps, reading.number(cell), result, (note,)),)

@@ -64,6 +64,16 @@ class Reading:
         hue = STAGE_BY_ID[cell.stage].hue
         return Term(self.number(cell), self.name(cell), self.full_name(cell), cell, hue)
 
+    def elsewhere(self, called: str, cell: Cell, value: float) -> Term:
+        """The cell of another site that this site has under the name `called`, as a term that leads there.
+
+        `layers.0.self · residual 2[creature, 3]`. The number is at hand: sites do not read each other.
+        """
+        origin = self.site.given[called]
+        at = Cell(origin.stage, cell.row, cell.column, site=origin.site)
+        name = f"{origin.site} · {self.name(at)}"
+        return Term(value, name, name, at)
+
     def name(self, cell: Cell) -> str:
         """`weights[creature, fluffy]`."""
         on_rows, on_columns = STAGE_BY_ID[cell.stage].axes[-2:]

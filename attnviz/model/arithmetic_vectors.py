@@ -1,28 +1,23 @@
-"""The arithmetic of token-shaped stages: vectors, projections, mixtures, the read-out."""
+"""The arithmetic of token-shaped stages without matrices: what a site is given, mixtures, heads joined."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from attnviz.i18n import _
-from attnviz.model.arithmetic_pieces import Line, Pieces, Series, Text, constant, product, words
+from attnviz.model.arithmetic_pieces import Line, Pieces, Series, Text, product, words
 from attnviz.model.arithmetic_reading import Reading, stage_symbol
-from attnviz.model.materialise import is_identity, projection_array, vectors_array
-from attnviz.model.parts import Role, SeededVectors
+from attnviz.model.materialise import vectors_array
+from attnviz.model.parts import SeededVectors
 from attnviz.model.provenance import Region, sources
-from attnviz.model.stages import Hue
 from attnviz.model.view import Cell
-
-ROLES: dict[str, tuple[Role, str, Hue]] = {
-    "q": ("query", "W_Q", "query"),
-    "k": ("key", "W_K", "key"),
-    "v": ("value", "W_V", "value"),
-    "attention_output": ("output", "W_O", ""),
-}
 
 
 def given_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
-    """A number of the document itself."""
+    """A number of the document itself, or one that another site has made."""
+    if cell.stage in reading.site.given:
+        value = reading.number(cell)
+        return (Line((reading.link(cell),), ((reading.elsewhere(cell.stage, cell, value),),), value, value),)
     experiment = reading.experiment
     memory = experiment.memory
     vectors = memory.vectors if cell.stage == "memory" and memory is not None else experiment.vectors
@@ -34,31 +29,7 @@ def given_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
     return (Line((reading.link(cell),), (), reading.number(cell), value, (words(says),)),)
 
 
-def projection_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
-    """Σ x · W over the features of the input."""
-    experiment = reading.experiment
-    role, name, hue = ROLES[cell.stage]
-    (source,) = sources(reading.site, cell)
-    column = cell.column if role == "output" else cell.head * experiment.heads.d_head + cell.column
-    if is_identity(experiment, role):
-        origin = reading.link(Cell(source.stage, cell.row, column))
-        note = words(_("{matrix} is the identity").format(matrix=name))
-        return (Line((reading.link(cell),), ((origin,),), reading.number(cell), origin.value, (note,)),)
-    x = reading.row(source.stage, 0, cell.row)
-    w = projection_array(experiment, role)[:, column]
-
-    def item(index: int) -> Pieces:
-        return product(
-            reading.term(Cell(source.stage, cell.row, index), x[index]),
-            constant(w[index], f"{name}[{index}, {column}]", hue),
-        )
-
-    letters = (Text(f"Σ {stage_symbol(source.stage)} · "), Text(name, hue))
-    steps = (letters, (Series(len(x), item),))
-    return (Line((reading.link(cell),), steps, reading.number(cell), float(np.sum(x * w))),)
-
-
-# --- mixture and read-out --------------------------------------------------------------------------
+# --- mixture ---------------------------------------------------------------------------------------
 
 
 def mixed_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
@@ -94,23 +65,6 @@ def origin_of(reading: Reading, cell: Cell) -> Cell:
     """The one cell of `mixed` that a cell of `concatenated` is."""
     (source,) = sources(reading.site, cell)
     return Cell(source.stage, cell.row, (source.columns or (0,))[0], _head(source))
-
-
-def logit_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
-    """The output's dot product with one token's vector."""
-    output, vectors = sources(reading.site, cell)
-    row = (vectors.rows or (0,))[0]
-    o, e = reading.row(output.stage, 0, cell.row), reading.row(vectors.stage, 0, row)
-
-    def item(index: int) -> Pieces:
-        return product(
-            reading.term(Cell(output.stage, cell.row, index), o[index]),
-            reading.term(Cell(vectors.stage, row, index), e[index]),
-        )
-
-    letters = words(f"Σ {stage_symbol(output.stage)} · {stage_symbol(vectors.stage)}")
-    steps = (letters, (Series(len(o), item),))
-    return (Line((reading.link(cell),), steps, reading.number(cell), float(np.sum(o * e))),)
 
 
 def _head(region: Region) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from attnviz.i18n import _
+from attnviz.model.block_formulas import block_formula, block_operation
 from attnviz.model.experiment import Experiment
 from attnviz.model.normalisers import NORMALISER_BY_ID, SINK_FORMULA
 from attnviz.model.qk_norms import QK_NORM_BY_ID
@@ -15,9 +16,7 @@ def stage_formula(experiment: Experiment, stage: str) -> str:
         return (
             SINK_FORMULA if experiment.sinks is not None else NORMALISER_BY_ID[experiment.normaliser].formula
         )
-    if stage in ("q_normed", "k_normed") and experiment.qk_norm is not None:
-        return QK_NORM_BY_ID[experiment.qk_norm.kind].formula.replace("x", stage[0])
-    return STAGE_BY_ID[stage].formula
+    return block_formula(experiment, stage) or STAGE_BY_ID[stage].formula
 
 
 def stage_operation(experiment: Experiment, stage: str) -> str:
@@ -27,4 +26,4 @@ def stage_operation(experiment: Experiment, stage: str) -> str:
         return title if experiment.sinks is None else _("softmax + sink")
     if stage in ("q_normed", "k_normed") and experiment.qk_norm is not None:
         return _(QK_NORM_BY_ID[experiment.qk_norm.kind].title)
-    return STAGE_BY_ID[stage].operation
+    return block_operation(experiment, stage) or STAGE_BY_ID[stage].operation

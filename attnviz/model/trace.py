@@ -8,6 +8,8 @@ stages that nobody keeps are made for the window that is asked for.
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -43,12 +45,31 @@ class StageSource(Protocol):
         """Which (query, key) cells the masks block; None where there are no masks."""
 
 
-class SiteTrace:
-    """The stages of one attention."""
+@dataclass(frozen=True)
+class Origin:
+    """A stage of another site, cell by cell the same as one that this site is given."""
 
-    def __init__(self, name: str, experiment: Experiment, source: StageSource) -> None:
+    site: str
+    stage: str
+
+
+class SiteTrace:
+    """The stages of one attention.
+
+    `given` says where a site has its `layer_input` and its encoded `memory` from, and which site begins with
+    the token vectors (`tokens_embedded`) where this one does not.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        experiment: Experiment,
+        source: StageSource,
+        given: Mapping[str, Origin] | None = None,
+    ) -> None:
         self.name = name
         self.experiment = experiment
+        self.given = dict(given or {})
         self._source = source
         self._kept: OrderedDict[tuple[str, int], Numbers] = OrderedDict()
         self._overviews: dict[tuple[str, int], tuple[Numbers, Bools | None]] = {}
