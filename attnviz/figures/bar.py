@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from attnviz.core.levels import RANGES, SIGNED_DECADES
+from attnviz.core.shades import Shades
 from attnviz.core.text import number
 from attnviz.figures.content import Scale
 from attnviz.figures.fonts import middle, number_font, text_font
-from attnviz.figures.palette import Palette, colors
+from attnviz.figures.palette import colors
 from attnviz.i18n import _
 
 TICK_SIZE, NAME_SIZE = 7.5, 8.0
@@ -36,7 +37,7 @@ def range_name(scale: Scale) -> str:
     return next(_(row.label) for row in RANGES if row.id == scale.range_id)
 
 
-def draw_bar(axes: Any, scale: Scale, rect: tuple[float, float, float, float], shades: Palette) -> None:
+def draw_bar(axes: Any, scale: Scale, rect: tuple[float, float, float, float], shades: Shades) -> None:
     """Draw bar, ticks and range into axes whose unit is a point, y downwards."""
     from matplotlib.collections import LineCollection
     from matplotlib.patches import Rectangle
@@ -57,7 +58,7 @@ def draw_bar(axes: Any, scale: Scale, rect: tuple[float, float, float, float], s
     axes.add_collection(LineCollection(marks, colors=shades.muted, linewidths=0.5), autolim=False)
 
 
-def draw_range_name(axes: Any, scale: Scale, x: float, y: float, shades: Palette) -> None:
+def draw_range_name(axes: Any, scale: Scale, x: float, y: float, shades: Shades) -> None:
     """The name of the range, upright, beside the ticks."""
     axes.text(
         x,

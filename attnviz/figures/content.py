@@ -12,13 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.core.levels import levels, normalise
+from attnviz.core.shades import Shades
 from attnviz.core.text import elide, visible
-from attnviz.figures.palette import Kind, Palette
+from attnviz.figures.palette import Kind
 from attnviz.i18n import N_, _
 from attnviz.model.experiment import Experiment
 from attnviz.model.stage_formulas import stage_formula
 from attnviz.model.stages import STAGE_BY_ID, Axis, Stage
-from attnviz.model.trace import MASKED_STAGES, SiteTrace
+from attnviz.model.trace import SiteTrace
 from attnviz.model.view import View
 
 Head = int | Literal["all"] | None
@@ -101,13 +102,13 @@ class Content:
         return counts
 
 
-def content(site: SiteTrace, view: View, stage: str, head: Head, shades: Palette) -> Content:
+def content(site: SiteTrace, view: View, stage: str, head: Head, shades: Shades) -> Content:
     """The figure of `stage`. Raises `ValueError` for a stage or head that the trace does not have."""
     if stage not in site.stages:
         raise ValueError(f"stage is {stage!r}; legal here is one of {', '.join(site.stages)}")
     row = STAGE_BY_ID[stage]
     heads = _heads(site, view, row, head)
-    blocked = site.blocked() if stage in MASKED_STAGES else None
+    blocked = site.hatched(stage)
     scale = _scale(site, view, row, heads, blocked)
     turned = view.orientation == "queries_as_columns"
     on_rows, on_columns = (_side(site, row, axis, shades) for axis in (-2, -1))
@@ -175,7 +176,7 @@ def _map(
     )
 
 
-def _side(site: SiteTrace, stage: Stage, axis: int, shades: Palette) -> Side:
+def _side(site: SiteTrace, stage: Stage, axis: int, shades: Shades) -> Side:
     kind, length = stage.axes[axis], site.shape(stage.id)[axis]
     if kind == "feature":
         labels: tuple[str, ...] = tuple(map(str, range(length)))
@@ -184,7 +185,7 @@ def _side(site: SiteTrace, stage: Stage, axis: int, shades: Palette) -> Side:
     return Side(_(_AXIS_NAMES[kind]), labels, _side_color(kind, stage.hue, shades))
 
 
-def _side_color(axis: Axis, hue: str, shades: Palette) -> str:
+def _side_color(axis: Axis, hue: str, shades: Shades) -> str:
     """Queries, keys and values keep the colours that they have in the window."""
     if axis == "query":
         return shades.query

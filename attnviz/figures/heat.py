@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from attnviz.core.shades import Shades, head_color
 from attnviz.core.text import number
 from attnviz.figures import bar, marks
 from attnviz.figures.content import Content, Map, Side
 from attnviz.figures.fonts import middle, number_font, text_font, widest, width
-from attnviz.figures.layout import CAPTION, GAP, HEADER, MARGIN, NAME, Sheet, Sizes, arrange, cell_size
-from attnviz.figures.palette import HEAD_HUES, Kind, Palette, colors, inks, rgb_bytes
+from attnviz.figures.layout import CAPTION, GAP, HEADER, MARGIN, NAME, Cells, Sheet, Sizes, arrange, cell_size
+from attnviz.figures.palette import Kind, colors, inks, rgb_bytes
 from attnviz.i18n import _
 
 TITLE_SIZE, NAME_SIZE, SUM_SIZE, FOOT_SIZE = 11.0, 8.0, 7.5, 7.5
@@ -54,28 +55,28 @@ def measure(content: Content) -> tuple[Sheet, float]:
     return sheet, label
 
 
-def draw(axes: Any, content: Content, sheet: Sheet, label: float, shades: Palette) -> None:
+def draw(axes: Any, content: Content, sheet: Sheet, label: float, shades: Shades) -> None:
     """Draw a figure into axes whose unit is a point, y downwards, sized as `sheet` says."""
     plot_w, plot_h = sheet.plot_size(*content.maps[0].values.shape)
-    _header(axes, content, shades)
+    header(axes, content, shades)
     for index, (one, (x, y)) in enumerate(zip(content.maps, sheet.corners, strict=True)):
-        _draw_map(axes, content, one, (x, y, plot_w, plot_h), sheet, shades)
+        draw_map(axes, content, one, (x, y, plot_w, plot_h), sheet, shades)
         if index < sheet.n_columns:
-            _across_labels(axes, content.across, x, y, sheet, label, shades)
+            across_labels(axes, content.across, x, y, sheet, label, shades)
         if index % sheet.n_columns == 0:
-            _down_labels(axes, content.down, x, y, sheet, label, shades)
+            down_labels(axes, content.down, x, y, sheet, label, shades)
         if len(content.maps) > 1:
             _caption(axes, one, x + plot_w / 2, y + plot_h + CAPTION / 2, shades)
         else:
             _sums(axes, content, (x, y, plot_w, plot_h), sheet, shades)
     left, top = sheet.corners[0]
     right, bottom = max(x for x, _y in sheet.corners) + plot_w, max(y for _x, y in sheet.corners) + plot_h
-    _axis_name(axes, content.across, (left + right) / 2, MARGIN + HEADER, 0, shades)
-    _axis_name(axes, content.down, MARGIN + NAME / 2, (top + bottom) / 2, 90, shades)
+    axis_name(axes, content.across, (left + right) / 2, MARGIN + HEADER, 0, shades)
+    axis_name(axes, content.down, MARGIN + NAME / 2, (top + bottom) / 2, 90, shades)
     bar.draw_bar(axes, content.scale, sheet.bar, shades)
     x, y, _width, height = sheet.bar
     bar.draw_range_name(axes, content.scale, sheet.width - MARGIN - NAME / 2, y + height / 2, shades)
-    _footer(axes, content, sheet, shades)
+    footer(axes, content, sheet, shades)
 
 
 def footnotes(content: Content) -> tuple[tuple[str, str], ...]:
@@ -108,7 +109,7 @@ def _label_size(n_down: int, n_across: int, n_maps: int) -> float:
     return 9.0 if max(n_down, n_across) <= 16 else 7.0
 
 
-def _header(axes: Any, content: Content, shades: Palette) -> None:
+def header(axes: Any, content: Content, shades: Shades) -> None:
     title, small = text_font(TITLE_SIZE, bold=True), text_font(NAME_SIZE)
     axes.text(MARGIN, MARGIN, content.title, font=title, color=shades.ink, va="top", parse_math=False)
     axes.text(
@@ -122,7 +123,7 @@ def _header(axes: Any, content: Content, shades: Palette) -> None:
     )
 
 
-def _draw_map(axes: Any, content: Content, one: Map, rect: marks.Rect, sheet: Sheet, shades: Palette) -> None:
+def draw_map(axes: Any, content: Content, one: Map, rect: marks.Rect, sheet: Cells, shades: Shades) -> None:
     from matplotlib.patches import Rectangle
 
     x, y, plot_w, plot_h = rect
@@ -141,7 +142,7 @@ def _draw_map(axes: Any, content: Content, one: Map, rect: marks.Rect, sheet: Sh
 
 
 def _draw_cells(
-    axes: Any, content: Content, one: Map, x: float, y: float, sheet: Sheet, shades: Palette
+    axes: Any, content: Content, one: Map, x: float, y: float, sheet: Cells, shades: Shades
 ) -> None:
     from matplotlib.collections import PolyCollection
 
@@ -189,7 +190,7 @@ def _draw_numbers(
         )
 
 
-def picture(one: Map, kind: Kind, cell: float, shades: Palette) -> NDArray[np.uint8]:
+def picture(one: Map, kind: Kind, cell: float, shades: Shades) -> NDArray[np.uint8]:
     """A map as RGBA bytes, masked cells transparent; cells are `cell` points large."""
     positions, values, blocked = one.positions, one.values, one.blocked
     step = -(-max(values.shape) // MOST_CELLS)
@@ -227,8 +228,8 @@ def _outstanding(
     return down + np.arange(n_rows)[:, None] * step, across + np.arange(n_columns)[None, :] * step
 
 
-def _across_labels(
-    axes: Any, side: Side, x: float, y: float, sheet: Sheet, label: float, shades: Palette
+def across_labels(
+    axes: Any, side: Side, x: float, y: float, sheet: Cells, label: float, shades: Shades
 ) -> None:
     font, angle = text_font(label), sheet.across_angle
     where = {0: ("center", "baseline"), 45: ("left", "baseline"), 90: ("center", "bottom")}[angle]
@@ -247,8 +248,8 @@ def _across_labels(
         )
 
 
-def _down_labels(
-    axes: Any, side: Side, x: float, y: float, sheet: Sheet, label: float, shades: Palette
+def down_labels(
+    axes: Any, side: Side, x: float, y: float, sheet: Cells, label: float, shades: Shades
 ) -> None:
     font = text_font(label)
     for index in range(0, len(side.labels), sheet.down_step):
@@ -263,7 +264,7 @@ def _down_labels(
         )
 
 
-def _axis_name(axes: Any, side: Side, x: float, y: float, angle: int, shades: Palette) -> None:
+def axis_name(axes: Any, side: Side, x: float, y: float, angle: int, shades: Shades) -> None:
     axes.text(
         x,
         y,
@@ -289,7 +290,7 @@ def shown_sums(content: Content) -> tuple[str, ...]:
     return tuple(f"Σ {text}" for text in texts) if cell_h >= SUM_SIZE + 1 else ()
 
 
-def _sums(axes: Any, content: Content, rect: marks.Rect, sheet: Sheet, shades: Palette) -> None:
+def _sums(axes: Any, content: Content, rect: marks.Rect, sheet: Sheet, shades: Shades) -> None:
     x, y, plot_w, plot_h = rect
     texts, font = shown_sums(content), number_font(SUM_SIZE)
     below = middle(y + plot_h + GAP + SUM_SIZE / 2, font)
@@ -303,18 +304,18 @@ def _sums(axes: Any, content: Content, rect: marks.Rect, sheet: Sheet, shades: P
         axes.text(x - GAP, below, "Σ", font=font, color=shades.muted, ha="right", parse_math=False)
 
 
-def _caption(axes: Any, one: Map, x: float, y: float, shades: Palette) -> None:
+def _caption(axes: Any, one: Map, x: float, y: float, shades: Shades) -> None:
     """Which head a map is, with a spot of the head's hue."""
     from matplotlib.patches import Rectangle
 
     font = text_font(NAME_SIZE)
     half = (width(one.title, font) + 10) / 2
-    hue = HEAD_HUES[one.head % len(HEAD_HUES)]
+    hue = head_color(one.head)
     axes.add_patch(Rectangle((x - half, y - 3), 6, 6, facecolor=hue, linewidth=0))
     axes.text(x - half + 10, middle(y, font), one.title, font=font, color=shades.muted, parse_math=False)
 
 
-def _footer(axes: Any, content: Content, sheet: Sheet, shades: Palette) -> None:
+def footer(axes: Any, content: Content, sheet: Sheet, shades: Shades) -> None:
     font = text_font(FOOT_SIZE)
     x, y = MARGIN, sheet.height - MARGIN - 9
     draws = {"masked": marks.hatch, "nan": marks.cross, "infinite": marks.rule}

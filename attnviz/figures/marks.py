@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from attnviz.figures.palette import Palette
+from attnviz.core.shades import Shades
 
 Rect = tuple[float, float, float, float]
 """Left, top, width, height, in points."""
@@ -26,20 +26,20 @@ def diagonals(rect: Rect, spacing: float = SPACING) -> list[Line]:
     return lines
 
 
-def hatch(axes: Any, rect: Rect, shades: Palette) -> None:
+def hatch(axes: Any, rect: Rect, shades: Shades) -> None:
     """The ground and the lines of masked cells over all of `rect`; coloured cells are drawn on top."""
     _ground(axes, rect, shades.ground)
     _lines(axes, diagonals(rect), shades.line if not shades.is_dark else shades.muted, 0.5, 0.5)
 
 
-def cross(axes: Any, rect: Rect, shades: Palette) -> None:
+def cross(axes: Any, rect: Rect, shades: Shades) -> None:
     """A cell without a number."""
     x, y, width, height = rect
     _ground(axes, rect, shades.panel, 2.0)
     _lines(axes, [((x, y), (x + width, y + height)), ((x, y + height), (x + width, y))], shades.error, 0.8)
 
 
-def rule(axes: Any, rect: Rect, shades: Palette) -> None:
+def rule(axes: Any, rect: Rect, shades: Shades) -> None:
     """A cell with an infinite number."""
     x, y, width, height = rect
     count = max(2, int(height / SPACING))

@@ -1,11 +1,7 @@
-"""The colours of figures: those of the window, on paper white or on the dark panel.
-
-A test holds them equal to the window's, which a figure must not import.
-"""
+"""The colours of figures: those of the window, on paper white or on the dark panel."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
@@ -13,69 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.core.levels import DIVERGING_MAP, DIVERGING_MAP_DARK, SEQUENTIAL_MAP
+from attnviz.core.shades import DARK, LIGHT, Shades
 
 Kind = Literal["sequential", "diverging"]
 
-
-@dataclass(frozen=True)
-class Palette:
-    """One theme, as `#rrggbb` strings; `panel` is the ground of the figure, `ground` that of masked cells."""
-
-    id: str
-    is_dark: bool
-    ground: str
-    panel: str
-    line: str
-    ink: str
-    muted: str
-    query: str
-    key: str
-    value: str
-    warning: str
-    error: str
+PALETTES = (LIGHT, DARK)
 
 
-PALETTES = (
-    Palette(
-        "light",
-        False,
-        ground="#f4f4f1",
-        panel="#ffffff",
-        line="#dcdcd6",
-        ink="#1d1f24",
-        muted="#6c6f78",
-        query="#2f6fd0",
-        key="#c9711a",
-        value="#1f8f63",
-        warning="#9a6700",
-        error="#b3261e",
-    ),
-    Palette(
-        "dark",
-        True,
-        ground="#17181b",
-        panel="#1f2125",
-        line="#34373d",
-        ink="#e8e8e4",
-        muted="#9a9da6",
-        query="#6ea2f2",
-        key="#eba05a",
-        value="#5cc79b",
-        warning="#e3b341",
-        error="#f2857c",
-    ),
-)
-
-HEAD_HUES = ("#4c78a8", "#d9852b", "#3f9e6e", "#b45a9c", "#8a6d3b", "#5f8dd3", "#c2574b", "#7a8b2f")
-"""One hue per head, from the start again past the eighth."""
-
-
-def palette(theme: str) -> Palette:
-    """The palette with id `theme`. Raises `ValueError` naming those there are."""
+def palette(theme: str) -> Shades:
+    """The palette named `theme`. Raises `ValueError` naming those there are."""
     for row in PALETTES:
-        if row.id == theme:
+        if row.name == theme:
             return row
-    raise ValueError(f"theme is {theme!r}; legal is one of {', '.join(row.id for row in PALETTES)}")
+    raise ValueError(f"theme is {theme!r}; legal is one of {', '.join(row.name for row in PALETTES)}")
 
 
 @lru_cache(maxsize=8)
@@ -92,7 +38,7 @@ def color_table(kind: Kind, is_dark: bool) -> NDArray[np.uint8]:
     return table
 
 
-def colors(positions: NDArray[np.floating], kind: Kind, shades: Palette) -> NDArray[np.uint8]:
+def colors(positions: NDArray[np.floating], kind: Kind, shades: Shades) -> NDArray[np.uint8]:
     """Positions 0..1 of any shape as RGB bytes, one axis more; NaN has the colour of errors."""
     missing = np.isnan(positions)
     indices = np.round(np.where(missing, 0, positions) * 255).astype(np.uint8)

@@ -11,7 +11,7 @@ import attnviz
 from attnviz.figures.bar import range_name, ticks
 from attnviz.figures.content import content
 from attnviz.figures.heat import cell_numbers, footnotes, picture
-from attnviz.figures.palette import HEAD_HUES, PALETTES, color_table, palette
+from attnviz.figures.palette import PALETTES, color_table, palette
 from attnviz.model import parts as p
 from attnviz.model.view import View
 
@@ -121,9 +121,6 @@ def test_colours_are_those_of_the_window() -> None:
     from attnviz.gui import colors, theme
 
     for shades, window in zip(PALETTES, theme.THEMES, strict=True):
-        assert shades.id == window.name
-        for name in ("ground", "panel", "line", "ink", "muted", "query", "key", "value", "warning", "error"):
-            assert getattr(shades, name) == getattr(window, name)
+        assert vars(shades).items() <= vars(window).items()
         for kind in ("sequential", "diverging"):
             np.testing.assert_array_equal(color_table(kind, shades.is_dark), colors.lut(kind, window)[:, :3])
-    assert HEAD_HUES == theme.HEAD_HUES

@@ -93,7 +93,7 @@ class FigureDialog(QDialog):
         shown = self._view.stage if self._view.stage in stages else "weights"
         self._stage.setCurrentIndex(self._stage.findData(shown))
         for palette in PALETTES:
-            self._theme.addItem(_(_THEME_TITLES[palette.id]), palette.id)
+            self._theme.addItem(_(_THEME_TITLES[palette.name]), palette.name)
         self._theme.setCurrentIndex(self._theme.findData(theme))
         for row in FORMATS:
             self._format.addItem(row.title, row.id)

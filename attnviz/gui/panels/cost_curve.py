@@ -19,7 +19,7 @@ from attnviz.core.cost import rounded, total
 from attnviz.core.cost_memory import Format, layouts
 from attnviz.gui.fonts import ui_font
 from attnviz.gui.panels.cost_question import EXPERIMENT, QUANTITY_BY_ID, Question
-from attnviz.gui.theme import HEAD_HUES, LIGHT, Theme
+from attnviz.gui.theme import LIGHT, Theme, head_color
 from attnviz.i18n import _
 
 _DECADES = {0: "1", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E", 21: "Z", 24: "Y"}
@@ -186,7 +186,7 @@ class CostCurve(pg.GraphicsLayoutWidget):  # type: ignore[misc]
         self._place_tags()
 
     def _color(self, index: int) -> QColor:
-        return QColor(self._theme.accent if index == 0 else HEAD_HUES[index % len(HEAD_HUES)])
+        return QColor(self._theme.accent if index == 0 else head_color(index))
 
     def _draw_points(self) -> None:
         places = self.points()
