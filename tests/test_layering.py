@@ -30,7 +30,14 @@ MAY_IMPORT = {
 }
 """Layer by layer, the folders it may import; `gui`, `cli` and the public `attnviz` stand on all of them."""
 
-TORCH = {"engines/torch_engine.py", "bench/plain_torch.py"}
+TORCH = {
+    "engines/torch_engine.py",
+    "bench/plain_torch.py",
+    # The script that trains the model in the box: it makes the weights, and the program never runs it.
+    "checkpoints/decoder.py",
+    "checkpoints/train.py",
+    "checkpoints/measure.py",
+}
 THREADING = {"threading", "_thread", "concurrent", "multiprocessing", "asyncio"}
 THREAD_HOOK = "gui/app_errors.py"
 """Hears of threads that died, on any thread: it may use `threading`, but starts nothing."""

@@ -1,0 +1,66 @@
+"""The corpus as token ids: rows to learn from, and documents to be tested on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnviz.checkpoints.grammar import Language, documents
+from attnviz.checkpoints.grammar_chinese import CHINESE
+from attnviz.checkpoints.grammar_english import ENGLISH
+from attnviz.checkpoints.tokenizer import Tokenizer
+
+LANGUAGES: tuple[Language, ...] = (ENGLISH, CHINESE)
+
+TEST_SEED = 1
+"""The seed of the held-out documents and questions that the model is measured on."""
+
+Ids = NDArray[np.int64]
+
+
+def texts(seed: int, count: int) -> Iterator[str]:
+    """The first `count` training texts of `seed`, which the tokenizer is learnt from."""
+    return (document.text for document in islice(documents(LANGUAGES, "train", seed), count))
+
+
+def framed(tokenizer: Tokenizer, text: str) -> list[int]:
+    """The ids of one text between begin and end."""
+    return [tokenizer.begin, *tokenizer.encode(text), tokenizer.end]
+
+
+def rows(tokenizer: Tokenizer, seed: int, length: int) -> Iterator[Ids]:
+    """Training rows (`length`,) without end: whole texts one after the other, the last one cut off.
+
+    Each row starts with the begin token, as every prompt will.
+    """
+    row: list[int] = []
+    for document in documents(LANGUAGES, "train", seed):
+        row += framed(tokenizer, document.text)
+        if len(row) >= length:
+            yield np.array(row[:length], dtype=np.int64)
+            row = []
+
+
+def batches(tokenizer: Tokenizer, seed: int, size: int, length: int) -> Iterator[Ids]:
+    """Training rows by the batch, (`size`, `length`), without end."""
+    stream = rows(tokenizer, seed, length)
+    while True:
+        yield np.stack(list(islice(stream, size)))
+
+
+def test_documents(tokenizer: Tokenizer, language: Language, count: int, length: int) -> list[list[int]]:
+    """The first `count` held-out texts of one language as ids, each alone, cut to `length` tokens."""
+    drawn = islice(documents((language,), "held_out", TEST_SEED), count)
+    return [framed(tokenizer, document.text)[:length] for document in drawn]
+
+
+def padded(sequences: list[list[int]], filler: int) -> tuple[Ids, NDArray[np.bool_]]:
+    """Sequences as one array (sequence, longest), short ones filled up, and where it holds their tokens."""
+    lengths = np.array([len(sequence) for sequence in sequences])
+    ids = np.full((len(sequences), int(lengths.max())), filler, dtype=np.int64)
+    held = np.arange(ids.shape[1])[None, :] < lengths[:, None]
+    ids[held] = np.concatenate([np.array(sequence, dtype=np.int64) for sequence in sequences])
+    return ids, held

@@ -1,0 +1,287 @@
+"""Chinese stories, exercises and questions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+from attnviz.checkpoints import words_chinese as words
+from attnviz.checkpoints.grammar import Language, Question, fill, pair, series, signs
+from attnviz.checkpoints.stories_chinese import LATER, MESSAGES, OPENINGS, STORIES
+from attnviz.checkpoints.words_chinese import Noun, Person
+
+
+def listed(items: list[str]) -> str:
+    """甲、乙和丙."""
+    return "、".join(items[:-1]) + "和" + items[-1]
+
+
+def people(rng: Random, split: str) -> tuple[Person, Person]:
+    """A girl and a boy whose pair belongs to `split`, in a random order."""
+    girl, boy = pair(rng, len(words.GIRLS), len(words.BOYS), split)
+    both = (Person(words.GIRLS[girl], True), Person(words.BOYS[boy], False))
+    return both if rng.random() < 0.5 else both[::-1]
+
+
+def dressed(rng: Random, nouns: tuple[Noun, ...], count: int) -> list[Noun]:
+    """`count` different nouns, each with an adjective that no other one of them has."""
+    looks = words.ANIMAL_LOOKS if nouns is words.ANIMALS else words.LOOKS
+    adjectives = rng.sample(words.COLOURS + looks, count)
+    return [replace(n, adjective=a) for n, a in zip(rng.sample(nouns, count), adjectives, strict=True)]
+
+
+def message(rng: Random) -> str:
+    """A short sentence that somebody may carry to somebody else, without its full stop."""
+    thing, other = dressed(rng, words.THINGS, 2)
+    spots = rng.sample(words.SPOTS, 2)
+    return fill(
+        rng.choice(MESSAGES),
+        rng,
+        {
+            "x": thing,
+            "y": other,
+            "z": dressed(rng, words.ANIMALS, 1)[0],
+            "f": rng.choice(words.FOODS),
+            "n": rng.choice(words.COUNTS[1:]),
+            "s": spots[0],
+            "t": spots[1],
+            "p": rng.choice(words.PLACES),
+            "day": rng.choice(words.DAYS),
+        },
+    )
+
+
+def cast(rng: Random, split: str) -> dict[str, object]:
+    """The slots of one story: who is in it, and what, and where."""
+    first, second = people(rng, split)
+    x, y, w = dressed(rng, words.THINGS, 3)
+    z, v = dressed(rng, words.ANIMALS, 2)
+    p, q = rng.sample(words.PLACES, 2)
+    f, g = rng.sample(words.FOODS, 2)
+    spots = rng.sample(words.SPOTS, 3)
+    number = rng.randint(2, 9)
+    return {
+        "A": first,
+        "B": second,
+        "x": x,
+        "y": y,
+        "w": w,
+        "z": z,
+        "v": v,
+        "Z": rng.choice(words.PETS),
+        "p": p,
+        "q": q,
+        "f": f,
+        "g": g,
+        "r": rng.choice(words.FRUITS),
+        "s": spots[0],
+        "t": spots[1],
+        "u": spots[2],
+        "n": words.COUNTS[number],
+        "less": words.COUNTS[number - 1],
+        "list": listed(series(rng, words.FLAVOURS, 2, 5)),
+        "things": listed([noun.one for noun in dressed(rng, words.THINGS, rng.randint(2, 4))]),
+        "count": "、".join(words.NUMBERS[: number + 1]),
+        "song": "".join(rng.choices(words.SYLLABLES, k=rng.randint(3, 8))),
+        "m": message(rng),
+        "day": rng.choice(words.DAYS),
+        "why": rng.choice(words.REASONS),
+        "then": rng.choice(words.REASONS),
+        "mood": rng.choice(words.MOODS),
+    }
+
+
+def story(rng: Random, split: str) -> str:
+    """One story: an opening and an episode, and now and then a second one with the same two people."""
+    slots = cast(rng, split)
+    text = fill(rng.choice(OPENINGS) + rng.choice(STORIES), rng, slots)
+    if rng.random() < 0.35:
+        again = dict(zip("AB", rng.sample([slots["A"], slots["B"]], 2), strict=True))
+        text += "\n" + fill(rng.choice(LATER) + rng.choice(STORIES), rng, {**cast(rng, split), **again})
+    return text.strip()
+
+
+OWNING = (
+    "{A}有{x.one}，{B}有{y.one}。",
+    "{A}带着{x.one}来到{p}。{B}带着{y.one}。",
+    "{A}和{B}在{p}见面。{A}拿着{x.one}，{B}拿着{y.one}。",
+    "在{p}，{A}找到{x.one}。{B}找到{y.one}。",
+)
+USING = (
+    "{C.ta}[玩着|很喜欢|在看|擦干净了|放下了|拿起了|给我们看]自己的",
+    "[后来|不久|然后]{C.ta}[弄丢了|藏好了|拿出了|画了画]自己的",
+)
+
+
+def owners(rng: Random, split: str) -> str:
+    """Two people with a thing each, then what each of them did with it, by pronoun and by name."""
+    slots = cast(rng, split)
+    own = [(slots["A"], slots["x"]), (slots["B"], slots["y"])]
+    parts = [fill(rng.choice(OWNING), rng, slots)]
+    for _ in range(rng.randint(1, 2)):
+        rng.shuffle(own)
+        for owner, thing in own:
+            assert isinstance(thing, Noun)
+            parts.append(fill(rng.choice(USING), rng, {"C": owner}) + thing.full + "。")
+    owner, thing = rng.choice(own)
+    assert isinstance(thing, Noun)
+    parts.append(rng.choice((f"谁有{thing.full}？{owner}。", f"{thing.full}是{owner}的。", "")))
+    return "".join(parts)
+
+
+PRONOUN = (
+    ("在{p}，{A}遇见了{B}。{A}{why.mood}，所以", "{A.ta}", "{why.deed}。"),
+    ("在{p}，{A}遇见了{B}。{B}{why.mood}，所以", "{B.ta}", "{why.deed}。"),
+    ("{A}向{B}挥了挥手，然后", "{A.ta}", "{why.deed}。"),
+    ("{A}送给{B}{x.one}，并且说", "{A.ta}", "还有一{x.measure}。"),
+    ("“{A}，你看，我找到了{x.one}。”{B}说，", "{B.ta}", "把它举了起来。"),
+    ("{A}看不见{B}，因为", "{B.ta}", "在{s}。"),
+    ("{A}在找{B}，可是", "{A.ta}", "只找到了{x.one}。"),
+    ("{A}{why.mood}，{B}{then.mood}。{A}{why.deed}，", "{A.ta}", "觉得好多了。"),
+)
+"""(prompt, the pronoun that must follow, the rest of the sentence)."""
+
+
+def _pronoun_sentence(rng: Random, split: str) -> tuple[str, str, tuple[str, str], str]:
+    """A prompt, the pronoun that follows, its (right, wrong) names, and the rest of the sentence."""
+    slots = cast(rng, split)
+    prompt, pronoun, rest = rng.choice(PRONOUN)
+    right, wrong = ("A", "B") if pronoun == "{A.ta}" else ("B", "A")
+    return (
+        fill(prompt, rng, slots),
+        pronoun.format_map(slots),
+        (str(slots[right]), str(slots[wrong])),
+        fill(rest, rng, slots),
+    )
+
+
+def pronouns(rng: Random, split: str) -> str:
+    """Three sentences in which the pronoun follows from what is said before."""
+    drawn = (_pronoun_sentence(rng, split) for _ in range(3))
+    return "\n".join(prompt + pronoun + rest for prompt, pronoun, _, rest in drawn)
+
+
+def _measured(rng: Random, split: str) -> tuple[str, Noun, Noun]:
+    """Two nouns of a pair of `split`: the first counted, the second counted up to its measure word."""
+    i, j = pair(rng, len(words.THINGS), len(words.ANIMALS), split)
+    both = [words.THINGS[i], words.ANIMALS[j]]
+    rng.shuffle(both)
+    first, second = both
+    a, b = rng.sample(words.COUNTS, 2)
+    place = rng.choice((f"{rng.choice(words.PLACES)}有{first}和{second}。", ""))
+    return f"{place}{first}有{a}{first.measure}，{second}有{b}", second, first
+
+
+def agreement(rng: Random, split: str) -> str:
+    """Nouns with their measure words, after the number, where the noun has already been named."""
+    drawn = (_measured(rng, split) for _ in range(rng.randint(2, 4)))
+    return "".join(f"{prompt}{noun.measure}。" for prompt, noun, _ in drawn)
+
+
+COPY = (
+    ("再说一遍：“", "。”“", "。”"),
+    ("抄写这一行：", "\n抄写这一行：", "\n"),
+    ("第一遍：", "。第二遍：", "。"),
+    ("{A}说：“", "。”{B}又说了一遍：“", "。”"),
+    ("密码是", "。{A}写了下来：", "。"),
+    ("", "\n", "\n"),
+)
+"""(before the first copy, between the copies, after the second)."""
+
+_EVERY_WORD = tuple(
+    sorted(
+        {
+            *words.GIRLS, *words.BOYS, *words.FLAVOURS, *words.MOODS, *words.DAYS, *words.ACTIONS,
+            *words.PLACES, *(noun.name for noun in words.THINGS + words.ANIMALS + words.FOODS),
+        }
+    )
+)  # fmt: skip
+
+
+def sequence(rng: Random) -> str:
+    """Something to be repeated: characters, digits, sounds, counted things, words, or a sentence."""
+    count = rng.randint(4, 16)
+    draws = (
+        lambda: "".join(rng.choices(words.CHARACTERS, k=count)),
+        lambda: "".join(rng.choices(words.CHARACTERS, k=count)),
+        lambda: "".join(rng.choices(words.NUMBERS, k=count)),
+        lambda: "".join(rng.choices(words.SYLLABLES, k=rng.randint(3, 10))),
+        lambda: "、".join(
+            f"{rng.choice(words.COUNTS)}{food.measure}{food}" for food in rng.sample(words.FOODS, 4)
+        ),
+        lambda: "、".join(rng.choices(_EVERY_WORD, k=rng.randint(3, 7))),
+        lambda: message(rng),
+        lambda: message(rng),
+        lambda: signs(rng, rng.randint(2, 6)),
+    )
+    return rng.choice(draws)()
+
+
+def _copy(rng: Random, split: str) -> tuple[str, str, str]:
+    """The text up to the second copy, the copy, and what follows it."""
+    slots = dict(zip("AB", people(rng, split), strict=True))
+    before, between, after = (part.format_map(slots) for part in rng.choice(COPY))
+    line = sequence(rng)
+    return before + line + between, line, after
+
+
+def repetition(rng: Random, split: str) -> str:
+    """One or two lines, each said again exactly."""
+    return "\n".join("".join(_copy(rng, split)).strip() for _ in range(rng.randint(1, 2)))
+
+
+def ask_pronoun(rng: Random, split: str) -> Question:
+    """Which pronoun comes next: that of the first name, or that of the second?"""
+    prompt, right, names, _ = _pronoun_sentence(rng, split)
+    return Question("zh", "pronoun", prompt, right, {"她": "他", "他": "她"}[right], names)
+
+
+def ask_coreference(rng: Random, split: str) -> Question:
+    """Whose thing comes next: that of the person for whom the pronoun stands, or that of the other?"""
+    slots = cast(rng, split)
+    own = [(slots["A"], slots["x"]), (slots["B"], slots["y"])]
+    rng.shuffle(own)
+    (owner, thing), (other, wrong) = own
+    assert isinstance(thing, Noun) and isinstance(wrong, Noun) and isinstance(owner, Person)
+    text = fill(rng.choice(OWNING) + USING[0], rng, {**slots, "C": owner})
+    return Question(
+        "zh",
+        "coreference",
+        text,
+        thing.adjective,
+        wrong.adjective,
+        (str(owner), str(other)),
+        owner.ta,
+    )
+
+
+def ask_agreement(rng: Random, split: str) -> Question:
+    """Which measure word belongs to the noun: its own, or that of the noun before it?"""
+    while True:
+        prompt, noun, other = _measured(rng, split)
+        if noun.measure != other.measure:
+            return Question("zh", "agreement", prompt, noun.measure, other.measure)
+
+
+def ask_repetition(rng: Random, split: str) -> Question:
+    """A line and the beginning of its exact copy."""
+    prompt, line, _ = _copy(rng, split)
+    return Question("zh", "repetition", prompt, line, "")
+
+
+CHINESE = Language(
+    "zh",
+    (
+        ("story", 0.58, story),
+        ("owners", 0.13, owners),
+        ("pronouns", 0.08, pronouns),
+        ("agreement", 0.07, agreement),
+        ("repetition", 0.14, repetition),
+    ),
+    (
+        ("pronoun", ask_pronoun),
+        ("coreference", ask_coreference),
+        ("agreement", ask_agreement),
+        ("repetition", ask_repetition),
+    ),
+)

@@ -1,0 +1,310 @@
+"""English stories, exercises and questions."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from random import Random
+
+from attnviz.checkpoints import words_english as words
+from attnviz.checkpoints.grammar import Language, Question, fill, pair, series, signs
+from attnviz.checkpoints.stories_english import LATER, MESSAGES, OPENINGS, STORIES
+from attnviz.checkpoints.words_english import Noun, Person
+
+_SENTENCE = re.compile(r'(^|[.!?] |\." |\n|(?:[:,.] |\n|^|\b(?:read|said) )")([a-z])')
+
+
+def capitalised(text: str) -> str:
+    """`text` with a capital at the beginning of each sentence, also of one that is quoted."""
+    return _SENTENCE.sub(lambda match: match[1] + match[2].upper(), text)
+
+
+def listed(items: list[str]) -> str:
+    """`a, b, and c`; two items need no comma."""
+    if len(items) < 3:
+        return " and ".join(items)
+    return ", ".join(items[:-1]) + ", and " + items[-1]
+
+
+def people(rng: Random, split: str) -> tuple[Person, Person]:
+    """A girl and a boy whose pair belongs to `split`, in a random order."""
+    girl, boy = pair(rng, len(words.GIRLS), len(words.BOYS), split)
+    both = (Person(words.GIRLS[girl], True), Person(words.BOYS[boy], False))
+    return both if rng.random() < 0.5 else both[::-1]
+
+
+def dressed(rng: Random, nouns: tuple[Noun, ...], count: int) -> list[Noun]:
+    """`count` different nouns, each with an adjective that no other one of them has."""
+    looks = words.ANIMAL_LOOKS if nouns is words.ANIMALS else words.LOOKS
+    adjectives = rng.sample(words.COLOURS + looks, count)
+    return [replace(n, adjective=a) for n, a in zip(rng.sample(nouns, count), adjectives, strict=True)]
+
+
+def message(rng: Random) -> str:
+    """A short sentence that somebody may carry to somebody else, without its full stop."""
+    thing, other = dressed(rng, words.THINGS, 2)
+    return fill(
+        rng.choice(MESSAGES),
+        rng,
+        {
+            "x": thing,
+            "y": other,
+            "z": dressed(rng, words.ANIMALS, 1)[0],
+            "f": rng.choice(words.FOODS),
+            "n": rng.choice(words.NUMBERS[1:]),
+            "s": rng.choice(words.SPOTS),
+            "p": rng.choice(words.PLACES),
+            "day": rng.choice(words.DAYS),
+        },
+    )
+
+
+def nonsense(rng: Random, count: int) -> str:
+    """`count` made-up words of one to three syllables."""
+    return " ".join("".join(rng.choices(words.SYLLABLES, k=rng.randint(1, 3))) for _ in range(count))
+
+
+def cast(rng: Random, split: str) -> dict[str, object]:
+    """The slots of one story: who is in it, and what, and where."""
+    first, second = people(rng, split)
+    x, y, w = dressed(rng, words.THINGS, 3)
+    z, v = dressed(rng, words.ANIMALS, 2)
+    p, q = rng.sample(words.PLACES, 2)
+    f, g = rng.sample(words.FOODS, 2)
+    spots = rng.sample(words.SPOTS, 3)
+    number = rng.randint(2, 10)
+    return {
+        "A": first,
+        "B": second,
+        "x": x,
+        "y": y,
+        "w": w,
+        "z": z,
+        "v": v,
+        "Z": rng.choice(words.PETS),
+        "p": p,
+        "q": q,
+        "f": f,
+        "g": g,
+        "r": rng.choice(words.FRUITS),
+        "s": spots[0],
+        "t": spots[1],
+        "u": spots[2],
+        "n": words.NUMBERS[number],
+        "less": words.NUMBERS[number - 1],
+        "list": listed(series(rng, words.FLAVOURS + tuple(f.many for f in words.FOODS), 2, 5)),
+        "things": listed([noun.a for noun in dressed(rng, words.THINGS, rng.randint(2, 4))]),
+        "count": ", ".join(words.NUMBERS[: number + 1]),
+        "song": nonsense(rng, rng.randint(3, 6)),
+        "m": message(rng),
+        "day": rng.choice(words.DAYS),
+        "why": rng.choice(words.REASONS),
+        "then": rng.choice(words.REASONS),
+        "mood": rng.choice(words.MOODS),
+    }
+
+
+def story(rng: Random, split: str) -> str:
+    """One story: an opening and an episode, and now and then a second one with the same two people."""
+    slots = cast(rng, split)
+    text = fill(rng.choice(OPENINGS) + rng.choice(STORIES), rng, slots)
+    if rng.random() < 0.35:
+        again = dict(zip("AB", rng.sample([slots["A"], slots["B"]], 2), strict=True))
+        text += "\n" + fill(rng.choice(LATER) + rng.choice(STORIES), rng, {**cast(rng, split), **again})
+    return capitalised(text.strip())
+
+
+OWNING = (
+    "{A} had {x.a} and {B} had {y.a}.",
+    "{A} brought {x.a} to {p.name}. {B} brought {y.a}.",
+    "{A} and {B} met {p}. {A} carried {x.a}, and {B} carried {y.a}.",
+    "{p} {A} found {x.a}. {B} found {y.a}.",
+)
+USING = (
+    "{C.she} [played with|was proud of|cleaned|showed us|looked at|put down|held up] {C.hers} ",
+    "[soon|later|then|after that] {C.she} [dropped|hid|lost|painted|picked up] {C.hers} ",
+)
+
+
+def owners(rng: Random, split: str) -> str:
+    """Two people with a thing each, then what each of them did with it, by pronoun and by name."""
+    slots = cast(rng, split)
+    own = [(slots["A"], slots["x"]), (slots["B"], slots["y"])]
+    parts = [fill(rng.choice(OWNING), rng, slots)]
+    for _ in range(rng.randint(1, 2)):
+        rng.shuffle(own)
+        for owner, thing in own:
+            assert isinstance(thing, Noun)
+            parts.append(fill(rng.choice(USING), rng, {"C": owner}) + thing.full + ".")
+    owner, thing = rng.choice(own)
+    assert isinstance(thing, Noun)
+    parts.append(
+        rng.choice((f"Who had the {thing.full}? {owner} did.", f"The {thing.full} was for {owner}.", ""))
+    )
+    return capitalised(" ".join(parts)).strip()
+
+
+def pronouns(rng: Random, split: str) -> str:
+    """Three sentences in which the pronoun follows from what is said before."""
+    return "\n".join(_pronoun_sentence(rng, split)[2] for _ in range(3))
+
+
+PRONOUN = (
+    ("{p} {A} met {B}. {A} was {why.mood}, so ", "{A.she}", " {why.deed}."),
+    ("{p} {A} met {B}. {B} was {why.mood}, so ", "{B.she}", " {why.deed}."),
+    ("{A} waved to {B}, and then ", "{A.she}", " {why.deed}."),
+    ("{A} gave {x.a} to {B} and said that ", "{A.she}", " had another one."),
+    ('"Look, {A}, I found {x.a}," said {B}, and ', "{B.she}", " held it up."),
+    ("{A} could not see {B}, because ", "{B.she}", " was {s}."),
+    ("{A} looked for {B}, but ", "{A.she}", " found only {x.a}."),
+    ("{A} was {why.mood}, and {B} was {then.mood}. {A} {why.deed}, and ", "{A.she}", " felt better."),
+)
+"""(prompt, the pronoun that must follow, the rest of the sentence)."""
+
+
+def _pronoun_sentence(rng: Random, split: str) -> tuple[str, tuple[str, str], str]:
+    """A prompt, its (right, wrong) names, and the whole sentence."""
+    slots = cast(rng, split)
+    prompt, pronoun, rest = rng.choice(PRONOUN)
+    right, wrong = ("A", "B") if pronoun == "{A.she}" else ("B", "A")
+    whole = capitalised(fill(prompt + pronoun + rest, rng, slots))
+    return (
+        whole[: len(fill(prompt, rng, slots))],
+        (str(slots[right]), str(slots[wrong])),
+        whole,
+    )
+
+
+def agreement(rng: Random, split: str) -> str:
+    """Sentences in the present tense, their verbs far from their subjects."""
+    return " ".join(_agreement_sentence(rng, split)[2] for _ in range(rng.randint(3, 6)))
+
+
+def _agreement_sentence(rng: Random, split: str) -> tuple[str, tuple[str, str], str]:
+    """A prompt that ends after the subject, its (right, wrong) verbs, and the whole sentence."""
+    i, j = pair(rng, len(words.ANIMALS), len(words.THINGS), split)
+    animal, thing = words.ANIMALS[i], words.THINGS[j]
+    plural = rng.random() < 0.5
+    near = rng.choice((f"near the {thing.one}", f"near the {thing.many}", f"with the {thing.many}",
+                       f"behind the {thing.one}"))  # fmt: skip
+    adjective = rng.choice(("", "", rng.choice(words.COLOURS + words.ANIMAL_LOOKS) + " "))
+    subject = f"The {adjective}{animal.many if plural else animal.one} {near}"
+    many, one = rng.choice((*words.ACTIONS, ("are", "is"), ("are", "is"), ("are", "is"), ("have", "has")))
+    right, wrong = (many, one) if plural else (one, many)
+    rest = {"are": f" {rng.choice(words.MOODS)}", "have": f" {rng.choice(words.NUMBERS[1:])} {thing.many}"}
+    return subject, (f" {right}", f" {wrong}"), f"{subject} {right}{rest.get(many, '')}."
+
+
+COPY = (
+    ('Say it again: "', '." "', '."'),
+    ("Copy this line: ", "\nCopy this line: ", "\n"),
+    ("First time: ", ". Second time: ", "."),
+    ('{A} said: "', '." {B} said it again: "', '."'),
+    ("The code is ", ". {A} wrote it down: ", "."),
+    ("", "\n", "\n"),
+)
+"""(before the first copy, between the copies, after the second)."""
+
+
+def sequence(rng: Random) -> str:
+    """Something to be repeated: letters, digits, nonsense, things, words of all kinds, or a sentence."""
+    count = rng.randint(4, 16)
+    draws = (
+        lambda: " ".join(rng.choices(words.LETTERS, k=count)),
+        lambda: " ".join(rng.choices(words.DIGITS + words.LETTERS, k=count)),
+        lambda: "".join(rng.choices(words.DIGITS, k=count)),
+        lambda: nonsense(rng, rng.randint(2, 8)),
+        lambda: ", ".join(
+            f"{rng.choice(words.NUMBERS[1:])} {rng.choice(words.FOODS).many}" for _ in range(4)
+        ),
+        lambda: " ".join(rng.choices(_EVERY_WORD, k=count)),
+        lambda: " ".join(rng.choices(_EVERY_WORD, k=count)),
+        lambda: " ".join(rng.choices(words.RARE, k=count)),
+        lambda: " ".join(rng.choices(words.RARE, k=count)),
+        lambda: capitalised(message(rng)),
+        lambda: capitalised(message(rng)),
+        lambda: signs(rng, rng.randint(2, 6)),
+    )
+    return rng.choice(draws)()
+
+
+_EVERY_WORD = tuple(
+    sorted(
+        {
+            *words.GIRLS, *words.BOYS, *words.COLOURS, *words.LOOKS, *words.MOODS, *words.NUMBERS,
+            *words.DAYS, *words.FLAVOURS, *(n.one for n in words.THINGS), *(n.many for n in words.FOODS),
+            *(n.one for n in words.ANIMALS), *(word for action in words.ACTIONS for word in action),
+        }
+    )
+)  # fmt: skip
+
+
+def _copy(rng: Random, split: str) -> tuple[str, str, str]:
+    """The text up to the second copy, the copy, and what follows it."""
+    slots = dict(zip("AB", people(rng, split), strict=True))
+    before, between, after = (part.format_map(slots) for part in rng.choice(COPY))
+    line = sequence(rng)
+    return before + line + between, line, after
+
+
+def repetition(rng: Random, split: str) -> str:
+    """One or two lines, each said again exactly."""
+    return "\n".join("".join(_copy(rng, split)).strip() for _ in range(rng.randint(1, 2)))
+
+
+def ask_pronoun(rng: Random, split: str) -> Question:
+    """Which pronoun comes next: that of the first name, or that of the second?"""
+    prompt, names, whole = _pronoun_sentence(rng, split)
+    right = re.match(r"\w+", whole[len(prompt) :])
+    assert right is not None
+    wrong = {"she": "he", "he": "she"}[right[0]]
+    return Question("en", "pronoun", prompt.rstrip(), f" {right[0]}", f" {wrong}", names)
+
+
+def ask_coreference(rng: Random, split: str) -> Question:
+    """Whose thing comes next: that of the person for whom the pronoun stands, or that of the other?"""
+    slots = cast(rng, split)
+    own = [(slots["A"], slots["x"]), (slots["B"], slots["y"])]
+    rng.shuffle(own)
+    (owner, thing), (other, wrong) = own
+    assert isinstance(thing, Noun) and isinstance(wrong, Noun) and isinstance(owner, Person)
+    text = capitalised(f"{fill(rng.choice(OWNING), rng, slots)} {fill(USING[0], rng, {'C': owner})}").rstrip()
+    return Question(
+        "en",
+        "coreference",
+        text,
+        f" {thing.adjective}",
+        f" {wrong.adjective}",
+        (str(owner), str(other)),
+        " " + owner.she.capitalize(),
+    )
+
+
+def ask_agreement(rng: Random, split: str) -> Question:
+    """Does the verb agree with its subject, whatever noun stands between them?"""
+    subject, (right, wrong), _ = _agreement_sentence(rng, split)
+    return Question("en", "agreement", subject, right, wrong)
+
+
+def ask_repetition(rng: Random, split: str) -> Question:
+    """A line and the beginning of its exact copy."""
+    prompt, line, _ = _copy(rng, split)
+    return Question("en", "repetition", prompt, line, "")
+
+
+ENGLISH = Language(
+    "en",
+    (
+        ("story", 0.58, story),
+        ("owners", 0.13, owners),
+        ("pronouns", 0.08, pronouns),
+        ("agreement", 0.07, agreement),
+        ("repetition", 0.14, repetition),
+    ),
+    (
+        ("pronoun", ask_pronoun),
+        ("coreference", ask_coreference),
+        ("agreement", ask_agreement),
+        ("repetition", ask_repetition),
+    ),
+)

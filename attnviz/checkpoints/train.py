@@ -1,0 +1,177 @@
+"""Train the model in the box: `python -m attnviz.checkpoints.train --out FOLDER --minutes 40 --seed 0`.
+
+The folder receives the weights (float16, named as in Llama checkpoints), `config.json`, `tokenizer.json`,
+`training.json` with the loss curve, `measures.json` with what the heads learnt, and the model card. The
+weights are also written every few minutes, so that a run that is cut short leaves a model.
+
+The texts never end and none is seen twice; with `--steps` instead of `--minutes` the run does not depend
+on the clock.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import numpy as np
+import torch
+from safetensors.torch import save_file
+from torch import Tensor
+from torch.nn import functional as F
+
+from attnviz.checkpoints import corpus
+from attnviz.checkpoints.decoder import Config, Decoder
+from attnviz.checkpoints.tokenizer import Tokenizer
+from attnviz.checkpoints.tokenizer import train as train_tokenizer
+
+TOKENIZER_TEXTS = 20_000
+"""Training texts that the tokenizer is learnt from."""
+
+CURVE_DOCUMENTS = 40
+"""Held-out documents per language at each point of the loss curve."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How the model is trained; `minutes` or `steps`, whichever is over first, ends the run."""
+
+    seed: int = 0
+    minutes: float = 40.0
+    steps: int = 1_000_000
+    rows: int = 8
+    rate: float = 3e-3
+    """The greatest learning rate, after the warm-up."""
+    last_rate: float = 0.02
+    """The learning rate at the end, as a share of the greatest."""
+    warm_up: int = 200
+    weight_decay: float = 0.1
+    betas: tuple[float, float] = (0.9, 0.98)
+    clip: float = 1.0
+    n_words: int = 640
+    n_merges: int = 160
+
+    def rate_at(self, step: int, progress: float) -> float:
+        """Linear warm-up, then half a cosine over the run; `progress` goes from 0 to 1."""
+        falling = self.last_rate + (1 - self.last_rate) * 0.5 * (1 + math.cos(math.pi * min(progress, 1.0)))
+        return self.rate * falling * min(1.0, (step + 1) / self.warm_up)
+
+
+@dataclass
+class Record:
+    """What is known of a run: its recipe, and the losses on the way (nats per token)."""
+
+    recipe: Recipe
+    torch: str = torch.__version__
+    parameters: int = 0
+    steps: int = 0
+    tokens: int = 0
+    seconds: float = 0.0
+    curve: list[dict[str, float]] = field(default_factory=list)
+
+
+def main() -> None:
+    """Read the command line, train, and write the folder."""
+    parser = argparse.ArgumentParser(description="Train the small bilingual model.")
+    parser.add_argument("--out", type=Path, required=True, help="folder that receives the model")
+    parser.add_argument("--minutes", type=float, default=Recipe.minutes)
+    parser.add_argument("--steps", type=int, default=Recipe.steps)
+    parser.add_argument("--seed", type=int, default=Recipe.seed)
+    given = parser.parse_args()
+    torch.set_num_threads(1)
+    train(Recipe(seed=given.seed, minutes=given.minutes, steps=given.steps), given.out)
+
+
+def train(recipe: Recipe, out: Path) -> None:
+    """Train by `recipe`, write to `out` on the way and at the end."""
+    out.mkdir(parents=True, exist_ok=True)
+    torch.manual_seed(recipe.seed)
+    tokenizer = train_tokenizer(corpus.texts(recipe.seed, TOKENIZER_TEXTS), recipe.n_words, recipe.n_merges)
+    tokenizer.save(out / "tokenizer.json")
+    model = Decoder(Config(len(tokenizer)))
+    record = Record(recipe, parameters=sum(weights.numel() for weights in model.parameters()))
+    for _ in _steps(model, tokenizer, recipe, record):
+        record.curve[-1].update(losses(model, tokenizer, CURVE_DOCUMENTS))
+        print(json.dumps({**record.curve[-1], "tokens": record.tokens}), flush=True)
+        write(model, tokenizer, record, out)
+
+
+def _steps(model: Decoder, tokenizer: Tokenizer, recipe: Recipe, record: Record) -> Iterator[None]:
+    """Train, and stop at each point of the loss curve: forty times, closer together at the beginning."""
+    optimizer = torch.optim.AdamW(_groups(model, recipe), lr=recipe.rate, betas=recipe.betas, fused=True)
+    seen: list[float] = []
+    now = time.monotonic()
+    for step, ids in enumerate(corpus.batches(tokenizer, recipe.seed, recipe.rows, _length(model) + 1)):
+        before, now = now, time.monotonic()
+        record.seconds += now - before
+        progress = max(record.seconds / 60 / recipe.minutes, step / recipe.steps)
+        if progress >= 1 or progress >= ((len(record.curve) + 1) / 40) ** 1.5:
+            record.curve.append(
+                {"step": step, "minutes": round(record.seconds / 60, 2), "train": float(np.mean(seen))}
+            )
+            seen = []
+            yield
+            now = time.monotonic()  # Testing is not training.
+        if progress >= 1:
+            return
+        for group in optimizer.param_groups:
+            group["lr"] = recipe.rate_at(step, progress)
+        seen.append(_step(model, torch.from_numpy(ids), optimizer, recipe.clip))
+        record.steps, record.tokens = step + 1, record.tokens + ids.shape[0] * (ids.shape[1] - 1)
+
+
+def _step(model: Decoder, ids: Tensor, optimizer: torch.optim.Optimizer, clip: float) -> float:
+    """One step on rows of ids (row, token + 1); gives their loss before it."""
+    loss = F.cross_entropy(model(ids[:, :-1]).flatten(0, 1), ids[:, 1:].flatten())
+    optimizer.zero_grad()
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
+    optimizer.step()
+    return loss.item()
+
+
+def _groups(model: Decoder, recipe: Recipe) -> list[dict[str, object]]:
+    """The weights that decay, the matrices of the blocks, and those that do not: norms and the embedding."""
+    decaying = [w for name, w in model.named_parameters() if w.dim() > 1 and "embed" not in name]
+    others = [w for name, w in model.named_parameters() if w.dim() == 1 or "embed" in name]
+    return [
+        {"params": decaying, "weight_decay": recipe.weight_decay},
+        {"params": others, "weight_decay": 0.0},
+    ]
+
+
+def _length(model: Decoder) -> int:
+    return model.config.max_position_embeddings
+
+
+@torch.no_grad()
+def losses(model: Decoder, tokenizer: Tokenizer, count: int) -> dict[str, float]:
+    """Mean loss per token, in nats, on the first `count` held-out texts of each language, each read alone."""
+    found = {}
+    for language in corpus.LANGUAGES:
+        sequences = corpus.test_documents(tokenizer, language, count, _length(model))
+        total, tokens = 0.0, 0
+        for first in range(0, len(sequences), 25):
+            ids, held = map(torch.from_numpy, corpus.padded(sequences[first : first + 25], tokenizer.end))
+            loss = F.cross_entropy(model(ids[:, :-1]).transpose(1, 2), ids[:, 1:], reduction="none")
+            total += float(loss[held[:, 1:]].double().sum())
+            tokens += int(held[:, 1:].sum())
+        found[language.id] = total / tokens
+    return found
+
+
+def write(model: Decoder, tokenizer: Tokenizer, record: Record, out: Path) -> None:
+    """Write the weights in float16, the configuration, and the record of the run."""
+    tensors = {name: weights.detach().half().contiguous() for name, weights in model.named_parameters()}
+    save_file(tensors, out / "model.safetensors", metadata={"format": "pt"})
+    config = model.config.document(tokenizer.begin, tokenizer.end)
+    (out / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+    (out / "training.json").write_text(json.dumps(asdict(record), indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
