@@ -16,7 +16,7 @@ from attnviz.model.arrays import Matrix
 from attnviz.model.experiment import Experiment
 from attnviz.model.fitting import fitted_attention, fitted_norm, has_tied_shape
 from attnviz.model.masks import MASK_ORDER
-from attnviz.model.materialise import projection_array, vectors_array
+from attnviz.model.materialise import projection_array, token_ids, vectors_array
 from attnviz.model.parts import (
     ROLES,
     Explicit,
@@ -88,18 +88,27 @@ def reseed_vectors(experiment: Experiment, seed: int, sequence: Sequence = "toke
 
 
 def set_tokens(experiment: Experiment, tokens: tuple[str, ...], sequence: Sequence = "tokens") -> Experiment:
-    """Put another text in: a token that was there keeps its vector, wherever it now stands."""
+    """Put another text in: a token that was there keeps its vector, wherever it now stands.
+
+    Of a token that was not, a vocabulary gives the vector; without one it is drawn.
+    """
     if not tokens:
         raise ValueError("tokens is []; legal is one token at least")
     old_tokens, old = tokens_of(experiment, sequence), vectors_of(experiment, sequence)
-    return _with_sequence(experiment, sequence, tokens, _carried_over(old_tokens, old, tokens))
+    known = _embeddings(experiment, sequence, tokens)
+    return _with_sequence(experiment, sequence, tokens, _carried_over(old_tokens, old, tokens, known))
 
 
 def rename_token(experiment: Experiment, index: int, text: str, sequence: Sequence = "tokens") -> Experiment:
-    """Change the text of one token; its vector stays."""
-    tokens = list(tokens_of(experiment, sequence))
+    """Change the text of one token; its vector stays, unless a vocabulary has one for the new text."""
+    tokens, vectors = list(tokens_of(experiment, sequence)), vectors_of(experiment, sequence)
     tokens[index] = text
-    return _with_sequence(experiment, sequence, tuple(tokens), vectors_of(experiment, sequence))
+    known = _embeddings(experiment, sequence, (text,))
+    if known:
+        values = vectors_array(vectors).copy()
+        values[index] = known[text]
+        vectors = ExplicitVectors(Matrix(values))
+    return _with_sequence(experiment, sequence, tuple(tokens), vectors)
 
 
 def move_token(experiment: Experiment, source: int, target: int, sequence: Sequence = "tokens") -> Experiment:
@@ -132,7 +141,9 @@ def set_n_tokens(experiment: Experiment, n: int, sequence: Sequence = "tokens") 
     tokens = tokens_of(experiment, sequence)
     longer = tuple(tokens[i % len(tokens)] for i in range(n))
     old = vectors_of(experiment, sequence)
-    return _with_sequence(experiment, sequence, longer, _resized(old, n, vectors_shape(old)[1]))
+    known = _embeddings(experiment, sequence, longer)
+    vectors = _carried_over(tokens, old, longer, known) if known else _resized(old, n, vectors_shape(old)[1])
+    return _with_sequence(experiment, sequence, longer, vectors)
 
 
 def set_d_model(experiment: Experiment, d_model: int) -> Experiment:
@@ -164,7 +175,19 @@ def _with_sequence(
     return _fitted(experiment, {"tokens": tokens, "vectors": vectors})
 
 
-def _carried_over(old_tokens: tuple[str, ...], old: Vectors, tokens: tuple[str, ...]) -> Vectors:
+def _embeddings(experiment: Experiment, sequence: Sequence, tokens: tuple[str, ...]) -> dict[str, Array]:
+    """The vectors that the vocabulary has for some of these tokens, (d_model,) each."""
+    vocabulary = experiment.vocabulary
+    if vocabulary is None or sequence == "memory":
+        return {}
+    ids = token_ids(vocabulary.tokens)
+    rows, scale = vocabulary.embedding.array, vocabulary.embedding_scale
+    return {token: rows[ids[token]] * scale for token in tokens if token in ids}
+
+
+def _carried_over(
+    old_tokens: tuple[str, ...], old: Vectors, tokens: tuple[str, ...], known: dict[str, Array]
+) -> Vectors:
     resized = _resized(old, len(tokens), vectors_shape(old)[1])
     free: dict[str, list[int]] = {}
     for index, token in enumerate(old_tokens):
@@ -173,13 +196,15 @@ def _carried_over(old_tokens: tuple[str, ...], old: Vectors, tokens: tuple[str, 
     unused = sorted(index for indices in free.values() for index in indices)
     same_length = len(tokens) == len(old_tokens)
     for position, row in enumerate(rows):
-        if row is None and same_length and position in unused:
+        if row is None and same_length and position in unused and tokens[position] not in known:
             rows[position] = position  # the token was renamed where it stands
     values = vectors_array(resized).copy()
-    known = vectors_array(old)
+    there = vectors_array(old)
     for position, row in enumerate(rows):
         if row is not None:
-            values[position] = known[row]
+            values[position] = there[row]
+        elif tokens[position] in known:
+            values[position] = known[tokens[position]]
     if np.array_equal(values, vectors_array(resized)):
         return resized
     return ExplicitVectors(Matrix(values))

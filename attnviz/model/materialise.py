@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from attnviz.model.block_parts import FeedForward, FeedForwardRole, Vocabulary
 from attnviz.model.experiment import Experiment
+from attnviz.model.latent_parts import LatentRole
 from attnviz.model.parts import (
     Explicit,
     ExplicitSinks,
@@ -60,6 +61,21 @@ def feed_forward_array(ffn: FeedForward, role: FeedForwardRole, d_model: int) ->
     return values
 
 
+def latent_array(experiment: Experiment, role: LatentRole) -> Array:
+    """W of one of the matrices around a latent, (in, out), read-only. Raises `ValueError` without a latent."""
+    latent = experiment.latent
+    if latent is None:
+        raise ValueError("latent is null; legal is a latent where there are matrices of one")
+    shape = latent.shape(role, experiment.d_model, experiment.d_keys, experiment.heads)
+    source = getattr(latent, role)
+    if isinstance(source, Identity):
+        return _identity(shape)
+    if isinstance(source, Seeded):
+        return _seeded_projection(shape, source.seed)
+    values: Array = source.values.array
+    return values
+
+
 def unembedding_array(vocabulary: Vocabulary) -> Array:
     """W of the logits, (d_model, token): its own, or the embedding transposed."""
     own = vocabulary.unembedding
@@ -75,6 +91,8 @@ def table_array(table: Table, shape: tuple[int, int]) -> Array:
 
 def is_identity(experiment: Experiment, role: Role) -> bool:
     """Whether a projection passes its input on unchanged, so that its output can be edited directly."""
+    if experiment.latent is not None and role in ("key", "value"):
+        return False
     source = getattr(experiment.projections, role)
     target = source if isinstance(source, Identity | Seeded | Explicit) else None
     if target is None:
@@ -91,6 +109,12 @@ def sinks_array(experiment: Experiment) -> Array:
     if isinstance(sinks, ExplicitSinks):
         return np.asarray(sinks.values)
     return np.random.default_rng(sinks.seed).standard_normal(experiment.heads.n_heads)
+
+
+@lru_cache(maxsize=4)
+def token_ids(tokens: tuple[str, ...]) -> dict[str, int]:
+    """The id of each token of a vocabulary."""
+    return {token: id_ for id_, token in enumerate(tokens)}
 
 
 def output_tokens(experiment: Experiment) -> tuple[str, ...]:

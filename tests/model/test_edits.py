@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from attnviz.model import edits
 from attnviz.model.arrays import Matrix
+from attnviz.model.block_parts import Vocabulary
 from attnviz.model.experiment import Experiment
 from attnviz.model.materialise import projection_array, vectors_array
 from attnviz.model.parts import (
@@ -262,3 +263,20 @@ def test_padding_marks_and_frees_single_keys() -> None:
     padded = edits.set_padding(edits.set_padding(make(), 3, True), 0, True)
     assert edits.mask_of(padded, Padding) == Padding((0, 3))
     assert edits.set_padding(edits.set_padding(padded, 3, False), 0, False) == make()
+
+
+def test_a_vocabulary_gives_the_vectors_of_new_tokens() -> None:
+    rows = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
+    vocabulary = Vocabulary(("a", "b", "c"), Matrix(rows), embedding_scale=10.0)
+    before = Experiment(("a", "x"), ExplicitVectors(Matrix([[7.0, 8.0], [9.0, 9.0]])), vocabulary=vocabulary)
+
+    def vectors(experiment: Experiment) -> list[list[float]]:
+        found: list[list[float]] = vectors_array(experiment.vectors).tolist()
+        return found
+
+    longer = edits.set_tokens(before, ("c", "a", "x", "b"))
+    assert vectors(longer) == [[50, 60], [7, 8], [9, 9], [30, 40]]
+    assert vectors(edits.set_tokens(before, ("a", "b"))) == [[7, 8], [30, 40]]
+    assert vectors(edits.rename_token(before, 1, "c")) == [[7, 8], [50, 60]]
+    assert vectors(edits.rename_token(before, 0, "z")) == [[7, 8], [9, 9]]
+    assert vectors(edits.set_n_tokens(before, 3))[2] == [10, 20]
