@@ -198,6 +198,10 @@ SPREAD: dict[str, Experiment] = {
         dropout=Dropout(0.4),
         masks=(Padding((0, 1, 2, 3, 4)),),
         fully_masked_row="nan",
+    "added to blocked": small(masks=(Causal(), Padding((0,))), mask_bias=-7.5, heads=Heads(4, 2, 2), cap=3.0),
+    "sigmoid, added to blocked": small(
+        normaliser="sigmoid", masks=(Causal(), Padding((0,))), mask_bias=-2.0, dropout=Dropout(0.3)
+    ),
     ),
     "cross": small(memory=MEMORY, heads=Heads(4, 2, 2), masks=(Padding((2,)),)),
     "cross, rope, dropout": small(memory=MEMORY, position=Rope(on_values=True), dropout=Dropout(0.3)),
@@ -358,3 +362,4 @@ def experiments(draw: st.DrawFn, **fixed: Any) -> Experiment:
     # A sink takes a share of the softmax, and of nothing else.
     fields.setdefault("normaliser", draw(NORMALISERS) if fields["sinks"] is None else "softmax")
     return Experiment(**fields)
+        "mask_bias": draw(st.sampled_from([None, None, -1e4, -3.0])),

@@ -115,7 +115,8 @@ def _products(engine: Engine, experiment: Experiment, q: Array, k: Array) -> _Pr
     factor = scale_factor(experiment)
     keys = engine.xp.matrix_transpose(k)[:, None, :, :]
     size = engine.score_bound(q, k) * abs(1.0 if factor is None else factor)
-    fits = not (positions_.has_bias(experiment) or is_relative(experiment)) and size <= SAFE_EXPONENT
+    adds = positions_.has_bias(experiment) or is_relative(experiment) or experiment.mask_bias is not None
+    fits = not adds and size <= SAFE_EXPONENT
     if fits and factor is not None and abs(math.frexp(factor)[0]) == 0.5:
         return _Products(q * factor, keys, "scaled", is_bounded=True)
     return _Products(q, keys, is_bounded=fits)
@@ -149,10 +150,18 @@ def _shape_scores(
             bias = positions_.bias(experiment, block.heads, block.q_positions, block.k_positions)
             s_grqk += engine.asarray(bias)
         elif stage == "masked" and block.hidden is not None:
-            engine.fill_(s_grqk, block.hidden, -np.inf)
+            _mask(engine, experiment, s_grqk, block.hidden)
         elif stage == "weights":
             _normalise(engine, experiment, s_grqk, block, made is not None and made.is_bounded)
             _clear_hidden(engine, experiment, s_grqk, block.hidden)
+
+
+def _mask(engine: Engine, experiment: Experiment, s_grqk: Array, hidden: Bools) -> None:
+    """Blocked scores become -inf, or have the experiment's number added, in the engine's own precision."""
+    if experiment.mask_bias is None:
+        engine.fill_(s_grqk, hidden, -np.inf)
+    else:
+        s_grqk += engine.asarray(np.where(hidden, experiment.mask_bias, 0.0))
 
 
 def _normalise(engine: Engine, experiment: Experiment, s_grqk: Array, block: Block, is_bounded: bool) -> None:
@@ -176,7 +185,7 @@ def _clear_hidden(engine: Engine, experiment: Experiment, s_grqk: Array, hidden:
         engine.fill_(s_grqk, hidden, 0.0)
         return
     empty = np.asarray(hidden.all(axis=1))
-    if empty.any():
+    if empty.any() and experiment.mask_bias is None:
         is_nan = experiment.fully_masked_row == "nan" and experiment.sinks is None  # a sink takes all of it
         value = np.nan if is_nan else 0.0
         engine.fill_(s_grqk, np.broadcast_to(empty[:, None], hidden.shape), value)

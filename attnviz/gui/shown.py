@@ -19,7 +19,7 @@ from attnviz.model.experiment import Experiment
 from attnviz.model.parts import vectors_shape
 from attnviz.model.provenance import Region, consumers, sources, tokens_of
 from attnviz.model.stages import STAGE_BY_ID, Axis
-from attnviz.model.trace import MASKED_STAGES, SiteTrace
+from attnviz.model.trace import SiteTrace
 from attnviz.model.view import Cell, View
 
 SUMMED = ("weights", "dropped", "probabilities")
@@ -44,7 +44,7 @@ def stage_content(
         column_labels=axis_labels(site, on_columns, values.shape[1]),
         row_color=axis_color(on_rows, theme, row.hue),
         column_color=axis_color(on_columns, theme, row.hue),
-        blocked=site.blocked() if stage in MASKED_STAGES else None,
+        blocked=site.hatched(stage),
         signed=row.signed,
         range_id=range_id,
         levels=all_head_levels(site, stage, range_id) if range_id == "global" and row.per_head else None,

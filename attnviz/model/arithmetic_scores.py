@@ -128,12 +128,23 @@ def capped_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
 
 
 def masked_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
-    """Minus infinity and why, or the score as it was."""
-    source, value = reading.link(below(reading, cell)), reading.number(cell)
+    """Minus infinity, or the sum with what is added, and why; or the score as it was."""
+    source, value, added = (
+        reading.link(below(reading, cell)),
+        reading.number(cell),
+        reading.experiment.mask_bias,
+    )
     reasons = why_blocked(reading.experiment, cell.row, cell.column)
     if not reasons:
         note = words(_("no mask blocks this cell"))
         return (Line((reading.link(cell),), ((source,),), value, source.value, (note,)),)
+    if added is not None:
+        score, bias = reading.term(below(reading, cell)), constant(added, _("added to blocked scores"))
+        steps: tuple[Pieces, ...] = (
+            (source, Text(" + "), *guarded(bias)),
+            (score, Text(" + "), *guarded(bias)),
+        )
+        return (Line((reading.link(cell),), steps, value, score.value + added, tuple(map(words, reasons))),)
     instead = (Text(_("in place of {score} = ").format(score=stage_symbol(source.source.stage))),)  # type: ignore[union-attr]
     notes = (*map(words, reasons), (*instead, reading.term(below(reading, cell))))
     return (Line((reading.link(cell),), (), value, -math.inf, notes),)
@@ -148,7 +159,7 @@ def softmax_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
     is_weight = cell.stage == "weights"
     hidden = reading.site.blocked(slice(cell.row, cell.row + 1)) if is_weight else None
     is_late = experiment.mask_placement == "after_softmax"
-    if hidden is not None and not is_late and hidden.all():
+    if hidden is not None and not is_late and hidden.all() and not experiment.adds_to_blocked:
         return (fully_masked_line(reading, cell),)
     is_zeroed = hidden is not None and is_late and bool(hidden[0, cell.column])
     source = inputs(cell.stage, reading.site.stages)[0]

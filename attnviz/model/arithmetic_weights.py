@@ -36,7 +36,8 @@ def weight_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
     if experiment.normaliser == "softmax":
         return softmax_lines(reading, cell)
     hidden = reading.site.blocked(slice(cell.row, cell.row + 1))
-    if hidden is not None and hidden.all() and experiment.mask_placement == "before_softmax":
+    is_cleared = experiment.mask_placement == "before_softmax" and not experiment.adds_to_blocked
+    if hidden is not None and hidden.all() and is_cleared:
         return (fully_masked_line(reading, cell),)
     n = float(n_visible(experiment, hidden, 1, experiment.n_keys)[0])
     return (_ALONE[experiment.normaliser](reading, cell, n),)

@@ -24,6 +24,8 @@ from attnviz.model.parts import (
 from attnviz.model.value import Value, require
 
 
+LEAST_FLOAT32 = -3.4028234663852886e38
+
 class Attention(Value, frozen=True, kw_only=True):
     """One attention, apart from the sequences that it reads.
 
@@ -40,6 +42,9 @@ class Attention(Value, frozen=True, kw_only=True):
         mask_placement: Before the softmax, or after it (rows then sum to less than one).
         fully_masked_row: The weights of a query without keys: zeros, or NaN as IEEE arithmetic has it.
         normaliser: What makes scores weights: `softmax`, `sigmoid` or `relu_squared`; see `NORMALISERS`.
+        mask_bias: None: blocked scores are -inf. Else this negative number is *added* to them, before the
+            softmax, as many implementations have it: nothing is taken away, and a row whose keys are all
+            blocked has the softmax of its own scores.
         sinks: None, or a logit for each head that takes a share of the softmax and has no value.
         dropout: On the weights, from a seed.
         block: None for the attention alone, or norms, residual connections and a feed-forward layer.
@@ -57,12 +62,28 @@ class Attention(Value, frozen=True, kw_only=True):
     fully_masked_row: FullyMaskedRow = "zeros"
     normaliser: Normaliser = "softmax"
     sinks: Sinks | None = None
+    mask_bias: float | None = None
     dropout: Dropout = Dropout()
     block: Block | None = None
 
     def check(self) -> None:
         legal = "a finite number above 0"
         require(
+    @property
+    def d_qk(self) -> int:
+        """Features of one head's query, and of its key: d_head, and d_rope more beside a latent's content."""
+        return self.heads.d_head + (0 if self.latent is None else self.latent.d_rope)
+
+    @property
+    def d_turnable(self) -> int:
+        """Features of a query or key head that RoPE may turn."""
+        return self.heads.d_head if self.latent is None else self.latent.d_rope
+
+    @property
+    def adds_to_blocked(self) -> bool:
+        """Whether blocked scores are lowered by a number, so that nothing is really taken away."""
+        return self.mask_bias is not None and self.mask_placement == "before_softmax"
+
             math.isfinite(self.temperature) and self.temperature > 0, "temperature", self.temperature, legal
         )
         if self.cap is not None:
@@ -70,6 +91,9 @@ class Attention(Value, frozen=True, kw_only=True):
         check_kinds_once("masks", self.masks)
         if self.sinks is not None:
             legal = "'softmax' where there are sinks"
+        if self.mask_bias is not None:
+            legal = "a number from -3.4028234663852886e+38 (the least in float32) to 0, but not 0, or null"
+            require(LEAST_FLOAT32 <= self.mask_bias < 0, "mask_bias", self.mask_bias, legal)
             require(self.normaliser == "softmax", "normaliser", self.normaliser, legal)
 
 

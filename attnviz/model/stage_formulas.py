@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from attnviz.i18n import _
+from attnviz.model.arithmetic_pieces import digits
 from attnviz.model.block_formulas import block_formula, block_operation
 from attnviz.model.experiment import Experiment
 from attnviz.model.normalisers import NORMALISER_BY_ID, SINK_FORMULA
 from attnviz.model.qk_norms import QK_NORM_BY_ID
 from attnviz.model.stages import STAGE_BY_ID
+
+MASK_BIAS_FORMULA = "s, or s + ({bias}) where blocked"
 
 
 def stage_formula(experiment: Experiment, stage: str) -> str:
@@ -16,6 +19,8 @@ def stage_formula(experiment: Experiment, stage: str) -> str:
         return (
             SINK_FORMULA if experiment.sinks is not None else NORMALISER_BY_ID[experiment.normaliser].formula
         )
+    if stage == "masked" and experiment.mask_bias is not None:
+        return MASK_BIAS_FORMULA.format(bias=digits(experiment.mask_bias))
     return block_formula(experiment, stage) or STAGE_BY_ID[stage].formula
 
 

@@ -119,7 +119,7 @@ class SiteTrace:
     def overview(self, stage: str, head: int = 0) -> tuple[Numbers, Bools | None]:
         """One head of a stage and what is blocked of it, small enough for a thumbnail; remembered."""
         if (stage, head) not in self._overviews:
-            hidden = self.blocked() if stage in MASKED_STAGES else None
+            hidden = self.hatched(stage)
             self._overviews[stage, head] = overview(self.window(stage, head), hidden)
         return self._overviews[stage, head]
 
@@ -127,6 +127,14 @@ class SiteTrace:
         """Which queries have nothing left to look at; shape (query,)."""
         hidden = self.blocked()
         if hidden is None:
+    def hatched(self, stage: str) -> NDArray[np.bool_] | None:
+        """Which cells of a stage are drawn as blocked; None where all of them count.
+
+        Where a number is added to blocked scores, their weights are small and not taken away: they are drawn.
+        """
+        counts = stage not in MASKED_STAGES or stage != "masked" and self.experiment.adds_to_blocked
+        return None if counts else self.blocked()
+
             return np.zeros(self.experiment.n_queries, dtype=np.bool_)
         return np.asarray(hidden.all(axis=1))
 

@@ -76,6 +76,8 @@ def test_cross_attention_steps_equal_the_full_pass(
         {"temperature": 0.3, "scale": p.ScaleValue(0.7)},
         {"masks": "nothing_left", "fully_masked_row": "nan"},
         {"masks": "all", "mask_placement": "after_softmax"},
+        {"masks": "nothing_left", "mask_bias": -4.0},
+        {"memory": MEMORY, "masks": "padding", "mask_bias": -4.0, "normaliser": "sigmoid"},
         {"qk_norm": p.QKNorm("rms"), "scale": p.ScaleValue(2.0)},
         {"qk_norm": p.QKNorm("l2", 0.0), "memory": MEMORY},
         {"heads": p.Heads(4, 2, 4, (0, 3)), "dropout": p.Dropout(0.4)},

@@ -58,7 +58,7 @@ def changed(experiment: Experiment, **fields: Any) -> Experiment:
 # --- rows ------------------------------------------------------------------------------------------
 
 
-@given(experiments(mask_placement="before_softmax", normaliser="softmax", sinks=None))
+@given(experiments(mask_bias=None, mask_placement="before_softmax", normaliser="softmax", sinks=None))
 def test_weights_are_shares_of_what_is_not_masked(experiment: Experiment) -> None:
     trace = traced(experiment)
     weights, empty = trace["weights"], trace.only.fully_masked()
@@ -89,6 +89,7 @@ def test_a_mask_after_the_softmax_takes_shares_away(experiment: Experiment) -> N
     experiments(
         mask_placement="before_softmax",
         fully_masked_row="zeros",
+        mask_bias=None,
         normaliser="softmax",
         sinks=None,
         dropout=NO_DROPOUT,
@@ -194,7 +195,7 @@ def test_a_causal_mask_alone_leaks_order(n: int, seed: int) -> None:
     assert np.abs(outputs[1][::-1] - outputs[0]).max() > 1e-3
 
 
-@given(experiments(memory=None, mask_placement="before_softmax", readout="none"), st.data())
+@given(experiments(mask_bias=None, memory=None, mask_placement="before_softmax", readout="none"), st.data())
 def test_with_a_causal_mask_the_past_does_not_know_the_future(
     experiment: Experiment, data: st.DataObject
 ) -> None:

@@ -288,7 +288,9 @@ def pointwise(experiment: Experiment, cell: Cell, read: Reader) -> float:
             slopes += tuple(2 ** (-4 * (2 * h + 1) / power) for h in range(n - power))
         return value - slopes[cell.head] * abs(cell.row - cell.column)
     if cell.stage == "masked":
-        return -math.inf if is_blocked(experiment, cell.row, cell.column) else value
+        if not is_blocked(experiment, cell.row, cell.column):
+            return value
+        return -math.inf if experiment.mask_bias is None else value + experiment.mask_bias
     assert cell.stage == "dropped"
     return value * is_kept(experiment, cell)
 
@@ -301,7 +303,8 @@ def softmaxed(experiment: Experiment, cell: Cell, read: Reader) -> float:
         hidden = [is_blocked(experiment, cell.row, key) for key in range(len(row))]
         if experiment.mask_placement == "after_softmax" and hidden[cell.column]:
             return 0.0
-        if experiment.mask_placement == "before_softmax" and all(hidden) and experiment.sinks is None:
+        is_cleared = experiment.mask_placement == "before_softmax" and experiment.mask_bias is None
+        if is_cleared and all(hidden) and experiment.sinks is None:
             return math.nan if experiment.fully_masked_row == "nan" else 0.0
         row += sink(experiment, cell.head)
     if any(math.isnan(value) for value in row):
@@ -327,9 +330,10 @@ def alone(experiment: Experiment, cell: Cell, read: Reader) -> float:
     n = len(hidden)
     if experiment.mask_placement == "before_softmax":
         n -= sum(hidden)
-        if n == 0:
+        if n == 0 and experiment.mask_bias is None:
             return math.nan if experiment.fully_masked_row == "nan" else 0.0
-    if hidden[cell.column]:
+        n = max(n, 1)
+    if hidden[cell.column] and (experiment.mask_placement == "after_softmax" or experiment.mask_bias is None):
         return 0.0
     if experiment.normaliser == "relu_squared":
         return max(0.0, score) ** 2 / n

@@ -178,6 +178,21 @@ def _why_no_empty_row(experiment: Experiment) -> str:
     return _("After the softmax a blocked row is always zeros.")
 
 
+USUAL_BIAS = -1e4
+
+
+def _late(experiment: Experiment) -> str:
+    if experiment.mask_placement == "before_softmax":
+        return ""
+    return _("After the softmax there are no scores left to lower.")
+
+
+def _why_row_is_settled(experiment: Experiment) -> str:
+    if experiment.adds_to_blocked:
+        return _("With a number added to blocked scores, every row has a softmax.")
+    return _why_no_empty_row(experiment)
+
+
 EFFECT = (
     Choice(
         name="mask_placement_segmented",
@@ -195,6 +210,33 @@ EFFECT = (
         hint=N_("Before or after the softmax"),
     ),
     Choice(
+        name="mask_bias_segmented",
+        label=N_("Blocked scores"),
+        read=lambda e: "infinite" if e.mask_bias is None else "added",
+        edit=lambda e, kind: replace(e, mask_bias=USUAL_BIAS if kind == "added" else None),
+        options=(
+            ("infinite", "−∞", N_("A blocked score is −∞: its weight is exactly 0")),
+            (
+                "added",
+                N_("+ number"),
+                N_("A number is added to a blocked score: its weight is small, if it is"),
+            ),
+        ),
+        reason=_late,
+    ),
+    Number(
+        name="mask_bias_field",
+        label=N_("Added to blocked"),
+        read=lambda e: e.mask_bias,
+        edit=lambda e, value: replace(e, mask_bias=value),
+        hint=N_("−10,000 is usual; in half precision it rounds scores to steps of 8"),
+        shown=lambda e: e.adds_to_blocked,
+        minimum=-1e9,
+        maximum=-0.01,
+        decimals=2,
+        step=1.0,
+    ),
+    Choice(
         name="fully_masked_segmented",
         label=N_("Empty row"),
         read=lambda e: e.fully_masked_row,
@@ -203,6 +245,6 @@ EFFECT = (
             ("zeros", N_("zeros"), N_("A query that sees nothing gets weights of 0")),
             ("nan", "NaN", N_("A query that sees nothing gets what 0 ÷ 0 is")),
         ),
-        reason=_why_no_empty_row,
+        reason=_why_row_is_settled,
     ),
 )

@@ -136,7 +136,10 @@ class StageViewPanel(Panel):
         hidden = site.blocked(slice(query, query + 1))
         first = min(max(0, query - MOST_BARS // 2), max(0, len(values) - MOST_BARS))
         part = slice(first, first + MOST_BARS)
-        blocked = () if hidden is None else tuple(hidden[0][part].nonzero()[0].tolist())
+        if hidden is None or site.experiment.adds_to_blocked:
+            blocked: tuple[int, ...] = ()
+        else:
+            blocked = tuple(hidden[0][part].nonzero()[0].tolist())
         self._first_bar = first
         self._bars.set_rows(
             site.labels("key")[part],
@@ -249,6 +252,9 @@ def _flags(site: SiteTrace, stage: str) -> str:
     if empty.any() and experiment.mask_placement == "before_softmax":
         first = empty.nonzero()[0][:3].tolist()
         tokens = ", ".join(isolated(visible(experiment.tokens[i])) for i in first)
+        if experiment.mask_bias is not None:
+            says = _("every key of {tokens} is blocked alike, so none is")
+            return says.format(tokens=tokens)
         result = "NaN" if experiment.fully_masked_row == "nan" else "0"
         return _("fully masked: {tokens} → {result}").format(tokens=tokens, result=result)
     return ""
