@@ -38,7 +38,7 @@ def read_tensors(path: Path) -> Document:
     """The document in a safetensors file. Raises `ValueError` (one sentence) and `OSError`."""
     with path.open("rb") as file:
         size = path.stat().st_size
-        header, start = _header(file, size)
+        header, start = read_header(file, size)
     metadata = header.pop("__metadata__", {})
     text = metadata.get(_KEY) if isinstance(metadata, dict) else None
     if not isinstance(text, str):
@@ -60,8 +60,8 @@ def read_tensors(path: Path) -> Document:
     return document
 
 
-def _header(file: BinaryIO, size: int) -> tuple[dict[str, Any], int]:
-    """The header, and where the numbers start."""
+def read_header(file: BinaryIO, size: int) -> tuple[dict[str, Any], int]:
+    """The header of a safetensors file of `size` bytes, and where the numbers start. Raises `ValueError`."""
     length = int.from_bytes(file.read(8), "little")
     if size < 8 or length > size - 8:
         raise ValueError(f"this is no safetensors file, or a part of one: it has {size:,} bytes")

@@ -1,0 +1,158 @@
+"""GPT-2: a learned table of positions, LayerNorm before each half of a block, one fused projection, biases.
+
+Matrices are stored (in, out), as the module `Conv1D` has them. Radford et al. 2019; keys and names as in
+`transformers`, models/gpt2.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from attnviz.checkpoints.family import (
+    Around,
+    Array,
+    Config,
+    Family,
+    Ignored,
+    Sizes,
+    Tensor,
+    flag,
+    one_of,
+    positive,
+    transposed,
+    whole,
+)
+from attnviz.model.attention import Layer
+from attnviz.model.block_parts import ActivationKind, Block, FeedForward, Norm
+from attnviz.model.parts import Causal, Heads, NoPosition, NoScale, Scale, ScaleValue, SqrtDHead
+from attnviz.model.position_parts import Learned
+
+ACTIVATIONS: dict[str, ActivationKind] = {
+    "gelu_new": "gelu_tanh",
+    "gelu_pytorch_tanh": "gelu_tanh",
+    "gelu": "gelu",
+    "relu": "relu",
+    "silu": "silu",
+    "swish": "silu",
+}
+"""The activations of `transformers` by their ids here."""
+
+KEYS = (
+    whole("vocab_size"),
+    whole("n_positions"),
+    whole("n_embd"),
+    whole("n_layer"),
+    whole("n_head"),
+    whole("n_inner", None),
+    one_of("activation_function", tuple(ACTIVATIONS), "gelu_new"),
+    positive("layer_norm_epsilon", 1e-5),
+    flag("scale_attn_weights", True),
+    flag("scale_attn_by_inverse_layer_idx", False),
+    # Only the order and the width of roundings: scores are the same numbers.
+    flag("reorder_and_upcast_attn", False),
+    one_of("add_cross_attention", (False,), False),
+    flag("tie_word_embeddings", True),
+)
+
+
+def thirds(array: Array, sizes: Sizes) -> tuple[Array, ...]:
+    """Query, key and value beside each other along the last axis."""
+    return tuple(np.split(array, 3, axis=-1))
+
+
+def is_tied(config: Config) -> bool:
+    """Whether logits are made with the embedding."""
+    return bool(config["tie_word_embeddings"])
+
+
+_QKV = ("projections.query", "projections.key", "projections.value")
+_QKV_BIAS = ("projections.query_bias", "projections.key_bias", "projections.value_bias")
+
+TENSORS = (
+    Tensor("transformer.wte.weight", "vocabulary.embedding", ("vocabulary", "d")),
+    Tensor("transformer.wpe.weight", "position.table", ("positions", "d")),
+    Tensor("transformer.h.{layer}.ln_1.weight", "block.norm_1.gain", ("d",)),
+    Tensor("transformer.h.{layer}.ln_1.bias", "block.norm_1.bias", ("d",)),
+    Tensor("transformer.h.{layer}.attn.c_attn.weight", _QKV, ("d", "3d"), thirds),
+    Tensor("transformer.h.{layer}.attn.c_attn.bias", _QKV_BIAS, ("3d",), thirds),
+    Tensor("transformer.h.{layer}.attn.c_proj.weight", "projections.output", ("d", "d")),
+    Tensor("transformer.h.{layer}.attn.c_proj.bias", "projections.output_bias", ("d",)),
+    Tensor("transformer.h.{layer}.ln_2.weight", "block.norm_2.gain", ("d",)),
+    Tensor("transformer.h.{layer}.ln_2.bias", "block.norm_2.bias", ("d",)),
+    Tensor("transformer.h.{layer}.mlp.c_fc.weight", "block.feed_forward.up", ("d", "hidden")),
+    Tensor("transformer.h.{layer}.mlp.c_fc.bias", "block.feed_forward.up_bias", ("hidden",)),
+    Tensor("transformer.h.{layer}.mlp.c_proj.weight", "block.feed_forward.down", ("hidden", "d")),
+    Tensor("transformer.h.{layer}.mlp.c_proj.bias", "block.feed_forward.down_bias", ("d",)),
+    Tensor("transformer.ln_f.weight", "final_norm.gain", ("d",)),
+    Tensor("transformer.ln_f.bias", "final_norm.bias", ("d",)),
+    Tensor(
+        "lm_head.weight",
+        "vocabulary.unembedding",
+        ("vocabulary", "d"),
+        transposed,
+        lambda config: not is_tied(config),
+    ),
+)
+
+IGNORED = (
+    Ignored("transformer.h.{layer}.attn.bias", "the causal mask, kept as a table of zeros and ones"),
+    Ignored("transformer.h.{layer}.attn.masked_bias", "what the causal mask put in place of blocked scores"),
+    Ignored("lm_head.weight", "a copy of the embedding", same_as="transformer.wte.weight"),
+)
+
+
+def sizes(config: Config) -> Sizes:
+    """The numbers that shapes are made of."""
+    d = config["n_embd"]
+    return {
+        "layers": config["n_layer"],
+        "vocabulary": config["vocab_size"],
+        "positions": config["n_positions"],
+        "d": d,
+        "3d": 3 * d,
+        "hidden": config["n_inner"] or 4 * d,
+    }
+
+
+def layer(config: Config, index: int) -> Layer:
+    """One layer without its weights; positions are added before the first one."""
+    d, n_heads = config["n_embd"], config["n_head"]
+    if d % n_heads:
+        raise ValueError(f"n_head is {n_heads}; legal is a divisor of n_embd ({d})")
+    norm = Norm("layer", config["layer_norm_epsilon"])
+    feed_forward = FeedForward(sizes(config)["hidden"], ACTIVATIONS[config["activation_function"]])
+    return Layer(
+        heads=Heads(n_heads, n_heads, d // n_heads),
+        position=NoPosition() if index else Learned(config["n_positions"]),
+        scale=scale(config, index),
+        masks=(Causal(),),
+        block=Block("pre", norm_1=norm, feed_forward=feed_forward, norm_2=norm),
+    )
+
+
+def scale(config: Config, index: int) -> Scale:
+    """1 over the root of d_head, or 1, and in some models smaller from layer to layer."""
+    by_layer = config["scale_attn_by_inverse_layer_idx"]
+    root = (config["n_embd"] // config["n_head"]) ** -0.5 if config["scale_attn_weights"] else 1.0
+    if by_layer and index:
+        return ScaleValue(root / (index + 1))
+    return SqrtDHead() if config["scale_attn_weights"] else NoScale()
+
+
+def around(config: Config) -> Around:
+    """A norm after the last layer."""
+    return Around(final_norm=Norm("layer", config["layer_norm_epsilon"]))
+
+
+GPT2 = Family(
+    "GPT-2",
+    ("gpt2",),
+    "transformer.",
+    KEYS,
+    TENSORS,
+    sizes,
+    layer,
+    around,
+    is_tied,
+    IGNORED,
+)

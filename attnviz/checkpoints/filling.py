@@ -1,0 +1,64 @@
+"""Weights put into the fields of an experiment, by the paths that the tables of families name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar, get_args
+
+import msgspec
+from msgspec.structs import replace
+
+from attnviz.checkpoints.family import Array
+from attnviz.model.arrays import Matrix
+from attnviz.model.parts import Explicit, ExplicitSinks
+from attnviz.model.position_parts import WrittenTable
+from attnviz.model.rows import WrittenRow
+
+_Struct = TypeVar("_Struct", bound=msgspec.Struct)
+
+
+def filled(value: _Struct, arrays: Mapping[str, Array], where: str = "") -> _Struct:
+    """`value` with arrays in the fields that their paths name, each as the record that the field holds.
+
+    Raises `ValueError` where a path leads through a part that this value does not have.
+    """
+    types = {field.name: field.type for field in msgspec.structs.fields(value)}
+    changes: dict[str, Any] = {}
+    for name, inner in _by_field(arrays).items():
+        present = getattr(value, name, None)
+        if "" in inner:
+            changes[name] = written(types[name], inner[""])
+        elif present is None:
+            raise ValueError(f"{where}{name} is null; the weights {', '.join(inner)} have no place")
+        else:
+            changes[name] = filled(present, inner, f"{where}{name}.")
+    return replace(value, **changes)
+
+
+def filled_fields(fields: Mapping[str, Any], arrays: Mapping[str, Array]) -> dict[str, Any]:
+    """The fields that a struct will be made of, with arrays where their paths lead; see `filled`."""
+    inner = {name: filled(fields[name], below, f"{name}.") for name, below in _by_field(arrays).items()}
+    return {**fields, **inner}
+
+
+def _by_field(arrays: Mapping[str, Array]) -> dict[str, dict[str, Array]]:
+    """Arrays by the first step of their paths, and by what comes after it."""
+    below: dict[str, dict[str, Array]] = {}
+    for path, array in arrays.items():
+        head, _, rest = path.partition(".")
+        below.setdefault(head, {})[rest] = array
+    return below
+
+
+def written(annotation: Any, array: Array) -> Any:
+    """An array as the record of written-out numbers that a field of this type may hold."""
+    members = get_args(annotation) or (annotation,)
+    if Explicit in members:
+        return Explicit(Matrix(array))
+    if WrittenRow in members:
+        return WrittenRow(Matrix(array.reshape(1, -1)))
+    if WrittenTable in members:
+        return WrittenTable(Matrix(array))
+    if ExplicitSinks in members:
+        return ExplicitSinks(tuple(array.tolist()))
+    return Matrix(array)

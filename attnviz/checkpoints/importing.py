@@ -1,0 +1,222 @@
+"""From a checkpoint and a sequence of tokens to the experiment that the model makes of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec.structs import replace
+
+from attnviz.checkpoints.families import FAMILIES
+from attnviz.checkpoints.family import Array, Config, Family, Sizes
+from attnviz.checkpoints.filling import filled, filled_fields
+from attnviz.checkpoints.plan import Planned, has_head, plan
+from attnviz.checkpoints.reader import CONFIG, Checkpoint, CheckpointError, read_checkpoint
+from attnviz.checkpoints.texts import token_ids, token_texts
+from attnviz.model.arrays import Matrix
+from attnviz.model.attention import Layer
+from attnviz.model.block_parts import Vocabulary
+from attnviz.model.document import Document
+from attnviz.model.experiment import Experiment
+from attnviz.model.faults import short
+from attnviz.model.parts import DType, ExplicitVectors, Memory
+
+NO_NUMBERS = frozenset(
+    "_name_or_path architectures attn_implementation auto_map begin_suppress_tokens bos_token_id "
+    "chunk_size_feed_forward dtype eos_token_id finetuning_task gradient_checkpointing id2label "
+    "initializer_factor initializer_range keys_to_ignore_at_inference label2id model_type "
+    "output_attentions output_hidden_states pad_token_id predict_special_tokens prefix pretraining_tp "
+    "problem_type return_dict return_dict_in_generate sep_token_id summary_activation summary_first_dropout "
+    "summary_proj_to_labels summary_type summary_use_proj task_specific_params tokenizer_class torch_dtype "
+    "torchscript transformers_version unk_token_id use_cache "
+    # What is dropped, and what is added to a loss, in training only:
+    "attention_dropout attention_probs_dropout_prob attn_pdrop classifier_dropout embd_pdrop hidden_dropout "
+    "hidden_dropout_prob resid_pdrop dropout_rate dropout router_aux_loss_coef output_router_logits "
+    "cls_token_id num_labels decoder_start_token_id is_encoder_decoder n_ctx "
+    "max_length min_length do_sample early_stopping num_beams temperature top_k top_p "
+    "repetition_penalty".split()
+)
+"""Keys of configurations that change no number of a forward pass."""
+
+
+@dataclass(frozen=True)
+class _Import:
+    """What is known once the configuration is read and every tensor has its place."""
+
+    checkpoint: Checkpoint
+    family: Family
+    config: Config
+    sizes: Sizes
+    planned: tuple[Planned, ...]
+
+
+def import_checkpoint(
+    path: str | os.PathLike[str],
+    text: str | None = None,
+    ids: Sequence[int] | None = None,
+    *,
+    memory_text: str | None = None,
+    memory_ids: Sequence[int] | None = None,
+    dtype: DType = "float32",
+    attention_only: bool = False,
+) -> Document:
+    """The document of what a model does with a text: one experiment with all its layers, and its vocabulary.
+
+    `path` is a folder as `transformers` saves it (config.json, model.safetensors, tokenizer.json), or a file
+    in it. The text is given as such, which needs the package `tokenizers` and a tokenizer.json, or as token
+    ids; `memory_text` or `memory_ids` are what an encoder reads, for models that have one beside a decoder.
+    With `attention_only` the document has the first layer's norm and attention alone.
+
+    Weights become float64 exactly; `dtype` is what engines compute in.
+
+    Raises `CheckpointError`, a `ValueError`: one sentence that names the file, the key or tensor, and what is
+    legal. A missing tensor, one without a place, one of another shape, and a configuration key that asks for
+    what this program does not compute are all refused.
+    """
+    checkpoint = read_checkpoint(path)
+    found = _read(checkpoint, attention_only)
+    try:
+        experiment = _experiment(found, (text, ids), (memory_text, memory_ids), attention_only)
+        return Document(replace(experiment, dtype=dtype), title=_title(found))
+    except CheckpointError:
+        raise
+    except ValueError as error:
+        raise CheckpointError(f"{checkpoint.folder.name}: {error}") from None
+
+
+def family_of(config: Mapping[str, Any]) -> Family:
+    """The family of a configuration's model type. Raises `CheckpointError` naming the types there are."""
+    wanted = config.get("model_type")
+    for family in FAMILIES:
+        if wanted in family.model_types:
+            return family
+    known = ", ".join(name for family in FAMILIES for name in family.model_types)
+    raise CheckpointError(f"{CONFIG}: model_type is {short(wanted)}; legal is one of {known}")
+
+
+def read_config(family: Family, values: Mapping[str, Any]) -> Config:
+    """Every key of the family's table with its value. Raises `CheckpointError` for one it does not know."""
+    read = {key.name: key.read(values, CONFIG) for key in family.keys}
+    for name, value in values.items():
+        if name not in read and name not in NO_NUMBERS and value is not None:
+            raise CheckpointError(
+                f"{CONFIG}: {name} is {short(value)}; {family.title} is read without this key, "
+                "which may change numbers"
+            )
+    return read
+
+
+def _read(checkpoint: Checkpoint, attention_only: bool) -> _Import:
+    family = family_of(checkpoint.config)
+    config = read_config(family, checkpoint.config)
+    try:
+        if family.refuse is not None and not attention_only:
+            family.refuse(config)
+        sizes = family.sizes(config)
+    except CheckpointError:
+        raise
+    except ValueError as error:
+        raise CheckpointError(f"{CONFIG}: {error}") from None
+    return _Import(checkpoint, family, config, sizes, plan(family, config, sizes, checkpoint))
+
+
+_Given = tuple[str | None, Sequence[int] | None]
+
+
+def _experiment(found: _Import, given: _Given, memory: _Given, attention_only: bool) -> Experiment:
+    """The whole experiment, in the default dtype."""
+    family, config, sizes = found.family, found.config, found.sizes
+    texts = token_texts(found.checkpoint.folder, sizes["vocabulary"])
+    ids = token_ids(found.checkpoint.folder, sizes["vocabulary"], *given, name="ids")
+    by_place = _arrays(found, attention_only)
+    common = by_place.pop(("layers", None), {})
+    if family.prepare is not None:
+        common = family.prepare(config, sizes, common)
+    around, embedding = family.around(config), common.pop("vocabulary.embedding")
+    added = common.pop("vectors", 0.0)
+    head = {name: common.pop(name) for name in tuple(common) if name.startswith("vocabulary.")}
+
+    def vectors(chosen: Sequence[int]) -> ExplicitVectors:
+        return ExplicitVectors(Matrix(embedding[list(chosen)] * around.embedding_scale + added))
+
+    def layers(stack: str, count: int, skeleton: Any) -> tuple[Layer, ...]:
+        return tuple(filled(skeleton(config, i), by_place.get((stack, i), {})) for i in range(count))
+
+    tokens = tuple(texts[i] for i in ids)
+    if attention_only:
+        fields = _fields(_attention_alone(layers("layers", 1, family.layer)[0]))
+        fields["embedding_norm"] = around.embedding_norm
+        return Experiment(tokens, vectors(ids), **filled_fields(fields, common))
+    main = layers("layers", sizes["layers"], family.layer)
+    fields = _fields(main[0])
+    for name in ("embedding_norm", "final_norm", "encoder_norm"):
+        fields[name] = getattr(around, name)
+    if family.encoder_layer is not None:
+        memory_ids = token_ids(found.checkpoint.folder, sizes["vocabulary"], *memory, name="memory_ids")
+        fields["memory"] = Memory(tuple(texts[i] for i in memory_ids), vectors(memory_ids))
+        fields["encoder"] = layers("encoder", sizes["encoder_layers"], family.encoder_layer)
+    elif memory != (None, None):
+        raise ValueError(
+            f"memory_ids is there; legal is null: {family.title} has no encoder beside a decoder"
+        )
+    if has_head(found.checkpoint) or family.is_tied(config):
+        fields["vocabulary"] = _vocabulary(family, config, texts, embedding, head)
+    if has_head(found.checkpoint):
+        fields["readout"] = "vocabulary"
+    return Experiment(tokens, vectors(ids), layers=main[1:], **filled_fields(fields, common))
+
+
+def _fields(layer: Layer) -> dict[str, Any]:
+    """The first layer's fields, which are the experiment's."""
+    return {field: getattr(layer, field) for field in Layer.__struct_fields__}
+
+
+def _attention_alone(layer: Layer) -> Layer:
+    """A layer without what follows its attention."""
+    block = layer.block
+    if block is None or block.placement == "post":
+        return replace(layer, block=None)
+    alone = replace(
+        block, placement="pre", residual=False, feed_forward=None, norm_2=None, after_1=None, after_2=None
+    )
+    return replace(layer, block=alone)
+
+
+def _arrays(found: _Import, attention_only: bool) -> dict[tuple[str, int | None], dict[str, Array]]:
+    """The arrays of each layer by path, and under None those in no layer."""
+    arrays: dict[tuple[str, int | None], dict[str, Array]] = {}
+    for planned in found.planned:
+        if attention_only and not _is_in_first_attention(planned):
+            continue
+        for place, array in planned.arrays(found.sizes):
+            arrays.setdefault((place.stack, place.layer), {})[place.path] = array
+    return arrays
+
+
+def _is_in_first_attention(planned: Planned) -> bool:
+    """Whether a tensor is needed for the first layer's attention."""
+    if planned.layer is not None:
+        outside = ("block.feed_forward", "block.norm_2", "block.after_", "cross.", "encoder.", "experts.")
+        return planned.layer == 0 and not planned.row.places[0].startswith(outside)
+    return not planned.row.is_head and not planned.row.places[0].startswith(("final_norm", "encoder"))
+
+
+def _vocabulary(
+    family: Family, config: Config, texts: Sequence[str], embedding: Array, head: Mapping[str, Array]
+) -> Vocabulary:
+    """What the model reads and writes."""
+    around = family.around(config)
+    made = Vocabulary(
+        tuple(texts),
+        Matrix(embedding),
+        around.embedding_scale,
+        logit_scale=around.logit_scale,
+        cap=around.logit_cap,
+    )
+    return filled(made, {name.removeprefix("vocabulary."): array for name, array in head.items()})
+
+
+def _title(found: _Import) -> str:
+    return found.checkpoint.folder.resolve().name

@@ -1,0 +1,142 @@
+"""Which tensor of a checkpoint goes where: the table of a family held against the names in the files.
+
+Every tensor that a model of the configuration has must be there in its shape, and every tensor that is there
+must have a place or a known reason for having none. A loader that let a missing bias pass would still give
+plausible weights.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from attnviz.checkpoints.family import Array, Config, Family, Ignored, Sizes, Tensor
+from attnviz.checkpoints.reader import Checkpoint, CheckpointError, StoredTensor, shape_text
+from attnviz.model.faults import short
+
+
+@dataclass(frozen=True)
+class Place:
+    """A field that weights go into: its stack, its layer (None for what is in no layer), its path there."""
+
+    stack: str
+    layer: int | None
+    path: str
+
+
+@dataclass(frozen=True)
+class Planned:
+    """One stored tensor and its row of the table; `layer` is its number, None where it is in no layer."""
+
+    stored: StoredTensor
+    row: Tensor
+    layer: int | None
+
+    def arrays(self, sizes: Sizes) -> Iterator[tuple[Place, Array]]:
+        """Its numbers, in the layout of an experiment, for each place that it fills."""
+        split = self.row.split(self.stored.array(), sizes)
+        for path, array in zip(self.row.places, split, strict=True):
+            yield from ((place, array) for place in self._places(path, sizes))
+
+    def _places(self, path: str, sizes: Sizes) -> Iterator[Place]:
+        stack, _, rest = path.partition(".")
+        if self.layer is not None:
+            inner = stack == "encoder"
+            yield Place("encoder" if inner else "layers", self.layer, rest if inner else path)
+        elif stack in ("layers", "encoder"):
+            count = sizes["layers" if stack == "layers" else "encoder_layers"]
+            yield from (Place(stack, layer, rest) for layer in range(count))
+        else:
+            yield Place("layers", None, path)
+
+
+def plan(family: Family, config: Config, sizes: Sizes, checkpoint: Checkpoint) -> tuple[Planned, ...]:
+    """Every tensor of the checkpoint with its place.
+
+    Raises `CheckpointError` for a tensor that is missing, of another shape or type, or without a place.
+    """
+    stored = checkpoint.tensors
+    prefix = family.prefix if any(name.startswith(family.prefix) for name in stored) else ""
+    planned: dict[str, Planned] = {}
+    for row in family.tensors:
+        if not row.is_there(config) or (row.is_head and not has_head(checkpoint)):
+            continue
+        for name, layer in _names(row, family.prefix, prefix, sizes):
+            planned[name] = Planned(_checked(checkpoint, name, row.shape_in(sizes)), row, layer)
+    for name in stored:
+        if name not in planned:
+            _check_ignored(family, prefix, checkpoint, name)
+    return tuple(planned.values())
+
+
+def has_head(checkpoint: Checkpoint) -> bool:
+    """Whether a model that makes logits was saved: `architectures` names one, or says nothing."""
+    architectures = checkpoint.config.get("architectures")
+    named = architectures[0] if isinstance(architectures, list) and architectures else None
+    return not isinstance(named, str) or "LM" in named or not named.endswith("Model")
+
+
+def _names(row: Tensor, prefix: str, there: str, sizes: Sizes) -> Iterator[tuple[str, int | None]]:
+    """The names that a row stands for, with the prefix that this file has, and their layers."""
+    name = there + row.name.removeprefix(prefix) if row.name.startswith(prefix) else row.name
+    if "{layer}" not in name:
+        yield name, None
+        return
+    stack = "encoder_layers" if row.places[0].startswith("encoder.") else "layers"
+    for layer in range(sizes[stack]):
+        yield name.replace("{layer}", str(layer)), layer
+
+
+def _checked(checkpoint: Checkpoint, name: str, shape: tuple[int, ...]) -> StoredTensor:
+    """The tensor of that name. Raises `CheckpointError` where it is missing or something else."""
+    found = checkpoint.tensors.get(name)
+    if found is None:
+        raise CheckpointError(
+            f"{checkpoint.weights_name}: tensor {name!r} is missing; a model of this configuration has it, "
+            f"{shape_text(shape)}"
+        )
+    if found.dtype not in FLOATS:
+        raise CheckpointError(
+            f"{found.file.name}: tensor {name!r} has dtype {short(found.dtype)}; "
+            f"legal are {', '.join(FLOATS)}"
+        )
+    if found.shape != shape:
+        raise CheckpointError(
+            f"{found.file.name}: tensor {name!r} is {shape_text(found.shape)}; "
+            f"legal is {shape_text(shape)} for this configuration"
+        )
+    return found
+
+
+FLOATS = ("F16", "BF16", "F32", "F64")
+"""The types of weights that are read; 8 bits and whole numbers belong to quantised models."""
+
+
+def _check_ignored(family: Family, prefix: str, checkpoint: Checkpoint, name: str) -> None:
+    """Refuse a tensor that no row has asked for, unless it is known to change nothing."""
+    found = checkpoint.tensors[name]
+    for ignored in family.ignored:
+        if not re.fullmatch(_pattern(ignored, family.prefix, prefix), name):
+            continue
+        if ignored.same_as is None:
+            return
+        other = checkpoint.tensors.get(prefix + ignored.same_as.removeprefix(family.prefix))
+        if other is not None and np.array_equal(found.array(), other.array()):
+            return
+        raise CheckpointError(
+            f"{found.file.name}: tensor {name!r} differs from {ignored.same_as!r}; "
+            "this configuration ties them"
+        )
+    raise CheckpointError(
+        f"{found.file.name}: tensor {name!r} ({shape_text(found.shape)}) is there, but a model of this "
+        "configuration has no place for it"
+    )
+
+
+def _pattern(ignored: Ignored, prefix: str, there: str) -> str:
+    name = ignored.name
+    name = there + name.removeprefix(prefix) if name.startswith(prefix) else name
+    return re.escape(name).replace(re.escape("{layer}"), r"\d+")

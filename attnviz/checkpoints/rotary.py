@@ -1,0 +1,159 @@
+"""RoPE as configurations of `transformers` write it: base, share of the head that turns, scaling.
+
+Versions before 5 write `rope_theta` and `rope_scaling`, later ones one object `rope_parameters`; the words
+for the scalings are those of its `modeling_rope_utils`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from attnviz.checkpoints.family import Config, Key, flag, group, one_of, positive, whole
+from attnviz.core.positions import yarn_attention_factor
+from attnviz.model.position_parts import (
+    DynamicNtk,
+    LinearScaling,
+    Llama3Scaling,
+    NoScaling,
+    Pairing,
+    Rope,
+    Scaling,
+    Yarn,
+)
+
+DEFAULT_BASE = 10_000.0
+
+ROPE_KEYS: tuple[Key, ...] = (
+    group("rope_parameters"),
+    group("rope_scaling"),
+    positive("rope_theta", None),
+    positive("partial_rotary_factor", None),
+    whole("original_max_position_embeddings", None),
+)
+"""What a configuration says of RoPE, in old and new versions; `max_position_embeddings` is read as well."""
+
+_KINDS = ("default", "linear", "dynamic", "yarn", "llama3")
+
+_SCALING_KEYS: tuple[Key, ...] = (
+    one_of("rope_type", _KINDS, "default"),
+    one_of("type", _KINDS, None),
+    positive("rope_theta", None),
+    positive("partial_rotary_factor", None),
+    positive("factor", None),
+    whole("original_max_position_embeddings", None),
+    positive("attention_factor", None),
+    positive("beta_fast", 32.0),
+    positive("beta_slow", 1.0),
+    positive("mscale", None),
+    positive("mscale_all_dim", None),
+    flag("truncate", True),
+    positive("low_freq_factor", None),
+    positive("high_freq_factor", None),
+)
+
+
+def rope(
+    config: Config,
+    d_head: int,
+    pairing: Pairing = "half_split",
+    base: float = DEFAULT_BASE,
+    share: float = 1.0,
+) -> Rope:
+    """The rotation that a configuration describes; `base` and `share` are what its family has as defaults.
+
+    Raises `ValueError`: one sentence naming the key.
+    """
+    given = scaling_values(config)
+    theta = given["rope_theta"] or config.get("rope_theta") or base
+    share = given["partial_rotary_factor"] or config.get("partial_rotary_factor") or share
+    turned = int(d_head * share)
+    return Rope(
+        base=float(theta),
+        pairing=pairing,
+        n_rotated=None if turned == d_head else turned,
+        scaling=_SCALINGS[given["rope_type"]](config, given),
+    )
+
+
+def scaling_values(config: Config) -> dict[str, Any]:
+    """`rope_parameters` or `rope_scaling`, each key with its value or default. Raises `ValueError`."""
+    written = "rope_parameters" if config.get("rope_parameters") else "rope_scaling"
+    values = config.get(written) or {}
+    known = {key.name for key in _SCALING_KEYS}
+    for name in values:
+        if name not in known:
+            raise ValueError(f"{written}.{name} is no known key; legal are {', '.join(sorted(known))}")
+    try:
+        given = {key.name: key.read(values, written) for key in _SCALING_KEYS}
+    except ValueError as error:
+        raise ValueError(str(error).replace(f"{written}: ", f"{written}.", 1)) from None
+    if given["type"] is not None and values.get("rope_type") is None:
+        given["rope_type"] = given["type"]
+    return given
+
+
+def _needed(given: dict[str, Any], key: str) -> Any:
+    if given[key] is None:
+        raise ValueError(f"rope_parameters.{key} is missing; {given['rope_type']} needs it")
+    return given[key]
+
+
+def _original(config: Config, given: dict[str, Any]) -> int:
+    """The length that a model was trained for before it was stretched."""
+    own = config.get("original_max_position_embeddings")
+    return int(own or given["original_max_position_embeddings"] or config["max_position_embeddings"])
+
+
+def _none(config: Config, given: dict[str, Any]) -> Scaling:
+    return NoScaling()
+
+
+def _linear(config: Config, given: dict[str, Any]) -> Scaling:
+    return LinearScaling(float(_needed(given, "factor")))
+
+
+def _dynamic(config: Config, given: dict[str, Any]) -> Scaling:
+    # Lengths up to max_position_embeddings keep their base: transformers reads no original length here.
+    return DynamicNtk(float(_needed(given, "factor")), int(config["max_position_embeddings"]))
+
+
+def _yarn(config: Config, given: dict[str, Any]) -> Scaling:
+    original = _original(config, given)
+    factor = float(given["factor"] or config["max_position_embeddings"] / original)
+    return Yarn(
+        factor,
+        original,
+        float(given["beta_fast"]),
+        float(given["beta_slow"]),
+        _attention_factor(given, factor),
+    )
+
+
+def _attention_factor(given: dict[str, Any], factor: float) -> float:
+    """What cosines and sines are multiplied by; DeepSeek gives two shares of ln(factor) for it."""
+    if given["attention_factor"] is not None:
+        return float(given["attention_factor"])
+    upper, lower = given["mscale"], given["mscale_all_dim"]
+    if not upper or not lower or factor <= 1:
+        return yarn_attention_factor(factor)
+    return (0.1 * upper * math.log(factor) + 1.0) / (0.1 * lower * math.log(factor) + 1.0)
+
+
+def _llama3(config: Config, given: dict[str, Any]) -> Scaling:
+    return Llama3Scaling(
+        float(_needed(given, "factor")),
+        float(_needed(given, "low_freq_factor")),
+        float(_needed(given, "high_freq_factor")),
+        _original(config, given),
+    )
+
+
+_SCALINGS: dict[str, Callable[[Config, dict[str, Any]], Scaling]] = {
+    "default": _none,
+    "linear": _linear,
+    "dynamic": _dynamic,
+    "yarn": _yarn,
+    "llama3": _llama3,
+}

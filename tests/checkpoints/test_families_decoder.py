@@ -1,0 +1,157 @@
+"""Decoder families against eager `transformers` with random weights, layer by layer, in float64, on both engines.
+
+The models are saved by `save_pretrained` and read from the disk. `reference_models.promoted` says how the library's
+own casts to float32 are made float64.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+from checkpoints.reference_models import (  # noqa: E402  (skipped without it)
+    Expected,
+    expected,
+    imported,
+    promoted,
+    random_model,
+    run_and_compare,
+)
+from transformers import (  # noqa: E402
+    GPT2Config,
+    GPT2LMHeadModel,
+    GPT2Model,
+    LlamaConfig,
+    LlamaForCausalLM,
+    LlamaModel,
+    MistralConfig,
+    MistralForCausalLM,
+)
+
+from attnviz.engines.numpy_engine import NumpyEngine  # noqa: E402
+from attnviz.engines.torch_engine import TorchEngine  # noqa: E402
+from attnviz.model.experiment import Experiment  # noqa: E402
+
+TOLERANCE = 1e-10
+
+LLAMA = {
+    "vocab_size": 13,
+    "hidden_size": 24,
+    "intermediate_size": 40,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 8,
+    "max_position_embeddings": 64,
+    "rms_norm_eps": 1e-5,
+}
+GPT2 = {"vocab_size": 13, "n_positions": 20, "n_embd": 24, "n_layer": 3, "n_head": 4}
+
+
+def rope(kind: str, **values: Any) -> dict[str, Any]:
+    return {"rope_parameters": {"rope_type": kind, "rope_theta": 500.0, **values}}
+
+
+CASES: dict[str, tuple[type[Any], type[Any], dict[str, Any]]] = {
+    "gpt2": (GPT2LMHeadModel, GPT2Config, GPT2),
+    "gpt2 untied": (GPT2LMHeadModel, GPT2Config, {**GPT2, "tie_word_embeddings": False}),
+    "gpt2 by layer": (GPT2LMHeadModel, GPT2Config, {**GPT2, "scale_attn_by_inverse_layer_idx": True}),
+    "gpt2 no scale": (GPT2LMHeadModel, GPT2Config, {**GPT2, "scale_attn_weights": False, "n_inner": 31}),
+    "gpt2 relu": (GPT2LMHeadModel, GPT2Config, {**GPT2, "activation_function": "relu"}),
+    "gpt2 gelu": (GPT2LMHeadModel, GPT2Config, {**GPT2, "activation_function": "gelu"}),
+    "gpt2 without a head": (GPT2Model, GPT2Config, GPT2),
+    "llama": (LlamaForCausalLM, LlamaConfig, LLAMA),
+    "llama tied": (LlamaForCausalLM, LlamaConfig, {**LLAMA, "tie_word_embeddings": True}),
+    "llama biases": (
+        LlamaForCausalLM,
+        LlamaConfig,
+        {**LLAMA, "attention_bias": True, "mlp_bias": True, "num_key_value_heads": 1},
+    ),
+    "llama base": (LlamaForCausalLM, LlamaConfig, {**LLAMA, **rope("default")}),
+    "llama linear": (LlamaForCausalLM, LlamaConfig, {**LLAMA, **rope("linear", factor=3.0)}),
+    "llama dynamic": (
+        LlamaForCausalLM,
+        LlamaConfig,
+        {**LLAMA, **rope("dynamic", factor=3.0), "max_position_embeddings": 4},
+    ),
+    "llama dynamic, short": (LlamaForCausalLM, LlamaConfig, {**LLAMA, **rope("dynamic", factor=3.0)}),
+    "llama yarn": (
+        LlamaForCausalLM,
+        LlamaConfig,
+        {**LLAMA, **rope("yarn", factor=4.0, original_max_position_embeddings=16)},
+    ),
+    "llama yarn, its own factor": (
+        LlamaForCausalLM,
+        LlamaConfig,
+        {
+            **LLAMA,
+            **rope(
+                "yarn",
+                factor=4.0,
+                original_max_position_embeddings=16,
+                attention_factor=1.5,
+                beta_fast=4.0,
+                beta_slow=0.25,
+            ),
+        },
+    ),
+    "llama yarn, mscale": (
+        LlamaForCausalLM,
+        LlamaConfig,
+        {
+            **LLAMA,
+            **rope("yarn", factor=4.0, original_max_position_embeddings=16, mscale=1.3, mscale_all_dim=0.7),
+        },
+    ),
+    "llama 3": (
+        LlamaForCausalLM,
+        LlamaConfig,
+        {
+            **LLAMA,
+            **rope(
+                "llama3",
+                factor=8.0,
+                low_freq_factor=1.0,
+                high_freq_factor=4.0,
+                original_max_position_embeddings=32,
+            ),
+        },
+    ),
+    "llama without a head": (LlamaModel, LlamaConfig, LLAMA),
+    "mistral": (MistralForCausalLM, MistralConfig, {**LLAMA, "sliding_window": 4}),
+    "mistral, own position only": (MistralForCausalLM, MistralConfig, {**LLAMA, "sliding_window": 1}),
+    "mistral, no window": (MistralForCausalLM, MistralConfig, {**LLAMA, "sliding_window": None}),
+}
+
+
+@pytest.fixture(scope="module", params=CASES, ids=list(CASES))
+def case(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Experiment, Expected]:
+    model_type, config_type, values = CASES[request.param]
+    folder: Path = tmp_path_factory.mktemp("model")
+    with promoted():
+        model = random_model(model_type, config_type(**values))
+        wanted = expected(model)
+    return imported(model, folder), wanted
+
+
+@pytest.mark.parametrize(
+    "engine", [NumpyEngine("float64"), TorchEngine("float64", "cpu")], ids=["numpy", "torch"]
+)
+def test_every_layer_equals_transformers(
+    case: tuple[Experiment, Expected], engine: Any, record_property: Any
+) -> None:
+    experiment, wanted = case
+    assert max(float(abs(layer).max()) for layer in wanted.hidden) > 0.5
+    found = run_and_compare(engine, experiment, wanted)
+    for name, difference in found.items():
+        record_property(name, difference)
+    assert found.keys() >= {"weights", "hidden states"}
+    assert (wanted.logits is None) == ("logits" not in found)
+    assert max(found.values()) < TOLERANCE, found
