@@ -102,14 +102,19 @@ class Content:
         return counts
 
 
-def content(site: SiteTrace, view: View, stage: str, head: Head, shades: Shades) -> Content:
-    """The figure of `stage`. Raises `ValueError` for a stage or head that the trace does not have."""
+def content(
+    site: SiteTrace, view: View, stage: str, head: Head, shades: Shades, scale: Scale | None = None
+) -> Content:
+    """The figure of `stage`; `scale` None: the colours are those of this stage alone.
+
+    Raises `ValueError` for a stage or head that the trace does not have.
+    """
     if stage not in site.stages:
         raise ValueError(f"stage is {stage!r}; legal here is one of {', '.join(site.stages)}")
     row = STAGE_BY_ID[stage]
     heads = _heads(site, view, row, head)
     blocked = site.hatched(stage)
-    scale = _scale(site, view, row, heads, blocked)
+    scale = scale or _scale(site, view, row, heads, blocked)
     turned = view.orientation == "queries_as_columns"
     on_rows, on_columns = (_side(site, row, axis, shades) for axis in (-2, -1))
     return Content(

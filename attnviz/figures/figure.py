@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
+from attnviz.core.shades import Shades
 from attnviz.figures.content import Head, content
 from attnviz.figures.fonts import drawing
 from attnviz.figures.palette import palette
-from attnviz.model.trace import Trace
+from attnviz.model.site_titles import site_title
+from attnviz.model.trace import SiteTrace, Trace
 from attnviz.model.view import View
 
 if TYPE_CHECKING:
@@ -19,6 +23,9 @@ POINT = 1 / 72
 BASE_DPI = 144
 """Pixels per inch of a figure shown in a notebook; more where a cell would be smaller than a pixel."""
 
+ALL_SITES = "all"
+"""Instead of the name of a site: all of them beside each other."""
+
 
 def render(
     trace: Trace,
@@ -26,34 +33,75 @@ def render(
     stage: str | None = None,
     head: Head = None,
     *,
+    site: str | None = None,
     theme: str = "light",
 ) -> Figure:
     """Draw one stage as a heat map with token labels, colour bar and, where they fit, numbers.
 
-    `view` says colour range and orientation, and the stage and head where they are None. `head` counts from
-    0 (key/value heads for their stages); "all" draws every head, small, on one colour scale. `theme` is
-    "light" or "dark".
+    `view` says colour range and orientation, and the site, stage and head where they are None. `head` counts
+    from 0 (key/value heads for their stages); "all" draws every head, small, on one colour scale. `site` is
+    the name of one attention; "all" draws one head of all of them beside each other, with their numbers of
+    pairs, for a stage of queries and keys. `theme` is "light" or "dark".
 
     Returns a `matplotlib.figure.Figure` of one axes, whose unit is a point. Write it with
-    `attnviz.figures.save_figure`. Raises `ValueError` for a stage, head or theme that there is not.
+    `attnviz.figures.save_figure`. Raises `ValueError` for a site, stage, head or theme that there is not.
     """
+    view = view or View()
+    shades = palette(theme)
+    with drawing():
+        if site == ALL_SITES:
+            return _of_all_sites(trace, view, stage or view.stage, head, shades)
+        return _of_one(trace, chosen_site(trace, view, site), view, stage or view.stage, head, shades)
+
+
+def chosen_site(trace: Trace, view: View, name: str | None) -> SiteTrace:
+    """The site of that name, or the one that the view shows. Raises `ValueError` naming those there are."""
+    if name is None:
+        return trace.shown(view.site)
+    if name not in trace.sites:
+        raise ValueError(f"site is {name!r}; legal here is one of {', '.join(trace.sites)}")
+    return trace.site(name)
+
+
+def _of_one(trace: Trace, site: SiteTrace, view: View, stage: str, head: Head, shades: Shades) -> Figure:
+    from attnviz.figures import heat
+
+    shown = content(site, view, stage, head, shades)
+    if len(trace.sites) > 1:
+        shown = replace(shown, title=f"{site_title(trace.experiment, site.name)} · {shown.title}")
+    sheet, label = heat.measure(shown)
+
+    def draw(axes: Any) -> None:
+        heat.draw(axes, shown, sheet, label, shades)
+
+    return _sheet(sheet.width, sheet.height, min(sheet.cell_w, sheet.cell_h), shades, draw)
+
+
+def _of_all_sites(trace: Trace, view: View, stage: str, head: Head, shades: Shades) -> Figure:
+    from attnviz.figures import all_sites
+
+    if head == "all":
+        raise ValueError("head is 'all'; legal for all attentions is one head")
+    shown = all_sites.all_sites(trace, view, stage, head, shades)
+    layout = all_sites.measure(shown)
+
+    def draw(axes: Any) -> None:
+        all_sites.draw(axes, shown, layout, shades)
+
+    return _sheet(layout.width, layout.height, layout.slots[0].cells.cell_w, shades, draw)
+
+
+def _sheet(width: float, height: float, cell: float, shades: Shades, draw: Callable[[Any], None]) -> Figure:
+    """A figure of one axes of `width` x `height` points, y downwards, drawn by `draw`."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    from attnviz.figures import heat
-
-    view = view or View()
-    shades = palette(theme)
-    shown = content(trace.shown(view.site), view, stage or view.stage, head, shades)
-    with drawing():
-        sheet, label = heat.measure(shown)
-        dpi = max(BASE_DPI, math.ceil(72 / min(sheet.cell_w, sheet.cell_h)))
-        size = (sheet.width * POINT, sheet.height * POINT)
-        figure = Figure(figsize=size, facecolor=shades.panel, dpi=dpi)
-        FigureCanvasAgg(figure)
-        axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
-        axes.set_axis_off()
-        heat.draw(axes, shown, sheet, label, shades)
-        axes.set_xlim(0, sheet.width)
-        axes.set_ylim(sheet.height, 0)
+    dpi = max(BASE_DPI, math.ceil(72 / cell))
+    figure = Figure(figsize=(width * POINT, height * POINT), facecolor=shades.panel, dpi=dpi)
+    FigureCanvasAgg(figure)
+    axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
+    axes.set_axis_off()
+    draw(axes)
+    axes.set_xlim(0, width)
+    axes.set_ylim(height, 0)
     return figure

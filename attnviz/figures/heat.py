@@ -36,7 +36,7 @@ def measure(content: Content) -> tuple[Sheet, float]:
     font, numbers = text_font(label), number_font(SUM_SIZE)
     sums = shown_sums(content)
     title = width(content.title, text_font(TITLE_SIZE, bold=True))
-    foot = [text for _kind, text in footnotes(content)]
+    foot = [text for _kind, text in footnotes(content.marks)]
     sheet = arrange(
         Sizes(
             n_down=n_down,
@@ -58,13 +58,13 @@ def measure(content: Content) -> tuple[Sheet, float]:
 def draw(axes: Any, content: Content, sheet: Sheet, label: float, shades: Shades) -> None:
     """Draw a figure into axes whose unit is a point, y downwards, sized as `sheet` says."""
     plot_w, plot_h = sheet.plot_size(*content.maps[0].values.shape)
-    header(axes, content, shades)
+    header(axes, content.title, content.formula, shades)
     for index, (one, (x, y)) in enumerate(zip(content.maps, sheet.corners, strict=True)):
         draw_map(axes, content, one, (x, y, plot_w, plot_h), sheet, shades)
         if index < sheet.n_columns:
-            across_labels(axes, content.across, x, y, sheet, label, shades)
+            across_labels(axes, content.across, x, y, sheet, label)
         if index % sheet.n_columns == 0:
-            down_labels(axes, content.down, x, y, sheet, label, shades)
+            down_labels(axes, content.down, x, y, sheet, label)
         if len(content.maps) > 1:
             _caption(axes, one, x + plot_w / 2, y + plot_h + CAPTION / 2, shades)
         else:
@@ -76,12 +76,11 @@ def draw(axes: Any, content: Content, sheet: Sheet, label: float, shades: Shades
     bar.draw_bar(axes, content.scale, sheet.bar, shades)
     x, y, _width, height = sheet.bar
     bar.draw_range_name(axes, content.scale, sheet.width - MARGIN - NAME / 2, y + height / 2, shades)
-    footer(axes, content, sheet, shades)
+    footer(axes, footnotes(content.marks), sheet.height, shades)
 
 
-def footnotes(content: Content) -> tuple[tuple[str, str], ...]:
+def footnotes(counts: dict[str, int]) -> tuple[tuple[str, str], ...]:
     """(kind of mark, what it means and how often it occurs), for the marks that the figure has."""
-    counts = content.marks
     texts = {
         "masked": _("masked"),
         "nan": _("NaN: {count}").format(count=counts["nan"]),
@@ -109,21 +108,17 @@ def _label_size(n_down: int, n_across: int, n_maps: int) -> float:
     return 9.0 if max(n_down, n_across) <= 16 else 7.0
 
 
-def header(axes: Any, content: Content, shades: Shades) -> None:
-    title, small = text_font(TITLE_SIZE, bold=True), text_font(NAME_SIZE)
-    axes.text(MARGIN, MARGIN, content.title, font=title, color=shades.ink, va="top", parse_math=False)
-    axes.text(
-        MARGIN,
-        MARGIN + HEADER - 12,
-        content.formula,
-        font=small,
-        color=shades.muted,
-        va="bottom",
-        parse_math=False,
-    )
+def header(axes: Any, title: str, formula: str, shades: Shades) -> None:
+    """The figure's title and, smaller below it, its formula."""
+    for text, y, font, color, at in (
+        (title, MARGIN, text_font(TITLE_SIZE, bold=True), shades.ink, "top"),
+        (formula, MARGIN + HEADER - 12, text_font(NAME_SIZE), shades.muted, "bottom"),
+    ):
+        axes.text(MARGIN, y, text, font=font, color=color, va=at, parse_math=False)
 
 
 def draw_map(axes: Any, content: Content, one: Map, rect: marks.Rect, sheet: Cells, shades: Shades) -> None:
+    """One matrix in `rect`: cells or a picture, hatched where masked, with a frame."""
     from matplotlib.patches import Rectangle
 
     x, y, plot_w, plot_h = rect
@@ -228,9 +223,8 @@ def _outstanding(
     return down + np.arange(n_rows)[:, None] * step, across + np.arange(n_columns)[None, :] * step
 
 
-def across_labels(
-    axes: Any, side: Side, x: float, y: float, sheet: Cells, label: float, shades: Shades
-) -> None:
+def across_labels(axes: Any, side: Side, x: float, y: float, sheet: Cells, label: float) -> None:
+    """The labels above a map whose top left corner is (x, y), `label` points high."""
     font, angle = text_font(label), sheet.across_angle
     where = {0: ("center", "baseline"), 45: ("left", "baseline"), 90: ("center", "bottom")}[angle]
     for index in range(0, len(side.labels), sheet.across_step):
@@ -248,9 +242,8 @@ def across_labels(
         )
 
 
-def down_labels(
-    axes: Any, side: Side, x: float, y: float, sheet: Cells, label: float, shades: Shades
-) -> None:
+def down_labels(axes: Any, side: Side, x: float, y: float, sheet: Cells, label: float) -> None:
+    """The labels to the left of a map whose top left corner is (x, y), `label` points high."""
     font = text_font(label)
     for index in range(0, len(side.labels), sheet.down_step):
         axes.text(
@@ -265,6 +258,7 @@ def down_labels(
 
 
 def axis_name(axes: Any, side: Side, x: float, y: float, angle: int, shades: Shades) -> None:
+    """What an axis counts, around the point (x, y), turned by `angle` degrees."""
     axes.text(
         x,
         y,
@@ -315,11 +309,12 @@ def _caption(axes: Any, one: Map, x: float, y: float, shades: Shades) -> None:
     axes.text(x - half + 10, middle(y, font), one.title, font=font, color=shades.muted, parse_math=False)
 
 
-def footer(axes: Any, content: Content, sheet: Sheet, shades: Shades) -> None:
+def footer(axes: Any, notes: tuple[tuple[str, str], ...], height: float, shades: Shades) -> None:
+    """What the marks of a figure `height` points high mean; see `footnotes`."""
     font = text_font(FOOT_SIZE)
-    x, y = MARGIN, sheet.height - MARGIN - 9
+    x, y = MARGIN, height - MARGIN - 9
     draws = {"masked": marks.hatch, "nan": marks.cross, "infinite": marks.rule}
-    for kind, text in footnotes(content):
+    for kind, text in notes:
         draws[kind](axes, (x, y, 12, 9), shades)
         axes.text(x + 17, middle(y + 4.5, font), text, font=font, color=shades.muted, parse_math=False)
         x += width(text, font) + 28

@@ -39,24 +39,30 @@ class Sizes:
 
 
 @dataclass(frozen=True)
-class Sheet:
-    """The result. `corners` are the top left corners of the maps, all of the same size."""
+class Cells:
+    """How the cells of a map are drawn: their size, and which labels stand beside them and at what angle."""
 
-    width: float
-    height: float
     cell_w: float
     cell_h: float
-    corners: tuple[tuple[float, float], ...]
-    n_columns: int
     across_angle: int
     down_step: int
     across_step: int
-    bar: tuple[float, float, float, float]
-    """Left, top, width, height of the colour bar."""
 
     def plot_size(self, n_down: int, n_across: int) -> tuple[float, float]:
         """Width and height of one map."""
         return n_across * self.cell_w, n_down * self.cell_h
+
+
+@dataclass(frozen=True)
+class Sheet(Cells):
+    """The result. `corners` are the top left corners of the maps, all of the same size."""
+
+    width: float
+    height: float
+    corners: tuple[tuple[float, float], ...]
+    n_columns: int
+    bar: tuple[float, float, float, float]
+    """Left, top, width, height of the colour bar."""
 
 
 def arrange(sizes: Sizes) -> Sheet:
@@ -91,7 +97,7 @@ def arrange(sizes: Sizes) -> Sheet:
         n_columns=columns,
         across_angle=angle,
         down_step=nice_step((sizes.label + 1) / cell_h),
-        across_step=nice_step(_across_need(sizes, angle) / cell_w),
+        across_step=nice_step(across_need(sizes.across_label, sizes.label, angle) / cell_w),
         bar=(bar_x, top, BAR, bar_h),
     )
 
@@ -136,8 +142,8 @@ def nice_step(least: float) -> int:
         power *= 10
 
 
-def _across_need(sizes: Sizes, angle: int) -> float:
+def across_need(label_width: float, label: float, angle: int) -> float:
     """The width that one label above the cells takes from its neighbours."""
     if angle == 0:
-        return sizes.across_label + 3
-    return sizes.label * (1.2 if angle == 45 else 1.0) + 1
+        return label_width + 3
+    return label * (1.2 if angle == 45 else 1.0) + 1

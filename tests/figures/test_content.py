@@ -76,11 +76,11 @@ def test_marks_are_counted_once_each() -> None:
     masked = experiment(masks="causal", fully_masked_row="nan")
     shown = content(attnviz.run(masked).only, View(), "weights", 0, LIGHT)
     assert shown.marks == {"masked": 21, "nan": 0, "infinite": 0}
-    assert footnotes(shown) == (("masked", "masked"),)
+    assert footnotes(shown.marks) == (("masked", "masked"),)
     empty = replace(masked, masks=(p.Padding(tuple(range(7))),))
     output = content(attnviz.run(empty).only, View(), "attention_output", None, LIGHT)
     assert output.marks["nan"] == 7 * 8
-    assert footnotes(output) == (("nan", "NaN: 56"),)
+    assert footnotes(output.marks) == (("nan", "NaN: 56"),)
 
 
 def test_numbers_appear_only_where_they_fit_and_never_claim_zero() -> None:

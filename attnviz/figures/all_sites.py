@@ -1,0 +1,239 @@
+"""The figure of all attentions at once: their maps side by side, as large as they have pairs.
+
+A cell is as large in every map, so that areas compare: N², M² and N · M. Encoder, decoder self-attention
+and cross-attention are columns, and layers go upwards; the layers of a single stack go sideways.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from attnviz.core.shades import Shades
+from attnviz.figures import bar, heat
+from attnviz.figures.content import Content, Scale, content
+from attnviz.figures.fonts import middle, number_font, text_font, widest, width
+from attnviz.figures.layout import (
+    BAR,
+    FOOTER,
+    GAP,
+    HEADER,
+    LEAST_BAR,
+    MARGIN,
+    NAME,
+    Cells,
+    across_angle,
+    across_height,
+    across_need,
+    nice_step,
+)
+from attnviz.i18n import _
+from attnviz.model.site_titles import Pairs, attention_title, layer_title, pairs_of, sum_of_pairs
+from attnviz.model.sites import place_of
+from attnviz.model.stages import STAGE_BY_ID
+from attnviz.model.trace import SiteTrace, Trace
+from attnviz.model.view import View
+
+LABEL = 7.0
+CAPTION_LINE = 11.0
+COLUMN_GAP = 20.0
+MOST_WIDTH = 640.0
+"""All maps of a row together, without labels; cells shrink until they fit."""
+MOST_CELL = 30.0
+SIDEWAYS = 4
+"""Maps of a single stack in one row."""
+
+
+@dataclass(frozen=True, eq=False)
+class SiteMap:
+    """One attention: its matrix, and what is said below it."""
+
+    content: Content
+    lines: tuple[str, ...]
+    pairs: Pairs
+    row: int
+    column: int
+
+
+@dataclass(frozen=True, eq=False)
+class AllSites:
+    """The whole figure. Row 0 is the lowest."""
+
+    title: str
+    formula: str
+    maps: tuple[SiteMap, ...]
+    scale: Scale
+
+    @property
+    def marks(self) -> dict[str, int]:
+        """How many cells of all maps are masked, NaN and infinite."""
+        counts: Counter[str] = Counter({"masked": 0, "nan": 0, "infinite": 0})
+        for one in self.maps:
+            counts.update(one.content.marks)
+        return dict(counts)
+
+
+@dataclass(frozen=True)
+class Slot:
+    """Where one map stands: the top left corner of its cells, and how they are drawn."""
+
+    x: float
+    y: float
+    cells: Cells
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where everything stands, in points."""
+
+    width: float
+    height: float
+    slots: tuple[Slot, ...]
+    bar: tuple[float, float, float, float]
+
+
+def all_sites(trace: Trace, view: View, stage: str, head: int | None, shades: Shades) -> AllSites:
+    """What the figure shows: one head of a stage of queries and keys, of every attention, on one scale.
+
+    Raises `ValueError` for a stage or a head that not all of the attentions have.
+    """
+    sites = tuple(trace.site(name) for name in trace.sites)
+    shared = [id_ for id_ in sites[0].stages if all(id_ in site.stages for site in sites)]
+    legal = [id_ for id_ in shared if STAGE_BY_ID[id_].score_shaped]
+    if stage not in legal:
+        raise ValueError(f"stage is {stage!r}; legal for all attentions is one of {', '.join(legal)}")
+    least = min(site.experiment.heads.n_heads for site in sites)
+    shown = min(view.head, least - 1) if head is None else head
+    if isinstance(shown, bool) or not isinstance(shown, int) or not 0 <= shown < least:
+        raise ValueError(f"head is {head!r}; legal for all attentions is 0 to {least - 1}")
+    scale = _scale(sites, view, stage, shades)
+    maps = tuple(_site_map(trace, index, view, stage, shown, scale, shades) for index in range(len(sites)))
+    title = _("{stage} · head {head} · all attentions").format(
+        stage=_(STAGE_BY_ID[stage].title), head=shown + 1
+    )
+    return AllSites(title, sum_of_pairs(one.pairs for one in maps), maps, scale)
+
+
+def measure(shown: AllSites) -> Layout:
+    """Where everything goes."""
+    rows = sorted({one.row for one in shown.maps}, reverse=True)
+    columns = sorted({one.column for one in shown.maps})
+    side = _cell_side(shown, rows)
+    cells = {id(one): _cells(one.content, side) for one in shown.maps}
+    lefts, tops = {}, {}
+    x, y = MARGIN, MARGIN + HEADER
+    for column in columns:
+        lefts[column] = x
+        x += max(_width(one, cells[id(one)]) for one in shown.maps if one.column == column) + COLUMN_GAP
+    for row in rows:
+        of_row = [one for one in shown.maps if one.row == row]
+        tops[row] = y + max(_above(one.content, cells[id(one)]) for one in of_row)
+        lines = max(len(one.lines) for one in of_row)
+        y = tops[row] + max(one.content.maps[0].values.shape[0] for one in of_row) * side
+        y += GAP + lines * CAPTION_LINE + COLUMN_GAP
+    slots = tuple(
+        Slot(lefts[one.column] + _before(one.content), tops[one.row], cells[id(one)]) for one in shown.maps
+    )
+    bottom, top = y - COLUMN_GAP, min(slot.y for slot in slots)
+    ticks = widest(tuple(text for _at, text in bar.ticks(shown.scale)), number_font(bar.TICK_SIZE))
+    bar_height = max(LEAST_BAR, min(bottom - top - GAP - 2 * CAPTION_LINE, 300.0))
+    right = x + BAR + GAP + ticks + NAME
+    for text, font in (
+        (shown.title, text_font(heat.TITLE_SIZE, bold=True)),
+        (shown.formula, text_font(heat.NAME_SIZE)),
+    ):
+        right = max(right, MARGIN + width(text, font))
+    height = max(bottom, top + bar_height) + MARGIN + (FOOTER if heat.footnotes(shown.marks) else 0.0)
+    return Layout(math.ceil(right + MARGIN), math.ceil(height), slots, (x, top, BAR, bar_height))
+
+
+def draw(axes: Any, shown: AllSites, layout: Layout, shades: Shades) -> None:
+    """Draw the figure into axes whose unit is a point, y downwards."""
+    heat.header(axes, shown.title, shown.formula, shades)
+    for one, slot in zip(shown.maps, layout.slots, strict=True):
+        _draw_site(axes, one, slot, shades)
+    bar.draw_bar(axes, shown.scale, layout.bar, shades)
+    x, y, _w, height = layout.bar
+    bar.draw_range_name(axes, shown.scale, layout.width - MARGIN - NAME / 2, y + height / 2, shades)
+    heat.footer(axes, heat.footnotes(shown.marks), layout.height, shades)
+
+
+def _draw_site(axes: Any, one: SiteMap, slot: Slot, shades: Shades) -> None:
+    matrix = one.content.maps[0]
+    plot_w, plot_h = slot.cells.plot_size(*matrix.values.shape)
+    heat.draw_map(axes, one.content, matrix, (slot.x, slot.y, plot_w, plot_h), slot.cells, shades)
+    heat.across_labels(axes, one.content.across, slot.x, slot.y, slot.cells, LABEL)
+    heat.down_labels(axes, one.content.down, slot.x, slot.y, slot.cells, LABEL)
+    above = slot.y - _above(one.content, slot.cells)
+    heat.axis_name(axes, one.content.across, slot.x + plot_w / 2, above, 0, shades)
+    left = slot.x - _before(one.content) + NAME / 2
+    heat.axis_name(axes, one.content.down, left, slot.y + plot_h / 2, 90, shades)
+    for index, line in enumerate(one.lines):
+        font = text_font(heat.NAME_SIZE, bold=index == 0)
+        y = middle(slot.y + plot_h + GAP + (index + 0.5) * CAPTION_LINE, font)
+        color = shades.ink if index == 0 else shades.muted
+        axes.text(slot.x, y, line, font=font, color=color, parse_math=False)
+
+
+def _site_map(
+    trace: Trace, index: int, view: View, stage: str, head: int, scale: Scale, shades: Shades
+) -> SiteMap:
+    site = trace.site(trace.sites[index])
+    place, pairs = place_of(trace.experiment, site.name), pairs_of(site.experiment)
+    if place.stack == "layers":
+        row, column = -(index // SIDEWAYS), index % SIDEWAYS
+    else:
+        row, column = place.layer, ("encoder", "decoder").index(place.stack) + place.is_second
+    lines = (layer_title(place), attention_title(place, site.experiment), pairs.product)
+    seen = (pairs.visible_of_total,) if pairs.visible_of_total else ()
+    return SiteMap(content(site, view, stage, head, shades, scale), (*lines, *seen), pairs, row, column)
+
+
+def _scale(sites: tuple[SiteTrace, ...], view: View, stage: str, shades: Shades) -> Scale:
+    """One scale for all; a range of one head is that of all heads of all attentions here."""
+    wanted = view.range if view.range not in ("head", "global") else "global"
+    scales = [content(site, view, stage, "all", shades).scale for site in sites]
+    kind, signed = scales[0].kind, scales[0].signed
+    return Scale(kind, wanted, min(one.low for one in scales), max(one.high for one in scales), signed)
+
+
+def _cell_side(shown: AllSites, rows: list[int]) -> float:
+    """Points of a cell's side: what lets the widest row of maps fit."""
+    most = max(
+        sum(one.content.maps[0].values.shape[1] for one in shown.maps if one.row == row) for row in rows
+    )
+    return min(MOST_CELL, MOST_WIDTH / most)
+
+
+def _cells(one: Content, side: float) -> Cells:
+    widest_label = widest(one.across.labels, text_font(LABEL))
+    angle = across_angle(widest_label, side, LABEL)
+    return Cells(
+        cell_w=side,
+        cell_h=side,
+        across_angle=angle,
+        down_step=nice_step((LABEL + 1) / side),
+        across_step=nice_step(across_need(widest_label, LABEL, angle) / side),
+    )
+
+
+def _before(one: Content) -> float:
+    """Points to the left of a map's cells."""
+    return NAME + widest(one.down.labels, text_font(LABEL)) + GAP
+
+
+def _above(one: Content, cells: Cells) -> float:
+    """Points above a map's cells."""
+    label = widest(one.across.labels, text_font(LABEL))
+    return NAME + across_height(label, LABEL, cells.across_angle) + GAP
+
+
+def _width(one: SiteMap, cells: Cells) -> float:
+    """Points that a map takes with its labels and the lines below it."""
+    plot_w, _plot_h = cells.plot_size(*one.content.maps[0].values.shape)
+    label = widest(one.content.across.labels, text_font(LABEL))
+    slant = max(0.0, label * math.sqrt(0.5) - cells.cell_w / 2) if cells.across_angle == 45 else 0.0
+    texts = widest(one.lines, text_font(heat.NAME_SIZE, bold=True))
+    return _before(one.content) + max(plot_w + slant, texts)
