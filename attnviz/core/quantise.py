@@ -1,0 +1,40 @@
+"""Whole numbers of a few bits in place of floats: how a cache is made smaller, and what that costs.
+
+Symmetric quantisation by absolute maximum (Jacob et al. 2018, section 2; Dettmers et al. 2022, section 2.1):
+each row of numbers has one step, the row's largest size over the largest whole number.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attnviz.core.dims import Array
+
+SCALE_BYTES = 2
+"""Bytes of one row's step, which is kept as a float16."""
+
+
+def largest(bits: int) -> int:
+    """The largest whole number of `bits` bits with a sign; its negative is used as well: 127, or 7."""
+    return 2 ** (bits - 1) - 1
+
+
+def quantise(xp: Any, x: Array, bits: int) -> tuple[Array, Array]:
+    """(whole numbers in x's dtype, steps): x ≈ whole · step over the last axis of `x` (..., d).
+
+    step = max |x| / (2^(bits - 1) - 1), of shape (..., 1); whole = round(x / step), halves to even. A row of
+    zeros has step 0 and stays zeros.
+    """
+    steps = xp.max(xp.abs(x), axis=-1, keepdims=True) / largest(bits)
+    return xp.round(x / xp.where(steps == 0, xp.ones_like(steps), steps)), steps
+
+
+def restored(xp: Any, x: Array, bits: int) -> Array:
+    """`x` (..., d) after it was quantised and multiplied out again: off by half a step at most."""
+    whole, steps = quantise(xp, x, bits)
+    return whole * steps
+
+
+def quantised_bytes(rows: int, features: int, bits: int) -> int:
+    """Bytes of `rows` rows: `bits` a number, rounded up to a byte for each row, and one step each."""
+    return rows * (-(-features * bits // 8) + SCALE_BYTES)

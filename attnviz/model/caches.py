@@ -1,0 +1,128 @@
+"""`CACHES`: what a decoder keeps of the keys and values it has made, and how exact that is.
+
+Adding a kind is one record, one row, and one class in `engines/cache.py`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from attnviz.i18n import N_
+from attnviz.model.bounds import Index, Positive
+from attnviz.model.value import Value
+
+
+class FullCache(Value, frozen=True, tag_field="kind", tag="full"):
+    """Every position, as it was made."""
+
+
+class RingCache(Value, frozen=True, tag_field="kind", tag="ring"):
+    """The last `window` positions; the next one takes the oldest one's place."""
+
+    where: ClassVar[str] = "cache."
+
+    window: Positive = 16
+
+
+class SinkCache(Value, frozen=True, tag_field="kind", tag="sinks"):
+    """The first `n_sinks` positions and the last `window` ones."""
+
+    where: ClassVar[str] = "cache."
+
+    n_sinks: Index = 4
+    window: Positive = 12
+
+
+class QuantisedCache(Value, frozen=True, tag_field="kind", tag="quantised"):
+    """Every position, each head's key and value as whole numbers of `bits` bits and one step."""
+
+    where: ClassVar[str] = "cache."
+
+    bits: Literal[4, 8] = 8
+
+
+class PagedCache(Value, frozen=True, tag_field="kind", tag="paged"):
+    """Every position, in blocks of `block` that are taken as they are needed."""
+
+    where: ClassVar[str] = "cache."
+
+    block: Positive = 16
+
+
+Cache = FullCache | RingCache | SinkCache | QuantisedCache | PagedCache
+
+
+@dataclass(frozen=True)
+class CacheRow:
+    """One kind. `title` and `hint` are messages; `is_exact`: decoding with it equals the full pass."""
+
+    id: str
+    kind: type[Cache]
+    title: str
+    hint: str
+    source: str
+    is_exact: bool
+
+
+CACHES: tuple[CacheRow, ...] = (
+    CacheRow(
+        "full",
+        FullCache,
+        N_("full"),
+        N_("Every key and value is kept as it was made"),
+        "Shazeer 2019, section 2.4",
+        is_exact=True,
+    ),
+    CacheRow(
+        "ring",
+        RingCache,
+        N_("ring"),
+        N_("The last positions only: exact where a window mask hides the others anyway"),
+        "Jiang et al. 2023, Mistral 7B, section 2",
+        is_exact=False,
+    ),
+    CacheRow(
+        "sinks",
+        SinkCache,
+        N_("sinks + window"),
+        N_("The first positions and the last ones"),
+        "Xiao et al. 2023, StreamingLLM",
+        is_exact=False,
+    ),
+    CacheRow(
+        "quantised",
+        QuantisedCache,
+        N_("quantised"),
+        N_("Whole numbers of 8 or 4 bits, one step for each head and position"),
+        "Dettmers et al. 2022, LLM.int8(), section 2.1",
+        is_exact=False,
+    ),
+    CacheRow(
+        "paged",
+        PagedCache,
+        N_("paged"),
+        N_("Blocks that are taken as they are needed: the last one is partly empty"),
+        "Kwon et al. 2023, PagedAttention",
+        is_exact=True,
+    ),
+)
+
+CACHE_BY_ID = {row.id: row for row in CACHES}
+
+
+def kept_positions(cache: Cache, length: int) -> tuple[range, range]:
+    """The positions that are left after `length` of them were appended: the first ones, the last ones."""
+    if isinstance(cache, RingCache):
+        return range(0), range(max(0, length - cache.window), length)
+    if isinstance(cache, SinkCache):
+        sinks = min(cache.n_sinks, length)
+        return range(sinks), range(max(sinks, length - cache.window), length)
+    return range(0), range(length)
+
+
+def capacity(cache: Cache, length: int) -> int:
+    """Positions that memory is held for after `length` were appended: with pages, whole blocks of them."""
+    if isinstance(cache, PagedCache):
+        return -(-length // cache.block) * cache.block
+    return sum(map(len, kept_positions(cache, length)))
