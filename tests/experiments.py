@@ -176,6 +176,10 @@ SPREAD: dict[str, Experiment] = {
     "after softmax": small(masks=(Causal(), Padding((1,))), mask_placement="after_softmax"),
     "fully masked": small(masks=(Causal(), Padding((0, 1)))),
     "fully masked as nan": small(masks=(Causal(), Padding((0,))), fully_masked_row="nan"),
+    "added to blocked": small(masks=(Causal(), Padding((0,))), mask_bias=-7.5, heads=Heads(4, 2, 2), cap=3.0),
+    "sigmoid, added to blocked": small(
+        normaliser="sigmoid", masks=(Causal(), Padding((0,))), mask_bias=-2.0, dropout=Dropout(0.3)
+    ),
     "dropout": small(dropout=Dropout(0.4, seed=3), heads=Heads(4, 2, 2), masks=(Window(1, 1),)),
     "dropout without rescale": small(dropout=Dropout(0.5, seed=1, rescale=False)),
     "sinks": small(sinks=ExplicitSinks((0.5, -1.0)), heads=Heads(2, 1, 4), masks=(Causal(), Padding((0,)))),
@@ -198,10 +202,6 @@ SPREAD: dict[str, Experiment] = {
         dropout=Dropout(0.4),
         masks=(Padding((0, 1, 2, 3, 4)),),
         fully_masked_row="nan",
-    "added to blocked": small(masks=(Causal(), Padding((0,))), mask_bias=-7.5, heads=Heads(4, 2, 2), cap=3.0),
-    "sigmoid, added to blocked": small(
-        normaliser="sigmoid", masks=(Causal(), Padding((0,))), mask_bias=-2.0, dropout=Dropout(0.3)
-    ),
     ),
     "cross": small(memory=MEMORY, heads=Heads(4, 2, 2), masks=(Padding((2,)),)),
     "cross, rope, dropout": small(memory=MEMORY, position=Rope(on_values=True), dropout=Dropout(0.3)),
@@ -353,6 +353,7 @@ def experiments(draw: st.DrawFn, **fixed: Any) -> Experiment:
         "masks": draw(MASK_SETS),
         "mask_placement": draw(st.sampled_from(["before_softmax", "after_softmax"])),
         "fully_masked_row": draw(st.sampled_from(["zeros", "nan"])),
+        "mask_bias": draw(st.sampled_from([None, None, -1e4, -3.0])),
         "sinks": draw(sinks(heads.n_heads)),
         "dropout": Dropout(draw(st.sampled_from([0.0, 0.3, 0.8])), draw(_SEEDS), draw(st.booleans())),
         "readout": draw(st.sampled_from(["similarity", "none"])),
@@ -362,4 +363,3 @@ def experiments(draw: st.DrawFn, **fixed: Any) -> Experiment:
     # A sink takes a share of the softmax, and of nothing else.
     fields.setdefault("normaliser", draw(NORMALISERS) if fields["sinks"] is None else "softmax")
     return Experiment(**fields)
-        "mask_bias": draw(st.sampled_from([None, None, -1e4, -3.0])),

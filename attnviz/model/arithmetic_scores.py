@@ -129,11 +129,8 @@ def capped_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
 
 def masked_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
     """Minus infinity, or the sum with what is added, and why; or the score as it was."""
-    source, value, added = (
-        reading.link(below(reading, cell)),
-        reading.number(cell),
-        reading.experiment.mask_bias,
-    )
+    source, value = reading.link(below(reading, cell)), reading.number(cell)
+    added = reading.experiment.mask_bias
     reasons = why_blocked(reading.experiment, cell.row, cell.column)
     if not reasons:
         note = words(_("no mask blocks this cell"))

@@ -23,8 +23,8 @@ from attnviz.model.parts import (
 )
 from attnviz.model.value import Value, require
 
-
 LEAST_FLOAT32 = -3.4028234663852886e38
+
 
 class Attention(Value, frozen=True, kw_only=True):
     """One attention, apart from the sequences that it reads.
@@ -40,11 +40,11 @@ class Attention(Value, frozen=True, kw_only=True):
         cap: None, or c > 0 for c · tanh(s / c).
         masks: Each kind once; a cell that any of them blocks is blocked. `AnyOf` joins masks by "or".
         mask_placement: Before the softmax, or after it (rows then sum to less than one).
-        fully_masked_row: The weights of a query without keys: zeros, or NaN as IEEE arithmetic has it.
-        normaliser: What makes scores weights: `softmax`, `sigmoid` or `relu_squared`; see `NORMALISERS`.
         mask_bias: None: blocked scores are -inf. Else this negative number is *added* to them, before the
             softmax, as many implementations have it: nothing is taken away, and a row whose keys are all
             blocked has the softmax of its own scores.
+        fully_masked_row: The weights of a query without keys: zeros, or NaN as IEEE arithmetic has it.
+        normaliser: What makes scores weights: `softmax`, `sigmoid` or `relu_squared`; see `NORMALISERS`.
         sinks: None, or a logit for each head that takes a share of the softmax and has no value.
         dropout: On the weights, from a seed.
         block: None for the attention alone, or norms, residual connections and a feed-forward layer.
@@ -59,16 +59,13 @@ class Attention(Value, frozen=True, kw_only=True):
     cap: float | None = None
     masks: tuple[Mask, ...] = ()
     mask_placement: MaskPlacement = "before_softmax"
+    mask_bias: float | None = None
     fully_masked_row: FullyMaskedRow = "zeros"
     normaliser: Normaliser = "softmax"
     sinks: Sinks | None = None
-    mask_bias: float | None = None
     dropout: Dropout = Dropout()
     block: Block | None = None
 
-    def check(self) -> None:
-        legal = "a finite number above 0"
-        require(
     @property
     def d_qk(self) -> int:
         """Features of one head's query, and of its key: d_head, and d_rope more beside a latent's content."""
@@ -84,16 +81,19 @@ class Attention(Value, frozen=True, kw_only=True):
         """Whether blocked scores are lowered by a number, so that nothing is really taken away."""
         return self.mask_bias is not None and self.mask_placement == "before_softmax"
 
+    def check(self) -> None:
+        legal = "a finite number above 0"
+        require(
             math.isfinite(self.temperature) and self.temperature > 0, "temperature", self.temperature, legal
         )
         if self.cap is not None:
             require(math.isfinite(self.cap) and self.cap > 0, "cap", self.cap, legal + ", or null")
-        check_kinds_once("masks", self.masks)
-        if self.sinks is not None:
-            legal = "'softmax' where there are sinks"
         if self.mask_bias is not None:
             legal = "a number from -3.4028234663852886e+38 (the least in float32) to 0, but not 0, or null"
             require(LEAST_FLOAT32 <= self.mask_bias < 0, "mask_bias", self.mask_bias, legal)
+        check_kinds_once("masks", self.masks)
+        if self.sinks is not None:
+            legal = "'softmax' where there are sinks"
             require(self.normaliser == "softmax", "normaliser", self.normaliser, legal)
 
 

@@ -123,10 +123,6 @@ class SiteTrace:
             self._overviews[stage, head] = overview(self.window(stage, head), hidden)
         return self._overviews[stage, head]
 
-    def fully_masked(self) -> NDArray[np.bool_]:
-        """Which queries have nothing left to look at; shape (query,)."""
-        hidden = self.blocked()
-        if hidden is None:
     def hatched(self, stage: str) -> NDArray[np.bool_] | None:
         """Which cells of a stage are drawn as blocked; None where all of them count.
 
@@ -135,6 +131,10 @@ class SiteTrace:
         counts = stage not in MASKED_STAGES or stage != "masked" and self.experiment.adds_to_blocked
         return None if counts else self.blocked()
 
+    def fully_masked(self) -> NDArray[np.bool_]:
+        """Which queries have nothing left to look at; shape (query,)."""
+        hidden = self.blocked()
+        if hidden is None:
             return np.zeros(self.experiment.n_queries, dtype=np.bool_)
         return np.asarray(hidden.all(axis=1))
 
