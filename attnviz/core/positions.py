@@ -127,15 +127,15 @@ def rope_angles(positions: Ints, frequencies: Floats) -> Floats:
     return positions[:, None].astype(np.float64) * frequencies[None, :]
 
 
-def rotate(xp: Any, x: Array, cos: Array, sin: Array, pairing: str) -> Array:
+def rotate(xp: Any, x: Array, cos: Array, sin: Array, pairing: str, start: int = 0) -> Array:
     """Turn pairs of features: (a, b) -> (a cos - b sin, a sin + b cos).
 
-    `x` is (..., token, d); `cos` and `sin` are (token, pair). With `interleaved` pairing pair i is
-    features 2i and 2i+1 (RoFormer, GPT-J); with `half_split` it is i and i + n_rotated/2 (GPT-NeoX,
-    Llama in transformers). Features past 2 * pairs stay as they are.
+    `x` is (..., token, d); `cos` and `sin` are (token, pair). Features `start` to `start` + 2 * pairs turn,
+    the others stay as they are. With `interleaved` pairing pair i is features 2i and 2i+1 of those (RoFormer,
+    GPT-J); with `half_split` it is i and i + n_rotated/2 (GPT-NeoX, Llama in transformers).
     """
     n_pairs = cos.shape[-1]
-    first, second = pair_slices(n_pairs, pairing)
+    first, second = pair_slices(n_pairs, pairing, start)
     a, b = x[..., first], x[..., second]
     turned_a = a * cos - b * sin
     turned_b = a * sin + b * cos
@@ -144,24 +144,30 @@ def rotate(xp: Any, x: Array, cos: Array, sin: Array, pairing: str) -> Array:
         turned = xp.reshape(stacked, (*a.shape[:-1], 2 * n_pairs))
     else:
         turned = xp.concat((turned_a, turned_b), axis=-1)
-    rest = x[..., 2 * n_pairs :]
-    return turned if rest.shape[-1] == 0 else xp.concat((turned, rest), axis=-1)
+    before, after = x[..., :start], x[..., start + 2 * n_pairs :]
+    parts = tuple(part for part in (before, turned, after) if part.shape[-1])
+    return turned if len(parts) == 1 else xp.concat(parts, axis=-1)
 
 
-def pair_slices(n_pairs: int, pairing: str) -> tuple[slice, slice]:
+def pair_slices(n_pairs: int, pairing: str, start: int = 0) -> tuple[slice, slice]:
     """Where the first and the second members of the pairs stand among the features of a head."""
+    middle, end = start + n_pairs, start + 2 * n_pairs
     if pairing == "interleaved":
-        return slice(0, 2 * n_pairs, 2), slice(1, 2 * n_pairs, 2)
-    return slice(0, n_pairs), slice(n_pairs, 2 * n_pairs)
+        return slice(start, end, 2), slice(start + 1, end, 2)
+    return slice(start, middle), slice(middle, end)
 
 
-def pair_of(feature: int, n_rotated: int, pairing: str) -> tuple[int, int] | None:
-    """The two features of the pair that `feature` belongs to, or None where it is not rotated."""
-    if feature >= n_rotated:
+def pair_of(feature: int, n_rotated: int, pairing: str, start: int = 0) -> tuple[int, int] | None:
+    """The two features of the pair that `feature` belongs to, or None where it is not rotated.
+
+    The rotated features are `start` to `start` + `n_rotated`.
+    """
+    place = feature - start
+    if not 0 <= place < n_rotated:
         return None
     if pairing == "interleaved":
-        return feature - feature % 2, feature - feature % 2 + 1
-    first = feature % (n_rotated // 2)
+        return feature - place % 2, feature - place % 2 + 1
+    first = start + place % (n_rotated // 2)
     return first, first + n_rotated // 2
 
 

@@ -55,7 +55,7 @@ def scale_factor(experiment: Experiment) -> float | None:
     scale = experiment.scale
     if isinstance(scale, NoScale):
         return None if experiment.temperature == 1.0 else 1.0 / experiment.temperature
-    factor = scale.value if isinstance(scale, ScaleValue) else experiment.heads.d_head**-0.5
+    factor = scale.value if isinstance(scale, ScaleValue) else experiment.d_qk**-0.5
     return factor / experiment.temperature
 
 
@@ -224,10 +224,10 @@ def attend(
     and is made again for the window that somebody looks at.
     """
     q, k, v = features.query(), features.key(), features.value()
-    n_groups, group_size, n_queries, d_head = q.shape
+    n_groups, group_size, n_queries, _d_qk = q.shape
     made = _products(engine, experiment, q, k)
     weights = engine.empty((n_groups, group_size, n_queries, len(k_positions)))
-    mixed = engine.empty((n_groups, group_size, n_queries, d_head))
+    mixed = engine.empty((n_groups, group_size, n_queries, v.shape[-1]))
     heads = np.arange(n_groups * group_size).reshape(n_groups, group_size)
     hidden = blocked(experiment, q_positions, k_positions)
 
@@ -285,14 +285,26 @@ def score_window(
     """One window, (q, k), of a score-shaped stage before the softmax, made from q and k."""
     group, member = divmod(region.head, experiment.heads.group_size)
     q = features.query()[group : group + 1, member : member + 1, region.rows, :]
-    k = features.key()[group : group + 1, None, region.columns, :]
-    scores = q @ engine.xp.matrix_transpose(k)
-    rows, columns = q_positions[region.rows], k_positions[region.columns]
-    hidden = blocked(experiment, rows, columns)
     qk = q, features.key()[group : group + 1, region.columns, :]
-    block = Block(np.array([[region.head]]), rows, columns, hidden, qk)
-    _shape_scores(engine, experiment, scores, block, stage)
-    return scores[0, 0]
+    heads, rows, columns = np.array([[region.head]]), q_positions[region.rows], k_positions[region.columns]
+    return scores_of(engine, experiment, stage, qk, heads, rows, columns)[0, 0]
+
+
+def scores_of(
+    engine: Engine,
+    experiment: Experiment,
+    stage: str,
+    qk: tuple[Array, Array],
+    heads: Ints,
+    q_positions: Ints,
+    k_positions: Ints,
+) -> Array:
+    """A score-shaped stage before the softmax, (g, r, q, k), of q (g, r, q, d) and k (g, k, d) of some heads."""
+    q, k = qk
+    scores = q @ engine.xp.matrix_transpose(k)[:, None, :, :]
+    hidden = blocked(experiment, q_positions, k_positions)
+    _shape_scores(engine, experiment, scores, Block(heads, q_positions, k_positions, hidden, qk), stage)
+    return scores
 
 
 def output(engine: Engine, experiment: Experiment, features: Features, attended: Attended) -> None:

@@ -11,6 +11,7 @@ from attnviz.core.qk_norm import normed
 from attnviz.engines.block import add_norm, add_row, before_attention
 from attnviz.engines.engine import Engine
 from attnviz.engines.features import Features
+from attnviz.engines.latent import add_latent, expanded, query_latent
 from attnviz.model import positions as positions_
 from attnviz.model.experiment import Experiment
 from attnviz.model.materialise import projection_array
@@ -48,7 +49,7 @@ def query_heads(
 ) -> None:
     """Add q and, where they are used, q_normed and q_rotated."""
     heads = experiment.heads
-    q_tf = project(engine, experiment, "query", x)
+    q_tf = project(engine, experiment, "query", query_latent(engine, experiment, features, x))
     features.add("q", split_query_heads(engine.xp, q_tf, heads.n_kv_heads, heads.group_size))
     _add_normed(engine, experiment, features, "q")
     if isinstance(experiment.position, Rope):
@@ -60,9 +61,15 @@ def key_value_heads(
     engine: Engine, experiment: Experiment, features: Features, x: Array, positions: Ints
 ) -> None:
     """Add k and v and, where they are used, k_normed, k_rotated and v_rotated."""
-    for name, role in (("k", "key"), ("v", "value")):
-        projected = project(engine, experiment, role, x)  # type: ignore[arg-type]
-        features.add(name, split_kv_heads(engine.xp, projected, experiment.heads.n_kv_heads))
+    if experiment.latent is None:
+        for name, role in (("k", "key"), ("v", "value")):
+            projected = project(engine, experiment, role, x)  # type: ignore[arg-type]
+            features.add(name, split_kv_heads(engine.xp, projected, experiment.heads.n_kv_heads))
+    else:
+        add_latent(engine, experiment, features, x)
+        k, v = expanded(engine, experiment, features.tf["latent"], features.tf.get("rope_key"))
+        features.add("k", k)
+        features.add("v", v)
     _add_normed(engine, experiment, features, "k")
     position = experiment.position
     if isinstance(position, Rope):
@@ -88,4 +95,4 @@ def _rotated(engine: Engine, experiment: Experiment, x: Array, positions: Ints, 
     angles = rope_angles(positions + rope.start, positions_.pair_frequencies(experiment))
     length = positions_.magnitude(rope)
     cos, sin = engine.asarray(length * np.cos(angles)), engine.asarray(length * np.sin(angles))
-    return rotate(engine.xp, x, cos, sin, rope.pairing)
+    return rotate(engine.xp, x, cos, sin, rope.pairing, positions_.rotated_features(experiment).start)

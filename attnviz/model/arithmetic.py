@@ -14,6 +14,7 @@ import numpy as np
 
 from attnviz.i18n import _
 from attnviz.model.arithmetic_block import hidden_lines, residual_lines
+from attnviz.model.arithmetic_latent import key_value_lines, latent_lines
 from attnviz.model.arithmetic_linear import feed_forward_lines, projection_lines
 from attnviz.model.arithmetic_norms import normed_lines, qk_normed_lines
 from attnviz.model.arithmetic_pieces import Explanation, Line, Term, digits, flat, words
@@ -48,9 +49,14 @@ LINES: dict[str, Callable[[Reading, Cell], tuple[Line, ...]]] = {
     "x_normed": normed_lines,
     "norm_1": normed_lines,
     "memory": given_lines,
+    "q_latent": latent_lines,
+    "q_latent_normed": latent_lines,
     "q": projection_lines,
-    "k": projection_lines,
-    "v": projection_lines,
+    "latent_projected": latent_lines,
+    "latent": latent_lines,
+    "rope_key": latent_lines,
+    "k": key_value_lines,
+    "v": key_value_lines,
     "q_normed": qk_normed_lines,
     "k_normed": qk_normed_lines,
     "q_rotated": rotated_lines,

@@ -32,6 +32,7 @@ from attnviz.model.positions import (
     n_rotated,
     pair_frequencies,
     ramp_ends,
+    rotated_features,
     scaled_base,
     sequence_length,
     slopes_of,
@@ -93,13 +94,16 @@ def rotated_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
     rope = experiment.position
     assert isinstance(rope, Rope)
     source = sources(reading.site, cell)[0].stage
-    n = n_rotated(experiment)
-    pair = pair_of(cell.column, n, rope.pairing)
+    turned = rotated_features(experiment)
+    pair = pair_of(cell.column, len(turned), rope.pairing, turned.start)
     if pair is None:
         origin = reading.link(Cell(source, cell.row, cell.column, cell.head))
-        note = words(_("features from {n} on do not turn").format(n=n))
+        is_before = cell.column < turned.start
+        says = _("features before {n} do not turn") if is_before else _("features from {n} on do not turn")
+        note = words(says.format(n=turned.start if is_before else turned.stop))
         return (Line((reading.link(cell),), ((origin,),), reading.number(cell), origin.value, (note,)),)
-    number = pair[0] // 2 if rope.pairing == "interleaved" else pair[0]
+    place = pair[0] - turned.start
+    number = place // 2 if rope.pairing == "interleaved" else place
     frequency = float(pair_frequencies(experiment)[number])
     angle = (cell.row + rope.start) * frequency
     return (

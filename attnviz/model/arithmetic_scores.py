@@ -108,7 +108,7 @@ def _scale(experiment: Experiment) -> tuple[str, float, str]:
         return "", 1.0, ""
     if isinstance(scale, ScaleValue):
         return "×", scale.value, _("scale")
-    return "÷", math.sqrt(experiment.heads.d_head), f"√{experiment.heads.d_head}"
+    return "÷", math.sqrt(experiment.d_qk), f"√{experiment.d_qk}"
 
 
 def capped_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:

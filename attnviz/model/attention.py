@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from attnviz.model.block_parts import Block
+from attnviz.model.latent_parts import Latent, check_beside
 from attnviz.model.parts import (
     Dropout,
     FullyMaskedRow,
@@ -32,10 +33,11 @@ class Attention(Value, frozen=True, kw_only=True):
     Attributes:
         heads: `n_heads` h, `n_kv_heads` g (a divisor of h), `d_head`.
         projections: W_Q (d_model, h·d_head), W_K and W_V (features of z, g·d_head), W_O (h·d_head, d_model),
-            and their biases.
+            and their biases. With a latent W_Q makes h·(d_head + d_rope) features; W_K and W_V are not used.
+        latent: None, or what keys and values are made from instead of z: a small vector of each token.
         qk_norm: None, or rms, layer or l2 of each head's q and k, before any rotation; see `QK_NORMS`.
         position: None, sinusoidal, learned, RoPE, ALiBi, T5, Transformer-XL or DeBERTa; see `POSITIONS`.
-        scale: Scores times 1/sqrt(d_head), 1, or a number.
+        scale: Scores times 1/sqrt(features of a query), 1, or a number.
         temperature: Scores are divided by it; above 0.
         cap: None, or c > 0 for c · tanh(s / c).
         masks: Each kind once; a cell that any of them blocks is blocked. `AnyOf` joins masks by "or".
@@ -52,6 +54,7 @@ class Attention(Value, frozen=True, kw_only=True):
 
     heads: Heads = Heads()
     projections: Projections = Projections()
+    latent: Latent | None = None
     qk_norm: QKNorm | None = None
     position: Position = NoPosition()
     scale: Scale = SqrtDHead()
@@ -92,6 +95,8 @@ class Attention(Value, frozen=True, kw_only=True):
             legal = "a number from -3.4028234663852886e+38 (the least in float32) to 0, but not 0, or null"
             require(LEAST_FLOAT32 <= self.mask_bias < 0, "mask_bias", self.mask_bias, legal)
         check_kinds_once("masks", self.masks)
+        if self.latent is not None:
+            check_beside(self.latent, self.heads, self.projections, self.qk_norm, self.position)
         if self.sinks is not None:
             legal = "'softmax' where there are sinks"
             require(self.normaliser == "softmax", "normaliser", self.normaliser, legal)

@@ -8,15 +8,18 @@ from attnviz.core.block import ACTIVATION_BY_ID, GATED_UNIT_BY_ID
 from attnviz.i18n import _
 from attnviz.model.block_parts import Block, FeedForward, Norm, Vocabulary
 from attnviz.model.experiment import Experiment
+from attnviz.model.latent import latent_norm
 from attnviz.model.parts import QKNorm
 from attnviz.model.qk_norms import QK_NORM_BY_ID
-from attnviz.model.stages import STAGE_BY_ID
+from attnviz.model.stages import LATENT_STAGES, STAGE_BY_ID
 
 _IN_BLOCK = {"norm_1": "norm_1", "attention_normed": "after_1", "norm_2": "norm_2", "ffn_normed": "after_2"}
 
 
 def norm_at(experiment: Experiment, stage: str) -> Norm | None:
     """The norm that makes a stage; None where the stage is none of a norm, or there is none."""
+    if stage in LATENT_STAGES:
+        return latent_norm(experiment, stage)
     if stage in ("x_normed", "output"):
         return experiment.embedding_norm if stage == "x_normed" else experiment.final_norm
     found = getattr(experiment.block, _IN_BLOCK[stage]) if experiment.block and stage in _IN_BLOCK else None

@@ -33,7 +33,7 @@ class Experiment(Layer, frozen=True):
     layers behind it. With n tokens of d_model features, m keys (m = n, or the number of memory tokens), h
     query heads and g key/value heads of d_head features, one head of one attention computes
 
-        q = R(norm(x W_Q))      k = R(norm(z W_K))      v = z W_V
+        q = R(norm(x W_Q))      k = R(norm(z W_K))      v = z W_V     (from a latent: see `latent_parts`)
         s = cap((q kᵀ + relative) · scale / temperature) + bias,   -inf where a mask blocks
         w = softmax(s) over keys, or another normaliser, or with a sink, then dropout
         o = concat over heads(w v) W_O
@@ -78,9 +78,11 @@ class Experiment(Layer, frozen=True):
 
     def check(self) -> None:
         check_tokens("tokens", self.tokens, "vectors", self.vectors)
+        super().check()
         self._check_projections()
         self._check_position()
-        super().check()
+        if self.latent is not None:
+            self.latent.check_size(self.d_model, self.d_keys, self.heads)
         self._check_sinks()
         if self.block is not None:
             self.block.check_size("block", self.d_model)
@@ -114,17 +116,22 @@ class Experiment(Layer, frozen=True):
 
     def projection_shape(self, role: Role) -> tuple[int, int]:
         """(in, out) of one projection."""
-        d_query = self.heads.n_heads * self.heads.d_head
-        memory = self.read_memory
-        d_memory = self.d_model if memory is None else vectors_shape(memory.vectors)[1]
-        d_kv = self.heads.n_kv_heads * self.heads.d_head
+        heads, latent = self.heads, self.latent
+        d_kv = heads.n_kv_heads * heads.d_head
+        d_query_in = self.d_model if latent is None else latent.d_q or self.d_model
         shapes = {
-            "query": (self.d_model, d_query),
-            "key": (d_memory, d_kv),
-            "value": (d_memory, d_kv),
-            "output": (d_query, self.d_model),
+            "query": (d_query_in, heads.n_heads * self.d_qk),
+            "key": (self.d_keys, d_kv),
+            "value": (self.d_keys, d_kv),
+            "output": (heads.n_heads * heads.d_head, self.d_model),
         }
         return shapes[role]
+
+    @property
+    def d_keys(self) -> int:
+        """Features of what keys and values are made from: the memory's, or the tokens'."""
+        memory = self.read_memory
+        return self.d_model if memory is None else vectors_shape(memory.vectors)[1]
 
     def _check_projections(self) -> None:
         for role in ROLES:
@@ -211,13 +218,14 @@ class Experiment(Layer, frozen=True):
         if self.qk_norm is not None:
             for name in ("query_gain", "key_gain"):
                 check_row(f"qk_norm.{name}", getattr(self.qk_norm, name), self.heads.d_head)
-        d_head = self.heads.d_head
         if isinstance(self.position, Rope):
-            if self.position.n_rotated is None:
+            d_head, most = self.heads.d_head, self.d_turnable
+            if self.position.n_rotated is None and self.latent is None:
                 require(d_head % 2 == 0, "heads.d_head", d_head, "an even number, or set position.n_rotated")
-            rotated = d_head if self.position.n_rotated is None else self.position.n_rotated
-            legal = f"an even number up to d_head ({d_head})"
-            require(rotated <= d_head and rotated % 2 == 0, "position.n_rotated", rotated, legal)
+            rotated = most if self.position.n_rotated is None else self.position.n_rotated
+            name = "d_head" if self.latent is None else "latent.d_rope"
+            legal = f"an even number up to {name} ({most})"
+            require(rotated <= most and rotated % 2 == 0, "position.n_rotated", rotated, legal)
             count = len(self.position.multipliers)
             legal = f"length {rotated // 2} at most, one number for each rotated pair"
             require(count <= rotated // 2, "position.multipliers", Said(f"of length {count}"), legal)

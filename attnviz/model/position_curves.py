@@ -28,6 +28,7 @@ from attnviz.model.positions import (
     changes,
     magnitude,
     pair_frequencies,
+    rotated_features,
 )
 from attnviz.model.provenance import kv_head
 from attnviz.model.relative import relative_parts
@@ -149,8 +150,9 @@ def _turned(candidate: Experiment, q: Floats, k: Floats, away: Ints) -> Floats:
     angles = rope_angles(np.concatenate(([0], away)), pair_frequencies(candidate))
     cos, sin = magnitude(rope) * np.cos(angles), magnitude(rope) * np.sin(angles)
     rows = np.broadcast_to(k, (len(away), len(k)))
-    turned_q = rotate(np, q[None], cos[:1], sin[:1], rope.pairing)[0]
-    found: Floats = rotate(np, rows, cos[1:], sin[1:], rope.pairing) @ turned_q
+    start = rotated_features(candidate).start
+    turned_q = rotate(np, q[None], cos[:1], sin[:1], rope.pairing, start)[0]
+    found: Floats = rotate(np, rows, cos[1:], sin[1:], rope.pairing, start) @ turned_q
     return found
 
 

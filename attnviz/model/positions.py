@@ -142,12 +142,22 @@ def learned_table(position: Learned, d_model: int) -> Floats:
 # --- rotation --------------------------------------------------------------------------------------
 
 
-def n_rotated(experiment: Experiment) -> int:
-    """Features of a head that RoPE turns; 0 without RoPE."""
+def rotated_features(experiment: Experiment) -> range:
+    """The features of a query or key head that RoPE turns; none without RoPE.
+
+    They are the first ones of the head or, where keys come from a latent, of the part beside its content.
+    """
     position = experiment.position
     if not isinstance(position, Rope):
-        return 0
-    return experiment.heads.d_head if position.n_rotated is None else position.n_rotated
+        return range(0)
+    start = 0 if experiment.latent is None else experiment.heads.d_head
+    count = experiment.d_turnable if position.n_rotated is None else position.n_rotated
+    return range(start, start + count)
+
+
+def n_rotated(experiment: Experiment) -> int:
+    """How many features of a head RoPE turns; 0 without RoPE."""
+    return len(rotated_features(experiment))
 
 
 def sequence_length(experiment: Experiment) -> int:

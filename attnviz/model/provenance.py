@@ -13,7 +13,7 @@ from attnviz.model.experiment import Experiment
 from attnviz.model.materialise import vocabulary
 from attnviz.model.normalisers import NORMALISER_BY_ID
 from attnviz.model.parts import Rope
-from attnviz.model.positions import n_rotated
+from attnviz.model.positions import rotated_features
 from attnviz.model.stages import STAGE_BY_ID, Rule, Stage, inputs
 from attnviz.model.trace import SiteTrace
 from attnviz.model.view import Cell
@@ -47,6 +47,8 @@ def sources(site: SiteTrace, cell: Cell) -> tuple[Region, ...]:
         return ()
     found = []
     for place, source in enumerate(_inputs(site, stage.id)):
+        if stage.rule == "latent_key" and not _is_part(experiment, place, cell.column):
+            continue
         heads = _source_heads(experiment, stage, STAGE_BY_ID[source], cell)
         rows, columns = _source_cells(experiment, stage, place, cell)
         found.append(Region(source, heads, rows, columns))
@@ -103,6 +105,8 @@ def _source_cells(experiment: Experiment, stage: Stage, place: int, cell: Cell) 
         return row, column
     if rule in ("projection", "row"):
         return row, None
+    if rule == "latent_key":
+        return row, None if place == 0 else (cell.column - experiment.heads.d_head,)
     if rule == "pair":
         return row, _pair(experiment, cell.column)
     if rule == "relative":
@@ -128,6 +132,8 @@ def _consumed(experiment: Experiment, target: Stage, place: int, cell: Cell) -> 
         return Region(target.id, heads, row, column)
     if rule in ("projection", "row"):
         return Region(target.id, heads, row, None)
+    if rule == "latent_key":
+        return Region(target.id, heads, row, _key_columns(experiment, place, cell.column))
     if rule == "pair":
         return Region(target.id, heads, row, _pair(experiment, cell.column))
     if rule == "relative":
@@ -167,4 +173,18 @@ def _rule(experiment: Experiment, stage: Stage) -> Rule:
 def _pair(experiment: Experiment, feature: int) -> tuple[int, ...]:
     position = experiment.position
     assert isinstance(position, Rope)
-    return pair_of(feature, n_rotated(experiment), position.pairing) or (feature,)
+    turned = rotated_features(experiment)
+    return pair_of(feature, len(turned), position.pairing, turned.start) or (feature,)
+
+
+def _is_part(experiment: Experiment, place: int, feature: int) -> bool:
+    """Whether a key's feature comes from input 0, what the content is made of, or 1, the shared RoPE key."""
+    return (feature >= experiment.heads.d_head) == (place == 1)
+
+
+def _key_columns(experiment: Experiment, place: int, column: int) -> Indices:
+    """The features of a key that a cell of its input number `place` makes; all where there is no latent."""
+    d_head = experiment.heads.d_head
+    if experiment.latent is None:
+        return None
+    return tuple(range(d_head)) if place == 0 else (d_head + column,)

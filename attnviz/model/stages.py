@@ -16,6 +16,7 @@ Rule = Literal[
     "given",
     "same_cell",
     "projection",
+    "latent_key",
     "pair",
     "qd,kd->qk",
     "relative",
@@ -63,6 +64,7 @@ _HQD: tuple[Axis, ...] = ("head", "query", "feature")
 _HKD: tuple[Axis, ...] = ("kv_head", "key", "feature")
 _HQK: tuple[Axis, ...] = ("head", "query", "key")
 _QF: tuple[Axis, ...] = ("query", "feature")
+_KF: tuple[Axis, ...] = ("key", "feature")
 _QV: tuple[Axis, ...] = ("query", "vocabulary")
 
 SITE_INPUTS = ("x_normed", "x", "layer_input", "tokens_embedded")
@@ -84,9 +86,34 @@ STAGES: tuple[Stage, ...] = (
     Stage("x_normed", _TF, N_("x normed"), "norm(x)", "norm", (("x", "tokens_embedded"),), "row"),
     Stage("norm_1", _QF, N_("norm 1"), "norm(x)", "norm", ((*_AFTER_ATTENTION, *SITE_INPUTS),), "row"),
     Stage("memory", ("memory", "feature"), N_("memory"), "m[t]", "", (), "given"),
-    Stage("q", _HQD, N_("q"), "q = x W_Q", "×W_Q", (_X,), "projection", "query"),
-    Stage("k", _HKD, N_("k"), "k = x W_K", "×W_K", (_KV,), "projection", "key"),
-    Stage("v", _HKD, N_("v"), "v = x W_V", "×W_V", (_KV,), "projection", "value"),
+    Stage("q_latent", _QF, N_("q latent"), "c_Q = x W_DQ", "×W_DQ", (_X,), "projection", "query"),
+    Stage(
+        "q_latent_normed", _QF, N_("q latent normed"), "norm(c_Q)", "norm", (("q_latent",),), "row", "query"
+    ),
+    Stage(
+        "q",
+        _HQD,
+        N_("q"),
+        "q = x W_Q",
+        "×W_Q",
+        (("q_latent_normed", "q_latent", *_X),),
+        "projection",
+        "query",
+    ),
+    Stage("latent_projected", _KF, N_("latent projected"), "x W_DKV", "×W_DKV", (_KV,), "projection", "key"),
+    Stage(
+        "latent",
+        _KF,
+        N_("latent"),
+        "c = x W_DKV",
+        "×W_DKV",
+        (("latent_projected", *_KV),),
+        "projection",
+        "key",
+    ),
+    Stage("rope_key", _KF, N_("RoPE key"), "kᴿ = x W_KR", "×W_KR", (_KV,), "projection", "key"),
+    Stage("k", _HKD, N_("k"), "k = x W_K", "×W_K", (("latent", *_KV), ("rope_key",)), "latent_key", "key"),
+    Stage("v", _HKD, N_("v"), "v = x W_V", "×W_V", (("latent", *_KV),), "projection", "value"),
     Stage("q_normed", _HQD, N_("q normed"), "q̂ = norm(q)", "norm", (("q",),), "row", "query"),
     Stage("k_normed", _HKD, N_("k normed"), "k̂ = norm(k)", "norm", (("k",),), "row", "key"),
     Stage("q_rotated", _HQD, N_("q rotated"), "q′ = R(position) q", "⟳ RoPE", (_Q,), "pair", "query"),
@@ -233,6 +260,9 @@ STAGES: tuple[Stage, ...] = (
         signed=False,
     ),
 )
+
+LATENT_STAGES = ("q_latent", "q_latent_normed", "latent_projected", "latent", "rope_key")
+"""Stages of multi-head latent attention: what queries, keys and values are made from."""
 
 HIDDEN_STAGES = ("ffn_gate", "ffn_up", "ffn_hidden")
 """Stages whose features are the feed-forward layer's own, d_hidden of them."""

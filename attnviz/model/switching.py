@@ -209,7 +209,7 @@ def scale_value(experiment: Experiment) -> float:
     scale = experiment.scale
     if isinstance(scale, ScaleValue):
         return scale.value
-    return 1.0 if isinstance(scale, NoScale) else float(experiment.heads.d_head**-0.5)
+    return 1.0 if isinstance(scale, NoScale) else float(experiment.d_qk**-0.5)
 
 
 def scale_of_kind(experiment: Experiment, kind: str, remembered: Remembered) -> Scale:

@@ -17,14 +17,18 @@ from numpy.typing import NDArray
 
 from attnviz.core.overview import overview
 from attnviz.model.experiment import Experiment
+from attnviz.model.latent import latent_width
 from attnviz.model.materialise import output_tokens
 from attnviz.model.sites import shown_site
-from attnviz.model.stages import STAGE_BY_ID, Axis
+from attnviz.model.stages import HIDDEN_STAGES, LATENT_STAGES, STAGE_BY_ID, Axis
 
 Numbers = NDArray[Any]
 Bools = NDArray[np.bool_]
 MASKED_STAGES = ("masked", "weights", "dropped")
 """Stages in which blocked cells have no number of their own."""
+
+OF_VALUES = ("v", "v_rotated", "mixed")
+"""Stages whose heads have d_head features even where queries and keys have more."""
 
 ALL = slice(None)
 
@@ -162,19 +166,23 @@ class SiteTrace:
             return experiment.n_queries
         if axis in ("key", "memory"):
             return experiment.n_keys
-        return len(output_tokens(experiment)) if axis == "vocabulary" else self._features(axis, stage)
+        return len(output_tokens(experiment)) if axis == "vocabulary" else self._features(stage)
 
-    def _features(self, axis: Axis, stage: str) -> int:
+    def _features(self, stage: str) -> int:
         experiment = self.experiment
-        if axis == "hidden":
+        if stage in HIDDEN_STAGES:
             assert experiment.block is not None
             assert experiment.block.feed_forward is not None
             return experiment.block.feed_forward.d_hidden
+        if stage in LATENT_STAGES:
+            return latent_width(experiment, stage)
         if stage == "memory":
-            return experiment.projection_shape("key")[0]
+            return experiment.d_keys
         if stage == "concatenated":
             return experiment.heads.n_heads * experiment.heads.d_head
-        return experiment.heads.d_head if STAGE_BY_ID[stage].per_head else experiment.d_model
+        if STAGE_BY_ID[stage].per_head:
+            return experiment.heads.d_head if stage in OF_VALUES else experiment.d_qk
+        return experiment.d_model
 
     def _known(self, stage: str) -> str:
         if stage not in self.stages:

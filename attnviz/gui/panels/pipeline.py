@@ -156,7 +156,7 @@ def operation(site: SiteTrace, stage: str) -> str:
     """The step that leads to a stage, with this experiment's numbers in it."""
     experiment = site.experiment
     if stage == "scaled":
-        scale = {SqrtDHead: f"÷√{experiment.heads.d_head}", NoScale: ""}.get(type(experiment.scale), "")
+        scale = {SqrtDHead: f"÷√{experiment.d_qk}", NoScale: ""}.get(type(experiment.scale), "")
         if isinstance(experiment.scale, ScaleValue):
             scale = f"×{experiment.scale.value:g}"
         heat = "" if experiment.temperature == 1.0 else f"÷{experiment.temperature:.3g}"

@@ -1,0 +1,59 @@
+"""Multi-head latent attention on any engine: latents from token vectors, keys and values from latents."""
+
+from __future__ import annotations
+
+from attnviz.core.dims import Array, split_kv_heads
+from attnviz.engines.block import normed
+from attnviz.engines.engine import Engine
+from attnviz.engines.features import Features
+from attnviz.model.experiment import Experiment
+from attnviz.model.latent import latent_of
+from attnviz.model.latent_parts import LatentRole
+from attnviz.model.materialise import latent_array
+from attnviz.model.parts import Identity
+
+
+def query_latent(engine: Engine, experiment: Experiment, features: Features, x: Array) -> Array:
+    """What W_Q reads: x itself, or the query's latent, whose stages are added."""
+    latent = experiment.latent
+    if latent is None or latent.d_q is None:
+        return x
+    features.add("q_latent", _product(engine, experiment, "query_down", x))
+    if latent.query_norm is not None:
+        features.add("q_latent_normed", normed(engine, latent.query_norm, features.tf["q_latent"]))
+    return features.tf[features.order[-1]]
+
+
+def add_latent(engine: Engine, experiment: Experiment, features: Features, x: Array) -> None:
+    """Add the latent, (key, d_c), and the key that all heads share, (key, d_rope), before it is turned."""
+    latent = latent_of(experiment)
+    projected = _product(engine, experiment, "down", x)
+    if latent.norm is not None:
+        features.add("latent_projected", projected)
+        projected = normed(engine, latent.norm, projected)
+    features.add("latent", projected)
+    if latent.d_rope:
+        features.add("rope_key", _product(engine, experiment, "rope_key", x))
+
+
+def expanded(
+    engine: Engine, experiment: Experiment, latent_kf: Array, rope_key_kf: Array | None
+) -> tuple[Array, Array]:
+    """Keys (g, k, d_head + d_rope) and values (g, k, d_head) of every head, from what is cached of a token.
+
+    `rope_key_kf`, (key, d_rope), stands behind every head's content as it is, turned or not.
+    """
+    xp, n_heads = engine.xp, experiment.heads.n_kv_heads
+    k = split_kv_heads(xp, _product(engine, experiment, "up_key", latent_kf), n_heads)
+    v = split_kv_heads(xp, _product(engine, experiment, "up_value", latent_kf), n_heads)
+    if rope_key_kf is None:
+        return k, v
+    shared = xp.broadcast_to(rope_key_kf, (n_heads, *rope_key_kf.shape))
+    return xp.concat((k, shared), axis=-1), v
+
+
+def _product(engine: Engine, experiment: Experiment, role: LatentRole, x_tf: Array) -> Array:
+    """x W, (token, in) -> (token, out); an identity of equal sides hands its input on."""
+    matrix = latent_array(experiment, role)
+    is_identity = isinstance(getattr(latent_of(experiment), role), Identity)
+    return x_tf if is_identity and len(set(matrix.shape)) == 1 else x_tf @ engine.asarray(matrix)
