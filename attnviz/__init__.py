@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from attnviz.compute.budget import BudgetError
-    from attnviz.engines.decode import DecodeStep, Decoding
+    from attnviz.engines.decode import Decoding
+    from attnviz.engines.decode_step import DecodeStep
     from attnviz.engines.engine import EngineError
     from attnviz.model import parts, presets
     from attnviz.model.document import Document
@@ -61,7 +62,7 @@ __all__ = [
 
 _HOMES = {
     "BudgetError": "attnviz.compute.budget",
-    "DecodeStep": "attnviz.engines.decode",
+    "DecodeStep": "attnviz.engines.decode_step",
     "Decoding": "attnviz.engines.decode",
     "Document": "attnviz.model.document",
     "EngineError": "attnviz.engines.engine",
@@ -128,6 +129,7 @@ def render(
     stage: str | None = None,
     head: int | Literal["all"] | None = None,
     *,
+    site: str | None = None,
     theme: str = "light",
     dpi: int = 200,
     engine: str = "numpy",
@@ -135,13 +137,14 @@ def render(
 ) -> Path:
     """Draw one stage as a heat map into a file, `.svg`, `.pdf` or `.png`; returns its path.
 
-    A document's view says colour range and orientation, and stage and head where they are None; an experiment
-    or a trace has the default view (weights, head 0). `head` counts from 0; "all" draws every head, small.
-    `theme` is "light" or "dark"; `dpi` counts for PNG. For the matplotlib figure itself, or another view, see
-    `attnviz.figures.render`.
+    A document's view says colour range and orientation, and site, stage and head where they are None; an
+    experiment or a trace has the default view (weights, head 0). `head` counts from 0; "all" draws every
+    head, small. `site` names one attention of several, such as "decoder.0.cross"; "all" draws all of them
+    beside each other, with their numbers of pairs. `theme` is "light" or "dark"; `dpi` counts for PNG. For
+    the matplotlib figure itself, or another view, see `attnviz.figures.render`.
 
-    Raises `ValueError` for a suffix, stage, head, theme or dpi that there is not, `OSError` where the disk
-    refuses, and what `run` raises.
+    Raises `ValueError` for a suffix, site, stage, head, theme or dpi that there is not, `OSError` where the
+    disk refuses, and what `run` raises.
     """
     from attnviz.figures import render as draw
     from attnviz.figures import save_figure
@@ -152,7 +155,7 @@ def render(
     format_of(path)
     trace = given if isinstance(given, Trace) else run(given, engine, device)
     view = given.view if isinstance(given, Document) else None
-    return save_figure(draw(trace, view, stage, head, theme=theme), path, dpi=dpi)
+    return save_figure(draw(trace, view, stage, head, site=site, theme=theme), path, dpi=dpi)
 
 
 def _experiment(given: Any) -> Experiment:

@@ -180,6 +180,7 @@ def _add_run(command: argparse.ArgumentParser) -> None:
     _add_document(command)
     command.add_argument("-o", "--output", metavar="FILE.npz", help=_("arrays named site.stage"))
     command.add_argument("--stages", metavar="A,B", help=_("only these stages (default: all)"))
+    command.add_argument("--site", metavar="NAME", help=_("only this attention (default: all)"))
 
 
 def _add_render(command: argparse.ArgumentParser) -> None:
@@ -188,6 +189,11 @@ def _add_render(command: argparse.ArgumentParser) -> None:
     _add_document(command)
     command.add_argument("-o", "--output", metavar="FILE", required=True, help=_(".svg, .pdf or .png"))
     command.add_argument("--stage", help=_("the stage (default: the one that the document shows)"))
+    command.add_argument(
+        "--site",
+        metavar="NAME|all",
+        help=_("the attention, such as decoder.0.cross, or all of them (default: the one that is shown)"),
+    )
     command.add_argument("--head", metavar="N|all", help=_("a head, 0 the first, or all of them"))
     command.add_argument("--theme", default="light", help=_("light or dark (default: light)"))
     command.add_argument("--orientation", choices=ORIENTATIONS, help=_("which way the matrix is turned"))

@@ -44,16 +44,17 @@ def run(options: Namespace) -> int:
     if output is not None and Path(output).suffix.lower() != NPZ_SUFFIX:
         raise Named(f"{output}: the suffix is {Path(output).suffix!r}; legal is {NPZ_SUFFIX}")
     trace = _execute(document, options)
-    stages = _stages(trace, options.stages)
+    sites = _sites(trace, options.site)
+    stages = _stages(trace, sites, options.stages)
     if output is None:
-        _print_stages(trace, stages)
+        _print_stages(trace, sites, stages)
         return 0
-    _written(output, lambda: save_arrays(trace, stages, output))
+    _written(output, lambda: save_arrays(trace, stages, output, sites=sites))
     return 0
 
 
 def render(options: Namespace) -> int:
-    """Draw one stage, one head or all of them, into a file."""
+    """Draw one stage into a file: one head or all of them, or one head of all attentions."""
     from attnviz.figures import render as draw
     from attnviz.figures import save_figure
     from attnviz.figures.files import format_of
@@ -69,7 +70,7 @@ def render(options: Namespace) -> int:
         view = replace(view, orientation=options.orientation)
     if options.range is not None:
         view = replace(view, range=options.range)
-    figure = draw(trace, view, options.stage, head, theme=options.theme)
+    figure = draw(trace, view, options.stage, head, site=options.site, theme=options.theme)
     _written(options.output, lambda: save_figure(figure, options.output, dpi=options.dpi))
     return 0
 
@@ -172,12 +173,21 @@ def _execute(document: Document, options: Namespace) -> Trace:
     return trace
 
 
-def _stages(trace: Trace, wanted: str | None) -> tuple[str, ...] | None:
+def _sites(trace: Trace, wanted: str | None) -> tuple[str, ...]:
+    """The site named by `--site`, or all."""
+    if wanted is None:
+        return trace.sites
+    if wanted not in trace.sites:
+        raise ValueError(f"site is {wanted!r}; legal here is one of {', '.join(trace.sites)}")
+    return (wanted,)
+
+
+def _stages(trace: Trace, sites: tuple[str, ...], wanted: str | None) -> tuple[str, ...] | None:
     """The stages named by `--stages`, None for all."""
     if wanted is None:
         return None
     names = tuple(dict.fromkeys(name.strip() for name in wanted.split(",") if name.strip()))
-    stages = tuple(dict.fromkeys(stage for site in trace.sites for stage in trace.site(site).stages))
+    stages = tuple(dict.fromkeys(stage for site in sites for stage in trace.site(site).stages))
     for name in names:
         if name not in stages:
             raise ValueError(f"stage is {name!r}; legal here is one of {', '.join(stages)}")
@@ -209,7 +219,7 @@ def _notice(sentence: str) -> None:
     print(f"attnviz: {visible(sentence)}", file=sys.stderr)
 
 
-def _print_stages(trace: Trace, stages: tuple[str, ...] | None) -> None:
+def _print_stages(trace: Trace, sites: tuple[str, ...], stages: tuple[str, ...] | None) -> None:
     seconds = number(trace.seconds * 1000)
     dtype = trace.experiment.dtype
     print(
@@ -217,13 +227,15 @@ def _print_stages(trace: Trace, stages: tuple[str, ...] | None) -> None:
             engine=trace.engine, device=trace.device, dtype=dtype, time=seconds
         )
     )
-    for name in trace.sites:
-        site = trace.site(name)
-        shown = [stage for stage in site.stages if stages is None or stage in stages]
-        longest = max(len(f"{name}.{stage}") for stage in shown)
-        for stage in shown:
-            shape = " × ".join(map(str, site.shape(stage)))
-            print(f"{f'{name}.{stage}':<{longest}}  {shape}")
+    shown = [
+        (f"{name}.{stage}", " × ".join(map(str, trace.site(name).shape(stage))))
+        for name in sites
+        for stage in trace.site(name).stages
+        if stages is None or stage in stages
+    ]
+    longest = max(len(array) for array, _shape in shown)
+    for array, shape in shown:
+        print(f"{array:<{longest}}  {shape}")
 
 
 def _print_decoding(decoding: Decoding) -> None:

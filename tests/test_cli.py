@@ -77,6 +77,49 @@ def test_run_without_a_file_says_what_there_is(capsys: Capture) -> None:
     assert any(line.split() == ["layers.0.cross.weights", "1", "×", "6", "×", "4"] for line in out)
 
 
+def test_run_shows_and_writes_all_sites_or_the_one_that_is_named(tmp_path: Path, capsys: Capture) -> None:
+    trace = attnviz.run(load_preset("encoder-decoder"))
+    every = {f"{name}.{stage}" for name in trace.sites for stage in trace.site(name).stages}
+    assert main(["run", "encoder-decoder"]) == 0
+    assert {line.split()[0] for line in capsys.readouterr().out.splitlines()[1:]} == every
+    assert main(["run", "encoder-decoder", "-o", str(tmp_path / "all.npz")]) == 0
+    with np.load(tmp_path / "all.npz") as read:
+        assert set(read) == every
+        for name in trace.sites:
+            np.testing.assert_array_equal(read[f"{name}.weights"], trace.site(name)["weights"])
+    one = ["--site", "decoder.0.cross", "--stages", "memory,weights"]
+    assert main(["run", "encoder-decoder", "-o", str(tmp_path / "one.npz"), *one]) == 0
+    with np.load(tmp_path / "one.npz") as read:
+        assert set(read) == {"decoder.0.cross.memory", "decoder.0.cross.weights"}
+        assert read["decoder.0.cross.weights"].shape == (2, 4, 6)
+
+
+def test_stages_that_only_some_sites_have_are_taken_from_those(tmp_path: Path, capsys: Capture) -> None:
+    assert main(["run", "encoder-decoder", "--stages", "ffn_hidden"]) == 0
+    lines = [line.split()[0] for line in capsys.readouterr().out.splitlines()[1:]]
+    assert lines == ["encoder.0.self.ffn_hidden", "decoder.0.cross.ffn_hidden"]
+    out = tmp_path / "a.npz"
+    assert main(["run", "encoder-decoder", "--stages", "ffn_hidden", "-o", str(out)]) == 0
+    with np.load(out) as read:
+        assert list(read) == lines
+
+
+@pytest.mark.parametrize("site", ["encoder.0.self", "all"])
+def test_render_draws_the_site_that_is_named(tmp_path: Path, site: str) -> None:
+    ours, theirs = tmp_path / "cli.svg", tmp_path / "api.svg"
+    assert main(["render", "encoder-decoder", "--site", site, "-o", str(ours)]) == 0
+    attnviz.render(load_preset("encoder-decoder"), theirs, site=site)
+    assert ours.read_bytes() == theirs.read_bytes()
+    text = ours.read_text(encoding="utf-8")
+    assert ("36 + 16 + 24 = 76 pairs" in text) == (site == "all")
+    assert ">猫<" in text if site == "all" else ">猫<" not in text
+
+
+def test_render_draws_the_site_that_the_document_shows(tmp_path: Path) -> None:
+    assert main(["render", "encoder-decoder", "-o", str(tmp_path / "a.svg")]) == 0
+    assert "Decoder layer 1 · cross-attention" in (tmp_path / "a.svg").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("suffix", ["svg", "pdf", "png"])
 def test_render_draws_what_the_library_draws(tmp_path: Path, suffix: str) -> None:
     ours, theirs = tmp_path / f"cli.{suffix}", tmp_path / f"api.{suffix}"
@@ -131,6 +174,22 @@ REFUSED: tuple[tuple[list[str], str], ...] = (
     (["run", "."], "this is not a file"),
     (["run", "bad.json"], "bad.json: "),
     (["run", "field.json"], "field.json: "),
+    (
+        ["run", "encoder-decoder", "--site", "cross"],
+        "encoder-decoder: site is 'cross'; legal here is one of ",
+    ),
+    (
+        ["run", "toy-attention", "--site", "decoder.0.self"],
+        "toy-attention: site is 'decoder.0.self'; legal here is one of layers.0.self",
+    ),
+    (
+        ["run", "encoder-decoder", "--site", "decoder.0.self", "--stages", "memory"],
+        "encoder-decoder: stage is 'memory'; legal here is one of tokens_embedded, ",
+    ),
+    (
+        ["render", "encoder-decoder", "--site", "all", "--head", "all", "-o", "a.svg"],
+        "encoder-decoder: head is 'all'; legal for all attentions is one head",
+    ),
     (["run", "toy-attention", "-o", "a.txt"], "a.txt: the suffix is '.txt'; legal is .npz"),
     (["run", "toy-attention", "-o", "absent/a.npz"], "absent/a.npz: No such file or directory"),
     (

@@ -28,7 +28,7 @@ def test_the_script_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.chdir(tmp_path)
     (script,) = blocks("python")
     exec(compile(script, "README.md", "exec"), {})
-    assert {file.name for file in tmp_path.glob("*.*")} == {"weights.pdf", "my.json"}
+    assert {file.name for file in tmp_path.glob("*.*")} == {"weights.pdf", "attentions.pdf", "my.json"}
 
 
 def test_every_stage_it_names_exists_and_in_this_order() -> None:

@@ -17,14 +17,16 @@ def save_arrays(
     stages: tuple[str, ...] | None,
     path: str | os.PathLike[str],
     available: int | None = None,
+    *,
+    sites: tuple[str, ...] | None = None,
 ) -> Path:
     """`model.numbers.save_npz` within the memory there is.
 
     `available` bytes count as there (None: measured), of which half may be used. Raises `BudgetError`, and
     what `save_npz` raises.
     """
-    size = array_bytes(trace, stages)
+    size = array_bytes(trace, stages, sites)
     formula = _("{copies} × {size} of arrays").format(copies=COPIES, size=budget.human_bytes(size))
     line = EstimateLine(_("file"), formula, COPIES * size)
     budget.check(Estimate(line.value, 0, (line,)), available)
-    return save_npz(trace, stages, path)
+    return save_npz(trace, stages, path, sites)

@@ -47,33 +47,45 @@ def csv_text(site: SiteTrace, stage: str, head: int = 0) -> str:
     return stream.getvalue()
 
 
-def save_npz(trace: Trace, stages: tuple[str, ...] | None, path: str | os.PathLike[str]) -> Path:
+def save_npz(
+    trace: Trace,
+    stages: tuple[str, ...] | None,
+    path: str | os.PathLike[str],
+    sites: tuple[str, ...] | None = None,
+) -> Path:
     """Write whole stages in public order, as arrays named `site.stage`, and return the path.
 
-    `stages` None: all that the trace has. Raises `KeyError` for a stage that there is not, `OSError` where
-    the disk refuses; the old file is then as it was.
+    `stages` None: all that a site has; `sites` None: all of them. A site is left out where it has none of the
+    stages. Raises `KeyError` for a stage that no site has or a site that there is not, `OSError` where the
+    disk refuses; the old file is then as it was.
     """
     file = Path(path)
-    arrays = {
-        f"{name}.{stage}": trace.site(name)[stage]
-        for name in trace.sites
-        for stage in stages or trace.site(name).stages
-    }
+    arrays = {f"{site.name}.{stage}": site[stage] for site, stage in chosen_stages(trace, stages, sites)}
     stream = io.BytesIO()
     np.savez(stream, **arrays)  # type: ignore[arg-type]
     replace_file(file, stream.getvalue())
     return file
 
 
-def array_bytes(trace: Trace, stages: tuple[str, ...] | None) -> int:
+def array_bytes(trace: Trace, stages: tuple[str, ...] | None, sites: tuple[str, ...] | None = None) -> int:
     """How many bytes the arrays of `save_npz` have."""
     total = 0
-    for name in trace.sites:
-        site = trace.site(name)
-        for stage in stages or site.stages:
-            itemsize = site.window(stage, 0, slice(0, 1), slice(0, 1)).itemsize
-            total += math.prod(site.shape(stage)) * itemsize
+    for site, stage in chosen_stages(trace, stages, sites):
+        itemsize = site.window(stage, 0, slice(0, 1), slice(0, 1)).itemsize
+        total += math.prod(site.shape(stage)) * itemsize
     return total
+
+
+def chosen_stages(
+    trace: Trace, stages: tuple[str, ...] | None, sites: tuple[str, ...] | None
+) -> tuple[tuple[SiteTrace, str], ...]:
+    """(site, stage) for each of `stages` that a site has, of `sites`; None are all. Raises `KeyError`."""
+    chosen = tuple(trace.site(name) for name in sites or trace.sites)
+    known = {stage for site in chosen for stage in site.stages}
+    for stage in stages or ():
+        if stage not in known:
+            raise KeyError(f"stage is {stage!r}; there is none in {', '.join(site.name for site in chosen)}")
+    return tuple((site, stage) for site in chosen for stage in stages or site.stages if stage in site.stages)
 
 
 def _labels(site: SiteTrace, stage: str, axis: int) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ import attnviz
 from attnviz.compute.budget import BudgetError
 from attnviz.compute.saving import save_arrays
 from attnviz.model.numbers import array_bytes, save_csv, save_npz
+from attnviz.model.presets import load_preset
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -41,6 +42,19 @@ def test_npz_holds_every_stage_under_its_site(tmp_path: Path) -> None:
         for stage in trace.only.stages:
             np.testing.assert_array_equal(read[f"layers.0.self.{stage}"], trace[stage])
         assert array_bytes(trace, None) == sum(read[name].nbytes for name in read)
+
+
+def test_npz_of_several_sites_holds_what_each_has(tmp_path: Path) -> None:
+    trace = attnviz.run(load_preset("encoder-decoder"))
+    with np.load(save_npz(trace, ("memory", "weights"), tmp_path / "all.npz")) as read:
+        names = [f"{name}.weights" for name in trace.sites]
+        assert set(read) == {*names, "decoder.0.cross.memory"}
+        for name in trace.sites:
+            np.testing.assert_array_equal(read[f"{name}.weights"], trace.site(name)["weights"])
+        assert array_bytes(trace, ("memory", "weights")) == sum(read[name].nbytes for name in read)
+    with pytest.raises(KeyError, match="stage is 'memory'; there is none in encoder.0.self"):
+        save_npz(trace, ("memory",), tmp_path / "no.npz", ("encoder.0.self",))
+    assert not (tmp_path / "no.npz").exists()
 
 
 def test_the_same_trace_is_the_same_file(tmp_path: Path) -> None:
