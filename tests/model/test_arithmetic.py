@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from experiments import SPREAD, small
+from experiments import SITES, SPREAD, STACKS, small
 from msgspec.structs import replace
 
 from attnviz.engines.numpy_engine import NumpyEngine
@@ -48,13 +48,25 @@ from attnviz.model.parts import (
 )
 from attnviz.model.provenance import sources
 from attnviz.model.stages import STAGE_BY_ID
-from attnviz.model.trace import SiteTrace
+from attnviz.model.trace import SiteTrace, Trace
 from attnviz.model.view import Cell
 
 
-@pytest.fixture(scope="module", params=SPREAD)
-def site(request: pytest.FixtureRequest) -> SiteTrace:
-    return run(NumpyEngine("float64"), SPREAD[request.param]).only
+@pytest.fixture(scope="module", params=SITES, ids="/".join)
+def looked_at(request: pytest.FixtureRequest) -> tuple[Trace, str]:
+    experiment, site = request.param
+    return run(NumpyEngine("float64"), (SPREAD | STACKS)[experiment]), site
+
+
+@pytest.fixture(scope="module")
+def trace(looked_at: tuple[Trace, str]) -> Trace:
+    return looked_at[0]
+
+
+@pytest.fixture(scope="module")
+def site(looked_at: tuple[Trace, str]) -> SiteTrace:
+    trace, name = looked_at
+    return trace.site(name)
 
 
 def site_of(experiment: Experiment, dtype: str = "float64") -> SiteTrace:
@@ -77,6 +89,8 @@ _SIGNS = {"−": "-", "×": "*", "÷": "/", "^": "**", ")(": ")*(", "∞": "inf"
 _NAMES = {name: getattr(np, name) for name in ("exp", "tanh", "sin", "cos", "inf", "nan")} | {
     "abs": abs,
     "max": np.maximum,
+    "min": np.minimum,
+    "erf": math.erf,
 }
 
 
@@ -150,21 +164,25 @@ def _shown(value: float) -> float:
     return float(digits(value).replace("−", "-")) if math.isfinite(value) else value
 
 
-def test_every_term_is_the_number_of_the_cell_that_it_leads_to(site: SiteTrace) -> None:
+def test_every_term_is_the_number_of_the_cell_that_it_leads_to(trace: Trace, site: SiteTrace) -> None:
     for cell in list(cells(site))[::3]:
         for line in explain(site, cell).lines:
             for step in (line.name, *line.steps, *line.notes):
                 for term in (p for p in flat(step, True) if isinstance(p, Term) and p.source is not None):
-                    assert exists(site, term.source)
+                    there = trace.site(term.source.site) if term.source.site else site
+                    assert exists(there, term.source)
                     if term.name.startswith("exp("):
-                        expected = math.exp(number_at(site, term.source) - maximum(line))
+                        expected = math.exp(number_at(there, term.source) - maximum(line))
                     else:
-                        expected = number_at(site, term.source)
+                        expected = number_at(there, term.source)
                     assert term.value == pytest.approx(expected, rel=1e-14, nan_ok=True), (cell, term)
 
 
 def test_the_first_line_leads_to_every_source_and_to_nothing_else(site: SiteTrace) -> None:
-    """Sources whose value is decided without them (a fully masked row, an identity) may stay out."""
+    """Sources whose value is decided without them (a fully masked row, an identity) may stay out.
+
+    Cells of other sites are no sources in this one; another test has them.
+    """
     for cell in cells(site):
         line = explain(site, cell).lines[0]
         regions = {region.stage: region for region in sources(site, cell)}
@@ -172,7 +190,7 @@ def test_the_first_line_leads_to_every_source_and_to_nothing_else(site: SiteTrac
             term.source
             for step in (*line.steps, *line.notes)
             for term in flat(step, True)
-            if isinstance(term, Term) and term.source is not None
+            if isinstance(term, Term) and term.source is not None and not term.source.site
         }
         for source in found:
             assert regions[source.stage].has(source.head, source.row, source.column), (cell, source)

@@ -13,17 +13,30 @@ from itertools import product
 
 import numpy as np
 import pytest
-from experiments import SPREAD
+from block_by_hand import (
+    MAPS,
+    ROLES,
+    comes_from,
+    dot,
+    entry_of,
+    hidden,
+    known_logit,
+    last_stage,
+    norms,
+    projected,
+    transformed,
+)
+from block_by_hand import normed as normed_row
+from experiments import SITES, SPREAD, STACKS
 from mask_formulas import blocks_cell
 
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
 from attnviz.model.experiment import Experiment
-from attnviz.model.materialise import projection_array, vectors_array, vocabulary
+from attnviz.model.materialise import vectors_array
 from attnviz.model.parts import (
     Alibi,
     ExplicitSinks,
-    Role,
     Rope,
     ScaleValue,
     Sinusoidal,
@@ -43,15 +56,25 @@ from attnviz.model.position_parts import (
 )
 from attnviz.model.provenance import consumers, sources
 from attnviz.model.stages import STAGE_BY_ID, STAGES, inputs
-from attnviz.model.trace import SiteTrace
+from attnviz.model.trace import Origin, SiteTrace, Trace
 from attnviz.model.view import Cell
 
-ROLES: dict[str, Role] = {"q": "query", "k": "key", "v": "value", "attention_output": "output"}
+
+@pytest.fixture(scope="module", params=SITES, ids="/".join)
+def looked_at(request: pytest.FixtureRequest) -> tuple[Trace, str]:
+    experiment, site = request.param
+    return run(NumpyEngine("float64"), (SPREAD | STACKS)[experiment]), site
 
 
-@pytest.fixture(scope="module", params=SPREAD)
-def site(request: pytest.FixtureRequest) -> SiteTrace:
-    return run(NumpyEngine("float64"), SPREAD[request.param]).only
+@pytest.fixture(scope="module")
+def trace(looked_at: tuple[Trace, str]) -> Trace:
+    return looked_at[0]
+
+
+@pytest.fixture(scope="module")
+def site(looked_at: tuple[Trace, str]) -> SiteTrace:
+    trace, name = looked_at
+    return trace.site(name)
 
 
 class Reader:
@@ -88,10 +111,6 @@ class Reader:
         return found
 
 
-def dot(a: list[float], b: list[float]) -> float:
-    return math.fsum(x * y for x, y in zip(a, b, strict=True))
-
-
 # --- one function per kind of step -----------------------------------------------------------------
 
 
@@ -99,8 +118,19 @@ def recomputed(experiment: Experiment, cell: Cell, read: Reader) -> float:
     stage = cell.stage
     if stage in ROLES:
         return projected(experiment, cell, read)
-    if stage.endswith("_normed"):
+    if stage in ("q_normed", "k_normed"):
         return normed(experiment, cell, read)
+    norm = norms(experiment).get(stage)
+    if norm is not None:
+        return normed_row(norm, cell, read)
+    if stage in MAPS or stage == "ffn_hidden":
+        assert experiment.block is not None
+        ffn = experiment.block.feed_forward
+        assert ffn is not None
+        is_map = stage in MAPS
+        return transformed(ffn, experiment.d_model, cell, read) if is_map else hidden(ffn, cell, read)
+    if stage in ("residual_1", "residual_2"):
+        return math.fsum(read(one, 0, cell.row, cell.column) for one in read.stages)
     if stage.endswith("_rotated"):
         return rotated(experiment, cell, read)
     if STAGE_BY_ID[stage].rule == "row":
@@ -123,22 +153,19 @@ def recomputed(experiment: Experiment, cell: Cell, read: Reader) -> float:
     if stage == "concatenated":
         head, column = divmod(cell.column, experiment.heads.d_head)
         return read("mixed", head, cell.row, column)
+    if stage == "logits" and experiment.readout == "vocabulary":
+        return known_logit(experiment, cell, read)
     if stage == "logits":
-        embedding = vocabulary(experiment)[1][cell.column]
-        return dot(read.row(first, 0, cell.row), read.row(read.stages[1], 0, embedding))
+        embedding = experiment.tokens.index(list(dict.fromkeys(experiment.tokens))[cell.column])
+        token = vectors_array(experiment.vectors)[embedding].tolist()
+        if len(read.stages) > 1:  # a later layer begins with something else
+            token = read.row(read.stages[1], 0, embedding)
+        return dot(read.row(first, 0, cell.row), token)
     given = (
         experiment.vectors if stage == "tokens_embedded" else experiment.memory and experiment.memory.vectors
     )
     assert given
     return float(vectors_array(given)[cell.row, cell.column])
-
-
-def projected(experiment: Experiment, cell: Cell, read: Reader) -> float:
-    column = (
-        cell.column if cell.stage == "attention_output" else cell.head * experiment.heads.d_head + cell.column
-    )
-    weights = projection_array(experiment, ROLES[cell.stage])[:, column].tolist()
-    return dot(read.row(read.stages[0], 0, cell.row), weights)
 
 
 def normed(experiment: Experiment, cell: Cell, read: Reader) -> float:
@@ -147,7 +174,10 @@ def normed(experiment: Experiment, cell: Cell, read: Reader) -> float:
     row = read.row(read.stages[0], cell.head, cell.row)
     mean = math.fsum(row) / len(row) if norm.kind == "layer" else 0.0
     squares = math.fsum((x - mean) ** 2 for x in row) / (1 if norm.kind == "l2" else len(row))
-    return (row[cell.column] - mean) / math.sqrt(squares + norm.eps)
+    gain = entry_of(
+        norm.query_gain if cell.stage == "q_normed" else norm.key_gain, len(row), cell.column, 1.0
+    )
+    return gain * (row[cell.column] - mean) / math.sqrt(squares + norm.eps)
 
 
 def rotated(experiment: Experiment, cell: Cell, read: Reader) -> float:
@@ -371,7 +401,8 @@ def cells(site: SiteTrace, stage: str) -> Iterator[Cell]:
 
 
 def test_every_cell_is_what_its_sources_make(site: SiteTrace) -> None:
-    for stage in site.stages:
+    """What another site has made is for the test below."""
+    for stage in (stage for stage in site.stages if stage not in site.given):
         for cell in cells(site, stage):
             read = Reader(site, cell)
             expected = recomputed(site.experiment, cell, read)
@@ -379,8 +410,20 @@ def test_every_cell_is_what_its_sources_make(site: SiteTrace) -> None:
             assert found == pytest.approx(expected, rel=1e-11, abs=1e-12, nan_ok=True), cell
 
 
+def test_a_site_goes_on_with_what_the_one_before_has_made(trace: Trace, site: SiteTrace) -> None:
+    makers = comes_from(trace, site.name)
+    assert {stage: origin.site for stage, origin in site.given.items()} == makers
+    for stage, maker in makers.items():
+        made = "tokens_embedded" if stage == "tokens_embedded" else last_stage(trace, maker)
+        assert site.given[stage] == Origin(maker, made)
+        if stage in site.stages:
+            np.testing.assert_array_equal(site[stage], trace.site(maker)[made])
+    assert ("layer_input" in site.stages) == ("layer_input" in makers)
+    assert ("tokens_embedded" in site.stages) != ("layer_input" in site.stages)
+
+
 def test_no_cell_is_named_as_a_source_in_vain(site: SiteTrace) -> None:
-    for stage in site.stages:
+    for stage in (stage for stage in site.stages if stage not in site.given):
         for cell in cells(site, stage):
             read = Reader(site, cell)
             recomputed(site.experiment, cell, read)
@@ -402,12 +445,13 @@ def test_consumers_are_the_sources_read_backwards(site: SiteTrace) -> None:
 
 def test_the_spread_has_every_stage() -> None:
     engine = NumpyEngine("float64")
-    seen = {stage for one in SPREAD.values() for stage in run(engine, one).only.stages}
-    assert seen == set(STAGE_BY_ID) - {"layer_input"}
+    traces = [run(engine, one) for one in (SPREAD | STACKS).values()]
+    seen = {stage for trace in traces for site in trace.sites for stage in trace.site(site).stages}
+    assert seen == set(STAGE_BY_ID)
 
 
 def test_arrays_have_the_shapes_that_the_axes_say(site: SiteTrace) -> None:
-    experiment = site.experiment
+    experiment, known = site.experiment, site.experiment.vocabulary
     lengths = {
         "head": experiment.heads.n_heads,
         "kv_head": experiment.heads.n_kv_heads,
@@ -415,7 +459,7 @@ def test_arrays_have_the_shapes_that_the_axes_say(site: SiteTrace) -> None:
         "query": len(experiment.tokens),
         "key": len(experiment.key_tokens),
         "memory": len(experiment.key_tokens),
-        "vocabulary": len(set(experiment.tokens)),
+        "vocabulary": len(set(experiment.tokens)) if known is None else len(known.tokens),
     }
     for stage in site.stages:
         array = site[stage]

@@ -1,0 +1,138 @@
+"""Blocks, layers and read-outs worked out again in plain Python, without the package's numerics.
+
+Each function gives one cell from the numbers that its provenance names. `read(stage, head, row, column)`
+reads one of those, `read.row(stage, head, row)` a whole row, and `read.stages` are their stages in order.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from attnviz.model.block_parts import FeedForward, Norm
+from attnviz.model.experiment import Experiment
+from attnviz.model.materialise import projection_array
+from attnviz.model.parts import Explicit, Identity, Role, Seeded
+from attnviz.model.rows import DrawnRow, Row
+from attnviz.model.trace import Trace
+from attnviz.model.view import Cell
+
+ROLES: dict[str, Role] = {"q": "query", "k": "key", "v": "value", "attention_output": "output"}
+MAPS = {"ffn_gate": "gate", "ffn_up": "up", "ffn_output": "down"}
+
+
+def dot(a: list[float], b: list[float]) -> float:
+    return math.fsum(x * y for x, y in zip(a, b, strict=True))
+
+
+def entry_of(row: Row | None, features: int, column: int, default: float) -> float:
+    """One number of a bias or a gain."""
+    if row is None:
+        return default
+    if isinstance(row, DrawnRow):
+        drawn = np.random.default_rng(row.seed).standard_normal(features)
+        return row.mean + row.std * float(drawn[column])
+    return float(row.values.array[0, column])
+
+
+def norms(experiment: Experiment) -> dict[str, Norm | None]:
+    block = experiment.block
+    return {
+        "x_normed": experiment.embedding_norm,
+        "norm_1": block and block.norm_1,
+        "attention_normed": block and block.after_1,
+        "norm_2": block and block.norm_2,
+        "ffn_normed": block and block.after_2,
+        "output": experiment.final_norm,
+    }
+
+
+def normed(norm: Norm, cell: Cell, read: Any) -> float:
+    """Ba et al. 2016, equations 3 and 4; Zhang and Sennrich 2019, equation 4."""
+    row = read.row(read.stages[0], 0, cell.row)
+    mean = math.fsum(row) / len(row) if norm.kind == "layer" else 0.0
+    variance = math.fsum((x - mean) ** 2 for x in row) / len(row)
+    gain = entry_of(norm.gain, len(row), cell.column, 1.0)
+    bias = entry_of(norm.bias, len(row), cell.column, 0.0)
+    return gain * (row[cell.column] - mean) / math.sqrt(variance + norm.eps) + bias
+
+
+def projected(experiment: Experiment, cell: Cell, read: Any) -> float:
+    """x W + b of one head."""
+    role = ROLES[cell.stage]
+    column = cell.column if role == "output" else cell.head * experiment.heads.d_head + cell.column
+    weights = projection_array(experiment, role)
+    bias = getattr(experiment.projections, f"{role}_bias")
+    added = entry_of(bias, weights.shape[1], column, 0.0)
+    return dot(read.row(read.stages[0], 0, cell.row), weights[:, column].tolist()) + added
+
+
+def transformed(ffn: FeedForward, d_model: int, cell: Cell, read: Any) -> float:
+    """x W_gate + b, x W_up + b or h W_down + b."""
+    role = MAPS[cell.stage]
+    shape = (ffn.d_hidden, d_model) if role == "down" else (d_model, ffn.d_hidden)
+    source = getattr(ffn, role)
+    if isinstance(source, Identity):
+        weights = np.eye(*shape)
+    elif isinstance(source, Seeded):
+        weights = np.random.default_rng(source.seed).standard_normal(shape) / math.sqrt(shape[0])
+    else:
+        assert isinstance(source, Explicit)
+        weights = source.values.array
+    added = entry_of(getattr(ffn, f"{role}_bias"), shape[1], cell.column, 0.0)
+    return dot(read.row(read.stages[0], 0, cell.row), weights[:, cell.column].tolist()) + added
+
+
+def hidden(ffn: FeedForward, cell: Cell, read: Any) -> float:
+    """act(up), or act(gate) · up (Shazeer 2020, equations 5 and 6)."""
+    up = read("ffn_up", 0, cell.row, cell.column)
+    if not ffn.gated:
+        return activated(ffn.activation, up)
+    gate = read("ffn_gate", 0, cell.row, cell.column)
+    if ffn.activation == "clamped_swish":
+        gate, up = min(gate, 7.0), max(-7.0, min(up, 7.0))
+        return (up + 1) * gate / (1 + math.exp(-1.702 * gate))
+    return activated(ffn.activation, gate) * up
+
+
+def activated(activation: str, z: float) -> float:
+    if activation == "relu":
+        return max(z, 0.0)
+    if activation == "gelu":
+        return z * math.erfc(-z / math.sqrt(2)) / 2
+    if activation == "gelu_tanh":
+        return z * (1 + math.tanh(math.sqrt(2 / math.pi) * (z + 0.044715 * z**3))) / 2
+    if activation == "silu":
+        return z / (1 + math.exp(-z))
+    if activation == "sigmoid":
+        return 1 / (1 + math.exp(-z))
+    assert activation == "identity"
+    return z
+
+
+def known_logit(experiment: Experiment, cell: Cell, read: Any) -> float:
+    """The logit of a vocabulary."""
+    known = experiment.vocabulary
+    assert known is not None
+    own = known.unembedding
+    column = known.embedding.array[cell.column] if own is None else own.array[:, cell.column]
+    value = dot(read.row(read.stages[0], 0, cell.row), column.tolist())
+    value = known.logit_scale * (value + entry_of(known.bias, len(known.tokens), cell.column, 0.0))
+    return value if known.cap is None else known.cap * math.tanh(value / known.cap)
+
+
+def comes_from(trace: Trace, name: str) -> dict[str, str]:
+    """The sites that one is given something by, from their names alone."""
+    stack, _layer, kind = name.split(".")
+    same = [other for other in trace.sites if other.split(".")[0] == stack]
+    encoder = [other for other in trace.sites if other.startswith("encoder")]
+    before = same[: same.index(name)]
+    found = {"layer_input": before[-1], "tokens_embedded": same[0]} if before else {}
+    return found | ({"memory": encoder[-1]} if kind == "cross" and encoder else {})
+
+
+def last_stage(trace: Trace, name: str) -> str:
+    """What a site hands on: the last thing it has made that is not the read-out."""
+    return [stage for stage in trace.site(name).stages if stage not in ("logits", "probabilities")][-1]
