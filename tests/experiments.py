@@ -9,7 +9,6 @@ from msgspec.structs import replace
 
 from attnviz.model.arrays import Matrix
 from attnviz.model.attention import Attention, Layer
-from attnviz.model.attention import Attention, Layer
 from attnviz.model.block_parts import Block, FeedForward, Norm, Vocabulary
 from attnviz.model.experiment import Experiment
 from attnviz.model.latent_parts import Latent
@@ -58,7 +57,6 @@ from attnviz.model.position_parts import (
     Yarn,
 )
 from attnviz.model.rows import DrawnRow
-from attnviz.model.sites import site_names
 from attnviz.model.sites import site_names
 
 TOKENS = ("the", "cat", "the", "<s>", "猫")
@@ -176,18 +174,6 @@ SPREAD: dict[str, Experiment] = {
     "relu, gated": small(
         block=Block("parallel", norm_1=None, feed_forward=FeedForward(4, "relu", gated=True))
     ),
-    "identity, gated": small(
-        block=Block(feed_forward=FeedForward(6, "identity", gated=True, up=Identity(), down=Identity()))
-    ),
-    "identity activation": small(
-        block=Block(feed_forward=FeedForward(6, "identity", up=Identity(), up_bias=DrawnRow(4)))
-    ),
-    "sigmoid units": small(block=Block(feed_forward=FeedForward(4, "sigmoid", gated=True))),
-    "gelu": small(block=Block(feed_forward=FeedForward(4, "gelu", gated=True))),
-    "gelu by tanh": small(block=Block("post", norm_1=None, feed_forward=FeedForward(4, "gelu_tanh"))),
-    "relu, gated": small(
-        block=Block("parallel", norm_1=None, feed_forward=FeedForward(4, "relu", gated=True))
-    ),
     "clamped": small(block=Block(feed_forward=FeedForward(4, "clamped_swish", gated=True))),
     "qk gains": small(
         qk_norm=QKNorm("rms", query_gain=DrawnRow(1), key_gain=DrawnRow(2)), heads=Heads(2, 1, 4)
@@ -265,74 +251,6 @@ SPREAD: dict[str, Experiment] = {
         dropout=Dropout(0.25, seed=9),
     ),
 }
-
-
-ENCODER_BLOCK = Block(feed_forward=FeedForward(3, "gelu"), norm_2=Norm("rms"))
-
-STACKS: dict[str, Experiment] = {
-    "two layers, pre": small(
-        block=block("pre"),
-        position=Rope(50.0),
-        masks=(Causal(),),
-        layers=(
-            Layer(heads=Heads(2, 1, 4), projections=ALL_SEEDED, position=Rope(20.0), block=block("pre")),
-        ),
-        final_norm=Norm("rms", gain=DrawnRow(8, 1.0, 0.2)),
-    ),
-    "two layers, post": small(
-        embedding_norm=Norm(),
-        position=Sinusoidal(100.0),
-        block=block("post"),
-        layers=(Layer(heads=Heads(1, 1, 3), projections=ALL_SEEDED, block=block("post")),),
-        vocabulary=Vocabulary(
-            ("a", "b", "c"),
-            Matrix([[0.1 * f - t for f in range(6)] for t in range(3)]),
-            unembedding=Matrix([[0.2 * t - f for t in range(3)] for f in range(6)]),
-        ),
-        readout="vocabulary",
-    ),
-    "attentions alone": small(
-        layers=(
-            Layer(heads=Heads(2, 1, 2), projections=ALL_SEEDED, position=Learned(9, table=DrawnTable(3))),
-            Layer(heads=Heads(1, 1, 6), projections=Projections(query_bias=DrawnRow(2)), position=Alibi()),
-        ),
-    ),
-    "encoder and decoder": small(
-        memory=MEMORY,
-        encoder=(
-            Layer(heads=Heads(1, 1, 2), projections=ALL_SEEDED, block=ENCODER_BLOCK),
-            Layer(heads=Heads(2, 2, 2), projections=ALL_SEEDED, block=ENCODER_BLOCK),
-        ),
-        encoder_norm=Norm("layer", bias=DrawnRow(2)),
-        masks=(Causal(),),
-        block=Block(),
-        cross=Attention(heads=Heads(2, 1, 3), projections=ALL_SEEDED, block=block("pre")),
-        layers=(
-            Layer(
-                heads=Heads(1, 1, 4),
-                projections=ALL_SEEDED,
-                block=Block(),
-                cross=Attention(heads=Heads(1, 1, 3), projections=ALL_SEEDED, block=block("pre")),
-            ),
-        ),
-        final_norm=Norm("rms"),
-    ),
-    "cross over raw memory": small(
-        memory=MEMORY,
-        block=Block(norm_1=Norm("rms")),
-        layers=(Layer(heads=Heads(2, 1, 2), projections=ALL_SEEDED, masks=(Padding((1,)),)),),
-        readout="none",
-    ),
-    "self and cross over raw memory": small(
-        memory=MEMORY, cross=Attention(heads=Heads(2, 2, 2), projections=ALL_SEEDED, block=ENCODER_BLOCK)
-    ),
-}
-"""Experiments of several attentions: each is a site."""
-
-SITES: tuple[tuple[str, str], ...] = tuple(
-    (name, site) for name, experiment in (SPREAD | STACKS).items() for site in site_names(experiment)
-)
-"""(name of the experiment, name of the site) of every attention there is."""
 
 
 ENCODER_BLOCK = Block(feed_forward=FeedForward(3, "gelu"), norm_2=Norm("rms"))
