@@ -66,28 +66,33 @@ def dynamic_ntk_base(base: float, factor: float, original: int, length: int, n_r
         return float(np.float64(base) * np.float64(stretch) ** (n_rotated / (n_rotated - 2)))
 
 
-def yarn_ramp(n_rotated: int, base: float, original: int, beta_fast: float, beta_slow: float) -> Floats:
+def yarn_ramp(
+    n_rotated: int, base: float, original: int, beta_fast: float, beta_slow: float, truncate: bool = True
+) -> Floats:
     """How much of each pair is interpolated, 0 to 1; shape (n_rotated / 2,).
 
     Pairs that turn more than `beta_fast` times over the `original` length are left alone, those that turn
     less than `beta_slow` times are interpolated, a ramp over the pair numbers lies between: see `yarn_ends`.
     Peng et al. 2023 (YaRN, arXiv 2309.00071), section 3.2.
     """
-    low, high = yarn_ends(n_rotated, base, original, beta_fast, beta_slow)
+    low, high = yarn_ends(n_rotated, base, original, beta_fast, beta_slow, truncate)
     pair = np.arange(n_rotated // 2, dtype=np.float64)
     return np.clip((pair - low) / (high - low), 0.0, 1.0)
 
 
 def yarn_ends(
-    n_rotated: int, base: float, original: int, beta_fast: float, beta_slow: float
+    n_rotated: int, base: float, original: int, beta_fast: float, beta_slow: float, truncate: bool = True
 ) -> tuple[float, float]:
-    """The pair numbers where YaRN's ramp begins and ends, rounded outwards to whole pairs.
+    """The pair numbers where YaRN's ramp begins and ends, with `truncate` rounded outwards to whole pairs.
 
     Kept within 0 and n_rotated - 1 (not the last pair, n_rotated / 2 - 1), as the authors' code and
     transformers do. Equal ends are set 0.001 apart: a step instead of a ramp, without dividing by zero.
     """
-    low = max(math.floor(_turns_at(beta_fast, n_rotated, base, original)), 0)
-    high = min(math.ceil(_turns_at(beta_slow, n_rotated, base, original)), n_rotated - 1)
+    low = _turns_at(beta_fast, n_rotated, base, original)
+    high = _turns_at(beta_slow, n_rotated, base, original)
+    if truncate:
+        low, high = math.floor(low), math.ceil(high)
+    low, high = max(low, 0), min(high, n_rotated - 1)
     return float(low), high + 0.001 if high == low else float(high)
 
 

@@ -94,7 +94,8 @@ class Yarn(Value, frozen=True, tag_field="kind", tag="yarn"):
 
     Pairs that turn more than `beta_fast` times over `original_length` are fast, less than `beta_slow` slow.
     Cosines and sines are multiplied by `attention_factor`, so q and k grow by it and scores by its square;
-    None: 0.1 ln(factor) + 1.
+    None: 0.1 ln(factor) + 1. The ramp's ends are rounded outwards to whole pairs, unless `truncate` is false,
+    as GPT-OSS has it.
     """
 
     where: ClassVar[str] = "position.scaling."
@@ -104,6 +105,7 @@ class Yarn(Value, frozen=True, tag_field="kind", tag="yarn"):
     beta_fast: float = 32.0
     beta_slow: float = 1.0
     attention_factor: float | None = None
+    truncate: bool = True
 
     def check(self) -> None:
         _check_factor(self.factor)

@@ -203,9 +203,7 @@ def ramp(experiment: Experiment) -> Floats:
     rope = experiment.position
     assert isinstance(rope, Rope) and isinstance(rope.scaling, Yarn)
     scaling = rope.scaling
-    return yarn_ramp(
-        n_rotated(experiment), rope.base, scaling.original_length, scaling.beta_fast, scaling.beta_slow
-    )
+    return yarn_ramp(n_rotated(experiment), rope.base, *_ramp_of(scaling))
 
 
 def ramp_ends(experiment: Experiment) -> tuple[float, float]:
@@ -213,9 +211,12 @@ def ramp_ends(experiment: Experiment) -> tuple[float, float]:
     rope = experiment.position
     assert isinstance(rope, Rope) and isinstance(rope.scaling, Yarn)
     scaling = rope.scaling
-    return yarn_ends(
-        n_rotated(experiment), rope.base, scaling.original_length, scaling.beta_fast, scaling.beta_slow
-    )
+    return yarn_ends(n_rotated(experiment), rope.base, *_ramp_of(scaling))
+
+
+def _ramp_of(scaling: Yarn) -> tuple[int, float, float, bool]:
+    """What the ramp depends on besides the rotated pairs and their base."""
+    return scaling.original_length, scaling.beta_fast, scaling.beta_slow, scaling.truncate
 
 
 def magnitude(rope: Rope) -> float:

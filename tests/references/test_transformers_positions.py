@@ -59,6 +59,21 @@ CASES: dict[str, tuple[Scaling, dict[str, Any], int]] = {
         },
         8,
     ),
+    "yarn, ends between pairs": (
+        Yarn(32.0, 4096, truncate=False),
+        {
+            "rope_type": "yarn",
+            "factor": 32.0,
+            "original_max_position_embeddings": 4096,
+            "truncate": False,
+        },
+        8,
+    ),
+    "yarn, ends between pairs and before them": (
+        Yarn(2.0, 3, truncate=False),
+        {"rope_type": "yarn", "factor": 2.0, "original_max_position_embeddings": 3, "truncate": False},
+        8,
+    ),
     "yarn, ends past the pairs": (
         Yarn(2.0, 900_000, 32.0, 1.0),
         {"rope_type": "yarn", "factor": 2.0, "original_max_position_embeddings": 900_000},

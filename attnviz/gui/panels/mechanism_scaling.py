@@ -132,6 +132,14 @@ SCALING_FIELDS = (
         step=0.05,
     ),
     Switch(
+        name="yarn_truncate_toggle",
+        label=N_("ramp between whole pairs"),
+        read=lambda e: e.position.scaling.truncate,
+        edit=_setter("truncate"),
+        hint=N_("The ramp's ends are rounded outwards to whole pairs; off, as in GPT-OSS: where they fall"),
+        shown=_shown_for(Yarn),
+    ),
+    Switch(
         name="yarn_own_attention_toggle",
         label=N_("0.1 ln(factor) + 1"),
         read=lambda e: e.position.scaling.attention_factor is None,
