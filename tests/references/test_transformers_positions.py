@@ -60,10 +60,10 @@ CASES: dict[str, tuple[Scaling, dict[str, Any], int]] = {
         8,
     ),
     "yarn, ends between pairs": (
-        Yarn(32.0, 4096, truncate=False),
+        Yarn(4.0, 4096, truncate=False),
         {
             "rope_type": "yarn",
-            "factor": 32.0,
+            "factor": 4.0,
             "original_max_position_embeddings": 4096,
             "truncate": False,
         },

@@ -331,6 +331,7 @@ def test_each_scaling_shows_its_own_numbers(panel: MechanismPanel) -> None:
             "rope_original_field",
             "yarn_fast_field",
             "yarn_slow_field",
+            "yarn_truncate_toggle",
             "yarn_own_attention_toggle",
         },
         "llama3": {"rope_factor_field", "rope_original_field", "llama3_low_field", "llama3_high_field"},
