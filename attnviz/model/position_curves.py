@@ -15,9 +15,8 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from attnviz.core.positions import rope_angles, rotate
-from attnviz.core.qk_norm import normed
 from attnviz.model.experiment import Experiment
-from attnviz.model.materialise import projection_array, vectors_array
+from attnviz.model.moved import entered, keys, queries
 from attnviz.model.pairing import Pair
 from attnviz.model.position_parts import Learned, NoPosition, NoScaling, Rope
 from attnviz.model.positions import (
@@ -67,11 +66,14 @@ def curves(site: SiteTrace, pair: Pair) -> tuple[Curve, ...]:
     unturned = "" if experiment.qk_norm is None else "_normed"
     q = _row(site, f"q{unturned}", pair.head, pair.query)
     k = _row(site, f"k{unturned}", kv_head(experiment, pair.head), pair.key)
+    came_in = site.stages[0]
+    # The second one stands for the key only where both are of one sequence.
+    q_vector, k_vector = _row(site, came_in, 0, pair.query), _row(site, came_in, 0, _within(site, pair.key))
     away = distances(experiment)
     present = kind_of(experiment)
     found = []
     for id_, title, candidate in candidates(experiment):
-        raw = _raw(candidate, pair, (q, k), away)
+        raw = _raw(candidate, pair, (q_vector, k_vector), (q, k), away)
         with np.errstate(all="ignore"):  # infinite scores are shown as gaps
             shaped = raw * (scale_value(experiment) / experiment.temperature)
             if experiment.cap is not None:
@@ -114,18 +116,29 @@ def candidates(experiment: Experiment) -> Iterator[tuple[str, str, Experiment]]:
             yield (row.id, row.title, scaled) if is_plain else (f"rope_{scaling.id}", scaling.title, scaled)
 
 
+def _within(site: SiteTrace, key: int) -> int:
+    """A memory may be longer than the tokens."""
+    return min(key, site.experiment.n_queries - 1)
+
+
 def _row(site: SiteTrace, stage: str, head: int, row: int) -> Floats:
     return np.asarray(site.window(stage, head, slice(row, row + 1))[0], dtype=np.float64)
 
 
-def _raw(candidate: Experiment, pair: Pair, qk: tuple[Floats, Floats], away: Ints) -> Floats:
-    """q · k at each distance, before scale and bias."""
+def _raw(
+    candidate: Experiment,
+    pair: Pair,
+    vectors: tuple[Floats, Floats],
+    qk: tuple[Floats, Floats],
+    away: Ints,
+) -> Floats:
+    """q · k at each distance, before scale and bias; `vectors` are what comes into the site of the two."""
     q, k = qk
     how = changes(candidate.position)
     if how == "rotation":
         return _turned(candidate, q, k, away)
     if how == "vectors" and candidate.memory is None:
-        return _moved(candidate, pair, away)
+        return _moved(candidate, pair, vectors, away)
     plain = np.full(len(away), float(q @ k))
     return plain + _related(candidate, pair.head, qk, away) if how == "relative" else plain
 
@@ -156,7 +169,7 @@ def _turned(candidate: Experiment, q: Floats, k: Floats, away: Ints) -> Floats:
     return found
 
 
-def _moved(candidate: Experiment, pair: Pair, away: Ints) -> Floats:
+def _moved(candidate: Experiment, pair: Pair, vectors: tuple[Floats, Floats], away: Ints) -> Floats:
     """The key's vector put at other positions of the sequence; the query stays where it is.
 
     Positions before the first one, and past the end of a learned table, do not exist.
@@ -165,23 +178,14 @@ def _moved(candidate: Experiment, pair: Pair, away: Ints) -> Floats:
     at = pair.query + away
     end = position.length - position.start if isinstance(position, Learned) else at.max() + 1
     exists = (at >= 0) & (at < end)
-    vectors = vectors_array(candidate.vectors)
+    q_vector, k_vector = vectors
     rows = added_rows(candidate, np.append(at[exists], pair.query))
     assert rows is not None
-    keys = (vectors[pair.key] + rows[:-1]) @ _head(candidate, "key", kv_head(candidate, pair.head))
-    query = (vectors[pair.query] + rows[-1]) @ _head(candidate, "query", pair.head)
-    norm = candidate.qk_norm
-    if norm is not None:
-        keys, query = (normed(np, rows, norm.kind, norm.eps) for rows in (keys, query))
+    k = keys(candidate, entered(candidate, k_vector + rows[:-1]), pair.head)
+    q = queries(candidate, entered(candidate, q_vector + rows[-1:]), pair.head)
     found = np.full(len(away), np.nan)
-    found[exists] = keys @ query
+    found[exists] = k @ q[0]
     return found
-
-
-def _head(experiment: Experiment, role: Any, head: int) -> Floats:
-    """The columns of one head of W_Q or W_K."""
-    d_head = experiment.heads.d_head
-    return projection_array(experiment, role)[:, head * d_head : (head + 1) * d_head]
 
 
 def wave(experiment: Experiment) -> Floats | None:

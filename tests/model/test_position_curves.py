@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from experiments import SPREAD, small
+from experiments import SITES, SPREAD, STACKS, small
 
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
@@ -35,9 +35,9 @@ def own(found: tuple[Curve, ...]) -> Curve:
     return curve
 
 
-@pytest.mark.parametrize("name", SPREAD)
-def test_the_present_curve_passes_through_every_pair_of_the_trace(name: str) -> None:
-    site = site_of(SPREAD[name])
+@pytest.mark.parametrize(("name", "at"), SITES)
+def test_the_present_curve_passes_through_every_pair_of_the_trace(name: str, at: str) -> None:
+    site = run(ENGINE, (SPREAD | STACKS)[name]).site(at)
     experiment = site.experiment
     away = distances(experiment).tolist()
     for head in range(experiment.heads.n_heads):
@@ -62,6 +62,18 @@ def test_other_encodings_are_what_a_run_with_them_gives(position: str) -> None:
         value = curve.values[away.index(pair.key - pair.query)]
         assert value == pytest.approx(final_score(other, pair), rel=1e-10)
         assert curve.is_present == (position == "none")
+
+
+@pytest.mark.parametrize("name", ["pre-norm", "parallel", "biases", "qk gains", "mla no rope"])
+@pytest.mark.parametrize("position", ["sinusoidal", "learned"])
+def test_an_encoding_on_the_vectors_goes_through_norms_biases_and_latents(name: str, position: str) -> None:
+    site = site_of(SPREAD[name])
+    (other,) = [site_of(e) for id_, _title, e in candidates(site.experiment) if id_ == position]
+    away = distances(site.experiment).tolist()
+    for pair in (Pair(0, 0, 4), Pair(1 % site.experiment.heads.n_heads, 4, 1)):
+        (curve,) = [curve for curve in curves(site, pair) if curve.id == position]
+        value = curve.values[away.index(pair.key - pair.query)]
+        assert value == pytest.approx(final_score(other, pair), rel=1e-10)
 
 
 def test_a_rotation_at_any_distance_is_a_run_with_the_key_moved_there() -> None:
