@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.core.dims import Array
@@ -14,7 +15,7 @@ KEPT_BYTES = 128 * 1024**2
 
 
 class Constants:
-    """`convert`, remembered for arrays that cannot change: read-only ones that own their numbers.
+    """`convert`, remembered for arrays that cannot change: read-only ones, or views of read-only ones.
 
     A decoding step, and the next frame of a drag, multiply by the same weight matrices as the one before;
     converting 512 x 512 numbers takes several times as long as the product with one row.
@@ -22,15 +23,16 @@ class Constants:
 
     def __init__(self, convert: Callable[[NDArray[Any]], Array]) -> None:
         self._convert = convert
-        self._kept: dict[int, tuple[NDArray[Any], Array]] = {}
+        self._kept: dict[Hashable, tuple[NDArray[Any], Array]] = {}
 
     def __call__(self, values: NDArray[Any]) -> Array:
-        if values.flags.writeable or values.base is not None:
+        key = _key(values)
+        if key is None:
             return self._convert(values)
-        found = self._kept.get(id(values))
+        found = self._kept.get(key)
         if found is None:
-            # The original is kept as well: its id must not become another array's.
-            found = self._kept[id(values)] = values, self._convert(values)
+            # The original is kept as well: its place in memory must not become another array's.
+            found = self._kept[key] = values, self._convert(values)
             self._let_go()
         return found[1]
 
@@ -41,3 +43,18 @@ class Constants:
             total += original.nbytes
             if total > KEPT_BYTES:
                 self._kept.pop(key, None)
+
+
+def _key(values: NDArray[Any]) -> Hashable:
+    """What tells an array that cannot change from all others, a view by what it shows; None for the rest.
+
+    A tied projection, a row of a matrix and an unembedding are views that are made anew at every use.
+    """
+    if values.flags.writeable:
+        return None
+    base = values.base
+    if base is None:
+        return id(values)
+    if not isinstance(base, np.ndarray) or base.flags.writeable or base.base is not None:
+        return None
+    return id(base), values.ctypes.data, values.shape, values.strides, values.dtype.char

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.model.block_parts import FeedForward, FeedForwardRole, Vocabulary
+from attnviz.model.drawn import Drawn
 from attnviz.model.experiment import Experiment
 from attnviz.model.latent_parts import LatentRole
 from attnviz.model.parts import (
@@ -62,7 +63,7 @@ def feed_forward_array(ffn: FeedForward, role: FeedForwardRole, d_model: int) ->
 
 
 def latent_array(experiment: Experiment, role: LatentRole) -> Array:
-    """W of one of the matrices around a latent, (in, out), read-only. Raises `ValueError` without a latent."""
+    """W of one of the matrices of a latent, (in, out), read-only. Raises `ValueError` without a latent."""
     latent = experiment.latent
     if latent is None:
         raise ValueError("latent is null; legal is a latent where there are matrices of one")
@@ -108,7 +109,7 @@ def sinks_array(experiment: Experiment) -> Array:
         raise ValueError("sinks is null; legal is a number for each head")
     if isinstance(sinks, ExplicitSinks):
         return np.asarray(sinks.values)
-    return np.random.default_rng(sinks.seed).standard_normal(experiment.heads.n_heads)
+    return _drawn_sinks(experiment.heads.n_heads, sinks.seed)
 
 
 @lru_cache(maxsize=4)
@@ -131,28 +132,28 @@ def vocabulary(experiment: Experiment) -> tuple[tuple[str, ...], tuple[int, ...]
     return tuple(first), tuple(first.values())
 
 
-@lru_cache(maxsize=8)
+@Drawn
 def _seeded_vectors(n: int, d_model: int, seed: int, generator: Generator) -> Array:
     if generator == "mt19937":
-        return _frozen(np.random.RandomState(seed).standard_normal((n, d_model)))
-    return _frozen(np.random.default_rng(seed).standard_normal((n, d_model)))
+        return np.random.RandomState(seed).standard_normal((n, d_model))
+    return np.random.default_rng(seed).standard_normal((n, d_model))
 
 
-@lru_cache(maxsize=16)
+@Drawn
 def _seeded_projection(shape: tuple[int, int], seed: int) -> Array:
-    return _frozen(np.random.default_rng(seed).standard_normal(shape) / np.sqrt(shape[0]))
+    return np.random.default_rng(seed).standard_normal(shape) / np.sqrt(shape[0])
 
 
-@lru_cache(maxsize=8)
+@Drawn
 def _drawn_table(shape: tuple[int, int], seed: int, std: float) -> Array:
-    return _frozen(np.random.default_rng(seed).standard_normal(shape) * std)
+    return np.random.default_rng(seed).standard_normal(shape) * std
 
 
-@lru_cache(maxsize=16)
+@Drawn
+def _drawn_sinks(n_heads: int, seed: int) -> Array:
+    return np.random.default_rng(seed).standard_normal(n_heads)
+
+
+@Drawn
 def _identity(shape: tuple[int, int]) -> Array:
-    return _frozen(np.eye(*shape))
-
-
-def _frozen(array: Array) -> Array:
-    array.setflags(write=False)
-    return array
+    return np.eye(*shape)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from attnviz.model.arrays import Matrix
 from attnviz.model.bounds import Seed
+from attnviz.model.drawn import Drawn
 from attnviz.model.faults import Said
 from attnviz.model.value import Value, require, require_finite
 
@@ -53,6 +54,9 @@ def row_array(row: Row, features: int) -> NDArray[np.float64]:
     """The numbers of a row, (features,), read-only."""
     if isinstance(row, WrittenRow):
         return row.values.array[0]
-    values = row.mean + row.std * np.random.default_rng(row.seed).standard_normal(features)
-    values.setflags(write=False)
-    return values
+    return _drawn(row.seed, row.mean, row.std, features)
+
+
+@Drawn
+def _drawn(seed: int, mean: float, std: float, features: int) -> NDArray[np.float64]:
+    return mean + std * np.random.default_rng(seed).standard_normal(features)
