@@ -277,4 +277,4 @@ def _places(text: str) -> int:
 def _cost(cost: Cost) -> dict[str, int]:
     from dataclasses import asdict as fields
 
-    return fields(cost)
+    return {**fields(cost), "bytes_moved": cost.bytes_moved}

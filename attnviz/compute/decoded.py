@@ -6,15 +6,19 @@ import math
 import time
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from attnviz.compute.execute import execute, execute_decoding
-from attnviz.engines.decode import DecodeStep, Decoding, parity
-from attnviz.engines.program import Check
+from attnviz.engines.decode import Decoding
+from attnviz.engines.parity import compared
+from attnviz.engines.program import Check, scale_factor
 from attnviz.model.experiment import Experiment
+from attnviz.model.stages import as_read
+from attnviz.model.trace import SiteTrace
 
-BEFORE_SOFTMAX = ("x", "q", "k", "v", "q_rotated", "k_rotated", "v_rotated")
+AS_PROJECTED = ("tokens_embedded", "x", "q", "k", "v", "q_rotated", "k_rotated", "v_rotated")
+"""Stages of the first site that only sums and products lead to: their rounding is that of their numbers."""
+
+SCORES = ("scores", "relative", "scaled", "capped", "biased", "masked")
+"""Stages whose rounding is that of the vectors that are multiplied, however small the sum comes out."""
 
 MOST_LATER = 1e-3
 """What is further apart than this, relative to its stage, is different however large the scores are."""
@@ -24,8 +28,8 @@ MOST_LATER = 1e-3
 class Decoded:
     """A decoding, the greatest absolute difference of each stage from a full pass, and the seconds.
 
-    `sizes` are the largest finite numbers of the stages, `scores` is the bound |q|·|k| of the raw scores:
-    what rounding is to be measured by.
+    Stages are named with their site where there are several. `sizes` are their largest finite numbers,
+    `scores` is the bound |q|·|k| of the scores of all sites: what rounding is to be measured by.
     """
 
     decoding: Decoding
@@ -43,13 +47,20 @@ class Decoded:
         """Whether no difference is more than rounding: `tolerance` for numbers near 1, more for larger ones.
 
         The exponential of the softmax turns the absolute rounding of the scores into a relative one, which
-        every later stage inherits.
+        every later stage inherits, those of later sites as well.
         """
-        later = max(min(tolerance * self.scores, MOST_LATER), tolerance)
         return all(
-            difference <= (tolerance if stage in BEFORE_SOFTMAX else later) * max(self.sizes[stage], 1.0)
-            for stage, difference in self.differences.items()
+            difference <= self._allowed(stage, tolerance) for stage, difference in self.differences.items()
         )
+
+    def _allowed(self, name: str, tolerance: float) -> float:
+        site, _dot, stage = name.rpartition(".")
+        later = max(min(tolerance * self.scores, MOST_LATER), tolerance)
+        if site not in ("", next(iter(self.decoding.steps[0].sites))):
+            return later * max(self.sizes[name], 1.0)
+        if stage in SCORES:
+            return tolerance * max(self.sizes[name], self.scores, 1.0)
+        return (tolerance if stage in AS_PROJECTED else later) * max(self.sizes[name], 1.0)
 
 
 def decode_and_compare(
@@ -59,23 +70,16 @@ def decode_and_compare(
     started = time.perf_counter()
     decoding = execute_decoding(experiment, None, engine, device, check=check, reserve=reserve)
     full = execute(decoding.experiment, engine, device, check=check, reserve=reserve)
-    differences = parity(decoding, full)
-    sizes = {stage: _largest(decoding, stage) for stage in differences}
-    scores = _longest(decoding, "q") * _longest(decoding, "k")
+    found = compared(decoding, full)
+    sizes = {stage: one.size for stage, one in found.items()}
+    scores = max(_score_bound(full.site(name), sizes) for name in full.sites)
+    differences = {stage: one.difference for stage, one in found.items()}
     return Decoded(decoding, differences, time.perf_counter() - started, sizes, scores)
 
 
-def _largest(decoding: Decoding, stage: str) -> float:
-    return max(float(np.max(_finite(step, stage), initial=0.0)) for step in decoding.steps)
-
-
-def _longest(decoding: Decoding, stage: str) -> float:
-    """The length of the longest vector of `stage`, a bound: its largest number times √d."""
-    vectors = getattr(decoding.steps[0], stage)
-    return 0.0 if vectors is None else _largest(decoding, stage) * math.sqrt(vectors.shape[-1])
-
-
-def _finite(step: DecodeStep, stage: str) -> NDArray[np.float64]:
-    values = getattr(step, stage)
-    sizes = np.abs(np.zeros(0) if values is None else values.astype(np.float64))
-    return np.where(np.isfinite(sizes), sizes, 0.0)
+def _score_bound(site: SiteTrace, sizes: dict[str, float]) -> float:
+    """What no score of a site exceeds: its largest numbers of q and of k, times √d each, times the scale."""
+    prefix = site.name + "." if site.name + ".q" in sizes else ""
+    longest = [sizes[prefix + as_read(name, site.stages)] for name in ("q", "k")]
+    factor = scale_factor(site.experiment)
+    return math.prod(longest) * site.shape("q")[-1] * max(1.0, abs(1.0 if factor is None else factor))

@@ -16,6 +16,7 @@ from attnviz.compute import budget as budget_
 from attnviz.compute.budget import Estimate, EstimateLine
 from attnviz.compute.threads import available_cores, limited_threads, parallel_map, threads_for
 from attnviz.engines import decode as decode_
+from attnviz.engines.decodable import step_count
 from attnviz.engines.decode import ITEMSIZE, Decoding
 from attnviz.engines.engine import Engine, EngineError
 from attnviz.engines.numpy_engine import ForEach, one_by_one
@@ -82,7 +83,7 @@ def execute_decoding(
     def job(made: Engine, notices: Notices) -> Decoding:
         return decode_.decode(made, experiment, steps, check, notices)
 
-    count = decode_.step_count(experiment, steps)
+    count = step_count(experiment, steps)
     size = estimate_decoding(experiment, count, ITEMSIZE[experiment.dtype])
     # Steps follow one another, so it is one step that must be worth a second thread.
     threads = threads_for(size.flops // count, available_cores(), reserve)

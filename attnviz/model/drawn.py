@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from threading import Lock
 from typing import Any
 
 from numpy.typing import NDArray
@@ -22,22 +20,24 @@ class Drawn:
 
     def __init__(self, make: Callable[..., NDArray[Any]]) -> None:
         self._make = make
-        self._kept: OrderedDict[Hashable, NDArray[Any]] = OrderedDict()
-        self._bytes = 0
-        self._lock = Lock()
+        self._kept: dict[Hashable, NDArray[Any]] = {}
 
     def __call__(self, *arguments: Hashable) -> NDArray[Any]:
-        with self._lock:
-            found = self._kept.get(arguments)
-            if found is not None:
-                self._kept.move_to_end(arguments)
-                return found
-        made = self._make(*arguments)
-        made.setflags(write=False)
-        with self._lock:
-            if arguments not in self._kept:
-                self._bytes += made.nbytes
-                self._kept[arguments] = made
-            while self._bytes > KEPT_BYTES and len(self._kept) > 1:
-                self._bytes -= self._kept.popitem(last=False)[1].nbytes
-            return self._kept.get(arguments, made)
+        found = self._kept.get(arguments)
+        if found is None:
+            found = self._make(*arguments)
+            found.setflags(write=False)
+            self._kept[arguments] = found
+            self._let_go()
+        elif len(self._kept) > 1:
+            self._kept.pop(arguments, None)  # to the end; another thread that misses it makes it once more
+            self._kept[arguments] = found
+        return found
+
+    def _let_go(self) -> None:
+        """Forget the oldest past `KEPT_BYTES`; works on a copy, as another thread may do the same."""
+        total = 0
+        for index, (arguments, array) in enumerate(reversed(list(self._kept.items()))):
+            total += array.nbytes
+            if index and total > KEPT_BYTES:
+                self._kept.pop(arguments, None)

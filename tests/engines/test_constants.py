@@ -23,11 +23,23 @@ def frozen(rows: int) -> np.ndarray[Any, Any]:
 def test_only_arrays_that_cannot_change_are_remembered() -> None:
     converted: list[int] = []
     constants = Constants(lambda values: converted.append(len(values)) or values + 1)  # type: ignore[func-returns-value]
-    kept, writeable = frozen(2), np.zeros((3, 3))
-    for values in (kept, writeable, kept[:1]):
+    kept, writeable, shown = frozen(2), np.zeros((3, 3)), np.zeros((4, 3))
+    of_writeable = shown[:]
+    of_writeable.setflags(write=False)
+    for values in (kept, writeable, of_writeable):
         for _ in range(2):
             np.testing.assert_array_equal(constants(values), values + 1)
-    assert converted == [2, 3, 3, 1, 1]
+    assert converted == [2, 3, 3, 4, 4]
+
+
+def test_views_that_are_made_anew_are_converted_once_each() -> None:
+    converted: list[tuple[int, ...]] = []
+    constants = Constants(lambda values: converted.append(values.shape) or values + 1)  # type: ignore[func-returns-value]
+    kept = frozen(2)
+    for make in (lambda: kept.T, lambda: kept[:1], lambda: kept[1:], lambda: kept[0], lambda: kept[:, ::2]):
+        for _ in range(2):
+            np.testing.assert_array_equal(constants(make()), make() + 1)
+    assert converted == [(3, 2), (1, 3), (1, 3), (3,), (2, 2)]
 
 
 def test_a_later_array_never_gets_an_earlier_ones_numbers() -> None:
@@ -47,6 +59,7 @@ def test_a_decoding_converts_each_weight_matrix_once(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(numpy_engine.NumpyEngine, "_converted", converted)
     decode(NumpyEngine("float32"), experiment("causal", "none"), 7)
     assert sorted(shape for shape in shapes if len(shape) == 2 and min(shape) > 6) == [
+        (7, 8),  # the vectors
         (8, 8),
         (8, 8),
         (8, 16),

@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 from cases import HEADS, MASKS, MEMORY, POSITIONS, TOKENS, experiment
 
-from attnviz.engines import decode as decode_module
 from attnviz.engines import program, projecting
-from attnviz.engines.decode import STEP_STAGES, Decoding, causal_experiment, decode, parity
+from attnviz.engines.decodable import MAX_STEPS, causal_experiment
+from attnviz.engines.decode import Decoding, decode
 from attnviz.engines.decode_cost import Cost, step_costs
 from attnviz.engines.engine import Engine
 from attnviz.engines.numpy_engine import NumpyEngine
+from attnviz.engines.parity import parity
 from attnviz.engines.run import run
 from attnviz.engines.torch_engine import TorchEngine, torch_status
 from attnviz.model import parts as p
@@ -34,8 +35,7 @@ def assert_equal(engine: Engine, given: Experiment, steps: int | None = None) ->
     decoding = decode(engine, given, steps)
     trace = run(engine, decoding.experiment)
     differences = parity(decoding, trace)
-    made = {stage for stage in STEP_STAGES if getattr(decoding.steps[0], stage) is not None}
-    assert set(differences) == made & set(trace.only.stages) >= {"q", "weights", "mixed", "probabilities"}
+    assert set(differences) == set(trace.only.stages) >= {"q", "scores", "weights", "mixed", "probabilities"}
     assert max(differences.values()) <= TOLERANCE[engine.dtype], differences
     return decoding
 
@@ -154,15 +154,19 @@ def test_parity_sees_weights_of_later_keys_and_nan_on_one_side() -> None:
 def test_layouts_are_the_public_ones() -> None:
     decoding = decode(NumpyEngine("float64"), experiment("none", "rope", "gqa", dropout=p.Dropout(0.5)))
     absent = ("v_rotated", "q_normed", "k_normed")
-    shapes = {name: getattr(decoding.steps[4], name).shape for name in STEP_STAGES if name not in absent}
+    step = decoding.steps[4]
+    shapes = {name: step[name].shape for name in step.main.stages}
     assert shapes == {
-        "x": (8,),
+        "tokens_embedded": (8,),
         "q": (4, 4),
         "k": (2, 4),
         "v": (2, 4),
         "q_rotated": (4, 4),
         "k_rotated": (2, 4),
         "mixed": (4, 4),
+        "scores": (4, 5),
+        "scaled": (4, 5),
+        "masked": (4, 5),
         "weights": (4, 5),
         "dropped": (4, 5),
         "concatenated": (16,),
@@ -170,7 +174,10 @@ def test_layouts_are_the_public_ones() -> None:
         "logits": (6,),
         "probabilities": (6,),
     }
-    assert all(getattr(decoding.steps[4], name) is None for name in absent)
+    assert all(getattr(step, name) is None for name in absent)
+    np.testing.assert_array_equal(step.x, step["tokens_embedded"])
+    with pytest.raises(KeyError, match="stage is 'ffn_up'; this step has no such stage"):
+        step["ffn_up"]
     assert decoding.vocabulary == ("the", "dog", "bites", "man", "again", "today")
 
 
@@ -259,7 +266,7 @@ def test_masking_after_the_softmax_is_moved_before_it_and_said() -> None:
     assert decode(NumpyEngine("float64"), experiment("all")).notices == ()
 
 
-@pytest.mark.parametrize("steps", [0, -1, decode_module.MAX_STEPS + 1])
+@pytest.mark.parametrize("steps", [0, -1, MAX_STEPS + 1])
 def test_illegal_numbers_of_steps(steps: int) -> None:
     with pytest.raises(ValueError, match=f"steps is {steps}; legal is 1 to 100,000"):
         decode(NumpyEngine("float64"), experiment(), steps)
@@ -292,19 +299,21 @@ def test_a_hundred_tokens_with_and_without_a_cache() -> None:
 def test_the_counts_of_one_step_by_hand() -> None:
     given = experiment(heads="gqa")
     # The third step; a row is K and V of 2 heads of 4 float32 numbers, 64 bytes. q and output: 2·8·16 FLOPs
-    # each, k and v 2·8·8 each, a pair 4·(4·4 + 5).
+    # each, k and v 2·8·8 each, a pair 4·(4·4 + 5); the logits of six tokens 6·(2·8 + 5).
     cached, uncached = step_costs(given, 2, 4)
-    assert cached == Cost(1, 3, (1 + 3) * 64, 3 * 64, 256 + 256 + 128 + 128 + 3 * 84)
-    assert uncached == Cost(3, 6, (3 + 3) * 64, 0, 3 * 768 + 6 * 84)
+    assert cached == Cost(1, 3, 3 * 64, 1 * 64, 3 * 64, 256 + 256 + 128 + 128 + 3 * 84 + 126)
+    assert uncached == Cost(3, 6, 3 * 64, 3 * 64, 0, 3 * 768 + 6 * 84 + 126)
+    assert (cached.bytes_moved, uncached.bytes_moved) == (4 * 64, 6 * 64)
 
 
 def test_the_counts_of_cross_attention_by_hand() -> None:
     given = experiment(heads="gqa", memory=MEMORY)
     # Five memory tokens of 6 features: k and v 2·6·8 FLOPs each.
-    assert step_costs(given, 0, 4)[0] == Cost(5, 5, (5 + 5) * 64, 5 * 64, 512 + 5 * 192 + 5 * 84)
+    held = 5 * 64
+    assert step_costs(given, 0, 4)[0] == Cost(5, 5, held, held, held, 512 + 5 * 192 + 5 * 84 + 126)
     cached, uncached = step_costs(given, 2, 4)
-    assert cached == Cost(0, 5, 5 * 64, 5 * 64, 512 + 5 * 84)
-    assert uncached == Cost(5, 15, (5 + 5) * 64, 0, 3 * 512 + 5 * 192 + 15 * 84)
+    assert cached == Cost(0, 5, held, 0, held, 512 + 5 * 84 + 126)
+    assert uncached == Cost(5, 15, held, held, 0, 3 * 512 + 5 * 192 + 15 * 84 + 126)
 
 
 def test_identity_projections_cost_nothing() -> None:

@@ -11,8 +11,8 @@ from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWi
 
 from attnviz.compute.decoded import Decoded
 from attnviz.core.text import number
-from attnviz.engines.decode import DecodeStep
 from attnviz.engines.decode_cost import Cost
+from attnviz.engines.decode_step import DecodeStep
 from attnviz.gui.fonts import number_font
 from attnviz.gui.store import Store
 from attnviz.gui.theme import GRID, TEXT_PX, Theme

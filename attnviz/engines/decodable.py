@@ -1,0 +1,112 @@
+"""The experiment that decoding computes: one token after the other, nothing of what comes later."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from attnviz.i18n import _
+from attnviz.model.attention import Attention
+from attnviz.model.experiment import Experiment
+from attnviz.model.masks import looks_ahead
+from attnviz.model.parts import Causal, Rope
+from attnviz.model.position_parts import DynamicNtk, Learned
+from attnviz.model.positions import sequence_length
+from attnviz.model.sites import Place, at, places, record_at, with_records
+
+MAX_STEPS = 100_000
+"""Most steps of one decoding."""
+
+
+def causal_experiment(experiment: Experiment) -> Experiment:
+    """The experiment that decoding computes: causal, with a read-out.
+
+    The self-attention of every layer gets a causal mask where its masks may let a query see a later key, and
+    masks before the softmax: after it, a row would be divided by a sum over keys that do not exist yet. For
+    the same reason blocked scores are -inf: a number added to them leaves later keys their share. Encoders
+    and attentions to the memory keep their masks as they are, since all of the memory is there
+    from the start. For frequencies that depend on the length see `at_length`.
+    """
+    fields = {place: _causal(record_at(experiment, place)) for place in _causal_places(experiment)}
+    readout = experiment.readout
+    if readout == "none":
+        readout = "similarity" if experiment.vocabulary is None else "vocabulary"
+    return with_records(experiment, fields, {"readout": readout})
+
+
+def causal_notices(given: Experiment, causal: Experiment) -> tuple[str, ...]:
+    """What `causal_experiment` has changed, in one sentence for each kind of change."""
+    pairs = [(record_at(given, place), record_at(causal, place)) for place in _causal_places(given)]
+    notices = []
+    if any(before.masks and before.masks != after.masks for before, after in pairs):
+        notices.append(_("Decoding adds a causal mask: these masks let a query see later keys."))
+    if any(before.mask_placement != after.mask_placement for before, after in pairs):
+        notices.append(_("Decoding masks before the softmax: later keys do not exist yet."))
+    if any(before.masks and before.mask_bias != after.mask_bias for before, after in pairs):
+        notices.append(_("Decoding blocks with −∞: later keys do not exist yet, and can have no share."))
+    return tuple(notices)
+
+
+def at_length(experiment: Experiment, steps: int) -> Experiment:
+    """The experiment as `steps` tokens will have it, where its frequencies depend on the number of tokens.
+
+    Keys are cached as they were turned, so dynamic NTK must know the length at the end from the start; with
+    steps within the document's tokens it does.
+    """
+    fields = {}
+    for place in places(experiment):
+        if place.stack == "encoder":
+            continue
+        site = at(experiment, place.name)
+        rope = site.position
+        if not isinstance(rope, Rope) or not isinstance(rope.scaling, DynamicNtk):
+            continue
+        length = max(sequence_length(site), rope.start + steps)
+        if rope.scaling.length is None and length != sequence_length(site):
+            fields[place] = {"position": replace(rope, scaling=replace(rope.scaling, length=length))}
+    return with_records(experiment, fields, {}) if fields else experiment
+
+
+def step_count(experiment: Experiment, steps: int | None) -> int:
+    """The number of steps that is meant.
+
+    Raises `ValueError` for `steps` below 1 or above `MAX_STEPS`, or past the end of a learned table.
+    """
+    count = experiment.n_queries if steps is None else steps
+    if not 1 <= count <= MAX_STEPS:
+        raise ValueError(f"steps is {steps}; legal is 1 to {MAX_STEPS:,}")
+    for place in places(experiment):
+        position = record_at(experiment, place).position
+        if place.stack != "encoder" and isinstance(position, Learned):
+            position.check_end(max(count, experiment.n_queries))
+    return count
+
+
+def encoder_of(experiment: Experiment) -> Experiment | None:
+    """The encoder as an experiment of its own, whose layers are `layers.0.self` and so on; None without."""
+    memory = experiment.memory
+    if memory is None or not experiment.encoder:
+        return None
+    first, *behind = experiment.encoder
+    fields = {field: getattr(first, field) for field in type(first).__struct_fields__}
+    return Experiment(
+        memory.tokens,
+        memory.vectors,
+        **fields,
+        layers=tuple(behind),
+        final_norm=experiment.encoder_norm,
+        dtype=experiment.dtype,
+    )
+
+
+def _causal_places(experiment: Experiment) -> tuple[Place, ...]:
+    """The sites where tokens read the tokens that are being written."""
+    return tuple(p for p in places(experiment) if p.stack != "encoder" and p.kind == "self")
+
+
+def _causal(attention: Attention) -> dict[str, Any]:
+    changes: dict[str, Any] = {"mask_placement": "before_softmax", "mask_bias": None}
+    if looks_ahead(attention.masks):
+        changes["masks"] = (*attention.masks, Causal())
+    return changes

@@ -1,0 +1,216 @@
+"""One step of a decoding: what the new token makes at every site, read where the engine left it.
+
+Nothing is copied while a step is made. A stage becomes a NumPy array when somebody asks for it, so that many
+steps of many layers cost what they compute.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnviz.core.dims import Array
+from attnviz.engines import program
+from attnviz.engines.cache import Cache
+from attnviz.engines.decode_cost import Cost, StepCosts
+from attnviz.engines.engine import Engine
+from attnviz.engines.features import Features
+from attnviz.engines.program import Attended, Block
+from attnviz.model.experiment import Experiment
+from attnviz.model.stages import SITE_INPUTS, STAGE_BY_ID
+
+Numbers = NDArray[Any]
+
+
+class StepStages:
+    """Stages of one step by name. Arrays are read-only, in public layout without the token axis.
+
+    q, mixed (head, d); k, v (kv_head, d); scores, weights and dropped (head, key seen so far); concatenated
+    (head·d,); attention_output (d_model,); logits and probabilities (vocabulary,). An attribute is None where
+    the experiment does not use the stage; so are k and v where a memory is read, whose keys and values are
+    in the cache before the first step.
+    """
+
+    def get(self, stage: str) -> Numbers | None:
+        """A stage, or None where there is none of that name."""
+        raise NotImplementedError
+
+    def __getitem__(self, stage: str) -> Numbers:
+        """A stage. Raises `KeyError` where there is none of that name."""
+        found = self.get(stage)
+        if found is None:
+            raise KeyError(f"stage is {stage!r}; this step has no such stage")
+        return found
+
+    @property
+    def x(self) -> Numbers:
+        """What came into the site, (d_model,), after an additive position and before a norm of the block."""
+        return self[
+            next(stage for stage in (*SITE_INPUTS[1:], SITE_INPUTS[0]) if self.get(stage) is not None)
+        ]
+
+    @property
+    def q(self) -> Numbers:
+        return self["q"]
+
+    @property
+    def k(self) -> Numbers | None:
+        return self.get("k")
+
+    @property
+    def v(self) -> Numbers | None:
+        return self.get("v")
+
+    @property
+    def q_normed(self) -> Numbers | None:
+        return self.get("q_normed")
+
+    @property
+    def k_normed(self) -> Numbers | None:
+        return self.get("k_normed")
+
+    @property
+    def q_rotated(self) -> Numbers | None:
+        return self.get("q_rotated")
+
+    @property
+    def k_rotated(self) -> Numbers | None:
+        return self.get("k_rotated")
+
+    @property
+    def v_rotated(self) -> Numbers | None:
+        return self.get("v_rotated")
+
+    @property
+    def weights(self) -> Numbers:
+        return self["weights"]
+
+    @property
+    def dropped(self) -> Numbers | None:
+        return self.get("dropped")
+
+    @property
+    def mixed(self) -> Numbers:
+        return self["mixed"]
+
+    @property
+    def concatenated(self) -> Numbers:
+        return self["concatenated"]
+
+    @property
+    def attention_output(self) -> Numbers:
+        return self["attention_output"]
+
+
+@dataclass(frozen=True, eq=False)
+class SiteStep(StepStages):
+    """What one site makes of the new token.
+
+    `read` are the cached positions whose key and value the step reads, its own not counted; `appended` those
+    that it adds to the cache, the memory's all at the first step. `stages` are in data-flow order.
+    """
+
+    engine: Engine
+    experiment: Experiment
+    """The site, as an experiment of its own."""
+    index: int
+    features: Features
+    attended: Attended
+    cache: Cache
+    seen: int
+    """Positions in the cache when the scores were made."""
+    read: int
+    appended: int
+
+    @property
+    def stages(self) -> tuple[str, ...]:
+        return tuple(self.features.order)
+
+    def get(self, stage: str) -> Numbers | None:
+        if stage not in self.features.order:
+            return None
+        with self.engine.active():
+            row = self.engine.to_numpy(self._row(stage))
+        row = row.reshape(-1, row.shape[-1]) if STAGE_BY_ID[stage].per_head else row[0]
+        row.setflags(write=False)
+        return row
+
+    def _row(self, stage: str) -> Array:
+        """The stage as the engine has it or makes it: (1, feature), (g, 1, d), (g, r, 1, d or key)."""
+        if stage in self.features.tf:
+            return self.features.tf[stage]
+        if stage in self.features.heads:
+            return self.features.heads[stage]
+        if stage in ("mixed", "weights"):
+            return getattr(self.attended, stage)
+        heads = np.arange(self.experiment.heads.n_heads).reshape(self.attended.weights.shape[:2])
+        q_positions, k_positions = np.array([self.index]), self.cache.positions(self.seen)
+        if stage == "dropped":
+            dropped = self.engine.xp.asarray(self.attended.weights, copy=True)
+            block = Block(heads, q_positions, k_positions, None)
+            self.engine.multiply_(dropped, program.dropout_factors(self.experiment, block))
+            return dropped
+        qk = self.features.query(), self.cache.keys(self.seen)
+        return program.scores_of(self.engine, self.experiment, stage, qk, heads, q_positions, k_positions)
+
+
+@dataclass(frozen=True, eq=False)
+class DecodeStep(StepStages):
+    """One step: what the new token makes, what it reads, what comes out.
+
+    Its own stages are those of the main site, the first that is not an encoder's (`site` gives any other);
+    logits and probabilities are the last site's: the next token's, of the vocabulary or by similarity to the
+    token vectors.
+    """
+
+    index: int
+    token: str
+    generated: bool
+    """Fed because it was the most probable, not because the document has it."""
+    next_token: str
+    """The most probable next token, the first of them where several are."""
+    main: SiteStep
+    last: SiteStep
+    sites: dict[str, SiteStep]
+    """By name, in data-flow order; an encoder's sites are not among them: it runs once, before the first."""
+    costs: StepCosts
+
+    def site(self, name: str) -> SiteStep:
+        """One site. Raises `KeyError` naming the sites there are."""
+        if name not in self.sites:
+            raise KeyError(f"site is {name!r}; a step has {', '.join(self.sites)}")
+        return self.sites[name]
+
+    def get(self, stage: str) -> Numbers | None:
+        return (self.last if stage in ("logits", "probabilities") else self.main).get(stage)
+
+    @property
+    def read(self) -> int:
+        """Cached positions that the main site reads, its own not counted."""
+        return self.main.read
+
+    @property
+    def appended(self) -> int:
+        """Positions that the main site adds to its cache; the memory's all count for the first step."""
+        return self.main.appended
+
+    @property
+    def cached(self) -> Cost:
+        """What the step costs with a cache, over all sites."""
+        return self.costs.step(self.index)[0]
+
+    @property
+    def uncached(self) -> Cost:
+        """What the step would cost without one."""
+        return self.costs.step(self.index)[1]
+
+    @property
+    def logits(self) -> Numbers:
+        return self["logits"]
+
+    @property
+    def probabilities(self) -> Numbers:
+        return self["probabilities"]

@@ -1,0 +1,94 @@
+"""Whether decoding with a cache and a full pass are the same: every stage of every site, number by number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnviz.engines.decode import Decoding
+from attnviz.model.stages import STAGE_BY_ID
+from attnviz.model.trace import SiteTrace, Trace
+
+Numbers = NDArray[Any]
+
+ZERO_PAST_THE_END = ("weights", "dropped")
+"""Score-shaped stages in which a full pass has zeros where a step cannot see yet."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Largest absolute difference of one stage, and the largest finite number that it has in a full pass."""
+
+    difference: float
+    size: float
+
+    def beside(self, other: Compared) -> Compared:
+        """Both together."""
+        return Compared(max(self.difference, other.difference), max(self.size, other.size))
+
+
+def parity(decoding: Decoding, trace: Trace) -> dict[str, float]:
+    """Largest absolute difference between the steps and a full pass for every stage; see `compared`."""
+    return {stage: found.difference for stage, found in compared(decoding, trace).items()}
+
+
+def compared(decoding: Decoding, trace: Trace) -> dict[str, Compared]:
+    """The steps beside a full pass, every stage of every site, named with its site where there are several.
+
+    `trace` is a run of `decoding.experiment`. What an encoder and the attentions to the memory make before
+    the first step is compared as a whole. Weights that a step cannot see yet must be zero in the full pass.
+    NaN equals NaN; a NaN on one side only is an infinite difference.
+    """
+    result = {}
+    for name in trace.sites:
+        prefix = "" if len(trace.sites) == 1 else f"{name}."
+        for stage, found in _stages(decoding, trace.site(name)):
+            result[prefix + stage] = found
+    return result
+
+
+def _stages(decoding: Decoding, site: SiteTrace) -> Iterator[tuple[str, Compared]]:
+    """The stages of one site, in data-flow order."""
+    first = decoding.steps[0].sites.get(site.name)
+    for stage in site.stages:
+        if first is None:
+            assert decoding.encoder is not None
+            made = decoding.encoder.site(site.name.replace("encoder.", "layers."))
+            yield stage, compare(made[stage], site[stage])
+        elif stage in first.stages:
+            yield stage, _over_steps(decoding, site, stage)
+        else:
+            yield stage, compare(decoding.of_memory(site.name, stage), site[stage])
+
+
+def _over_steps(decoding: Decoding, site: SiteTrace, stage: str) -> Compared:
+    whole = site[stage]
+    rows = [step.sites[site.name][stage] for step in decoding.steps]
+    if not STAGE_BY_ID[stage].score_shaped:
+        return compare(np.stack(rows, axis=-2), whole[..., : len(rows), :])
+    found = Compared(0.0, 0.0)
+    for index, row in enumerate(rows):
+        seen = row.shape[-1]
+        found = found.beside(compare(row, whole[:, index, :seen]))
+        if stage in ZERO_PAST_THE_END:
+            found = found.beside(_past_the_end(row, whole[:, index, seen:]))
+    return found
+
+
+def _past_the_end(row: Numbers, unseen: Numbers) -> Compared:
+    """What should be zero, beside zeros; a row of nothing but NaN is NaN to its end, in its own head."""
+    empty = np.isnan(row).all(axis=-1, keepdims=True) & np.isnan(unseen)
+    return compare(np.zeros(unseen.shape), np.where(empty, 0.0, unseen))
+
+
+def compare(made: Numbers, whole: Numbers) -> Compared:
+    """Two arrays of one shape; NaN equals NaN, and is infinitely far from any number."""
+    a, b = made.astype(np.float64, copy=False), whole.astype(np.float64, copy=False)
+    with np.errstate(invalid="ignore"):
+        apart = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, np.abs(a - b))
+    difference = float(np.max(np.where(np.isnan(apart), np.inf, apart), initial=0.0))
+    return Compared(difference, float(np.max(np.abs(b), initial=0.0, where=np.isfinite(b))))
