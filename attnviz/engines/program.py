@@ -299,7 +299,7 @@ def scores_of(
     q_positions: Ints,
     k_positions: Ints,
 ) -> Array:
-    """A score-shaped stage before the softmax, (g, r, q, k), of q (g, r, q, d) and k (g, k, d) of some heads."""
+    """A stage before the softmax, (g, r, q, k), for some heads: q is (g, r, q, d), k (g, k, d)."""
     q, k = qk
     scores = q @ engine.xp.matrix_transpose(k)[:, None, :, :]
     hidden = blocked(experiment, q_positions, k_positions)
