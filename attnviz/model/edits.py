@@ -231,7 +231,8 @@ def set_heads(experiment: Experiment, **changes: int) -> Experiment:
     """Change n_heads, n_kv_heads or d_head; n_kv_heads goes to the nearest divisor below."""
     old = experiment.heads
     n_heads = changes.get("n_heads", old.n_heads)
-    n_kv_heads = min(changes.get("n_kv_heads", old.n_kv_heads), n_heads)
+    kept = old.n_kv_heads if experiment.latent is None else n_heads
+    n_kv_heads = min(changes.get("n_kv_heads", kept), n_heads)
     while n_heads % n_kv_heads:
         n_kv_heads -= 1
     off = tuple(head for head in old.off if head < n_heads)

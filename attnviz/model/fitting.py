@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from attnviz.model.arrays import Matrix
 from attnviz.model.block_parts import FEED_FORWARD_ROLES, NORMS, Block, FeedForward, Norm
 from attnviz.model.experiment import Experiment
+from attnviz.model.latent_parts import Latent
 from attnviz.model.materialise import projection_array
 from attnviz.model.parts import (
     ROLES,
@@ -68,9 +69,12 @@ def fitted_attention(site: Experiment, d_model: int, d_keys: int, heads: Heads) 
 
     Its tokens have `d_model` features, what keys and values are made from has `d_keys`.
     """
+    latent = fitted_latent(site.latent, d_model, d_keys, heads)
     d_query, d_kv = heads.n_heads * heads.d_head, heads.n_kv_heads * heads.d_head
+    d_rope = 0 if latent is None else latent.d_rope
+    d_query_in = d_model if latent is None else latent.d_q or d_model
     shapes: Shapes = {
-        "query": (d_model, d_query),
+        "query": (d_query_in, d_query + heads.n_heads * d_rope),
         "key": (d_keys, d_kv),
         "value": (d_keys, d_kv),
         "output": (d_query, d_model),
@@ -78,8 +82,9 @@ def fitted_attention(site: Experiment, d_model: int, d_keys: int, heads: Heads) 
     return {
         "heads": heads,
         "projections": _fitted_projections(site, shapes),
+        "latent": latent,
         "qk_norm": _fitted_rows(site.qk_norm, dict.fromkeys(("query_gain", "key_gain"), heads.d_head)),
-        "position": _fitted_position(site.position, d_model, heads),
+        "position": _fitted_position(site.position, d_model, heads, latent),
         "sinks": fitting_sinks(site.sinks, heads),
         "block": fitted_block(site.block, d_model),
     }
@@ -104,15 +109,30 @@ def has_tied_shape(shapes: Shapes, role: Role, to: Role) -> bool:
     return target == shapes[role]
 
 
-def _fitted_position(position: Position, d_model: int, heads: Heads) -> Position:
+def fitted_latent(latent: Latent | None, d_model: int, d_keys: int, heads: Heads) -> Latent | None:
+    """A latent whose written-out matrices, gains and biases are cut, or filled with zeros, to fit."""
+    if latent is None:
+        return None
+    changes: dict[str, Any] = {"norm": fitted_norm(latent.norm, latent.d_c)}
+    if latent.d_q is not None:
+        changes["query_norm"] = fitted_norm(latent.query_norm, latent.d_q)
+    for role in latent.roles():
+        source, shape = getattr(latent, role), latent.shape(role, d_model, d_keys, heads)
+        if isinstance(source, Explicit) and source.values.shape != shape:
+            changes[role] = Explicit(Matrix(cut_or_filled(source.values.array, shape)))
+    return replace(latent, **changes)
+
+
+def _fitted_position(position: Position, d_model: int, heads: Heads, latent: Latent | None) -> Position:
     if isinstance(position, Rope):
-        even = heads.d_head - heads.d_head % 2
+        name, most = ("heads.d_head", heads.d_head) if latent is None else ("latent.d_rope", latent.d_rope)
+        even = most - most % 2
         n_rotated = position.n_rotated
-        if heads.d_head % 2 or (n_rotated is not None and n_rotated > heads.d_head):
+        if most % 2 or (n_rotated is not None and n_rotated > most):
             n_rotated = even or None
-        if heads.d_head == 1:
-            raise ValueError("heads.d_head is 1; legal is 2 or more with rotary positions")
-        pairs = (heads.d_head if n_rotated is None else n_rotated) // 2
+        if most < 2:
+            raise ValueError(f"{name} is {most}; legal is 2 or more with rotary positions")
+        pairs = (most if n_rotated is None else n_rotated) // 2
         return replace(position, n_rotated=n_rotated, multipliers=position.multipliers[:pairs])
     if isinstance(position, Alibi) and position.slopes and len(position.slopes) != heads.n_heads:
         return replace(position, slopes=None)

@@ -36,6 +36,8 @@ from attnviz.model.value import Value, require
 LatentRole = Literal["down", "up_key", "up_value", "rope_key", "query_down"]
 LATENT_ROLES: tuple[LatentRole, ...] = ("down", "up_key", "up_value", "rope_key", "query_down")
 
+TIED_BESIDE_LATENT = "'query' or 'output' where there is a latent: W_K and W_V are not used"
+
 _MEET = (NoPosition, Rope, Sinusoidal, Learned, Alibi, T5Buckets)
 """Positions that do not read the features of q and k, or read those beside the content."""
 
@@ -126,8 +128,8 @@ def check_beside(
     for role in ("query", "output"):
         source = getattr(projections, role)
         if isinstance(source, Tied):
-            legal = "'query' or 'output' where there is a latent: W_K and W_V are not used"
-            require(source.to not in ("key", "value"), f"projections.{role}.to", source.to, legal)
+            is_used = source.to not in ("key", "value")
+            require(is_used, f"projections.{role}.to", source.to, TIED_BESIDE_LATENT)
     _check_position(latent, position)
 
 
@@ -136,7 +138,7 @@ def _check_position(latent: Latent, position: Position) -> None:
     legal = "one that does not meet q and k where there is a latent"
     require(isinstance(position, _MEET), "position.kind", kind, legal)
     if isinstance(position, Rope):
-        legal = "an even number of 2 or more with rotary positions: these are the features that turn"
+        legal = "2 or more with rotary positions: these are the features that turn"
         require(latent.d_rope >= 2, "latent.d_rope", latent.d_rope, legal)
         legal = "false where there is a latent: values have none of the features that turn"
         require(not position.on_values, "position.on_values", position.on_values, legal)

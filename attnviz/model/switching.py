@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from attnviz.model.arrays import Matrix
 from attnviz.model.experiment import Experiment
 from attnviz.model.fitting import cut_or_filled, fitted_table, fitted_tables, fitting_sinks
+from attnviz.model.latent_parts import TIED_BESIDE_LATENT, Latent
 from attnviz.model.materialise import sinks_array
 from attnviz.model.parts import (
     Alibi,
@@ -66,19 +67,22 @@ class Remembered:
 # --- positions -------------------------------------------------------------------------------------
 
 
-def fitting_position(position: Position, heads: Heads) -> Position:
+def fitting_position(position: Position, heads: Heads, latent: Latent | None = None) -> Position:
     """`position` with what these heads cannot have cut away: surplus pairs, slopes of other heads."""
     if isinstance(position, Rope):
-        if heads.d_head < 2:
-            raise ValueError("heads.d_head is 1; legal is 2 or more with rotary positions")
-        even = heads.d_head - heads.d_head % 2
+        name, most = ("heads.d_head", heads.d_head) if latent is None else ("latent.d_rope", latent.d_rope)
+        if most < 2:
+            raise ValueError(f"{name} is {most}; legal is 2 or more with rotary positions")
+        even = most - most % 2
         n_rotated = position.n_rotated
-        if n_rotated is not None and n_rotated >= heads.d_head:
+        if n_rotated is not None and n_rotated >= most:
             n_rotated = None
-        if n_rotated is None and even != heads.d_head:
+        if n_rotated is None and even != most:
             n_rotated = even
         pairs = (n_rotated or even) // 2
-        return replace(position, n_rotated=n_rotated, multipliers=position.multipliers[:pairs])
+        on_values = position.on_values and latent is None
+        multipliers = position.multipliers[:pairs]
+        return replace(position, n_rotated=n_rotated, multipliers=multipliers, on_values=on_values)
     if isinstance(position, Alibi) and position.slopes and len(position.slopes) != heads.n_heads:
         return replace(position, slopes=None)
     return position
@@ -90,7 +94,7 @@ def set_position(experiment: Experiment, position: Position) -> Experiment:
     A learned table that ends before the last token is made as long as the tokens need: it is chosen here, not
     run past its end.
     """
-    position = fitting_position(position, experiment.heads)
+    position = fitting_position(position, experiment.heads, experiment.latent)
     if isinstance(position, Learned):
         position = _reaching_table(position, experiment)
     if isinstance(position, T5Buckets):
@@ -154,9 +158,9 @@ def set_n_rotated(experiment: Experiment, count: int) -> Experiment:
     position = experiment.position
     if not isinstance(position, Rope):
         raise ValueError("position.kind is not 'rope'; rotated features belong to rotary positions")
-    d_head = experiment.heads.d_head
-    even = min(max(2, count - count % 2), d_head)
-    return set_position(experiment, replace(position, n_rotated=None if even == d_head else even))
+    most = experiment.d_turnable
+    even = min(max(2, count - count % 2), most)
+    return set_position(experiment, replace(position, n_rotated=None if even == most else even))
 
 
 def set_slope(experiment: Experiment, head: int, slope: float) -> Experiment:
@@ -226,6 +230,8 @@ def fits(experiment: Experiment, role: Role, source: Projection) -> bool:
 
 def why_not_tied(experiment: Experiment, role: Role, to: Role) -> str:
     """One sentence: why W of `role` cannot be the one of `to`; empty where it can."""
+    if experiment.latent is not None and to in ("key", "value"):
+        return f"projections.{role}.to is {to!r}; legal is {TIED_BESIDE_LATENT}"
     if isinstance(getattr(experiment.projections, to), Tied):
         return f"projections.{to} is tied itself; legal is one that is not"
     is_transposed = (role == "output") != (to == "output")

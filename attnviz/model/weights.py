@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 from attnviz.model.arrays import Matrix
 from attnviz.model.block_parts import NORMS
 from attnviz.model.experiment import Experiment
-from attnviz.model.materialise import feed_forward_array, projection_array, table_array
+from attnviz.model.latent import latent_width
+from attnviz.model.latent_parts import LatentRole
+from attnviz.model.materialise import feed_forward_array, latent_array, projection_array, table_array
 from attnviz.model.parts import ROLES, Explicit
 from attnviz.model.position_parts import Deberta, DrawnTable, Learned, T5Buckets, TransformerXl, WrittenTable
 from attnviz.model.rows import DrawnRow, WrittenRow, row_array
@@ -77,8 +79,28 @@ class _Projected(Weight):
         return found
 
 
+class _OfAttention(_Projected):
+    """A projection; keys and values that come from a latent have none."""
+
+    def source(self, attention: Experiment) -> Any:
+        is_unused = attention.latent is not None and self.path.endswith(("key", "value"))
+        return None if is_unused else super().source(attention)
+
+
+class _OfLatent(_Projected):
+    """A matrix of a latent, where the latent uses it."""
+
+    def source(self, attention: Experiment) -> Any:
+        roles = () if attention.latent is None else attention.latent.roles()
+        return super().source(attention) if self.path.partition(".")[2] in roles else None
+
+
 def _projection(role: Any, letter: str, stage: str) -> Weight:
-    return _Projected(f"projections.{role}", f"W_{letter}", stage, lambda e: projection_array(e, role))
+    return _OfAttention(f"projections.{role}", f"W_{letter}", stage, lambda e: projection_array(e, role))
+
+
+def _latent(role: LatentRole, symbol: str, stage: str) -> Weight:
+    return _OfLatent(f"latent.{role}", symbol, stage, lambda e: latent_array(e, role))
 
 
 def _linear(role: Any, symbol: str, stage: str) -> Weight:
@@ -154,9 +176,26 @@ def _d_head(e: Experiment) -> int:
     return e.heads.d_head
 
 
+def _width(stage: str) -> Callable[[Experiment], int]:
+    return lambda e: latent_width(e, stage)
+
+
+_LATENT: tuple[tuple[LatentRole, str, str], ...] = (
+    ("query_down", "W_DQ", "q_latent"),
+    ("down", "W_DKV", "latent"),
+    ("rope_key", "W_KR", "rope_key"),
+    ("up_key", "W_UK", "k"),
+    ("up_value", "W_UV", "v"),
+)
+
 WEIGHTS: tuple[Weight, ...] = (
     *(_projection(role, _LETTERS[role], _STAGES[role]) for role in ROLES),
+    *(_latent(role, symbol, stage) for role, symbol, stage in _LATENT),
     *(_row(f"projections.{role}_bias", f"b_{_LETTERS[role]}", _STAGES[role], _out(role)) for role in ROLES),
+    _row("latent.norm.gain", "γ c", "latent", _width("latent")),
+    _row("latent.norm.bias", "β c", "latent", _width("latent")),
+    _row("latent.query_norm.gain", "γ c_Q", "q_latent_normed", _width("q_latent_normed")),
+    _row("latent.query_norm.bias", "β c_Q", "q_latent_normed", _width("q_latent_normed")),
     _row("qk_norm.query_gain", "γ_Q", "q_normed", _d_head),
     _row("qk_norm.key_gain", "γ_K", "k_normed", _d_head),
     _table("table", "P", Learned),

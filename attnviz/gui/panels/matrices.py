@@ -58,7 +58,10 @@ class MatricesPanel(Panel):
         column, weight = -1, self._chosen()
         if cell is not None and weight.stage == cell.stage and cell.site in ("", self.store.document.site):
             per_head = STAGE_BY_ID[cell.stage].per_head and not weight.path.startswith("qk_norm")
-            column = cell.column + (cell.head * self.store.attention.heads.d_head if per_head else 0)
+            attention = self.store.attention
+            width = attention.d_qk if cell.stage == "q" else attention.heads.d_head
+            is_beside = cell.stage == "k" and cell.column >= width  # the RoPE key has a matrix of its own
+            column = -1 if is_beside else cell.column + (cell.head * width if per_head else 0)
         self.grid.set_highlight((), (column,) if column >= 0 else (), ())
 
     def apply_theme(self, theme: Theme) -> None:
@@ -134,5 +137,6 @@ class MatricesPanel(Panel):
 def _shown_of(attention: Experiment) -> tuple[object, ...]:
     """What the panel's numbers depend on: a drag of a vector changes none of it."""
     norms = attention.embedding_norm, attention.final_norm
-    parts = attention.projections, attention.qk_norm, attention.position, attention.block, attention.heads
-    return (*parts, *norms, *map(attention.projection_shape, ROLES))
+    made = attention.projections, attention.latent, attention.heads
+    parts = attention.qk_norm, attention.position, attention.block
+    return (*made, *parts, *norms, *map(attention.projection_shape, ROLES))
