@@ -16,6 +16,7 @@ from PySide6.QtCore import QObject, Signal
 from attnviz.model.document import Document
 from attnviz.model.experiment import Experiment
 from attnviz.model.history import History
+from attnviz.model.layer_edits import edit_alike
 from attnviz.model.sites import at, put
 from attnviz.model.trace import SiteTrace, Trace
 from attnviz.model.view import Cell
@@ -33,6 +34,8 @@ class Store(QObject):
     """A Trace: the numbers of the document's experiment have arrived."""
     hovered = Signal(object)
     """The Cell under the mouse in some panel, or None."""
+    stage_hovered = Signal(str)
+    """The stage whose picture or symbol is under the mouse in some panel, or empty."""
     decoded = Signal(object)
     """A Decoded: the cached decoding of the present trace's experiment; or None where there is none."""
     rejected = Signal(str)
@@ -41,6 +44,8 @@ class Store(QObject):
     """Whether undo, redo or save have something to do may have changed."""
     paint_mode_changed = Signal(bool)
     """Whether a press on a score cell now blocks or frees it by hand."""
+    alike_changed = Signal(bool)
+    """Whether an edit of one attention is made in all layers now."""
 
     def __init__(self, document: Document, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -51,8 +56,9 @@ class Store(QObject):
         self.path: Path | None = None
         self.trace: Trace | None = None
         self.hover: Cell | None = None
+        self.stage_hover = ""
         self.decoded_now: Decoded | None = None
-        self._paint_mode = False
+        self._paint_mode = self._edits_alike = False
 
     # --- reading
 
@@ -86,6 +92,11 @@ class Store(QObject):
         return self._paint_mode
 
     @property
+    def edits_alike(self) -> bool:
+        """Whether an edit of one attention is made in all layers; neither saved nor undone."""
+        return self._edits_alike
+
+    @property
     def is_modified(self) -> bool:
         """Whether the experiment differs from what was last opened or saved."""
         return self.document.experiment != self._saved.experiment or self.document.title != self._saved.title
@@ -116,10 +127,15 @@ class Store(QObject):
         return True
 
     def edit_attention(self, function: Any, *args: Any, **named: Any) -> bool:
-        """Replace the attention that is looked at by function(attention, *args, **named); see `edit`."""
+        """Replace the attention that is looked at by function(attention, *args, **named); see `edit`.
+
+        While all layers are edited alike, those of its kind in the other layers are replaced as well.
+        """
         site = self.document.site
 
         def edited(experiment: Experiment) -> Experiment:
+            if self._edits_alike:
+                return edit_alike(experiment, site, lambda one: function(one, *args, **named))
             return put(experiment, site, function(at(experiment, site), *args, **named))
 
         return self.edit(edited)
@@ -141,6 +157,18 @@ class Store(QObject):
         if cell != self.hover:
             self.hover = cell
             self.hovered.emit(cell)
+
+    def set_stage_hover(self, stage: str) -> None:
+        """Say which stage's picture or symbol the mouse is on; empty for none."""
+        if stage != self.stage_hover:
+            self.stage_hover = stage
+            self.stage_hovered.emit(stage)
+
+    def set_edits_alike(self, is_alike: bool) -> None:
+        """Edit one attention from now on, or those of its kind in all layers."""
+        if is_alike != self._edits_alike:
+            self._edits_alike = is_alike
+            self.alike_changed.emit(is_alike)
 
     def set_paint_mode(self, is_painting: bool) -> None:
         """Begin or end painting the mask by hand."""

@@ -71,9 +71,11 @@ class LastSeen:
             return
         for name in NORMS:
             self.note_norm(name, getattr(block, name))
+        if block.placement == "sandwich":
+            self.note("sandwich", block)
         ffn = block.feed_forward
-        self.note("feed_forward", ffn)
         if ffn is not None:
+            self.note("block with feed-forward", block)
             for ffn_role in FEED_FORWARD_ROLES:
                 self.note(f"{ffn_role}_bias", getattr(ffn, f"{ffn_role}_bias"))
                 source = getattr(ffn, ffn_role)
@@ -106,13 +108,13 @@ def set_placement(experiment: Experiment, placement: NormPlacement, last: LastSe
     """Choose where the norms stand. A sandwich brings norms after, like those before it; others drop them."""
     block = block_of(experiment)
     after: dict[str, Norm | None] = {"after_1": None, "after_2": None}
-    if placement == "sandwich" and block.placement != "sandwich":
+    if placement == "sandwich":
         kind = "layer" if block.norm_1 is None else block.norm_1.kind
-        after["after_1"] = norm_of_kind("after_1", kind, last)
+        usual = replace(block, placement=placement, after_1=Norm(kind), after_2=None)
+        before = block if block.placement == "sandwich" else last.last("sandwich", Block, usual)
+        after["after_1"] = before.after_1
         if block.feed_forward is not None:
-            after["after_2"] = norm_of_kind("after_2", kind, last)
-    elif placement == "sandwich":
-        after = {"after_1": block.after_1, "after_2": block.after_2}
+            after["after_2"] = Norm(kind) if before is usual else before.after_2
     return set_block(experiment, replace(block, placement=placement, **after))
 
 
@@ -189,13 +191,16 @@ def set_feed_forward(experiment: Experiment, is_on: bool, last: LastSeen) -> Exp
     block = block_of(experiment)
     if not is_on:
         return replace(experiment, block=replace(block, feed_forward=None, norm_2=None, after_2=None))
-    before = last.last("block", Block, block)
-    ffn = last.last("feed_forward", FeedForward, usual_feed_forward(experiment))
-    kind = None if block.norm_1 is None else block.norm_1.kind
-    norm_2 = before.norm_2 or (None if kind is None else norm_of_kind("norm_2", kind, last))
-    has_after = block.placement == "sandwich" and block.after_1 is not None
-    after_2 = norm_of_kind("after_2", block.after_1.kind, last) if has_after and block.after_1 else None
-    changed = replace(block, feed_forward=ffn, norm_2=norm_2, after_2=after_2)
+
+    def like(norm: Norm | None) -> Norm | None:
+        return None if norm is None else Norm(norm.kind)
+
+    usual = replace(block, feed_forward=usual_feed_forward(experiment), norm_2=like(block.norm_1))
+    if block.placement == "sandwich":
+        usual = replace(usual, after_2=like(block.after_1))
+    before = last.last("block with feed-forward", Block, usual)
+    after_2 = before.after_2 if block.placement == "sandwich" else None
+    changed = replace(block, feed_forward=before.feed_forward, norm_2=before.norm_2, after_2=after_2)
     return set_block(experiment, changed)
 
 

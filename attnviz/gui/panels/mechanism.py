@@ -7,9 +7,11 @@ from collections.abc import Callable
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
+from attnviz.gui.panels.mechanism_block import BlockSection
 from attnviz.gui.panels.mechanism_dropout import DropoutSection
 from attnviz.gui.panels.mechanism_dtype import DTypeSection
 from attnviz.gui.panels.mechanism_heads import HeadsSection
+from attnviz.gui.panels.mechanism_layers import LayersSection
 from attnviz.gui.panels.mechanism_mask import MaskSection
 from attnviz.gui.panels.mechanism_memory import MemorySection
 from attnviz.gui.panels.mechanism_position import PositionSection
@@ -31,6 +33,8 @@ SECTIONS: tuple[type[Section], ...] = (
     PositionSection,
     DropoutSection,
     ProjectionsSection,
+    BlockSection,
+    LayersSection,
     MemorySection,
     DTypeSection,
 )
@@ -91,8 +95,9 @@ class MechanismPanel(Panel):
         return QSize(WIDTH, 640)
 
     def on_document(self, old: Document | None, new: Document) -> None:
+        is_same = old is not None and old.site == new.site
         for section in self.sections:
-            if old is None or not differ_in_vectors_alone(old.attention, new.attention):
+            if old is None or not is_same or not differ_in_vectors_alone(old.experiment, new.experiment):
                 section.on_document(old, new)
             elif old.view != new.view:
                 section.on_view(new)

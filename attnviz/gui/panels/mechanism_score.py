@@ -9,9 +9,11 @@ from msgspec.structs import replace
 from attnviz.core.text import number
 from attnviz.gui.fields import Choice, Number, Seed, Slider, Switch
 from attnviz.gui.panels.mechanism_section import Section
+from attnviz.gui.panels.mechanism_seen import SeenBySite
 from attnviz.gui.panels.mechanism_sinks import SinkNumbers
 from attnviz.gui.store import Store
 from attnviz.i18n import N_, _
+from attnviz.model.block_edits import has_qk_gains, set_qk_gains
 from attnviz.model.document import Document
 from attnviz.model.experiment import Experiment
 from attnviz.model.normalisers import NORMALISERS
@@ -56,6 +58,7 @@ class ScoreSection(Section):
     def __init__(self, store: Store) -> None:
         super().__init__(store)
         self._scales = Remembered()
+        self._seen = SeenBySite(store)
         self._last_cap = USUAL_CAP
         self._last_sinks: Sinks = SeededSinks()
         self.add_form(
@@ -79,6 +82,14 @@ class ScoreSection(Section):
                     minimum=0.0,
                     decimals=6,
                     step=1e-6,
+                ),
+                Switch(
+                    name="qk_gains_toggle",
+                    label=N_("Gains of q and k"),
+                    read=lambda e: has_qk_gains(e.qk_norm),
+                    edit=lambda e, is_on: set_qk_gains(e, is_on, self._seen.here),
+                    hint=N_("Every feature of a head times a number: drawn around 1 at first; off: ones"),
+                    shown=lambda e: e.qk_norm is not None,
                 ),
                 Choice(
                     name="scale_segmented",
@@ -177,6 +188,7 @@ class ScoreSection(Section):
     def on_document(self, old: Document | None, new: Document) -> None:
         experiment = new.attention
         self._scales.note(experiment.scale)
+        self._seen.here.note_block(experiment)
         self._last_cap = experiment.cap or self._last_cap
         self._last_sinks = experiment.sinks or self._last_sinks
         super().on_document(old, new)

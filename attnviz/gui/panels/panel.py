@@ -31,6 +31,7 @@ class Panel(QWidget):
         self.store.changed.connect(self._document_changed)
         self.store.traced.connect(self._trace_arrived)
         self.store.hovered.connect(self._hover_moved)
+        self.store.stage_hovered.connect(self._stage_hover_moved)
         self.retranslate()
         self.on_document(None, self.store.document)
         if self.store.trace is not None:
@@ -51,6 +52,9 @@ class Panel(QWidget):
 
     def on_hover(self, cell: Cell | None) -> None:
         """The mouse is on this cell in some panel, or on none."""
+
+    def on_stage_hover(self, stage: str) -> None:
+        """The mouse is on this stage's picture or symbol in some panel, or (empty) on none."""
 
     def on_seen(self) -> None:
         """The panel's tab came to the front: show what changed meanwhile."""
@@ -83,3 +87,7 @@ class Panel(QWidget):
     @Slot(object)
     def _hover_moved(self, cell: Cell | None) -> None:
         self.on_hover(cell)
+
+    @Slot(str)
+    def _stage_hover_moved(self, stage: str) -> None:
+        self.on_stage_hover(stage)
