@@ -31,23 +31,30 @@ Sizes = Mapping[str, int]
 REQUIRED: Any = object()
 """The default of a key that has none."""
 
+AS_MISSING: Any = object()
+"""What null means for most keys: the same as a key that is not there."""
+
 
 @dataclass(frozen=True)
 class Key:
     """One key of `config.json` that changes numbers: which values are legal, and what it is when missing.
 
     `legal` is `is_legal` in words. A value that this program cannot compute with is not legal, so a
-    configuration that asks for it is refused rather than computed wrongly.
+    configuration that asks for it is refused rather than computed wrongly. `null` is what null stands for,
+    where that is not the default: no window, no cap.
     """
 
     name: str
     default: Any
     is_legal: Callable[[Any], bool]
     legal: str
+    null: Any = AS_MISSING
 
     def read(self, values: Mapping[str, Any], file: str) -> Any:
         """The value in a configuration. Raises `CheckpointError`: the key, its value, what is legal."""
         value = values.get(self.name)
+        if value is None and self.name in values and self.null is not AS_MISSING:
+            return self.null
         if value is None:
             if self.default is REQUIRED:
                 raise CheckpointError(f"{file}: {self.name} is missing; legal is {self.legal}")
@@ -57,18 +64,22 @@ class Key:
         return value
 
 
-def whole(name: str, default: Any = REQUIRED) -> Key:
+def whole(name: str, default: Any = REQUIRED, null: Any = AS_MISSING) -> Key:
     """A whole number of at least 1."""
-    return Key(name, default, lambda value: type(value) is int and value >= 1, "a whole number of at least 1")
+
+    def is_legal(value: Any) -> bool:
+        return type(value) is int and value >= 1
+
+    return Key(name, default, is_legal, "a whole number of at least 1", null)
 
 
-def positive(name: str, default: Any = REQUIRED) -> Key:
+def positive(name: str, default: Any = REQUIRED, null: Any = AS_MISSING) -> Key:
     """A finite number above 0."""
 
     def is_legal(value: Any) -> bool:
         return type(value) in (int, float) and math.isfinite(value) and value > 0
 
-    return Key(name, default, is_legal, "a finite number above 0")
+    return Key(name, default, is_legal, "a finite number above 0", null)
 
 
 def flag(name: str, default: Any) -> Key:
@@ -80,10 +91,10 @@ def one_of(name: str, values: tuple[Any, ...], default: Any = REQUIRED) -> Key:
     """One of some values; the others that the format knows are not computed here."""
     written = [short(value) for value in values]
     legal = written[0] if len(written) == 1 else "one of " + ", ".join(written)
-    return Key(name, default, lambda value: any(value is v or value == v for v in values), legal)
+    return Key(name, default, lambda value: value in values, legal)
 
 
-def names(name: str, values: tuple[str, ...]) -> Key:
+def texts(name: str, values: tuple[str, ...]) -> Key:
     """A list of which each member is one of some texts; null where it is missing."""
     legal = f"a list in which each is one of {', '.join(map(repr, values))}"
     return Key(name, None, lambda value: isinstance(value, list) and all(v in values for v in value), legal)

@@ -43,13 +43,13 @@ SIZE_KEYS: tuple[Key, ...] = (
     whole("num_attention_heads"),
     whole("num_key_value_heads", None),
     whole("head_dim", None),
-    whole("max_position_embeddings", 2048),
 )
 """The sizes of a model, as most configurations name them."""
 
 KEYS = (
     *SIZE_KEYS,
     *ROPE_KEYS,
+    whole("max_position_embeddings", 2048),
     one_of("hidden_act", tuple(ACTIVATIONS), "silu"),
     positive("rms_norm_eps", 1e-6),
     flag("attention_bias", False),
@@ -58,11 +58,13 @@ KEYS = (
 )
 
 MISTRAL_KEYS = (
-    *SIZE_KEYS,
+    *(key for key in SIZE_KEYS if key.name != "num_key_value_heads"),
+    whole("num_key_value_heads", 8, null=None),
     *ROPE_KEYS,
+    whole("max_position_embeddings", 131_072),
     one_of("hidden_act", tuple(ACTIVATIONS), "silu"),
     positive("rms_norm_eps", 1e-6),
-    whole("sliding_window", None),
+    whole("sliding_window", 4096, null=None),
     flag("tie_word_embeddings", False),
 )
 
@@ -72,11 +74,13 @@ def is_tied(config: Config) -> bool:
     return bool(config["tie_word_embeddings"])
 
 
-def _is_untied(config: Config) -> bool:
+def is_untied(config: Config) -> bool:
+    """Whether logits are made with a matrix of their own."""
     return not is_tied(config)
 
 
-def _has_attention_bias(config: Config) -> bool:
+def has_attention_bias(config: Config) -> bool:
+    """Whether the attention's projections have biases."""
     return bool(config["attention_bias"])
 
 
@@ -88,7 +92,7 @@ _LAYER = "model.layers.{layer}."
 
 EMBEDDINGS = (
     Tensor("model.embed_tokens.weight", "vocabulary.embedding", ("vocabulary", "d")),
-    Tensor("lm_head.weight", "vocabulary.unembedding", ("vocabulary", "d"), transposed, _is_untied),
+    Tensor("lm_head.weight", "vocabulary.unembedding", ("vocabulary", "d"), transposed, is_untied),
 )
 
 MATRICES = (
@@ -112,7 +116,7 @@ ATTENTION_BIASES = tuple(
         _LAYER + f"self_attn.{name}_proj.bias",
         f"projections.{role}_bias",
         (size,),
-        is_there=_has_attention_bias,
+        is_there=has_attention_bias,
     )
     for name, role, size in (
         ("q", "query", "q"),

@@ -24,19 +24,26 @@ from attnviz.model.faults import short
 from attnviz.model.parts import DType, ExplicitVectors, Memory
 
 NO_NUMBERS = frozenset(
-    "_name_or_path architectures attn_implementation auto_map begin_suppress_tokens bos_token_id "
-    "chunk_size_feed_forward dtype eos_token_id finetuning_task gradient_checkpointing id2label "
-    "initializer_factor initializer_range keys_to_ignore_at_inference label2id model_type "
-    "output_attentions output_hidden_states pad_token_id predict_special_tokens prefix pretraining_tp "
-    "problem_type return_dict return_dict_in_generate sep_token_id summary_activation summary_first_dropout "
-    "summary_proj_to_labels summary_type summary_use_proj task_specific_params tokenizer_class torch_dtype "
-    "torchscript transformers_version unk_token_id use_cache "
-    # What is dropped, and what is added to a loss, in training only:
-    "attention_dropout attention_probs_dropout_prob attn_pdrop classifier_dropout embd_pdrop hidden_dropout "
-    "hidden_dropout_prob resid_pdrop dropout_rate dropout router_aux_loss_coef output_router_logits "
-    "cls_token_id num_labels decoder_start_token_id is_encoder_decoder n_ctx "
-    "max_length min_length do_sample early_stopping num_beams temperature top_k top_p "
-    "repetition_penalty".split()
+    # Names, versions, storage:
+    "_name_or_path architectures auto_map dtype finetuning_task model_type tokenizer_class torch_dtype "
+    "torchscript transformers_version "
+    # Tokens with a meaning, and how text is generated:
+    "bos_token_id cache_implementation cls_token_id decoder_start_token_id do_sample early_stopping "
+    "eos_token_id max_length min_length num_beams pad_token_id prefix repetition_penalty sep_token_id "
+    "task_specific_params temperature top_k top_p unk_token_id use_cache "
+    # What is handed out:
+    "keys_to_ignore_at_inference output_attentions output_hidden_states output_router_logits return_dict "
+    "return_dict_in_generate "
+    # Training: how weights begin, what is dropped, what is added to a loss:
+    "attention_dropout attention_probs_dropout_prob attn_pdrop classifier_dropout dropout dropout_rate "
+    "embd_pdrop gradient_checkpointing hidden_dropout hidden_dropout_prob initializer_factor "
+    "initializer_range resid_pdrop router_aux_loss_coef "
+    # Heads for classes and summaries, which are not imported:
+    "id2label label2id num_labels predict_special_tokens problem_type summary_activation "
+    "summary_first_dropout summary_proj_to_labels summary_type summary_use_proj "
+    # The order of sums, and what other keys say already:
+    "chunk_size_feed_forward experts_per_token initial_context_length is_encoder_decoder n_ctx "
+    "pretraining_tp".split()
 )
 """Keys of configurations that change no number of a forward pass."""
 
@@ -198,7 +205,7 @@ def _arrays(found: _Import, attention_only: bool) -> dict[tuple[str, int | None]
 def _is_in_first_attention(planned: Planned) -> bool:
     """Whether a tensor is needed for the first layer's attention."""
     if planned.layer is not None:
-        outside = ("block.feed_forward", "block.norm_2", "block.after_", "cross.", "encoder.", "experts.")
+        outside = ("block.feed_forward", "block.norm_2", "block.after_", "cross.", "encoder.")
         return planned.layer == 0 and not planned.row.places[0].startswith(outside)
     return not planned.row.is_head and not planned.row.places[0].startswith(("final_norm", "encoder"))
 

@@ -128,6 +128,7 @@ def _yarn(config: Config, given: dict[str, Any]) -> Scaling:
         float(given["beta_fast"]),
         float(given["beta_slow"]),
         _attention_factor(given, factor),
+        given["truncate"],
     )
 
 

@@ -1,8 +1,8 @@
 """Tiny models of `transformers` with random weights in float64, and what they make of some tokens.
 
-The library casts to float32 inside (RMSNorm, softmax, rotary tables, GPT-J's scores). `promoted` makes float64 of
-those casts, by handing out `torch.float64` under the name of `torch.float32` while a model is made and run, so that
-what is left of a difference is ours.
+The library casts to float32 inside (RMSNorm, softmax, rotary tables, GPT-J's scores). `promoted` makes
+float64 of those casts, by handing out `torch.float64` under the name of `torch.float32` while a model is made
+and run, so that what is left of a difference is ours.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ IDS = (5, 2, 7, 7, 0, 11, 3, 9, 1)
 
 @dataclass(frozen=True)
 class Expected:
-    """What `transformers` made: weights of each layer (head, query, key), what came into each layer and out of the
-    last one after its norm (token, feature), logits (token, vocabulary) or None."""
+    """What `transformers` made: weights of each layer (head, query, key), what came into each layer and out
+    of the last one after its norm (token, feature), logits (token, vocabulary) or None."""
 
     weights: tuple[Floats, ...]
     hidden: tuple[Floats, ...]
@@ -59,7 +59,7 @@ def promoted() -> Iterator[None]:
 def random_model(model: type[Any], config: Any, seed: int = 0) -> Any:
     """A model whose weights are all drawn, biases, gains and sinks among them, large enough to matter."""
     torch.manual_seed(seed)
-    config._attn_implementation = "eager"
+    config._attn_implementation = config._experts_implementation = "eager"
     made = model(config).double().eval()
     with torch.no_grad():
         for name, parameter in made.named_parameters():
