@@ -15,6 +15,7 @@ from attnviz.gui.theme import Theme
 from attnviz.gui.widgets.heat_content import NO_HIGHLIGHT, Highlight
 from attnviz.gui.widgets.heat_map import HeatContent
 from attnviz.i18n import _
+from attnviz.model.arithmetic import exists
 from attnviz.model.experiment import Experiment
 from attnviz.model.parts import vectors_shape
 from attnviz.model.provenance import Region, consumers, sources, tokens_of
@@ -99,7 +100,7 @@ def highlight(
 
     `head` None: the picture shows the head that the view has chosen.
     """
-    if focus is None or focus.stage not in site.stages or not _exists(site, focus):
+    if focus is None or not exists(site, focus):
         return NO_HIGHLIGHT
     head = shown_head(site.experiment, view, stage) if head is None else head
     row_axis, column_axis = STAGE_BY_ID[stage].axes[-2:]
@@ -126,12 +127,6 @@ def differ_in_vectors_alone(old: Experiment, new: Experiment) -> bool:
     others = [field for field in Experiment.__struct_fields__ if field != "vectors"]
     same_size = vectors_shape(old.vectors) == vectors_shape(new.vectors)
     return same_size and all(getattr(old, field) == getattr(new, field) for field in others)
-
-
-def _exists(site: SiteTrace, cell: Cell) -> bool:
-    shape = site.shape(cell.stage)
-    n_heads = shape[0] if len(shape) == 3 else 1
-    return cell.head < n_heads and cell.row < shape[-2] and cell.column < shape[-1]
 
 
 def _along(axis: Axis, queries: tuple[int, ...], keys: tuple[int, ...]) -> tuple[int, ...]:

@@ -51,11 +51,11 @@ def hidden_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
 
 
 def _gated(activation: str, gate: Term, up: Term) -> Pieces:
-    """The up first: a quotient after it needs no brackets."""
+    """act(gate) × up, in the order of the formula; a quotient in brackets, so that nobody has to wonder."""
     activated = _ACTIVATED[activation](gate)
-    if activated[0] is gate:
-        activated = (*guarded(gate), *activated[1:])
-    return (*guarded(up), Text(" × "), *activated)
+    if any(isinstance(piece, Text) and "÷" in piece.text for piece in activated):
+        activated = (Text("("), *activated, Text(")"))
+    return (*activated, Text(" × "), *guarded(up))
 
 
 def _relu(z: Term) -> Pieces:
@@ -92,7 +92,7 @@ _ACTIVATED: dict[str, Callable[[Term], Pieces]] = {
     "sigmoid": _sigmoid,
     "identity": _identity,
 }
-"""Each activation with a number in it; z first, where it stands alone."""
+"""Each activation with a number in it."""
 
 
 def _clamped(gate: Term, up: Term) -> Pieces:

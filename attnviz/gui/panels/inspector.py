@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
 from PySide6.QtCore import QSize, QTimer, Slot
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
@@ -16,6 +17,8 @@ from attnviz.i18n import _
 from attnviz.model.arithmetic import exists, explain
 from attnviz.model.arithmetic_reading import stage_symbol
 from attnviz.model.document import Document
+from attnviz.model.site_titles import site_title
+from attnviz.model.sites import at, site_names
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import Trace
 from attnviz.model.view import Cell
@@ -50,10 +53,10 @@ class InspectorPanel(Panel):
         locked = new.view.locked
         if locked is None:
             self._path = ()
-        elif locked in self._path:
-            self._path = self._path[: self._path.index(locked) + 1]
         else:
-            self._path = (locked,)
+            here = _located(locked, new.site)
+            passed = self._path.index(here) if here in self._path else 0
+            self._path = (*self._path[:passed], here)
         if old is None or old.view.locked != locked:
             self._show_soon()
 
@@ -105,8 +108,11 @@ class InspectorPanel(Panel):
         explanation = explain(site, cell)
         self.page.set_explanation(explanation)
         is_locked = cell == self.store.document.view.locked
-        passed = tuple(stage_symbol(step.stage) for step in self._path[:-1]) if is_locked else ()
-        self._path_line.set_path(passed, explanation.title, is_locked)
+        passed = tuple(self._crumb(step) for step in self._path[:-1]) if is_locked else ()
+        title = explanation.title
+        if len(trace.sites) > 1:
+            title = f"{site_title(trace.experiment, site.name)} · {title}"
+        self._path_line.set_path(passed, title, is_locked)
         self._stack.setCurrentIndex(1)
 
     def _shown_cell(self) -> Cell | None:
@@ -114,6 +120,11 @@ class InspectorPanel(Panel):
         if self.store.hover is not None and self.store.hover != self._pointed:
             return self.store.hover
         return self.store.document.view.locked
+
+    def _crumb(self, step: Cell) -> str:
+        """A cell passed on the way: its stage, and of another attention that one's name too."""
+        symbol = stage_symbol(step.stage)
+        return symbol if step.site == self.store.site.name else f"{step.site} · {symbol}"
 
     def _say(self, text: str) -> None:
         self._empty.set_text(text)
@@ -124,14 +135,17 @@ class InspectorPanel(Panel):
     @Slot(object)
     def _on_pointed(self, cell: Cell | None) -> None:
         self._pointed = cell
-        self.store.set_hover(cell)
+        # What is a cell of another attention lights nothing in the one that is looked at.
+        is_here = cell is not None and cell.site in ("", self.store.document.site)
+        self.store.set_hover(cell if is_here else None)
 
     @Slot(object)
     def _on_followed(self, cell: Cell) -> None:
         self._pointed = None
         self.store.set_hover(None)
-        self._path = (*self._path, cell)
-        self._lock(cell)
+        there = _located(cell, self.store.document.site)
+        self._path = (*self._path, there)
+        self._lock(there)
 
     @Slot()
     def _on_back(self) -> None:
@@ -143,8 +157,11 @@ class InspectorPanel(Panel):
             self._lock(self._path[step])
 
     def _lock(self, cell: Cell) -> None:
-        """Lock a cell and show the stage and the head where it stands."""
-        view, heads = self.store.document.view, self.store.experiment.heads
+        """Lock a cell and show the attention, the stage and the head where it stands."""
+        document = self.store.document
+        if cell.site not in site_names(document.experiment):
+            return
+        view, heads = document.view, at(document.experiment, cell.site).heads
         row = STAGE_BY_ID[cell.stage]
         head = view.head
         if row.axes[0] == "head":
@@ -152,7 +169,8 @@ class InspectorPanel(Panel):
         elif row.axes[0] == "kv_head" and min(head, heads.n_heads - 1) // heads.group_size != cell.head:
             head = cell.head * heads.group_size
         query = cell.row if row.axes[-2] in ("query", "token") else view.query
-        self.store.look(locked=cell, stage=cell.stage, head=head, query=query)
+        site = view.site if cell.site == document.site else cell.site
+        self.store.look(site=site, locked=replace(cell, site=""), stage=cell.stage, head=head, query=query)
 
     def _lay_out(self) -> None:
         filled = QWidget()
@@ -167,3 +185,8 @@ class InspectorPanel(Panel):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self._stack)
+
+
+def _located(cell: Cell, site: str) -> Cell:
+    """The cell with the name of its site: of the one that is looked at, where it has none."""
+    return replace(cell, site=cell.site or site)

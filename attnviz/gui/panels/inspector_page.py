@@ -153,7 +153,7 @@ class InspectorPage(QTextBrowser):
             style.setUnderlineColor(QColor(self._theme.line))
         if is_result:
             style.setFont(self._fonts[2])
-        cursor.insertText(term.text.replace(" ", "\u00a0") if isinstance(term, Gap) else term.text, style)
+        cursor.insertText(term.text.replace(" ", "\u00a0"), style)
         self._terms.append(term)
         self._places.append((start, cursor.position()))
 
