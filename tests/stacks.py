@@ -1,0 +1,149 @@
+"""A hypothesis strategy over experiments with blocks, layers, encoders, cross attentions and vocabularies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from experiments import (
+    HEADS,
+    MASK_SETS,
+    NORMALISERS,
+    PROJECTIONS,
+    QK_KINDS,
+    SCALES,
+    positions,
+    sinks,
+)
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from attnviz.model.arrays import Matrix
+from attnviz.model.attention import Attention, Layer
+from attnviz.model.block_parts import Block, FeedForward, Norm, Vocabulary
+from attnviz.model.experiment import Experiment
+from attnviz.model.parts import Dropout, Memory, QKNorm, Seeded, SeededVectors
+from attnviz.model.rows import DrawnRow
+
+_SEEDS = st.integers(0, 50)
+ROWS = st.one_of(st.none(), st.builds(DrawnRow, _SEEDS, st.just(0.5), st.just(0.3)))
+NORMS = st.one_of(
+    st.builds(Norm, st.just("layer"), st.sampled_from([1e-5, 0.1]), ROWS, ROWS),
+    st.builds(Norm, st.just("rms"), st.sampled_from([1e-5, 0.1]), ROWS),
+)
+MAYBE_NORM = st.one_of(st.none(), NORMS)
+
+
+@st.composite
+def feed_forwards(draw: st.DrawFn) -> FeedForward:
+    """Any feed-forward layer, gated or not."""
+    gated = draw(st.booleans())
+    kinds = [
+        "relu",
+        "gelu",
+        "gelu_tanh",
+        "silu",
+        "sigmoid",
+        "identity",
+        *(["clamped_swish"] if gated else []),
+    ]
+    weights = st.builds(Seeded, _SEEDS)
+    return FeedForward(
+        draw(st.integers(1, 6)),
+        draw(st.sampled_from(kinds)),
+        gated,
+        *(draw(weights) for _ in range(3)),
+        *(draw(ROWS) for _ in range(3)),
+    )
+
+
+@st.composite
+def blocks(draw: st.DrawFn, with_feed_forward: bool = True) -> Block:
+    """Any block; on request without a feed-forward layer, as before a cross attention."""
+    placement = draw(st.sampled_from(["pre", "post", "sandwich", "parallel"]))
+    ffn = draw(st.one_of(st.none(), feed_forwards())) if with_feed_forward else None
+    is_sandwich = placement == "sandwich"
+    return Block(
+        placement,
+        placement == "parallel" or draw(st.booleans()),
+        draw(MAYBE_NORM),
+        ffn,
+        None if ffn is None else draw(MAYBE_NORM),
+        draw(MAYBE_NORM) if is_sandwich else None,
+        draw(MAYBE_NORM) if is_sandwich and ffn is not None else None,
+    )
+
+
+@st.composite
+def attentions(draw: st.DrawFn, has_cross_behind: bool = False) -> dict[str, Any]:
+    """The fields of any attention with its block."""
+    heads = draw(HEADS)
+    of_sinks = draw(sinks(heads.n_heads))
+    projections = draw(PROJECTIONS)
+    biases = {f"{role}_bias": draw(ROWS) for role in ("query", "key", "value", "output")}
+    norm = st.builds(QKNorm, QK_KINDS, st.floats(1e-3, 1), ROWS, ROWS)
+    return {
+        "heads": heads,
+        "projections": replace(projections, **biases),
+        "qk_norm": draw(st.one_of(st.none(), norm)),
+        "position": draw(positions(heads.n_heads, heads.d_head)),
+        "scale": draw(SCALES),
+        "temperature": draw(st.sampled_from([1.0, 2.0])),
+        "cap": draw(st.one_of(st.none(), st.floats(0.5, 5))),
+        "masks": draw(MASK_SETS),
+        "mask_placement": draw(st.sampled_from(["before_softmax", "after_softmax"])),
+        "mask_bias": draw(st.sampled_from([None, None, -3.0])),
+        "fully_masked_row": draw(st.sampled_from(["zeros", "zeros", "nan"])),
+        "sinks": of_sinks,
+        "normaliser": "softmax" if of_sinks is not None else draw(NORMALISERS),
+        "dropout": Dropout(draw(st.sampled_from([0.0, 0.3])), draw(_SEEDS), draw(st.booleans())),
+        "block": draw(st.one_of(st.none(), blocks(not has_cross_behind))),
+    }
+
+
+@st.composite
+def vocabularies(draw: st.DrawFn, d_model: int) -> Vocabulary:
+    """Any vocabulary of a few tokens, tied or not."""
+    n = draw(st.integers(1, 5))
+    numbers = np.random.default_rng(draw(_SEEDS)).standard_normal((2, n, d_model))
+    return Vocabulary(
+        tuple(f"w{i}" for i in range(n)),
+        Matrix(numbers[0]),
+        draw(st.sampled_from([1.0, 0.5])),
+        Matrix(numbers[1].T) if draw(st.booleans()) else None,
+        draw(ROWS),
+        draw(st.sampled_from([1.0, 2.0])),
+        draw(st.sampled_from([None, 3.0])),
+    )
+
+
+@st.composite
+def stacks(draw: st.DrawFn) -> Experiment:
+    """Any small experiment in float64 with up to three layers, with and without a memory and its encoder."""
+    n, d_model = draw(st.integers(1, 5)), draw(st.integers(1, 6))
+    memory, encoder, has_cross = None, (), False
+    if draw(st.booleans()):
+        m, d_memory = draw(st.integers(1, 4)), draw(st.integers(1, 5))
+        memory = Memory(tuple(f"m{i}" for i in range(m)), SeededVectors(m, d_memory, draw(_SEEDS)))
+        encoder = tuple(Layer(**draw(attentions())) for _ in range(draw(st.integers(0, 2))))
+        has_cross = draw(st.booleans())
+    layers = []
+    for _ in range(draw(st.integers(1, 3))):
+        cross = Attention(**draw(attentions())) if has_cross else None
+        layers.append({**draw(attentions(has_cross)), "cross": cross})
+    vocabulary = draw(st.one_of(st.none(), vocabularies(d_model)))
+    readouts = ["none", "similarity", *(["vocabulary"] if vocabulary is not None else [])]
+    return Experiment(
+        tuple(f"t{i % 3}" for i in range(n)),
+        SeededVectors(n, d_model, draw(_SEEDS)),
+        memory,
+        **layers[0],
+        embedding_norm=draw(MAYBE_NORM),
+        layers=tuple(Layer(**fields) for fields in layers[1:]),
+        final_norm=draw(MAYBE_NORM),
+        encoder=encoder,
+        encoder_norm=draw(MAYBE_NORM) if encoder else None,
+        vocabulary=vocabulary,
+        readout=draw(st.sampled_from(readouts)),
+        dtype="float64",
+    )
