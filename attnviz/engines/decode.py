@@ -241,7 +241,7 @@ class _Site:
             self.memory = made = Features()
             made.add("memory", x)
             projecting.key_value_heads(engine, experiment, made, x, np.arange(experiment.n_keys))
-            self.cache.append(made.key(), made.value())
+            self.cache.append(made)
 
     def step(self, stage: str, x: Array, index: int) -> SiteStep:
         """What comes in, (1, d_model), through the site; `stage` as `projecting.enter` has it."""
@@ -253,7 +253,7 @@ class _Site:
         read = appended = cache.length
         if self.memory is None:
             projecting.key_value_heads(engine, experiment, features, x, positions)
-            cache.append(features.key(), features.value())
+            cache.append(features)
             appended = 1
         seen = cache.length
         in_cache = Features(heads={"q": features.query(), "k": cache.keys(seen), "v": cache.values(seen)})

@@ -21,10 +21,17 @@ Cross-attention over M memory tokens, cached before step 1 and counted there
 An encoder runs once, at step 1, with or without a cache: for each of its sites M projections, M² pairs, M
 rows written and read, none held.
 
-Bytes are rows times 2·G·d·itemsize. FLOPs count a multiplication and an addition as two:
+With a latent a row is the latent and the RoPE key, d_c + d_rope numbers; it is projected once, and keys and
+values of all heads are made of every row that is read, at every step: not the absorbed form, which is
+counted by `core.cost_flops`.
+
+Bytes are the numbers of all rows times itemsize. FLOPs count a multiplication and an addition as two:
     a token's q and output                     2·d_model·H·d each; an identity costs nothing
     a projected token's k and v                2·d_in·G·d each, d_in the width of what they are made from
-    a score pair and query head                4·d + 5 (q·k, weight·v, softmax)
+    a score pair and query head                4·d + 5 (q·k, weight·v, softmax), with a latent 2·d_rope more
+    a projected token's latent                 2·d_in·(d_c + d_rope), and its norm
+    a latent that is read                      4·d_c·H·d
+    a token's latent of the query              2·d_model·d_q, and its norm; q is then made from d_q features
     a token's norm of f features               5·f (layer) or 3·f (rms), and f each for gain and bias
     a token's feed-forward layer               2·d_model·d_hidden for each of its 2 or 3 matrices, d_hidden
                                                for the activation and, gated, as many for the product
@@ -41,6 +48,8 @@ from dataclasses import dataclass, replace
 
 from attnviz.model.block_parts import NORMS, FeedForward, Norm
 from attnviz.model.experiment import Experiment
+from attnviz.model.latent import cached_numbers
+from attnviz.model.latent_parts import LatentRole
 from attnviz.model.materialise import is_identity, output_tokens
 from attnviz.model.parts import Identity, Role
 from attnviz.model.sites import at, places
@@ -96,6 +105,7 @@ class _SiteCost:
     """Bytes of the K and V of one position."""
     per_token: int
     per_projected: int
+    per_read: int
     per_pair: int
     per_readout: int
 
@@ -113,6 +123,7 @@ class _SiteCost:
 
     def _cost(self, tokens: int, projected: int, pairs: int, read: int, written: int, held: int) -> Cost:
         flops = tokens * self.per_token + projected * self.per_projected + pairs * self.per_pair
+        flops += read * self.per_read
         row = self.row
         return Cost(projected, pairs, read * row, written * row, held * row, flops + self.per_readout)
 
@@ -147,13 +158,19 @@ def _site_cost(site: Experiment, memory: int | None, is_encoder: bool, itemsize:
     readout = 0
     if site.readout != "none":
         readout = (2 * d_model + SOFTMAX_FLOPS) * len(output_tokens(site))
+    roles: tuple[Role, Role] = ("key", "value")
+    per_projected = sum(_projection(site, role) for role in roles)
+    if site.latent is not None:
+        per_projected = _latent_product(site, "down") + _latent_product(site, "rope_key")
+        per_projected += _normed(site.latent.norm, site.latent.d_c)
     return _SiteCost(
         memory,
         is_encoder,
-        row=2 * heads.n_kv_heads * heads.d_head * itemsize,
-        per_token=_projection(site, "query") + _projection(site, "output") + around(site),
-        per_projected=_projection(site, "key") + _projection(site, "value"),
-        per_pair=heads.n_heads * (4 * heads.d_head + SOFTMAX_FLOPS),
+        row=cached_numbers(site) * itemsize,
+        per_token=_query(site) + _projection(site, "output") + around(site),
+        per_projected=per_projected,
+        per_read=_latent_product(site, "up_key") + _latent_product(site, "up_value"),
+        per_pair=heads.n_heads * (2 * site.d_qk + 2 * heads.d_head + SOFTMAX_FLOPS),
         per_readout=readout,
     )
 
@@ -179,6 +196,27 @@ def feed_forward(ffn: FeedForward, d_model: int) -> int:
             flops += 2 * rows * columns
         flops += columns * (getattr(ffn, f"{role}_bias") is not None)
     return flops
+
+
+def _query(site: Experiment) -> int:
+    """FLOPs of one token's query, and of the latent that it is made from."""
+    latent, flops = site.latent, _projection(site, "query")
+    if latent is None or latent.d_q is None:
+        return flops
+    return flops + _latent_product(site, "query_down") + _normed(latent.query_norm, latent.d_q)
+
+
+def _latent_product(site: Experiment, role: LatentRole) -> int:
+    """FLOPs of one token's product with a matrix of the latent; 0 where it is not used."""
+    latent = site.latent
+    if latent is None or role not in latent.roles():
+        return 0
+    rows, columns = latent.shape(role, site.d_model, site.d_keys, site.heads)
+    return 0 if rows == columns and isinstance(getattr(latent, role), Identity) else 2 * rows * columns
+
+
+def _normed(norm: Norm | None, features: int) -> int:
+    return 0 if norm is None else _norm(norm, features)
 
 
 def _norm(norm: Norm, features: int) -> int:
