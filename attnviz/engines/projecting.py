@@ -38,8 +38,10 @@ def enter(engine: Engine, experiment: Experiment, stage: str, x: Array, position
 
 def project(engine: Engine, experiment: Experiment, role: Role, x_tf: Array) -> Array:
     """x W + b, (token, in) -> (token, out); an identity of equal sides hands its input on."""
-    rows, columns = experiment.projection_shape(role)
-    is_identity = rows == columns and isinstance(getattr(experiment.projections, role), Identity)
+    is_identity = isinstance(getattr(experiment.projections, role), Identity)
+    if is_identity:
+        rows, columns = experiment.projection_shape(role)
+        is_identity = rows == columns
     y = x_tf if is_identity else x_tf @ engine.asarray(projection_array(experiment, role))
     return add_row(engine, y, getattr(experiment.projections, f"{role}_bias"))
 

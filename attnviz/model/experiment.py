@@ -117,15 +117,12 @@ class Experiment(Layer, frozen=True):
     def projection_shape(self, role: Role) -> tuple[int, int]:
         """(in, out) of one projection."""
         heads, latent = self.heads, self.latent
-        d_kv = heads.n_kv_heads * heads.d_head
-        d_query_in = self.d_model if latent is None else latent.d_q or self.d_model
-        shapes = {
-            "query": (d_query_in, heads.n_heads * self.d_qk),
-            "key": (self.d_keys, d_kv),
-            "value": (self.d_keys, d_kv),
-            "output": (heads.n_heads * heads.d_head, self.d_model),
-        }
-        return shapes[role]
+        if role == "query":
+            d_query_in = self.d_model if latent is None else latent.d_q or self.d_model
+            return d_query_in, heads.n_heads * self.d_qk
+        if role == "output":
+            return heads.n_heads * heads.d_head, self.d_model
+        return self.d_keys, heads.n_kv_heads * heads.d_head
 
     @property
     def d_keys(self) -> int:

@@ -39,14 +39,14 @@ def vectors_array(vectors: Vectors) -> Array:
 
 def projection_array(experiment: Experiment, role: Role) -> Array:
     """W of one projection, (in, out), read-only; the output projection tied to another is its transpose."""
-    shape = experiment.projection_shape(role)
     source = getattr(experiment.projections, role)
+    if isinstance(source, Explicit):
+        return source.values.array
+    shape = experiment.projection_shape(role)
     if isinstance(source, Identity):
         return _identity(shape)
     if isinstance(source, Seeded):
         return _seeded_projection(shape, source.seed)
-    if isinstance(source, Explicit):
-        return source.values.array
     target: Array = projection_array(experiment, source.to)
     return target.T if (role == "output") != (source.to == "output") else target
 
