@@ -21,6 +21,7 @@ from attnviz.compute.scheduler import Scheduler
 from attnviz.engines.table import ENGINE_BY_ID
 from attnviz.gui import look
 from attnviz.gui.bridge import Bridge
+from attnviz.gui.compare_live import CompareLive
 from attnviz.gui.decode_live import DecodeLive
 from attnviz.gui.documents import SUFFIXES, Documents
 from attnviz.gui.handlers import Handlers
@@ -97,6 +98,7 @@ class Window(QMainWindow):
         centre.setObjectName("centre")
         centre.setChildrenCollapsible(False)
         first: dict[str, PanelDock] = {}
+        at_right: dict[str, PanelDock] = {}
         for row in PANELS:
             if row.area == "centre":
                 self.cards[row.id] = Card("")
@@ -110,6 +112,9 @@ class Window(QMainWindow):
                 self.tabifyDockWidget(first[row.area], dock)
             elif row.beside == "right":
                 self.splitDockWidget(first[row.area], dock, Qt.Orientation.Horizontal)
+                at_right[row.area] = dock
+            elif row.beside == "tab_right":
+                self.tabifyDockWidget(at_right[row.area], dock)
             first.setdefault(row.area, dock)
         for corner, area in (
             (Qt.Corner.BottomLeftCorner, AREAS["bottom"]),
@@ -137,11 +142,12 @@ class Window(QMainWindow):
     def _first_sizes(self) -> None:
         wide, high = Qt.Orientation.Horizontal, Qt.Orientation.Vertical
         for area in AREAS:
-            rows = [row for row in PANELS if row.area == area and row.beside != "tab"]
+            rows = [row for row in PANELS if row.area == area and not row.beside.startswith("tab")]
             docks = [self.docks[row.id] for row in rows]
             self.resizeDocks(docks, [row.width for row in rows], wide)
             self.resizeDocks(docks, [row.height or docks[0].height() for row in rows], high)
         self.docks["inspector"].raise_()
+        self.docks["decoding"].raise_()
 
     def _connect(self) -> None:
         self.store.changed.connect(self._on_changed)
@@ -171,9 +177,17 @@ class Window(QMainWindow):
             self._first_sizes()
         for id_, dock in self.docks.items():
             self.panels[id_].set_seen(not self.isVisible() or not dock.visibleRegion().isEmpty())
+        self._watch_comparisons()
         self._on_history()
         self.setFocus()
         self.live.choose(self.settings["engine"], self.settings["device"])
+
+    def _watch_comparisons(self) -> None:
+        from attnviz.gui.panels.compare import ComparePanel
+
+        panel = self.panels["compare"]
+        assert isinstance(panel, ComparePanel)
+        self.compare_live = CompareLive(panel, self.live, self.decode_scheduler, self)
 
     # --- text, colours, layout
 

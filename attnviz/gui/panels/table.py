@@ -20,16 +20,16 @@ Area = Literal["left", "centre", "right", "bottom"]
 class PanelRow:
     """One panel: its id, its title, its place, and what makes it.
 
-    `beside` says how it stands to the first panel of its area; `width` and `height` are its
-    first size in pixels; a panel without a title is named by its tab or by the cards inside it;
-    one without a frame brings its own.
+    `beside` says how it stands to the first panel of its area; `tab_right` is a tab of the one at that
+    panel's right. `width` and `height` are its first size in pixels; a panel without a title is named by its
+    tab or by the cards inside it; one without a frame brings its own.
     """
 
     id: str
     title: str
     area: Area
     make: Callable[[Store], Panel]
-    beside: Literal["below", "right", "tab"] = "below"
+    beside: Literal["below", "right", "tab", "tab_right"] = "below"
     width: int = 0
     height: int = 0
     titled: bool = True
@@ -108,6 +108,12 @@ def _positions(store: Store) -> Panel:
     return PositionsPanel(store)
 
 
+def _compare(store: Store) -> Panel:
+    from attnviz.gui.panels.compare import ComparePanel
+
+    return ComparePanel(store)
+
+
 PANELS: tuple[PanelRow, ...] = (
     PanelRow("tokens", N_("Tokens"), "left", _tokens, width=252, height=156),
     PanelRow("vectors", N_("Vectors"), "left", _vectors, width=252, height=168),
@@ -121,4 +127,5 @@ PANELS: tuple[PanelRow, ...] = (
     PanelRow("matrices", N_("Matrices"), "bottom", _matrices, "tab", titled=False),
     PanelRow("cost", N_("Cost"), "bottom", _cost, "tab", titled=False),
     PanelRow("positions", N_("Positions"), "bottom", _positions, "tab", titled=False),
+    PanelRow("compare", N_("Compare"), "bottom", _compare, "tab_right", titled=False),
 )

@@ -36,6 +36,7 @@ class Measures:
     across_label: float
     sum_width: float
     sums_below: bool
+    bar: float = BAR_WIDTH
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ def arrange(
     down_room = min(measures.down_label, LABEL_MAX, size.width() / 4)
     across_room = min(measures.across_label, LABEL_MAX, size.height() / 3)
     left = MARGIN + down_room + MARGIN
-    right = BAR_WIDTH + MARGIN + beside
+    right = measures.bar + MARGIN + beside
     bottom = MARGIN + (LABEL_LINE + 4 if sums and measures.sums_below else 0.0)
     for angle in (0, 45, 90):
         top = MARGIN + _across_height(across_room, angle)
@@ -132,9 +133,9 @@ def arrange(
         across_step=across_step,
         sums=sums,
         bar=QRectF(
-            min(x + plot_w + beside + 2 * MARGIN, size.width() - BAR_WIDTH),
+            min(x + plot_w + beside + 2 * MARGIN, size.width() - measures.bar),
             min(y, size.height() - MARGIN - bar_h),
-            BAR_WIDTH,
+            measures.bar,
             bar_h,
         ),
     )

@@ -137,6 +137,13 @@ class HeatMap(QWidget):
             self._update_bar()
             self.update()
 
+    def set_bar_shown(self, is_shown: bool) -> None:
+        """With a colour bar, or without where the range is written elsewhere."""
+        if is_shown != self._scene.has_bar:
+            self._scene.has_bar = is_shown
+            self._bar.setVisible(is_shown)
+            self._arrange()
+
     def set_paint_mode(self, on: bool) -> None:
         """In paint mode a drag strokes cells instead of moving the matrix."""
         self._paint_mode = on

@@ -18,7 +18,7 @@ from attnviz.gui.theme import LIGHT, TEXT_PX
 from attnviz.gui.widgets.color_bar import ColorScale
 from attnviz.gui.widgets.heat_content import Cell, HeatContent, Highlight, cell_indices
 from attnviz.gui.widgets.heat_labels import Labels, draw_across, draw_down, draw_sums, sum_width
-from attnviz.gui.widgets.heat_layout import Geometry, Measures, arrange
+from attnviz.gui.widgets.heat_layout import BAR_WIDTH, Geometry, Measures, arrange
 from attnviz.gui.widgets.heat_overlay import Block, blocks, clip_to_plot, outline, runs, strong_outline
 from attnviz.gui.widgets.heat_paint import draw_cells, draw_numbers
 
@@ -32,6 +32,9 @@ class HeatScene:
 
     def __init__(self) -> None:
         self.theme = LIGHT
+        self.has_bar = True
+        self.label_px = TEXT_PX
+        self.shows_labels = True
         self.content = EMPTY
         self.indices: Indices = np.zeros((0, 0), np.uint8)
         self.ends = (0.0, 1.0)
@@ -57,7 +60,8 @@ class HeatScene:
         down, across = self._axis("down"), self._axis("across")
         sums = self.content.row_sums
         width = sum_width(number_font(_SUM_PX)) + _SUM_GAP if sums is not None and sums.size else 0.0
-        measures = Measures(down.width, across.width, width, self.content.transposed)
+        bar = BAR_WIDTH if self.has_bar else 0.0
+        measures = Measures(down.width, across.width, width, self.content.transposed, bar)
         self.geometry = arrange(size, len(down.texts), len(across.texts), measures, zoom, offset)
 
     def turned(self, cell: Cell) -> Cell:

@@ -1,0 +1,284 @@
+"""What a row of `WHY_NOTS` comes to: two matrices, their difference, and the numbers of its sentence."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from attnviz.core import why_not as core
+from attnviz.core.text import elide, number, visible
+from attnviz.i18n import N_, _
+from attnviz.model.experiment import Experiment
+from attnviz.model.parts import NoPosition
+from attnviz.model.sites import at, put, shown_site
+from attnviz.model.stages import STAGE_BY_ID, inputs
+from attnviz.model.trace import SiteTrace, Trace
+from attnviz.model.why_not import MASK_BIAS, WIDE, WhyNot, permuted
+
+Floats = NDArray[np.float64]
+Run = Callable[[Experiment], Trace]
+Facts = Mapping[str, str]
+
+MOST_TOKENS = 512
+"""Tokens of a comparison: what is larger is neither seen nor quick."""
+
+STEPS = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
+"""The distance from 1 to the next number."""
+
+LONGEST_TOKEN, LONGEST_TEXT = 14, 40
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One of the two matrices, (rows, columns): what is blocked of it, and the experiment that it is."""
+
+    values: Floats
+    blocked: NDArray[np.bool_] | None
+    experiment: Experiment
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """The answer for one row. Labels are those of both sides; `facts` are the numbers of the sentence."""
+
+    row: WhyNot
+    left: Side
+    right: Side
+    row_labels: tuple[str, ...]
+    column_labels: tuple[str, ...]
+    facts: Facts
+    is_equal: bool
+    documents: tuple[Experiment, Experiment] = field(repr=False)
+
+    @property
+    def difference(self) -> Floats:
+        """Right minus left."""
+        return np.asarray(self.right.values - self.left.values)
+
+    @property
+    def greatest(self) -> float:
+        """The greatest size of a difference; NaN where one of the two is."""
+        return float(np.max(np.abs(self.difference), initial=0.0))
+
+    def greatest_text(self) -> str:
+        """The greatest difference as it is written."""
+        return shown(self.greatest)
+
+    def sentence(self) -> str:
+        """What the difference means, in the present language."""
+        row = self.row
+        text = row.when_equal if self.is_equal and row.when_equal else row.sentence
+        return _(text).format(**{**self.facts, "difference": self.greatest_text()})
+
+
+def shown(value: float) -> str:
+    """A difference with three digits: fixed where it is large enough, else with an exponent."""
+    if value == 0:
+        return "0"
+    if math.isfinite(value) and 0 < abs(value) < 1e-3:
+        return f"{value:.1e}".replace("-", "\N{MINUS SIGN}")
+    return number(value, 3)
+
+
+def compare(row: WhyNot, experiment: Experiment, site: str, head: int, seed: int, run: Run) -> Compared:
+    """Compute one row from the site `site` of `experiment`; `seed` chooses the order of shuffled tokens.
+
+    Raises `ValueError` for more than `MOST_TOKENS` tokens, and as `run` does.
+    """
+    site = shown_site(experiment, site)
+    attention = at(experiment, site)
+    most = max(attention.n_queries, attention.n_keys)
+    if most > MOST_TOKENS:
+        says = _("A comparison is made of {most} tokens at most; here are {n}.")
+        raise ValueError(says.format(most=MOST_TOKENS, n=most))
+    pair = row.pair(attention)
+    if row.is_alone:
+        documents = pair
+        pair = tuple(_lonely(one) for one in pair)  # type: ignore[assignment]
+        site = ""
+    else:
+        documents = put(experiment, site, pair[0]), put(experiment, site, pair[1])
+        pair = documents
+    given = _Given(row, pair, documents, site, min(head, pair[0].heads.n_heads - 1), seed, run)
+    return _HOW[row.how](given)
+
+
+def _lonely(experiment: Experiment) -> Experiment:
+    """The attention without what stands around it."""
+    return replace(experiment, block=None, readout="none", final_norm=None)
+
+
+@dataclass(frozen=True)
+class _Given:
+    """What every comparison has: two whole experiments, the site and head that are looked at."""
+
+    row: WhyNot
+    pair: tuple[Experiment, Experiment]
+    documents: tuple[Experiment, Experiment]
+    site: str
+    head: int
+    seed: int
+    run: Run
+
+    def traced(self, experiment: Experiment) -> SiteTrace:
+        return self.run(experiment).shown(self.site)
+
+    def window(self, site: SiteTrace, stage: str) -> Floats:
+        """One head of a stage in float64; of key/value heads the one that the chosen head reads."""
+        by_group = STAGE_BY_ID[stage].axes[0] == "kv_head"
+        heads = site.experiment.heads
+        head = min(self.head, heads.n_heads - 1)
+        head = head // heads.group_size if by_group else head
+        return np.asarray(site.window(stage, head), np.float64)
+
+    def scores(self, site: SiteTrace) -> Floats:
+        """The scores as they are before any mask."""
+        before = tuple(stage for stage in site.stages if stage != "masked")
+        return self.window(site, inputs("weights", before)[0])
+
+    def answer(
+        self, left: Side, right: Side, columns: tuple[str, ...], facts: Facts, rows: tuple[str, ...] = ()
+    ) -> Compared:
+        eps = STEPS[self.pair[0].dtype]
+        size = np.nanmax(np.abs(left.values), initial=1.0)
+        differ = np.abs(right.values - left.values)
+        is_equal = bool((differ <= 64 * eps * size).all())
+        labels = rows or left.experiment.tokens
+        return Compared(self.row, left, right, labels, columns, facts, is_equal, self.documents)
+
+
+def _of_stage(given: _Given) -> Compared:
+    """The same stage of both."""
+    sites = [given.traced(experiment) for experiment in given.pair]
+    left, right = (
+        Side(given.window(site, given.row.stage), site.hatched(given.row.stage), site.experiment)
+        for site in sites
+    )
+    facts = _FACTS[given.row.id](given, sites[0], sites[1], left.values, right.values)
+    return given.answer(left, right, sites[0].experiment.key_tokens, facts)
+
+
+def _of_product(given: _Given) -> Compared:
+    """softmax(S) V, and softmax over the features of S V."""
+    site = given.traced(given.pair[0])
+    values = given.window(site, inputs("mixed", site.stages)[-1])
+    left = Side(given.window(site, "mixed"), None, site.experiment)
+    right = Side(core.softmax_of_product(given.scores(site), values), None, site.experiment)
+    features = tuple(map(str, range(values.shape[1])))
+    return given.answer(left, right, features, {"n": str(len(values)), "d": str(values.shape[1])})
+
+
+def _of_rounding(given: _Given) -> Compared:
+    """Weights with −∞, and with a number added to scores that are held in float16."""
+    site = given.traced(given.pair[0])
+    hidden, scores = site.blocked(), given.scores(site)
+    assert hidden is not None  # the pair has a mask
+    half = core.add_to_blocked(scores, hidden, MASK_BIAS, np.float16)
+    left = Side(given.window(site, "weights"), site.blocked(), site.experiment)
+    right = Side(core.softmax_in(half), None, site.experiment)
+    row = int(np.argmax(hidden.all(axis=1)))
+    single = core.add_to_blocked(scores, hidden, MASK_BIAS, np.float32)
+    facts = {
+        "token": token(site.experiment, row),
+        "before": str(len(np.unique(scores[row].astype(np.float16)))),
+        "after": str(len(np.unique(half[row]))),
+        "single": str(len(np.unique(single[row]))),
+    }
+    return given.answer(left, right, site.experiment.key_tokens, facts)
+
+
+def _of_order(given: _Given) -> Compared:
+    """The output with its rows moved, and the output of the tokens in that order."""
+    plain = given.pair[0]
+    order = core.shuffled(plain.n_queries, given.seed)
+    moved = permuted(plain, order)
+    here, there = given.traced(plain), given.traced(moved)
+    stage = given.row.stage
+    left = Side(given.window(here, stage)[list(order)], None, plain)
+    right = Side(given.window(there, stage), None, moved)
+    facts = {
+        "text": elide(" ".join(map(visible, moved.tokens)), LONGEST_TEXT),
+        "what": _(N_("The mask") if isinstance(plain.position, NoPosition) else N_("The position")),
+    }
+    features = tuple(map(str, range(left.values.shape[1])))
+    documents = given.documents[0], permuted(given.documents[0], order)
+    return dataclasses.replace(given, documents=documents).answer(left, right, features, facts, moved.tokens)
+
+
+_HOW: dict[str, Callable[[_Given], Compared]] = {
+    "stage": _of_stage,
+    "product": _of_product,
+    "rounded": _of_rounding,
+    "permuted": _of_order,
+}
+
+
+# --- the numbers of the sentences ------------------------------------------------------------------
+
+
+def token(experiment: Experiment, row: int) -> str:
+    """A query's token, short."""
+    return elide(visible(experiment.tokens[row]), LONGEST_TOKEN)
+
+
+def _late(given: _Given, left: SiteTrace, right: SiteTrace, early: Floats, late: Floats) -> dict[str, str]:
+    sums = late.sum(axis=1)
+    row = int(np.argmin(sums))
+    return {
+        "least": shown(float(sums.min())),
+        "most": shown(float(sums.max())),
+        "lost": shown(float(early[row].sum() - sums[row])),
+        "token": token(left.experiment, row),
+    }
+
+
+def _empty(given: _Given, left: SiteTrace, right: SiteTrace, zeros: Floats, nan: Floats) -> dict[str, str]:
+    rows = np.isnan(np.asarray(right.window("attention_output"))).any(axis=1)
+    return {
+        "token": token(left.experiment, int(np.argmax(right.fully_masked()))),
+        "count": str(int(rows.sum())),
+        "n": str(len(rows)),
+    }
+
+
+def _scale(given: _Given, left: SiteTrace, right: SiteTrace, even: Floats, sharp: Floats) -> dict[str, str]:
+    raw = given.window(left, "scores")
+    return {
+        "wide": number(float(raw.std()), 1),
+        "narrow": number(float(raw.std()) / math.sqrt(WIDE), 2),
+        "left_bits": number(float(core.entropy_bits(even).mean()), 2),
+        "right_bits": number(float(core.entropy_bits(sharp).mean()), 2),
+        "most_bits": number(math.log2(even.shape[1]), 2),
+    }
+
+
+def _both(given: _Given, left: SiteTrace, right: SiteTrace, shared: Floats, own: Floats) -> dict[str, str]:
+    """Of the row whose second-best weight is the greatest."""
+    if shared.shape[1] < 2:
+        order, row = np.array([0, 0]), 0
+    else:
+        row = int(np.argmax(np.sort(shared, axis=1)[:, -2]))
+        order = np.argsort(shared[row])[::-1][:2]
+    first, second = (int(index) for index in order)
+    return {
+        "token": token(left.experiment, row),
+        "first": shown(float(shared[row, first])),
+        "second": shown(float(shared[row, second])),
+        "own_first": shown(float(own[row, first])),
+        "own_second": shown(float(own[row, second])),
+    }
+
+
+_FACTS: dict[str, Callable[[Any, SiteTrace, SiteTrace, Floats, Floats], dict[str, str]]] = {
+    "late-mask": _late,
+    "empty-row": _empty,
+    "scale": _scale,
+    "both-near-one": _both,
+}

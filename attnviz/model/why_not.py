@@ -1,0 +1,267 @@
+"""`WHY_NOTS`: ways that are wrong or surprising, each beside the right one, from the same live state.
+
+A row says which two experiments are compared and at which stage, or what else is computed from them (see
+`engines/why_not.py`); the panel, the presets and the tests iterate over it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from msgspec.structs import replace
+
+from attnviz.i18n import N_
+from attnviz.model.arrays import Matrix
+from attnviz.model.experiment import Experiment
+from attnviz.model.masks import blocked
+from attnviz.model.materialise import vectors_array
+from attnviz.model.parts import (
+    Causal,
+    Dropout,
+    ExplicitVectors,
+    Heads,
+    NoPosition,
+    NoScale,
+    Padding,
+    Projections,
+    Seeded,
+    SeededVectors,
+    SqrtDHead,
+)
+
+Pair = tuple[Experiment, Experiment]
+How = Literal["stage", "product", "rounded", "permuted"]
+
+MASK_BIAS = -1e4
+WIDE = 512
+"""Features of a head where the missing scale is seen."""
+
+
+@dataclass(frozen=True)
+class WhyNot:
+    """One comparison. All texts are messages.
+
+    `pair` makes the left (right) and the right (other) experiment from the attention that is looked at;
+    `how` says what is compared: one `stage` of both; softmax(QKᵀ)V with softmax(QKᵀV); -inf with a number
+    added in float16; or the output with its rows moved, and the output of moved tokens. `sentence` says what
+    the difference means, `when_equal` what it means that there is none; both are filled with numbers.
+    With `is_alone` both are experiments of one attention and no part of the document. `opens`: which sides
+    can become the document.
+    """
+
+    id: str
+    title: str
+    left: str
+    right: str
+    sentence: str
+    when_equal: str
+    pair: Callable[[Experiment], Pair]
+    stage: str = "weights"
+    how: How = "stage"
+    is_alone: bool = False
+    opens: tuple[bool, bool] = (True, True)
+
+
+def has_empty_row(experiment: Experiment) -> bool:
+    """Whether the masks leave some query no key."""
+    hidden = blocked(experiment, np.arange(experiment.n_queries), np.arange(experiment.n_keys))
+    return hidden is not None and bool(hidden.all(axis=1).any())
+
+
+def permuted(experiment: Experiment, order: tuple[int, ...]) -> Experiment:
+    """The tokens and their vectors in another order; everything that counts positions stays."""
+    vectors = ExplicitVectors(Matrix(vectors_array(experiment.vectors)[list(order)]))
+    return replace(experiment, tokens=tuple(experiment.tokens[i] for i in order), vectors=vectors)
+
+
+def _masked(experiment: Experiment) -> Experiment:
+    """With the masks that there are, or a causal one; blocked scores are -inf, before the softmax."""
+    masks = experiment.masks or (Causal(),)
+    return replace(experiment, masks=masks, mask_placement="before_softmax", mask_bias=None)
+
+
+def _with_empty_row(experiment: Experiment) -> Experiment:
+    """Some query sees nothing: as it is, or because the first key is padded under a causal mask."""
+    experiment = replace(
+        experiment,
+        mask_placement="before_softmax",
+        mask_bias=None,
+        fully_masked_row="zeros",
+        normaliser="softmax",
+        sinks=None,
+    )
+    if has_empty_row(experiment):
+        return experiment
+    others = tuple(mask for mask in experiment.masks if not isinstance(mask, Causal | Padding))
+    padded = {0, *(key for mask in experiment.masks if isinstance(mask, Padding) for key in mask.tokens)}
+    return replace(experiment, masks=(Causal(), Padding(tuple(sorted(padded))), *others))
+
+
+def _product(experiment: Experiment) -> Pair:
+    """Without masks: −∞ times V has no value, so the right side has none."""
+    plain = replace(experiment, normaliser="softmax", sinks=None, dropout=Dropout(), masks=())
+    return plain, plain
+
+
+def _late(experiment: Experiment) -> Pair:
+    early = _masked(experiment)
+    return early, replace(early, mask_placement="after_softmax")
+
+
+def _added(experiment: Experiment) -> Pair:
+    infinite = _with_empty_row(experiment)
+    return infinite, replace(infinite, mask_bias=MASK_BIAS)
+
+
+def _empty(experiment: Experiment) -> Pair:
+    zeros = _with_empty_row(experiment)
+    return zeros, replace(zeros, fully_masked_row="nan")
+
+
+def _unscaled(experiment: Experiment) -> Pair:
+    """As many tokens with 512 drawn features of variance one: nothing but the scale differs."""
+    n = experiment.n_queries
+    wide = Experiment(
+        tokens=experiment.tokens,
+        vectors=SeededVectors(n, WIDE, 9),
+        heads=Heads(1, 1, WIDE),
+        projections=Projections(Seeded(120), Seeded(121), Seeded(122), Seeded(123)),
+        scale=SqrtDHead(),
+        dtype=experiment.dtype,
+    )
+    return wide, replace(wide, scale=NoScale())
+
+
+def _bare(experiment: Experiment) -> Pair:
+    bare = replace(experiment, position=NoPosition(), masks=(), dropout=Dropout())
+    return bare, bare
+
+
+def _ordered(experiment: Experiment) -> Pair:
+    told = replace(experiment, dropout=Dropout())
+    if isinstance(told.position, NoPosition) and not told.masks:
+        told = replace(told, masks=(Causal(),))
+    return told, told
+
+
+def _alone_or_shared(experiment: Experiment) -> Pair:
+    shared = replace(experiment, normaliser="softmax", sinks=None)
+    return shared, replace(shared, normaliser="sigmoid")
+
+
+WHY_NOTS: tuple[WhyNot, ...] = (
+    WhyNot(
+        "product",
+        N_("softmax(QKᵀ) V, not softmax(QKᵀV)"),
+        "softmax(QKᵀ) V",
+        "softmax(QKᵀV)",
+        N_(
+            "Left, {n} weights of each row sum to 1 and mix tokens. Right, the {d} features of each row sum "
+            "to 1, whatever V holds: features compete, and no token has a weight."
+        ),
+        "",
+        _product,
+        stage="mixed",
+        how="product",
+        opens=(True, False),
+    ),
+    WhyNot(
+        "late-mask",
+        N_("Mask before the softmax, not after"),
+        N_("before"),
+        N_("after"),
+        N_(
+            "Masked after the softmax, rows sum to {least} to {most}: what blocked keys took is lost, in "
+            "“{token}” {lost} of 1."
+        ),
+        N_("These masks block nothing that had a weight."),
+        _late,
+    ),
+    WhyNot(
+        "added-mask",
+        N_("−∞, not −10000 in float16"),
+        "−∞",
+        N_("−10000 in float16"),
+        N_(
+            "“{token}” sees no key: −∞ leaves zeros. −10000 lowers all its scores alike, so blocked keys get "
+            "all its weight; in float16, steps of 8 leave {after} of {before} different scores. In float32, "
+            "{single}."
+        ),
+        N_("Every query sees a key, and no blocked score is large enough to come through."),
+        _added,
+        how="rounded",
+    ),
+    WhyNot(
+        "empty-row",
+        N_("A row without keys: zeros, not NaN"),
+        N_("zeros"),
+        "NaN",
+        N_(
+            "“{token}” sees no key, and 0 ÷ 0 is NaN. {count} of {n} rows of the output are NaN with it; in "
+            "a next layer every query reads them."
+        ),
+        "",
+        _empty,
+    ),
+    WhyNot(
+        "scale",
+        N_("÷√d at d = 512, not without"),
+        N_("÷√512"),
+        N_("as they are"),
+        N_(
+            "Independent features: the scores' standard deviation is {wide} without ÷√d (√512 = 22.6), "
+            "{narrow} with it. Rows have {left_bits} bits of entropy with it and {right_bits} without, of "
+            "{most_bits}."
+        ),
+        N_("One key alone: there is nothing to weigh."),
+        _unscaled,
+        is_alone=True,
+    ),
+    WhyNot(
+        "order-lost",
+        N_("No position: order is lost"),
+        N_("Y(X), rows moved"),
+        N_("Y of moved tokens"),
+        N_("The two differ by {difference}, more than rounding."),
+        N_(
+            "“{text}”: the rows of the output move with their words and are otherwise the same, to "
+            "{difference}. Y(PX) = P·Y(X)."
+        ),
+        _bare,
+        stage="attention_output",
+        how="permuted",
+        is_alone=True,
+    ),
+    WhyNot(
+        "order-told",
+        N_("A mask or a position tells the order"),
+        N_("Y(X), rows moved"),
+        N_("Y of moved tokens"),
+        N_(
+            "“{text}”: now the output is another one, by up to {difference}. {what} tells the order; "
+            "a causal mask alone is enough."
+        ),
+        N_("This order gives the same output, to {difference}: what is seen did not change."),
+        _ordered,
+        stage="attention_output",
+        how="permuted",
+        is_alone=True,
+    ),
+    WhyNot(
+        "both-near-one",
+        N_("Two weights cannot both be near 1"),
+        "softmax",
+        N_("sigmoid"),
+        N_(
+            "“{token}” gives its two best keys {first} and {second}: the weights of a row share 1, two "
+            "equal ones have one half each at most. Sigmoid gives each its own: {own_first}, {own_second}."
+        ),
+        "",
+        _alone_or_shared,
+    ),
+)
+
+WHY_NOT_BY_ID = {row.id: row for row in WHY_NOTS}

@@ -1,0 +1,155 @@
+"""The Compare tab: it asks while it is seen, draws what is answered, links hover, and opens a side."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from desk import Desk, MakeDesk
+from PySide6.QtWidgets import QLabel, QPushButton
+
+from attnviz.gui.panels.compare import SIDES, ComparePanel
+from attnviz.gui.widgets.compare_map import BAR_FROM, range_text
+from attnviz.i18n import set_language
+from attnviz.model.parts import Causal
+from attnviz.model.why_not import WHY_NOTS
+
+pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
+
+
+def panel_of(desk: Desk, row: str) -> ComparePanel:
+    """The panel in front, on one row of the table, answered."""
+    panel = desk.window.panels["compare"]
+    assert isinstance(panel, ComparePanel)
+    desk.window.docks["compare"].raise_()
+    desk.qtbot.waitUntil(panel.isVisible)
+    panel.choose(row)
+    desk.qtbot.waitUntil(lambda: desk.find(QLabel, "compare_sentence").text() != "")
+    return panel
+
+
+def values(panel: ComparePanel, side: str) -> np.ndarray:
+    return panel.maps[side].map.content.values
+
+
+def test_it_shows_both_sides_and_their_difference(make_desk: MakeDesk) -> None:
+    desk = make_desk("mask-after-softmax")
+    panel = panel_of(desk, "late-mask")
+    sums = values(panel, "right").sum(axis=1)
+    np.testing.assert_allclose(sums, [0.439654, 0.984110, 0.863776, 1], atol=5e-7)
+    difference = values(panel, "right") - values(panel, "left")
+    np.testing.assert_array_equal(values(panel, "difference"), difference)
+    left, right = (panel.maps[side].map.content for side in SIDES[:2])
+    assert left.levels == right.levels == (0.0, 1.0)
+    assert left.blocked is not None and left.blocked[0, 1]
+    assert desk.find(QLabel, "compare_difference_caption").text() == "difference, at most 0.560"
+
+
+def test_it_follows_an_edit_while_it_is_seen_and_rests_while_it_is_not(make_desk: MakeDesk) -> None:
+    desk = make_desk("toy-attention")
+    panel = panel_of(desk, "both-near-one")
+    asked: list[object] = []
+    panel.asked.connect(asked.append)
+    before = values(panel, "left").copy()
+    desk.store.change(temperature=3.0)
+    desk.settle()
+    assert len(asked) == 1 and not np.array_equal(values(panel, "left"), before)
+    desk.window.docks["decoding"].raise_()
+    desk.qtbot.waitUntil(lambda: not panel.is_seen)
+    desk.store.change(temperature=5.0)
+    desk.settle()
+    assert len(asked) == 1
+    desk.window.docks["compare"].raise_()
+    desk.qtbot.waitUntil(lambda: len(asked) == 2)
+
+
+def test_a_side_becomes_the_document_and_undo_takes_it_back(make_desk: MakeDesk) -> None:
+    desk = make_desk("toy-attention")
+    panel_of(desk, "late-mask")
+    before = desk.store.experiment
+    desk.click(desk.find(QPushButton, "compare_open_right"))
+    assert desk.store.experiment.mask_placement == "after_softmax"
+    assert desk.store.experiment.masks == (Causal(),)
+    desk.settle()
+    assert not desk.find(QPushButton, "compare_open_right").isEnabled()
+    assert "This is the document." in desk.find(QPushButton, "compare_open_right").toolTip()
+    desk.store.undo()
+    assert desk.store.experiment == before
+
+
+def test_what_is_no_experiment_cannot_be_opened_and_says_why(make_desk: MakeDesk) -> None:
+    desk = make_desk("toy-attention")
+    panel_of(desk, "product")
+    button = desk.find(QPushButton, "compare_open_right")
+    assert not button.isEnabled() and "no weights" in button.toolTip()
+
+
+def test_shuffle_chooses_another_order(make_desk: MakeDesk) -> None:
+    desk = make_desk("xiaoshenyang")
+    panel = panel_of(desk, "order-lost")
+    button = desk.find(QPushButton, "compare_shuffle")
+    first = panel.maps["left"].map.content.row_labels
+    desk.click(button)
+    desk.qtbot.waitUntil(lambda: panel.maps["left"].map.content.row_labels != first)
+    assert "Y(PX) = P·Y(X)" in desk.find(QLabel, "compare_sentence").text()
+    panel_of(desk, "late-mask")
+    assert not button.isVisible()
+
+
+def test_a_cell_is_lit_in_all_three_and_its_numbers_are_read_out(make_desk: MakeDesk) -> None:
+    desk = make_desk("mask-after-softmax")
+    panel = panel_of(desk, "late-mask")
+    one = panel.maps["left"].map
+    desk.hover(one, one.cell_center(0, 0))
+    assert all(panel.maps[side].map.highlight.cell == (0, 0) for side in SIDES)
+    readout = desk.find(QLabel, "compare_readout")
+    assert readout.text().endswith("one: 1.0000 | 0.4397 | −0.5603")
+    desk.hover(one, one.cell_center(0, 2))
+    assert "masked | masked" in readout.text()
+
+
+def test_a_refusal_is_said_in_place_of_the_maps(make_desk: MakeDesk) -> None:
+    desk = make_desk("toy-attention")
+    panel = panel_of(desk, "late-mask")
+    panel.show_reason("there is no room")
+    assert desk.find(QLabel, "compare_sentence").text() == "there is no room"
+    assert not any(one.isVisible() for one in panel.maps.values())
+    panel.choose("late-mask")
+    assert all(one.isVisible() for one in panel.maps.values())
+
+
+def test_an_answer_that_comes_too_late_is_not_drawn(make_desk: MakeDesk) -> None:
+    desk = make_desk("toy-attention")
+    panel = panel_of(desk, "late-mask")
+    old = panel._shown
+    panel_of(desk, "scale")
+    assert old is not None
+    panel.show_compared(old)
+    assert "512" in desk.find(QLabel, "compare_sentence").text()
+
+
+def test_wide_maps_have_a_bar_and_narrow_ones_their_range_in_words(make_desk: MakeDesk) -> None:
+    desk = make_desk("toy-attention")
+    panel = panel_of(desk, "late-mask")
+    one, words = panel.maps["left"], desk.find(QLabel, "compare_left_range")
+    assert one.width() < BAR_FROM and not one.map.color_bar.isVisible()
+    assert words.isVisible() and words.text() == "0 … 1"
+    desk.window.resize(2560, 1440)
+    desk.qtbot.waitUntil(lambda: one.width() >= BAR_FROM)
+    desk.qtbot.waitUntil(one.map.color_bar.isVisible)
+    assert not words.isVisible()
+    assert (range_text(-2.5, 2.5), range_text(0.0, 0.98)) == ("±2.50", "0 … 0.98")
+
+
+def test_every_row_can_be_chosen_in_both_languages(make_desk: MakeDesk) -> None:
+    desk = make_desk("fluffy-blue-creature")
+    panel = panel_of(desk, "product")
+    for row in WHY_NOTS:
+        panel.choose(row.id)
+        assert values(panel, "left").shape == values(panel, "right").shape
+    try:
+        set_language("zh_CN")
+        panel.retranslate()
+        assert values(panel, "left").size
+    finally:
+        set_language("en")
+        panel.retranslate()
