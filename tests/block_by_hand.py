@@ -20,6 +20,7 @@ from attnviz.model.trace import Trace
 from attnviz.model.view import Cell
 
 ROLES: dict[str, Role] = {"q": "query", "k": "key", "v": "value", "attention_output": "output"}
+LATENT = ("q_latent", "latent_projected", "latent", "rope_key")
 MAPS = {"ffn_gate": "gate", "ffn_up": "up", "ffn_output": "down"}
 
 
@@ -38,8 +39,10 @@ def entry_of(row: Row | None, features: int, column: int, default: float) -> flo
 
 
 def norms(experiment: Experiment) -> dict[str, Norm | None]:
-    block = experiment.block
+    block, latent = experiment.block, experiment.latent
     return {
+        "latent": latent and latent.norm,
+        "q_latent_normed": latent and latent.query_norm,
         "x_normed": experiment.embedding_norm,
         "norm_1": block and block.norm_1,
         "attention_normed": block and block.after_1,
@@ -62,7 +65,11 @@ def normed(norm: Norm, cell: Cell, read: Any) -> float:
 def projected(experiment: Experiment, cell: Cell, read: Any) -> float:
     """x W + b of one head."""
     role = ROLES[cell.stage]
-    column = cell.column if role == "output" else cell.head * experiment.heads.d_head + cell.column
+    # DeepSeek-AI 2024, equation 16: a query's features beside the content stand in its own head.
+    width = experiment.heads.d_head
+    if role == "query" and experiment.latent is not None:
+        width += experiment.latent.d_rope
+    column = cell.column if role == "output" else cell.head * width + cell.column
     weights = projection_array(experiment, role)
     bias = getattr(experiment.projections, f"{role}_bias")
     added = entry_of(bias, weights.shape[1], column, 0.0)
@@ -73,16 +80,38 @@ def transformed(ffn: FeedForward, d_model: int, cell: Cell, read: Any) -> float:
     """x W_gate + b, x W_up + b or h W_down + b."""
     role = MAPS[cell.stage]
     shape = (ffn.d_hidden, d_model) if role == "down" else (d_model, ffn.d_hidden)
-    source = getattr(ffn, role)
-    if isinstance(source, Identity):
-        weights = np.eye(*shape)
-    elif isinstance(source, Seeded):
-        weights = np.random.default_rng(source.seed).standard_normal(shape) / math.sqrt(shape[0])
-    else:
-        assert isinstance(source, Explicit)
-        weights = source.values.array
+    weights = matrix(getattr(ffn, role), shape)
     added = entry_of(getattr(ffn, f"{role}_bias"), shape[1], cell.column, 0.0)
     return dot(read.row(read.stages[0], 0, cell.row), weights[:, cell.column].tolist()) + added
+
+
+def matrix(source: Identity | Seeded | Explicit, shape: tuple[int, int]) -> Any:
+    """W, (in, out)."""
+    if isinstance(source, Identity):
+        return np.eye(*shape)
+    if isinstance(source, Seeded):
+        return np.random.default_rng(source.seed).standard_normal(shape) / math.sqrt(shape[0])
+    return source.values.array
+
+
+def from_latent(experiment: Experiment, cell: Cell, read: Any) -> float:
+    """A latent, or a key or value made of it: DeepSeek-AI 2024, equations 9 to 17."""
+    latent, heads = experiment.latent, experiment.heads
+    assert latent is not None
+    column = cell.column
+    if cell.stage == "k" and column >= heads.d_head:
+        return float(read("rope_key", 0, cell.row, column - heads.d_head))
+    row = read.row(read.stages[0], 0, cell.row)
+    if cell.stage in ("k", "v"):
+        source, width = latent.up_key if cell.stage == "k" else latent.up_value, heads.n_heads * heads.d_head
+        column += cell.head * heads.d_head
+    elif cell.stage == "q_latent":
+        source, width = latent.query_down, latent.d_q or 0
+    elif cell.stage == "rope_key":
+        source, width = latent.rope_key, latent.d_rope
+    else:
+        source, width = latent.down, latent.d_c
+    return dot(row, matrix(source, (len(row), width))[:, column].tolist())
 
 
 def hidden(ffn: FeedForward, cell: Cell, read: Any) -> float:

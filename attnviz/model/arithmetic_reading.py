@@ -67,11 +67,13 @@ class Reading:
     def elsewhere(self, called: str, cell: Cell, value: float) -> Term:
         """The cell of another site that this site has under the name `called`, as a term that leads there.
 
-        `layers.0.self · residual 2[creature, 3]`. The number is at hand: sites do not read each other.
+        `layers.0.self · residual 2[creature, 3]`. The number is at hand: sites do not read each other. The
+        token is one of this site's own: where a memory stands, the other site has it as a query.
         """
         origin = self.site.given[called]
         at = Cell(origin.stage, cell.row, cell.column, site=origin.site)
-        name = f"{origin.site} · {self.name(at)}"
+        token = self.label(STAGE_BY_ID[called].axes[-2], cell.row)
+        name = f"{origin.site} · {stage_symbol(origin.stage)}[{token}, {cell.column}]"
         return Term(value, name, name, at)
 
     def name(self, cell: Cell) -> str:

@@ -6,18 +6,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from experiments import small
+from experiments import SPREAD, STACKS, block, small
 from msgspec.structs import replace
 
 import attnviz
 from attnviz.model import edits
 from attnviz.model.arrays import Matrix
+from attnviz.model.block_parts import Norm
 from attnviz.model.experiment import Experiment
 from attnviz.model.materialise import vectors_array
 from attnviz.model.parts import Causal, Dropout, ExplicitVectors, Heads, Rope
 from attnviz.model.provenance import Region, consumers, kv_head, sources, tokens_of
 from attnviz.model.stages import STAGE_BY_ID
-from attnviz.model.trace import SiteTrace
+from attnviz.model.trace import Origin, SiteTrace
 from attnviz.model.view import Cell
 
 GROUPED = small(heads=Heads(4, 2, 4), position=Rope(base=50.0), masks=(Causal(),), dropout=Dropout(0.3, 1))
@@ -33,7 +34,11 @@ def cells_of(site: SiteTrace, stage: str) -> list[Cell]:
     return found[:: max(1, len(found) // 12)]
 
 
-@pytest.mark.parametrize("experiment", [GROUPED, small(heads=Heads(2, 1, 3))], ids=["rope", "plain"])
+MIRRORED = {"rope": GROUPED, "plain": small(heads=Heads(2, 1, 3))}
+MIRRORED |= {name: SPREAD[name] for name in ("pre-norm", "post-norm", "parallel", "sandwich", "mla")}
+
+
+@pytest.mark.parametrize("experiment", MIRRORED.values(), ids=MIRRORED)
 def test_sources_and_consumers_are_each_others_mirror(experiment: Experiment) -> None:
     """A cell is a source of another exactly where the other is one of its consumers."""
     site = site_of(experiment)
@@ -82,6 +87,40 @@ def test_a_number_changes_only_with_the_tokens_it_comes_from(cell: Cell) -> None
         changed = site_of(replace(GROUPED, vectors=ExplicitVectors(Matrix(values))))
         after = float(changed.window(cell.stage, cell.head)[cell.row, cell.column])
         assert (after != before) == (row in rows), row
+
+
+@pytest.mark.parametrize(
+    "cell", [Cell("norm_1", 2, 1), Cell("ffn_hidden", 2, 3), Cell("residual_2", 3, 0), Cell("output", 1, 2)]
+)
+def test_a_number_of_a_block_changes_only_with_the_tokens_it_comes_from(cell: Cell) -> None:
+    experiment = replace(
+        GROUPED, masks=(), dropout=Dropout(), block=block("pre"), final_norm=Norm("rms")
+    )  # a weight of zero would hide where it comes from
+    site = site_of(experiment)
+    before = float(site.window(cell.stage)[cell.row, cell.column])
+    rows = reached(site, cell, "tokens_embedded")
+    for row in range(experiment.n_queries):
+        values = vectors_array(experiment.vectors).copy()
+        values[row, 0] += 0.5
+        changed = site_of(replace(experiment, vectors=ExplicitVectors(Matrix(values))))
+        after = float(changed.window(cell.stage)[cell.row, cell.column])
+        assert (after != before) == (row in rows), row
+
+
+def test_a_site_knows_where_its_input_comes_from() -> None:
+    trace = attnviz.run(STACKS["encoder and decoder"])
+    assert trace.site("encoder.1.self").given == {
+        "layer_input": Origin("encoder.0.self", "residual_2"),
+        "tokens_embedded": Origin("encoder.0.self", "tokens_embedded"),
+    }
+    assert trace.site("decoder.0.self").given == {}
+    assert trace.site("decoder.0.cross").given == {
+        "layer_input": Origin("decoder.0.self", "residual_1"),
+        "tokens_embedded": Origin("decoder.0.self", "tokens_embedded"),
+        "memory": Origin("encoder.1.self", "output"),
+    }
+    raw = attnviz.run(STACKS["cross over raw memory"])
+    assert set(raw.site("layers.1.cross").given) == {"layer_input", "tokens_embedded"}
 
 
 def test_weights_of_a_row_are_made_of_the_whole_row() -> None:

@@ -14,11 +14,13 @@ from itertools import product
 import numpy as np
 import pytest
 from block_by_hand import (
+    LATENT,
     MAPS,
     ROLES,
     comes_from,
     dot,
     entry_of,
+    from_latent,
     hidden,
     known_logit,
     last_stage,
@@ -116,6 +118,9 @@ class Reader:
 
 def recomputed(experiment: Experiment, cell: Cell, read: Reader) -> float:
     stage = cell.stage
+    if stage in LATENT or (experiment.latent is not None and stage in ("k", "v")):
+        norm = norms(experiment).get(stage)
+        return from_latent(experiment, cell, read) if norm is None else normed_row(norm, cell, read)
     if stage in ROLES:
         return projected(experiment, cell, read)
     if stage in ("q_normed", "k_normed"):
@@ -184,18 +189,19 @@ def rotated(experiment: Experiment, cell: Cell, read: Reader) -> float:
     rope = experiment.position
     assert isinstance(rope, Rope)
     (source,) = read.stages
-    n = experiment.heads.d_head if rope.n_rotated is None else rope.n_rotated
-    if cell.column >= n:
+    latent = experiment.latent
+    n = (latent.d_rope if latent else experiment.heads.d_head) if rope.n_rotated is None else rope.n_rotated
+    first = experiment.heads.d_head if latent else 0
+    feature = cell.column - first
+    if not 0 <= feature < n:
         return read(source, cell.head, cell.row, cell.column)
     half = n // 2
-    pair, second = (
-        divmod(cell.column, 2) if rope.pairing == "interleaved" else divmod(cell.column, half)[::-1]
-    )
+    pair, second = divmod(feature, 2) if rope.pairing == "interleaved" else divmod(feature, half)[::-1]
     at = (2 * pair, 2 * pair + 1) if rope.pairing == "interleaved" else (pair, pair + half)
     multiplier = rope.multipliers[pair] if pair < len(rope.multipliers) else 1.0
     frequency, length = turning(experiment, rope, pair, n)
     angle = (cell.row + rope.start) * multiplier * frequency
-    a, b = (length * read(source, cell.head, cell.row, column) for column in at)
+    a, b = (length * read(source, cell.head, cell.row, first + column) for column in at)
     return a * math.sin(angle) + b * math.cos(angle) if second else a * math.cos(angle) - b * math.sin(angle)
 
 
@@ -300,7 +306,9 @@ def pointwise(experiment: Experiment, cell: Cell, read: Reader) -> float:
     if cell.stage == "scaled":
         scale = experiment.scale
         factor = scale.value if isinstance(scale, ScaleValue) else 1.0
-        factor = 1 / math.sqrt(experiment.heads.d_head) if isinstance(scale, SqrtDHead) else factor
+        # DeepSeek-AI 2024, equation 17: the features beside the content count.
+        d_qk = experiment.heads.d_head + (experiment.latent.d_rope if experiment.latent else 0)
+        factor = 1 / math.sqrt(d_qk) if isinstance(scale, SqrtDHead) else factor
         return value * factor / experiment.temperature
     if cell.stage == "capped":
         assert experiment.cap is not None
