@@ -10,7 +10,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from attnviz.checkpoints.families import FAMILIES
-from attnviz.checkpoints.family import Array, Config, Family, Sizes
+from attnviz.checkpoints.family import Around, Array, Config, Family, Sizes
 from attnviz.checkpoints.filling import filled, filled_fields
 from attnviz.checkpoints.plan import Planned, has_head, plan
 from attnviz.checkpoints.reader import CONFIG, Checkpoint, CheckpointError, read_checkpoint
@@ -50,12 +50,15 @@ NO_NUMBERS = frozenset(
 
 @dataclass(frozen=True)
 class _Import:
-    """What is known once the configuration is read and every tensor has its place."""
+    """What is known once the configuration is read and every tensor has its place; layers have no weights."""
 
     checkpoint: Checkpoint
     family: Family
     config: Config
     sizes: Sizes
+    layers: tuple[Layer, ...]
+    encoder: tuple[Layer, ...]
+    around: Around
     planned: tuple[Planned, ...]
 
 
@@ -122,11 +125,17 @@ def _read(checkpoint: Checkpoint, attention_only: bool) -> _Import:
         if family.refuse is not None and not attention_only:
             family.refuse(config)
         sizes = family.sizes(config)
+        layers = tuple(family.layer(config, index) for index in range(sizes["layers"]))
+        encoder: tuple[Layer, ...] = ()
+        if family.encoder_layer is not None:
+            encoder = tuple(family.encoder_layer(config, index) for index in range(sizes["encoder_layers"]))
+        around = family.around(config)
     except CheckpointError:
         raise
     except ValueError as error:
         raise CheckpointError(f"{CONFIG}: {error}") from None
-    return _Import(checkpoint, family, config, sizes, plan(family, config, sizes, checkpoint))
+    planned = plan(family, config, sizes, checkpoint)
+    return _Import(checkpoint, family, config, sizes, layers, encoder, around, planned)
 
 
 _Given = tuple[str | None, Sequence[int] | None]
@@ -141,35 +150,35 @@ def _experiment(found: _Import, given: _Given, memory: _Given, attention_only: b
     common = by_place.pop(("layers", None), {})
     if family.prepare is not None:
         common = family.prepare(config, sizes, common)
-    around, embedding = family.around(config), common.pop("vocabulary.embedding")
+    around, embedding = found.around, common.pop("vocabulary.embedding")
     added = common.pop("vectors", 0.0)
     head = {name: common.pop(name) for name in tuple(common) if name.startswith("vocabulary.")}
 
     def vectors(chosen: Sequence[int]) -> ExplicitVectors:
         return ExplicitVectors(Matrix(embedding[list(chosen)] * around.embedding_scale + added))
 
-    def layers(stack: str, count: int, skeleton: Any) -> tuple[Layer, ...]:
-        return tuple(filled(skeleton(config, i), by_place.get((stack, i), {})) for i in range(count))
+    def with_weights(stack: str, layers: tuple[Layer, ...]) -> tuple[Layer, ...]:
+        return tuple(filled(layer, by_place.get((stack, i), {})) for i, layer in enumerate(layers))
 
     tokens = tuple(texts[i] for i in ids)
     if attention_only:
-        fields = _fields(_attention_alone(layers("layers", 1, family.layer)[0]))
+        fields = _fields(_attention_alone(with_weights("layers", found.layers[:1])[0]))
         fields["embedding_norm"] = around.embedding_norm
         return Experiment(tokens, vectors(ids), **filled_fields(fields, common))
-    main = layers("layers", sizes["layers"], family.layer)
+    main = with_weights("layers", found.layers)
     fields = _fields(main[0])
     for name in ("embedding_norm", "final_norm", "encoder_norm"):
         fields[name] = getattr(around, name)
-    if family.encoder_layer is not None:
+    if found.encoder:
         memory_ids = token_ids(found.checkpoint.folder, sizes["vocabulary"], *memory, name="memory_ids")
         fields["memory"] = Memory(tuple(texts[i] for i in memory_ids), vectors(memory_ids))
-        fields["encoder"] = layers("encoder", sizes["encoder_layers"], family.encoder_layer)
+        fields["encoder"] = with_weights("encoder", found.encoder)
     elif memory != (None, None):
         raise ValueError(
             f"memory_ids is there; legal is null: {family.title} has no encoder beside a decoder"
         )
     if has_head(found.checkpoint) or family.is_tied(config):
-        fields["vocabulary"] = _vocabulary(family, config, texts, embedding, head)
+        fields["vocabulary"] = _vocabulary(around, texts, embedding, head)
     if has_head(found.checkpoint):
         fields["readout"] = "vocabulary"
     return Experiment(tokens, vectors(ids), layers=main[1:], **filled_fields(fields, common))
@@ -211,10 +220,9 @@ def _is_in_first_attention(planned: Planned) -> bool:
 
 
 def _vocabulary(
-    family: Family, config: Config, texts: Sequence[str], embedding: Array, head: Mapping[str, Array]
+    around: Around, texts: Sequence[str], embedding: Array, head: Mapping[str, Array]
 ) -> Vocabulary:
     """What the model reads and writes."""
-    around = family.around(config)
     made = Vocabulary(
         tuple(texts),
         Matrix(embedding),

@@ -7,7 +7,6 @@ numbers when they are asked for. Pickled weights (`pytorch_model.bin`) can run c
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from dataclasses import dataclass
@@ -189,7 +188,7 @@ def _tensor(file: Path, name: str, entry: Any, start: int, size: int) -> StoredT
         raise refused(f"has a broken entry in the header: {short(entry)}")
     dtype, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
     if not _counts(shape) or not _counts(offsets) or len(offsets) != 2:
-        raise refused(f"has a broken entry in the header: {short(json.dumps(entry))}")
+        raise refused(f"has a broken entry in the header: {short(entry)}")
     if dtype not in _DTYPES:
         # Buffers of booleans and whole numbers may stand there; whether one is needed, the family says.
         return StoredTensor(file, name, str(dtype), tuple(shape), start + offsets[0])

@@ -78,7 +78,7 @@ def rope(
 
 
 def scaling_values(config: Config) -> dict[str, Any]:
-    """`rope_parameters` or `rope_scaling`, each key with its value or default. Raises `ValueError`."""
+    """`rope_parameters` or `rope_scaling`, each key with its value or default; `written` is which."""
     written = "rope_parameters" if config.get("rope_parameters") else "rope_scaling"
     values = config.get(written) or {}
     known = {key.name for key in _SCALING_KEYS}
@@ -89,6 +89,7 @@ def scaling_values(config: Config) -> dict[str, Any]:
         given = {key.name: key.read(values, written) for key in _SCALING_KEYS}
     except ValueError as error:
         raise ValueError(str(error).replace(f"{written}: ", f"{written}.", 1)) from None
+    given["written"] = written
     if given["type"] is not None and values.get("rope_type") is None:
         given["rope_type"] = given["type"]
     return given
@@ -96,7 +97,7 @@ def scaling_values(config: Config) -> dict[str, Any]:
 
 def _needed(given: dict[str, Any], key: str) -> Any:
     if given[key] is None:
-        raise ValueError(f"rope_parameters.{key} is missing; {given['rope_type']} needs it")
+        raise ValueError(f"{given['written']}.{key} is missing; {given['rope_type']} needs it")
     return given[key]
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import transformers
 from numpy.typing import NDArray
 
 from attnviz.checkpoints import import_checkpoint
@@ -26,6 +27,9 @@ from attnviz.model.stages import result_of
 from attnviz.model.trace import Trace
 
 Floats = NDArray[np.float64]
+
+transformers.logging.disable_progress_bar()  # its bars leave a thread behind
+transformers.logging.set_verbosity_error()
 
 IDS = (5, 2, 7, 7, 0, 11, 3, 9, 1)
 """Nine tokens, one of them twice in a row."""

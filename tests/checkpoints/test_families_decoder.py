@@ -10,12 +10,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from safetensors.numpy import load_file, save_file
 
 pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 from checkpoints.reference_models import (  # noqa: E402  (skipped without it)
+    IDS,
     Expected,
     expected,
     imported,
@@ -42,7 +45,9 @@ from transformers import (  # noqa: E402
     MistralForCausalLM,
 )
 
+from attnviz.checkpoints import CheckpointError, import_checkpoint  # noqa: E402
 from attnviz.engines.numpy_engine import NumpyEngine  # noqa: E402
+from attnviz.engines.run import run  # noqa: E402
 from attnviz.engines.torch_engine import TorchEngine  # noqa: E402
 from attnviz.model.experiment import Experiment  # noqa: E402
 
@@ -212,3 +217,75 @@ def test_every_layer_equals_transformers(case: tuple[Experiment, Expected], engi
     assert found.keys() >= {"weights", "hidden states"}
     assert (wanted.logits is None) == ("logits" not in found)
     assert max(found.values()) < TOLERANCE, found
+
+
+# --- every tensor counts ---------------------------------------------------------------------------
+
+ONE_OF_EACH = (
+    "gpt2 untied",
+    "llama biases",
+    "mistral",
+    "gemma2, no caps",
+    "gpt-neox",
+    "gpt-j",
+    "gpt-oss",
+)
+
+
+@pytest.mark.parametrize("name", ONE_OF_EACH)
+def test_every_tensor_is_needed_in_its_shape(name: str, tmp_path: Path) -> None:
+    model_type, config_type, values = CASES[name]
+    model = random_model(model_type, config_type(**values))
+    experiment = imported(model, tmp_path)
+    file = tmp_path / "model.safetensors"
+    tensors = load_file(file)
+    assert len(experiment.layers) == 2
+    for tensor in sorted(tensors):
+        if ".mlp.router." in tensor:
+            continue  # with one expert there is nothing to choose
+        kept = {other: array for other, array in tensors.items() if other != tensor}
+        save_file(kept, file)
+        with pytest.raises(CheckpointError, match="is missing") as caught:
+            import_checkpoint(tmp_path, ids=IDS)
+        assert repr(tensor) in str(caught.value)
+        longer = np.concatenate([tensors[tensor], tensors[tensor][:1]])
+        save_file({**kept, tensor: longer}, file)
+        with pytest.raises(CheckpointError, match="legal is .* for this configuration"):
+            import_checkpoint(tmp_path, ids=IDS)
+        # Another number in any tensor makes another experiment: none is read and thrown away.
+        changed = tensors[tensor].copy()
+        changed.flat[-1] += 1.0
+        save_file({**kept, tensor: changed}, file)
+        assert import_checkpoint(tmp_path, ids=IDS, dtype="float64").experiment != experiment, tensor
+
+
+# --- experts ---------------------------------------------------------------------------------------
+
+
+def test_several_experts_are_refused_but_not_their_attention(tmp_path: Path) -> None:
+    values = {**OSS, "num_local_experts": 3, "num_experts_per_tok": 2}
+    with promoted():
+        model = random_model(GptOssForCausalLM, GptOssConfig(**values))
+        wanted = expected(model)
+    with pytest.raises(
+        CheckpointError, match="^config.json: num_local_experts is 3; legal is 1: there is no"
+    ):
+        imported(model, tmp_path)
+    experiment = imported(model, tmp_path, attention_only=True)
+    trace = run(NumpyEngine("float64"), experiment)
+    assert "ffn_up" not in trace.site("layers.0.self").stages
+    np.testing.assert_allclose(trace["weights"], wanted.weights[0], rtol=0, atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama biases", "gemma2", "gpt-neox", "gpt-j"])
+def test_the_first_attention_alone(name: str, tmp_path: Path) -> None:
+    model_type, config_type, values = CASES[name]
+    with promoted():
+        model = random_model(model_type, config_type(**values))
+        outputs: list[Any] = []
+        modules = [module for module in model.modules() if type(module).__name__.endswith("Attention")]
+        modules[0].register_forward_hook(lambda module, given, out: outputs.append(out[0][0].numpy()))
+        wanted = expected(model)
+    trace = run(NumpyEngine("float64"), imported(model, tmp_path, attention_only=True))
+    np.testing.assert_allclose(trace["weights"], wanted.weights[0], rtol=0, atol=TOLERANCE)
+    np.testing.assert_allclose(trace["attention_output"], outputs[0], rtol=0, atol=TOLERANCE)

@@ -1,0 +1,389 @@
+"""Checkpoints on the disk: types of numbers, several files, and a sentence for all that is wrong."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from checkpoints.written import LLAMA_CONFIG, Arrays, llama_arrays, tensors_bytes, write_folder
+from safetensors.numpy import save_file
+
+from attnviz.checkpoints import CheckpointError, import_checkpoint
+from attnviz.checkpoints.families import FAMILIES
+from attnviz.checkpoints.reader import read_checkpoint
+from attnviz.model.experiment import Experiment
+from attnviz.model.parts import Explicit, ExplicitVectors
+from attnviz.model.rows import WrittenRow
+
+IDS = (1, 0, 6, 6)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write_folder(tmp_path, llama_arrays())
+
+
+def imported(folder: Path, **options: Any) -> Experiment:
+    return import_checkpoint(folder, ids=IDS, **options).experiment
+
+
+def refusal(folder: Path, **options: Any) -> str:
+    with pytest.raises(CheckpointError) as caught:
+        import_checkpoint(folder, **{"ids": IDS, **options})
+    sentence = str(caught.value)
+    assert "\n" not in sentence and not sentence.endswith(".")
+    return sentence
+
+
+# --- numbers ---------------------------------------------------------------------------------------
+
+
+def test_every_tensor_is_where_it_belongs(folder: Path) -> None:
+    arrays, experiment = llama_arrays(), imported(folder)
+    second = experiment.layers[0]
+    stem = "model.layers.1."
+    for name, role in (("q", "query"), ("k", "key"), ("v", "value"), ("o", "output")):
+        source = getattr(second.projections, role)
+        assert isinstance(source, Explicit)
+        np.testing.assert_array_equal(source.values.array, arrays[f"{stem}self_attn.{name}_proj.weight"].T)
+    assert second.block is not None and second.block.feed_forward is not None
+    for role in ("gate", "up", "down"):
+        matrix = getattr(second.block.feed_forward, role).values.array
+        np.testing.assert_array_equal(matrix, arrays[f"{stem}mlp.{role}_proj.weight"].T)
+    assert second.block.norm_1 is not None and isinstance(second.block.norm_1.gain, WrittenRow)
+    np.testing.assert_array_equal(
+        second.block.norm_1.gain.values.array[0], arrays[stem + "input_layernorm.weight"]
+    )
+    assert isinstance(experiment.vectors, ExplicitVectors)
+    np.testing.assert_array_equal(
+        experiment.vectors.values.array, arrays["model.embed_tokens.weight"][list(IDS)]
+    )
+    assert experiment.vocabulary is not None and experiment.vocabulary.unembedding is None
+    assert experiment.readout == "vocabulary"
+
+
+def as_bfloat16(array: Any) -> Any:
+    """The upper halves of float32 numbers, which these have no lower halves of."""
+    bits = array.astype(np.float32).view(np.uint32)
+    assert not (bits & 0xFFFF).any()
+    return (bits >> 16).astype(np.uint16)
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [lambda a: a.astype(np.float16), as_bfloat16, lambda a: a.astype(np.float64)],
+    ids=["float16", "bfloat16", "float64"],
+)
+def test_every_type_of_numbers_gives_the_same_experiment(
+    tmp_path: Path, folder: Path, stored: Callable[[Any], Any]
+) -> None:
+    expected = imported(folder)
+    write_folder(tmp_path, {name: stored(array) for name, array in llama_arrays().items()})
+    assert imported(tmp_path) == expected
+
+
+def test_bfloat16_is_what_torch_writes(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    from safetensors.torch import save_file as save_torch
+
+    values = torch.tensor([[1.0, -3.25, 1e-30, 3e38], [0.1, 65504.0, -0.0, 7.0]], dtype=torch.bfloat16)
+    (tmp_path / "config.json").write_text("{}")
+    save_torch({"a": values}, tmp_path / "model.safetensors")
+    found = read_checkpoint(tmp_path).tensors["a"].array()
+    np.testing.assert_array_equal(found, values.double().numpy())
+
+
+def test_a_file_written_by_safetensors_is_read(tmp_path: Path, folder: Path) -> None:
+    expected = imported(folder)
+    save_file(llama_arrays(), tmp_path / "model.safetensors")
+    assert imported(tmp_path) == expected
+    assert imported(tmp_path / "model.safetensors") == expected
+    assert imported(tmp_path / "config.json") == expected
+
+
+# --- several files ---------------------------------------------------------------------------------
+
+
+def sharded(folder: Path, arrays: Arrays) -> dict[str, str]:
+    """The tensors in two files, and where each is."""
+    (folder / "model.safetensors").unlink()
+    names = list(arrays)
+    places: dict[str, str] = {}
+    for number, part in enumerate((names[:5], names[5:]), start=1):
+        file = f"model-{number:05}-of-00002.safetensors"
+        (folder / file).write_bytes(tensors_bytes({name: arrays[name] for name in part}))
+        places |= dict.fromkeys(part, file)
+    write_index(folder, places)
+    return places
+
+
+def write_index(folder: Path, places: Any) -> None:
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": places}))
+
+
+def test_several_files_are_one_checkpoint(folder: Path) -> None:
+    expected = imported(folder)
+    sharded(folder, llama_arrays())
+    assert imported(folder) == expected
+
+
+def test_an_index_that_does_not_fit_its_files(folder: Path) -> None:
+    places = sharded(folder, llama_arrays())
+    first, second = sorted(set(places.values()))
+    write_index(folder, {**places, "extra": second})
+    assert refusal(folder) == (
+        f"{second}: tensor 'extra' is missing; model.safetensors.index.json says that it is here"
+    )
+    name = next(iter(places))
+    write_index(folder, {**places, name: second})
+    assert refusal(folder).startswith(
+        f"{first}: tensor '{name}' is here; by model.safetensors.index.json it is"
+    )
+    write_index(folder, {other: file for other, file in places.items() if other != name})
+    assert "it is nowhere" in refusal(folder)
+    write_index(folder, {**places, name: "../elsewhere.safetensors"})
+    assert "legal is a .safetensors file beside it" in refusal(folder)
+    write_index(folder, [])
+    assert "weight_map is []; legal is a file name for each tensor" in refusal(folder)
+    write_index(folder, places)
+    (folder / second).unlink()
+    assert f"{second} is not in this folder" in refusal(folder)
+
+
+# --- files that are not right ----------------------------------------------------------------------
+
+
+def test_what_is_not_there(tmp_path: Path) -> None:
+    assert refusal(tmp_path / "no").endswith("there is no such file or folder")
+    assert refusal(tmp_path).startswith("config.json: there is no such file in ")
+    (tmp_path / "config.json").write_text(json.dumps(LLAMA_CONFIG))
+    assert "there is no model.safetensors and no model.safetensors.index.json" in refusal(tmp_path)
+
+
+def test_pickles_are_not_opened(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(LLAMA_CONFIG))
+    # A pickle that would make a file if anything opened it.
+    (tmp_path / "pytorch_model.bin").write_bytes(
+        b"cos\nsystem\n(S'touch " + str(tmp_path / "ran").encode() + b"'\ntR."
+    )
+    assert "pytorch_model.bin can run code when it is opened" in refusal(tmp_path)
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"", "this is no safetensors file"),
+        (b"\xff" * 40, "this is no safetensors file"),
+        ((9).to_bytes(8, "little") + b'{"a": [1}', "is not JSON"),
+        ((2).to_bytes(8, "little") + b"[]", "its header is not a JSON object"),
+        (tensors_bytes(llama_arrays())[:-1], "it is damaged"),
+        (tensors_bytes(llama_arrays()).replace(b'"F32"', b'"F64"'), "it is damaged"),
+        (tensors_bytes(llama_arrays()).replace(b'"shape"', b'"shap3"'), "has a broken entry in the header"),
+        (tensors_bytes(llama_arrays()).replace(b"[7, 4]", b"[-7,4]"), "has a broken entry in the header"),
+    ],
+)
+def test_a_damaged_file(folder: Path, content: bytes, says: str) -> None:
+    (folder / "model.safetensors").write_bytes(content)
+    sentence = refusal(folder)
+    assert sentence.startswith("model.safetensors: ") and says in sentence
+
+
+def test_a_damaged_configuration(folder: Path) -> None:
+    for text, says in (
+        ("{", "is not JSON"),
+        ("[]", "it is not a JSON object"),
+        ('{"a": NaN}', "NaN is there as a number"),
+        ('{"a": 1, "a": 2}', "there twice"),
+    ):
+        (folder / "config.json").write_text(text)
+        sentence = refusal(folder)
+        assert sentence.startswith("config.json: ") and says in sentence
+    (folder / "config.json").write_bytes(b"\xfe\xff")
+    assert refusal(folder) == "config.json: byte 0 is not UTF-8"
+
+
+def test_numbers_that_are_not_finite(folder: Path) -> None:
+    arrays = llama_arrays()
+    arrays["model.norm.weight"][2] = np.nan
+    write_folder(folder, arrays)
+    assert refusal(folder) == (
+        "model.safetensors: tensor 'model.norm.weight' (4) holds NaN or an infinity; "
+        "only finite numbers are legal"
+    )
+
+
+# --- tensors ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", llama_arrays())
+def test_every_tensor_is_needed(folder: Path, name: str) -> None:
+    arrays = llama_arrays()
+    shape = "x".join(map(str, arrays.pop(name).shape))
+    write_folder(folder, arrays)
+    assert refusal(folder) == (
+        f"model.safetensors: tensor '{name}' is missing; a model of this configuration has it, {shape}"
+    )
+
+
+@pytest.mark.parametrize("name", [name for name, a in llama_arrays().items() if a.shape != a.T.shape])
+def test_no_tensor_may_lie_on_its_side(folder: Path, name: str) -> None:
+    arrays = llama_arrays()
+    arrays[name] = arrays[name].T
+    rows, columns = arrays[name].shape
+    write_folder(folder, arrays)
+    assert refusal(folder) == (
+        f"model.safetensors: tensor '{name}' is {rows}x{columns}; legal is {columns}x{rows} for this "
+        "configuration"
+    )
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["model.layers.2.input_layernorm.weight", "model.layers.0.self_attn.q_proj.bias", "score.weight"],
+)
+def test_a_tensor_without_a_place(folder: Path, name: str) -> None:
+    write_folder(folder, llama_arrays() | {name: np.ones((4, 2), np.float32)})
+    assert refusal(folder) == (
+        f"model.safetensors: tensor '{name}' (4x2) is there, but a model of this configuration has no place "
+        "for it"
+    )
+
+
+def test_what_needs_no_place(folder: Path) -> None:
+    expected, arrays = imported(folder), llama_arrays()
+    frequencies = {"model.layers.1.self_attn.rotary_emb.inv_freq": np.ones(1, np.float32)}
+    write_folder(folder, arrays | frequencies)
+    assert imported(folder) == expected
+    copy = {"lm_head.weight": arrays["model.embed_tokens.weight"]}
+    write_folder(folder, arrays | copy)
+    assert imported(folder) == expected
+    write_folder(folder, arrays | {"lm_head.weight": copy["lm_head.weight"] + 1})
+    assert refusal(folder) == (
+        "model.safetensors: tensor 'lm_head.weight' differs from 'model.embed_tokens.weight'; "
+        "this configuration ties them"
+    )
+
+
+def test_quantised_weights(folder: Path) -> None:
+    arrays = llama_arrays()
+    arrays["model.layers.0.mlp.up_proj.weight"] = np.zeros((6, 4), np.int8)
+    write_folder(folder, arrays)
+    assert refusal(folder).endswith("has dtype 'I8'; legal are F16, BF16, F32, F64")
+
+
+def test_a_model_without_its_head(folder: Path) -> None:
+    arrays = {name.removeprefix("model."): array for name, array in llama_arrays().items()}
+    config = {**LLAMA_CONFIG, "architectures": ["LlamaModel"]}
+    with_head = imported(folder)
+    write_folder(folder, arrays, config)
+    assert imported(folder).readout == "none"
+    assert imported(folder).layers == with_head.layers
+    write_folder(folder, arrays, {**config, "tie_word_embeddings": False})
+    assert imported(folder).vocabulary is None
+
+
+# --- configurations --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"model_type": "mamba"}, "model_type is 'mamba'; legal is one of gpt2, llama, mistral,"),
+        ({"hidden_act": "gelu_10"}, "hidden_act is 'gelu_10'; legal is one of 'silu'"),
+        ({"hidden_size": 4.5}, "hidden_size is 4.5; legal is a whole number of at least 1"),
+        ({"hidden_size": None}, "hidden_size is missing; legal is a whole number of at least 1"),
+        ({"attention_bias": 1}, "attention_bias is 1; legal is true or false"),
+        ({"rms_norm_eps": -1}, "rms_norm_eps is -1; legal is a finite number above 0"),
+        ({"num_key_value_heads": 3}, "heads.n_kv_heads is 3; legal is a divisor of n_heads (2)"),
+        ({"new_trick": 3}, "new_trick is 3; Llama is read without this key, which may change numbers"),
+        ({"quantization_config": {"bits": 4}}, "quantization_config is {'bits': 4}; Llama is read without"),
+        ({"rope_scaling": {"type": "longrope"}}, "rope_scaling.type is 'longrope'; legal is one of"),
+        ({"rope_scaling": {"type": "linear"}}, "factor is missing; linear needs it"),
+        ({"rope_scaling": {"type": "linear", "x": 1}}, "rope_scaling.x is no known key"),
+        ({"rope_parameters": 3}, "rope_parameters is 3; legal is an object"),
+    ],
+)
+def test_what_a_configuration_may_not_say(folder: Path, changes: dict[str, Any], says: str) -> None:
+    write_folder(folder, llama_arrays(), {**LLAMA_CONFIG, **changes})
+    sentence = refusal(folder)
+    assert sentence.startswith("config.json: ") and says in sentence
+
+
+def test_old_and_new_ways_to_write_a_rotation(folder: Path) -> None:
+    old = {"rope_theta": 77.0, "rope_scaling": {"type": "linear", "factor": 2.0}}
+    new = {"rope_parameters": {"rope_type": "linear", "factor": 2.0, "rope_theta": 77.0}}
+    write_folder(folder, llama_arrays(), {**LLAMA_CONFIG, **old})
+    by_old = imported(folder)
+    write_folder(folder, llama_arrays(), {**LLAMA_CONFIG, **new})
+    assert imported(folder) == by_old
+    assert by_old.position.base == 77.0  # type: ignore[union-attr]
+
+
+def test_tables_name_nothing_twice() -> None:
+    types = [name for family in FAMILIES for name in family.model_types]
+    assert len(set(types)) == len(types)
+    for family in FAMILIES:
+        keys = [key.name for key in family.keys]
+        names = [tensor.name for tensor in family.tensors]
+        assert len(set(keys)) == len(keys), family.title
+        assert len(set(names)) == len(names), family.title
+        assert all(ignored.reason for ignored in family.ignored)
+
+
+# --- tokens ----------------------------------------------------------------------------------------
+
+
+def test_ids_and_texts(folder: Path) -> None:
+    assert refusal(folder, ids=None) == "ids is null; legal is a list of token ids, or a text in its place"
+    assert refusal(folder, ids=[]) == "ids is []; legal is one token at least"
+    assert refusal(folder, ids=[7]) == "ids has 7; legal are whole numbers from 0 to 6"
+    assert refusal(folder, ids=[-1]) == "ids has -1; legal are whole numbers from 0 to 6"
+    assert refusal(folder, ids=[1.5]) == "ids has 1.5; legal are whole numbers from 0 to 6"
+    assert refusal(folder, text="a") == "ids and a text are both there; legal is one of the two"
+    assert "tokenizer.json: there is no such file" in refusal(folder, ids=None, text="a")
+    assert "Llama has no encoder beside a decoder" in refusal(folder, memory_ids=[1])
+    assert imported(folder).tokens == ("‹1›", "‹0›", "‹6›", "‹6›")
+
+
+def write_tokenizer(folder: Path, model: Any, added: Any = ()) -> None:
+    text = json.dumps({"version": "1.0", "model": model, "added_tokens": list(added)})
+    (folder / "tokenizer.json").write_text(text)
+
+
+def test_texts_of_tokens_are_those_of_the_tokenizer_and_unique(folder: Path) -> None:
+    vocabulary = {"<s>": 0, "Ġthe": 1, "cat": 2, "‹6›": 3}
+    write_tokenizer(folder, {"type": "BPE", "vocab": vocabulary}, [{"id": 5, "content": "cat"}])
+    experiment = imported(folder)
+    assert experiment.vocabulary is not None
+    assert experiment.vocabulary.tokens == ("<s>", "Ġthe", "cat", "‹6›", "‹4›", "cat‹5›", "‹6›‹6›")
+    assert experiment.tokens[:2] == ("Ġthe", "<s>")
+    write_tokenizer(folder, {"type": "Unigram", "vocab": [["<s>", 0], ["▁a", -1.5]]})
+    assert imported(folder).tokens[:2] == ("▁a", "<s>")
+
+
+@pytest.mark.parametrize("model", [3, {}, {"vocab": 3}, {"vocab": {"a": "b"}}, {"vocab": [3]}])
+def test_a_broken_tokenizer(folder: Path, model: Any) -> None:
+    write_tokenizer(folder, model)
+    assert refusal(folder).startswith("tokenizer.json: ")
+
+
+def test_a_text_is_encoded(folder: Path) -> None:
+    pytest.importorskip("tokenizers")
+    model = {"type": "WordLevel", "vocab": {"cat": 3, "sat": 5, "?": 0}, "unk_token": "?"}
+    write_tokenizer(folder, model)
+    text = json.loads((folder / "tokenizer.json").read_text())
+    (folder / "tokenizer.json").write_text(json.dumps({**text, "pre_tokenizer": {"type": "Whitespace"}}))
+    document = import_checkpoint(folder, text="sat cat dog")
+    assert document.experiment == import_checkpoint(folder, ids=[5, 3, 0]).experiment
+    assert document.experiment.tokens == ("sat", "cat", "?")
+
+
+def test_a_text_without_the_package(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_tokenizer(folder, {"type": "WordLevel", "vocab": {"cat": 3}})
+    monkeypatch.setattr("attnviz.checkpoints.texts.can_encode", lambda: False)
+    assert "pip install attnviz[models]" in refusal(folder, ids=None, text="cat")
