@@ -129,7 +129,7 @@ class PipelinePanel(Panel):
         shape = ""
         if self.store.trace is not None and stage in self.store.site.stages:
             shape = " × ".join(map(str, self.store.site.shape(stage)))
-        axes, formula = ", ".join(row.axes), stage_formula(self.store.experiment, stage)
+        axes, formula = ", ".join(row.axes), stage_formula(self.store.attention, stage)
         self._thumbnails[stage].set_caption(_(row.title), f"{formula}\n({axes}) = {shape}")
 
     def _select(self) -> None:

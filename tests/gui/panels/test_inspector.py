@@ -17,14 +17,18 @@ from pytestqt.qtbot import QtBot
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
 from attnviz.gui.panels.inspector import InspectorPanel
+from attnviz.gui.shown import highlight
 from attnviz.gui.store import Store
 from attnviz.gui.theme import DARK, LIGHT
+from attnviz.gui.widgets.heat_content import NO_HIGHLIGHT
 from attnviz.i18n import set_language
 from attnviz.model import edits
+from attnviz.model.attention import Layer
+from attnviz.model.block_parts import Block
 from attnviz.model.document import Document
 from attnviz.model.experiment import Experiment
 from attnviz.model.parts import Causal, Heads, Padding, Projections, Seeded, SeededVectors
-from attnviz.model.view import Cell
+from attnviz.model.view import Cell, View
 
 # The offscreen platform says this whenever a window with a smallest size is shown.
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
@@ -318,3 +322,73 @@ def test_nan_stands_out(made) -> None:  # type: ignore[no-untyped-def]
     assert text(panel).endswith(" = NaN   NaN, because a term is NaN")
     cursor = panel.page.cursorForPosition(panel.page.place_of(Cell("weights", 0, 2)))
     assert cursor.charFormat().foreground().color() == QColor(LIGHT.error)
+
+
+# --- from one attention to another -----------------------------------------------------------------
+
+
+@pytest.fixture
+def stacked(qtbot: QtBot) -> tuple[Store, InspectorPanel]:
+    """Two layers of four tokens; the second one is looked at, a cell of its input locked."""
+    layer = Layer(heads=Heads(1, 1, 2), projections=Projections(Seeded(1), Seeded(2)), block=Block())
+    experiment = replace(document().experiment, layers=(layer,), block=Block())
+    store = Store(Document(experiment, View(site="layers.1.self", stage="layer_input", locked=INPUT)))
+    panel = InspectorPanel(store)
+    qtbot.addWidget(panel)
+    panel.resize(700, 300)
+    panel.apply_theme(LIGHT)
+    panel.start()
+    traced(store)
+    panel.show()
+    QApplication.processEvents()
+    return store, panel
+
+
+INPUT = Cell("layer_input", 3, 2)
+MADE = Cell("residual_1", 3, 2, site="layers.0.self")
+
+
+def test_a_layers_input_leads_into_the_layer_before_and_back(stacked) -> None:  # type: ignore[no-untyped-def]
+    store, panel = stacked
+    assert text(panel).startswith("layer input[小沈阳, 2] = layers.0.self · residual 1[小沈阳, 2] = ")
+    assert word(panel, "inspector_title") == "Layer 2 · self-attention · layer input"
+    value = float(store.trace.site("layers.0.self")["residual_1"][3, 2])
+    assert text(panel).replace("−", "-").endswith(f"{value:.6f}")
+    click_link(panel, MADE)
+    view = store.document.view
+    assert (view.site, view.stage, view.query) == ("layers.0.self", "residual_1", 3)
+    assert view.locked == Cell("residual_1", 3, 2), "the cell of the site that is looked at"
+    assert text(panel).startswith("residual 1[小沈阳, 2] = e + attention output = ")
+    assert word(panel, "inspector_title") == "Layer 1 · masked self-attention · residual 1"
+    crumb = panel.findChild(QToolButton, "inspector_crumb_0")
+    assert crumb.text() == "layers.1.self · layer input ›"
+    click_link(panel, Cell("attention_output", 3, 2))
+    QTest.mouseClick(panel.findChild(QToolButton, "inspector_back"), Qt.MouseButton.LeftButton)
+    assert store.document.view.locked == Cell("residual_1", 3, 2)
+    QTest.mouseClick(crumb, Qt.MouseButton.LeftButton)
+    view = store.document.view
+    assert (view.site, view.stage, view.locked) == ("layers.1.self", "layer_input", INPUT)
+    assert text(panel).startswith("layer input[小沈阳, 2] = ")
+    assert not panel.findChild(QToolButton, "inspector_back").isVisible()
+
+
+def test_a_cell_of_another_attention_lights_nothing_here(stacked) -> None:  # type: ignore[no-untyped-def]
+    store, panel = stacked
+    before = text(panel)
+    at = panel.page.place_of(MADE)
+    hover_link(panel, MADE)
+    assert store.hover is None and text(panel) == before
+    assert len(panel.page.extraSelections()) == 1, "the link itself is marked"
+    assert panel.page.tooltip_at(at).startswith("layers.0.self · residual 1[小沈阳, 2] = ")
+    site = store.site
+    assert highlight(site, store.document.view, "layer_input", MADE) == NO_HIGHLIGHT
+    assert highlight(site, store.document.view, "layer_input", INPUT) != NO_HIGHLIGHT
+
+
+def test_the_same_cell_of_another_layer_is_shown_when_that_is_looked_at(stacked) -> None:  # type: ignore[no-untyped-def]
+    store, panel = stacked
+    store.look(locked=Cell("scores", 2, 1))
+    assert word(panel, "inspector_title").startswith("Layer 2 ")
+    store.look(site="layers.0.self")
+    assert word(panel, "inspector_title") == "Layer 1 · masked self-attention · scores · head 1 of 4"
+    assert not panel.findChild(QToolButton, "inspector_back").isVisible()
