@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from attnviz.bench.cases import PROJECTIONS, SIZES, Size, experiment
 from attnviz.bench.floor import floor
 from attnviz.bench.timing import interleaved, paired_ratio
-from attnviz.compute.execute import estimate, execute, work
+from attnviz.compute.estimating import estimate
+from attnviz.compute.execute import execute
 from attnviz.compute.threads import available_cores, limited_threads, threads_for
 from attnviz.engines.decode import ITEMSIZE
 from attnviz.engines.table import ENGINE_BY_ID
@@ -59,7 +60,7 @@ def _torch_missing() -> str:
 
 def _case(size: Size, projections: str, has_torch: bool, quick: bool) -> dict[str, Any]:
     given = experiment(size, projections)
-    operations = work(given, estimate(given, ITEMSIZE[given.dtype]))
+    operations = estimate(given, ITEMSIZE[given.dtype]).flops
     threads = threads_for(operations, available_cores())
     contenders = _contenders(size, given, threads, has_torch)
     difference = _difference(size, given, has_torch)

@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from attnviz.compute import budget as budget_
-from attnviz.compute.budget import Estimate, EstimateLine
+from attnviz.compute.budget import Estimate
+from attnviz.compute.estimating import estimate, estimate_decoding
 from attnviz.compute.threads import available_cores, limited_threads, parallel_map, threads_for
 from attnviz.engines import decode as decode_
 from attnviz.engines.decodable import step_count
@@ -25,7 +26,6 @@ from attnviz.engines.run import run
 from attnviz.engines.table import ENGINE_BY_ID, EngineKind
 from attnviz.i18n import _
 from attnviz.model.experiment import Experiment
-from attnviz.model.parts import ROLES, Identity
 from attnviz.model.trace import Trace
 
 Result = TypeVar("Result")
@@ -65,7 +65,7 @@ def execute(
         return run(made, experiment, check, notices)
 
     size = estimate(experiment, ITEMSIZE[experiment.dtype])
-    threads = threads_for(work(experiment, size), available_cores(), reserve)
+    threads = threads_for(size.flops, available_cores(), reserve)
     return _somewhere(job, engine, device, _Terms(experiment.dtype, size, budget, threads))
 
 
@@ -88,48 +88,6 @@ def execute_decoding(
     # Steps follow one another, so it is one step that must be worth a second thread.
     threads = threads_for(size.flops // count, available_cores(), reserve)
     return _somewhere(job, engine, device, _Terms(experiment.dtype, size, budget, threads))
-
-
-def estimate(experiment: Experiment, itemsize: int) -> Estimate:
-    """Bytes and FLOPs of a full pass that keeps the weights, and a mask of two bytes for each cell."""
-    return _estimate(experiment, experiment.n_queries, experiment.n_keys, itemsize, 1)
-
-
-def work(experiment: Experiment, size: Estimate) -> int:
-    """FLOPs that a full pass really does: those of `size` without the products with identities."""
-    free = 0
-    for role in ROLES:
-        rows, columns = experiment.projection_shape(role)
-        if rows == columns and isinstance(getattr(experiment.projections, role), Identity):
-            n_tokens = experiment.n_queries if role in ("query", "output") else experiment.n_keys
-            free += 2 * n_tokens * rows * columns
-    return size.flops - free
-
-
-def estimate_decoding(experiment: Experiment, steps: int, itemsize: int) -> Estimate:
-    """Bytes and FLOPs of `steps` steps; the kept rows of weights are counted at their longest."""
-    keys = steps if experiment.memory is None else experiment.n_keys
-    maps = 2 if experiment.dropout.active else 1
-    return _estimate(experiment, steps, keys, itemsize, maps)
-
-
-def _estimate(experiment: Experiment, n_queries: int, n_keys: int, itemsize: int, maps: int) -> Estimate:
-    heads = experiment.heads
-    size = budget_.estimate_attention(
-        heads.n_heads,
-        heads.n_kv_heads,
-        n_queries,
-        n_keys,
-        experiment.d_model,
-        heads.d_head,
-        itemsize,
-        maps,
-    )
-    if not experiment.masks:
-        return size
-    formula = _("{queries} queries × {keys} keys × 2 bytes").format(queries=n_queries, keys=n_keys)
-    line = EstimateLine(_("mask"), formula, 2 * n_queries * n_keys)
-    return Estimate(size.bytes + line.value, size.flops, (*size.lines, line))
 
 
 @dataclass(frozen=True)

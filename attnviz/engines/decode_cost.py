@@ -25,40 +25,20 @@ With a latent a row is the latent and the RoPE key, d_c + d_rope numbers; it is 
 values of all heads are made of every row that is read, at every step: not the absorbed form, which is
 counted by `core.cost_flops`.
 
-Bytes are the numbers of all rows times itemsize. FLOPs count a multiplication and an addition as two:
-    a token's q and output                     2·d_model·H·d each; an identity costs nothing
-    a projected token's k and v                2·d_in·G·d each, d_in the width of what they are made from
-    a score pair and query head                4·d + 5 (q·k, weight·v, softmax), with a latent 2·d_rope more
-    a projected token's latent                 2·d_in·(d_c + d_rope), and its norm
-    a latent that is read                      4·d_c·H·d
-    a token's latent of the query              2·d_model·d_q, and its norm; q is then made from d_q features
-    a token's norm of f features               5·f (layer) or 3·f (rms), and f each for gain and bias
-    a token's feed-forward layer               2·d_model·d_hidden for each of its 2 or 3 matrices, d_hidden
-                                               for the activation and, gated, as many for the product
-    a token's bias, its residual connection    one for each feature
-    the logits of the last token               2·d_model·V, V the vocabulary, and 5·V for the softmax
-Rotations, positions, QK norms and masks are not counted. Pairs that the causal mask blocks are not counted: a
-kernel that computes them in order to throw them away does t² instead of t(t+1)/2. Over T steps, without a
-cache, the pairs come to T(T+1)(T+2)/6 and the projections to T(T+1)/2, per layer.
+Bytes are the numbers of all rows times itemsize; FLOPs are those of `engines/flops.py`, with the logits of
+one token. Pairs that the causal mask blocks are not counted: a kernel that computes them in order to throw
+them away does t² instead of t(t+1)/2. Over T steps, without a cache, the pairs come to T(T+1)(T+2)/6 and the
+projections to T(T+1)/2, per layer.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from attnviz.model.block_parts import NORMS, FeedForward, Norm
+from attnviz.engines.flops import SiteFlops, site_flops
 from attnviz.model.experiment import Experiment
 from attnviz.model.latent import cached_numbers
-from attnviz.model.latent_parts import LatentRole
-from attnviz.model.materialise import is_identity, output_tokens
-from attnviz.model.parts import Identity, Role
 from attnviz.model.sites import at, places
-
-NORM_FLOPS = {"layer": 5, "rms": 3}
-"""Operations for each feature of a norm: mean, difference, squares and their sum, quotient."""
-
-SOFTMAX_FLOPS = 5
-"""Operations for each score: maximum, difference, exponential, sum, quotient."""
 
 
 @dataclass(frozen=True)
@@ -102,12 +82,8 @@ class _SiteCost:
     """Memory tokens where those are read, else None."""
     is_encoder: bool
     row: int
-    """Bytes of the K and V of one position."""
-    per_token: int
-    per_projected: int
-    per_read: int
-    per_pair: int
-    per_readout: int
+    """Bytes of what is kept of one position."""
+    flops: SiteFlops
 
     def step(self, t: int) -> tuple[Cost, Cost]:
         """(with a cache, without one) of step t, counted from 1."""
@@ -122,10 +98,9 @@ class _SiteCost:
         return self._cost(1, new, m, m, new, m), self._cost(t, m, t * m, m, m, 0)
 
     def _cost(self, tokens: int, projected: int, pairs: int, read: int, written: int, held: int) -> Cost:
-        flops = tokens * self.per_token + projected * self.per_projected + pairs * self.per_pair
-        flops += read * self.per_read
+        flops = self.flops.of(tokens, projected, read, pairs, 1)
         row = self.row
-        return Cost(projected, pairs, read * row, written * row, held * row, flops + self.per_readout)
+        return Cost(projected, pairs, read * row, written * row, held * row, flops)
 
 
 class StepCosts:
@@ -137,7 +112,8 @@ class StepCosts:
             site = at(experiment, place.name)
             is_encoder = place.stack == "encoder"
             memory = site.n_keys if is_encoder or site.memory is not None else None
-            self._sites.append(_site_cost(site, memory, is_encoder, itemsize))
+            row = cached_numbers(site) * itemsize
+            self._sites.append(_SiteCost(memory, is_encoder, row, site_flops(site)))
 
     def step(self, index: int) -> tuple[Cost, Cost]:
         """(with a cache, without one) of step `index`, counted from 0; formulas above."""
@@ -151,80 +127,3 @@ class StepCosts:
 def step_costs(experiment: Experiment, step: int, itemsize: int) -> tuple[Cost, Cost]:
     """(with a cache, without one) of decoding step `step`, counted from 0; formulas above."""
     return StepCosts(experiment, itemsize).step(step)
-
-
-def _site_cost(site: Experiment, memory: int | None, is_encoder: bool, itemsize: int) -> _SiteCost:
-    heads, d_model = site.heads, site.d_model
-    readout = 0
-    if site.readout != "none":
-        readout = (2 * d_model + SOFTMAX_FLOPS) * len(output_tokens(site))
-    roles: tuple[Role, Role] = ("key", "value")
-    per_projected = sum(_projection(site, role) for role in roles)
-    if site.latent is not None:
-        per_projected = _latent_product(site, "down") + _latent_product(site, "rope_key")
-        per_projected += _normed(site.latent.norm, site.latent.d_c)
-    return _SiteCost(
-        memory,
-        is_encoder,
-        row=cached_numbers(site) * itemsize,
-        per_token=_query(site) + _projection(site, "output") + around(site),
-        per_projected=per_projected,
-        per_read=_latent_product(site, "up_key") + _latent_product(site, "up_value"),
-        per_pair=heads.n_heads * (2 * site.d_qk + 2 * heads.d_head + SOFTMAX_FLOPS),
-        per_readout=readout,
-    )
-
-
-def around(site: Experiment) -> int:
-    """FLOPs of one token in everything around a site's attention: norms, residuals, feed-forward layer."""
-    norms = [site.embedding_norm, site.final_norm]
-    flops = 0
-    if site.block is not None:
-        norms += [getattr(site.block, name) for name in NORMS]
-        ffn = site.block.feed_forward
-        flops += 0 if ffn is None else feed_forward(ffn, site.d_model)
-        flops += site.block.residual * (1 if ffn is None else 2) * site.d_model
-    return flops + sum(_norm(norm, site.d_model) for norm in norms if norm is not None)
-
-
-def feed_forward(ffn: FeedForward, d_model: int) -> int:
-    """FLOPs of one token in a feed-forward layer."""
-    flops = ffn.d_hidden * (2 if ffn.gated else 1)
-    for role in ("up", "down", *(("gate",) if ffn.gated else ())):
-        rows, columns = ffn.shape(role, d_model)  # type: ignore[arg-type]
-        if not (rows == columns and isinstance(getattr(ffn, role), Identity)):
-            flops += 2 * rows * columns
-        flops += columns * (getattr(ffn, f"{role}_bias") is not None)
-    return flops
-
-
-def _query(site: Experiment) -> int:
-    """FLOPs of one token's query, and of the latent that it is made from."""
-    latent, flops = site.latent, _projection(site, "query")
-    if latent is None or latent.d_q is None:
-        return flops
-    return flops + _latent_product(site, "query_down") + _normed(latent.query_norm, latent.d_q)
-
-
-def _latent_product(site: Experiment, role: LatentRole) -> int:
-    """FLOPs of one token's product with a matrix of the latent; 0 where it is not used."""
-    latent = site.latent
-    if latent is None or role not in latent.roles():
-        return 0
-    rows, columns = latent.shape(role, site.d_model, site.d_keys, site.heads)
-    return 0 if rows == columns and isinstance(getattr(latent, role), Identity) else 2 * rows * columns
-
-
-def _normed(norm: Norm | None, features: int) -> int:
-    return 0 if norm is None else _norm(norm, features)
-
-
-def _norm(norm: Norm, features: int) -> int:
-    return features * (NORM_FLOPS[norm.kind] + (norm.gain is not None) + (norm.bias is not None))
-
-
-def _projection(site: Experiment, role: Role) -> int:
-    """FLOPs of one token's product with one weight matrix, and of its bias."""
-    rows, columns = site.projection_shape(role)
-    bias = columns * (getattr(site.projections, f"{role}_bias") is not None)
-    return bias if is_identity(site, role) else bias + 2 * rows * columns

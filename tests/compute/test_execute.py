@@ -9,16 +9,23 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import MEMORY, experiment
+from experiments import SPREAD, STACKS
+from msgspec.structs import replace
 
 from attnviz.compute import execute as module
 from attnviz.compute.budget import BudgetError
-from attnviz.compute.execute import estimate, estimate_decoding, execute, execute_decoding
+from attnviz.compute.estimating import estimate, estimate_decoding
+from attnviz.compute.execute import execute, execute_decoding
+from attnviz.engines import run as run_module
+from attnviz.engines.decode import decode
 from attnviz.engines.engine import EngineError
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
 from attnviz.engines.table import ENGINE_BY_ID
 from attnviz.model import parts as p
+from attnviz.model.block_parts import Block, FeedForward
 from attnviz.model.experiment import Experiment
+from attnviz.model.sites import at, site_names
 
 BIG = Experiment(("a",) * 512, p.SeededVectors(512, 64), heads=p.Heads(8, 8, 64), masks=(p.Causal(),))
 
@@ -130,13 +137,91 @@ def test_illegal_choices(arguments: tuple[str, ...], dtype: str, message: str) -
 # --- budget ----------------------------------------------------------------------------------------
 
 
-def test_the_estimate_covers_what_a_run_keeps() -> None:
-    given = experiment("causal", "none", heads="gqa")
-    trace = run(NumpyEngine("float64"), given)
-    kept = sum(trace[stage].nbytes for stage in ("weights", "q", "k", "v", "mixed"))
+def kept_arrays(given: Experiment, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Bytes of the arrays that a run really keeps; views of one array count once."""
+    made: list[Any] = []
+    plain = run_module.forward
+
+    def forward(*args: Any) -> Any:
+        made.append(plain(*args))
+        return made[-1]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(run_module, "forward", forward)
+        run(NumpyEngine("float64"), given)
+    arrays = {}
+    for features, attended in made:
+        for array in (*features.tf.values(), *features.heads.values(), attended.weights, attended.mixed):
+            owner = array if array.base is None else array.base
+            arrays[id(owner)] = owner
+    return sum(array.nbytes for array in arrays.values())
+
+
+@pytest.mark.parametrize("case", {**SPREAD, **STACKS})
+def test_the_estimate_covers_what_a_run_keeps(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = {**SPREAD, **STACKS}[case]
     size = estimate(given, 8)
-    # Besides those: input and output rows, 7·8 float64 numbers each, and two mask bytes for each cell.
-    assert size.bytes == kept + 2 * 7 * 8 * 8 + 2 * 7 * 7
+    mask = sum(line.value for line in size.lines if line.label.endswith("mask"))
+    kept = kept_arrays(given, monkeypatch)
+    # Nothing is left out; identities and joined heads may share an array with what they are made from.
+    assert kept <= size.bytes - mask <= (3.0 if given.projections == p.Projections() else 1.6) * kept
+    assert size.bytes == sum(line.value for line in size.lines)
+
+
+def test_every_formula_multiplies_out_to_its_value() -> None:
+    lines = [line for given in (*SPREAD.values(), *STACKS.values()) for line in estimate(given, 8).lines]
+    assert {line.label.rpartition(" ")[2] for line in lines} >= {
+        "feed-forward",
+        "logits",
+        "residuals",
+        "mask",
+    }
+    for line in lines:
+        product = 1
+        for factor in line.formula.split("×"):
+            product *= int(factor.split()[0])
+        assert product == line.value, line
+
+
+def test_a_stack_is_the_sum_of_its_sites_by_name() -> None:
+    given = STACKS["encoder and decoder"]
+    size = estimate(given, 4)
+    parts = [estimate(at(given, name), 4) for name in site_names(given)]
+    assert (size.bytes, size.flops) == (sum(one.bytes for one in parts), sum(one.flops for one in parts))
+    assert size.lines[0].label == "encoder.0.self scores"
+    assert {line.label.split()[0] for line in size.lines} == set(site_names(given))
+
+
+def test_a_decoding_has_the_flops_of_its_steps() -> None:
+    for name in ("two layers, pre", "two layers, post", "encoder and decoder", "cross over raw memory"):
+        given = STACKS[name]
+        cached, _uncached = decode(NumpyEngine("float64"), given, 6).total(5)
+        assert estimate_decoding(given, 6, 8).flops == cached.flops, name
+
+
+def test_too_many_layers_are_refused_before_anything_is_allocated(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*args: Any) -> Any:
+        raise AssertionError("computed without a budget")
+
+    one = STACKS["two layers, pre"]
+    deep = replace(one, layers=one.layers * 40)
+    available = 2 * estimate(one, 8).bytes
+    assert execute(one, budget=available).sites == site_names(one)
+    monkeypatch.setattr(NumpyEngine, "empty", never)
+    monkeypatch.setattr(NumpyEngine, "asarray", never)
+    with pytest.raises(BudgetError, match=r"layers\.\d+\.self .* with everything else .* more than half"):
+        execute(deep, budget=available)
+    with pytest.raises(BudgetError, match=r"layers\.\d+\.self"):
+        execute_decoding(deep, 5, budget=available)
+
+
+def test_identities_cost_nothing_and_feed_forward_layers_do() -> None:
+    plain = Experiment(("a",) * 3, p.SeededVectors(3, 4), heads=p.Heads(1, 1, 4))
+    assert estimate(plain, 4).flops == 9 * (4 * 4 + 5)
+    block = Block(norm_1=None, feed_forward=FeedForward(10, "relu"))
+    # Two matrices of 4x10, ten activations, two residual connections of four features, for each token.
+    with_block = estimate(replace(plain, block=block), 4)
+    assert with_block.flops == 9 * (4 * 4 + 5) + 3 * (2 * 2 * 4 * 10 + 10 + 2 * 4)
 
 
 def test_nothing_is_allocated_past_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -226,7 +311,9 @@ def test_a_decoding_of_many_small_steps_stays_on_one_thread(monkeypatch: pytest.
 
     monkeypatch.setattr(module, "available_cores", lambda: 8)
     monkeypatch.setattr(module, "limited_threads", limited)
-    long = Experiment(tuple(map(str, range(64))), p.SeededVectors(64, 512), heads=p.Heads(8, 8, 64))
+    seeded = p.Projections(*(p.Seeded(seed) for seed in range(4)))
+    vectors = p.SeededVectors(64, 512)
+    long = Experiment(tuple(map(str, range(64))), vectors, heads=p.Heads(8, 8, 64), projections=seeded)
     assert estimate_decoding(long, 64, 4).flops > 10**8
     execute_decoding(long)
     assert limits == [1]

@@ -14,8 +14,9 @@ from stacks import stacks
 
 from attnviz.engines.decodable import causal_experiment
 from attnviz.engines.decode import NOT_FINITE, Decoding, decode
-from attnviz.engines.decode_cost import Cost, around, feed_forward, step_costs
+from attnviz.engines.decode_cost import Cost, step_costs
 from attnviz.engines.engine import Engine
+from attnviz.engines.flops import around, feed_forward
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.parity import Compared, compared, parity
 from attnviz.engines.run import run

@@ -1,0 +1,133 @@
+"""Floating-point operations of one site, from which those of a pass, a step or a whole decoding follow.
+
+A multiplication and an addition count as two. Written for H query heads, G key/value heads of d features and
+vectors of d_model features:
+    a token's q and output                     2·d_model·H·d each; an identity costs nothing
+    a projected token's k and v                2·d_in·G·d each, d_in the width of what they are made from
+    a score pair and query head                4·d + 5 (q·k, weight·v, softmax), with a latent 2·d_rope more
+    a projected token's latent                 2·d_in·(d_c + d_rope), and its norm
+    a latent that is read                      4·d_c·H·d
+    a token's latent of the query              2·d_model·d_q, and its norm; q is then made from d_q features
+    a token's norm of f features               5·f (layer) or 3·f (rms), and f each for gain and bias
+    a token's feed-forward layer               2·d_model·d_hidden for each of its 2 or 3 matrices, d_hidden
+                                               for the activation and, gated, as many for the product
+    a token's bias, its residual connection    one for each feature
+    a token's logits                           2·d_model·V, V the vocabulary, and 5·V for the softmax
+Rotations, positions, QK norms and masks are not counted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from attnviz.model.block_parts import NORMS, FeedForward, Norm
+from attnviz.model.experiment import Experiment
+from attnviz.model.latent_parts import LatentRole
+from attnviz.model.materialise import is_identity, output_tokens
+from attnviz.model.parts import Identity, Role
+
+NORM_FLOPS = {"layer": 5, "rms": 3}
+"""Operations for each feature of a norm: mean, difference, squares and their sum, quotient."""
+
+SOFTMAX_FLOPS = 5
+"""Operations for each score: maximum, difference, exponential, sum, quotient."""
+
+
+@dataclass(frozen=True)
+class SiteFlops:
+    """FLOPs of one attention and its block for each of what it may be given.
+
+    A token that passes through; one that keys and values are made from; a latent that is read; a (query, key)
+    pair, all heads together; a token whose logits are wanted.
+    """
+
+    per_token: int
+    per_projected: int
+    per_read: int
+    per_pair: int
+    per_readout: int
+
+    def of(self, tokens: int, projected: int, read: int, pairs: int, readouts: int) -> int:
+        """All together."""
+        return (
+            tokens * self.per_token
+            + projected * self.per_projected
+            + read * self.per_read
+            + pairs * self.per_pair
+            + readouts * self.per_readout
+        )
+
+
+def site_flops(site: Experiment) -> SiteFlops:
+    """The FLOPs of a site, which is given as an experiment of its own."""
+    heads, d_model = site.heads, site.d_model
+    readout = 0
+    if site.readout != "none":
+        readout = (2 * d_model + SOFTMAX_FLOPS) * len(output_tokens(site))
+    roles: tuple[Role, Role] = ("key", "value")
+    per_projected = sum(_projection(site, role) for role in roles)
+    if site.latent is not None:
+        per_projected = _latent_product(site, "down") + _latent_product(site, "rope_key")
+        per_projected += _normed(site.latent.norm, site.latent.d_c)
+    return SiteFlops(
+        per_token=_query(site) + _projection(site, "output") + around(site),
+        per_projected=per_projected,
+        per_read=_latent_product(site, "up_key") + _latent_product(site, "up_value"),
+        per_pair=heads.n_heads * (2 * site.d_qk + 2 * heads.d_head + SOFTMAX_FLOPS),
+        per_readout=readout,
+    )
+
+
+def around(site: Experiment) -> int:
+    """FLOPs of one token in everything around a site's attention: norms, residuals, feed-forward layer."""
+    norms = [site.embedding_norm, site.final_norm]
+    flops = 0
+    if site.block is not None:
+        norms += [getattr(site.block, name) for name in NORMS]
+        ffn = site.block.feed_forward
+        flops += 0 if ffn is None else feed_forward(ffn, site.d_model)
+        flops += site.block.residual * (1 if ffn is None else 2) * site.d_model
+    return flops + sum(_norm(norm, site.d_model) for norm in norms if norm is not None)
+
+
+def feed_forward(ffn: FeedForward, d_model: int) -> int:
+    """FLOPs of one token in a feed-forward layer."""
+    flops = ffn.d_hidden * (2 if ffn.gated else 1)
+    for role in ("up", "down", *(("gate",) if ffn.gated else ())):
+        rows, columns = ffn.shape(role, d_model)  # type: ignore[arg-type]
+        if not (rows == columns and isinstance(getattr(ffn, role), Identity)):
+            flops += 2 * rows * columns
+        flops += columns * (getattr(ffn, f"{role}_bias") is not None)
+    return flops
+
+
+def _query(site: Experiment) -> int:
+    """FLOPs of one token's query, and of the latent that it is made from."""
+    latent, flops = site.latent, _projection(site, "query")
+    if latent is None or latent.d_q is None:
+        return flops
+    return flops + _latent_product(site, "query_down") + _normed(latent.query_norm, latent.d_q)
+
+
+def _latent_product(site: Experiment, role: LatentRole) -> int:
+    """FLOPs of one token's product with a matrix of the latent; 0 where it is not used."""
+    latent = site.latent
+    if latent is None or role not in latent.roles():
+        return 0
+    rows, columns = latent.shape(role, site.d_model, site.d_keys, site.heads)
+    return 0 if rows == columns and isinstance(getattr(latent, role), Identity) else 2 * rows * columns
+
+
+def _normed(norm: Norm | None, features: int) -> int:
+    return 0 if norm is None else _norm(norm, features)
+
+
+def _norm(norm: Norm, features: int) -> int:
+    return features * (NORM_FLOPS[norm.kind] + (norm.gain is not None) + (norm.bias is not None))
+
+
+def _projection(site: Experiment, role: Role) -> int:
+    """FLOPs of one token's product with one weight matrix, and of its bias."""
+    rows, columns = site.projection_shape(role)
+    bias = columns * (getattr(site.projections, f"{role}_bias") is not None)
+    return bias if is_identity(site, role) else bias + 2 * rows * columns
