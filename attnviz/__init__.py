@@ -12,6 +12,8 @@
 
     attnviz.render(document, "weights.pdf", stage="weights", head=0)
 
+    document = attnviz.import_checkpoint("SmolLM2-135M", text="The cat sat")    # a trained model
+
 An `Experiment` is made of the structs in `attnviz.parts` (`Heads`, `Causal`, `Rope`, ...). Everything is
 imported when it is first used: `import attnviz` itself loads nothing.
 """
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Literal
 
+    from attnviz.checkpoints.importing import import_checkpoint
+    from attnviz.checkpoints.reader import CheckpointError
     from attnviz.compute.budget import BudgetError
     from attnviz.engines.decode import Decoding
     from attnviz.engines.decode_step import DecodeStep
@@ -42,6 +46,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BudgetError",
+    "CheckpointError",
     "DecodeStep",
     "Decoding",
     "Document",
@@ -52,6 +57,7 @@ __all__ = [
     "View",
     "__version__",
     "decode",
+    "import_checkpoint",
     "load",
     "parts",
     "presets",
@@ -62,6 +68,7 @@ __all__ = [
 
 _HOMES = {
     "BudgetError": "attnviz.compute.budget",
+    "CheckpointError": "attnviz.checkpoints.reader",
     "DecodeStep": "attnviz.engines.decode_step",
     "Decoding": "attnviz.engines.decode",
     "Document": "attnviz.model.document",
@@ -70,6 +77,7 @@ _HOMES = {
     "SiteTrace": "attnviz.model.trace",
     "Trace": "attnviz.model.trace",
     "View": "attnviz.model.view",
+    "import_checkpoint": "attnviz.checkpoints.importing",
     "load": "attnviz.model.files",
     "save": "attnviz.model.files",
 }

@@ -104,6 +104,7 @@ def _dispatch(arguments: list[str]) -> int:
         "run": cli_commands.run,
         "render": cli_commands.render,
         "decode": cli_commands.decode,
+        "import": cli_commands.import_,
         "bench": cli_commands.bench,
     }
     named = getattr(options, "document", None)
@@ -163,6 +164,7 @@ def parser() -> argparse.ArgumentParser:
     command("presets", _("list the documents that come with the program"))
     _add_run(command("run", _("compute a document; write its stages, or show what there are")))
     _add_render(command("render", _("draw a stage as a heat map into a file")))
+    _add_import(command("import", _("make a document of a trained model and a text")))
     _add_decode(command("decode", _("decode token by token with a cache"), _(DECODE_FORMAT)))
     bench = command("bench", _("measure the engines and the window on this machine"))
     bench.add_argument("--json", action="store_true", help=_("print JSON"))
@@ -205,6 +207,21 @@ def _add_render(command: argparse.ArgumentParser) -> None:
         type=_whole_number,
         default=200,
         help=_("pixels per inch of a PNG (default: {dpi})").format(dpi=200),
+    )
+
+
+def _add_import(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "folder", metavar="FOLDER", help=_("a checkpoint: config.json, model.safetensors, tokenizer.json")
+    )
+    command.add_argument("-o", "--output", metavar="FILE", required=True, help=_(".safetensors or .json"))
+    command.add_argument("--text", help=_("what the model reads; needs the package tokenizers"))
+    command.add_argument("--ids", metavar="1,2,3", help=_("token ids in place of a text"))
+    command.add_argument("--memory-text", metavar="TEXT", help=_("what the encoder beside a decoder reads"))
+    command.add_argument("--memory-ids", metavar="1,2,3", help=_("token ids in place of that text"))
+    command.add_argument("--dtype", default="float32", help=_("what to compute in (default: float32)"))
+    command.add_argument(
+        "--attention-only", action="store_true", help=_("the first layer's attention and nothing else")
     )
 
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from attnviz.core.text import number, visible
 from attnviz.i18n import _
 from attnviz.model.document import Document
-from attnviz.model.files import DocumentError, load
+from attnviz.model.files import DocumentError, load, save
 from attnviz.model.presets import PRESETS, load_preset, preset_ids
 
 if TYPE_CHECKING:
@@ -88,6 +88,36 @@ def decode(options: Namespace) -> int:
     else:
         _print_decoding(decoding)
     return 0
+
+
+def import_(options: Namespace) -> int:
+    """Make a document of a checkpoint and a text, and save it."""
+    from attnviz.checkpoints import CheckpointError, import_checkpoint
+
+    try:
+        document = import_checkpoint(
+            options.folder,
+            options.text,
+            _ids("ids", options.ids),
+            memory_text=options.memory_text,
+            memory_ids=_ids("memory_ids", options.memory_ids),
+            dtype=options.dtype,
+            attention_only=options.attention_only,
+        )
+    except CheckpointError as error:
+        raise Named(str(error)) from None
+    _written(options.output, lambda: save(document, options.output))
+    return 0
+
+
+def _ids(name: str, text: str | None) -> tuple[int, ...] | None:
+    """Whole numbers between commas."""
+    if text is None:
+        return None
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isascii() and part.isdigit() for part in parts):
+        raise Named(f"{name} is {text[:60]!r}; legal are whole numbers with commas between them")
+    return tuple(map(int, parts))
 
 
 def bench(options: Namespace) -> int:
