@@ -126,7 +126,6 @@ class HeadsPanel(Panel):
     @Slot()
     def _on_clicked(self) -> None:
         head = self.sender().property("head")
-        trace = self.store.trace
-        if trace is not None and STAGE_BY_ID[self._stage(self.store.site)].axes[0] == "kv_head":
-            head *= trace.experiment.heads.group_size
+        if self.store.trace is not None and STAGE_BY_ID[self._stage(self.store.site)].axes[0] == "kv_head":
+            head *= self.store.site.experiment.heads.group_size
         self.store.look(head=head)

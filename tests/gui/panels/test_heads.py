@@ -13,7 +13,9 @@ from pytestqt.qtbot import QtBot
 import attnviz
 from attnviz.gui.panels.heads import HeadsPanel
 from attnviz.gui.widgets.thumbnail import Thumbnail
+from attnviz.model.attention import Layer
 from attnviz.model.edits import set_heads
+from attnviz.model.parts import Heads
 from attnviz.model.view import Cell
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
@@ -48,6 +50,15 @@ def test_a_click_on_a_key_value_head_chooses_its_first_query_head(bench: PanelBe
     assert [t.is_selected for t in shown(bench)] == [False, True]
     bench.store.look(stage="weights")
     assert [t.property("head") for t in shown(bench) if t.is_selected] == [4]
+
+
+def test_key_value_heads_are_counted_in_the_layer_that_is_looked_at(bench: PanelBench[HeadsPanel]) -> None:
+    layer = Layer(heads=Heads(6, 3, 2))
+    bench.store.change(layers=(layer,))
+    bench.store.look(site="layers.1.self", stage="v", head=0)
+    assert len(shown(bench)) == 3
+    QTest.mouseClick(shown(bench)[2], Qt.MouseButton.LeftButton)
+    assert bench.store.document.view.head == 4, "two query heads read each"
 
 
 def test_a_stage_without_heads_is_shown_by_its_weights(bench: PanelBench[HeadsPanel]) -> None:
