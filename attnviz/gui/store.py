@@ -34,6 +34,8 @@ class Store(QObject):
     """A Trace: the numbers of the document's experiment have arrived."""
     hovered = Signal(object)
     """The Cell under the mouse in some panel, or None."""
+    hovered_elsewhere = Signal(object)
+    """The Cell under the mouse of an attention that is not looked at, or None."""
     stage_hovered = Signal(str)
     """The stage whose picture or symbol is under the mouse in some panel, or empty."""
     decoded = Signal(object)
@@ -56,6 +58,7 @@ class Store(QObject):
         self.path: Path | None = None
         self.trace: Trace | None = None
         self.hover: Cell | None = None
+        self.hover_elsewhere: Cell | None = None
         self.stage_hover = ""
         self.decoded_now: Decoded | None = None
         self._paint_mode = self._edits_alike = False
@@ -153,7 +156,16 @@ class Store(QObject):
             self.changed.emit(old, self.document)
 
     def set_hover(self, cell: Cell | None) -> None:
-        """Say which cell the mouse is on."""
+        """Say which cell the mouse is on.
+
+        A cell of an attention that is not looked at is `hover_elsewhere`: what shows the one that is looked
+        at need not know of it.
+        """
+        is_here = cell is None or cell.site in ("", self.document.site)
+        elsewhere, cell = (None, cell) if is_here else (cell, None)
+        if elsewhere != self.hover_elsewhere:
+            self.hover_elsewhere = elsewhere
+            self.hovered_elsewhere.emit(elsewhere)
         if cell != self.hover:
             self.hover = cell
             self.hovered.emit(cell)

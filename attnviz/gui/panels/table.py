@@ -114,6 +114,12 @@ def _compare(store: Store) -> Panel:
     return ComparePanel(store)
 
 
+def _architecture(store: Store) -> Panel:
+    from attnviz.gui.panels.architecture import ArchitecturePanel
+
+    return ArchitecturePanel(store)
+
+
 PANELS: tuple[PanelRow, ...] = (
     PanelRow("tokens", N_("Tokens"), "left", _tokens, width=252, height=156),
     PanelRow("vectors", N_("Vectors"), "left", _vectors, width=252, height=168),
@@ -127,5 +133,6 @@ PANELS: tuple[PanelRow, ...] = (
     PanelRow("matrices", N_("Matrices"), "bottom", _matrices, "tab", titled=False),
     PanelRow("cost", N_("Cost"), "bottom", _cost, "tab", titled=False),
     PanelRow("positions", N_("Positions"), "bottom", _positions, "tab", titled=False),
+    PanelRow("architecture", N_("Architecture"), "bottom", _architecture, "tab_right", titled=False),
     PanelRow("compare", N_("Compare"), "bottom", _compare, "tab_right", titled=False),
 )

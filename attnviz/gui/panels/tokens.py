@@ -19,6 +19,8 @@ from attnviz.model import edits
 from attnviz.model.document import Document
 from attnviz.model.experiment import Experiment
 from attnviz.model.provenance import tokens_of
+from attnviz.model.site_links import tokens_in
+from attnviz.model.sites import place_of, site_names
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.view import Cell
 
@@ -43,6 +45,7 @@ class TokensPanel(Panel):
         self.chips.setObjectName("token_chips")
         self.chips.clicked.connect(self._on_chosen)
         self.chips.hovered.connect(self._on_hovered)
+        store.hovered_elsewhere.connect(self._on_hovered_elsewhere)
         self.chips.renamed.connect(self._on_renamed)
         self.chips.moved.connect(self._on_moved)
         self.chips.removed.connect(self._on_removed)
@@ -79,6 +82,15 @@ class TokensPanel(Panel):
         if self.store.experiment.memory is None:
             lit |= set(keys)
         self.chips.set_highlight(lit, color)
+
+    @Slot(object)
+    def _on_hovered_elsewhere(self, cell: Cell | None) -> None:
+        """The tokens that a cell of another attention belongs to are the same tokens."""
+        lit: frozenset[int] = frozenset()
+        if cell is not None and cell.site in site_names(self.store.experiment):
+            place = place_of(self.store.experiment, cell.site)
+            lit = tokens_in("tokens", place, *tokens_of(cell))
+        self.chips.set_highlight(lit, self.theme.query)
 
     def apply_theme(self, theme: Theme) -> None:
         super().apply_theme(theme)

@@ -64,6 +64,10 @@ class HeatScene:
         measures = Measures(down.width, across.width, width, self.content.transposed, bar)
         self.geometry = arrange(size, len(down.texts), len(across.texts), measures, zoom, offset)
 
+    def label_widths(self) -> tuple[float, float]:
+        """Pixels of the widest label beside the matrix and of the widest above it."""
+        return self._axis("down").width, self._axis("across").width
+
     def turned(self, cell: Cell) -> Cell:
         """(row, column) as (down, across), and back."""
         return (cell[1], cell[0]) if self.content.transposed else cell
@@ -91,9 +95,10 @@ class HeatScene:
         values = content.values.T if content.transposed else content.values
         font = number_font(13 if geometry.cell_w >= 56 else 12 if geometry.cell_w >= 44 else 11)
         draw_numbers(painter, geometry, values, self.indices, content.kind, theme, font)
-        down_color, across_color = self._colors()
-        draw_down(painter, geometry, self._axis("down"), down_color)
-        draw_across(painter, geometry, self._axis("across"), across_color)
+        if self.shows_labels:
+            down_color, across_color = self._colors()
+            draw_down(painter, geometry, self._axis("down"), down_color)
+            draw_across(painter, geometry, self._axis("across"), across_color)
         if content.row_sums is not None and geometry.sums:
             draw_sums(
                 painter, geometry, content.row_sums, number_font(_SUM_PX), theme.muted, content.transposed
@@ -117,7 +122,8 @@ class HeatScene:
         for cell in self._inside(() if lit.cell is None else (lit.cell,)):
             strong_outline(painter, geometry, self.turned(cell), self.theme, 3.0 if lit.locked else 2.0)
         painter.restore()
-        self._draw_lit_labels(painter, lit, current)
+        if self.shows_labels:
+            self._draw_lit_labels(painter, lit, current)
 
     def _axis(self, axis: str) -> Labels:
         """The labels drawn `down` or `across`; measured again only when their texts change."""
@@ -125,7 +131,8 @@ class HeatScene:
         texts = content.row_labels if (axis == "down") != content.transposed else content.column_labels
         kept = self._labels.get(axis)
         if kept is None or (kept.texts is not texts and kept.texts != texts):
-            kept = self._labels[axis] = Labels(texts, ui_font(TEXT_PX), ui_font(TEXT_PX, QFont.Weight.Bold))
+            fonts = ui_font(self.label_px), ui_font(self.label_px, QFont.Weight.Bold)
+            kept = self._labels[axis] = Labels(texts, *fonts)
         return kept
 
     def _colors(self) -> tuple[str, str]:
