@@ -32,6 +32,8 @@ def causal_experiment(experiment: Experiment) -> Experiment:
     readout = experiment.readout
     if readout == "none":
         readout = "similarity" if experiment.vocabulary is None else "vocabulary"
+    elif not any(fields.values()):
+        return experiment
     return with_records(experiment, fields, {"readout": readout})
 
 
@@ -106,7 +108,8 @@ def _causal_places(experiment: Experiment) -> tuple[Place, ...]:
 
 
 def _causal(attention: Attention) -> dict[str, Any]:
+    """What has to be changed of one attention."""
     changes: dict[str, Any] = {"mask_placement": "before_softmax", "mask_bias": None}
     if looks_ahead(attention.masks):
         changes["masks"] = (*attention.masks, Causal())
-    return changes
+    return {field: value for field, value in changes.items() if getattr(attention, field) != value}

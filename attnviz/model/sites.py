@@ -99,12 +99,29 @@ def record_at(experiment: Experiment, place: Place) -> Attention:
 
 
 def at(experiment: Experiment, name: str) -> Experiment:
-    """One site as an experiment: itself where it has no other. Raises `KeyError`, `ValueError`."""
-    sites = places(experiment)
-    if len(sites) == 1:
+    """One site as an experiment: itself where it has no other. Raises `KeyError`, `ValueError`.
+
+    Remembered for the experiments asked for last: panels, the program and budgets ask again and again.
+    """
+    if len(places(experiment)) == 1:
         place_of(experiment, name)
         return experiment
-    place = place_of(experiment, name)
+    found = _made.get((id(experiment), name))
+    if found is None or found[0] is not experiment:
+        # The experiment is kept as well: its id must not become another one's.
+        found = _made[id(experiment), name] = experiment, _taken_out(experiment, place_of(experiment, name))
+        for oldest in list(_made)[: max(0, len(_made) - KEPT_SITES)]:
+            _made.pop(oldest, None)
+    return found[1]
+
+
+KEPT_SITES = 64
+
+_made: dict[tuple[int, str], tuple[Experiment, Experiment]] = {}
+
+
+def _taken_out(experiment: Experiment, place: Place) -> Experiment:
+    """One of several sites as an experiment of its own."""
     fields = {field: getattr(record_at(experiment, place), field) for field in ATTENTION_FIELDS}
     fields["dtype"] = experiment.dtype
     if place.stack == "encoder":
@@ -114,7 +131,7 @@ def at(experiment: Experiment, name: str) -> Experiment:
         return Experiment(experiment.memory.tokens, experiment.memory.vectors, **fields)
     if place.layer == 0 and not place.is_second:
         fields["embedding_norm"] = experiment.embedding_norm
-    if place == sites[-1]:
+    if place == places(experiment)[-1]:
         for field in ("final_norm", "vocabulary", "readout"):
             fields[field] = getattr(experiment, field)
     memory = experiment.memory if place.kind == "cross" else None
