@@ -65,6 +65,20 @@ PRESETS: tuple[Preset, ...] = (
         N_("Two equally high scores share the weight: both cannot come near 1."),
     ),
     Preset(
+        "sigmoid",
+        _FIRST,
+        N_("Two adjectives, both near 1"),
+        N_("Sigmoid weighs every key by itself: both adjectives come near 1, and the row sums to more."),
+    ),
+    Preset(
+        "softmax-of-all",
+        _FIRST,
+        N_("One softmax around all three"),
+        N_(
+            "Weights mix tokens; a softmax around QKᵀV would mix features: see Compare for both side by side."
+        ),
+    ),
+    Preset(
         "xiaoshenyang",
         _FIRST,
         N_("小沈阳江西演唱会邀请了，"),
@@ -107,6 +121,12 @@ PRESETS: tuple[Preset, ...] = (
         N_("Padding at the start leaves the first queries no key: defined zeros, or NaN."),
     ),
     Preset(
+        "added-mask",
+        _MASKS,
+        N_("−10000 is not −∞"),
+        N_("A number added to blocked scores lowers a row without keys alike, so it looks at all of them."),
+    ),
+    Preset(
         "prefix-lm",
         _MASKS,
         N_("A prefix that sees itself whole"),
@@ -125,10 +145,22 @@ PRESETS: tuple[Preset, ...] = (
         N_("Dropped weights are zero, survivors grow by 1/(1 − p), and rows no longer sum to one."),
     ),
     Preset(
+        "attention-sinks",
+        _MASKS,
+        N_("A sink that takes weight"),
+        N_("One more score for each head, without a value: head 1 gives most of its weight away."),
+    ),
+    Preset(
         "dog-bites-man",
         _POSITIONS,
         N_("Dog bites man"),
         N_("Without positions, changing the order of the words only changes the order of the rows."),
+    ),
+    Preset(
+        "causal-order",
+        _POSITIONS,
+        N_("Dog bites man, and nobody looks ahead"),
+        N_("A causal mask alone tells the order: with other words before it, a word has another output."),
     ),
     Preset(
         "sinusoidal",
@@ -137,16 +169,46 @@ PRESETS: tuple[Preset, ...] = (
         N_("All token vectors are zero: what is left is the sinusoidal position alone."),
     ),
     Preset(
+        "learned-table",
+        _POSITIONS,
+        N_("A table of eight positions"),
+        N_("All token vectors are zero: what is left are the table's rows; a ninth token would have none."),
+    ),
+    Preset(
         "rope-pair",
         _POSITIONS,
         N_("One query, one key, five distances"),
         N_("RoPE turns the same q and k by their positions: the score depends on the distance only."),
     ),
     Preset(
+        "yarn",
+        _POSITIONS,
+        N_("YaRN: four times as long"),
+        N_("One vector at 24 distances: fast pairs turn as they did, slow ones four times more slowly."),
+    ),
+    Preset(
         "alibi-window",
         _POSITIONS,
         N_("ALiBi in a sliding window"),
         N_("Eight slopes from 1/2 to 1/256: steep heads look near, flat heads far, none past the window."),
+    ),
+    Preset(
+        "t5-buckets",
+        _POSITIONS,
+        N_("T5: near exactly, far roughly"),
+        N_("All scores are zero: what is left is one learned number for each bucket of distances."),
+    ),
+    Preset(
+        "transformer-xl",
+        _POSITIONS,
+        N_("Transformer-XL: distance meets content"),
+        N_("Scores gain the query's product with the distance, and what all queries add for it and the key."),
+    ),
+    Preset(
+        "deberta",
+        _POSITIONS,
+        N_("DeBERTa: three products for one score"),
+        N_("Content with content, content with position, position with content: a score is their sum."),
     ),
     Preset(
         "no-scale-512",

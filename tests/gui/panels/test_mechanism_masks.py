@@ -302,3 +302,23 @@ def test_the_language_is_switched_live(section: MaskSection) -> None:
     set_language("en")
     section.retranslate()
     assert chinese != find(section, FamilyTile, "causal_toggle").text() == "causal"
+
+
+# --- what blocks -----------------------------------------------------------------------------------
+
+
+def test_a_number_is_added_to_blocked_scores(qtbot: QtBot, section: MaskSection) -> None:
+    kind = find(section, Segmented, "mask_bias_segmented")
+    assert kind.value() == "infinite" and not find(section, DragNumber, "mask_bias_field").isVisible()
+    qtbot.mouseClick(find_in(kind, "segment_added"), Qt.MouseButton.LeftButton)
+    assert section.store.experiment.mask_bias == -1e4
+    empty = find_in(find(section, Segmented, "fully_masked_segmented"), "segment_nan")
+    assert not empty.isEnabled() and "every row has a softmax" in empty.toolTip()
+    type_number(qtbot, section, "mask_bias_field", "-12.5")
+    assert section.store.experiment.mask_bias == -12.5
+    placement = find(section, Segmented, "mask_placement_segmented")
+    qtbot.mouseClick(find_in(placement, "segment_after_softmax"), Qt.MouseButton.LeftButton)
+    assert not find_in(kind, "segment_infinite").isEnabled()
+    qtbot.mouseClick(find_in(placement, "segment_before_softmax"), Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(find_in(kind, "segment_infinite"), Qt.MouseButton.LeftButton)
+    assert section.store.experiment.mask_bias is None and empty.isEnabled()
