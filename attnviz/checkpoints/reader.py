@@ -18,12 +18,9 @@ from numpy.typing import NDArray
 
 from attnviz.model.faults import short
 from attnviz.model.json_text import parse
-from attnviz.model.tensors import read_header
+from attnviz.model.tensors import MAX_NUMBERS, read_header
 
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
-
-MAX_NUMBERS = 2**28
-"""Largest number of weights of a checkpoint that is read (2 GB in float64)."""
 
 _DTYPES: dict[str, np.dtype[Any]] = {
     "F16": np.dtype("<f2"),

@@ -16,20 +16,29 @@ from typing import Any, BinaryIO
 import numpy as np
 from safetensors.numpy import save as _serialise
 
-from attnviz.model.arrays import MAX_NUMBERS, Matrix
+from attnviz.model.arrays import Matrix
 from attnviz.model.document import Document
 from attnviz.model.faults import short
 from attnviz.model.json_text import MAX_TEXT, document_from, parse, write
+
+MAX_NUMBERS = 2**28
+"""Largest number of entries that all arrays of a document may have together (2 GB in float64)."""
 
 _KEY = "attnviz"
 _DTYPES: dict[str, np.dtype[Any]] = {"F64": np.dtype("<f8"), "F32": np.dtype("<f4")}
 
 
 def write_tensors(document: Document, matrices: Iterable[tuple[str, Matrix]]) -> bytes:
-    """The bytes of a safetensors file; `matrices` names the document's arrays."""
+    """The bytes of a safetensors file; `matrices` names the document's arrays.
+
+    Raises `ValueError` for more numbers than are read back.
+    """
     names: dict[Matrix, str] = {}
     for name, matrix in matrices:
         names.setdefault(matrix, name)
+    total = sum(matrix.array.size for matrix in names)
+    if total > MAX_NUMBERS:
+        raise ValueError(f"its arrays have {total:,} numbers; legal is {MAX_NUMBERS:,} at most")
     arrays = {name: matrix.array for matrix, name in names.items()}
     return _serialise(arrays, metadata={_KEY: write(document, names)})
 

@@ -12,6 +12,7 @@ import pytest
 from checkpoints.written import LLAMA_CONFIG, Arrays, llama_arrays, tensors_bytes, write_folder
 from safetensors.numpy import save_file
 
+import attnviz
 from attnviz.checkpoints import CheckpointError, import_checkpoint
 from attnviz.checkpoints.families import FAMILIES
 from attnviz.checkpoints.reader import read_checkpoint
@@ -387,3 +388,24 @@ def test_a_text_without_the_package(folder: Path, monkeypatch: pytest.MonkeyPatc
     write_tokenizer(folder, {"type": "WordLevel", "vocab": {"cat": 3}})
     monkeypatch.setattr("attnviz.checkpoints.texts.can_encode", lambda: False)
     assert "pip install attnviz[models]" in refusal(folder, ids=None, text="cat")
+
+
+def test_a_checkpoint_past_what_a_document_holds(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    count = sum(array.size for array in llama_arrays().values())
+    monkeypatch.setattr("attnviz.checkpoints.reader.MAX_NUMBERS", count)
+    assert imported(folder).layers
+    monkeypatch.setattr("attnviz.checkpoints.reader.MAX_NUMBERS", count - 1)
+    assert refusal(folder).endswith(f"it has {count:,} weights; legal is {count - 1:,} at most")
+
+
+def test_what_is_saved_can_be_read_again(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = import_checkpoint(folder, ids=IDS)
+    file = attnviz.save(document, tmp_path / "made.safetensors")
+    assert attnviz.load(file) == document
+    monkeypatch.setattr("attnviz.model.tensors.MAX_NUMBERS", 200)
+    for action in (lambda: attnviz.load(file), lambda: attnviz.save(document, tmp_path / "more.safetensors")):
+        with pytest.raises(ValueError, match="numbers; legal is 200 at most"):
+            action()
+    assert not (tmp_path / "more.safetensors").exists()
