@@ -100,11 +100,9 @@ def all_sites(trace: Trace, view: View, stage: str, head: int | None, shades: Sh
     Raises `ValueError` for a stage or a head that not all of the attentions have.
     """
     sites = tuple(trace.site(name) for name in trace.sites)
-    shared = [id_ for id_ in sites[0].stages if all(id_ in site.stages for site in sites)]
-    legal = [id_ for id_ in shared if STAGE_BY_ID[id_].score_shaped]
+    legal, least = shared_stages(trace), shared_heads(trace)
     if stage not in legal:
         raise ValueError(f"stage is {stage!r}; legal for all attentions is one of {', '.join(legal)}")
-    least = min(site.experiment.heads.n_heads for site in sites)
     shown = min(view.head, least - 1) if head is None else head
     if isinstance(shown, bool) or not isinstance(shown, int) or not 0 <= shown < least:
         raise ValueError(f"head is {head!r}; legal for all attentions is 0 to {least - 1}")
@@ -114,6 +112,18 @@ def all_sites(trace: Trace, view: View, stage: str, head: int | None, shades: Sh
         stage=_(STAGE_BY_ID[stage].title), head=shown + 1
     )
     return AllSites(title, sum_of_pairs(one.pairs for one in maps), maps, scale)
+
+
+def shared_stages(trace: Trace) -> tuple[str, ...]:
+    """The stages of queries and keys that all attentions have, in data-flow order."""
+    first, *others = (trace.site(name).stages for name in trace.sites)
+    shared = (stage for stage in first if all(stage in stages for stages in others))
+    return tuple(stage for stage in shared if STAGE_BY_ID[stage].score_shaped)
+
+
+def shared_heads(trace: Trace) -> int:
+    """How many query heads all attentions have."""
+    return min(trace.site(name).experiment.heads.n_heads for name in trace.sites)
 
 
 def measure(shown: AllSites) -> Layout:

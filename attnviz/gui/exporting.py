@@ -14,9 +14,9 @@ from PySide6.QtWidgets import QApplication, QDialog, QFileDialog, QWidget
 
 from attnviz.compute.saving import save_arrays
 from attnviz.compute.scheduler import CancelToken, Scheduler
-from attnviz.figures import FORMATS, render, save_figure
+from attnviz.figures import FORMATS, save_figure
 from attnviz.figures.files import format_of
-from attnviz.gui.dialogs.export import FigureChoice, FigureDialog, PanelDialog
+from attnviz.gui.dialogs.export import FigureChoice, FigureDialog, PanelDialog, draw_choice
 from attnviz.gui.live import shown_head
 from attnviz.gui.painted import picture, widget_bytes
 from attnviz.gui.panels.panel import Panel
@@ -64,7 +64,8 @@ class Exporter(QObject):
         dialog.deleteLater()
         if accepted:
             suffix = f".{choice.format_id}"
-            path = self._ask(choice.stage, suffix, _formats_filter(choice.format_id))
+            name = choice.stage if choice.site is None else f"{choice.site}.{choice.stage}"
+            path = self._ask(name, suffix, _formats_filter(choice.format_id))
             if path is not None:
                 self.write_figure(path, choice)
 
@@ -116,7 +117,7 @@ class Exporter(QObject):
 
         def job(token: CancelToken) -> Path:
             format_of(path)
-            figure = render(trace, view, choice.stage, choice.head, theme=choice.theme)  # type: ignore[arg-type]
+            figure = draw_choice(trace, view, choice)
             token.check()
             return save_figure(figure, path, dpi=choice.dpi)
 

@@ -277,6 +277,52 @@ def test_the_dialog_offers_what_the_trace_has_and_previews_it(qtbot: Any) -> Non
     dialog.deleteLater()
 
 
+def test_the_dialog_offers_the_attentions_where_there_are_several(qtbot: Any, tmp_path: Path) -> None:
+    bench = Bench("encoder-decoder")
+    qtbot.addWidget(bench.window)
+    trace, view = bench.store.trace, bench.store.document.view
+    assert trace is not None
+    dialog = FigureDialog(bench.window, trace, view, "light", bench.scheduler)
+    site, stage, head = (dialog.findChild(QComboBox, f"export_{n}_box") for n in ("site", "stage", "head"))
+    preview = dialog.findChild(QLabel, "export_preview")
+    assert [site.itemText(i) for i in range(site.count())] == [
+        "Encoder layer 1 · self-attention",
+        "Decoder layer 1 · masked self-attention",
+        "Decoder layer 1 · cross-attention",
+        "all, side by side",
+    ]
+    assert dialog.choice.site == "decoder.0.cross"
+    one = preview.pixmap().toImage()
+    stage.setCurrentIndex(stage.findData("memory"))
+    site.setCurrentIndex(0)
+    # The encoder has no memory: back to the weights.
+    assert [stage.itemData(i) for i in range(stage.count())] == list(trace.site("encoder.0.self").stages)
+    assert (dialog.choice.site, dialog.choice.stage) == ("encoder.0.self", "weights")
+    head.setCurrentIndex(head.findData("all"))
+    site.setCurrentIndex(3)
+    assert [stage.itemData(i) for i in range(stage.count())] == ["scores", "scaled", "weights"]
+    assert [head.itemData(i) for i in range(head.count())] == [0, 1]
+    assert dialog.choice.site == "all" and dialog.choice.head == 0
+    assert preview.pixmap().toImage() != one
+    bench.exporter.write_figure(tmp_path / "all.svg", dialog.choice)
+    expected = render(trace, view, "weights", 0, site="all", theme="light")
+    assert (tmp_path / "all.svg").read_bytes() == figure_bytes(expected, "svg")
+    assert bench.failed == []
+    dialog.reject()
+    dialog.deleteLater()
+
+
+def test_the_dialog_does_not_ask_which_attention_where_there_is_one(bench: Bench) -> None:
+    trace = bench.store.trace
+    assert trace is not None
+    dialog = FigureDialog(bench.window, trace, bench.store.document.view, "light", bench.scheduler)
+    labels = {label.text() for label in dialog.findChildren(QLabel)}
+    assert "Stage" in labels and "Attention" not in labels
+    assert dialog.choice.site is None
+    dialog.reject()
+    dialog.deleteLater()
+
+
 @pytest.mark.qt_log_ignore("propagateSizeHints")  # the offscreen platform has none
 def test_from_the_command_to_the_file(
     bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, qtbot: Any

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QPixmap
@@ -20,14 +21,20 @@ from PySide6.QtWidgets import (
 
 from attnviz.compute.scheduler import CancelToken, Scheduler
 from attnviz.figures import FORMATS, figure_bytes, render
+from attnviz.figures.all_sites import shared_heads, shared_stages
+from attnviz.figures.figure import ALL_SITES
 from attnviz.figures.files import DPI
 from attnviz.figures.palette import PALETTES
 from attnviz.gui.live import shown_head
 from attnviz.gui.theme import GRID
 from attnviz.i18n import N_, _
+from attnviz.model.site_titles import site_title
 from attnviz.model.stages import STAGE_BY_ID
-from attnviz.model.trace import Trace
+from attnviz.model.trace import SiteTrace, Trace
 from attnviz.model.view import View
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 PREVIEW_W, PREVIEW_H = 420, 320
 PREVIEW_DPI = 110
@@ -39,13 +46,23 @@ _THEME_TITLES = {"light": N_("Light"), "dark": N_("Dark")}
 
 @dataclass(frozen=True)
 class FigureChoice:
-    """What the person asked for; `head` counts from 0, or is "all"."""
+    """What the person asked for; `head` counts from 0, or is "all".
+
+    `site` is the name of one of several attentions, or "all"; None where there is one.
+    """
 
     stage: str
     head: int | str
     theme: str
     format_id: str
     dpi: int
+    site: str | None = None
+
+
+def draw_choice(trace: Trace, view: View, choice: FigureChoice) -> Figure:
+    """The figure that was asked for."""
+    head: Any = choice.head
+    return render(trace, view, choice.stage, head, site=choice.site, theme=choice.theme)
 
 
 class FigureDialog(QDialog):
@@ -56,6 +73,7 @@ class FigureDialog(QDialog):
         self.setObjectName("export_figure_dialog")
         self.setWindowTitle(_("Export a figure"))
         self._trace, self._view, self._scheduler = trace, view, scheduler
+        self._site = _combo("export_site_box", _("Attention"))
         self._stage = _combo("export_stage_box", _("Stage"))
         self._head = _combo("export_head_box", _("Head"))
         self._theme = _combo("export_theme_box", _("Colours"))
@@ -64,7 +82,8 @@ class FigureDialog(QDialog):
         self._preview = QLabel()
         self._fill(theme)
         self._lay_out()
-        self._on_stage()
+        self._on_site()
+        self._site.currentIndexChanged.connect(self._on_site)
         self._stage.currentIndexChanged.connect(self._on_stage)
         self._head.currentIndexChanged.connect(self._draw_preview)
         self._theme.currentIndexChanged.connect(self._draw_preview)
@@ -79,6 +98,7 @@ class FigureDialog(QDialog):
             theme=self._theme.currentData(),
             format_id=self._format.currentData(),
             dpi=self._dpi.value(),
+            site=self._site.currentData() if len(self._trace.sites) > 1 else None,
         )
 
     def done(self, result: int) -> None:
@@ -87,11 +107,11 @@ class FigureDialog(QDialog):
         super().done(result)
 
     def _fill(self, theme: str) -> None:
-        stages = self._trace.shown(self._view.site).stages
-        for stage in stages:
-            self._stage.addItem(_(STAGE_BY_ID[stage].title), stage)
-        shown = self._view.stage if self._view.stage in stages else "weights"
-        self._stage.setCurrentIndex(self._stage.findData(shown))
+        for name in self._trace.sites:
+            self._site.addItem(site_title(self._trace.experiment, name), name)
+        if len(self._trace.sites) > 1:
+            self._site.addItem(_("all, side by side"), ALL_SITES)
+        self._site.setCurrentIndex(self._site.findData(self._trace.shown(self._view.site).name))
         for palette in PALETTES:
             self._theme.addItem(_(_THEME_TITLES[palette.name]), palette.name)
         self._theme.setCurrentIndex(self._theme.findData(theme))
@@ -111,13 +131,17 @@ class FigureDialog(QDialog):
     def _lay_out(self) -> None:
         form = QFormLayout()
         form.setHorizontalSpacing(2 * GRID)
-        for label, control in (
+        rows: list[tuple[str, QWidget]] = []
+        if len(self._trace.sites) > 1:
+            rows.append((_("Attention"), self._site))
+        rows += [
             (_("Stage"), self._stage),
             (_("Head"), self._head),
             (_("Colours"), self._theme),
             (_("Format"), self._format),
             (_("Pixels per inch"), self._dpi),
-        ):
+        ]
+        for label, control in rows:
             form.addRow(label, control)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
         save = buttons.addButton(_("Save…"), QDialogButtonBox.ButtonRole.AcceptRole)
@@ -136,21 +160,44 @@ class FigureDialog(QDialog):
         column.addWidget(buttons)
 
     @Slot()
+    def _on_site(self) -> None:
+        """Offer the stages that this attention has, or those that all have."""
+        of_all = self._site.currentData() == ALL_SITES
+        stages = shared_stages(self._trace) if of_all else self._chosen().stages
+        wanted = self._stage.currentData() or self._view.stage
+        self._stage.blockSignals(True)
+        self._stage.clear()
+        for stage in stages:
+            self._stage.addItem(_(STAGE_BY_ID[stage].title), stage)
+        self._stage.setCurrentIndex(self._stage.findData(wanted if wanted in stages else "weights"))
+        self._stage.blockSignals(False)
+        self._on_stage()
+
+    def _chosen(self) -> SiteTrace:
+        """The attention that is chosen; the one that is looked at where all are."""
+        name = self._site.currentData()
+        return self._trace.shown(self._view.site if name == ALL_SITES else name)
+
+    @Slot()
     def _on_stage(self) -> None:
         """Offer the heads that this stage has."""
-        site, stage = self._trace.shown(self._view.site), self._stage.currentData()
+        of_all = self._site.currentData() == ALL_SITES
+        site, stage = self._chosen(), self._stage.currentData()
         row = STAGE_BY_ID[stage]
         count = site.shape(stage)[0] if row.per_head else 1
+        if of_all:
+            count = shared_heads(self._trace)
         was_all = self._head.currentData() == ALL_HEADS
         self._head.blockSignals(True)
         self._head.clear()
         name = _("KV head {head}") if row.per_head and row.axes[0] == "kv_head" else _("head {head}")
         for head in range(count):
             self._head.addItem(name.format(head=head + 1), head)
-        if count > 1:
+        if count > 1 and not of_all:
             self._head.addItem(_("all heads"), ALL_HEADS)
-        present = shown_head(site.experiment, self._view, stage)
-        self._head.setCurrentIndex(self._head.findData(ALL_HEADS) if was_all and count > 1 else present)
+        present = min(shown_head(site.experiment, self._view, stage), count - 1)
+        keeps_all = was_all and self._head.findData(ALL_HEADS) >= 0
+        self._head.setCurrentIndex(self._head.findData(ALL_HEADS) if keeps_all else present)
         self._head.setEnabled(count > 1)
         self._head.blockSignals(False)
         self._draw_preview()
@@ -165,7 +212,7 @@ class FigureDialog(QDialog):
         ratio = self.devicePixelRatioF()
 
         def job(token: CancelToken) -> bytes:
-            figure = render(trace, view, choice.stage, choice.head, theme=choice.theme)  # type: ignore[arg-type]
+            figure = draw_choice(trace, view, choice)
             token.check()
             return figure_bytes(figure, "png", dpi=round(PREVIEW_DPI * ratio))
 
