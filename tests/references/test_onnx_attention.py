@@ -16,7 +16,10 @@ from attnviz.engines.torch_engine import TorchEngine
 
 CASES = node_cases("Attention")
 
-_AFTER_CAP = "attnviz adds nothing between soft cap and softmax but ALiBi; here a float mask is added"
+_AFTER_CAP = (
+    "between soft cap and softmax attnviz adds functions of the distance, or one number to blocked scores "
+    "(`mask_bias`); here a float mask with another number in each cell is added"
+)
 
 NOT_EXPRESSIBLE = {
     "test_attention_4d_with_qk_matmul_softcap": _AFTER_CAP,
