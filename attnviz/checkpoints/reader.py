@@ -184,11 +184,11 @@ def _tensor(file: Path, name: str, entry: Any, start: int, size: int) -> StoredT
     if not isinstance(entry, dict) or not {"dtype", "shape", "data_offsets"} <= entry.keys():
         raise refused(f"has a broken entry in the header: {short(entry)}")
     dtype, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
-    if not _counts(shape) or not _counts(offsets) or len(offsets) != 2:
+    if not isinstance(dtype, str) or not _counts(shape) or not _counts(offsets) or len(offsets) != 2:
         raise refused(f"has a broken entry in the header: {short(entry)}")
     if dtype not in _DTYPES:
         # Buffers of booleans and whole numbers may stand there; whether one is needed, the family says.
-        return StoredTensor(file, name, str(dtype), tuple(shape), start + offsets[0])
+        return StoredTensor(file, name, dtype, tuple(shape), start + offsets[0])
     length = math.prod(shape) * _DTYPES[dtype].itemsize
     if offsets[1] - offsets[0] != length or start + offsets[1] > size:
         raise refused(

@@ -186,6 +186,10 @@ def test_pickles_are_not_opened(tmp_path: Path) -> None:
         (tensors_bytes(llama_arrays()).replace(b'"F32"', b'"F64"'), "it is damaged"),
         (tensors_bytes(llama_arrays()).replace(b'"shape"', b'"shap3"'), "has a broken entry in the header"),
         (tensors_bytes(llama_arrays()).replace(b"[7, 4]", b"[-7,4]"), "has a broken entry in the header"),
+        (
+            tensors_bytes(llama_arrays()).replace(b'"F32", "s', b'["F"], "s'),
+            "has a broken entry in the header",
+        ),
     ],
 )
 def test_a_damaged_file(folder: Path, content: bytes, says: str) -> None:

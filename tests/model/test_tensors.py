@@ -127,7 +127,7 @@ def raw_file(path: Path, entry: dict[str, Any], payload: bytes = bytes(48)) -> P
         ({"dtype": "F64", "shape": [2, 3], "data_offsets": [0, 48]}, ""),
         (
             {"dtype": "F64", "shape": [10**9, 10**9], "data_offsets": [0, 8 * 10**18]},
-            "legal is 64,000,000 at most",
+            "legal is 268,435,456 at most",
         ),
         ({"dtype": "F64", "shape": [1000, 1000], "data_offsets": [0, 8_000_000]}, "it is damaged"),
         ({"dtype": "F64", "shape": [2, 3], "data_offsets": [0, 40]}, "its shape needs 48 bytes"),
