@@ -45,6 +45,8 @@ ACTIONS: tuple[ActionRow, ...] = (
     ActionRow("previous_head", N_("Previous head"), "view", ("Ctrl+[",)),
     ActionRow("next_stage", N_("Next stage"), "view", ("Ctrl+Right",)),
     ActionRow("previous_stage", N_("Previous stage"), "view", ("Ctrl+Left",)),
+    ActionRow("next_layer", N_("Next layer"), "view", ("PgDown",)),
+    ActionRow("previous_layer", N_("Previous layer"), "view", ("PgUp",)),
     ActionRow("free", N_("Free the locked cell"), "view", ("Esc",)),
     ActionRow("dark", N_("Dark colours"), "view", ("Ctrl+D",), "theme", separated=True, checkable=True),
     ActionRow("language", N_("中文"), "view", ("Ctrl+L",), "language"),

@@ -15,6 +15,7 @@ from attnviz.gui.dialogs.about import show_about
 from attnviz.gui.dialogs.preferences import show_preferences
 from attnviz.gui.dialogs.shortcuts import show_shortcuts
 from attnviz.model import edits
+from attnviz.model.sites import site_names
 
 if TYPE_CHECKING:
     from attnviz.gui.exporting import Exporter
@@ -113,6 +114,14 @@ class Handlers(QObject):
         self._step_stage(-1)
 
     @Slot()
+    def on_next_layer(self) -> None:
+        self._step_site(1)
+
+    @Slot()
+    def on_previous_layer(self) -> None:
+        self._step_site(-1)
+
+    @Slot()
     def on_free(self) -> None:
         self._window.store.set_paint_mode(False)
         self._window.store.look(locked=None)
@@ -150,8 +159,14 @@ class Handlers(QObject):
 
     def _step_head(self, step: int) -> None:
         store = self._window.store
-        n_heads = store.experiment.heads.n_heads
+        n_heads = store.attention.heads.n_heads
         store.look(head=(min(store.document.view.head, n_heads - 1) + step) % n_heads)
+
+    def _step_site(self, step: int) -> None:
+        store = self._window.store
+        names = site_names(store.experiment)
+        index = names.index(store.document.site) + step
+        store.look(site=names[min(max(index, 0), len(names) - 1)])
 
     def _step_stage(self, step: int) -> None:
         store = self._window.store

@@ -31,6 +31,7 @@ from attnviz.gui.menus import Commands
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.panels.table import PANELS
 from attnviz.gui.settings import Settings
+from attnviz.gui.site_names import shown_label
 from attnviz.gui.status import StatusLine
 from attnviz.gui.store import Store
 from attnviz.gui.theme import GRID, Theme
@@ -230,7 +231,9 @@ class Window(QMainWindow):
         document = self.store.document
         name = self.store.path.name if self.store.path else _(document.title)
         mark = " •" if self.store.is_modified else ""
-        self.setWindowTitle(f"{name}{mark} — attnviz" if name else f"attnviz{mark}")
+        where = shown_label(document.experiment, document.site)
+        parts = [f"{name or 'attnviz'}{mark}", where, "attnviz" if name else ""]
+        self.setWindowTitle(" — ".join(part for part in parts if part))
 
     # --- menus that are made when they open
 
@@ -281,7 +284,7 @@ class Window(QMainWindow):
 
     @Slot(object, object)
     def _on_changed(self, old: Document, new: Document) -> None:
-        if old.title != new.title:
+        if old.title != new.title or old.site != new.site:
             self._show_title()
         self.commands["transpose"].setChecked(new.view.orientation == "queries_as_columns")
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from PySide6.QtCore import QPointF, QSize, Qt, QTimer, Slot
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 
 from attnviz.gui.fonts import ui_font
 from attnviz.gui.live import shown_head
 from attnviz.gui.panels.panel import Panel
+from attnviz.gui.panels.pipeline_sites import SiteChooser
 from attnviz.gui.shown import highlight
 from attnviz.gui.store import Store
-from attnviz.gui.theme import LIGHT, Theme
+from attnviz.gui.theme import GRID, LIGHT, Theme
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.thumbnail import Thumbnail
 from attnviz.i18n import _
@@ -46,11 +47,15 @@ class PipelinePanel(Panel):
         self._laid_out.setSingleShot(True)
         self._laid_out.setInterval(0)
         self._laid_out.timeout.connect(self._bring_into_sight)
-        layout = QVBoxLayout(self)
+        self.sites = SiteChooser(store)
+        layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self._scroll)
+        layout.setSpacing(GRID)
+        layout.addWidget(self.sites)
+        layout.addWidget(self._scroll, 1)
 
     def on_document(self, old: Document | None, new: Document) -> None:
+        self.sites.show_document(new)
         if old is None or self.store.trace is None:
             return
         if old.view.stage != new.view.stage:
@@ -70,7 +75,12 @@ class PipelinePanel(Panel):
         if self.store.trace is not None:
             self._light(self.store.site)
 
+    def on_stage_hover(self, stage: str) -> None:
+        for name, thumbnail in self._thumbnails.items():
+            thumbnail.set_pointed(name == stage)
+
     def retranslate(self) -> None:
+        self.sites.retranslate()
         for stage in self._shown:
             self._caption(stage)
         self.setAccessibleName(_("Pipeline"))
@@ -102,6 +112,7 @@ class PipelinePanel(Panel):
         thumbnail.setProperty("stage", stage)
         thumbnail.apply_theme(self.theme)
         thumbnail.clicked.connect(self._on_clicked)
+        thumbnail.pointed.connect(self._on_pointed)
         self._thumbnails[stage] = thumbnail
         self._steps[stage] = _Step()
         self._steps[stage].apply_theme(self.theme)
@@ -146,6 +157,10 @@ class PipelinePanel(Panel):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         self._laid_out.start()
+
+    @Slot(bool)
+    def _on_pointed(self, is_pointed: bool) -> None:
+        self.store.set_stage_hover(self.sender().property("stage") if is_pointed else "")
 
     @Slot()
     def _on_clicked(self) -> None:

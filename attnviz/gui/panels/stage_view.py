@@ -11,9 +11,11 @@ from attnviz.core.text import isolated, visible
 from attnviz.gui.live import shown_head
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.shown import highlight, stage_content, stage_title
+from attnviz.gui.site_names import shown_label
 from attnviz.gui.store import Store
 from attnviz.gui.theme import GRID, Theme
 from attnviz.gui.widgets.bars import Bars
+from attnviz.gui.widgets.formula_line import FormulaLine
 from attnviz.gui.widgets.heat_map import HeatMap
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.thumbnail import Thumbnail
@@ -21,7 +23,7 @@ from attnviz.i18n import _
 from attnviz.model import edits
 from attnviz.model.document import Document
 from attnviz.model.parts import Padding, Painted
-from attnviz.model.stage_formulas import stage_formula
+from attnviz.model.site_formula import stage_parts
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import MASKED_STAGES, SiteTrace, Trace
 from attnviz.model.view import Cell
@@ -43,7 +45,9 @@ class StageViewPanel(Panel):
         self.map.cell_clicked.connect(self._on_clicked)
         self.map.cell_stroked.connect(self._on_stroked)
         self.map.stroke_finished.connect(store.end_gesture)
-        self._title, self._formula = _label("stage_title"), _label("stage_formula")
+        self._title, self._formula = _label("stage_title"), FormulaLine("stage_formula")
+        self._formula.stage_pointed.connect(store.set_stage_hover)
+        self._formula.stage_clicked.connect(self._on_stage)
         self._flag = _label("stage_flag")
         self._range = QComboBox()
         self._range.setObjectName("range_box")
@@ -53,6 +57,7 @@ class StageViewPanel(Panel):
         self._output = Thumbnail(OUTPUT_SIDE)
         self._output.setObjectName("output_thumbnail")
         self._output.clicked.connect(self._on_output)
+        self._output.pointed.connect(self._on_output_pointed)
         self._bars = Bars()
         self._bars.setObjectName("row_bars")
         self._bars.clicked.connect(self._on_bar)
@@ -86,9 +91,14 @@ class StageViewPanel(Panel):
         if self.store.trace is not None:
             self._light(self.store.site)
 
+    def on_stage_hover(self, stage: str) -> None:
+        self._formula.set_lit(stage)
+        self._output.set_pointed(stage == "attention_output")
+
     def apply_theme(self, theme: Theme) -> None:
         super().apply_theme(theme)
-        for label in (self._formula, self._output_title, self._row_title):
+        self._formula.apply_theme(theme)
+        for label in (self._output_title, self._row_title):
             label.setStyleSheet(f"color: {theme.muted}")
         self._flag.setStyleSheet(f"color: {theme.warning}")
         if self.store.trace is not None:
@@ -114,8 +124,8 @@ class StageViewPanel(Panel):
         content = stage_content(site, view, stage, self.theme)
         self.map.set_content(content)
         self._range.setCurrentIndex(self._range.findData(view.range))
-        self._title.setText(stage_title(site, view, stage))
-        self._formula.setText(stage_formula(site.experiment, stage))
+        self._title.setText(self._titled(stage_title(site, view, stage)))
+        self._formula.set_parts(stage_parts(site.experiment, stage, site.stages))
         self._flag.setText(_flags(site, stage))
         output, _hidden = site.overview("attention_output")
         shape = site.shape("attention_output")
@@ -164,6 +174,11 @@ class StageViewPanel(Panel):
         wanted = self.store.document.view.stage
         return wanted if wanted in site.stages else "weights"
 
+    def _titled(self, title: str) -> str:
+        """The stage's title, behind its site's where there are several."""
+        where = shown_label(self.store.experiment, self.store.document.site)
+        return f"{where} · {title}" if where else title
+
     def _cell(self, row: int, column: int) -> Cell | None:
         if self.store.trace is None or row < 0:
             return None
@@ -189,14 +204,14 @@ class StageViewPanel(Panel):
     @Slot(int, int, bool)
     def _on_stroked(self, row: int, column: int, start: bool) -> None:
         """The first cell of a stroke decides whether it blocks or frees; all of it is one entry."""
-        experiment = self.store.experiment
+        experiment = self.store.attention
         if self.store.trace is None or not STAGE_BY_ID[self._stage(self.store.site)].score_shaped:
             return
         if start:
             painted = edits.mask_of(experiment, Painted)
             self._stroke_blocks = painted is None or (row, column) not in painted.cells
             self.store.begin_gesture()
-        self.store.edit(edits.paint, row, column, self._stroke_blocks)
+        self.store.edit_attention(edits.paint, row, column, self._stroke_blocks)
 
     @Slot(int)
     def _on_range(self, index: int) -> None:
@@ -206,12 +221,20 @@ class StageViewPanel(Panel):
     def _on_output(self) -> None:
         self.store.look(stage="attention_output")
 
+    @Slot(bool)
+    def _on_output_pointed(self, is_pointed: bool) -> None:
+        self.store.set_stage_hover("attention_output" if is_pointed else "")
+
+    @Slot(str)
+    def _on_stage(self, stage: str) -> None:
+        self.store.look(stage=stage)
+
     @Slot(int)
     def _on_bar(self, bar: int) -> None:
         """A click on a key's bar marks it as padding, or no longer."""
         key = self._first_bar + bar
-        padding = edits.mask_of(self.store.experiment, Padding)
-        self.store.edit(edits.set_padding, key, padding is None or key not in padding.tokens)
+        padding = edits.mask_of(self.store.attention, Padding)
+        self.store.edit_attention(edits.set_padding, key, padding is None or key not in padding.tokens)
 
     def sizeHint(self) -> QSize:
         return QSize(640, 420)

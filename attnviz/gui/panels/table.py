@@ -90,6 +90,12 @@ def _decoding(store: Store) -> Panel:
     return DecodingPanel(store)
 
 
+def _block(store: Store) -> Panel:
+    from attnviz.gui.panels.block import BlockPanel
+
+    return BlockPanel(store)
+
+
 def _matrices(store: Store) -> Panel:
     from attnviz.gui.panels.matrices import MatricesPanel
 
@@ -133,6 +139,7 @@ PANELS: tuple[PanelRow, ...] = (
     PanelRow("matrices", N_("Matrices"), "bottom", _matrices, "tab", titled=False),
     PanelRow("cost", N_("Cost"), "bottom", _cost, "tab", titled=False),
     PanelRow("positions", N_("Positions"), "bottom", _positions, "tab", titled=False),
+    PanelRow("block", N_("Block"), "bottom", _block, "tab_right", titled=False),
     PanelRow("architecture", N_("Architecture"), "bottom", _architecture, "tab_right", titled=False),
     PanelRow("compare", N_("Compare"), "bottom", _compare, "tab_right", titled=False),
 )

@@ -7,9 +7,10 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QColor,
+    QEnterEvent,
     QFont,
     QFontMetricsF,
     QKeyEvent,
@@ -39,6 +40,9 @@ _FLATTEST = 0.5
 class Thumbnail(QAbstractButton):
     """A picture button. `clicked` comes from the mouse, Space and Enter; its owner calls `set_selected`."""
 
+    pointed = Signal(bool)
+    """The mouse came onto the button, or left it."""
+
     def __init__(self, side: int = 48, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._side = side
@@ -49,7 +53,7 @@ class Thumbnail(QAbstractButton):
         self._told = ("", "")
         self._shape, self._is_transposed = (0, 0), False
         self._lit = NO_HIGHLIGHT
-        self._is_struck = False
+        self._is_struck = self._is_pointed = False
         self.setObjectName("thumbnail")
         self.setCheckable(True)  # so that a screen reader says which one is chosen
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
@@ -120,6 +124,12 @@ class Thumbnail(QAbstractButton):
             self._lit = lit
             self.update()
 
+    def set_pointed(self, is_pointed: bool) -> None:
+        """Mark the picture: what it shows is under the mouse, here or in another panel."""
+        if is_pointed != self._is_pointed:
+            self._is_pointed = is_pointed
+            self.update()
+
     def set_side(self, side: int) -> None:
         """Another size of the picture, in pixels; takes effect with the next `set_values`."""
         if side != self._side:
@@ -162,10 +172,25 @@ class Thumbnail(QAbstractButton):
         else:
             super().keyPressEvent(event)
 
+    def enterEvent(self, event: QEnterEvent) -> None:
+        super().enterEvent(event)
+        self.pointed.emit(True)
+
+    def leaveEvent(self, event: QEvent) -> None:
+        super().leaveEvent(event)
+        self.pointed.emit(False)
+
     def paintEvent(self, event: QPaintEvent) -> None:
         """Paint picture, frame and caption."""
         painter = QPainter(self)
         picture = self.picture_rect()
+        self._paint_picture(painter, picture)
+        self._paint_lit(painter, picture)
+        self._paint_frame(painter, picture)
+        self._paint_caption(painter)
+        painter.end()
+
+    def _paint_picture(self, painter: QPainter, picture: QRectF) -> None:
         painter.setOpacity(_FAINT if self._is_struck else 1.0)
         if self._indices.size:
             if bool((self._indices == BLOCKED).any()):
@@ -177,17 +202,17 @@ class Thumbnail(QAbstractButton):
             else:
                 painter.drawImage(picture, paintable(indexed_image(small, self._kind, self._theme)))
         painter.setOpacity(1.0)
-        self._paint_lit(painter, picture)
-        self._paint_frame(painter, picture)
+
+    def _paint_caption(self, painter: QPainter) -> None:
         font = self._caption_font(self.isChecked())
         font.setStrikeOut(self._is_struck)
         metrics = QFontMetricsF(font)
         painter.setFont(font)
-        painter.setPen(QColor(self._theme.accent if self.isChecked() else self._theme.muted))
+        is_marked = self.isChecked() or self._is_pointed
+        painter.setPen(QColor(self._theme.accent if is_marked else self._theme.muted))
         text = metrics.elidedText(self._caption, Qt.TextElideMode.ElideRight, self.width())
         x = (self.width() - metrics.horizontalAdvance(text)) / 2
         painter.drawText(QPointF(x, self._side + 2 * _FRAME + metrics.ascent()), text)
-        painter.end()
 
     def _pooled(self, indices: Indices, height: float, width: float) -> Indices:
         """At most one cell for each of `height` x `width` pixels."""
@@ -217,6 +242,8 @@ class Thumbnail(QAbstractButton):
             pen = QPen(QColor(self._theme.accent), 2.0 if self.isChecked() else 1.0)
             if self.hasFocus():
                 pen.setStyle(Qt.PenStyle.SolidLine if self.isChecked() else Qt.PenStyle.DotLine)
+        elif self._is_pointed:
+            pen = QPen(QColor(self._theme.accent), 1.0)
         elif self.underMouse():
             pen = QPen(QColor(self._theme.muted), 1.0)
         else:

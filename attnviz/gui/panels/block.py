@@ -1,0 +1,170 @@
+"""The block of the attention that is looked at, as a diagram whose boxes are the stages."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSize, Qt, QTimer, Slot
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
+
+from attnviz.gui.fonts import number_font
+from attnviz.gui.live import shown_head
+from attnviz.gui.panels.panel import Panel
+from attnviz.gui.shown import highlight
+from attnviz.gui.store import Store
+from attnviz.gui.theme import GRID, Theme
+from attnviz.gui.widgets.block_diagram import BlockDiagram, shape_text
+from attnviz.gui.widgets.formula_line import FormulaLine
+from attnviz.gui.widgets.scroll import clear_scroll
+from attnviz.i18n import _
+from attnviz.model.document import Document
+from attnviz.model.site_formula import site_lines
+from attnviz.model.stage_formulas import stage_formula
+from attnviz.model.stages import STAGE_BY_ID
+from attnviz.model.trace import SiteTrace, Trace
+from attnviz.model.view import Cell
+
+FORMULA_PX = 12
+SCROLL_BAR = 12
+"""Height that is left to the bar below the diagram, whether it is there or not."""
+
+
+class BlockPanel(Panel):
+    """Formulas above, the diagram below. A click looks at a stage; the mouse lights it everywhere."""
+
+    def __init__(self, store: Store, parent: QWidget | None = None) -> None:
+        super().__init__(store, parent)
+        self._is_stale = True
+        self.formulas = tuple(FormulaLine(f"site_formula_{line}") for line in range(2))
+        row = QWidget()
+        line = QHBoxLayout(row)
+        line.setContentsMargins(0, 0, 0, 0)
+        line.setSpacing(3 * GRID)
+        for formula in self.formulas:
+            formula.setFont(number_font(FORMULA_PX))
+            formula.stage_pointed.connect(store.set_stage_hover)
+            formula.stage_clicked.connect(self._on_stage)
+            line.addWidget(formula)
+        line.addStretch(1)
+        row.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
+        self._formula_scroll = clear_scroll(row, sideways=True)
+        self._formula_scroll.setFrameShape(QFrame.Shape.NoFrame)
+        self._formula_scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._formula_scroll.setFixedHeight(row.sizeHint().height() + 2)
+        self.diagram = BlockDiagram()
+        self.diagram.clicked.connect(self._on_stage)
+        self.diagram.pointed.connect(store.set_stage_hover)
+        self._scroll = QScrollArea()
+        self._scroll.setObjectName("block_scroll")
+        self._scroll.setFrameShape(QFrame.Shape.NoFrame)
+        self._scroll.setWidgetResizable(True)
+        self._scroll.setWidget(self.diagram)
+        self._scroll.viewport().setAutoFillBackground(False)
+        self.diagram.setAutoFillBackground(False)
+        self._laid_out = QTimer(self)  # a box's place is known once the diagram has its size
+        self._laid_out.setSingleShot(True)
+        self._laid_out.setInterval(0)
+        self._laid_out.timeout.connect(self._bring_into_sight)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(GRID // 2)
+        column.addWidget(self._formula_scroll)
+        column.addWidget(self._scroll, 1)
+
+    def sizeHint(self) -> QSize:
+        return QSize(456, 140)
+
+    def on_document(self, old: Document | None, new: Document) -> None:
+        if old is None or self.store.trace is None:
+            return
+        if old.view.stage != new.view.stage:
+            self._select()
+        if old.view.locked != new.view.locked:
+            self._light()
+        if (old.view.head, old.view.orientation) != (new.view.head, new.view.orientation):
+            self._show()
+
+    def on_trace(self, trace: Trace) -> None:
+        self._show()
+
+    def on_hover(self, cell: Cell | None) -> None:
+        if self.is_seen and self.store.trace is not None:
+            self._light()
+
+    def on_stage_hover(self, stage: str) -> None:
+        self.diagram.set_lit(stage)
+        for formula in self.formulas:
+            formula.set_lit(stage)
+
+    def on_seen(self) -> None:
+        if self._is_stale and self.store.trace is not None:
+            self._show()
+
+    def retranslate(self) -> None:
+        self.setAccessibleName(_("Block"))
+        self.diagram.setAccessibleName(_("Diagram of the block"))
+        if self.store.trace is not None:
+            self._show()
+
+    def apply_theme(self, theme: Theme) -> None:
+        super().apply_theme(theme)
+        self.diagram.apply_theme(theme)
+        for formula in self.formulas:
+            formula.apply_theme(theme)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        above = self._formula_scroll.height() + GRID // 2
+        self.diagram.set_room(event.size().height() - above - SCROLL_BAR)
+        self._laid_out.start()
+
+    def _show(self) -> None:
+        """Fill the boxes with the site's numbers; under another tab that waits until it is seen."""
+        self._is_stale = not self.is_seen
+        if self._is_stale:
+            return
+        site = self.store.site
+        if site.stages != self.diagram.stages:
+            hues: dict[str, str] = {stage: STAGE_BY_ID[stage].hue for stage in site.stages}
+            self.diagram.set_stages(site.stages, hues)
+        self._fill(site)
+        self.diagram.arrange()
+        lines = site_lines(site.experiment, site.stages)
+        for index, formula in enumerate(self.formulas):
+            formula.setVisible(index < len(lines))
+            formula.set_parts(lines[index] if index < len(lines) else ())
+        self._select()
+        self._light()
+
+    def _fill(self, site: SiteTrace) -> None:
+        view = self.store.document.view
+        transposed = view.orientation == "queries_as_columns"
+        for stage in site.stages:
+            row, box = STAGE_BY_ID[stage], self.diagram.box(stage)
+            shape = site.shape(stage)
+            values, hidden = site.overview(stage, shown_head(site.experiment, view, stage))
+            box.set_values(values, row.signed, hidden, transposed=transposed, shape=shape[-2:])
+            box.set_shape(shape_text(shape))
+            formula = stage_formula(site.experiment, stage)
+            box.set_caption(_(row.title), f"{formula}\n({', '.join(row.axes)}) = {shape_text(shape)}")
+
+    def _light(self) -> None:
+        site, view, focus = self.store.site, self.store.document.view, self.store.focus
+        for stage in self.diagram.stages:
+            if stage in site.stages:
+                self.diagram.box(stage).set_lit(highlight(site, view, stage, focus))
+
+    def _select(self) -> None:
+        chosen = self.store.document.view.stage
+        for stage in self.diagram.stages:
+            self.diagram.box(stage).set_selected(stage == chosen)
+        self._laid_out.start()
+
+    @Slot()
+    def _bring_into_sight(self) -> None:
+        chosen = self.store.document.view.stage
+        if chosen in self.diagram.stages:
+            self._scroll.ensureWidgetVisible(self.diagram.box(chosen), 80, 0)
+
+    @Slot(str)
+    def _on_stage(self, stage: str) -> None:
+        self.store.look(stage=stage)

@@ -1,0 +1,144 @@
+"""Where the boxes of a block's diagram stand, and how its wires run: values, without widgets.
+
+Data flows from left to right. Queries run above, keys in the middle with everything that follows, values
+below; of a parallel block the feed-forward layer runs below them all. Residual connections pass over the top.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from PySide6.QtCore import QPointF, QRectF
+
+from attnviz.model.stages import inputs
+
+ABOVE = ("q_latent", "q_latent_normed", "q", "q_normed", "q_rotated", "ffn_gate")
+BELOW = ("memory", "rope_key", "v", "v_rotated")
+FEED_FORWARD = ("norm_2", "ffn_gate", "ffn_up", "ffn_hidden", "ffn_output")
+SUMS = ("residual_1", "residual_2")
+MIDDLE, LAST = 1, 3
+
+TOP = 12.0
+"""Height of the strip above the lanes, for residual connections."""
+COLUMN_GAP, LANE_GAP = 20.0, 5.0
+NODE_ROOM, NODE = 14.0, 5.5
+"""Room before a sum for its ⊕, and the radius of that."""
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A box's place: lane from the top, column from the left."""
+
+    lane: int
+    column: int
+
+
+@dataclass(frozen=True)
+class Wire:
+    """A line from one stage to another; `points` are its corners, the last one is where the arrow ends."""
+
+    source: str
+    target: str
+    points: tuple[QPointF, ...]
+    is_bypass: bool
+
+
+def slots(stages: tuple[str, ...]) -> dict[str, Slot]:
+    """A slot for each stage of a site, each to the right of what it reads, none taken twice."""
+    is_parallel = "ffn_up" in stages and stages.index("ffn_up") < stages.index("q")
+    last_in_lane: dict[int, int] = {}
+    found: dict[str, Slot] = {}
+    for stage in stages:
+        lane = _lane(stage, is_parallel)
+        after = max((found[source].column for source in inputs(stage, stages)), default=-1)
+        column = max(after, last_in_lane.get(lane, -1)) + 1
+        if stage == "memory":
+            column = max(slot.column for slot in found.values() if slot.lane == MIDDLE)
+        found[stage] = Slot(lane, column)
+        last_in_lane[lane] = column
+    return found
+
+
+def _lane(stage: str, is_parallel: bool) -> int:
+    if is_parallel and stage in FEED_FORWARD:
+        return LAST
+    return 0 if stage in ABOVE else 2 if stage in BELOW else MIDDLE
+
+
+def boxes(placed: dict[str, Slot], widths: dict[str, float], height: float) -> dict[str, QRectF]:
+    """The rectangle of each box, in pixels; each column is as wide as its widest box."""
+    lefts, x = {}, 0.0
+    for column in range(1 + max(slot.column for slot in placed.values())):
+        members = [stage for stage, slot in placed.items() if slot.column == column]
+        x += NODE_ROOM if any(stage in SUMS for stage in members) else 0.0
+        lefts[column] = x
+        x += max((widths[stage] for stage in members), default=0.0) + COLUMN_GAP
+    return {
+        stage: QRectF(lefts[slot.column], TOP + slot.lane * (height + LANE_GAP), widths[stage], height)
+        for stage, slot in placed.items()
+    }
+
+
+def node(box: QRectF) -> QPointF:
+    """The middle of the ⊕ before a sum's box."""
+    return QPointF(box.left() - NODE_ROOM + NODE - 2, box.center().y())
+
+
+def wires(stages: tuple[str, ...], placed: dict[str, Slot], rects: dict[str, QRectF]) -> tuple[Wire, ...]:
+    """All wires of a site, in data-flow order."""
+    found = []
+    for stage in stages:
+        read = inputs(stage, stages)
+        for index, source in enumerate(read):
+            is_far = _is_obstructed(source, stage, placed)
+            is_bypass = is_far and stage in SUMS and index == 0
+            end = _end(stage, rects)
+            if is_bypass:
+                points = _over(rects[source], end)
+            elif stage == "logits" and source == "tokens_embedded":
+                continue  # the distinct tokens once more: a wire across all would say more than is meant
+            else:
+                points = _along(rects[source], end, stage in SUMS, is_far)
+            found.append(Wire(source, stage, points, is_bypass))
+    return tuple(found)
+
+
+def _end(stage: str, rects: dict[str, QRectF]) -> QPointF:
+    box = rects[stage]
+    return node(box) if stage in SUMS else QPointF(box.left(), box.center().y())
+
+
+def _is_obstructed(source: str, target: str, placed: dict[str, Slot]) -> bool:
+    """Whether another box stands in the source's lane before the target's column."""
+    lane, first, last = placed[source].lane, placed[source].column, placed[target].column
+    return any(slot.lane == lane and first < slot.column < last for slot in placed.values())
+
+
+def _over(box: QRectF, end: QPointF) -> tuple[QPointF, ...]:
+    """From the right of a box up, over all lanes, and down into a sum."""
+    start = QPointF(box.right(), box.center().y())
+    x, top = box.right() + 5.0, TOP / 2
+    return (
+        start,
+        QPointF(x, start.y()),
+        QPointF(x, top),
+        QPointF(end.x(), top),
+        QPointF(end.x(), end.y() - NODE),
+    )
+
+
+def _along(box: QRectF, end: QPointF, to_sum: bool, is_far: bool) -> tuple[QPointF, ...]:
+    """From the right of a box to the left of another, or into a sum from where it comes."""
+    start = QPointF(box.right(), box.center().y())
+    level = start.y()
+    points = [start]
+    if is_far:  # through the gap below the lane, so as not to cross a box
+        level = box.bottom() + LANE_GAP / 2
+        points += [QPointF(start.x() + 5.0, start.y()), QPointF(start.x() + 5.0, level)]
+    if to_sum and abs(level - end.y()) > 1.0:
+        side = NODE if level > end.y() else -NODE
+        return (*points, QPointF(end.x(), level), QPointF(end.x(), end.y() + side))
+    if abs(level - end.y()) > 1.0:
+        elbow = end.x() - COLUMN_GAP / 2
+        points += [QPointF(elbow, level), QPointF(elbow, end.y())]
+    return (*points, QPointF(end.x() - (NODE if to_sum else 0.0), end.y()))

@@ -1,0 +1,126 @@
+"""A formula on one line whose symbols stand for stages: the mouse on one names it, and one can be lit."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import QLabel, QWidget
+
+from attnviz.gui.theme import Theme
+from attnviz.gui.widgets.control import active_theme, plain_tooltip
+from attnviz.model.site_formula import Part, Parts
+
+NARROWEST = 60
+"""Width below which a formula is not squeezed; what does not fit is in the tool tip."""
+
+_ELLIPSIS = "…"
+_WASH = 0.16
+"""How much of the accent lies behind a lit symbol."""
+
+
+class FormulaLine(QLabel):
+    """Plain text, painted part by part from left to right in every language.
+
+    `stage_pointed` says which part's stage the mouse is on (empty: on none); `stage_clicked` one that was
+    clicked. `set_lit` marks the parts of one stage.
+    """
+
+    stage_pointed = Signal(str)
+    stage_clicked = Signal(str)
+
+    def __init__(self, name: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName(name)
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setMouseTracking(True)
+        self.setMinimumWidth(NARROWEST)
+        self._theme = active_theme()
+        self._parts: Parts = ()
+        self._lit = ""
+        self._pointed = ""
+
+    @property
+    def lit(self) -> str:
+        """The stage whose parts are marked."""
+        return self._lit
+
+    def set_parts(self, parts: Parts) -> None:
+        """Show a formula."""
+        if parts != self._parts:
+            self._parts = parts
+            self.setText("".join(part.text for part in parts))
+            self.setAccessibleName(self.text())
+            self.setToolTip(plain_tooltip(self.text()))
+
+    def set_lit(self, stage: str) -> None:
+        """Mark what stands for a stage; empty for nothing."""
+        if stage != self._lit:
+            self._lit = stage
+            self.update()
+
+    def apply_theme(self, theme: Theme) -> None:
+        """Take the colours of `theme`."""
+        self._theme = theme
+        self.update()
+
+    def part_rects(self) -> tuple[tuple[Part, QRectF], ...]:
+        """Where each part stands on the widget; where it is too narrow for all, dots stand for the rest."""
+        metrics = QFontMetricsF(self.font())
+        x, top = 0.0, (self.height() - metrics.height()) / 2
+        rects = []
+        for part in self._parts:
+            width = metrics.horizontalAdvance(part.text)
+            if x + width > self.width() + 1.0:
+                room = max(self.width() - x, metrics.horizontalAdvance(_ELLIPSIS))
+                rects.append((Part(_ELLIPSIS), QRectF(x, top, room, metrics.height())))
+                break
+            rects.append((part, QRectF(x, top, width, metrics.height())))
+            x += width
+        return tuple(rects)
+
+    def stage_at(self, at: QPointF) -> str:
+        """The stage of the part at a point; empty where there is none."""
+        for part, rect in self.part_rects():
+            if rect.left() <= at.x() < rect.right():
+                return part.stage
+        return ""
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        self._point(self.stage_at(event.position()))
+
+    def leaveEvent(self, event: QEvent) -> None:
+        super().leaveEvent(event)
+        self._point("")
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        stage = self.stage_at(event.position())
+        if stage and event.button() == Qt.MouseButton.LeftButton:
+            self.stage_clicked.emit(stage)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Symbols of stages in ink, the rest muted; what is lit on a wash of the accent, and underlined."""
+        painter = QPainter(self)
+        baseline = (self.height() - QFontMetricsF(self.font()).height()) / 2 + QFontMetricsF(
+            self.font()
+        ).ascent()
+        wash = QColor(self._theme.accent)
+        wash.setAlphaF(_WASH)
+        for part, rect in self.part_rects():
+            is_lit = bool(part.stage) and part.stage == self._lit
+            font = QFont(self.font())
+            font.setUnderline(is_lit)
+            painter.setFont(font)
+            if is_lit:
+                painter.fillRect(rect.adjusted(-1, 0, 1, 0), wash)
+                painter.setPen(QColor(self._theme.accent))
+            else:
+                painter.setPen(QColor(self._theme.ink if part.stage else self._theme.muted))
+            painter.drawText(QPointF(rect.left(), baseline), part.text)
+
+    def _point(self, stage: str) -> None:
+        if stage == self._pointed:
+            return
+        self._pointed = stage
+        shape = Qt.CursorShape.PointingHandCursor if stage else Qt.CursorShape.ArrowCursor
+        self.setCursor(shape)
+        self.stage_pointed.emit(stage)
