@@ -24,6 +24,7 @@ from attnviz.model.parts import (
 from attnviz.model.position_parts import Deberta, Learned, T5Buckets, TransformerXl, WrittenTable
 from attnviz.model.rows import check_row
 from attnviz.model.value import require
+from attnviz.model.writing import Writing
 
 
 class Experiment(Layer, frozen=True):
@@ -58,6 +59,7 @@ class Experiment(Layer, frozen=True):
         vocabulary: None, or the tokens that a model can write, and how it embeds them.
         readout: `similarity` adds logits, o · eᵀ over the distinct tokens, and their softmax; `vocabulary`
             the logits of the vocabulary.
+        writing: None: decoding feeds the document's tokens and ends. Else how it goes on; see `Writing`.
         dtype: What engines compute in; documents keep float64.
 
     Raises:
@@ -74,6 +76,7 @@ class Experiment(Layer, frozen=True):
     encoder_norm: Norm | None = None
     vocabulary: Vocabulary | None = None
     readout: Readout = "none"
+    writing: Writing | None = None
     dtype: DType = "float32"
 
     def check(self) -> None:

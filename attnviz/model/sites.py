@@ -132,7 +132,7 @@ def _taken_out(experiment: Experiment, place: Place) -> Experiment:
     if place.layer == 0 and not place.is_second:
         fields["embedding_norm"] = experiment.embedding_norm
     if place == places(experiment)[-1]:
-        for field in ("final_norm", "vocabulary", "readout"):
+        for field in ("final_norm", "vocabulary", "readout", "writing"):
             fields[field] = getattr(experiment, field)
     memory = experiment.memory if place.kind == "cross" else None
     return Experiment(experiment.tokens, experiment.vectors, memory, **fields)
