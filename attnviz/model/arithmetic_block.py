@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -47,7 +48,9 @@ def hidden_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
         origin = reading.link(Cell("ffn_up", cell.row, cell.column))
         note = words(_("the activation is the identity"))
         return (Line((reading.link(cell),), ((origin,),), reading.number(cell), origin.value, (note,)),)
-    return (Line((reading.link(cell),), (letters, numbers), reading.number(cell), float(result)),)
+    is_limit = terms[0].value == -math.inf and activation not in ("relu", "sigmoid", "identity")
+    notes = (words(_("the limit of the activation: −∞ × 0 has no value")),) if is_limit else ()
+    return (Line((reading.link(cell),), (letters, numbers), reading.number(cell), float(result), notes),)
 
 
 def _gated(activation: str, gate: Term, up: Term) -> Pieces:

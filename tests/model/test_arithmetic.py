@@ -38,6 +38,7 @@ from attnviz.model.materialise import projection_array
 from attnviz.model.parts import (
     Causal,
     Dropout,
+    Explicit,
     ExplicitSinks,
     ExplicitVectors,
     Heads,
@@ -419,6 +420,17 @@ def test_a_hidden_feature_is_opened_by_its_activation() -> None:
         "hidden[b, 0] = (clip(up, −7, 7) + 1) · g · σ(1.702 · g), g = min(gate, 7)"
         " = (max(−7, min(7, 0.5)) + 1) × min(7, 0.5) ÷ (1 + exp(−1.702 × min(7, 0.5)))"
     ]
+
+
+def test_the_limit_of_an_activation_is_said_in_words() -> None:
+    ffn = FeedForward(1, "silu", up=Explicit(Matrix([[10.0]])))
+    rows = ExplicitVectors(Matrix([[-3e38]]))
+    block = Block(norm_1=None, feed_forward=ffn)
+    site = site_of(Experiment(("a",), rows, heads=Heads(1, 1, 1, (0,)), block=block), "float32")
+    explanation = explain(site, Cell("ffn_hidden", 0, 0))
+    assert explanation.value == explanation.recomputed == 0.0
+    assert "the limit of the activation" in shown(explanation)[0]
+    assert "too large for float32" in shown(explain(site, Cell("ffn_up", 0, 0)))[0]
 
 
 def test_residual_connections_and_biases_are_sums() -> None:
