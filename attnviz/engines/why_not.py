@@ -46,7 +46,10 @@ class Side:
 
 @dataclass(frozen=True, eq=False)
 class Compared:
-    """The answer for one row. Labels are those of both sides; `facts` are the numbers of the sentence."""
+    """The answer for one row. Labels are those of both sides.
+
+    `facts` are the numbers of the sentence, `words` messages in it, translated when it is read.
+    """
 
     row: WhyNot
     left: Side
@@ -54,6 +57,7 @@ class Compared:
     row_labels: tuple[str, ...]
     column_labels: tuple[str, ...]
     facts: Facts
+    words: Facts
     is_equal: bool
     documents: tuple[Experiment, Experiment] = field(repr=False)
 
@@ -75,7 +79,8 @@ class Compared:
         """What the difference means, in the present language."""
         row = self.row
         text = row.when_equal if self.is_equal and row.when_equal else row.sentence
-        return _(text).format(**{**self.facts, "difference": self.greatest_text()})
+        words = {name: _(word) for name, word in self.words.items()}
+        return _(text).format(**self.facts, **words, difference=self.greatest_text())
 
 
 def shown(value: float) -> str:
@@ -144,14 +149,14 @@ class _Given:
         return self.window(site, inputs("weights", before)[0])
 
     def answer(
-        self, left: Side, right: Side, columns: tuple[str, ...], facts: Facts, rows: tuple[str, ...] = ()
+        self, left: Side, right: Side, columns: tuple[str, ...], facts: Facts, words: Facts | None = None
     ) -> Compared:
         eps = STEPS[self.pair[0].dtype]
         size = np.nanmax(np.abs(left.values), initial=1.0)
         differ = np.abs(right.values - left.values)
         is_equal = bool((differ <= 64 * eps * size).all())
-        labels = rows or left.experiment.tokens
-        return Compared(self.row, left, right, labels, columns, facts, is_equal, self.documents)
+        labels = right.experiment.tokens
+        return Compared(self.row, left, right, labels, columns, facts, words or {}, is_equal, self.documents)
 
 
 def _of_stage(given: _Given) -> Compared:
@@ -172,7 +177,8 @@ def _of_product(given: _Given) -> Compared:
     left = Side(given.window(site, "mixed"), None, site.experiment)
     right = Side(core.softmax_of_product(given.scores(site), values), None, site.experiment)
     features = tuple(map(str, range(values.shape[1])))
-    return given.answer(left, right, features, {"n": str(len(values)), "d": str(values.shape[1])})
+    n, d = left.values.shape
+    return given.answer(left, right, features, {"n": str(n), "m": str(len(values)), "d": str(d)})
 
 
 def _of_rounding(given: _Given) -> Compared:
@@ -187,7 +193,7 @@ def _of_rounding(given: _Given) -> Compared:
     single = core.add_to_blocked(scores, hidden, MASK_BIAS, np.float32)
     facts = {
         "token": token(site.experiment, row),
-        "before": str(len(np.unique(scores[row].astype(np.float16)))),
+        "before": str(len(np.unique(scores[row]))),
         "after": str(len(np.unique(half[row]))),
         "single": str(len(np.unique(single[row]))),
     }
@@ -203,13 +209,12 @@ def _of_order(given: _Given) -> Compared:
     stage = given.row.stage
     left = Side(given.window(here, stage)[list(order)], None, plain)
     right = Side(given.window(there, stage), None, moved)
-    facts = {
-        "text": elide(" ".join(map(visible, moved.tokens)), LONGEST_TEXT),
-        "what": _(N_("The mask") if isinstance(plain.position, NoPosition) else N_("The position")),
-    }
+    facts = {"text": elide(" ".join(map(visible, moved.tokens)), LONGEST_TEXT)}
+    what = N_("The mask") if isinstance(plain.position, NoPosition) else N_("The position")
     features = tuple(map(str, range(left.values.shape[1])))
     documents = given.documents[0], permuted(given.documents[0], order)
-    return dataclasses.replace(given, documents=documents).answer(left, right, features, facts, moved.tokens)
+    given = dataclasses.replace(given, documents=documents)
+    return given.answer(left, right, features, facts, {"what": what})
 
 
 _HOW: dict[str, Callable[[_Given], Compared]] = {

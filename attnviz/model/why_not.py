@@ -159,8 +159,8 @@ WHY_NOTS: tuple[WhyNot, ...] = (
         "softmax(QKᵀ) V",
         "softmax(QKᵀV)",
         N_(
-            "Left, {n} weights of each row sum to 1 and mix tokens. Right, the {d} features of each row sum "
-            "to 1, whatever V holds: features compete, and no token has a weight."
+            "Left, {n} × {m} weights: each row sums to 1 and mixes tokens. Right, {n} × {d}: the features of "
+            "each row sum to 1, whatever V holds; they compete, and no token has a weight."
         ),
         "",
         _product,

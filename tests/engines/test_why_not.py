@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from experiments import SPREAD
 from msgspec.structs import replace
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -16,7 +17,7 @@ from attnviz.model.experiment import Experiment
 from attnviz.model.parts import Alibi, Causal, Padding, Sinusoidal
 from attnviz.model.presets import load_preset
 from attnviz.model.trace import Trace
-from attnviz.model.why_not import WHY_NOT_BY_ID, WHY_NOTS, permuted
+from attnviz.model.why_not import WHY_NOT_BY_ID, WHY_NOTS, WhyNot, permuted
 
 
 def on_numpy(experiment: Experiment) -> Trace:
@@ -28,9 +29,17 @@ def compared(row: str, experiment: Experiment | str, head: int = 0, seed: int = 
     return compare(WHY_NOT_BY_ID[row], experiment, "", head, seed, on_numpy)
 
 
+@pytest.mark.parametrize("row", WHY_NOTS, ids=[row.id for row in WHY_NOTS])
+def test_no_experiment_is_without_an_answer(row: WhyNot) -> None:
+    for name, experiment in SPREAD.items():
+        found = compared(row.id, experiment)
+        assert "{" not in found.sentence(), name
+        assert len(found.row_labels) == len(found.left.values), name
+
+
 @pytest.mark.parametrize("preset", ["toy-attention", "fluffy-blue-creature", "cross-attention", "half-each"])
 @pytest.mark.parametrize("row", WHY_NOTS, ids=[row.id for row in WHY_NOTS])
-def test_every_row_answers_with_a_sentence_and_two_matrices_of_one_shape(row, preset: str) -> None:
+def test_every_row_answers_with_a_sentence_and_two_matrices_of_one_shape(row: WhyNot, preset: str) -> None:
     found = compared(row.id, preset)
     shape = len(found.row_labels), len(found.column_labels)
     assert found.left.values.shape == found.right.values.shape == found.difference.shape == shape
@@ -55,7 +64,7 @@ def test_softmax_of_all_three_mixes_features_and_not_tokens() -> None:
         [1.163269, 0.366952, 0.857072],
     ]
     assert_allclose(found.left.values, expected, atol=5e-7)
-    assert "4 weights" in found.sentence() and "3 features" in found.sentence()
+    assert "4 × 4 weights" in found.sentence() and "4 × 3" in found.sentence()
 
 
 def test_a_late_mask_loses_what_facts_says() -> None:

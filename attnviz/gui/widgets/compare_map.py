@@ -15,6 +15,9 @@ from attnviz.gui.widgets.heat_map import HeatMap
 BAR_FROM = 300
 """Width from which there is room for a colour bar; below it the range is written beside the caption."""
 
+CAPTION_HEIGHT = 18
+"""The same for all, whichever script the caption is in: the maps stand on one line."""
+
 
 def range_text(low: float, high: float) -> str:
     """The ends of a colour range, short."""
@@ -38,6 +41,7 @@ class CompareMap(QWidget):
             label.setObjectName(f"{name}_{part}")
             label.setTextFormat(Qt.TextFormat.PlainText)
             label.setFont(ui_font(11))
+            label.setFixedHeight(CAPTION_HEIGHT)
         self._caption.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         top = QHBoxLayout()
         top.setSpacing(GRID // 2)
