@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 import torch
 from experiments import SPREAD
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from msgspec.structs import replace
 from numpy.testing import assert_allclose, assert_array_equal
+from stacks import stacks
 
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
@@ -16,6 +19,7 @@ from attnviz.engines.why_not import MOST_TOKENS, Compared, compare
 from attnviz.model.experiment import Experiment
 from attnviz.model.parts import Alibi, Causal, Padding, Sinusoidal
 from attnviz.model.presets import load_preset
+from attnviz.model.sites import site_names
 from attnviz.model.trace import Trace
 from attnviz.model.why_not import WHY_NOT_BY_ID, WHY_NOTS, WhyNot, permuted
 
@@ -158,3 +162,17 @@ def test_a_long_sequence_is_refused_in_one_sentence() -> None:
     long = replace(experiment, tokens=("t",) * n, vectors=replace(experiment.vectors, n=n))
     with pytest.raises(ValueError, match=r"^A comparison is made of 512 tokens at most; here are 513\.$"):
         compared("product", long)
+
+
+@settings(max_examples=25)
+@given(stacks(), st.data())
+def test_every_site_of_any_stack_has_an_answer(experiment: Experiment, data: st.DataObject) -> None:
+    site = data.draw(st.sampled_from(site_names(experiment)))
+    for row in WHY_NOTS:
+        found = compare(row, experiment, site, 0, 1, on_numpy)
+        assert found.left.values.shape == found.right.values.shape
+        assert found.sentence()
+        if row.id == "order-lost":
+            assert found.is_equal, found.greatest
+        if not row.is_alone and row.opens[0]:
+            assert site_names(found.documents[0]) == site_names(experiment)
