@@ -155,7 +155,8 @@ def change_norm(experiment: Experiment, name: NormName, **fields: Any) -> Experi
 
 def drawn_gain(name: str, last: LastSeen) -> Row:
     """The gain that a switch brings: the one that was there, or one drawn around 1."""
-    places = (*NORMS, "query_gain", "key_gain", "embedding_norm", "final_norm", "encoder_norm")
+    others = "embedding_norm", "final_norm", "encoder_norm", "latent_norm", "query_latent_norm"
+    places = (*NORMS, "query_gain", "key_gain", *others)
     default = DrawnRow(places.index(name), 1.0, GAIN_SPREAD)
     key = name if name.endswith("gain") else f"{name}.gain"
     return _row(last, key, default)

@@ -8,7 +8,7 @@ from attnviz.core.block import ACTIVATION_BY_ID, GATED_UNIT_BY_ID
 from attnviz.i18n import _
 from attnviz.model.block_parts import Block, FeedForward, Norm, Vocabulary
 from attnviz.model.experiment import Experiment
-from attnviz.model.latent import latent_norm
+from attnviz.model.latent import latent_letters, latent_norm
 from attnviz.model.parts import QKNorm
 from attnviz.model.qk_norms import QK_NORM_BY_ID
 from attnviz.model.stages import LATENT_STAGES, STAGE_BY_ID
@@ -45,7 +45,8 @@ def letter_of_norm(experiment: Experiment, stage: str) -> str:
     x comes in, o is the attention's output, y = x + o, f the feed-forward layer's output, z = y + f.
     """
     block = experiment.block
-    fixed = {"x_normed": "x", "attention_normed": "o", "ffn_normed": "f"}
+    fixed = {"x_normed": "x", "attention_normed": "o", "ffn_normed": "f", "latent": "c"}
+    fixed["q_latent_normed"] = "c_Q"
     if stage in fixed or block is None:
         return fixed.get(stage, "x" if stage == "norm_1" else "o")
     y, z = ("y", "z") if block.residual else ("o", "f")
@@ -110,7 +111,9 @@ def block_formula(experiment: Experiment, stage: str) -> str:
     if stage in ("q_normed", "k_normed") and experiment.qk_norm is not None:
         return qk_norm_letters(experiment.qk_norm, "q" if stage == "q_normed" else "k")
     if _has_bias(experiment, stage):
-        return f"{STAGE_BY_ID[stage].formula} + {_BIASED[stage][1]}"
+        return f"{_letters(experiment, stage)[0]} + {_BIASED[stage][1]}"
+    if latent_letters(experiment, stage) is not None:
+        return _letters(experiment, stage)[0]
     if block is not None and stage in ("residual_1", "residual_2"):
         return residual_letters(block, stage)
     if block is not None and block.feed_forward is not None and stage == "ffn_hidden":
@@ -126,10 +129,18 @@ def block_operation(experiment: Experiment, stage: str) -> str:
     if norm is not None:
         return _(QK_NORM_BY_ID[norm.kind].title)
     if _has_bias(experiment, stage):
-        return f"{STAGE_BY_ID[stage].operation} + b"
+        return f"{_letters(experiment, stage)[1]} + b"
+    if latent_letters(experiment, stage) is not None:
+        return _letters(experiment, stage)[1]
     if block is not None and block.feed_forward is not None and stage == "ffn_hidden":
         return _(activation_title(block.feed_forward))
     return "×W_U" if stage == "logits" and experiment.readout == "vocabulary" else ""
+
+
+def _letters(experiment: Experiment, stage: str) -> tuple[str, str]:
+    """(formula, operation) of a linear map without its bias."""
+    row = STAGE_BY_ID[stage]
+    return latent_letters(experiment, stage) or (row.formula, row.operation)
 
 
 def _has_bias(experiment: Experiment, stage: str) -> bool:

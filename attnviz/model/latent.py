@@ -55,6 +55,18 @@ def latent_norm(attention: Attention, stage: str) -> Norm | None:
     return None if latent is None or stage not in norms else getattr(latent, norms[stage])
 
 
+def latent_letters(attention: Attention, stage: str) -> tuple[str, str] | None:
+    """(formula, operation) of queries, keys and values beside a latent; None for the others."""
+    latent = attention.latent
+    if latent is None or stage not in ("q", "k", "v"):
+        return None
+    if stage == "q":
+        return None if latent.d_q is None else ("q = c_Q W_UQ", "×W_UQ")
+    if stage == "v":
+        return "v = c W_UV", "×W_UV"
+    return ("k = [c W_UK ; kᴿ]" if latent.d_rope else "k = c W_UK"), "×W_UK"
+
+
 def cached_numbers(attention: Attention) -> int:
     """Numbers that have to be kept of one token for later queries.
 

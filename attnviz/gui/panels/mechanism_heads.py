@@ -5,19 +5,27 @@ from __future__ import annotations
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 
-from attnviz.gui.fields import Number
+from attnviz.gui.fields import Choice, Number
 from attnviz.gui.fonts import number_font
 from attnviz.gui.panels.mechanism_head_switches import HeadSwitches
+from attnviz.gui.panels.mechanism_latent_form import LatentForm
 from attnviz.gui.panels.mechanism_section import Section
+from attnviz.gui.panels.mechanism_seen import SeenBySite
 from attnviz.gui.panels.mechanism_wires import HeadWires
 from attnviz.gui.store import Store
-from attnviz.gui.theme import GRID, TEXT_PX
+from attnviz.gui.theme import GRID, TEXT_PX, Theme
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.i18n import N_, _
 from attnviz.model.document import Document
 from attnviz.model.edits import set_heads, toggle_head
 from attnviz.model.experiment import Experiment
+from attnviz.model.latent_edits import first_latent, set_latent
+from attnviz.model.latent_parts import Latent
+from attnviz.model.parts import Projections, Rope, Seeded
+from attnviz.model.switching import refusal
+from attnviz.model.trace import Trace
+from attnviz.model.view import Cell
 
 SEGMENTS = 5
 """More divisors than this are chosen from a list, since they have no room beside each other."""
@@ -33,6 +41,8 @@ def divisors(n: int) -> tuple[int, ...]:
 def layout_name(experiment: Experiment) -> str:
     """What this sharing of heads is called."""
     heads = experiment.heads
+    if experiment.latent is not None:
+        return "MLA"
     if heads.n_heads == heads.n_kv_heads:
         return "MHA"
     return "MQA" if heads.n_kv_heads == 1 else "GQA"
@@ -70,7 +80,8 @@ class HeadsSection(Section):
         super().__init__(store)
         self._chosen_head: int | None = None
         self._divisors: tuple[int, ...] = ()
-        self.add_form((COUNT,))
+        self._seen = SeenBySite(store)
+        self.add_form((self._source_choice(), COUNT))
         self._kv_label = QLabel()
         self._few, self._many = Segmented(()), Combo(())
         self._few.setObjectName("n_kv_heads_segmented")
@@ -83,6 +94,10 @@ class HeadsSection(Section):
         self.wires.chosen.connect(self._on_chosen)
         self.wires.toggled.connect(self._on_toggled)
         self.body.addWidget(self.wires)
+        self.latent = LatentForm(store)
+        self.latent.picture.chosen.connect(self._on_chosen)
+        self.body.addWidget(self.latent.picture)
+        self.body.addWidget(self.latent.note)
         self.switches = HeadSwitches(store)
         self.body.addWidget(self.switches)
         self.add_form((WIDTH,))
@@ -91,8 +106,48 @@ class HeadsSection(Section):
         self._model.setFont(number_font(TEXT_PX))
         self._model.setContentsMargins(0, 0, 4, 0)
         self.body.addLayout(_row(self._model_label, self._model))
+        self.body.addWidget(self.latent)
+
+    def _source_choice(self) -> Choice:
+        return Choice(
+            name="latent_segmented",
+            label="",
+            hint=N_("What keys and values are made from"),
+            read=lambda e: "projections" if e.latent is None else "latent",
+            edit=self._set_source,
+            options=(
+                ("projections", N_("MHA · GQA · MQA"), N_("Keys and values of each KV head by W_K and W_V")),
+                (
+                    "latent",
+                    N_("MLA"),
+                    N_("Every head's keys and values from one small vector, which is cached"),
+                ),
+            ),
+            why_not=lambda e, id_: refusal(self._set_source, e, id_),
+        )
+
+    def _set_source(self, experiment: Experiment, source: str) -> Experiment:
+        """Make keys and values from projections or from a latent; what there was before comes back."""
+        last = self._seen.here.last
+        if source == "projections":
+            if experiment.latent is None:
+                return experiment
+            before = last("projections", Projections, Projections(key=Seeded(1), value=Seeded(2)))
+            return set_latent(experiment, None, before.key, before.value)
+        if experiment.latent is not None:
+            return experiment
+        latent = last("latent", Latent, first_latent(experiment))
+        if isinstance(experiment.position, Rope) and not latent.d_rope:
+            latent = first_latent(experiment)
+        return set_latent(experiment, latent)
+
+    def _note_seen(self, experiment: Experiment) -> None:
+        self._seen.here.note("latent", experiment.latent)
+        if experiment.latent is None:
+            self._seen.here.note("projections", experiment.projections)
 
     def on_document(self, old: Document | None, new: Document) -> None:
+        self._note_seen(new.attention)
         super().on_document(old, new)
         heads = new.attention.heads
         found = divisors(heads.n_heads)
@@ -104,8 +159,13 @@ class HeadsSection(Section):
             self._many.set_options(options)
             self._few.setVisible(is_few)
             self._many.setVisible(not is_few)
-        self._few.set_value(str(heads.n_kv_heads))
-        self._many.set_value(str(heads.n_kv_heads))
+        for control in (self._few, self._many):
+            control.set_value(str(heads.n_kv_heads))
+        for count in found:
+            shown = self._few if len(found) <= SEGMENTS else self._many
+            shown.set_option_unavailable(str(count), _why_not_shared(new.attention, count) or None)
+        self.latent.on_document(old, new)
+        self.wires.setVisible(new.attention.latent is None)
         self._model.setText(str(new.attention.d_model))
         self.switches.refresh()
         self.set_hint(layout_name(new.attention))
@@ -113,6 +173,13 @@ class HeadsSection(Section):
 
     def on_view(self, document: Document) -> None:
         self.wires.set_heads(document.attention.heads, document.view.head)
+        self.latent.show_token()
+
+    def on_trace(self, trace: Trace) -> None:
+        self.latent.show_token()
+
+    def on_hover(self, cell: Cell | None) -> None:
+        self.latent.show_token()
 
     def retranslate(self) -> None:
         super().retranslate()
@@ -123,6 +190,12 @@ class HeadsSection(Section):
         self._model.setAccessibleName(_("Features of a token, d_model"))
         self.wires.retranslate()
         self.switches.retranslate()
+        self.latent.retranslate()
+
+    def apply_theme(self, theme: Theme) -> None:
+        super().apply_theme(theme)
+        if hasattr(self, "latent"):  # the card takes its theme while it is being made
+            self.latent.apply_theme(theme)
 
     @Slot(str)
     def _on_kv_heads(self, count: str) -> None:
@@ -149,6 +222,15 @@ class HeadsSection(Section):
         if self._chosen_head is not None:
             self._chosen_head = head
         self.store.look(head=head)
+
+
+def _why_not_shared(experiment: Experiment, count: int) -> str:
+    """Why there cannot be so many key/value heads: with a latent every head has its own."""
+    return "" if experiment.latent is None else refusal(_share, experiment, count)
+
+
+def _share(experiment: Experiment, n_kv_heads: int) -> Experiment:
+    return set_heads(experiment, n_kv_heads=n_kv_heads)
 
 
 def _row(label: QLabel, *controls: QWidget) -> QHBoxLayout:

@@ -24,7 +24,7 @@ from attnviz.model.experiment import Experiment
 from attnviz.model.parts import Rope, Sinusoidal
 from attnviz.model.position_parts import DrawnTable, Learned, T5Buckets, TransformerXl
 from attnviz.model.positions import POSITIONS, SCALINGS, n_rotated
-from attnviz.model.switching import Remembered, set_n_rotated, set_position
+from attnviz.model.switching import Remembered, refusal, set_n_rotated, set_position
 from attnviz.model.trace import Trace
 from attnviz.model.view import Cell
 
@@ -69,6 +69,8 @@ def _has_table(experiment: Experiment) -> bool:
 
 
 def _why_not(experiment: Experiment, kind: str) -> str:
+    if experiment.latent is not None:
+        return refusal(set_position, experiment, KINDS[kind]())
     if kind == "rope" and experiment.heads.d_head < 2:
         return _("RoPE turns pairs of features; d_head is 1.")
     return ""
@@ -114,7 +116,7 @@ FIELDS = (
         edit=set_n_rotated,
         hint=N_("How many features of each head turn; the rest stay"),
         shown=_is_rope,
-        limits=lambda e: (2, e.heads.d_head - e.heads.d_head % 2),
+        limits=lambda e: (2, e.d_turnable - e.d_turnable % 2),
         step=2,
         integer=True,
         from_start=True,
@@ -137,6 +139,7 @@ FIELDS = (
         edit=_setter("on_values"),
         hint=N_("Turn the values too"),
         shown=_is_rope,
+        reason=lambda e: refusal(_setter("on_values"), e, True) if e.latent is not None else "",
     ),
 )
 
@@ -168,6 +171,7 @@ class PositionSection(Section):
                     read=lambda e: e.position.__struct_config__.tag,
                     edit=self._set_kind,
                     options=_options(KINDS.keys() - FIRST_ROW),
+                    why_not=_why_not,
                 ),
             )
         )

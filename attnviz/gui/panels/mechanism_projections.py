@@ -23,6 +23,11 @@ SYMBOLS = {"query": "W_q", "key": "W_k", "value": "W_v", "output": "W_o"}
 _HUES = {"query": "query", "key": "key", "value": "value", "output": "ink"}
 
 
+def _is_used(experiment: Experiment, role: str) -> bool:
+    """Whether there is such a projection: keys and values that come from a latent have none."""
+    return experiment.latent is None or role not in ("key", "value")
+
+
 class ProjectionsSection(Section):
     """One line for each matrix: its kind, where it is drawn its seed and a die, and its bias."""
 
@@ -41,12 +46,12 @@ class ProjectionsSection(Section):
         for role in ROLES:
             source = getattr(experiment.projections, role)
             self._seen.here.note(f"{role}.{source.__struct_config__.tag}", source)
-        self._lines.refresh(experiment)
+        self._lines.refresh(experiment, partial(_is_used, experiment))
 
     def retranslate(self) -> None:
         super().retranslate()
         self._lines.retranslate()
-        self._lines.refresh(self.store.attention)
+        self._lines.refresh(self.store.attention, partial(_is_used, self.store.attention))
 
     def apply_theme(self, theme: Theme) -> None:
         super().apply_theme(theme)

@@ -72,6 +72,7 @@ class ScoreSection(Section):
                         ("none", N_("off"), N_("Queries and keys as they are")),
                         *((row.id, row.title, row.hint) for row in QK_NORMS),
                     ),
+                    why_not=lambda e, id_: refusal(set_qk_norm, e, id_),
                 ),
                 Number(
                     name="qk_norm_eps_field",

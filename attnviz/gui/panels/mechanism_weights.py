@@ -35,7 +35,7 @@ class WeightSlot:
 
     `read` gives its source, `source` makes the one of an option, `edit` puts one in. `ties` are the
     matrices, with their symbols, that it may share; `why_not_tied` says why not. `set_bias` gives or takes
-    its bias.
+    its bias; a matrix without the two cannot have one.
     """
 
     id: str
@@ -45,8 +45,8 @@ class WeightSlot:
     read: Callable[[Experiment], Projection]
     source: Callable[[Experiment, str], Projection]
     edit: Callable[[Experiment, Any], Experiment]
-    bias: Callable[[Experiment], Row | None]
-    set_bias: Callable[[Experiment, bool], Experiment]
+    bias: Callable[[Experiment], Row | None] | None = None
+    set_bias: Callable[[Experiment, bool], Experiment] | None = None
     ties: tuple[tuple[str, str], ...] = ()
     why_not_tied: Callable[[Experiment, str], str] = lambda experiment, to: ""
 
@@ -86,7 +86,7 @@ class WeightLines(QGridLayout):
             else:
                 for widget in (*line.widgets, line.bias):
                     widget.hide()
-        self._biases.setVisible(any(shown(line.slot.id) for line in self.lines))
+        self._biases.setVisible(any(shown(line.slot.id) for line in self.lines if line.slot.bias))
 
     def retranslate(self) -> None:
         self._biases.setText(_("biases"))
@@ -129,13 +129,14 @@ class _Line:
         self.kind.set_value(option_of(source))
         for to, _symbol in self.slot.ties:
             self.kind.set_option_unavailable(to, self.slot.why_not_tied(experiment, to) or None)
-        for widget in (self.label, self.kind, self.bias):
+        for widget in (self.label, self.kind):
             widget.show()
+        self.bias.setVisible(self.slot.bias is not None)
         self.seed.setVisible(isinstance(source, Seeded))
         self.dice.setVisible(isinstance(source, Seeded))
         if isinstance(source, Seeded):
             self.seed.set_value(source.seed)
-        self.bias.set_value(self.slot.bias(experiment) is not None)
+        self.bias.set_value(self.slot.bias is not None and self.slot.bias(experiment) is not None)
 
     def retranslate(self) -> None:
         symbol = self.slot.symbol
@@ -165,5 +166,6 @@ class _Line:
         self._on_seed(Dice.throw(int(self.seed.value())))
 
     def _on_bias(self, is_on: bool) -> None:
+        assert self.slot.set_bias is not None  # the toggle is hidden where it is
         self._store.edit_attention(self.slot.set_bias, is_on)
         self.show_experiment(self._store.attention)

@@ -249,7 +249,9 @@ def _within(index: int, tips: NDArray[np.float64]) -> int:
 
 def _why_fixed(experiment: Experiment, role: Role) -> str:
     """Why a tip of q or k cannot be dragged; empty where it can."""
-    if not is_identity(experiment, role):
+    latent = experiment.latent
+    follows = latent is not None and (role == "key" or latent.d_q is not None)
+    if follows or not is_identity(experiment, role):
         return _("This arrow follows from x and its weights; with an identity projection it can be dragged.")
     if experiment.qk_norm is not None:
         return _("This arrow is normalised; without QK-norm it can be dragged.")
@@ -263,7 +265,7 @@ def _with_tip(
 ) -> Experiment:
     """The experiment in which one arrow ends at `tip`: x moves, or the features of x that q or k are."""
     sequence: edits.Sequence = "memory" if name == "k" and experiment.memory is not None else "tokens"
-    offset = 0 if name == "x" else head * experiment.heads.d_head
+    offset = 0 if name == "x" else head * experiment.d_qk
     values = vectors_array(edits.vectors_of(experiment, sequence)).copy()
     added = edits.added_position(experiment, sequence, row)
     for dim, value in zip(dims, tip, strict=True):
