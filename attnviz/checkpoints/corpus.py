@@ -31,22 +31,24 @@ def framed(tokenizer: Tokenizer, text: str) -> list[int]:
     return [tokenizer.begin, *tokenizer.encode(text), tokenizer.end]
 
 
-def rows(tokenizer: Tokenizer, seed: int, length: int) -> Iterator[Ids]:
+def rows(tokenizer: Tokenizer, seed: int, length: int, only: str | None = None) -> Iterator[Ids]:
     """Training rows (`length`,) without end: whole texts one after the other, the last one cut off.
 
     Each row starts with the begin token, as every prompt will.
     """
     row: list[int] = []
-    for document in documents(LANGUAGES, "train", seed):
+    for document in documents(LANGUAGES, "train", seed, only):
         row += framed(tokenizer, document.text)
         if len(row) >= length:
             yield np.array(row[:length], dtype=np.int64)
             row = []
 
 
-def batches(tokenizer: Tokenizer, seed: int, size: int, length: int) -> Iterator[Ids]:
-    """Training rows by the batch, (`size`, `length`), without end."""
-    stream = rows(tokenizer, seed, length)
+def batches(
+    tokenizer: Tokenizer, seed: int, size: int, length: int, only: str | None = None
+) -> Iterator[Ids]:
+    """Training rows by the batch, (`size`, `length`), without end; with `only`, of that kind of text."""
+    stream = rows(tokenizer, seed, length, only)
     while True:
         yield np.stack(list(islice(stream, size)))
 

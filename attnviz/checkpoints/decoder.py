@@ -7,9 +7,12 @@ tensors are those of Llama checkpoints, so whatever reads those reads this.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+import json
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
 
 import torch
+from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -128,12 +131,24 @@ class Decoder(nn.Module):
         self.config = config
         self.model = Body(config)
         self.turn = angles(config)
+        self._start()
+
+    def _start(self) -> None:
+        """Draw the weights: each matrix keeps the size of its input.
+
+        The rows of the embedding share a part, which adds the same to all logits and so changes no
+        probability, but gives every token a constant feature: without biases, a head that is to look at
+        distances alone needs one.
+        """
         for name, weights in self.named_parameters():
-            if weights.dim() > 1:
-                nn.init.normal_(weights, std=0.02)
-            if name.endswith(("o_proj.weight", "down_proj.weight")):
-                # The sum over the blocks keeps its size: GPT-2's rule.
-                nn.init.normal_(weights, std=0.02 / (2 * config.num_hidden_layers) ** 0.5)
+            if "embed_tokens" in name:
+                nn.init.normal_(weights, std=0.09)
+                weights.data += 0.15 * torch.randn(weights.shape[1])
+            elif weights.dim() > 1:
+                # What is added to the residual is smaller, so that the sum over the blocks keeps its size.
+                adds = name.endswith(("o_proj.weight", "down_proj.weight"))
+                shrink = 2 * self.config.num_hidden_layers if adds else 1
+                nn.init.normal_(weights, std=(shrink * weights.shape[1]) ** -0.5)
 
     def forward(self, ids: Tensor, maps: list[Tensor] | None = None) -> Tensor:
         """ids (batch, token) -> logits (batch, token, vocabulary).
@@ -161,3 +176,12 @@ def rotated(x: Tensor, turn: tuple[Tensor, Tensor]) -> Tensor:
     """x (batch, head, token, d_head) turned by its positions' angles."""
     first, second = x.chunk(2, -1)
     return x * turn[0] + torch.cat((-second, first), -1) * turn[1]
+
+
+def load(folder: Path) -> Decoder:
+    """The model that `attnviz.checkpoints.train` wrote to `folder`, its float16 weights in float32."""
+    document = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    model = Decoder(Config(**{size.name: document[size.name] for size in fields(Config)}))
+    tensors = load_file(folder / "model.safetensors")
+    model.load_state_dict({name: weights.float() for name, weights in tensors.items()})
+    return model

@@ -112,16 +112,19 @@ def fill(template: str, rng: Random, slots: Slots) -> str:
         template = taken
 
 
-def documents(languages: tuple[Language, ...], split: str, seed: int) -> Iterator[Document]:
+def documents(
+    languages: tuple[Language, ...], split: str, seed: int, only: str | None = None
+) -> Iterator[Document]:
     """Texts of `split` without end, the languages in turn and their kinds by their shares.
 
-    The same seed gives the same texts; the two splits of one seed share no generator.
+    The same seed gives the same texts; the two splits of one seed share no generator. With `only`, all
+    texts are of that kind.
     """
     rng = Random(f"{split}-{seed}")
     while True:
         for language in languages:
-            weights = [share for _, share, _ in language.kinds]
-            kind, _, write = rng.choices(language.kinds, weights)[0]
+            kinds = [kind for kind in language.kinds if only in (None, kind[0])]
+            kind, _, write = rng.choices(kinds, [share for _, share, _ in kinds])[0]
             yield Document(language.id, kind, write(rng, split))
 
 

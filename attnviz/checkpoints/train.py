@@ -16,6 +16,7 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +27,7 @@ from torch.nn import functional as F
 
 from attnviz.checkpoints import corpus
 from attnviz.checkpoints.decoder import Config, Decoder
+from attnviz.checkpoints.measure import copying, measure
 from attnviz.checkpoints.tokenizer import Tokenizer
 from attnviz.checkpoints.tokenizer import train as train_tokenizer
 
@@ -33,7 +35,7 @@ TOKENIZER_TEXTS = 20_000
 """Training texts that the tokenizer is learnt from."""
 
 CURVE_DOCUMENTS = 40
-"""Held-out documents per language at each point of the loss curve."""
+"""Held-out documents, and lines said twice, per language at each point of the loss curve."""
 
 
 @dataclass(frozen=True)
@@ -43,12 +45,17 @@ class Recipe:
     seed: int = 0
     minutes: float = 40.0
     steps: int = 1_000_000
-    rows: int = 8
+    first_share: float = 0.2
+    """Share of the run in which only lines said twice are read, in short rows: there, heads learn to copy."""
+    first_rows: tuple[int, int] = (16, 64)
+    """(rows per step, tokens per row) in that first part."""
+    rows: tuple[int, int] = (8, 256)
+    """(rows per step, tokens per row) in the rest."""
     rate: float = 3e-3
     """The greatest learning rate, after the warm-up."""
     last_rate: float = 0.02
     """The learning rate at the end, as a share of the greatest."""
-    warm_up: int = 200
+    warm_up: int = 100
     weight_decay: float = 0.1
     betas: tuple[float, float] = (0.9, 0.98)
     clip: float = 1.0
@@ -84,6 +91,7 @@ def main() -> None:
     given = parser.parse_args()
     torch.set_num_threads(1)
     train(Recipe(seed=given.seed, minutes=given.minutes, steps=given.steps), given.out)
+    measure(given.out)
 
 
 def train(recipe: Recipe, out: Path) -> None:
@@ -96,6 +104,7 @@ def train(recipe: Recipe, out: Path) -> None:
     record = Record(recipe, parameters=sum(weights.numel() for weights in model.parameters()))
     for _ in _steps(model, tokenizer, recipe, record):
         record.curve[-1].update(losses(model, tokenizer, CURVE_DOCUMENTS))
+        record.curve[-1]["copied"] = copying(model, tokenizer, CURVE_DOCUMENTS)
         print(json.dumps({**record.curve[-1], "tokens": record.tokens}), flush=True)
         write(model, tokenizer, record, out)
 
@@ -105,7 +114,9 @@ def _steps(model: Decoder, tokenizer: Tokenizer, recipe: Recipe, record: Record)
     optimizer = torch.optim.AdamW(_groups(model, recipe), lr=recipe.rate, betas=recipe.betas, fused=True)
     seen: list[float] = []
     now = time.monotonic()
-    for step, ids in enumerate(corpus.batches(tokenizer, recipe.seed, recipe.rows, _length(model) + 1)):
+    first = corpus.batches(tokenizer, recipe.seed, *_shape(recipe.first_rows), "repetition")
+    rest = corpus.batches(tokenizer, recipe.seed, *_shape(recipe.rows))
+    for step in count():
         before, now = now, time.monotonic()
         record.seconds += now - before
         progress = max(record.seconds / 60 / recipe.minutes, step / recipe.steps)
@@ -120,6 +131,7 @@ def _steps(model: Decoder, tokenizer: Tokenizer, recipe: Recipe, record: Record)
             return
         for group in optimizer.param_groups:
             group["lr"] = recipe.rate_at(step, progress)
+        ids = next(first if progress < recipe.first_share else rest)
         seen.append(_step(model, torch.from_numpy(ids), optimizer, recipe.clip))
         record.steps, record.tokens = step + 1, record.tokens + ids.shape[0] * (ids.shape[1] - 1)
 
@@ -144,16 +156,18 @@ def _groups(model: Decoder, recipe: Recipe) -> list[dict[str, object]]:
     ]
 
 
-def _length(model: Decoder) -> int:
-    return model.config.max_position_embeddings
+def _shape(rows: tuple[int, int]) -> tuple[int, int]:
+    """(rows, ids per row): one more than the tokens that are read, for the last one's answer."""
+    return rows[0], rows[1] + 1
 
 
 @torch.no_grad()
-def losses(model: Decoder, tokenizer: Tokenizer, count: int) -> dict[str, float]:
-    """Mean loss per token, in nats, on the first `count` held-out texts of each language, each read alone."""
+def losses(model: Decoder, tokenizer: Tokenizer, number: int) -> dict[str, float]:
+    """Mean loss per token, in nats, on `number` held-out texts of each language, each read alone."""
     found = {}
+    length = model.config.max_position_embeddings
     for language in corpus.LANGUAGES:
-        sequences = corpus.test_documents(tokenizer, language, count, _length(model))
+        sequences = corpus.test_documents(tokenizer, language, number, length)
         total, tokens = 0.0, 0
         for first in range(0, len(sequences), 25):
             ids, held = map(torch.from_numpy, corpus.padded(sequences[first : first + 25], tokenizer.end))

@@ -1,0 +1,216 @@
+"""The model card: what is in the folder of a trained model, written from its records."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from attnviz.checkpoints.tokenizer import Tokenizer
+from attnviz.checkpoints.tokenizer import load as load_tokenizer
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A job that a head is said to do where its score reaches `least`."""
+
+    title: str
+    scores: tuple[str, ...]
+    """Names in the records of `measures.json`; a head's score is the least of them."""
+    least: float
+
+
+CLAIMS = (
+    Claim("previous token", ("previous_token",), 0.5),
+    Claim("same token before", ("duplicate",), 0.3),
+    Claim("induction, in texts", ("induction",), 0.3),
+    Claim("induction, random tokens", ("induction_random",), 0.3),
+    Claim("pronoun to name, English", ("name_most_en",), 0.5),
+    Claim("pronoun to name, Chinese", ("name_most_zh",), 0.5),
+    Claim("pronoun to name, both", ("name_most_en", "name_most_zh"), 0.5),
+)
+
+_ACCURACIES = (
+    ("pronoun", "the right pronoun is likelier than the other one", "50 %"),
+    ("coreference", "after a pronoun, the thing of the right person is likelier than the other's", "50 %"),
+    ("agreement", "the verb agrees (English), the measure word fits (Chinese)", "50 %"),
+    ("repetition", "next token right, in exact copies of a line", "0 %"),
+    ("random_repetition", "next token right, in random tokens said again", "0 %"),
+)
+"""(kind, what is right, what chance gives)."""
+
+
+def write_card(folder: Path) -> None:
+    """Write `MODEL_CARD.md` into `folder`, from the JSON files and the tokenizer that are there."""
+    training, measures, config = (
+        json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+        for name in ("training", "measures", "config")
+    )
+    tokenizer = load_tokenizer(folder / "tokenizer.json")
+    sections = (
+        _what(config, training),
+        _data(),
+        _training(training),
+        _results(measures),
+        _heads(measures),
+        _samples(measures, tokenizer),
+        _LIMITS,
+    )
+    (folder / "MODEL_CARD.md").write_text("\n".join(sections), encoding="utf-8")
+
+
+def best(measures: Json, claim: Claim) -> tuple[Json, float]:
+    """The head that does a job best, and its score."""
+    real = [head for head in measures["heads"] if head["layer"] is not None]
+    return max(((head, _score(head, claim)) for head in real), key=lambda found: found[1])
+
+
+def _score(head: Json, claim: Claim) -> float:
+    return min(head[name] for name in claim.scores)
+
+
+def _what(config: Json, training: Json) -> str:
+    heads = "{num_attention_heads} / {num_key_value_heads} / {head_dim}".format_map(config)
+    positions = "RoPE, base {rope_theta:g}, half-split pairs, context {max_position_embeddings}"
+    return f"""# Stories: a small language model in English and Chinese
+
+A decoder-only transformer with {training["parameters"]:,} parameters that writes short stories. It was
+trained from nothing by `attnviz/checkpoints/train.py`, on texts from the grammar in the same folder, and is
+here so that its attention can be watched at work. Licence: that of the program (MIT).
+
+| | |
+|---|---|
+| layers | {config["num_hidden_layers"]} |
+| d_model | {config["hidden_size"]} |
+| query heads / key-value heads / d_head | {heads} |
+| feed-forward | SiLU-gated, {config["intermediate_size"]} |
+| norm | RMSNorm before each half of a block, eps {config["rms_norm_eps"]} |
+| positions | {positions.format_map(config)} |
+| vocabulary | {config["vocab_size"]}; the embedding is also the output matrix |
+| files | float16 safetensors with the names of a Llama checkpoint, `config.json`, `tokenizer.json` |
+
+The tokenizer knows the common words of the texts whole, cuts other words into pieces, has a token for each
+Chinese character of the texts, and spells everything else in UTF-8 bytes. `tokenizer.json` has the form of
+the `tokenizers` library. A text starts with `<|begin|>`.
+"""
+
+
+def _data() -> str:
+    return """## Data
+
+Stories (58 % of the texts), sentences about who has what (13 %), sentences with a pronoun (8 %), sentences on
+agreement or measure words (7 %), and lines said twice (14 %), half of the texts in English and half in
+Chinese, all drawn from templates by a seeded generator; no text was written by anybody else. No text was
+seen twice. A fifth of all pairs of a girl's and a boy's name never meet in training, and a fifth of the pairs
+of nouns never meet in the exercises on agreement: the held-out texts use those pairs only.
+"""
+
+
+def _training(training: Json) -> str:
+    recipe = training["recipe"]
+    rows = "\n".join(
+        "| {step} | {minutes} | {train:.3f} | {en:.3f} | {zh:.3f} |".format_map(point)
+        for point in training["curve"]
+    )
+    return f"""## Training
+
+AdamW (betas {" and ".join(map(str, recipe["betas"]))}; weight decay {recipe["weight_decay"]} on the matrices of
+the blocks); learning rate {recipe["rate"]:g} after {recipe["warm_up"]} steps of warm-up, then half a
+cosine down to {recipe["last_rate"]:.0%} of it; gradients clipped at norm {recipe["clip"]:g}.
+{recipe["rows"]} rows of 256 tokens per step: {training["steps"]:,} steps, {training["tokens"]:,} tokens.
+Seed {recipe["seed"]}, torch {training["torch"]}, one CPU thread, {training["seconds"] / 60:.1f} minutes.
+The learning rate followed the clock; `--steps {training["steps"]}` gives a run of the same length.
+
+Loss in nats per token; `train` is the mean since the row above, the others are on 40 held-out texts each.
+
+| step | minutes | train | English | Chinese |
+|---:|---:|---:|---:|---:|
+{rows}
+"""
+
+
+def _results(measures: Json) -> str:
+    losses = "\n".join(
+        f"| {language} | {found['nats_per_token']:.4f} | {found['bits_per_byte']:.3f} | {found['tokens']:,} |"
+        for language, found in measures["loss"].items()
+    )
+    answers = "\n".join(
+        f"| {what} | {_shares(measures['accuracy'][kind])} | {chance} |" for kind, what, chance in _ACCURACIES
+    )
+    return f"""## Results on held-out texts
+
+| language | loss, nats per token | bits per byte | tokens |
+|---|---:|---:|---:|
+{losses}
+
+| asked | right | by chance |
+|---|---|---:|
+{answers}
+"""
+
+
+def _shares(shares: Json) -> str:
+    return ", ".join(f"{language} {share:.1%}" for language, share in shares.items())
+
+
+def _heads(measures: Json) -> str:
+    equal = measures["heads"][-1]
+    claims = []
+    for claim in CLAIMS:
+        head, score = best(measures, claim)
+        name = f"layer {head['layer']}, head {head['head']}" if score >= claim.least else "no head"
+        claims.append(f"| {claim.title} | {name} | {score:.3f} | {_score(equal, claim):.3f} |")
+    columns = (
+        "previous_token", "duplicate", "induction", "induction_random",
+        "name_most_en", "name_most_zh", "name_preferred_en", "name_preferred_zh",
+    )  # fmt: skip
+    rows = "\n".join(
+        "| "
+        + ("equal weights" if head["layer"] is None else f"{head['layer']}.{head['head']}")
+        + " | "
+        + " | ".join(f"{head[name]:.3f}" for name in columns)
+        + " |"
+        for head in measures["heads"]
+    )
+    return f"""## What the heads do
+
+The first four scores are mean weights: on the token before; on all earlier places of the same token; on what
+followed that token before, where it follows again; and the same in random tokens said twice. `name most` is
+the share of held-out sentences with a girl and a boy in which the row of the pronoun has its greatest weight
+on the right name, of all positions; `name preferred`, in which the right name has more weight than the wrong
+one (chance: one half). A head is named where its score reaches what the last column of `CLAIMS` in
+`attnviz/checkpoints/card.py` asks for.
+
+| job | head | score | with equal weights |
+|---|---|---:|---:|
+{chr(10).join(claims)}
+
+| layer.head | previous | same | induction | induction, random | name most, en | name most, zh \
+| name preferred, en | name preferred, zh |
+|---|---:|---:|---:|---:|---:|---:|---:|---:|
+{rows}
+"""
+
+
+def _samples(measures: Json, tokenizer: Tokenizer) -> str:
+    parts = ["## Samples\n"]
+    for found in measures["continuations"]:
+        how = (
+            "the likeliest tokens"
+            if found["temperature"] == 0
+            else f"temperature {found['temperature']}, seed {found['seed']}"
+        )
+        text = tokenizer.decode(found["ids"]).replace("\n", "\n> ")
+        ended = "" if found["ids"][-1] == tokenizer.end else " …"
+        parts.append(f"> **{found['prompt']}**{text}{ended}\n>\n> ({how})\n")
+    return "\n".join(parts)
+
+
+_LIMITS = """## Limits
+
+It knows the words and the templates of its grammar and nothing of the world. A prompt of other words is
+continued with those of the grammar. Past 256 tokens it has not been trained.
+"""

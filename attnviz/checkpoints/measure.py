@@ -1,0 +1,297 @@
+"""What the model in the box learnt, head by head: `python -m attnviz.checkpoints.measure FOLDER`.
+
+Everything is measured on held-out texts with the weights as shipped (float16, computed in float32), and
+written to `measures.json` and into the model card. A head's score for a job is the mean, over the rows that
+have the job to do, of the weight that it puts on the positions that the job is about; the same is asked of a
+head that looks at all earlier tokens equally, for comparison.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from random import Random
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from attnviz.checkpoints import corpus
+from attnviz.checkpoints.card import write_card
+from attnviz.checkpoints.decoder import Decoder
+from attnviz.checkpoints.decoder import load as load_decoder
+from attnviz.checkpoints.grammar import Language, Question, questions
+from attnviz.checkpoints.tokenizer import Tokenizer
+from attnviz.checkpoints.tokenizer import load as load_tokenizer
+
+LOSS_DOCUMENTS = 150
+"""Held-out texts per language that the loss is taken from."""
+
+HEAD_DOCUMENTS = 60
+"""Held-out texts per language that the heads are looked at on."""
+
+QUESTIONS = 400
+"""Held-out questions of each kind and language."""
+
+RANDOM_SEQUENCES, RANDOM_LENGTH = 40, 50
+"""Sequences of different random tokens, each said twice."""
+
+PROMPTS = {
+    "en": ("Once upon a time, there was a girl named Lily.", "Tom and Anna", "On Sunday, the old fox"),
+    "zh": ("从前，有一个女孩，名字叫小红。", "小明和小丽", "星期日，"),
+}
+"""What the samples of the card, and the recorded continuations, begin with."""
+
+SAMPLE_TOKENS = 120
+TEMPERATURE = 0.8
+
+
+@dataclass(frozen=True)
+class Job:
+    """Something that a head may do: for a row, where it would look."""
+
+    id: str
+    title: str
+    places: Callable[[Tensor], Tensor]
+    """ids (token,) -> (query, key), true where a head that does the job would look."""
+    random: bool = False
+    """Asked of repeated random tokens, not of texts."""
+
+
+def previous_places(ids: Tensor) -> Tensor:
+    """The token before, where that is not the begin token."""
+    places = torch.eye(len(ids), dtype=torch.bool).roll(-1, 1)
+    places[:2] = False
+    return places
+
+
+def duplicate_places(ids: Tensor) -> Tensor:
+    """Every earlier place of the same token."""
+    return (ids[:, None] == ids[None, :]).tril(-1)
+
+
+def induction_places(ids: Tensor) -> Tensor:
+    """The token after each earlier place of the same token, where the next token is that token again."""
+    same = duplicate_places(ids)
+    places = torch.zeros_like(same)
+    followed = ids[1:, None] == ids[None, 1:]  # (query, key): is what follows the two the same?
+    places[:-1, 1:] = same[:-1, :-1] & followed
+    return places.tril(-1)
+
+
+JOBS = (
+    Job("previous_token", "looks at the token before", previous_places),
+    Job("duplicate", "looks at the same token before", duplicate_places),
+    Job("induction", "looks at what followed the same token before", induction_places),
+    Job("induction_random", "the same, on random tokens said twice", induction_places, random=True),
+)
+
+
+def main() -> None:
+    """Read the command line, measure the folder, and write what was found into it."""
+    parser = argparse.ArgumentParser(description="Measure what the heads of the small model learnt.")
+    parser.add_argument("folder", type=Path)
+    torch.set_num_threads(1)
+    measure(parser.parse_args().folder)
+
+
+def measure(folder: Path) -> None:
+    """Measure the model in `folder`; write `measures.json` and `MODEL_CARD.md` there."""
+    model, tokenizer = load_decoder(folder), load_tokenizer(folder / "tokenizer.json")
+    length = model.config.max_position_embeddings
+    with torch.no_grad():
+        found = {
+            "loss": {language.id: loss(model, tokenizer, language) for language in corpus.LANGUAGES},
+            "accuracy": accuracies(model, tokenizer),
+            "heads": heads(model, tokenizer, length),
+            "continuations": continuations(model, tokenizer),
+        }
+    (folder / "measures.json").write_text(
+        json.dumps(found, ensure_ascii=False, indent=1) + "\n", encoding="utf-8"
+    )
+    write_card(folder)
+
+
+def loss(model: Decoder, tokenizer: Tokenizer, language: Language) -> dict[str, float]:
+    """Of the held-out texts, each read alone: nats per token, and bits per byte of text."""
+    length = model.config.max_position_embeddings
+    sequences = corpus.test_documents(tokenizer, language, LOSS_DOCUMENTS, length)
+    total, tokens, size = 0.0, 0, 0
+    for sequence in sequences:
+        ids = torch.tensor(sequence)
+        total += float(F.cross_entropy(model(ids[None, :-1])[0], ids[1:], reduction="sum"))
+        tokens += len(sequence) - 1
+        size += sum(len(tokenizer.token_bytes(one)) for one in sequence)
+    return {"nats_per_token": total / tokens, "bits_per_byte": total / size / math.log(2), "tokens": tokens}
+
+
+def accuracies(model: Decoder, tokenizer: Tokenizer) -> dict[str, dict[str, float]]:
+    """The share of right answers, by kind of question and language; chance is one half but for copies."""
+    found: dict[str, dict[str, float]] = {}
+    for language in corpus.LANGUAGES:
+        for kind, _ in language.questions:
+            asked = questions(language, kind, "held_out", corpus.TEST_SEED, QUESTIONS)
+            answer = copied if kind == "repetition" else preferred
+            right = [answer(model, tokenizer, question) for question in asked]
+            hits, count = sum(hit for hit, _ in right), sum(count for _, count in right)
+            found.setdefault(kind, {})[language.id] = hits / count
+    ids = random_twice(tokenizer, model.config.max_position_embeddings)
+    guesses = model(ids)[:, RANDOM_LENGTH + 1 : -1].argmax(-1)
+    found["random_repetition"] = {"any": float((guesses == ids[:, RANDOM_LENGTH + 2 :]).float().mean())}
+    return found
+
+
+@torch.no_grad()
+def copying(model: Decoder, tokenizer: Tokenizer, number: int) -> float:
+    """The share of tokens that are right in the exact copies of `number` held-out lines per language."""
+    asked = [
+        question
+        for language in corpus.LANGUAGES
+        for question in questions(language, "repetition", "held_out", corpus.TEST_SEED, number)
+    ]
+    right = [copied(model, tokenizer, question) for question in asked]
+    return sum(hits for hits, _ in right) / sum(tokens for _, tokens in right)
+
+
+def preferred(model: Decoder, tokenizer: Tokenizer, question: Question) -> tuple[int, int]:
+    """Is the first token of the right answer likelier than that of the wrong one? (hits, questions)."""
+    prompt = [tokenizer.begin, *tokenizer.encode(question.prompt)]
+    logits = model(torch.tensor([prompt]))[0, -1]
+    answers = (question.right, question.wrong)
+    right, wrong = (tokenizer.encode(question.prompt + answer)[len(prompt) - 1] for answer in answers)
+    return int(logits[right] > logits[wrong]), 1
+
+
+def copied(model: Decoder, tokenizer: Tokenizer, question: Question) -> tuple[int, int]:
+    """How many tokens of an exact copy come first in the distribution before them: (hits, tokens)."""
+    whole = [tokenizer.begin, *tokenizer.encode(question.prompt + question.right)]
+    begin = len(question.prompt.encode())
+    first = int(_inside(tokenizer, whole, begin, begin + len(question.right.encode()))[0])
+    guesses = model(torch.tensor([whole]))[0, first - 1 : -1].argmax(-1)
+    return int((guesses == torch.tensor(whole[first:])).sum()), len(whole) - first
+
+
+def heads(model: Decoder, tokenizer: Tokenizer, length: int) -> list[dict[str, object]]:
+    """One record per head, and one (layer and head `None`) for a head that looks everywhere equally."""
+    texts = [
+        torch.tensor(sequence)
+        for language in corpus.LANGUAGES
+        for sequence in corpus.test_documents(tokenizer, language, HEAD_DOCUMENTS, length)
+    ]
+    twice = list(random_twice(tokenizer, length))
+    scores = {job.id: job_scores(model, twice if job.random else texts, job.places) for job in JOBS}
+    for language in corpus.LANGUAGES:
+        for name, values in coreference(model, tokenizer, language).items():
+            scores[f"{name}_{language.id}"] = values
+    config = model.config
+    where = product(range(config.num_hidden_layers), range(config.num_attention_heads))
+    return [
+        {"layer": layer, "head": head, **{name: float(values[i]) for name, values in scores.items()}}
+        for i, (layer, head) in enumerate([*where, (None, None)])
+    ]
+
+
+def job_scores(model: Decoder, sequences: Iterable[Tensor], places: Callable[[Tensor], Tensor]) -> Tensor:
+    """(head + 1,): mean weight on a job's places, over the rows that have any; the last is the equal head."""
+    total, rows = torch.zeros(()), 0
+    for ids in sequences:
+        wanted = places(ids)
+        total = total + (maps(model, ids) * wanted).sum((1, 2))
+        rows += int(wanted.any(1).sum())
+    return total / rows
+
+
+def coreference(model: Decoder, tokenizer: Tokenizer, language: Language) -> dict[str, Tensor]:
+    """How each head's row of a pronoun treats two names of which the pronoun stands for one.
+
+    Of all questions, each (head + 1,): the share in which the right name has more weight than the wrong one
+    (`name_preferred`, chance one half), the share in which no position has more than one of the right name
+    (`name_most`), and the mean weight on each of the two (`name_right`, `name_wrong`).
+    """
+    asked = questions(language, "coreference", "held_out", corpus.TEST_SEED, QUESTIONS)
+    preferred_, most, right_, wrong_ = [], [], [], []
+    for question in asked:
+        ids = [tokenizer.begin, *tokenizer.encode(question.prompt)]
+        row = maps(model, torch.tensor(ids))[:, _pronoun(tokenizer, ids, question)]
+        right, wrong = (_name(tokenizer, ids, question.prompt, name) for name in question.names)
+        preferred_.append(row[:, right].sum(-1) > row[:, wrong].sum(-1))
+        most.append(torch.isin(row.argmax(-1), right))
+        right_.append(row[:, right].sum(-1))
+        wrong_.append(row[:, wrong].sum(-1))
+    lists = {"name_preferred": preferred_, "name_most": most, "name_right": right_, "name_wrong": wrong_}
+    return {name: torch.stack(values).float().mean(0) for name, values in lists.items()}
+
+
+def maps(model: Decoder, ids: Tensor) -> Tensor:
+    """(layer * head + 1, query, key): all attention weights for ids (token,), the last map all equal."""
+    found: list[Tensor] = []
+    model(ids[None], found)
+    equal = torch.ones(len(ids), len(ids)).tril()
+    return torch.cat((*(layer[0] for layer in found), (equal / equal.sum(-1, keepdim=True))[None]))
+
+
+def random_twice(tokenizer: Tokenizer, length: int) -> Tensor:
+    """(sequence, token): begin, then different random tokens of at least one whole character, said twice."""
+    whole = [i for i in range(2, len(tokenizer)) if not tokenizer.text(i).startswith("⟨")]
+    rng = Random(corpus.TEST_SEED)
+    drawn = (rng.sample(whole, RANDOM_LENGTH) for _ in range(RANDOM_SEQUENCES))
+    return torch.tensor([[tokenizer.begin, *once, *once] for once in drawn])[:, :length]
+
+
+def continuations(model: Decoder, tokenizer: Tokenizer) -> list[dict[str, object]]:
+    """What the model writes after each of `PROMPTS`: the likeliest tokens, and drawn ones."""
+    found: list[dict[str, object]] = []
+    for language, prompts in PROMPTS.items():
+        for seed, prompt in enumerate(prompts):
+            for temperature in (0.0, TEMPERATURE):
+                ids = continued(model, tokenizer, prompt, temperature, seed)
+                how = {"language": language, "prompt": prompt, "temperature": temperature, "seed": seed}
+                found.append({**how, "ids": ids})
+    return found
+
+
+def continued(model: Decoder, tokenizer: Tokenizer, prompt: str, temperature: float, seed: int) -> list[int]:
+    """The ids that follow `prompt`, to the end or `SAMPLE_TOKENS`; at temperature 0 the likeliest."""
+    generator = torch.Generator().manual_seed(seed)
+    ids = [tokenizer.begin, *tokenizer.encode(prompt)]
+    start = len(ids)
+    while len(ids) < start + SAMPLE_TOKENS and ids[-1] != tokenizer.end:
+        logits = model(torch.tensor([ids]))[0, -1]
+        if temperature == 0.0:
+            ids.append(int(logits.argmax()))
+        else:
+            ids.append(int(torch.multinomial((logits / temperature).softmax(-1), 1, generator=generator)))
+    return ids[start:]
+
+
+def _inside(tokenizer: Tokenizer, ids: list[int], first: int, last: int) -> Tensor:
+    """The places of the tokens that hold any of the bytes from `first` up to `last` of the text of `ids`."""
+    ends = torch.tensor([len(tokenizer.token_bytes(one)) for one in ids]).cumsum(0)
+    begins = torch.cat((torch.zeros(1, dtype=ends.dtype), ends[:-1]))
+    return torch.nonzero((begins < last) & (ends > first)).flatten()
+
+
+def _pronoun(tokenizer: Tokenizer, ids: list[int], question: Question) -> int:
+    """The place of the token of the question's pronoun, at its last occurrence."""
+    first = len(question.prompt[: question.prompt.rindex(question.pronoun)].encode())
+    places = _inside(tokenizer, ids, first, first + len(question.pronoun.encode()))
+    return int(places[-1])
+
+
+def _name(tokenizer: Tokenizer, ids: list[int], text: str, name: str) -> Tensor:
+    """The places of the tokens of a name, at all its occurrences in `text`."""
+    found, at = [], text.find(name)
+    while at >= 0:
+        first = len(text[:at].encode())
+        found.append(_inside(tokenizer, ids, first, first + len(name.encode())))
+        at = text.find(name, at + 1)
+    return torch.cat(found)
+
+
+if __name__ == "__main__":
+    main()
