@@ -275,10 +275,9 @@ def _flags(site: SiteTrace, stage: str) -> str:
     if empty.any() and experiment.mask_placement == "before_softmax":
         first = empty.nonzero()[0][:3].tolist()
         tokens = ", ".join(isolated(visible(experiment.tokens[i])) for i in first)
-        if experiment.mask_bias is not None:
-            says = _("every key of {tokens} is blocked alike, so none is")
-            return says.format(tokens=tokens)
         result = "NaN" if experiment.fully_masked_row == "nan" else "0"
+        if experiment.mask_bias is not None:
+            result = "softmax"  # all scores of the row are lowered alike
         return _("fully masked: {tokens} → {result}").format(tokens=tokens, result=result)
     return ""
 

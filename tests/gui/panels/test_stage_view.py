@@ -98,6 +98,9 @@ def test_an_emptied_row_is_flagged(qtbot: QtBot) -> None:
     bench.store.change(fully_masked_row="nan")
     assert text(bench, "stage_flag") == "fully masked: a → NaN"
     assert np.isnan(bench.panel.map.content.values[0]).all()
+    bench.store.change(mask_bias=-1e4)
+    assert text(bench, "stage_flag") == "fully masked: a → softmax"
+    assert bench.panel.map.content.blocked is None and bench.panel.map.content.values[0].min() > 0
     bench.store.look(stage="q")
     assert text(bench, "stage_flag") == ""
 
