@@ -231,7 +231,7 @@ def _cells(one: Content, side: float) -> Cells:
 
 def _before(one: Content) -> float:
     """Points to the left of a map's cells."""
-    return NAME + widest(one.down.labels, text_font(LABEL)) + GAP
+    return NAME + widest(one.down.labels, text_font(LABEL)) + 1.5 * GAP
 
 
 def _above(one: Content, cells: Cells) -> float:

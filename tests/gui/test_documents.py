@@ -248,8 +248,8 @@ def test_every_preset_opens_runs_and_is_painted(make_desk: MakeDesk) -> None:
         desk.settle()
         document = load_preset(preset.id)
         assert desk.store.document == document and desk.said() == ""
-        stage, heads = document.view.stage, document.experiment.heads
-        values = attnviz.run(document)[stage]
+        stage, heads = document.view.stage, document.attention.heads
+        values = attnviz.run(document).shown(document.view.site)[stage]
         if values.ndim == 3:
             head = document.view.head
             values = values[head if len(values) == heads.n_heads else head // heads.group_size]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from msgspec.structs import replace
-from PySide6.QtCore import QEvent, QObject, QSize, Qt, Slot
+from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer, Slot
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
 
@@ -55,6 +55,11 @@ class ArchitecturePanel(Panel):
         self._scroll.viewport().installEventFilter(self)
         self._counted: dict[tuple[tuple[Mask, ...], int, int], Pairs] = {}
         self._is_stale = True
+        # Where a map stands is known once the scroll area has been laid out, which Qt does later.
+        self._laid_out = QTimer(self)
+        self._laid_out.setSingleShot(True)
+        self._laid_out.setInterval(0)
+        self._laid_out.timeout.connect(self._bring_into_sight)
         store.hovered_elsewhere.connect(self._on_elsewhere)
         self._lay_out()
 
@@ -66,6 +71,7 @@ class ArchitecturePanel(Panel):
             self._show()
             return
         self.canvas.set_chosen(new.site)
+        self._laid_out.start()
         self._light()
 
     def on_trace(self, trace: Trace) -> None:
@@ -128,10 +134,20 @@ class ArchitecturePanel(Panel):
             return
         sites = [trace.site(name) for name in trace.sites]
         counted = [self._pairs(site.experiment) for site in sites]
+        was = tuple(self.canvas.maps)
         entries = tuple(self._entry(trace, *both) for both in zip(sites, counted, strict=True))
         self.canvas.set_entries(entries, self.store.site.name)
         self._sum.setText(sum_of_pairs(counted))
+        if tuple(self.canvas.maps) != was:
+            self._laid_out.start()
         self._light()
+
+    @Slot()
+    def _bring_into_sight(self) -> None:
+        """Scroll to the attention that is looked at."""
+        area = self.canvas.area_of(self.store.document.site)
+        if area is not None:
+            self._scroll.ensureVisible(area.center().x(), 0, area.width() // 2 + 2, 0)
 
     def _entry(self, trace: Trace, site: SiteTrace, pairs: Pairs) -> SiteEntry:
         place = place_of(trace.experiment, site.name)

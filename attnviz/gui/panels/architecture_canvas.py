@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from PySide6.QtCore import QPoint, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QPoint, QPointF, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
@@ -59,6 +59,11 @@ class ArchitectureCanvas(QWidget):
     def arrangement(self) -> Arrangement | None:
         """Where everything stands; None before the first entries."""
         return self._arranged
+
+    def area_of(self, name: str) -> QRect | None:
+        """Where an attention stands, with its caption; None where it is not shown."""
+        names = [entry.name for entry in self._entries]
+        return self._arranged.places[names.index(name)].area if self._arranged and name in names else None
 
     def set_entries(self, entries: tuple[SiteEntry, ...], chosen: str) -> None:
         """Show these attentions, of which one is looked at; maps that are not used wait hidden."""

@@ -164,6 +164,16 @@ def test_twelve_layers_of_128_tokens_are_scrolled_through(qtbot: QtBot) -> None:
     assert scroll.widget().height() <= scroll.viewport().height()
 
 
+def test_the_attention_that_is_looked_at_is_brought_into_sight(qtbot: QtBot) -> None:
+    deep = Experiment(("a", "b", "c", "d"), SeededVectors(4, 4), layers=(Layer(),) * 11)
+    bench: Bench = PanelBench(qtbot, ArchitecturePanel, Document(deep), 776, 150)
+    bar = bench.find(QScrollArea, "architecture_scroll").horizontalScrollBar()
+    bench.store.look(site="layers.11.self")
+    qtbot.waitUntil(lambda: bar.value() == bar.maximum() > 0)
+    bench.store.look(site="layers.0.self")
+    qtbot.waitUntil(lambda: bar.value() == 0)
+
+
 def test_long_sequences_are_shown_as_their_overview(qtbot: QtBot) -> None:
     long = Experiment(tuple(f"t{i}" for i in range(600)), SeededVectors(600, 4), layers=(Layer(),))
     bench: Bench = PanelBench(qtbot, ArchitecturePanel, Document(long), 776, 150)
