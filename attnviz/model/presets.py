@@ -103,6 +103,14 @@ PRESETS: tuple[Preset, ...] = (
         N_("Four query heads share each key/value head, so the cache is a quarter as large."),
     ),
     Preset(
+        "multi-head-latent",
+        _HEADS,
+        N_("A small vector for all heads"),
+        N_(
+            "Keys and values of eight heads are made from 16 numbers; with RoPE's 4 they are all that is kept."
+        ),
+    ),
+    Preset(
         "tied-query-key",
         _HEADS,
         N_("W_Q and W_K tied"),

@@ -221,6 +221,17 @@ def test_tied_projections_make_symmetric_scores() -> None:
     assert_allclose(scores, scores.transpose(0, 2, 1), atol=1e-12)
 
 
+def test_one_latent_makes_the_keys_and_values_of_all_heads() -> None:
+    trace = traced("multi-head-latent")
+    d_c, d_rope = trace["latent"].shape[-1], trace["rope_key"].shape[-1]
+    assert (d_c, d_rope) == (16, 4)
+    assert trace["k"].shape == (8, 17, 12) and trace["v"].shape == (8, 17, 8)
+    # The 128 numbers of a token's keys and values, RoPE apart, span no more than the latent's 16.
+    made = np.concatenate((*trace["k"][:, :, :8], *trace["v"]), axis=-1)
+    assert made.shape == (17, 128) and np.linalg.matrix_rank(made) == d_c
+    assert (trace["k"][:, :, 8:] == trace["rope_key"]).all()
+
+
 def test_padding_at_the_start_leaves_rows_without_keys() -> None:
     trace = traced("fully-masked-row")
     assert trace.only.fully_masked().tolist() == [True, True, False, False, False, False]
