@@ -14,7 +14,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLineEdit, QMessageBox, QWidget
 from pytestqt.qtbot import QtBot
 
-from attnviz.engines.decode import causal_experiment
+from attnviz.engines.decodable import causal_experiment
 from attnviz.gui.theme import Theme
 from attnviz.gui.widgets.control import active_theme
 from attnviz.gui.widgets.drag_number import DragNumber

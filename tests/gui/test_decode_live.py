@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 import attnviz
 from attnviz.compute import decoded as decoded_module
 from attnviz.compute.scheduler import Scheduler
-from attnviz.engines.decode import causal_experiment
+from attnviz.engines.decodable import causal_experiment
 from attnviz.gui.bridge import Bridge
 from attnviz.gui.decode_live import DecodeLive
 from attnviz.gui.live import Live

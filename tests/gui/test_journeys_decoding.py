@@ -212,5 +212,6 @@ def test_a_hidden_panel_decodes_nothing_until_it_is_seen(desk: Desk) -> None:
     QTest.qWait(60)
     assert desk.store.decoded_now is before
     desk.window.docks["decoding"].show()
+    desk.window.docks["decoding"].raise_()  # other panels may lie over it
     desk.settle_decoding()
     assert desk.store.decoded_now is not before

@@ -7,8 +7,9 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QSlider, QToolButton, QVBoxLa
 
 from attnviz.core.text import isolated, visible
 from attnviz.gui.icons import icon
-from attnviz.gui.panels.decoding_step import StepView
+from attnviz.gui.panels.decoding_step import StepView, shown_step_site
 from attnviz.gui.panels.panel import Panel
+from attnviz.gui.site_names import shown_label
 from attnviz.gui.store import Store
 from attnviz.gui.theme import GRID, Theme
 from attnviz.gui.widgets.drag_number import DragNumber
@@ -17,6 +18,9 @@ from attnviz.model.document import Document
 from attnviz.model.view import Cell
 
 STEPS_PER_SECOND = 1.5
+
+SHOWN = ("step", "head", "site")
+"""What of the view the picture follows."""
 
 
 class DecodingPanel(Panel):
@@ -92,7 +96,7 @@ class DecodingPanel(Panel):
     # --- following the store
 
     def on_document(self, old: Document | None, new: Document) -> None:
-        if old is None or old.view.step != new.view.step or old.view.head != new.view.head:
+        if old is None or any(getattr(old.view, name) != getattr(new.view, name) for name in SHOWN):
             self._show()
 
     def on_hover(self, cell: Cell | None) -> None:
@@ -144,7 +148,10 @@ class DecodingPanel(Panel):
         else:
             token = isolated(visible(decoded.decoding.steps[step].token))
             text = _("step {step} of {count} · “{token}”")
-            self._where.setText(text.format(step=step + 1, count=count, token=token))
+            where = text.format(step=step + 1, count=count, token=token)
+            experiment = decoded.decoding.experiment
+            site = shown_label(experiment, shown_step_site(decoded, self.store.document.view.site))
+            self._where.setText(f"{where} · {site}" if site else where)
         self._view.show_step(decoded, step)
 
     def _show_buttons(self) -> None:

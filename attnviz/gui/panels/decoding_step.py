@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from attnviz.compute.decoded import Decoded
 from attnviz.core.text import number
 from attnviz.engines.decode_cost import Cost
-from attnviz.engines.decode_step import DecodeStep
+from attnviz.engines.decode_step import DecodeStep, SiteStep
 from attnviz.gui.fonts import number_font
 from attnviz.gui.store import Store
 from attnviz.gui.theme import GRID, TEXT_PX, Theme
 from attnviz.gui.widgets.bars import Bars
 from attnviz.gui.widgets.control import active_theme
+from attnviz.gui.widgets.elided import ElidedLabel
 from attnviz.gui.widgets.row_matrix import RowMatrix
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.i18n import N_, _
 from attnviz.model.provenance import tokens_of
+from attnviz.model.sites import places, shown_site
 from attnviz.model.stages import as_read
 from attnviz.model.view import Cell
 
@@ -58,7 +57,8 @@ class StepView(QWidget):
         self._weights.setObjectName("decode_weights")
         self._next.setObjectName("decode_next")
         self._counts: dict[str, tuple[QLabel, QLabel, QLabel]] = {}
-        self._parity = _label("decode_parity")
+        self._parity, self._notice = _label("decode_parity"), ElidedLabel()
+        self._notice.setObjectName("decode_notice")
         self._empty = _label("decode_empty")
         self._lay_out()
 
@@ -70,12 +70,14 @@ class StepView(QWidget):
         if decoded is None:
             return
         step = decoded.decoding.steps[index]
-        heads = self._store.experiment.heads
-        head = min(self._store.document.view.head, len(step.q) - 1)
-        kv_head = min(head // heads.group_size, len(decoded.decoding.keys) - 1)
-        self._show_vectors(step, head, kv_head)
-        self._show_cache(decoded, step, kv_head)
-        self._show_bars(decoded, step, head)
+        name = shown_step_site(decoded, self._store.document.view.site)
+        site, heads = step.site(name), step.site(name).experiment.heads
+        head = min(self._store.document.view.head, heads.n_heads - 1)
+        kv_head = head // heads.group_size
+        self._show_vectors(step, site, head, kv_head)
+        self._show_cache(decoded, name, site, kv_head)
+        self._show_weights(decoded, site, head)
+        self._show_next(decoded, step)
         self._show_counts(decoded, index)
 
     def light(self, cell: Cell | None) -> None:
@@ -87,7 +89,7 @@ class StepView(QWidget):
     def apply_theme(self, theme: Theme) -> None:
         """Take the colours of `theme`."""
         self._theme = theme
-        for label in (self._weights_title, self._next_title, self._empty):
+        for label in (self._weights_title, self._next_title, self._empty, self._notice):
             label.setStyleSheet(f"color: {theme.muted}")
         for name, plain, cached in self._counts.values():
             name.setStyleSheet(f"color: {theme.muted}")
@@ -103,20 +105,19 @@ class StepView(QWidget):
         self._next.setAccessibleName(_("next token"))
         for key, title in (("", ""), *COUNTS):
             self._counts[key][0].setText(_(title) if title else "")
+        self._show_whose_counts()
         self._counts[""][1].setText(_("no cache"))
         self._counts[""][2].setText(_("cache"))
 
     # --- parts of the picture
 
-    def _show_vectors(self, step: DecodeStep, head: int, kv_head: int) -> None:
-        q = _as_read(step.q, step.q_normed, step.q_rotated)
-        k = _as_read(step.k, step.k_normed, step.k_rotated)
-        v = _as_read(step.v, step.v_rotated)
+    def _show_vectors(self, step: DecodeStep, site: SiteStep, head: int, kv_head: int) -> None:
+        q, k, v = (site.get(as_read(name, site.stages)) for name in ("q", "k", "v"))
         rows = {
             "q": (None if q is None else q[head : head + 1], "query"),
             "k": (None if k is None else k[kv_head : kv_head + 1], "key"),
             "v": (None if v is None else v[kv_head : kv_head + 1], "value"),
-            "output": (step.attention_output[None, :], "ink"),
+            "output": (site.attention_output[None, :], "ink"),
         }
         for name, (row, hue) in rows.items():
             widget = self._vectors[name]
@@ -125,29 +126,30 @@ class StepView(QWidget):
                 widget.set_rows(row, 1, 0, (step.token,))
                 widget.set_title(_("output") if name == "output" else name, hue)
 
-    def _show_cache(self, decoded: Decoded, step: DecodeStep, kv_head: int) -> None:
-        decoding = decoded.decoding
-        filled = step.read + step.appended
-        tokens = decoding.experiment.key_tokens
-        new_row = filled - 1 if step.appended else -1
-        for widget, cache, name, hue in (
-            (self._keys, decoding.keys, "K", "key"),
-            (self._values, decoding.values, "V", "value"),
+    def _show_cache(self, decoded: Decoded, name: str, site: SiteStep, kv_head: int) -> None:
+        keys, values = decoded.decoding.cache(name)
+        filled = site.read + (0 if site.experiment.memory is not None else site.appended)
+        new_row = filled - 1 if filled > site.read else -1
+        counts = {"read": site.read, "appended": site.appended}
+        for widget, cache, letter, hue in (
+            (self._keys, keys, "K", "key"),
+            (self._values, values, "V", "value"),
         ):
-            widget.set_rows(cache[kv_head, :filled], cache.shape[1], new_row, tokens)
-            title = _("{name} cache · {read} + {appended}")
-            widget.set_title(title.format(name=name, read=step.read, appended=step.appended), hue)
+            widget.set_rows(cache[kv_head, :filled], cache.shape[1], new_row, _key_tokens(decoded, site))
+            widget.set_title(_("{name} cache · {read} + {appended}").format(name=letter, **counts), hue)
             words = _("{read} rows are read from the cache, {appended} are appended")
-            widget.setAccessibleDescription(words.format(read=step.read, appended=step.appended))
+            widget.setAccessibleDescription(words.format(**counts))
 
-    def _show_bars(self, decoded: Decoded, step: DecodeStep, head: int) -> None:
-        decoding = decoded.decoding
-        weights = step.weights if step.dropped is None else step.dropped
+    def _show_weights(self, decoded: Decoded, site: SiteStep, head: int) -> None:
+        weights = site.weights if site.dropped is None else site.dropped
         first = max(0, weights.shape[1] - MOST_BARS)
-        tokens = decoding.experiment.key_tokens[first : weights.shape[1]]
+        tokens = _key_tokens(decoded, site)[first : weights.shape[1]]
         self._weights.set_rows(
             tokens, weights[head, first:].tolist(), self._theme.accent, limit=1.0, label_color=self._theme.key
         )
+
+    def _show_next(self, decoded: Decoded, step: DecodeStep) -> None:
+        decoding = decoded.decoding
         order = np.argsort(-np.nan_to_num(step.probabilities), kind="stable")[:MOST_BARS]
         self._next.set_rows(
             [decoding.vocabulary[i] for i in order],
@@ -168,8 +170,14 @@ class StepView(QWidget):
         text = _("equal to the full pass: max |Δ| = {worst}") if is_equal else _("differs: max |Δ| = {worst}")
         self._parity.setText("● " + text.format(worst=worst))
         self._parity.setStyleSheet(f"color: {self._theme.value if is_equal else self._theme.error}")
-        rows = [f"{stage}: {number(worst, 2)}" for stage, worst in decoded.differences.items()]
-        self._parity.setToolTip("\n".join(rows))
+        self._parity.setToolTip("\n".join(_worst_stages(decoded)))
+        self._notice.set_line(" ".join(decoded.decoding.notices))
+        self._show_whose_counts()
+
+    def _show_whose_counts(self) -> None:
+        """The counts are those of the whole model: said where one of several attentions is looked at."""
+        has_several = self._decoded is not None and len(places(self._decoded.decoding.experiment)) > 1
+        self._counts[""][0].setText(_("all attentions") if has_several else "")
 
     @Slot(int, int)
     def _on_key_hovered(self, row: int, column: int) -> None:
@@ -181,15 +189,20 @@ class StepView(QWidget):
 
     def _hover(self, name: str, row: int, column: int) -> None:
         """A cell of the cache is a cell of k or v: it lights what it lights everywhere."""
-        trace = self._store.trace
-        if trace is None or row < 0:
+        trace, decoded = self._store.trace, self._decoded
+        if trace is None or decoded is None or row < 0:
             self._store.set_hover(None)
             return
-        heads = trace.experiment.heads
+        looked_at = self._store.document.view.site
+        shown = shown_step_site(decoded, looked_at)
+        if shown not in trace.sites:
+            return  # the next trace or the next decoding is on its way
+        site = trace.site(shown)
+        heads = site.experiment.heads
         kv_head = min(self._store.document.view.head, heads.n_heads - 1) // heads.group_size
-        stage = as_read(name, self._store.site.stages)
-        if row < trace.experiment.n_keys:
-            self._store.set_hover(Cell(stage, row, column, kv_head))
+        if row < site.experiment.n_keys:
+            of = "" if trace.shown(looked_at) is site else shown
+            self._store.set_hover(Cell(as_read(name, site.stages), row, column, kv_head, of))
 
     def _lay_out(self) -> None:
         self._body = QWidget()
@@ -217,7 +230,7 @@ class StepView(QWidget):
     def _count_table(self) -> QVBoxLayout:
         grid = QGridLayout()
         grid.setHorizontalSpacing(2 * GRID)
-        grid.setVerticalSpacing(2)
+        grid.setVerticalSpacing(1)
         for place, (key, _title) in enumerate((("", ""), *COUNTS)):
             labels = (
                 _label(f"count_{key}_name"),
@@ -231,9 +244,10 @@ class StepView(QWidget):
                     label.setAlignment(Qt.AlignmentFlag.AlignRight)
             self._counts[key] = labels
         column_ = QVBoxLayout()
-        column_.setSpacing(GRID)
+        column_.setSpacing(2)
         column_.addLayout(grid)
         column_.addWidget(self._parity)
+        column_.addWidget(self._notice)
         column_.addStretch(1)
         return column_
 
@@ -258,6 +272,27 @@ def _label(name: str) -> QLabel:
     return label
 
 
-def _as_read(*stages: NDArray[Any] | None) -> NDArray[Any] | None:
-    """The last of these stages of one vector that the step has: what scores and mixture read."""
-    return next((stage for stage in reversed(stages) if stage is not None), None)
+def shown_step_site(decoded: Decoded, looked_at: str) -> str:
+    """The site whose steps are shown: the one looked at, or the main one where that is an encoder's."""
+    experiment = decoded.decoding.experiment
+    name = shown_site(experiment, looked_at)
+    return name if name in decoded.decoding.steps[0].sites else shown_site(experiment, "")
+
+
+def _key_tokens(decoded: Decoded, site: SiteStep) -> tuple[str, ...]:
+    """The tokens whose keys a site reads: the memory's, or all that were fed."""
+    memory = site.experiment.memory
+    return decoded.decoding.experiment.tokens if memory is None else memory.tokens
+
+
+def _worst_stages(decoded: Decoded) -> list[str]:
+    """Each stage with its difference; where there are several attentions, the worst stage of each."""
+    found = decoded.differences
+    if len(places(decoded.decoding.experiment)) == 1:
+        return [f"{stage}: {number(worst, 2)}" for stage, worst in found.items()]
+    worst_of: dict[str, str] = {}
+    for name in found:
+        site = name.rpartition(".")[0]
+        if site not in worst_of or found[name] > found[worst_of[site]]:
+            worst_of[site] = name
+    return [f"{name}: {number(found[name], 2)}" for name in worst_of.values()]

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import pytest
+from experiments import STACKS
 from panels import PanelBench
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel, QSlider, QToolButton
 from pytestqt.qtbot import QtBot
 
+import attnviz
 from attnviz.compute.decoded import decode_and_compare
 from attnviz.engines.program import never_cancelled
 from attnviz.gui.panels.decoding import DecodingPanel
+from attnviz.gui.widgets.bars import Bars
 from attnviz.gui.widgets.drag_number import DragNumber
+from attnviz.gui.widgets.elided import ElidedLabel
 from attnviz.gui.widgets.row_matrix import RowMatrix
+from attnviz.model.document import Document
 from attnviz.model.edits import set_heads, set_n_tokens
+from attnviz.model.parts import Padding
+from attnviz.model.sites import site_names
+from attnviz.model.view import Cell
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 
@@ -102,3 +110,89 @@ def test_a_step_past_the_end_of_a_file_is_the_last_one(bench: PanelBench[Decodin
     assert bench.find(QLabel, "decode_where").text().startswith(f"step {n} of {n}")
     bench.panel.step(-1)
     assert bench.store.document.view.step == n - 2
+
+
+# --- several attentions ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def stack(bench: PanelBench[DecodingPanel]) -> PanelBench[DecodingPanel]:
+    bench.store.open(Document(STACKS["encoder and decoder"]))
+    bench.store.set_trace(attnviz.run(bench.store.experiment))
+    give(bench)
+    bench.panel.go_to(3)
+    return bench
+
+
+def where(bench: PanelBench[DecodingPanel]) -> str:
+    return bench.find(QLabel, "decode_where").text()
+
+
+def test_the_site_that_is_looked_at_is_the_one_that_is_shown(stack: PanelBench[DecodingPanel]) -> None:
+    bars, keys = stack.find(Bars, "decode_weights"), stack.find(RowMatrix, "k_cache")
+    assert where(stack) == "step 4 of 5 · “<s>” · decoder 1 of 2 · self"
+    assert (bars.sizeHint().height(), keys.accessibleName()) == (24 * 4, "K cache · 3 + 1")
+    pictures = {}
+    for site, text, rows, title in (
+        ("decoder.0.cross", "decoder 1 of 2 · cross", 3, "K cache · 3 + 0"),
+        ("decoder.1.self", "decoder 2 of 2 · self", 4, "K cache · 3 + 1"),
+        ("decoder.1.cross", "decoder 2 of 2 · cross", 3, "K cache · 3 + 0"),
+    ):
+        stack.store.look(site=site)
+        assert where(stack).endswith(f"· {text}")
+        assert (bars.sizeHint().height(), keys.accessibleName()) == (24 * rows, title)
+        # Keys and values of the memory are there before the first step: a token makes none.
+        assert stack.find(RowMatrix, "decode_k").isVisible() == site.endswith("self")
+        pictures[site] = stack.find(RowMatrix, "decode_q").grab().toImage()
+    assert pictures["decoder.0.cross"] != pictures["decoder.1.cross"]
+
+
+def test_an_encoder_takes_no_steps(stack: PanelBench[DecodingPanel]) -> None:
+    stack.store.look(site="encoder.1.self")
+    assert where(stack).endswith("· decoder 1 of 2 · self")
+
+
+def test_the_next_token_and_the_counts_are_the_whole_models(stack: PanelBench[DecodingPanel]) -> None:
+    decoded = stack.store.decoded_now
+    assert decoded is not None
+    cached, uncached = decoded.decoding.total(3)
+    shown = []
+    for site in decoded.decoding.steps[0].sites:
+        stack.store.look(site=site)
+        shown.append(stack.find(Bars, "decode_next").grab().toImage())
+        for which, cost in (("plain", uncached), ("cached", cached)):
+            text = stack.find(QLabel, f"count_flops_{which}").text()
+            assert int(text.replace("\u202f", "")) == cost.flops
+    assert all(picture == shown[0] for picture in shown)
+    assert stack.find(QLabel, "count__name").text() == "all attentions"
+    lines = stack.find(QLabel, "decode_parity").toolTip().splitlines()
+    assert [line.split(": ")[0].rpartition(".")[0] for line in lines] == list(
+        site_names(decoded.decoding.experiment)
+    )
+
+
+def test_one_attention_has_no_name_and_no_totals_to_explain(bench: PanelBench[DecodingPanel]) -> None:
+    assert where(bench).endswith("”")
+    assert bench.find(QLabel, "count__name").text() == ""
+
+
+def test_a_row_of_another_layers_cache_is_a_cell_of_that_layer(stack: PanelBench[DecodingPanel]) -> None:
+    stack.store.look(site="decoder.1.self")
+    keys = stack.find(RowMatrix, "k_cache")
+    keys.cell_hovered.emit(2, 1)
+    assert stack.store.hover == Cell("k", 2, 1, 0)
+    stack.store.look(site="encoder.1.self")
+    keys.cell_hovered.emit(2, 1)
+    assert stack.store.hover_elsewhere == Cell("k", 2, 1, 0, "decoder.0.self")
+    keys.cell_hovered.emit(-1, -1)
+    assert stack.store.hover_elsewhere is None
+
+
+def test_what_decoding_changes_is_said(bench: PanelBench[DecodingPanel]) -> None:
+    notice = bench.find(ElidedLabel, "decode_notice")
+    assert notice.text() == ""
+    bench.store.change(masks=(Padding((1,)),))
+    give(bench)
+    assert notice.text() == "Decoding adds a causal mask: these masks let a query see later keys."
+    assert notice.text() in notice.toolTip()
+    assert notice.sizeHint().width() == 0
