@@ -1,19 +1,14 @@
-"""What an explanation shows is worked out here again, from its text: every formula gives the trace's number.
-
-The text is read by a small translator of signs and Python's own arithmetic, so nothing of the package
-takes part in the sum.
-"""
+"""What an explanation shows is worked out again from its text: every formula gives the number of the trace."""
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pytest
 from experiments import SITES, SPREAD, STACKS, small
+from explained import exact, is_numeric, maximum, shown, site_of, worked_out
 from msgspec.structs import replace
 
 from attnviz.engines.numpy_engine import NumpyEngine
@@ -21,28 +16,21 @@ from attnviz.engines.run import run
 from attnviz.i18n import set_language
 from attnviz.model.arithmetic import LINES, exists, explain
 from attnviz.model.arithmetic_pieces import (
-    Explanation,
     Gap,
-    Line,
-    Pieces,
-    Series,
     Term,
     digits,
     flat,
     plain,
 )
 from attnviz.model.arrays import Matrix
-from attnviz.model.block_parts import Block, FeedForward, Norm, Vocabulary
 from attnviz.model.experiment import Experiment
 from attnviz.model.materialise import projection_array
 from attnviz.model.parts import (
     Causal,
     Dropout,
-    Explicit,
     ExplicitSinks,
     ExplicitVectors,
     Heads,
-    Identity,
     NoScale,
     Padding,
     Painted,
@@ -51,7 +39,6 @@ from attnviz.model.parts import (
     Window,
 )
 from attnviz.model.provenance import sources
-from attnviz.model.rows import WrittenRow
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace, Trace
 from attnviz.model.view import Cell
@@ -74,10 +61,6 @@ def site(looked_at: tuple[Trace, str]) -> SiteTrace:
     return trace.site(name)
 
 
-def site_of(experiment: Experiment, dtype: str = "float64") -> SiteTrace:
-    return run(NumpyEngine(dtype), experiment).only
-
-
 def cells(site: SiteTrace) -> Iterator[Cell]:
     for stage in site.stages:
         for head, row, column in np.ndindex(*(1, *site.shape(stage))[-3:]):
@@ -86,49 +69,6 @@ def cells(site: SiteTrace) -> Iterator[Cell]:
 
 def number_at(site: SiteTrace, cell: Cell) -> float:
     return float(site.window(cell.stage, cell.head)[cell.row, cell.column])
-
-
-# --- reading a formula -----------------------------------------------------------------------------
-
-_SIGNS = {"−": "-", "×": "*", "÷": "/", "^": "**", ")(": ")*(", "∞": "inf", "NaN": "nan"}
-_NAMES = {name: getattr(np, name) for name in ("exp", "tanh", "sin", "cos", "inf", "nan")} | {
-    "abs": abs,
-    "max": np.maximum,
-    "min": np.minimum,
-    "erf": math.erf,
-}
-
-
-def worked_out(formula: str, m: float) -> float:
-    """The value of a formula in the notation of the inspector; `m` is what its `m` stands for."""
-    text = re.sub(r"\|([^|]*)\|", r"abs(\1)", formula)
-    for sign, python in _SIGNS.items():
-        text = text.replace(sign, python)
-    # Numbers become float64 scalars: 0 / 0 is NaN here, not an exception.
-    text = re.sub(r"(?<![\w.])(\d+\.?\d*(?:e-?\d+)?)", r"f(\1)", text)
-    with np.errstate(all="ignore"):
-        return float(eval(text, {"__builtins__": {}, "f": np.float64, "m": m, **_NAMES}))
-
-
-def exact(pieces: Pieces) -> str:
-    """The formula with every number in full, whole sums included."""
-    return "".join(
-        repr(p.value).replace("-", "−") if isinstance(p, Term) else p.text for p in flat(pieces, True)
-    )
-
-
-def is_numeric(step: Pieces) -> bool:
-    has_numbers = any(isinstance(piece, Term | Series) for piece in step)
-    return has_numbers and "Σ" not in plain(step)
-
-
-def maximum(line: Line) -> float:
-    """The number that the line's notes call m."""
-    for note in line.notes:
-        terms = [piece for piece in note if isinstance(piece, Term)]
-        if plain(note).startswith("m = "):
-            return terms[0].value
-    return math.nan
 
 
 # --- the numbers -----------------------------------------------------------------------------------
@@ -241,15 +181,6 @@ def four() -> Experiment:
         masks=(Causal(),),
         dtype="float64",
     )
-
-
-def shown(explanation: Explanation) -> list[str]:
-    lines = []
-    for line in explanation.lines:
-        parts = [plain(line.name), *map(plain, line.steps)]
-        notes = "; ".join(map(plain, line.notes))
-        lines.append(" = ".join(parts) + (f" ({notes})" if notes else ""))
-    return lines
 
 
 def test_weights_are_opened_down_to_the_product() -> None:
@@ -376,119 +307,6 @@ def test_identities_and_copies_are_said_as_such() -> None:
     assert shown(explain(site, Cell("tokens_embedded", 1, 5))) == [
         "e[cat, 5] (drawn from seed 7; edit it in Vectors)"
     ]
-
-
-def block_of(**feed_forward: Any) -> SiteTrace:
-    """Two features, weights that are the identity: rows of norm 2 are x normalised."""
-    ffn = FeedForward(2, **feed_forward, up=Identity(), gate=Identity(), down=Identity())
-    rows = Matrix([[1.0, -3.0], [2.0, 2.0]])
-    norm = Norm("layer", 3.0, WrittenRow(Matrix([[2.0, -1.0]])), WrittenRow(Matrix([[0.5, 0.0]])))
-    experiment = Experiment(
-        ("a", "b"),
-        ExplicitVectors(rows),
-        heads=Heads(1, 1, 2, (0,)),
-        block=Block(norm_1=None, feed_forward=ffn, norm_2=norm),
-        dtype="float64",
-    )
-    return site_of(experiment)
-
-
-def test_a_norm_is_opened_with_its_mean_and_variance() -> None:
-    """Row (1, −3): mean −1, variance 4, and √(4 + 3) where ε is 3: 2 · 2 ÷ √7 + 0.5."""
-    explanation = explain(block_of(), Cell("norm_2", 0, 0))
-    assert explanation.value == pytest.approx(4 / math.sqrt(7) + 0.5)
-    assert shown(explanation) == [
-        "norm 2[a, 0] = gain · (residual 1 − mean) ÷ √(variance + ε) + bias"
-        " = 2 × (1 − (−1)) ÷ (4 + 3)^0.5 + 0.5",
-        "mean = Σ residual 1 ÷ d = (1 + (−3)) ÷ 2",
-        "variance = Σ (residual 1 − mean)² ÷ d = ((1 − (−1))^2 + (−3 − (−1))^2) ÷ 2",
-    ]
-
-
-def test_a_hidden_feature_is_opened_by_its_activation() -> None:
-    """A constant row normalised is its bias: gate and up of “b” are 0.5 and 0."""
-    gated = explain(block_of(activation="silu", gated=True), Cell("ffn_hidden", 0, 1))
-    z = 2 / math.sqrt(7)
-    assert gated.value == pytest.approx(z / (1 + math.exp(-z)) * z)
-    assert shown(gated) == [
-        "hidden[a, 1] = gate · σ(gate) · up = (0.7559 ÷ (1 + exp(−0.7559))) × 0.7559",
-    ]
-    relu = shown(explain(block_of(activation="relu"), Cell("ffn_hidden", 1, 0)))
-    assert relu == ["hidden[b, 0] = max(0, up) = max(0, 0.5)"]
-    clamped = shown(explain(block_of(activation="clamped_swish", gated=True), Cell("ffn_hidden", 1, 0)))
-    assert clamped == [
-        "hidden[b, 0] = (clip(up, −7, 7) + 1) · g · σ(1.702 · g), g = min(gate, 7)"
-        " = (max(−7, min(7, 0.5)) + 1) × min(7, 0.5) ÷ (1 + exp(−1.702 × min(7, 0.5)))"
-    ]
-
-
-def test_the_limit_of_an_activation_is_said_in_words() -> None:
-    ffn = FeedForward(1, "silu", up=Explicit(Matrix([[10.0]])))
-    rows = ExplicitVectors(Matrix([[-3e38]]))
-    block = Block(norm_1=None, feed_forward=ffn)
-    site = site_of(Experiment(("a",), rows, heads=Heads(1, 1, 1, (0,)), block=block), "float32")
-    explanation = explain(site, Cell("ffn_hidden", 0, 0))
-    assert explanation.value == explanation.recomputed == 0.0
-    assert "the limit of the activation" in shown(explanation)[0]
-    assert "too large for float32" in shown(explain(site, Cell("ffn_up", 0, 0)))[0]
-
-
-def test_residual_connections_and_biases_are_sums() -> None:
-    site = block_of(up_bias=WrittenRow(Matrix([[0.25, -4.0]])))
-    assert shown(explain(site, Cell("residual_1", 0, 1))) == [
-        "residual 1[a, 1] = e + attention output = −3 + 0"
-    ]
-    assert shown(explain(site, Cell("ffn_up", 1, 1))) == [
-        "up[b, 1] = norm 2 + b_up = 0 + (−4) (W_up is the identity)"
-    ]
-
-
-def test_a_layers_input_names_the_cell_that_it_is() -> None:
-    trace = run(NumpyEngine("float64"), STACKS["encoder and decoder"])
-    line = explain(trace.site("decoder.1.self"), Cell("layer_input", 1, 2)).lines[0]
-    assert plain(line.steps[0]) == "decoder.0.cross · residual 2[cat, 2]"
-    (term,) = [piece for piece in line.steps[0] if isinstance(piece, Term)]
-    assert term.source == Cell("residual_2", 1, 2, site="decoder.0.cross")
-    memory = explain(trace.site("decoder.1.cross"), Cell("memory", 2, 4)).lines[0]
-    assert plain(memory.steps[0]) == "encoder.1.self · output[!, 4]"
-    raw = run(NumpyEngine("float64"), STACKS["cross over raw memory"]).site("layers.1.cross")
-    assert "drawn from seed 8" in shown(explain(raw, Cell("memory", 0, 0)))[0]
-
-
-def test_similarity_in_a_last_layer_leads_to_the_first() -> None:
-    trace = run(NumpyEngine("float64"), STACKS["attentions alone"])
-    step = explain(trace.site("layers.2.self"), Cell("logits", 0, 1)).lines[0].steps[1]
-    sources_ = [term.source for term in flat(step) if isinstance(term, Term)]
-    assert sources_[1] == Cell("tokens_embedded", 1, 0, site="layers.0.self")
-    assert sources_[0] == Cell("attention_output", 0, 0)
-
-
-def test_a_vocabulary_makes_logits_with_everything_it_has() -> None:
-    known = Vocabulary(
-        ("x", "y"),
-        Matrix([[1.0, 2.0], [0.5, -1.0]]),
-        bias=WrittenRow(Matrix([[0.5, -0.25]])),
-        logit_scale=0.1,
-        cap=30.0,
-    )
-    experiment = Experiment(
-        ("a",), ExplicitVectors(Matrix([[3.0, 4.0]])), heads=Heads(1, 1, 2), vocabulary=known,
-        readout="vocabulary", dtype="float64",
-    )  # fmt: skip
-    explanation = explain(site_of(experiment), Cell("logits", 0, 1))
-    assert explanation.value == pytest.approx(30 * math.tanh((1.5 - 4 - 0.25) * 0.1 / 30))
-    assert shown(explanation) == [
-        "logits[a, y] = cap · tanh(((Σ attention output · W_U + b_U) × scale) ÷ cap)"
-        " = 30 × tanh((((3)(0.5) + (4)(−1) + (−0.25)) × 0.1) ÷ 30)"
-        " (W_U is the embedding, transposed)"
-    ]
-
-
-def test_a_cell_of_another_attention_is_not_here() -> None:
-    trace = run(NumpyEngine("float64"), STACKS["two layers, pre"])
-    first, second = (trace.site(name) for name in trace.sites)
-    elsewhere = Cell("weights", 1, 0, site="layers.0.self")
-    assert exists(first, elsewhere) and not exists(second, elsewhere)
 
 
 def test_dropout_says_which_way_it_fell() -> None:
