@@ -351,7 +351,7 @@ MADE = Cell("residual_1", 3, 2, site="layers.0.self")
 def test_a_layers_input_leads_into_the_layer_before_and_back(stacked) -> None:  # type: ignore[no-untyped-def]
     store, panel = stacked
     assert text(panel).startswith("layer input[小沈阳, 2] = layers.0.self · residual 1[小沈阳, 2] = ")
-    assert word(panel, "inspector_title") == "Layer 2 · self-attention · layer input"
+    assert word(panel, "inspector_title") == "layer 2 of 2 · self · layer input"
     value = float(store.trace.site("layers.0.self")["residual_1"][3, 2])
     assert text(panel).replace("−", "-").endswith(f"{value:.6f}")
     click_link(panel, MADE)
@@ -359,7 +359,7 @@ def test_a_layers_input_leads_into_the_layer_before_and_back(stacked) -> None:  
     assert (view.site, view.stage, view.query) == ("layers.0.self", "residual_1", 3)
     assert view.locked == Cell("residual_1", 3, 2), "the cell of the site that is looked at"
     assert text(panel).startswith("residual 1[小沈阳, 2] = e + attention output = ")
-    assert word(panel, "inspector_title") == "Layer 1 · masked self-attention · residual 1"
+    assert word(panel, "inspector_title") == "layer 1 of 2 · self · residual 1"
     crumb = panel.findChild(QToolButton, "inspector_crumb_0")
     assert crumb.text() == "layers.1.self · layer input ›"
     click_link(panel, Cell("attention_output", 3, 2))
@@ -388,7 +388,7 @@ def test_a_cell_of_another_attention_lights_nothing_here(stacked) -> None:  # ty
 def test_the_same_cell_of_another_layer_is_shown_when_that_is_looked_at(stacked) -> None:  # type: ignore[no-untyped-def]
     store, panel = stacked
     store.look(locked=Cell("scores", 2, 1))
-    assert word(panel, "inspector_title").startswith("Layer 2 ")
+    assert word(panel, "inspector_title").startswith("layer 2 of 2 ")
     store.look(site="layers.0.self")
-    assert word(panel, "inspector_title") == "Layer 1 · masked self-attention · scores · head 1 of 4"
+    assert word(panel, "inspector_title") == "layer 1 of 2 · self · scores · head 1 of 4"
     assert not panel.findChild(QToolButton, "inspector_back").isVisible()
