@@ -23,6 +23,7 @@ from attnviz.model.block_parts import (
     Weights,
 )
 from attnviz.model.experiment import Experiment
+from attnviz.model.faults import FieldError
 from attnviz.model.fitting import cut_or_filled, fitted_block, fitted_norm
 from attnviz.model.materialise import feed_forward_array
 from attnviz.model.parts import ROLES, Explicit, Identity, QKNorm, Role, Seeded
@@ -95,7 +96,7 @@ class LastSeen:
 def block_of(experiment: Experiment) -> Block:
     """The block. Raises `ValueError` where the attention stands alone."""
     if experiment.block is None:
-        raise ValueError("block is null; legal is a block where there is something in it")
+        raise FieldError("block", None, "a block where there is something in it")
     return experiment.block
 
 
@@ -149,7 +150,7 @@ def change_norm(experiment: Experiment, name: NormName, **fields: Any) -> Experi
     """Change fields of a norm that is there."""
     norm = norm_of(experiment, name)
     if norm is None:
-        raise ValueError(f"block.{name} is null; legal is a norm where its numbers are set")
+        raise FieldError(f"block.{name}", None, "a norm where its numbers are set")
     return set_norm(experiment, name, replace(norm, **fields))
 
 
@@ -178,7 +179,7 @@ def ffn_of(experiment: Experiment) -> FeedForward:
     """The feed-forward layer. Raises `ValueError` where there is none."""
     block = block_of(experiment)
     if block.feed_forward is None:
-        raise ValueError("block.feed_forward is null; legal is a layer where its numbers are set")
+        raise FieldError("block.feed_forward", None, "a layer where its numbers are set")
     return block.feed_forward
 
 
@@ -264,7 +265,7 @@ def set_bias(experiment: Experiment, role: Role, is_on: bool, last: LastSeen) ->
 def set_qk_gains(experiment: Experiment, is_on: bool, last: LastSeen) -> Experiment:
     """Multiply normalised queries and keys by gains, or by ones."""
     if experiment.qk_norm is None:
-        raise ValueError("qk_norm is null; legal is a norm where there are gains")
+        raise FieldError("qk_norm", None, "a norm where there are gains")
     d_head = experiment.heads.d_head
     gains: dict[str, Row | None] = {"query_gain": None, "key_gain": None}
     if is_on:

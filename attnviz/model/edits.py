@@ -270,24 +270,23 @@ def _fitted(experiment: Experiment, changes: dict[str, Any]) -> Experiment:
     d_model = vectors_shape(vectors)[1]
     d_memory = d_model if memory is None else vectors_shape(memory.vectors)[1]
     reads_memory = memory is not None and experiment.cross is None
-    if memory is None and experiment.memory is not None:
-        experiment = _without_memory(experiment)
+    is_alone = memory is None
     fields = {}
     for place in places(experiment):
+        if is_alone and (place.stack == "encoder" or place.is_second):
+            continue  # goes with the memory
         site = at(experiment, place.name)
         own = d_memory if place.stack == "encoder" else d_model
         reads = place.stack != "encoder" and (place.is_second or reads_memory)
         heads = site.heads if place.path else changes.get("heads", site.heads)
         fields[place] = fitted_attention(site, own, d_memory if reads else own, heads)
+        if is_alone:
+            fields[place]["cross"] = None
+    if is_alone:
+        changes |= {"encoder": (), "encoder_norm": None}
     for name, features in (("embedding_norm", d_model), ("final_norm", d_model), ("encoder_norm", d_memory)):
         changes.setdefault(name, fitted_norm(getattr(experiment, name), features))
     return with_records(experiment, fields, changes)
-
-
-def _without_memory(experiment: Experiment) -> Experiment:
-    """The experiment without what only a second sequence makes legal."""
-    layers = tuple(replace(layer, cross=None) for layer in experiment.layers)
-    return replace(experiment, memory=None, cross=None, encoder=(), encoder_norm=None, layers=layers)
 
 
 def can_tie(experiment: Experiment, role: Role, to: Role) -> bool:

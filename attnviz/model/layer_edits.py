@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from attnviz.model.attention import Attention, Layer
 from attnviz.model.block_parts import Block
 from attnviz.model.experiment import Experiment
+from attnviz.model.faults import FieldError
 from attnviz.model.fitting import fitted_attention
 from attnviz.model.parts import (
     Causal,
@@ -27,7 +28,7 @@ from attnviz.model.parts import (
 )
 from attnviz.model.position_parts import Learned
 from attnviz.model.rows import DrawnRow
-from attnviz.model.sites import ATTENTION_FIELDS, Place, at, place_of, places, with_records
+from attnviz.model.sites import ATTENTION_FIELDS, Place, SiteError, at, place_of, places, with_records
 
 ADDITIVE = (Sinusoidal, Learned)
 """Positions that are added to the vectors: once, where these come in."""
@@ -255,7 +256,7 @@ def edit_alike(experiment: Experiment, site: str, function: Callable[[Experiment
     records: dict[Place, dict[str, Any]] = {}
     for place in (here, *companions(experiment, site)):
         before = at(experiment, place.name)
-        after = function(before)
+        after = _edited_at(experiment, place, function)
         if place == here:
             changes = _other_fields(place, before, after)
         else:
@@ -265,6 +266,16 @@ def edit_alike(experiment: Experiment, site: str, function: Callable[[Experiment
             fields["position"] = NoPosition() if after.position != before.position else before.position
         records[place] = fields
     return with_records(experiment, records, changes)
+
+
+def _edited_at(
+    experiment: Experiment, place: Place, function: Callable[[Experiment], Experiment]
+) -> Experiment:
+    """The edited attention of one place. Refusals name the field from the document's root."""
+    try:
+        return function(at(experiment, place.name))
+    except FieldError as error:
+        raise SiteError(experiment, place.name, error) from None
 
 
 def reseeded_site(after: Experiment, shift: int, before: Experiment) -> Experiment:

@@ -8,7 +8,7 @@ from experiments import MEMORY, block, small
 from msgspec.structs import replace
 
 import attnviz
-from attnviz.model import layer_edits
+from attnviz.model import block_edits, edits, layer_edits
 from attnviz.model.arrays import Matrix
 from attnviz.model.block_parts import Block, FeedForward, Norm
 from attnviz.model.experiment import Experiment
@@ -147,3 +147,24 @@ def test_only_attentions_of_the_same_kind_are_alike() -> None:
     made = layer_edits.edit_alike(both, "decoder.1.cross", lambda e: replace(e, cap=3.0, dtype="float32"))
     capped = [name for name in site_names(made) if at(made, name).cap == 3.0]
     assert capped == ["decoder.0.cross", "decoder.1.cross"] and made.dtype == "float32"
+
+
+def test_a_refusal_of_another_layer_names_it() -> None:
+    two = layer_edits.set_n_layers(ONE, 2)
+    bare = put(two, "layers.1.self", replace(at(two, "layers.1.self"), block=None))
+    with pytest.raises(ValueError, match=r"^layers\[0\]\.block is null; legal is a block where there is"):
+        layer_edits.edit_alike(bare, "layers.0.self", lambda e: block_edits.set_residual(e, False))
+
+
+@pytest.mark.parametrize("both", [True, False])
+def test_a_memory_leaves_with_all_that_read_it(both: bool) -> None:
+    """Written-out keys of the memory's five features are made to fit the tokens' six."""
+    written = Projections(Seeded(1), Explicit(Matrix(np.ones((5, 4)))), Seeded(2), Seeded(3))
+    two = layer_edits.set_n_layers(small(memory=MEMORY, projections=written), 2)
+    two = layer_edits.set_n_encoder_layers(layer_edits.set_cross(two, both), 1)
+    alone = edits.set_memory(two, None)
+    assert site_names(alone) == ("layers.0.self", "layers.1.self") and alone.encoder == ()
+    for name in site_names(alone):
+        key = at(alone, name).projections.key
+        assert isinstance(key, Explicit) and key.values.shape == (6, 4)
+        assert key.values.array[5].tolist() == [0.0] * 4
