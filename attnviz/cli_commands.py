@@ -20,6 +20,7 @@ from attnviz.model.presets import PRESETS, load_preset, preset_ids
 if TYPE_CHECKING:
     from attnviz.engines.decode import Decoding
     from attnviz.engines.decode_cost import Cost
+    from attnviz.engines.decode_step import DecodeStep, SiteStep
     from attnviz.model.trace import Trace
 
 
@@ -141,22 +142,31 @@ def decoding_json(decoding: Decoding, document: str) -> dict[str, Any]:
         "notices": list(decoding.notices),
         "vocabulary": list(decoding.vocabulary),
         "total": {"cached": _cost(cached), "uncached": _cost(uncached)},
-        "steps": [
-            {
-                "index": step.index,
-                "token": step.token,
-                "generated": step.generated,
-                "read": step.read,
-                "appended": step.appended,
-                "weights": json_numbers(step.weights),
-                "output": json_numbers(step.attention_output),
-                "probabilities": json_numbers(step.probabilities),
-                "next_token": step.next_token,
-                "cached": _cost(step.cached),
-                "uncached": _cost(step.uncached),
-            }
-            for step in decoding.steps
-        ],
+        "steps": [_step_json(step) for step in decoding.steps],
+    }
+
+
+def _step_json(step: DecodeStep) -> dict[str, Any]:
+    several = {} if len(step.sites) == 1 else {"sites": {n: _site_json(s) for n, s in step.sites.items()}}
+    return {
+        "index": step.index,
+        "token": step.token,
+        "generated": step.generated,
+        **_site_json(step.main),
+        "probabilities": json_numbers(step.probabilities),
+        "next_token": step.next_token,
+        "cached": _cost(step.cached),
+        "uncached": _cost(step.uncached),
+        **several,
+    }
+
+
+def _site_json(site: SiteStep) -> dict[str, Any]:
+    return {
+        "read": site.read,
+        "appended": site.appended,
+        "weights": json_numbers(site.weights),
+        "output": json_numbers(site.attention_output),
     }
 
 

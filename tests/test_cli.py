@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import experiment
+from experiments import STACKS
 
 import attnviz
 from attnviz.cli import main
@@ -152,6 +153,32 @@ def test_decode_prints_json_with_the_numbers_of_the_library(capsys: Capture) -> 
     # K/V projections: one a step with a cache; 1 + 2 + … + 14 without.
     assert read["total"]["cached"]["kv_projections"] == 14
     assert read["total"]["uncached"]["kv_projections"] == 105
+
+
+def test_decode_prints_every_attention_of_several(capsys: Capture, tmp_path: Path) -> None:
+    file = tmp_path / "stack.json"
+    attnviz.save(STACKS["encoder and decoder"], file)
+    assert main(["decode", str(file), "--steps", "3", "--json"]) == 0
+    read = json.loads(capsys.readouterr().out)
+    for written, step in zip(
+        read["steps"], attnviz.decode(STACKS["encoder and decoder"], steps=3).steps, strict=True
+    ):
+        assert list(written["sites"]) == list(step.sites)
+        for name, site in step.sites.items():
+            np.testing.assert_array_equal(np.array(written["sites"][name]["weights"]), site.weights)
+            assert written["sites"][name]["read"] == site.read
+        assert written["weights"] == written["sites"]["decoder.0.self"]["weights"]
+    cost = read["total"]["cached"]
+    assert cost["bytes_moved"] == cost["bytes_read"] + cost["bytes_written"] > 0
+
+
+def test_one_attention_is_printed_without_a_name(capsys: Capture) -> None:
+    assert main(["decode", "causal-decode", "--steps", "1", "--json"]) == 0
+    (step,) = json.loads(capsys.readouterr().out)["steps"]
+    assert set(step) == {
+        *("index", "token", "generated", "read", "appended", "weights", "output", "probabilities"),
+        *("next_token", "cached", "uncached"),
+    }
 
 
 def test_decode_prints_a_table(capsys: Capture) -> None:
