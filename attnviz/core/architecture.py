@@ -21,7 +21,8 @@ class Latent:
 
     `d_c` is the width of the cached latent, `d_rope` of the one rotated key that all heads share and that
     is cached too; a head's query and key have `d_nope` + `d_rope` features, its value `d_v`. `d_q_c` is the
-    width of the query's own latent (0: queries are made from x directly).
+    width of the query's own latent (0: queries are made from x directly). `norm` and `q_norm` say how many
+    numbers the norms of the two have learned for each feature: 1 is a gain, as in DeepSeek; 0 is none.
     """
 
     d_c: int
@@ -29,6 +30,8 @@ class Latent:
     d_nope: int
     d_v: int
     d_q_c: int = 0
+    norm: int = 1
+    q_norm: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +69,8 @@ class Architecture:
         latent: Set for MLA; g and d_head then say nothing about the cache.
         experts: Set for a mixture of experts.
         n_memory, d_memory: Keys of a second sequence (cross-attention) and the width of its vectors.
-        identities, unlearned: Roles whose product costs nothing; roles without parameters of their own.
+        identities, unlearned: Roles whose product costs nothing; roles without parameters of their own:
+            `query`, `key`, `value`, `output`; of MLA `query_down`, `down`, `rope_key`, `up_key`, `up_value`.
 
     Raises:
         ValueError: a sentence with the field, its value, and what is legal.

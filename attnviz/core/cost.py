@@ -224,21 +224,35 @@ def _latent_attention(bill: Bill, a: Architecture) -> list[int]:
     assert latent is not None
     h, d_model = Factor("h", a.n_heads), Factor("d_model", a.d_model)
     d_c, d_qk = Factor("d_c", latent.d_c), Factor("(d_nope + d_rope)", a.d_qk)
-    d_v = Factor("d_v", latent.d_v)
-    if latent.d_q_c:
-        d_q_c = Factor("d_q_c", latent.d_q_c)
-        counts = [bill.part("W_DQ", d_model, d_q_c), bill.part("W_UQ, W_QR", d_q_c, h, d_qk)]
-        counts.append(bill.part(_("norm of the query latent"), d_q_c))
-    else:
-        counts = [bill.part("W_Q", d_model, h, d_qk)]
-    return [
-        *counts,
-        bill.part("W_DKV, W_KR", d_model, Factor("(d_c + d_rope)", latent.d_c + latent.d_rope)),
-        bill.part(_("norm of the latent"), d_c),
-        bill.part("W_UK", d_c, h, Factor("d_nope", latent.d_nope)),
-        bill.part("W_UV", d_c, h, d_v),
-        bill.part("W_O", h, d_v, d_model),
-    ]
+    d_v, d_q_c = Factor("d_v", latent.d_v), Factor("d_q_c", latent.d_q_c)
+    d_kv = Factor("d_memory", a.d_memory) if a.n_memory else d_model
+    absent = (*a.identities, *a.unlearned)
+    down: tuple[tuple[str, str, tuple[Factor, ...]], ...] = (
+        ("down", "W_DKV", (d_kv, d_c)),
+        ("rope_key", "W_KR", (d_kv, Factor("d_rope", latent.d_rope))),
+    )
+    if "down" not in absent and "rope_key" not in absent:
+        down = (("down", "W_DKV, W_KR", (d_kv, Factor("(d_c + d_rope)", latent.d_c + latent.d_rope))),)
+    query = (
+        ("query", "W_UQ, W_QR", (d_q_c, h, d_qk)) if latent.d_q_c else ("query", "W_Q", (d_model, h, d_qk))
+    )
+    matrices = (
+        *((("query_down", "W_DQ", (d_model, d_q_c)),) if latent.d_q_c else ()),
+        query,
+        *down,
+        ("up_key", "W_UK", (d_c, h, Factor("d_nope", latent.d_nope))),
+        ("up_value", "W_UV", (d_c, h, d_v)),
+        ("output", "W_O", (h, d_v, d_model)),
+    )
+    counts = [bill.part(label, *factors) for role, label, factors in matrices if role not in absent]
+    norms = (
+        (_("norm of the latent"), latent.norm, d_c),
+        (_("norm of the query latent"), latent.q_norm, d_q_c),
+    )
+    for label, each, width in norms:
+        if each and width.value:
+            counts.append(bill.part(label, *((Factor(str(each), each),) if each > 1 else ()), width))
+    return counts
 
 
 def _feed_forward(bill: Bill, a: Architecture) -> None:

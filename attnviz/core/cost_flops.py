@@ -91,13 +91,20 @@ def _projections(bill: Bill, a: Architecture, tokens: _Factors, kv_tokens: _Fact
     if a.latent is not None:
         latent = a.latent
         d_qk, d_q_c = Factor("(d_nope + d_rope)", a.d_qk), Factor("d_q_c", latent.d_q_c)
-        if latent.d_q_c:
+        if latent.d_q_c and "query_down" not in a.identities:
             bill.term(_("query latent"), _TWO, *tokens, d_model, d_q_c, layers)
-        bill.term("q", _TWO, *tokens, d_q_c if latent.d_q_c else d_model, h, d_qk, layers)
-        both = Factor("(d_c + d_rope)", latent.d_c + latent.d_rope)
-        bill.term(_("latent"), _TWO, *tokens, d_model, both, layers)
-        per_head = Factor("(d_nope + d_v)", latent.d_nope + latent.d_v)
-        bill.term(_("k, v from the latent"), _TWO, *tokens, Factor("d_c", latent.d_c), h, per_head, layers)
+        if "query" not in a.identities:
+            bill.term("q", _TWO, *tokens, d_q_c if latent.d_q_c else d_model, h, d_qk, layers)
+        _compressed(bill, a, kv_tokens)
+        up = (("up_key", "d_nope", latent.d_nope), ("up_value", "d_v", latent.d_v))
+        made = [row for row in up if row[0] not in a.identities]
+        if made:
+            symbol = " + ".join(name for _role, name, _width in made)
+            per_head = Factor(
+                f"({symbol})" if len(made) > 1 else symbol, sum(width for *_names, width in made)
+            )
+            d_c = Factor("d_c", latent.d_c)
+            bill.term(_("k, v from the latent"), _TWO, *kv_tokens, d_c, h, per_head, layers)
         return
     d_head, g = Factor("d_head", a.d_head), Factor("g", a.n_kv_heads)
     if "query" not in a.identities:
@@ -108,17 +115,32 @@ def _projections(bill: Bill, a: Architecture, tokens: _Factors, kv_tokens: _Fact
             bill.term(label, _TWO, *kv_tokens, d_kv, g, d_head, layers)
 
 
+def _compressed(bill: Bill, a: Architecture, tokens: _Factors) -> None:
+    """The latent and the RoPE key of some tokens; an identity costs nothing."""
+    latent = a.latent
+    assert latent is not None
+    parts = (("down", "d_c", latent.d_c), ("rope_key", "d_rope", latent.d_rope))
+    made = [part for part in parts if part[0] not in a.identities and part[2]]
+    if not made or not tokens:
+        return
+    symbol = " + ".join(name for _role, name, _width in made)
+    width = Factor(f"({symbol})" if len(made) > 1 else symbol, sum(size for *_names, size in made))
+    d_in = Factor("d_memory", a.d_memory) if a.n_memory else Factor("d_model", a.d_model)
+    bill.term(_("latent"), _TWO, *tokens, d_in, width, Factor("L", a.layers))
+
+
 def _absorbed(bill: Bill, a: Architecture, b: Factor) -> None:
     """The projections of one step of MLA, W_UK applied to the query instead of the latents."""
     latent = a.latent
     assert latent is not None
     layers, d_model, h = Factor("L", a.layers), Factor("d_model", a.d_model), Factor("h", a.n_heads)
     d_c, d_q_c = Factor("d_c", latent.d_c), Factor("d_q_c", latent.d_q_c)
-    if latent.d_q_c:
+    if latent.d_q_c and "query_down" not in a.identities:
         bill.term(_("query latent"), _TWO, b, d_model, d_q_c, layers)
     d_qk = Factor("(d_nope + d_rope)", a.d_qk)
-    bill.term("q", _TWO, b, d_q_c if latent.d_q_c else d_model, h, d_qk, layers)
-    bill.term(_("latent"), _TWO, b, d_model, Factor("(d_c + d_rope)", latent.d_c + latent.d_rope), layers)
+    if "query" not in a.identities:
+        bill.term("q", _TWO, b, d_q_c if latent.d_q_c else d_model, h, d_qk, layers)
+    _compressed(bill, a, () if a.n_memory else (b,))
     bill.term("q W_UKᵀ", _TWO, b, h, Factor("d_nope", latent.d_nope), d_c, layers)
     bill.term("y W_UV", _TWO, b, h, d_c, Factor("d_v", latent.d_v), layers)
 

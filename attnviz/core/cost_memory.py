@@ -262,9 +262,13 @@ def stage_shapes(a: Architecture, n: int) -> tuple[tuple[str, tuple[int, ...]], 
     h, g, keys = a.n_heads, a.n_kv_heads if a.latent is None else a.n_heads, a.keys(n)
     scores = (h, n, keys)
     shapes: list[tuple[str, tuple[int, ...]]] = [("x", (n, a.d_model))]
+    if a.latent is not None and a.latent.d_q_c:
+        shapes.append(("q_latent", (n, a.latent.d_q_c)))
+    shapes.append(("q", (h, n, a.d_qk)))
     if a.latent is not None:
-        shapes.append(("latent", (n, a.latent.d_c)))
-    shapes += [("q", (h, n, a.d_qk)), ("k", (g, keys, a.d_qk)), ("v", (g, keys, a.d_v))]
+        shapes.append(("latent", (keys, a.latent.d_c)))
+        shapes += [("rope_key", (keys, a.latent.d_rope))] if a.latent.d_rope else []
+    shapes += [("k", (g, keys, a.d_qk)), ("v", (g, keys, a.d_v))]
     shapes += [("q_rotated", (h, n, a.d_qk)), ("k_rotated", (g, keys, a.d_qk))]
     shapes += [(stage, scores) for stage in ("scores", "scaled", "masked", "weights")]
     shapes += [

@@ -2,29 +2,41 @@
 
 from __future__ import annotations
 
+from dataclasses import replace as core_replace
+
 import pytest
+from msgspec.structs import replace
 
 from attnviz.core.architecture import pairs
-from attnviz.core.cost import parameter_count, total
-from attnviz.core.cost_flops import decode_step
-from attnviz.core.cost_memory import FORMAT_BY_ID, cache_bytes
+from attnviz.core.cost import attention_parameters, parameter_count, total
+from attnviz.core.cost_flops import decode_step, prefill
+from attnviz.core.cost_memory import FORMAT_BY_ID, bytes_per_token, cache_bytes, expanded_bytes_per_token
 from attnviz.engines.decode_cost import step_costs
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
+from attnviz.model.block_parts import Norm
 from attnviz.model.described import architecture_of, counts_every_mask
 from attnviz.model.experiment import Experiment
+from attnviz.model.latent import cached_numbers, expanded_numbers
+from attnviz.model.latent_parts import Latent
 from attnviz.model.parts import (
     Causal,
     Heads,
+    Identity,
     Memory,
+    NoPosition,
     Padding,
     Prefix,
     Projections,
+    Rope,
     Seeded,
     SeededVectors,
     Tied,
     Window,
 )
+from attnviz.model.published import PUBLISHED
+from attnviz.model.rows import DrawnRow
+from attnviz.model.weights import weights_of
 
 SEEDED = Projections(Seeded(0), Seeded(1), Seeded(2), Seeded(3))
 
@@ -82,3 +94,62 @@ def test_parameters_are_the_numbers_in_its_own_matrices() -> None:
     assert parameter_count(architecture_of(experiment(projections=Projections()))) == 0
     tied = experiment(heads=Heads(2, 2, 4), projections=Projections(Seeded(0), Tied("query")))
     assert parameter_count(architecture_of(tied)) == 64
+
+
+# --- latents ---------------------------------------------------------------------------------------
+
+
+def latent(**fields: object) -> Experiment:
+    given = {
+        "heads": Heads(4, 4, 4),
+        "latent": Latent(6, 3, 2, Norm("rms", gain=DrawnRow(1)), Norm("rms")),
+        "projections": Projections(Seeded(0), output=Seeded(3)),
+        "position": Rope(),
+        **fields,
+    }
+    return experiment(**given)
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        latent(),
+        latent(latent=Latent(6), position=NoPosition(), masks=(Causal(), Padding((1,)))),
+        latent(latent=Latent(8, 8, 2, down=Identity(), query_down=Identity())),
+        latent(memory=Memory(("x", "y", "z"), SeededVectors(3, 5)), masks=()),
+    ],
+)
+def test_a_latent_costs_what_it_multiplies(shown: Experiment) -> None:
+    described, n = architecture_of(shown), shown.n_queries
+    assert described.variant == "MLA"
+    mine = {weight.path: weight for weight in weights_of(shown)}
+    kinds = {path: weight.source(shown).__struct_config__.tag for path, weight in mine.items()}
+    learned = sum(weight.array(shown).size for path, weight in mine.items() if kinds[path] != "identity")
+    assert parameter_count(described) == learned
+    bare = replace(shown, latent=replace(shown.latent, norm=None, query_norm=None), masks=shown.masks[:1])
+    _cached, uncached = step_costs(bare, n - 1, itemsize=4)
+    assert total(prefill(described, n)) == uncached.flops
+    cached, _uncached = step_costs(shown, n - 1, itemsize=4)
+    assert cache_bytes(described, n, FORMAT_BY_ID["float32"]) == cached.bytes_held
+
+
+def test_deepseek_v3_as_an_experiment_keeps_70272_bytes_of_a_token() -> None:
+    """61 layers of it, d_c 512 and d_rope 64 in fp16: 71.1 times less than 128 heads of 192 + 128 numbers."""
+    published = next(model for model in PUBLISHED if model.id == "deepseek-v3").architecture
+    gain = DrawnRow(0)
+    shown = Experiment(
+        ("a",),
+        SeededVectors(1, published.d_model),
+        heads=Heads(128, 128, 128),
+        projections=Projections(Seeded(), output=Seeded()),
+        latent=Latent(512, 1536, 64, Norm("rms", gain=gain), Norm("rms", gain=gain)),
+        position=Rope(),
+    )
+    described = architecture_of(shown)
+    assert described.latent == published.latent
+    assert attention_parameters(described) == attention_parameters(published)
+    layers = core_replace(described, layers=61)
+    assert bytes_per_token(layers, FORMAT_BY_ID["float16"]) == 70_272 == 61 * 2 * cached_numbers(shown)
+    expanded = expanded_bytes_per_token(layers, FORMAT_BY_ID["float16"])
+    assert expanded == 61 * 2 * expanded_numbers(shown)
+    assert round(expanded / 70_272, 1) == 71.1
