@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from attnviz.engines.why_not import Compared, Side
 
 SIDES = ("left", "right", "difference")
-TEXT_WIDTH = 264
+TEXT_WIDTH = 248
 
 
 @dataclass(frozen=True)

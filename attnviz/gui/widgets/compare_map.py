@@ -58,7 +58,7 @@ class CompareMap(QWidget):
         self._caption.setText(caption)
         self._caption.setToolTip(plain_tooltip(caption))
         has_bar = self.width() >= BAR_FROM
-        self.map.set_bar_shown(has_bar)
+        self.map.set_compact(not has_bar)
         self.map.set_content(content)
         self._range.setVisible(says_range and not has_bar)
         self._range.setText("" if content.levels is None else range_text(*content.levels))

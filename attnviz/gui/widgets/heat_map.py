@@ -137,11 +137,11 @@ class HeatMap(QWidget):
             self._update_bar()
             self.update()
 
-    def set_bar_shown(self, is_shown: bool) -> None:
-        """With a colour bar, or without where the range is written elsewhere."""
-        if is_shown != self._scene.has_bar:
-            self._scene.has_bar = is_shown
-            self._bar.setVisible(is_shown)
+    def set_compact(self, is_compact: bool) -> None:
+        """Small labels and no colour bar, where the range is written elsewhere."""
+        if is_compact != self._scene.is_compact:
+            self._scene.set_compact(is_compact)
+            self._bar.setVisible(not is_compact)
             self._arrange()
 
     def set_paint_mode(self, on: bool) -> None:

@@ -25,6 +25,8 @@ from attnviz.gui.widgets.heat_paint import draw_cells, draw_numbers
 EMPTY = HeatContent(np.zeros((0, 0), np.float32), (), (), LIGHT.query, LIGHT.key)
 _SUM_GAP = 8.0
 _SUM_PX = 11
+_SLANT_ROOM = 10.0
+"""What slanted labels reach past the last column, where no colour bar stands there."""
 
 
 class HeatScene:
@@ -32,7 +34,7 @@ class HeatScene:
 
     def __init__(self) -> None:
         self.theme = LIGHT
-        self.has_bar = True
+        self.is_compact = False
         self.label_px = TEXT_PX
         self.shows_labels = True
         self.content = EMPTY
@@ -60,9 +62,15 @@ class HeatScene:
         down, across = self._axis("down"), self._axis("across")
         sums = self.content.row_sums
         width = sum_width(number_font(_SUM_PX)) + _SUM_GAP if sums is not None and sums.size else 0.0
-        bar = BAR_WIDTH if self.has_bar else 0.0
+        bar = _SLANT_ROOM if self.is_compact else BAR_WIDTH
         measures = Measures(down.width, across.width, width, self.content.transposed, bar)
         self.geometry = arrange(size, len(down.texts), len(across.texts), measures, zoom, offset)
+
+    def set_compact(self, is_compact: bool) -> None:
+        """With small labels and no colour bar, for one map of several; call `arrange` afterwards."""
+        self.is_compact = is_compact
+        self.label_px = _SUM_PX if is_compact else TEXT_PX
+        self._labels.clear()
 
     def label_widths(self) -> tuple[float, float]:
         """Pixels of the widest label beside the matrix and of the widest above it."""
