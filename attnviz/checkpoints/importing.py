@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from attnviz.checkpoints.family import Around, Array, Config, Family, Sizes
 from attnviz.checkpoints.filling import filled, filled_fields
 from attnviz.checkpoints.plan import Planned, has_head, plan
 from attnviz.checkpoints.reader import CONFIG, Checkpoint, CheckpointError, read_checkpoint
-from attnviz.checkpoints.texts import token_ids, token_texts
+from attnviz.checkpoints.texts import TOKENIZER, can_encode, token_ids, token_texts
 from attnviz.model.arrays import Matrix
 from attnviz.model.attention import Layer
 from attnviz.model.block_parts import Vocabulary
@@ -94,6 +95,36 @@ def import_checkpoint(
         raise
     except ValueError as error:
         raise CheckpointError(f"{checkpoint.folder.name}: {error}") from None
+
+
+@dataclass(frozen=True)
+class Described:
+    """What a checkpoint is: its family's name, its layers, its weights, and whether a text can be given.
+
+    `n_encoder_layers` is 0 where there is no encoder beside a decoder.
+    """
+
+    family: str
+    n_layers: int
+    n_encoder_layers: int
+    n_weights: int
+    reads_text: bool
+
+
+def describe(path: str | os.PathLike[str], attention_only: bool = False) -> Described:
+    """What `import_checkpoint` would read, from the configuration and the files' headers alone.
+
+    Raises `CheckpointError` as that does, for everything but the numbers and the tokens.
+    """
+    found = _read(read_checkpoint(path), attention_only)
+    tensors = found.checkpoint.tensors.values()
+    return Described(
+        found.family.title,
+        len(found.layers),
+        len(found.encoder),
+        sum(math.prod(tensor.shape) for tensor in tensors),
+        can_encode() and (found.checkpoint.folder / TOKENIZER).is_file(),
+    )
 
 
 def family_of(config: Mapping[str, Any]) -> Family:

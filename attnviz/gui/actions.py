@@ -33,6 +33,7 @@ MENUS: tuple[tuple[str, str], ...] = (
 ACTIONS: tuple[ActionRow, ...] = (
     ActionRow("new", N_("New"), "file", ("Ctrl+N",), "new"),
     ActionRow("open", N_("Open…"), "file", ("Ctrl+O",), "open"),
+    ActionRow("import_model", N_("Import model…"), "file", ("Ctrl+Shift+O",)),
     ActionRow("save", N_("Save"), "file", ("Ctrl+S",), "save", separated=True),
     ActionRow("save_as", N_("Save as…"), "file", ("Ctrl+Shift+S",)),
     ActionRow("preferences", N_("Preferences…"), "file", ("Ctrl+,",), "settings", separated=True),

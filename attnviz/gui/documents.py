@@ -38,6 +38,7 @@ class Documents(QObject):
         super().__init__(window)
         self._store, self._scheduler = store, scheduler
         self._settings, self._window = settings, window
+        self._model_folder = ""
 
     def new(self) -> None:
         """Start with the first preset, without a file."""
@@ -56,6 +57,15 @@ class Documents(QObject):
         )
         if name:
             self.open(Path(name))
+
+    def ask_import(self) -> None:
+        """Choose a trained model and what it reads, and open the document of it."""
+        # Made when it is first wanted: reading checkpoints is slow to import.
+        from attnviz.gui.dialogs.import_model import ask_import
+
+        document, self._model_folder = ask_import(self._window, self._scheduler, self._model_folder)
+        if document is not None and self.may_discard():
+            self._store.open(document)
 
     def open(self, path: Path) -> None:
         """Read a document and show it. A file that cannot be read changes nothing."""

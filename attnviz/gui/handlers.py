@@ -52,6 +52,10 @@ class Handlers(QObject):
         self._window.documents.ask_open()
 
     @Slot()
+    def on_import_model(self) -> None:
+        self._window.documents.ask_import()
+
+    @Slot()
     def on_recent(self) -> None:
         self._window.documents.open(Path(_sender(self).data()))
 

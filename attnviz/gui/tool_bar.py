@@ -12,6 +12,7 @@ from attnviz.gui.menus import Commands
 from attnviz.gui.store import Store
 from attnviz.i18n import _
 from attnviz.model.document import Document
+from attnviz.model.presets import PRESETS
 
 
 class ToolBar(QToolBar):
@@ -63,8 +64,9 @@ class ToolBar(QToolBar):
 
     def _show_preset(self) -> None:
         title = self._store.document.title
-        # A document from a file is no preset: then the button only says what it opens.
-        text = _("Preset: {title}").format(title=_(title)) if title else _("Preset")
+        # A document from a file or a model is no preset: then the button only says what it opens.
+        is_preset = any(title == preset.title for preset in PRESETS)
+        text = _("Preset: {title}").format(title=_(title)) if is_preset else _("Preset")
         self._preset.setText(text.replace("&", "&&"))
 
     def _show_engine(self) -> None:

@@ -1,0 +1,273 @@
+"""Which checkpoint, and what its model reads; the document is made by the worker while the dialog stands."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtGui import QPalette
+from PySide6.QtWidgets import (
+    QDialog,
+    QDialogButtonBox,
+    QFileDialog,
+    QFormLayout,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPlainTextEdit,
+    QPushButton,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
+
+from attnviz.checkpoints.importing import Described, describe, import_checkpoint
+from attnviz.compute.scheduler import CancelToken, Scheduler
+from attnviz.gui.theme import GRID
+from attnviz.gui.widgets.control import active_theme
+from attnviz.gui.widgets.segmented import Segmented
+from attnviz.gui.widgets.toggle import Toggle
+from attnviz.i18n import _
+from attnviz.model.document import Document
+
+WIDTH = 520
+TEXT_LINES = 4
+KEY = "import"
+"""The dialog's jobs in the worker: a newer one replaces an older one."""
+
+_IDS = re.compile(r"\s*\d{1,9}(?:[\s,]+\d{1,9})*[\s,]*")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a model reads: a text, or ids of tokens."""
+
+    text: str | None
+    ids: tuple[int, ...] | None
+
+
+def ask_import(window: QWidget, scheduler: Scheduler, folder: str) -> tuple[Document | None, str]:
+    """Let the person choose a checkpoint and a text, beginning with `folder`.
+
+    Gives the document that came of it, None where they cancel, and the folder as it was chosen last.
+    """
+    dialog = ImportDialog(window, scheduler, folder)
+    accepted = dialog.exec() == QDialog.DialogCode.Accepted
+    document = dialog.document if accepted else None
+    dialog.deleteLater()
+    return document, dialog.folder
+
+
+class ImportDialog(QDialog):
+    """A folder, what is in it, and a text or token ids. Import stays off until there is all it needs."""
+
+    document: Document | None = None
+    """What was imported."""
+
+    def __init__(self, window: QWidget, scheduler: Scheduler, folder: str = "") -> None:
+        super().__init__(window)
+        self.setObjectName("import_dialog")
+        self.setWindowTitle(_("Import a trained model"))
+        self.setMinimumWidth(WIDTH)
+        self._scheduler = scheduler
+        self._described: Described | None = None
+        self._looked_at: tuple[str, bool] | None = None
+        self._folder = QLineEdit(folder)
+        self._found = QLabel()
+        self._kind = Segmented(
+            (
+                ("text", _("Text"), _("Cut into tokens as the model's tokenizer does")),
+                ("ids", _("Token ids"), _("Whole numbers, with commas or spaces between them")),
+            ),
+            "text",
+            _("What the model reads, as"),
+        )
+        self._text, self._memory = QPlainTextEdit(), QPlainTextEdit()
+        self._memory_label = QLabel(_("The encoder reads"))
+        self._alone = Toggle(_("the first layer's attention alone"))
+        self._name_parts()
+        self._lay_out()
+        self._folder.editingFinished.connect(self._look)
+        self._alone.changed.connect(self._look)
+        self._kind.changed.connect(self._refresh)
+        self._text.textChanged.connect(self._refresh)
+        self._memory.textChanged.connect(self._refresh)
+        self._look()
+
+    @property
+    def folder(self) -> str:
+        """The folder as it is written now."""
+        return self._folder.text().strip()
+
+    def done(self, result: int) -> None:
+        """Close; what the worker still does for the dialog is of no more interest."""
+        self._scheduler.submit(_nothing, _forget, _forget, key=KEY)
+        super().done(result)
+
+    # --- how it looks
+
+    def _name_parts(self) -> None:
+        parts: tuple[tuple[QWidget, str, str], ...] = (
+            (self._folder, "import_folder", _("Folder")),
+            (self._found, "import_found", _("What was found")),
+            (self._kind, "import_kind", _("What the model reads, as")),
+            (self._text, "import_text", _("The model reads")),
+            (self._memory, "import_memory", _("The encoder reads")),
+            (self._alone, "import_alone", _("the first layer's attention alone")),
+        )
+        for widget, name, title in parts:
+            widget.setObjectName(name)
+            widget.setAccessibleName(title)
+        self._folder.setPlaceholderText(_("with config.json and model.safetensors"))
+        self._found.setTextFormat(Qt.TextFormat.PlainText)
+        self._found.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._found.setWordWrap(True)
+        self._found.setMinimumHeight(2 * self.fontMetrics().lineSpacing())
+        self._found.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
+        for box in (self._text, self._memory):
+            box.setTabChangesFocus(True)
+            box.setFixedHeight(TEXT_LINES * self.fontMetrics().lineSpacing() + 2 * GRID)
+
+    def _lay_out(self) -> None:
+        choose = QPushButton(_("Choose…"))
+        choose.setObjectName("import_choose_button")
+        choose.setAutoDefault(False)
+        choose.clicked.connect(self._choose)
+        row = QHBoxLayout()
+        row.addWidget(self._folder, 1)
+        row.addWidget(choose)
+        form = QFormLayout()
+        form.setHorizontalSpacing(2 * GRID)
+        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.ExpandingFieldsGrow)
+        form.addRow(_("Folder"), row)
+        form.addRow("", self._found)
+        form.addRow(_("Given as"), self._kind)
+        form.addRow(_("The model reads"), self._text)
+        form.addRow(self._memory_label, self._memory)
+        form.addRow("", self._alone)
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
+        self._import = buttons.addButton(_("Import"), QDialogButtonBox.ButtonRole.ActionRole)
+        self._import.setObjectName("import_button")
+        self._import.setDefault(True)
+        self._import.clicked.connect(self._start)
+        buttons.rejected.connect(self.reject)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(3 * GRID, 3 * GRID, 3 * GRID, 2 * GRID)
+        column.setSpacing(2 * GRID)
+        column.addLayout(form)
+        column.addStretch(1)
+        column.addWidget(buttons)
+        self._found.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.MinimumExpanding)
+
+    def _say(self, sentence: str, is_wrong: bool = False) -> None:
+        theme, palette = active_theme(), self._found.palette()
+        palette.setColor(QPalette.ColorRole.WindowText, theme.error if is_wrong else theme.muted)
+        self._found.setPalette(palette)
+        self._found.setText(sentence)
+
+    # --- what is chosen
+
+    @Slot()
+    def _choose(self) -> None:
+        name = QFileDialog.getExistingDirectory(self, _("The folder of a checkpoint"), self._folder.text())
+        if name:
+            self._folder.setText(name)
+            self._look()
+
+    @Slot()
+    def _look(self) -> None:
+        """See what the folder holds."""
+        folder, alone = self.folder, self._alone.value()
+        if self._looked_at == (folder, alone):
+            return
+        self._looked_at, self._described = (folder, alone), None
+        self._refresh()
+        if not folder:
+            self._say(_("Choose a folder as transformers saves it."))
+            return
+
+        def job(token: CancelToken) -> Described:
+            return describe(Path(folder), alone)
+
+        self._say(_("Reading…"))
+        self._scheduler.submit(job, self._on_described, self._on_failed, key=KEY)
+
+    def _on_described(self, described: Described) -> None:
+        self._described = described
+        layers = str(described.n_layers)
+        if described.n_encoder_layers:
+            layers = f"{described.n_encoder_layers} + {described.n_layers}"
+        says = _("{family}: {layers} layers, {count} weights").format(
+            family=described.family, layers=layers, count=f"{described.n_weights:,}"
+        )
+        self._say(says)
+        reason = None if described.reads_text else _("Needs tokenizer.json, and the package tokenizers")
+        self._kind.set_option_unavailable("text", reason)
+        if reason is not None:
+            self._kind.set_value("ids")
+        self._refresh()
+
+    @Slot()
+    def _refresh(self) -> None:
+        """Show what this model needs, and let it be imported when all is there."""
+        described = self._described
+        has_encoder = described is not None and described.n_encoder_layers > 0
+        self._memory.setVisible(has_encoder)
+        self._memory_label.setVisible(has_encoder)
+        is_ready = described is not None and self._reading(self._text) is not None
+        if has_encoder:
+            is_ready = is_ready and self._reading(self._memory) is not None
+        self._import.setEnabled(is_ready)
+
+    def _reading(self, box: QPlainTextEdit) -> Reading | None:
+        """What a box holds; None where it is empty or no list of ids."""
+        text = box.toPlainText()
+        if self._kind.value() == "text":
+            return Reading(text, None) if text else None
+        if not text.isascii() or not _IDS.fullmatch(text):
+            return None
+        return Reading(None, tuple(map(int, re.findall(r"\d+", text))))
+
+    @Slot()
+    def _start(self) -> None:
+        """Import in the worker; the dialog closes when the document is there."""
+        reads, memory = self._reading(self._text), self._reading(self._memory)
+        folder, alone = Path(self.folder), self._alone.value()
+        if reads is None or self._described is None:
+            return
+        if not self._described.n_encoder_layers or memory is None:
+            memory = Reading(None, None)
+
+        def job(token: CancelToken) -> Document:
+            return import_checkpoint(
+                folder,
+                reads.text,
+                reads.ids,
+                memory_text=memory.text,
+                memory_ids=memory.ids,
+                attention_only=alone,
+            )
+
+        self._import.setEnabled(False)
+        self._say(_("Importing…"))
+        self._scheduler.submit(job, self._on_imported, self._on_failed, key=KEY)
+
+    def _on_imported(self, document: Document) -> None:
+        self.document = document
+        self.accept()
+
+    def _on_failed(self, error: BaseException) -> None:
+        if not isinstance(error, ValueError | OSError | MemoryError):
+            raise error
+        self._say(str(error) or _("there is not enough memory"), is_wrong=True)
+        self._refresh()
+
+
+def _nothing(token: CancelToken) -> None:
+    """The job that replaces whatever the dialog was waiting for."""
+
+
+def _forget(answer: object) -> None:
+    """Nobody waits for it."""

@@ -1,0 +1,232 @@
+"""Importing a trained model from the window: a folder, a text or ids, and the document that comes of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from checkpoints.written import LLAMA_CONFIG, llama_arrays, write_folder
+from desk import Answers, Desk
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QDialog,
+    QFileDialog,
+    QLabel,
+    QLineEdit,
+    QMessageBox,
+    QPlainTextEdit,
+    QPushButton,
+)
+
+import attnviz
+from attnviz.gui.dialogs.import_model import ImportDialog
+from attnviz.gui.widgets.segmented import Segmented
+from attnviz.gui.widgets.toggle import Toggle
+
+pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
+
+Act = Callable[["Person"], None]
+
+
+class Person:
+    """Hands on the dialog."""
+
+    def __init__(self, desk: Desk, dialog: ImportDialog) -> None:
+        self.desk, self.dialog = desk, dialog
+
+    def write_folder(self, folder: Path) -> None:
+        edit = self.dialog.findChild(QLineEdit, "import_folder")
+        edit.selectAll()
+        self.desk.type_text(edit, str(folder))
+        edit.editingFinished.emit()
+
+    def choose_folder(self) -> None:
+        QTest.mouseClick(
+            self.dialog.findChild(QPushButton, "import_choose_button"), Qt.MouseButton.LeftButton
+        )
+
+    def read(self, text: str) -> None:
+        box = self.dialog.findChild(QPlainTextEdit, "import_text")
+        box.clear()
+        self.desk.type_text(box, text)
+
+    def as_ids(self) -> None:
+        kind = self.dialog.findChild(Segmented, "import_kind")
+        QTest.mouseClick(kind.findChild(QAbstractButton, "segment_ids"), Qt.MouseButton.LeftButton)
+
+    def alone(self) -> None:
+        toggle = self.dialog.findChild(Toggle, "import_alone")
+        QTest.mouseClick(toggle, Qt.MouseButton.LeftButton, pos=QPoint(14, toggle.height() // 2))
+
+    @property
+    def button(self) -> QPushButton:
+        return self.dialog.findChild(QPushButton, "import_button")
+
+    def press_import(self) -> None:
+        assert self.button.isEnabled()
+        QTest.mouseClick(self.button, Qt.MouseButton.LeftButton)
+
+    def found(self) -> str:
+        return self.dialog.findChild(QLabel, "import_found").text()
+
+    def until(self, condition: Callable[[], bool]) -> None:
+        self.desk.qtbot.waitUntil(condition, timeout=8000)
+
+    def sees(self, text: str) -> None:
+        self.until(lambda: text in self.found())
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "tiny").mkdir()
+    return write_folder(tmp_path / "tiny", llama_arrays())
+
+
+def act(desk: Desk, monkeypatch: pytest.MonkeyPatch, what: Act) -> None:
+    """Choose the command, and do `what` with the dialog that comes up."""
+
+    def stand(dialog: QDialog) -> int:
+        assert isinstance(dialog, ImportDialog)
+        dialog.show()
+        what(Person(desk, dialog))
+        if dialog.isVisible():
+            dialog.reject()
+        return dialog.result()
+
+    monkeypatch.setattr(QDialog, "exec", stand)
+    desk.window.commands["import_model"].trigger()
+
+
+def test_a_folder_and_ids_become_a_document(
+    desk: Desk, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_args, **_named: str(folder))
+
+    def person(person: Person) -> None:
+        assert not person.button.isEnabled()
+        person.choose_folder()
+        person.sees("Llama: 2 layers, 288 weights")
+        assert not person.button.isEnabled()
+        person.read("1, 0 6")
+        person.press_import()
+        person.until(lambda: not person.dialog.isVisible())
+
+    act(desk, monkeypatch, person)
+    desk.settle()
+    expected = attnviz.import_checkpoint(folder, ids=[1, 0, 6])
+    assert desk.store.document == expected
+    assert desk.store.path is None and not desk.store.is_modified
+    assert desk.window.windowTitle().startswith("tiny — layer 1 of 2")
+    weights = attnviz.run(expected).site("layers.0.self")["weights"][0]
+    np.testing.assert_array_equal(desk.map.content.values, weights)
+    act(desk, monkeypatch, lambda person: person.sees("Llama: 2 layers"))  # the folder is remembered
+
+
+def test_a_text(desk: Desk, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("tokenizers")
+    tokenizer = {
+        "version": "1.0",
+        "added_tokens": [],
+        "pre_tokenizer": {"type": "Whitespace"},
+        "model": {"type": "WordLevel", "vocab": {"?": 0, "cat": 3, "sat": 5}, "unk_token": "?"},
+    }
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
+
+    def person(person: Person) -> None:
+        person.write_folder(folder)
+        person.sees("Llama: 2 layers")
+        person.read("cat sat")
+        person.press_import()
+        person.until(lambda: not person.dialog.isVisible())
+
+    act(desk, monkeypatch, person)
+    assert desk.store.experiment.tokens == ("cat", "sat")
+
+
+def test_what_is_wrong_is_said_and_can_be_mended(
+    desk: Desk, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = desk.store.document
+
+    def person(person: Person) -> None:
+        person.write_folder(tmp_path)
+        person.sees("config.json: there is no such file")
+        person.read("1 2")
+        assert not person.button.isEnabled()
+        person.write_folder(folder)
+        person.sees("Llama: 2 layers")
+        for text in ("", "1 x", "-1", "1.5", "9" * 5000):
+            person.read(text)
+            assert not person.button.isEnabled(), text[:9]
+        person.read("1 9")
+        person.press_import()
+        person.sees("ids has 9; legal are whole numbers from 0 to 6")
+        assert person.dialog.isVisible() and desk.store.document == before
+        person.read("1 6")
+        person.press_import()
+        person.until(lambda: not person.dialog.isVisible())
+
+    act(desk, monkeypatch, person)
+    assert desk.store.experiment.tokens == ("‹1›", "‹6›")
+
+
+def test_the_attention_alone(desk: Desk, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def person(person: Person) -> None:
+        person.write_folder(folder)
+        person.alone()
+        person.sees("Llama")
+        person.read("1 6")
+        person.press_import()
+        person.until(lambda: not person.dialog.isVisible())
+
+    act(desk, monkeypatch, person)
+    assert desk.store.experiment.layers == () and desk.store.experiment.vocabulary is None
+
+
+def test_cancelled_it_changes_nothing(
+    desk: Desk, folder: Path, monkeypatch: pytest.MonkeyPatch, answers: Answers
+) -> None:
+    before = desk.store.document
+    act(desk, monkeypatch, lambda person: person.write_folder(folder))
+    assert desk.store.document == before and answers.boxes == []
+
+
+def test_unsaved_work_is_asked_about(
+    desk: Desk, folder: Path, monkeypatch: pytest.MonkeyPatch, answers: Answers
+) -> None:
+    desk.press_key(Qt.Key.Key_R, Qt.KeyboardModifier.ControlModifier)
+    before = desk.store.document
+
+    def person(person: Person) -> None:
+        person.write_folder(folder)
+        person.sees("Llama")
+        person.read("1 6")
+        person.press_import()
+        person.until(lambda: not person.dialog.isVisible())
+
+    answers.button = QMessageBox.StandardButton.Cancel
+    act(desk, monkeypatch, person)
+    assert desk.store.document == before
+    answers.button = QMessageBox.StandardButton.Discard
+    act(desk, monkeypatch, person)
+    assert desk.store.document != before and answers.boxes == ["unsaved_box"] * 2
+
+
+def test_a_sentence_is_wrapped_and_no_markup(
+    desk: Desk, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_folder(folder, llama_arrays(), {**LLAMA_CONFIG, "<b>key</b>": "word " * 30})
+
+    def person(person: Person) -> None:
+        person.write_folder(folder)
+        person.sees("<b>key</b> is 'word word")
+        label = person.dialog.findChild(QLabel, "import_found")
+        assert label.width() > 300
+        assert label.heightForWidth(label.width()) <= label.height()
+
+    act(desk, monkeypatch, person)
