@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from typing import TypeVar
 
+import numpy as np
 import pytest
 from experiments import MEMORY, block, small
 from msgspec.structs import replace
 from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QStandardItemModel
 from PySide6.QtWidgets import QAbstractButton, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
+import attnviz
 from attnviz.gui.panels.mechanism import MechanismPanel
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.combo import Combo
@@ -204,3 +208,42 @@ def test_a_stack_norm_may_be_switched_off_and_on(qtbot: QtBot, panel: MechanismP
     assert panel.store.experiment == replace(before, final_norm=None)
     choose(qtbot, panel, "final_norm_kind", "rms")
     assert panel.store.experiment == before
+
+
+# --- any order --------------------------------------------------------------------------------------
+
+
+def test_whatever_is_switched_in_any_order_is_legal(qtbot: QtBot, panel: MechanismPanel) -> None:
+    """No enabled control of these sections raises or is refused, at any attention of a growing stack."""
+    refused: list[str] = []
+    panel.store.rejected.connect(refused.append)
+    panel.store.change(memory=MEMORY)
+    sections = [s for s in panel.sections if s.id in ("block", "layers", "projections", "memory")]
+    chance = random.Random(7)
+    for _step in range(150):
+        panel.store.look(site=chance.choice(site_names(panel.store.experiment)))
+        buttons = [b for s in sections for b in s.findChildren(QAbstractButton) if _can_be_pressed(b)]
+        combos = [c for s in sections for c in s.findChildren(Combo) if c.isVisible()]
+        is_high = len(site_names(panel.store.experiment)) > 5
+        control = chance.choice(
+            [b for b in buttons if not (is_high and b.objectName() == "copy_layer_button")]
+        )
+        if chance.random() < 0.25:
+            combo = chance.choice(combos)
+            usable = [i for i in range(combo.count()) if _is_enabled(combo, i)]
+            combo.changed.emit(combo.itemData(chance.choice(usable)))
+        else:
+            control.click()
+    assert refused == []
+    outcome = attnviz.run(panel.store.experiment)
+    assert all(np.isfinite(outcome.site(name)["attention_output"]).all() for name in outcome.sites)
+
+
+def _can_be_pressed(button: QAbstractButton) -> bool:
+    return button.isVisible() and button.isEnabled() and button.objectName() != "alike_toggle"
+
+
+def _is_enabled(combo: Combo, index: int) -> bool:
+    model = combo.model()
+    assert isinstance(model, QStandardItemModel)
+    return model.item(index).isEnabled()

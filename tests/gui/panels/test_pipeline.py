@@ -4,21 +4,35 @@ from __future__ import annotations
 
 import pytest
 from desk import picture
-from experiments import SPREAD
+from experiments import MEMORY, SPREAD, block, small
 from panels import PanelBench
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QToolButton
 from pytestqt.qtbot import QtBot
 
 import attnviz
 from attnviz.gui.panels.pipeline import PipelinePanel, operation
+from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.thumbnail import Thumbnail
+from attnviz.model.block_parts import Norm
 from attnviz.model.document import Document
-from attnviz.model.parts import Dropout, NoScale, ScaleValue
+from attnviz.model.layer_edits import set_cross, set_n_encoder_layers, set_n_layers
+from attnviz.model.parts import Causal, Dropout, NoScale, QKNorm, Rope, ScaleValue
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.view import Cell
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
+
+STACK = set_n_layers(small(block=block("pre")), 3)
+LONG = small(
+    block=block("sandwich", after_1=Norm(), after_2=Norm()),
+    final_norm=Norm("rms"),
+    qk_norm=QKNorm("rms"),
+    position=Rope(),
+    cap=5.0,
+    masks=(Causal(),),
+)
 
 
 def make(qtbot: QtBot, what: str | Document = "fluffy-blue-creature") -> PanelBench[PipelinePanel]:
@@ -99,3 +113,73 @@ def test_the_steps_say_this_experiments_numbers(qtbot: QtBot) -> None:
     assert step("scaled") == "÷2"
     bench.store.change(dropout=Dropout(0.1))
     assert step("dropped") == "p = 0.1"
+
+
+# --- layers and light -------------------------------------------------------------------------------
+
+
+def test_one_attention_has_no_chooser(qtbot: QtBot) -> None:
+    bench = make(qtbot)
+    assert not bench.panel.sites.isVisible()
+
+
+def test_a_site_is_chosen_from_the_list_or_stepped_to(qtbot: QtBot) -> None:
+    bench = make(qtbot, Document(STACK))
+    combo = bench.find(Combo, "site_combo")
+    labels = [combo.itemText(i) for i in range(combo.count())]
+    assert labels == [f"layer {i} of 3 · self" for i in (1, 2, 3)]
+    before, after = bench.find(QToolButton, "site_before"), bench.find(QToolButton, "site_after")
+    assert not before.isEnabled()
+    combo.changed.emit("layers.1.self")
+    assert bench.store.document.site == "layers.1.self" and not bench.store.can_undo
+    assert shown(bench)[0].property("stage") == "layer_input"
+    QTest.mouseClick(after, Qt.MouseButton.LeftButton)
+    assert bench.store.document.site == combo.value() == "layers.2.self" and not after.isEnabled()
+    QTest.mouseClick(before, Qt.MouseButton.LeftButton)
+    assert bench.store.document.site == "layers.1.self"
+    bench.store.edit(set_n_layers, 1)
+    assert not bench.panel.sites.isVisible() and bench.store.document.site == "layers.0.self"
+
+
+def test_encoder_and_decoder_are_told_apart(qtbot: QtBot) -> None:
+    both = set_n_encoder_layers(set_cross(small(memory=MEMORY), True), 2)
+    bench = make(qtbot, Document(both))
+    combo = bench.find(Combo, "site_combo")
+    assert [combo.itemText(i) for i in range(combo.count())] == [
+        "encoder 1 of 2 · self",
+        "encoder 2 of 2 · self",
+        "decoder 1 of 1 · self",
+        "decoder 1 of 1 · cross",
+    ]
+
+
+def test_a_locked_cell_stays_locked_in_another_layer(qtbot: QtBot) -> None:
+    bench = make(qtbot, Document(STACK))
+    bench.store.look(locked=Cell("weights", 2, 1), stage="weights")
+    bench.store.look(site="layers.2.self")
+    assert bench.store.focus == Cell("weights", 2, 1)
+    (weights,) = [t for t in shown(bench) if t.property("stage") == "weights"]
+    lit = picture(weights)
+    bench.store.look(locked=None)
+    assert picture(weights) != lit
+
+
+def test_a_stage_under_the_mouse_elsewhere_is_marked(qtbot: QtBot) -> None:
+    bench = make(qtbot)
+    thumbnails = {t.property("stage"): t for t in shown(bench)}
+    before = picture(thumbnails["scores"])
+    bench.store.set_stage_hover("scores")
+    assert picture(thumbnails["scores"]) != before
+    bench.store.set_stage_hover("")
+    assert picture(thumbnails["scores"]) == before
+    thumbnails["q"].pointed.emit(True)
+    assert bench.store.stage_hover == "q"
+
+
+def test_twenty_five_stages_scroll_and_keep_their_size(qtbot: QtBot) -> None:
+    bench = make(qtbot, Document(LONG))
+    thumbnails = shown(bench)
+    assert len(thumbnails) >= 25
+    assert min(t.width() - t.sizeHint().width() for t in thumbnails) >= 0
+    bench.store.look(stage=thumbnails[-1].property("stage"))
+    qtbot.waitUntil(lambda: not thumbnails[-1].visibleRegion().isEmpty())

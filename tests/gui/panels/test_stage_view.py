@@ -16,8 +16,13 @@ from attnviz.core.levels import RANGES
 from attnviz.gui.panels.stage_view import MOST_BARS, StageViewPanel
 from attnviz.gui.theme import LIGHT
 from attnviz.gui.widgets.bars import Bars
+from attnviz.gui.widgets.formula_line import FormulaLine
 from attnviz.model import edits
+from attnviz.model.document import Document
+from attnviz.model.layer_edits import set_n_layers
 from attnviz.model.parts import Causal, Padding, Painted
+from attnviz.model.presets import load_preset
+from attnviz.model.sites import at
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.view import Cell
 
@@ -141,3 +146,38 @@ def test_strokes_are_for_scores_only(qtbot: QtBot) -> None:
     drag(bench.panel.map, bench.panel.map.cell_center(3, 0).toPoint(), QPoint(2, 2))
     assert edits.mask_of(bench.store.experiment, Painted) == Painted(((3, 0),))
     assert bench.store.experiment.masks[0] == Causal()
+
+
+def test_the_title_names_the_layer_where_there_are_several(qtbot: QtBot) -> None:
+    stack = set_n_layers(load_preset("fluffy-blue-creature").experiment, 2)
+    bench = PanelBench(qtbot, StageViewPanel, Document(stack), 720, 420)
+    bench.store.look(stage="weights", site="layers.1.self")
+    assert text(bench, "stage_title") == "layer 2 of 2 · self · weights · head 1 of 4"
+
+
+def test_a_stroke_and_a_bar_change_the_layer_that_is_looked_at(qtbot: QtBot) -> None:
+    stack = set_n_layers(load_preset("fluffy-blue-creature").experiment, 2)
+    bench = PanelBench(qtbot, StageViewPanel, Document(stack), 720, 420)
+    bench.store.look(stage="weights", site="layers.1.self")
+    bench.find(Bars, "row_bars").clicked.emit(2)
+    first, second = (at(bench.store.experiment, f"layers.{layer}.self") for layer in (0, 1))
+    assert edits.mask_of(first, Padding) is None and edits.mask_of(second, Padding) == Padding((2,))
+    bench.panel.map.cell_stroked.emit(3, 0, True)
+    first, second = (at(bench.store.experiment, f"layers.{layer}.self") for layer in (0, 1))
+    assert edits.mask_of(first, Painted) is None and edits.mask_of(second, Painted) == Painted(((3, 0),))
+
+
+def test_a_symbol_lights_its_stage_and_is_lit_by_it(qtbot: QtBot) -> None:
+    bench = make(qtbot)
+    bench.store.look(stage="scores")
+    formula = bench.find(FormulaLine, "stage_formula")
+    formula.resize(formula.sizeHint())
+    rect = next(r for part, r in formula.part_rects() if part.text == "k")
+    move(formula, rect.center().toPoint(), held=False)
+    assert bench.store.stage_hover == "k_rotated" and formula.lit == "k_rotated"
+    lit = picture(formula)
+    bench.store.set_stage_hover("weights")
+    assert picture(formula) != lit
+    press(formula, rect.center().toPoint())
+    release(formula, rect.center().toPoint())
+    assert bench.store.document.view.stage == "k_rotated"
