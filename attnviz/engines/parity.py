@@ -66,23 +66,29 @@ def _stages(decoding: Decoding, site: SiteTrace) -> Iterator[tuple[str, Compared
 
 
 def _over_steps(decoding: Decoding, site: SiteTrace, stage: str) -> Compared:
-    whole = site[stage]
     rows = [step.sites[site.name][stage] for step in decoding.steps]
     if not STAGE_BY_ID[stage].score_shaped:
-        return compare(np.stack(rows, axis=-2), whole[..., : len(rows), :])
+        return compare(np.stack(rows, axis=-2), site[stage][..., : len(rows), :])
     found = Compared(0.0, 0.0)
-    for index, row in enumerate(rows):
-        seen = row.shape[-1]
-        found = found.beside(compare(row, whole[:, index, :seen]))
-        if stage in ZERO_PAST_THE_END:
-            found = found.beside(_past_the_end(row, whole[:, index, seen:]))
+    for head in range(site.shape(stage)[0]):
+        whole = site.window(stage, head)[: len(rows)]
+        made = _as_a_whole([row[head] for row in rows], whole, stage in ZERO_PAST_THE_END)
+        found = found.beside(compare(made, whole))
     return found
 
 
-def _past_the_end(row: Numbers, unseen: Numbers) -> Compared:
-    """What should be zero, beside zeros; a row of nothing but NaN is NaN to its end, in its own head."""
-    empty = np.isnan(row).all(axis=-1, keepdims=True) & np.isnan(unseen)
-    return compare(np.zeros(unseen.shape), np.where(empty, 0.0, unseen))
+def _as_a_whole(rows: list[Numbers], whole: Numbers, is_zero_past_the_end: bool) -> Numbers:
+    """The rows of one head, (query, key), with what a full pass should have where they cannot see.
+
+    That is zero for weights, but NaN in a row of nothing but NaN; before the softmax it is whatever there is.
+    """
+    made = np.zeros_like(whole) if is_zero_past_the_end else whole.copy()
+    for index, row in enumerate(rows):
+        made[index, : len(row)] = row
+        if is_zero_past_the_end and np.isnan(row).all():
+            rest = whole[index, len(row) :]
+            made[index, len(row) :] = np.where(np.isnan(rest), rest, 0.0)
+    return made
 
 
 def compare(made: Numbers, whole: Numbers) -> Compared:
