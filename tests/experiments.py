@@ -11,7 +11,7 @@ from attnviz.model.arrays import Matrix
 from attnviz.model.attention import Attention, Layer
 from attnviz.model.block_parts import Block, FeedForward, Norm, Vocabulary
 from attnviz.model.experiment import Experiment
-from attnviz.model.latent_parts import Latent
+from attnviz.model.latent_parts import LATENT_ROLES, Latent
 from attnviz.model.parts import (
     Alibi,
     AnyOf,
@@ -432,6 +432,35 @@ def positions(n_heads: int, d_head: int) -> st.SearchStrategy[Any]:
     )
 
 
+NORMS = st.one_of(st.none(), st.builds(Norm, st.sampled_from(["rms", "layer"]), st.floats(1e-6, 1)))
+FIXED_WITHOUT_A_LATENT = {"heads", "projections", "qk_norm", "position", "latent"}
+
+
+@st.composite
+def _latent_fields(draw: st.DrawFn, heads: Heads) -> dict[str, Any]:
+    """The fields of an attention whose keys and values come from a latent, as many heads as there are."""
+    d_rope, d_q = draw(st.sampled_from([0, 2, 4])), draw(st.one_of(st.none(), st.integers(1, 6)))
+    weights = st.one_of(st.just(Identity()), st.builds(Seeded, _SEEDS))
+    latent = Latent(
+        draw(st.integers(1, 6)),
+        d_q,
+        d_rope,
+        draw(NORMS),
+        None if d_q is None else draw(NORMS),
+        **{role: draw(weights) for role in LATENT_ROLES},
+    )
+    heads = replace(heads, n_kv_heads=heads.n_heads)
+    turned = positions(heads.n_heads, d_rope).filter(lambda p: isinstance(p, Rope) and not p.on_values)
+    others = positions(heads.n_heads, 1).filter(lambda p: not isinstance(p, TransformerXl | Deberta))
+    return {
+        "heads": heads,
+        "latent": latent,
+        "projections": Projections(draw(weights), output=draw(weights)),
+        "qk_norm": None,
+        "position": draw(st.one_of(others, turned) if d_rope else others),
+    }
+
+
 @st.composite
 def experiments(draw: st.DrawFn, **fixed: Any) -> Experiment:
     """Any small experiment in float64; `fixed` fields are taken as they are."""
@@ -463,6 +492,8 @@ def experiments(draw: st.DrawFn, **fixed: Any) -> Experiment:
         "readout": draw(st.sampled_from(["similarity", "none"])),
         "dtype": "float64",
     }
+    if not FIXED_WITHOUT_A_LATENT & fixed.keys() and draw(st.integers(0, 3)) == 0:
+        fields |= draw(_latent_fields(heads))
     fields.update(fixed)
     # A sink takes a share of the softmax, and of nothing else.
     fields.setdefault("normaliser", draw(NORMALISERS) if fields["sinks"] is None else "softmax")

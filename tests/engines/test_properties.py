@@ -276,7 +276,7 @@ def test_heads_that_are_off_are_what_an_output_projection_ignores(
     np.testing.assert_allclose(trace["attention_output"], whole["concatenated"] @ matrix, **TIGHT)
 
 
-@given(experiments())
+@given(experiments(latent=None))
 def test_shared_heads_equal_repeated_ones(experiment: Experiment) -> None:
     """Grouped-query attention is multi-head attention whose key/value heads are written out again."""
     heads = experiment.heads
