@@ -54,7 +54,7 @@ KEYS = (
     texts("layer_types", (SLIDING, FULL)),
     positive("final_logit_softcapping", 30.0, null=None),
     positive("attn_logit_softcapping", 50.0, null=None),
-    one_of("use_bidirectional_attention", (False,), False),
+    one_of("use_bidirectional_attention", (False,), None),
     flag("tie_word_embeddings", True),
 )
 

@@ -34,9 +34,9 @@ KEYS = (
     whole("num_hidden_layers"),
     whole("num_attention_heads"),
     whole("intermediate_size"),
-    *ROPE_KEYS,
+    *(key for key in ROPE_KEYS if key.name not in ("rope_theta", "partial_rotary_factor")),
     whole("max_position_embeddings", 2048),
-    # What rope_theta and partial_rotary_factor were called before version 5.
+    # The base and the share of a head that turns, unless rope_parameters says them.
     positive("rotary_emb_base", DEFAULT_BASE),
     positive("rotary_pct", 0.25),
     one_of("hidden_act", tuple(ACTIVATIONS), "gelu"),

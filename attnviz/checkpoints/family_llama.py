@@ -50,6 +50,9 @@ KEYS = (
     *SIZE_KEYS,
     *ROPE_KEYS,
     whole("max_position_embeddings", 2048),
+    # What SmolLM's configurations say for other programs.
+    one_of("rope_interleaved", (False,), False),
+    one_of("is_llama_config", (True,), True),
     one_of("hidden_act", tuple(ACTIVATIONS), "silu"),
     positive("rms_norm_eps", 1e-6),
     flag("attention_bias", False),

@@ -26,8 +26,8 @@ from attnviz.model.parts import DType, ExplicitVectors, Memory
 
 NO_NUMBERS = frozenset(
     # Names, versions, storage:
-    "_name_or_path architectures auto_map dtype finetuning_task model_type tokenizer_class torch_dtype "
-    "torchscript transformers_version "
+    "_name_or_path _num_labels architectures auto_map dtype finetuning_task model_type tokenizer_class "
+    "torch_dtype torchscript transformers.js_config transformers_version "
     # Tokens with a meaning, and how text is generated:
     "bos_token_id cache_implementation cls_token_id decoder_start_token_id do_sample early_stopping "
     "eos_token_id max_length min_length num_beams pad_token_id prefix repetition_penalty sep_token_id "

@@ -59,16 +59,20 @@ def rope(
     d_head: int,
     pairing: Pairing = "half_split",
     base: float = DEFAULT_BASE,
-    share: float = 1.0,
+    share: float | None = None,
 ) -> Rope:
     """The rotation that a configuration describes; `base` and `share` are what its family has as defaults.
+
+    `share` None: the family turns whole heads, and a configuration that says otherwise is refused.
 
     Raises `ValueError`: one sentence naming the key.
     """
     given = scaling_values(config)
     theta = given["rope_theta"] or config.get("rope_theta") or base
-    share = given["partial_rotary_factor"] or config.get("partial_rotary_factor") or share
-    turned = int(d_head * share)
+    written = given["partial_rotary_factor"] or config.get("partial_rotary_factor")
+    if share is None and written not in (None, 1):
+        raise ValueError(f"partial_rotary_factor is {written}; legal is 1: these models turn whole heads")
+    turned = int(d_head * (written or share or 1.0))
     return Rope(
         base=float(theta),
         pairing=pairing,
@@ -79,6 +83,8 @@ def rope(
 
 def scaling_values(config: Config) -> dict[str, Any]:
     """`rope_parameters` or `rope_scaling`, each key with its value or default; `written` is which."""
+    if config.get("rope_parameters") and config.get("rope_scaling"):
+        raise ValueError("rope_parameters and rope_scaling are both there; legal is one of the two")
     written = "rope_parameters" if config.get("rope_parameters") else "rope_scaling"
     values = config.get(written) or {}
     known = {key.name for key in _SCALING_KEYS}

@@ -46,10 +46,13 @@ from transformers import (  # noqa: E402
 )
 
 from attnviz.checkpoints import CheckpointError, import_checkpoint  # noqa: E402
+from attnviz.checkpoints.family import REQUIRED  # noqa: E402
+from attnviz.checkpoints.importing import family_of, read_config  # noqa: E402
 from attnviz.engines.numpy_engine import NumpyEngine  # noqa: E402
 from attnviz.engines.run import run  # noqa: E402
 from attnviz.engines.torch_engine import TorchEngine  # noqa: E402
 from attnviz.model.experiment import Experiment  # noqa: E402
+from attnviz.model.parts import Rope  # noqa: E402
 
 TOLERANCE = 1e-10
 
@@ -257,6 +260,33 @@ def test_every_tensor_is_needed_in_its_shape(name: str, tmp_path: Path) -> None:
         changed.flat[-1] += 1.0
         save_file({**kept, tensor: changed}, file)
         assert import_checkpoint(tmp_path, ids=IDS, dtype="float64").experiment != experiment, tensor
+
+
+# --- configurations --------------------------------------------------------------------------------
+
+OWN = {"layer_types", "head_dim", "num_key_value_heads", "rope_parameters", "rope_scaling"}
+"""Keys that the library fills in from others; every case above reads them."""
+
+
+@pytest.mark.parametrize("name", ONE_OF_EACH)
+def test_what_a_missing_key_means(name: str) -> None:
+    config = CASES[name][1]()
+    family = family_of({"model_type": config.model_type})
+    sizes = {key.name: getattr(config, key.name) for key in family.keys if key.default is REQUIRED}
+    read = read_config(family, {"model_type": config.model_type, **sizes})
+    compared = [key for key in read if hasattr(config, key) and key not in OWN | set(sizes)]
+    assert {key: read[key] for key in compared} == {key: getattr(config, key) for key in compared}
+    assert len(compared) >= 4
+    layers = [family.layer({**read, "num_local_experts": 1}, index) for index in (0, 1)]
+    rotation = getattr(config, "rope_parameters", None)
+    for layer in layers:
+        if rotation is not None:
+            assert isinstance(layer.position, Rope)
+            assert layer.position.base == rotation["rope_theta"]
+            n_rotated = layer.position.n_rotated or layer.heads.d_head
+            assert n_rotated == layer.heads.d_head * rotation.get("partial_rotary_factor", 1)
+            kind = layer.position.scaling.__struct_config__.tag
+            assert kind == {"default": "none"}.get(rotation["rope_type"], rotation["rope_type"])
 
 
 # --- experts ---------------------------------------------------------------------------------------

@@ -311,6 +311,12 @@ def test_a_model_without_its_head(folder: Path) -> None:
         ({"rope_scaling": {"type": "linear"}}, "factor is missing; linear needs it"),
         ({"rope_scaling": {"type": "linear", "x": 1}}, "rope_scaling.x is no known key"),
         ({"rope_parameters": 3}, "rope_parameters is 3; legal is an object"),
+        (
+            {"rope_parameters": {"rope_theta": 2.0}, "rope_scaling": {"type": "linear", "factor": 2.0}},
+            "rope_parameters and rope_scaling are both there; legal is one of the two",
+        ),
+        ({"partial_rotary_factor": 0.5}, "partial_rotary_factor is 0.5; legal is 1: these models turn whole"),
+        ({"rope_interleaved": True}, "rope_interleaved is true; legal is false"),
     ],
 )
 def test_what_a_configuration_may_not_say(folder: Path, changes: dict[str, Any], says: str) -> None:
