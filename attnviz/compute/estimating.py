@@ -9,12 +9,15 @@ from attnviz.compute.budget import Estimate, EstimateLine, estimate_attention
 from attnviz.engines.decodable import causal_experiment, encoder_of
 from attnviz.engines.flops import site_flops
 from attnviz.i18n import _
-from attnviz.model.block_parts import NORMS
+from attnviz.model.block_parts import FEED_FORWARD_ROLES, NORMS
 from attnviz.model.experiment import Experiment
-from attnviz.model.materialise import output_tokens
-from attnviz.model.parts import Rope
+from attnviz.model.materialise import is_identity, output_tokens
+from attnviz.model.parts import ROLES, Rope
 from attnviz.model.positions import changes
 from attnviz.model.sites import at, site_names
+
+DOCUMENT_ITEMSIZE = 8
+"""Bytes of a number in a document: engines of another precision hold converted copies of its matrices."""
 
 
 def estimate(experiment: Experiment, itemsize: int) -> Estimate:
@@ -103,6 +106,11 @@ def _further(site: Experiment, n: int, m: int, itemsize: int) -> Iterator[Estima
         formula = _("{count} × {kv_heads} KV heads × {keys} keys × {d_head} features × {itemsize} bytes")
         value = forms * heads.n_kv_heads * m * site.d_qk * itemsize
         yield EstimateLine(_("further forms of k and v"), formula.format(count=forms, **numbers), value)
+    weights = _weights(site)
+    if weights and itemsize < DOCUMENT_ITEMSIZE:
+        formula = _("{count} numbers × {itemsize} bytes")
+        text = formula.format(count=weights, itemsize=itemsize)
+        yield EstimateLine(_("converted weights"), text, weights * itemsize)
     if site.memory is not None:
         formula = _("{keys} keys × {d_keys} features × {itemsize} bytes")
         text = formula.format(d_keys=site.d_keys, **numbers)
@@ -129,6 +137,22 @@ def _further(site: Experiment, n: int, m: int, itemsize: int) -> Iterator[Estima
         formula = _("2 × {queries} queries × {tokens} tokens × {itemsize} bytes")
         value = 2 * n * tokens * itemsize
         yield EstimateLine(_("logits"), formula.format(tokens=tokens, **numbers), value)
+
+
+def _weights(site: Experiment) -> int:
+    """How many numbers the matrices of a site have, identities apart."""
+    shapes = [site.projection_shape(role) for role in ROLES if not is_identity(site, role)]
+    if site.latent is not None:
+        d_keys = site.d_keys
+        shapes = [site.projection_shape(role) for role in ROLES if role in ("query", "output")]
+        shapes += [site.latent.shape(role, site.d_model, d_keys, site.heads) for role in site.latent.roles()]
+    ffn = None if site.block is None else site.block.feed_forward
+    if ffn is not None:
+        roles = [role for role in FEED_FORWARD_ROLES if ffn.gated or role != "gate"]
+        shapes += [ffn.shape(role, site.d_model) for role in roles]
+    if site.readout != "none":
+        shapes.append((len(output_tokens(site)), site.d_model))
+    return sum(rows * columns for rows, columns in shapes)
 
 
 def _rows_of_block(site: Experiment) -> int:

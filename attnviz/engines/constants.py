@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import Any
+from typing import Any, NamedTuple
+from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.core.dims import Array
 
-KEPT_BYTES = 128 * 1024**2
-"""Bytes of originals that are remembered; the oldest are let go first."""
+KEPT_BYTES = 2 * 1024**3
+"""Bytes of originals whose conversions are remembered; past them the oldest are let go first."""
 
 
 class Constants:
     """`convert`, remembered for arrays that cannot change: read-only ones, or views of read-only ones.
 
     A decoding step, and the next frame of a drag, multiply by the same weight matrices as the one before;
-    converting 512 x 512 numbers takes several times as long as the product with one row.
+    converting 512 x 512 numbers takes several times as long as the product with one row. What is remembered
+    lives as long as its original: the last document that holds a matrix takes the conversion with it.
     """
 
     def __init__(self, convert: Callable[[NDArray[Any]], Array]) -> None:
         self._convert = convert
-        self._kept: dict[Hashable, tuple[NDArray[Any], Array]] = {}
+        self._kept: dict[Hashable, _Converted] = {}
 
     def __call__(self, values: NDArray[Any]) -> Array:
         key = _key(values)
@@ -31,18 +33,31 @@ class Constants:
             return self._convert(values)
         found = self._kept.get(key)
         if found is None:
-            # The original is kept as well: its place in memory must not become another array's.
-            found = self._kept[key] = values, self._convert(values)
+            made = self._convert(values)
+            if made is values:  # it was what is wanted already; kept, it would hold its own original
+                return made
+            owner = values if values.base is None else values.base
+            # The place in memory becomes another array's only after the original has gone, and this with it.
+            original = ref(owner, lambda _gone: self._kept.pop(key, None))
+            found = self._kept[key] = _Converted(original, values.nbytes, made)
             self._let_go()
-        return found[1]
+        return found.made
 
     def _let_go(self) -> None:
         """Forget the oldest past `KEPT_BYTES`; works on a copy, as another thread may do the same."""
         total = 0
-        for key, (original, _made) in reversed(list(self._kept.items())):
-            total += original.nbytes
+        for key, converted in reversed(list(self._kept.items())):
+            total += converted.nbytes
             if total > KEPT_BYTES:
                 self._kept.pop(key, None)
+
+
+class _Converted(NamedTuple):
+    """What an array became, and the array, which is not kept alive."""
+
+    original: ref[Any]
+    nbytes: int
+    made: Array
 
 
 def _key(values: NDArray[Any]) -> Hashable:

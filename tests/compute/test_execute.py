@@ -168,6 +168,28 @@ def test_the_estimate_covers_what_a_run_keeps(case: str, monkeypatch: pytest.Mon
     assert size.bytes == sum(line.value for line in size.lines)
 
 
+@pytest.mark.parametrize("case", ["plain", "mla with query latent", "pre-norm", "vocabulary", "cross"])
+def test_the_estimate_counts_the_matrices_that_are_converted(
+    case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = SPREAD[case]
+    converted: list[int] = []
+    plain = NumpyEngine._converted
+
+    def convert(self: NumpyEngine, values: Any) -> Any:
+        if values.ndim == 2 and not values.flags.writeable:
+            converted.append(values.size)
+        return plain(self, values)
+
+    monkeypatch.setattr(NumpyEngine, "_converted", convert)
+    run(NumpyEngine("float32"), given)
+    sequences = 5 * 6 + (0 if given.memory is None else 3 * 5)
+    of_tokens = 4 * 6 if given.readout == "similarity" else 0  # four distinct ones, which are picked out
+    (line,) = [line for line in estimate(given, 4).lines if line.label == "converted weights"]
+    assert line.value == 4 * (sum(converted) - sequences + of_tokens)
+    assert not [line for line in estimate(given, 8).lines if line.label == "converted weights"]
+
+
 def test_every_formula_multiplies_out_to_its_value() -> None:
     lines = [line for given in (*SPREAD.values(), *STACKS.values()) for line in estimate(given, 8).lines]
     assert {line.label.rpartition(" ")[2] for line in lines} >= {

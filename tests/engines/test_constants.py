@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import numpy as np
 import pytest
 from cases import experiment
 
+from attnviz.engines import constants as constants_module
 from attnviz.engines import numpy_engine
 from attnviz.engines.constants import Constants
 from attnviz.engines.decode import decode
@@ -40,6 +42,34 @@ def test_views_that_are_made_anew_are_converted_once_each() -> None:
         for _ in range(2):
             np.testing.assert_array_equal(constants(make()), make() + 1)
     assert converted == [(3, 2), (1, 3), (1, 3), (3,), (2, 2)]
+
+
+def test_a_conversion_goes_with_its_original() -> None:
+    constants = Constants(lambda values: values + 1)
+    first, second = frozen(2), frozen(3)
+    for values in (first, first.T, first[:1], second):
+        constants(values)
+    assert len(constants._kept) == 4
+    del first, values
+    gc.collect()
+    assert len(constants._kept) == 1
+    np.testing.assert_array_equal(constants(second), second + 1)
+
+
+def test_what_needs_no_conversion_is_not_held() -> None:
+    constants = Constants(lambda values: values.astype(np.float64, copy=False))
+    values = frozen(2)
+    assert constants(values) is values and not constants._kept
+
+
+def test_the_oldest_are_let_go_past_the_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(constants_module, "KEPT_BYTES", 3 * frozen(2).nbytes)
+    converted: list[int] = []
+    constants = Constants(lambda values: converted.append(id(values)) or values + 1)  # type: ignore[func-returns-value]
+    arrays = [frozen(2) for _ in range(4)]
+    for index in (0, 1, 2, 3, 3, 0):
+        constants(arrays[index])
+    assert converted == [id(arrays[index]) for index in (0, 1, 2, 3, 0)]
 
 
 def test_a_later_array_never_gets_an_earlier_ones_numbers() -> None:
