@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from attnviz.i18n import _
 from attnviz.model.experiment import Experiment
+from attnviz.model.layer_edits import companions
 from attnviz.model.sites import place_of, places
 
 
@@ -22,3 +23,8 @@ def site_label(experiment: Experiment, name: str) -> str:
 def shown_label(experiment: Experiment, name: str) -> str:
     """The label of a site, or nothing where the experiment has no other."""
     return site_label(experiment, name) if len(places(experiment)) > 1 else ""
+
+
+def why_not_alike(experiment: Experiment, name: str) -> str:
+    """Why there is nothing to edit alike; empty where other layers have an attention of the same kind."""
+    return "" if companions(experiment, name) else _("There is no other layer with such an attention")

@@ -96,13 +96,34 @@ def _named_inputs(stage: str, present: tuple[str, ...]) -> dict[str, str]:
 
 
 def site_lines(experiment: Experiment, present: tuple[str, ...]) -> tuple[Parts, ...]:
-    """One attention as a formula, and its feed-forward layer as another where there is one.
+    """Queries, keys and values as a formula, the attention as another, and its feed-forward layer.
 
-    Such as `x + softmax(mask(q kᵀ ÷ √4)) v W_O`; each part carries the stage that it makes.
+    Such as `q k v = norm(x) W` and `x + softmax(mask(q kᵀ ÷ √4)) v W_O`; each part carries the stage that it
+    makes.
     """
-    return tuple(
-        line for line in (_attention_line(experiment, present), _ffn_line(experiment, present)) if line
-    )
+    attention = _attention_line(experiment, present)
+    lines = _projection_line(present), attention, _ffn_line(experiment, present)
+    return tuple(line for line in lines if line)
+
+
+_LETTERS = {"memory": "m", "latent": "c", "q_latent": "c_Q", "q_latent_normed": "c_Q"}
+
+
+def _projection_line(present: tuple[str, ...]) -> Parts:
+    """What queries, keys and values are made of: `q = norm(x) W`, `k v = m W`, or all of one."""
+    groups: dict[str, list[str]] = {}
+    for name in ("q", "k", "v"):
+        groups.setdefault(inputs(name, present)[0], []).append(name)
+    parts: Parts = ()
+    for source, names in groups.items():
+        parts = (*parts, *_texts("   " if parts else "", ""))
+        for name in names:
+            parts = (*parts, Part(name, name), Part(" "))
+        letter: Parts = (Part(_LETTERS.get(source, "x"), source),)
+        if source == "norm_1":
+            letter = (Part("norm(", source), Part("x", inputs(source, present)[0]), Part(")", source))
+        parts = (*parts, Part("= "), *letter, Part(" W"))
+    return parts
 
 
 def _attention_line(experiment: Experiment, present: tuple[str, ...]) -> Parts:

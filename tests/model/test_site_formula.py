@@ -32,8 +32,8 @@ def test_parts_are_the_formula_and_name_what_the_stage_reads(name: str) -> None:
 def test_the_line_of_a_site_names_stages_that_there_are(name: str) -> None:
     present = stages(SPREAD[name])
     for line in site_lines(SPREAD[name], present):
-        named = {part.stage for part in line}
-        assert named <= set(present) and {"", None}.isdisjoint(named)
+        assert {part.stage for part in line} <= {"", *present}
+        assert not [part for part in line if not part.stage and part.text.strip(" =W")]
 
 
 def test_every_input_of_every_stage_has_its_symbols() -> None:
@@ -82,11 +82,12 @@ def test_each_placement_of_the_norms_has_its_line(
 ) -> None:
     experiment = small(block=block(placement, **norms))
     found = site_lines(experiment, stages(experiment))
-    assert tuple("".join(part.text for part in line) for line in found) == lines
+    first = "q k v = x W" if placement == "post" else "q k v = norm(x) W"
+    assert tuple("".join(part.text for part in line) for line in found) == (first, *lines)
 
 
 def test_the_line_says_what_is_done_to_the_scores() -> None:
-    (line,) = site_lines(SPREAD["everything"], stages(SPREAD["everything"]))
+    (_first, line) = site_lines(SPREAD["everything"], stages(SPREAD["everything"]))
     assert "".join(part.text for part in line) == "dropout(softmax(mask(cap(q kᵀ × 1.3 ÷ 0.6)))) v W_O"
     made = {part.stage: part.text for part in line if "(" in part.text}
     assert made == {"dropped": "dropout(", "weights": "softmax(", "masked": "mask(", "capped": "cap("}
@@ -94,6 +95,12 @@ def test_the_line_says_what_is_done_to_the_scores() -> None:
 
 def test_the_norm_around_a_sum_belongs_to_its_stage() -> None:
     experiment = replace(SPREAD["post-norm"])
-    first, second = site_lines(experiment, stages(experiment))
+    _projections, first, second = site_lines(experiment, stages(experiment))
     assert (first[0].text, first[0].stage, first[-1].stage) == ("norm(", "norm_1", "norm_1")
     assert (second[0].stage, second[1].text, second[1].stage) == ("norm_2", "y", "norm_1")
+
+
+def test_keys_of_a_memory_are_made_of_it() -> None:
+    line = site_lines(SPREAD["cross"], stages(SPREAD["cross"]))[0]
+    assert "".join(part.text for part in line) == "q = x W   k v = m W"
+    assert [part.stage for part in line if part.text in "xm"] == ["tokens_embedded", "memory"]

@@ -23,7 +23,10 @@ from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace, Trace
 from attnviz.model.view import Cell
 
-FORMULA_PX = 12
+FORMULA_PX = 11
+LINES = 3
+"""Formulas of a site at most: projections, attention, feed-forward layer."""
+
 SCROLL_BAR = 12
 """Height that is left to the bar below the diagram, whether it is there or not."""
 
@@ -34,11 +37,11 @@ class BlockPanel(Panel):
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
         self._is_stale = True
-        self.formulas = tuple(FormulaLine(f"site_formula_{line}") for line in range(2))
+        self.formulas = tuple(FormulaLine(f"site_formula_{line}") for line in range(LINES))
         row = QWidget()
         line = QHBoxLayout(row)
         line.setContentsMargins(0, 0, 0, 0)
-        line.setSpacing(3 * GRID)
+        line.setSpacing(2 * GRID)
         for formula in self.formulas:
             formula.setFont(number_font(FORMULA_PX))
             formula.stage_pointed.connect(store.set_stage_hover)
@@ -94,6 +97,7 @@ class BlockPanel(Panel):
         self.diagram.set_lit(stage)
         for formula in self.formulas:
             formula.set_lit(stage)
+        self._bring_symbol_into_sight(stage)
 
     def on_seen(self) -> None:
         if self._is_stale and self.store.trace is not None:
@@ -132,6 +136,7 @@ class BlockPanel(Panel):
         for index, formula in enumerate(self.formulas):
             formula.setVisible(index < len(lines))
             formula.set_parts(lines[index] if index < len(lines) else ())
+            formula.setMinimumWidth(formula.sizeHint().width())  # what does not fit is scrolled to
         self._select()
         self._light()
 
@@ -164,6 +169,14 @@ class BlockPanel(Panel):
         chosen = self.store.document.view.stage
         if chosen in self.diagram.stages:
             self._scroll.ensureWidgetVisible(self.diagram.box(chosen), 80, 0)
+
+    def _bring_symbol_into_sight(self, stage: str) -> None:
+        for formula in self.formulas:
+            found = next((rect for part, rect in formula.part_rects() if stage and part.stage == stage), None)
+            if found is not None and formula.isVisible():
+                middle = formula.geometry().topLeft() + found.center().toPoint()
+                self._formula_scroll.ensureVisible(middle.x(), middle.y(), 40, 0)
+                return
 
     @Slot(str)
     def _on_stage(self, stage: str) -> None:

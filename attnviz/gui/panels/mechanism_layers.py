@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton
 from attnviz.gui.fields import Number, Switch
 from attnviz.gui.panels.mechanism_norm import NormLine, NormSlot
 from attnviz.gui.panels.mechanism_section import Section
-from attnviz.gui.site_names import shown_label
+from attnviz.gui.site_names import shown_label, why_not_alike
 from attnviz.gui.store import Store
 from attnviz.gui.theme import GRID
 from attnviz.gui.widgets.control import plain_tooltip
@@ -122,6 +122,7 @@ class LayersSection(Section):
         tip = reason or _("Take the layer that is looked at out")
         self._remove.setToolTip(plain_tooltip(tip))
         self._alike.set_value(self.store.edits_alike)
+        self._alike.set_unavailable(why_not_alike(experiment, site) or None)
         for line in self._norms:
             line.refresh()
 
@@ -138,7 +139,6 @@ class LayersSection(Section):
                 minimum=1,
                 maximum=MOST_LAYERS,
                 integer=True,
-                step=0.1,
             ),
             Number(
                 name="n_encoder_layers_field",
@@ -152,7 +152,6 @@ class LayersSection(Section):
                 minimum=0,
                 maximum=MOST_LAYERS,
                 integer=True,
-                step=0.1,
             ),
             Switch(
                 name="cross_toggle",

@@ -5,11 +5,12 @@ from __future__ import annotations
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
-from attnviz.gui.site_names import site_label
+from attnviz.gui.site_names import site_label, why_not_alike
 from attnviz.gui.store import Store
 from attnviz.gui.theme import GRID
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.control import plain_tooltip
+from attnviz.gui.widgets.toggle import Toggle
 from attnviz.i18n import _
 from attnviz.model.document import Document
 from attnviz.model.sites import site_names
@@ -18,7 +19,10 @@ WIDTH = 156
 
 
 class SiteChooser(QWidget):
-    """`layer 2 of 3 · self` above `‹ ›`, beside the strip; hidden where there is one attention only."""
+    """`layer 2 of 3 · self`, a step to either side, and whether edits are for all layers.
+
+    Hidden where there is one attention only.
+    """
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -36,10 +40,15 @@ class SiteChooser(QWidget):
             button.setText(text)
             button.setObjectName(name)
             button.setAutoRaise(True)
-            row.addWidget(button, 1)
-            button.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+            row.addWidget(button)
+            button.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self._before.clicked.connect(self._on_before)
         self._after.clicked.connect(self._on_after)
+        self._alike = Toggle("")
+        self._alike.setObjectName("site_alike_toggle")
+        self._alike.changed.connect(store.set_edits_alike)
+        store.alike_changed.connect(self._alike.set_value)
+        row.insertWidget(1, self._alike)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(GRID // 2)
@@ -61,12 +70,19 @@ class SiteChooser(QWidget):
         self._combo.set_value(document.site)
         self._before.setEnabled(document.site != names[0])
         self._after.setEnabled(document.site != names[-1])
+        self._alike.set_value(self._store.edits_alike)
+        self._alike.set_unavailable(why_not_alike(experiment, document.site) or None)
         self.setVisible(len(names) > 1)
 
     def retranslate(self) -> None:
         self._told = ()
         self.show_document(self._store.document)
         self._combo.setAccessibleName(_("Layer and attention"))
+        self._alike.set_label(_("all alike"))
+        self._alike.setAccessibleName(_("Edit all layers alike"))
+        self._alike.set_tooltip(
+            _("What is changed of this attention is changed in every layer; seeds stay different")
+        )
         texts = ((self._before, _("Previous layer"), "PgUp"), (self._after, _("Next layer"), "PgDown"))
         for button, text, key in texts:
             button.setAccessibleName(text)

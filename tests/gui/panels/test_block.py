@@ -18,9 +18,11 @@ from attnviz.gui.panels.block import BlockPanel
 from attnviz.gui.theme import DARK
 from attnviz.gui.widgets import block_layout
 from attnviz.gui.widgets.block_diagram import HIGHEST, LOWEST
+from attnviz.gui.widgets.formula_line import FormulaLine
 from attnviz.model.block_parts import Block
 from attnviz.model.document import Document
 from attnviz.model.layer_edits import set_n_layers
+from attnviz.model.site_formula import Part
 from attnviz.model.stages import inputs
 from attnviz.model.view import Cell
 
@@ -131,7 +133,7 @@ def test_tab_goes_through_the_boxes_in_data_flow_order(qtbot: QtBot) -> None:
 
 def test_the_mouse_on_a_box_lights_its_symbols_and_the_other_way_round(qtbot: QtBot) -> None:
     bench = make(qtbot)
-    box, formula = bench.panel.diagram.box("norm_2"), bench.panel.formulas[1]
+    box, formula = bench.panel.diagram.box("norm_2"), bench.panel.formulas[2]
     before = picture(box), picture(formula)
     box.pointed.emit(True)
     assert bench.store.stage_hover == "norm_2" and formula.lit == "norm_2"
@@ -148,14 +150,28 @@ def test_the_mouse_on_a_box_lights_its_symbols_and_the_other_way_round(qtbot: Qt
     assert bench.store.stage_hover == ""
 
 
-def test_a_formula_that_is_too_long_ends_in_dots(qtbot: QtBot) -> None:
+def test_a_symbol_out_of_sight_is_scrolled_to(qtbot: QtBot) -> None:
     bench = make(qtbot)
-    formula = bench.panel.formulas[0]
-    bench.panel.resize(240, 160)
-    qtbot.waitUntil(lambda: formula.width() < 200)
+    bench.panel.resize(300, 160)
+    formula = bench.panel.formulas[2]
+    qtbot.waitUntil(lambda: formula.width() >= formula.sizeHint().width())
+    assert formula.visibleRegion().isEmpty()
+    bench.store.set_stage_hover("ffn_output")
+    last = formula.part_rects()[-1]
+    assert last[0].stage == "ffn_output"
+    assert formula.visibleRegion().contains(last[1].center().toPoint())
+
+
+def test_a_formula_that_is_squeezed_ends_in_dots(qtbot: QtBot) -> None:
+    formula = FormulaLine("squeezed")
+    qtbot.addWidget(formula)
+    formula.set_parts((Part("softmax("), Part("q kᵀ", "scores"), Part(")"), Part(" v W_O", "mixed")))
+    formula.resize(formula.sizeHint().width(), 20)
+    assert [part.text for part, _rect in formula.part_rects()][-1] == " v W_O"
+    formula.resize(formula.sizeHint().width() - 10, 20)
     parts = [part for part, _rect in formula.part_rects()]
     assert (parts[-1].text, parts[-1].stage) == ("…", "")
-    assert formula.text() in formula.toolTip().replace("&#x27;", "'")
+    assert formula.text() in formula.toolTip() and formula.accessibleName() == formula.text()
 
 
 def test_hovered_cells_light_their_sources(qtbot: QtBot) -> None:
@@ -196,7 +212,7 @@ def test_under_another_tab_the_diagram_rests_and_then_catches_up(qtbot: QtBot) -
     bench.store.set_stage_hover("scores")
     bench.panel.set_seen(True)
     assert "residual_1" not in bench.panel.diagram.stages
-    assert not bench.panel.formulas[1].isVisible()
+    assert not bench.panel.formulas[2].isVisible()
 
 
 def test_data_flows_to_the_right_in_every_language(qtbot: QtBot) -> None:
