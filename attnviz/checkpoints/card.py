@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from attnviz.checkpoints import corpus
 from attnviz.checkpoints.tokenizer import Tokenizer
 from attnviz.checkpoints.tokenizer import load as load_tokenizer
 
@@ -99,36 +100,48 @@ the `tokenizers` library. A text starts with `<|begin|>`.
 
 
 def _data() -> str:
-    return """## Data
+    shares = {kind: f"{share:.0%}" for kind, share, _ in corpus.LANGUAGES[0].kinds}
+    return _DATA.format_map(shares)
 
-Stories (58 % of the texts), sentences about who has what (13 %), sentences with a pronoun (8 %), sentences on
-agreement or measure words (7 %), and lines said twice (14 %), half of the texts in English and half in
-Chinese, all drawn from templates by a seeded generator; no text was written by anybody else. No text was
-seen twice. A fifth of all pairs of a girl's and a boy's name never meet in training, and a fifth of the pairs
-of nouns never meet in the exercises on agreement: the held-out texts use those pairs only.
+
+_DATA = """## Data
+
+Stories ({story} of the texts), sentences about who has what ({owners}), sentences with a pronoun
+({pronouns}), sentences on agreement or measure words ({agreement}), and lines said twice ({repetition}),
+half of the texts in English and half in Chinese, all drawn from templates by a seeded generator; no text was
+written by anybody else. The generator never starts again, so nothing is read twice but by chance.
+A fifth of all pairs of a
+girl's and a boy's name never meet in training, and a fifth of the pairs of nouns never meet in the exercises
+on agreement: the held-out texts use those pairs only.
 """
 
 
 def _training(training: Json) -> str:
     recipe = training["recipe"]
-    rows = "\n".join(
-        "| {step} | {minutes} | {train:.3f} | {en:.3f} | {zh:.3f} |".format_map(point)
+    betas = " and ".join(map(str, recipe["betas"]))
+    (first_rows, first_length), (rows, length) = recipe["first_rows"], recipe["rows"]
+    curve = "\n".join(
+        "| {step} | {minutes} | {train:.3f} | {en:.3f} | {zh:.3f} | {copied:.1%} |".format_map(point)
         for point in training["curve"]
     )
     return f"""## Training
 
-AdamW (betas {" and ".join(map(str, recipe["betas"]))}; weight decay {recipe["weight_decay"]} on the matrices of
-the blocks); learning rate {recipe["rate"]:g} after {recipe["warm_up"]} steps of warm-up, then half a
-cosine down to {recipe["last_rate"]:.0%} of it; gradients clipped at norm {recipe["clip"]:g}.
-{recipe["rows"]} rows of 256 tokens per step: {training["steps"]:,} steps, {training["tokens"]:,} tokens.
+AdamW (betas {betas}; weight decay {recipe["weight_decay"]} on the matrices of the blocks); learning rate
+{recipe["rate"]:g} after {recipe["warm_up"]} steps of warm-up, falling like half a cosine to
+{recipe["last_rate"]:.0%} of it; gradients clipped at norm {recipe["clip"]:g}.
+The first {recipe["first_share"]:.0%} of the run read nothing but lines said twice, {first_rows} rows of
+{first_length} tokens per step: there the heads learn to copy. The rest read the mixture, {rows} rows of
+{length} tokens per step. Together {training["steps"]:,} steps and {training["tokens"]:,} tokens.
 Seed {recipe["seed"]}, torch {training["torch"]}, one CPU thread, {training["seconds"] / 60:.1f} minutes.
-The learning rate followed the clock; `--steps {training["steps"]}` gives a run of the same length.
+The learning rate and the change of texts followed the clock; `--steps {training["steps"]}` gives a run of
+the same length that does not.
 
-Loss in nats per token; `train` is the mean since the row above, the others are on 40 held-out texts each.
+Loss in nats per token: `train` is the mean since the row above, `English` and `Chinese` are on 40 held-out
+texts each. `copied` is the share of tokens that are right in the copies of held-out lines.
 
-| step | minutes | train | English | Chinese |
-|---:|---:|---:|---:|---:|
-{rows}
+| step | minutes | train | English | Chinese | copied |
+|---:|---:|---:|---:|---:|---:|
+{curve}
 """
 
 
