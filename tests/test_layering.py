@@ -27,6 +27,7 @@ MAY_IMPORT = {
     "compute": {"core", "model", "engines", "compute"},
     "figures": {"core", "model", "figures"},
     "bench": {"core", "model", "engines", "compute", "bench"},
+    "checkpoints": {"core", "model", "checkpoints"},
 }
 """Layer by layer, the folders it may import; `gui`, `cli` and the public `attnviz` stand on all of them."""
 

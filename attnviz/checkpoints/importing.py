@@ -156,6 +156,7 @@ def _read(checkpoint: Checkpoint, attention_only: bool) -> _Import:
         if family.refuse is not None and not attention_only:
             family.refuse(config)
         sizes = family.sizes(config)
+        _check_layers(sizes, checkpoint)
         layers = tuple(family.layer(config, index) for index in range(sizes["layers"]))
         encoder: tuple[Layer, ...] = ()
         if family.encoder_layer is not None:
@@ -167,6 +168,13 @@ def _read(checkpoint: Checkpoint, attention_only: bool) -> _Import:
         raise CheckpointError(f"{CONFIG}: {error}") from None
     planned = plan(family, config, sizes, checkpoint)
     return _Import(checkpoint, family, config, sizes, layers, encoder, around, planned)
+
+
+def _check_layers(sizes: Sizes, checkpoint: Checkpoint) -> None:
+    """Refuse more layers than there are tensors, before any is made."""
+    count, there = sizes["layers"] + sizes.get("encoder_layers", 0), len(checkpoint.tensors)
+    if count > there:
+        raise ValueError(f"it says {count:,} layers; {checkpoint.weights_name} has {there:,} tensors in all")
 
 
 _Given = tuple[str | None, Sequence[int] | None]

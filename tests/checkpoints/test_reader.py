@@ -15,6 +15,7 @@ from safetensors.numpy import save_file
 import attnviz
 from attnviz.checkpoints import CheckpointError, import_checkpoint
 from attnviz.checkpoints.families import FAMILIES
+from attnviz.checkpoints.family_llama import LLAMA
 from attnviz.checkpoints.reader import read_checkpoint
 from attnviz.model.experiment import Experiment
 from attnviz.model.parts import Explicit, ExplicitVectors
@@ -333,6 +334,22 @@ def test_old_and_new_ways_to_write_a_rotation(folder: Path) -> None:
     write_folder(folder, llama_arrays(), {**LLAMA_CONFIG, **new})
     assert imported(folder) == by_old
     assert by_old.position.base == 77.0  # type: ignore[union-attr]
+
+
+JUNK = (None, 0, -1, 1, 1.5, 1e300, True, "x", [], [1], {}, {"a": 1}, 10**9, 10**30, "\n")
+
+
+@pytest.mark.parametrize("key", [key.name for key in LLAMA.keys])
+def test_any_value_of_any_key_is_read_or_refused_in_a_sentence(folder: Path, key: str) -> None:
+    for value in JUNK:
+        write_folder(folder, llama_arrays(), {**LLAMA_CONFIG, key: value})
+        try:
+            experiment = imported(folder)
+        except CheckpointError as error:
+            assert str(error).startswith(("config.json: ", "model.safetensors: ", folder.name)), value
+            assert "\n" not in str(error)
+        else:
+            assert experiment.layers, value
 
 
 def test_tables_name_nothing_twice() -> None:
