@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from experiments import small
 
-from attnviz.engines.decode import decode, parity
+from attnviz.engines.decode import decode
 from attnviz.engines.numpy_engine import NumpyEngine
+from attnviz.engines.parity import parity
 from attnviz.engines.run import run
 from attnviz.model import edits, switching
 from attnviz.model.arrays import Matrix
