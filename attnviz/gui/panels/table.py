@@ -127,9 +127,9 @@ def _architecture(store: Store) -> Panel:
 
 
 PANELS: tuple[PanelRow, ...] = (
-    PanelRow("tokens", N_("Tokens"), "left", _tokens, width=252, height=156),
-    PanelRow("vectors", N_("Vectors"), "left", _vectors, width=252, height=184),
-    PanelRow("plane", N_("Plane"), "left", _plane, width=252, height=200),
+    PanelRow("tokens", N_("Tokens"), "left", _tokens, width=252, height=146),
+    PanelRow("vectors", N_("Vectors"), "left", _vectors, width=252, height=172),
+    PanelRow("plane", N_("Plane"), "left", _plane, width=252, height=222),
     PanelRow("pipeline", N_("Pipeline"), "centre", _pipeline, titled=False),
     PanelRow("stage", N_("Stage"), "centre", _stage_view, titled=False),
     PanelRow("heads", N_("Heads"), "centre", _heads),
