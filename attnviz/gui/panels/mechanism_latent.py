@@ -15,6 +15,7 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QColor,
     QFontMetricsF,
+    QKeyEvent,
     QMouseEvent,
     QPainter,
     QPaintEvent,
@@ -26,7 +27,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from attnviz.gui.colors import paintable, to_image
 from attnviz.gui.theme import GRID
-from attnviz.gui.widgets.control import Control
+from attnviz.gui.widgets.control import Control, draw_focus_ring
 from attnviz.i18n import _
 from attnviz.model.attention import Attention
 from attnviz.model.latent import cached_numbers, expanded_numbers, latent_of
@@ -139,7 +140,7 @@ class _Shown:
 class LatentPicture(Control):
     """The picture. `hovered` carries (stage, feature, head) of the number under the mouse, or None.
 
-    `chosen` is the head whose key or value was clicked.
+    `chosen` is the head whose key or value was clicked, or that the arrow keys reached.
     """
 
     hovered = Signal(object)
@@ -151,6 +152,7 @@ class LatentPicture(Control):
         self._drawing: Drawing | None = None
         self.setObjectName("latent_picture")
         self.setMouseTracking(True)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.retranslate()
 
@@ -217,6 +219,8 @@ class LatentPicture(Control):
         self._paint_chosen(painter, drawing, shown)
         self._paint_labels(painter, drawing, shown)
         self._paint_bars(painter, drawing, shown)
+        if self.hasFocus():
+            draw_focus_ring(painter, QRectF(self.rect()), self._theme)
 
     def _paint_flows(self, painter: QPainter, drawing: Drawing, shown: _Shown) -> None:
         """What is made of what: bands from each row to the next, those of the chosen head over the others."""
@@ -299,7 +303,14 @@ class LatentPicture(Control):
             line.setLeft(drawing.left + width + GRID / 2)
             painter.drawText(line, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, text)
 
-    # --- the mouse
+    # --- mouse and keys
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        step = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}.get(Qt.Key(event.key()))
+        if step is None or self._shown is None:
+            super().keyPressEvent(event)
+        else:
+            self.chosen.emit((self._shown.head + step) % self._shown.shapes.heads.n_heads)
 
     def strip_at(self, point: QPointF) -> Strip | None:
         """The strip under `point`, or None."""

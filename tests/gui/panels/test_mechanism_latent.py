@@ -172,6 +172,8 @@ def test_a_number_under_the_mouse_is_lit_everywhere_and_a_head_is_chosen(latent:
     key = picture.drawing().keys[5]
     qtbot.mouseClick(picture, Qt.MouseButton.LeftButton, pos=key.rect.center().toPoint())
     assert latent.store.document.view.head == 5
+    qtbot.keyClick(picture, Qt.Key.Key_Right)
+    assert latent.store.document.view.head == 6
     qtbot.mouseMove(picture, QPoint(2, 2))
     assert latent.store.hover is None
 
