@@ -108,10 +108,16 @@ class Tokenizer:
     def text(self, one: int) -> str:
         """What the token `one` is shown as: its text, a special token's name, or a byte as ⟨E4⟩.
 
+        A control character, but for the line end, cannot be seen and is shown as a byte, too.
+
         Raises `ValueError` for an id outside the vocabulary.
         """
         data = self.token_bytes(one)
-        return shown(data) if data else SPECIAL[one]
+        if not data:
+            return SPECIAL[one]
+        return (
+            shown(data) if data.decode(errors="ignore").isprintable() or data == b"\n" else f"⟨{data[0]:02X}⟩"
+        )
 
     def save(self, path: Path) -> None:
         """Write `tokenizer.json`, in the form of the `tokenizers` library."""
@@ -213,8 +219,7 @@ def train(texts: Iterable[str], n_words: int, n_merges: int) -> Tokenizer:
 
 
 def shown(data: bytes) -> str:
-    """`data` as UTF-8 text; a byte that is part of no character, and a control character but a line end,
-    reads ⟨E4⟩: its two hexadecimal digits."""
+    """`data` as UTF-8 text; a byte that is part of no character reads ⟨E4⟩, its two hexadecimal digits."""
     text = ""
     while data:
         try:
