@@ -22,7 +22,21 @@ from attnviz.model.arrays import Matrix
 from attnviz.model.attention import Attention, Layer
 from attnviz.model.block_parts import Block, FeedForward, Norm, Vocabulary
 from attnviz.model.experiment import Experiment
-from attnviz.model.parts import Dropout, Memory, QKNorm, Seeded, SeededVectors
+from attnviz.model.latent_parts import Latent
+from attnviz.model.parts import (
+    Alibi,
+    Dropout,
+    Heads,
+    Identity,
+    Memory,
+    NoPosition,
+    Projections,
+    QKNorm,
+    Rope,
+    Seeded,
+    SeededVectors,
+    Sinusoidal,
+)
 from attnviz.model.rows import DrawnRow
 
 _SEEDS = st.integers(0, 50)
@@ -74,19 +88,59 @@ def blocks(draw: st.DrawFn, with_feed_forward: bool = True) -> Block:
     )
 
 
+_SELDOM = st.sampled_from([False, False, True])
+
+
 @st.composite
-def attentions(draw: st.DrawFn, has_cross_behind: bool = False) -> dict[str, Any]:
-    """The fields of any attention with its block."""
+def made_of_tokens(draw: st.DrawFn) -> dict[str, Any]:
+    """Heads whose keys and values are projected from token vectors."""
     heads = draw(HEADS)
-    of_sinks = draw(sinks(heads.n_heads))
-    projections = draw(PROJECTIONS)
     biases = {f"{role}_bias": draw(ROWS) for role in ("query", "key", "value", "output")}
     norm = st.builds(QKNorm, QK_KINDS, st.floats(1e-3, 1), ROWS, ROWS)
     return {
         "heads": heads,
-        "projections": replace(projections, **biases),
+        "projections": replace(draw(PROJECTIONS), **biases),
         "qk_norm": draw(st.one_of(st.none(), norm)),
         "position": draw(positions(heads.n_heads, heads.d_head)),
+    }
+
+
+@st.composite
+def made_of_latents(draw: st.DrawFn) -> dict[str, Any]:
+    """Heads of multi-head latent attention, with and without a latent of the query, norms and RoPE."""
+    n_heads, d_rope = draw(st.integers(1, 3)), draw(st.sampled_from([0, 2, 4]))
+    d_q = draw(st.one_of(st.none(), st.integers(1, 4)))
+    latent = Latent(
+        draw(st.integers(1, 5)),
+        d_q,
+        d_rope,
+        draw(MAYBE_NORM),
+        None if d_q is None else draw(MAYBE_NORM),
+        *(Seeded(draw(_SEEDS)) for _ in range(5)),
+    )
+    turned = [Rope(50.0, start=3), Rope(20.0, "half_split", n_rotated=2)] if d_rope else []
+    return {
+        "heads": Heads(n_heads, n_heads, draw(st.integers(1, 4))),
+        "latent": latent,
+        "projections": Projections(
+            Seeded(draw(_SEEDS)),
+            Identity(),
+            Identity(),
+            Seeded(draw(_SEEDS)),
+            query_bias=draw(ROWS),
+            output_bias=draw(ROWS),
+        ),
+        "position": draw(st.sampled_from([NoPosition(), Alibi(), Sinusoidal(100.0), *turned])),
+    }
+
+
+@st.composite
+def attentions(draw: st.DrawFn, has_cross_behind: bool = False) -> dict[str, Any]:
+    """The fields of any attention with its block."""
+    made = draw(made_of_latents() if draw(_SELDOM) else made_of_tokens())
+    of_sinks = draw(sinks(made["heads"].n_heads))
+    return {
+        **made,
         "scale": draw(SCALES),
         "temperature": draw(st.sampled_from([1.0, 2.0])),
         "cap": draw(st.one_of(st.none(), st.floats(0.5, 5))),
