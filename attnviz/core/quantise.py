@@ -10,8 +10,8 @@ from typing import Any
 
 from attnviz.core.dims import Array
 
-SCALE_BYTES = 2
-"""Bytes of one row's step, which is kept as a float16."""
+SCALE_BYTES = 4
+"""Bytes of one row's step, which is kept as a float32."""
 
 
 def largest(bits: int) -> int:
@@ -33,6 +33,27 @@ def restored(xp: Any, x: Array, bits: int) -> Array:
     """`x` (..., d) after it was quantised and multiplied out again: off by half a step at most."""
     whole, steps = quantise(xp, x, bits)
     return whole * steps
+
+
+def packed(xp: Any, whole: Array, bits: int) -> Array:
+    """Whole numbers (..., d) as bytes: one each, or two of 4 bits in one, the even place in the lower half.
+
+    Each is stored plus 2^(bits - 1), so that bytes have no sign; an odd d gets a zero behind it.
+    """
+    codes = xp.astype(whole + 2 ** (bits - 1), xp.uint8)
+    if bits == 8:
+        return codes
+    if codes.shape[-1] % 2:
+        codes = xp.concat([codes, xp.zeros_like(codes[..., :1])], axis=-1)
+    return codes[..., 0::2] + codes[..., 1::2] * 16
+
+
+def unpacked(xp: Any, codes: Array, bits: int, features: int) -> Array:
+    """What `packed` was given, (..., features), as int16."""
+    if bits == 4:
+        halves = xp.stack([codes % 16, codes // 16], axis=-1)
+        codes = xp.reshape(halves, (*codes.shape[:-1], 2 * codes.shape[-1]))[..., :features]
+    return xp.astype(codes, xp.int16) - 2 ** (bits - 1)
 
 
 def quantised_bytes(rows: int, features: int, bits: int) -> int:

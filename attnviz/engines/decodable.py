@@ -71,11 +71,14 @@ def at_length(experiment: Experiment, steps: int) -> Experiment:
 
 
 def step_count(experiment: Experiment, steps: int | None) -> int:
-    """The number of steps that is meant.
+    """The number of steps that is meant: of a text that goes on, as many as its limit of new tokens allows.
 
-    Raises `ValueError` for `steps` below 1 or above `MAX_STEPS`, or past the end of a learned table.
+    The last token that is drawn is not fed. Raises `ValueError` for `steps` below 1 or above `MAX_STEPS`, or
+    past the end of a learned table.
     """
     count = experiment.n_queries if steps is None else steps
+    if steps is None and experiment.writing is not None:
+        count += experiment.writing.sampling.stop.length - 1
     if not 1 <= count <= MAX_STEPS:
         raise ValueError(f"steps is {steps}; legal is 1 to {MAX_STEPS:,}")
     for place in places(experiment):

@@ -6,6 +6,7 @@ turn; the steps together equal the full causal pass: see `attnviz.engines.parity
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from attnviz.core.dims import Array
 from attnviz.engines import program, projecting
 from attnviz.engines.cache import Cache, cache_for
+from attnviz.engines.choice import Choice
 from attnviz.engines.decodable import (
     at_length,
     causal_experiment,
@@ -34,16 +36,20 @@ from attnviz.engines.program import Check
 from attnviz.engines.run import run
 from attnviz.i18n import N_, _
 from attnviz.model.arrays import Matrix
+from attnviz.model.caches import FullCache
 from attnviz.model.experiment import Experiment
 from attnviz.model.materialise import output_tokens, vectors_array, vocabulary
 from attnviz.model.parts import ExplicitVectors
 from attnviz.model.sites import at, places, shown_site
 from attnviz.model.stages import result_of
 from attnviz.model.trace import Trace
+from attnviz.model.writing import Writing
 
 Numbers = NDArray[Any]
 
 ITEMSIZE = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}
+
+READ_OUT = ("logits", "probabilities")
 
 NOT_FINITE = N_(
     "Later tokens have values that are not finite: a full pass spreads them to earlier tokens, as 0 · NaN is "
@@ -68,6 +74,10 @@ class Decoding:
     made_by: Engine
     seconds: float
     notices: tuple[str, ...] = ()
+    reused: int = 0
+    """Steps at the beginning that were taken over from an earlier decoding."""
+    stopped: str = ""
+    """Why writing ended, one sentence; empty where no stop condition held."""
 
     @property
     def engine(self) -> str:
@@ -123,12 +133,18 @@ def decode(
     steps: int | None = None,
     check: Check = program.never_cancelled,
     notices: tuple[str, ...] = (),
+    earlier: Decoding | None = None,
 ) -> Decoding:
-    """Decode `steps` tokens (None: as many as the experiment has); `check` is called at every step.
+    """Decode `steps` tokens at most; `check` is called at every step.
 
-    The document's tokens are fed first; past them, each step feeds the most probable token of the step
-    before (the first of equals): one of the vocabulary's, or of the tokens that there are where the read-out
-    is by similarity. Raises `ValueError` as `step_count` does.
+    The document's tokens are fed first. Past them, each step feeds the token that the step before chose:
+    drawn as the experiment's `writing` says, or without one the most probable (the first of equals); one of
+    the vocabulary's, or of the tokens that there are where the read-out is by similarity. `steps` None: as
+    many as the experiment has tokens, or until writing stops.
+
+    What `earlier` has in common with this decoding from its beginning on (the same engine, experiment and
+    kind of cache, the same tokens fed) is taken over instead of computed: the reuse of a prefix. Raises
+    `ValueError` as `step_count` does.
     """
     steps = step_count(experiment, steps)
     started = time.perf_counter()
@@ -138,9 +154,9 @@ def decode(
     if longer is not causal:
         notices = (*notices, _("Dynamic NTK: every step turns by the frequencies of the length at the end."))
     with engine.active():
-        decoder = _Decoder(engine, longer, steps, check)
-        made = []
-        for _index in range(steps):
+        decoder = _Decoder(engine, longer, steps, check, earlier)
+        made: list[DecodeStep] = []
+        while len(made) < steps and not decoder.stopped:
             check()
             made.append(decoder.step())
         engine.synchronise()
@@ -155,57 +171,97 @@ def decode(
         made_by=engine,
         seconds=time.perf_counter() - started,
         notices=notices,
+        reused=decoder.reused,
+        stopped=decoder.stopped,
     )
 
 
 class _Decoder:
     """The state between two steps: the sites with their caches, and the tokens fed so far."""
 
-    def __init__(self, engine: Engine, experiment: Experiment, steps: int, check: Check) -> None:
+    def __init__(
+        self, engine: Engine, experiment: Experiment, steps: int, check: Check, earlier: Decoding | None
+    ) -> None:
         self._engine, self._experiment = engine, experiment
+        self._choice = Choice(experiment, output_tokens(experiment))
+        self._old = () if earlier is None or not can_reuse(engine, experiment, earlier) else earlier.steps
+        self.reused = 0
         self._x = engine.asarray(vectors_array(experiment.vectors))
         self._costs = StepCosts(experiment, ITEMSIZE[engine.dtype])
         self._main = shown_site(experiment, "")
         self.names, self._known = output_tokens(experiment), _known_vectors(experiment)
         self._generated: list[int] = []
-        self._fed = self._next = 0
+        self._fed = 0
         encoder, encoded = encoder_of(experiment), None
-        self.encoder = None if encoder is None else run(engine, encoder, check)
+        self.encoder = None
+        if earlier is not None and self._old:
+            self.encoder = earlier.encoder
+        elif encoder is not None:
+            self.encoder = run(engine, encoder, check)
         if self.encoder is not None:
             last = self.encoder.site(self.encoder.sites[-1])
             encoded = engine.asarray(last[result_of(last.stages)])
         self.sites = [
-            _Site(engine, place.name, at(experiment, place.name), steps, encoded)
+            _Site(engine, place.name, at(experiment, place.name), steps, encoded, experiment.writing)
             for place in places(experiment)
             if place.stack != "encoder"
         ]
 
+    @property
+    def stopped(self) -> str:
+        """Why writing ends here; empty where it goes on."""
+        return self._choice.stopped
+
     def step(self) -> DecodeStep:
-        """Feed the next token through all sites."""
+        """Feed the next token through all sites, or take the step over from an earlier decoding."""
         index = self._fed
         self._fed += 1
         generated = index >= self._experiment.n_queries
         if generated:
-            self._generated.append(self._next)
-            x = self._engine.asarray(self._known(self._next))
-            token = self.names[self._next]
+            self._generated.append(self._choice.next)
+            x, token = self._engine.asarray(self._known(self._choice.next)), self.names[self._choice.next]
         else:
             x, token = self._x[index : index + 1], self._experiment.tokens[index]
-        stage, made = "tokens_embedded", {}
-        for site in self.sites:
-            done = made[site.name] = site.step(stage, x, index)
-            x, stage = done.features.tf[result_of(done.stages)], "layer_input"
-        self._next = _most_probable(done["probabilities"])
+        made = self._reused(index, x) or self._made(index, x)
+        done = next(reversed(made.values()))
+        self._choice.after(index, token, done)
         return DecodeStep(
             index=index,
             token=token,
             generated=generated,
-            next_token=self.names[self._next],
+            next_token=self.names[self._choice.next],
             main=made[self._main],
             last=done,
             sites=made,
             costs=self._costs,
         )
+
+    def _made(self, index: int, x: Array) -> dict[str, SiteStep]:
+        """The token's way through all sites."""
+        if self._old:
+            for site in self.sites:
+                site.take_over(self._old[0].site(site.name).cache, index)
+            self._old = ()
+        stage, made = "tokens_embedded", {}
+        for site in self.sites:
+            done = made[site.name] = site.step(stage, x, index)
+            x, stage = done.features.tf[result_of(done.stages)], "layer_input"
+        return made
+
+    def _reused(self, index: int, x: Array) -> dict[str, SiteStep]:
+        """The sites of the earlier step that was fed the same token after the same ones, if there is one."""
+        if index >= len(self._old):
+            return {}
+        old = self._old[index].sites
+        fed = next(iter(old.values())).features.tf["tokens_embedded"]
+        if not np.array_equal(self._engine.to_numpy(fed), self._engine.to_numpy(x)):
+            return {}
+        self.reused += 1
+        if self._experiment.readout == "vocabulary":
+            return old
+        # By similarity a step is read out against all tokens that there are: others than at its time.
+        *_before, last = old
+        return old | {last: self.sites[-1].read_out_again(old[last])}
 
     def experiment(self) -> Experiment:
         """The experiment with the generated tokens behind the document's."""
@@ -221,6 +277,8 @@ class _Decoder:
 
     def spreads_nan(self) -> bool:
         """Whether values of later positions are no finite numbers, which a full pass multiplies by 0."""
+        if self._old:  # nothing was computed: the earlier decoding has said it
+            return False
         found = (site.cache.values(site.cache.length)[:, 1:] for site in self.sites if site.memory is None)
         return any(not np.isfinite(self._engine.to_numpy(values)).all() for values in found)
 
@@ -229,19 +287,40 @@ class _Site:
     """One attention with its block, and the cache that it reads."""
 
     def __init__(
-        self, engine: Engine, name: str, experiment: Experiment, steps: int, encoded: Array | None
+        self,
+        engine: Engine,
+        name: str,
+        experiment: Experiment,
+        steps: int,
+        encoded: Array | None,
+        writing: Writing | None,
     ) -> None:
         self.name = name
         self.memory: Features | None = None
         self._engine, self._experiment = engine, experiment
         memory = experiment.memory
-        self.cache: Cache = cache_for(engine, experiment, steps if memory is None else experiment.n_keys)
+        kind = FullCache() if writing is None or memory is not None else writing.cache
+        capacity = steps if memory is None else experiment.n_keys
+        self.cache: Cache = cache_for(engine, experiment, capacity, kind)
         if memory is not None:
             x = engine.asarray(vectors_array(memory.vectors)) if encoded is None else encoded
             self.memory = made = Features()
             made.add("memory", x)
             projecting.key_value_heads(engine, experiment, made, x, np.arange(experiment.n_keys))
             self.cache.append(made)
+
+    def take_over(self, older: Cache, length: int) -> None:
+        """Begin after `length` positions that an earlier decoding has cached."""
+        if self.memory is None and length:
+            self.cache.take_over(older, length)
+
+    def read_out_again(self, step: SiteStep) -> SiteStep:
+        """A step of an earlier decoding with the logits of this one's tokens."""
+        old = step.features
+        tf = {stage: array for stage, array in old.tf.items() if stage not in READ_OUT}
+        features = Features(tf, old.heads, [stage for stage in old.order if stage not in READ_OUT])
+        program.read_out(self._engine, self._experiment, features)
+        return dataclasses.replace(step, features=features)
 
     def step(self, stage: str, x: Array, index: int) -> SiteStep:
         """What comes in, (1, d_model), through the site; `stage` as `projecting.enter` has it."""
@@ -265,6 +344,15 @@ class _Site:
         return SiteStep(engine, experiment, index, features, attended, cache, seen, read, appended)
 
 
+def can_reuse(engine: Engine, experiment: Experiment, earlier: Decoding) -> bool:
+    """Whether its steps may be taken over: all but the tokens and their choice is equal."""
+    old = earlier.experiment
+    same_cache = (old.writing or Writing()).cache == (experiment.writing or Writing()).cache
+    same = {"tokens": experiment.tokens, "vectors": experiment.vectors, "writing": experiment.writing}
+    places = [(made.name, made.device, made.dtype) for made in (earlier.made_by, engine)]
+    return places[0] == places[1] and same_cache and replace(old, **same) == experiment
+
+
 def _known_vectors(experiment: Experiment) -> Callable[[int], Numbers]:
     """The vector of a token that can be written, (1, d_model), by its number."""
     known = experiment.vocabulary
@@ -280,8 +368,3 @@ def _read_only(engine: Engine, array: Array) -> Numbers:
         found = engine.to_numpy(array)[...]
     found.setflags(write=False)
     return found
-
-
-def _most_probable(probabilities: Numbers) -> int:
-    """The first of the largest; NaN counts as never."""
-    return int(np.argmax(np.where(np.isnan(probabilities), -1.0, probabilities)))

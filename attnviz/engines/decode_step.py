@@ -129,6 +129,11 @@ class SiteStep(StepStages):
     def stages(self) -> tuple[str, ...]:
         return tuple(self.features.order)
 
+    @property
+    def key_positions(self) -> NDArray[np.int64]:
+        """The absolute position of each key that the step sees, (key,)."""
+        return self.cache.positions(self.seen)
+
     def get(self, stage: str) -> Numbers | None:
         if stage not in self.features.order:
             return None
@@ -147,7 +152,7 @@ class SiteStep(StepStages):
         if stage in ("mixed", "weights"):
             return getattr(self.attended, stage)
         heads = np.arange(self.experiment.heads.n_heads).reshape(self.attended.weights.shape[:2])
-        q_positions, k_positions = np.array([self.index]), self.cache.positions(self.seen)
+        q_positions, k_positions = np.array([self.index]), self.key_positions
         if stage == "dropped":
             dropped = self.engine.xp.asarray(self.attended.weights, copy=True)
             block = Block(heads, q_positions, k_positions, None)

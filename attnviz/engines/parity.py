@@ -14,8 +14,9 @@ from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace, Trace
 
 Numbers = NDArray[Any]
+Ints = NDArray[np.int64]
 
-ZERO_PAST_THE_END = ("weights", "dropped")
+ZERO_UNSEEN = ("weights", "dropped")
 """Score-shaped stages in which a full pass has zeros where a step cannot see yet."""
 
 
@@ -66,28 +67,29 @@ def _stages(decoding: Decoding, site: SiteTrace) -> Iterator[tuple[str, Compared
 
 
 def _over_steps(decoding: Decoding, site: SiteTrace, stage: str) -> Compared:
-    rows = [step.sites[site.name][stage] for step in decoding.steps]
+    sites = [step.sites[site.name] for step in decoding.steps]
+    rows = [made[stage] for made in sites]
     if not STAGE_BY_ID[stage].score_shaped:
         return compare(np.stack(rows, axis=-2), site[stage][..., : len(rows), :])
-    found = Compared(0.0, 0.0)
+    found, keys = Compared(0.0, 0.0), [made.key_positions for made in sites]
     for head in range(site.shape(stage)[0]):
         whole = site.window(stage, head)[: len(rows)]
-        made = _as_a_whole([row[head] for row in rows], whole, stage in ZERO_PAST_THE_END)
+        made = _as_a_whole([row[head] for row in rows], keys, whole, stage in ZERO_UNSEEN)
         found = found.beside(compare(made, whole))
     return found
 
 
-def _as_a_whole(rows: list[Numbers], whole: Numbers, is_zero_past_the_end: bool) -> Numbers:
+def _as_a_whole(rows: list[Numbers], keys: list[Ints], whole: Numbers, is_zero_unseen: bool) -> Numbers:
     """The rows of one head, (query, key), with what a full pass should have where they cannot see.
 
     That is zero for weights, but NaN in a row of nothing but NaN; before the softmax it is whatever there is.
+    `keys` are the positions that each row sees: those of the cache.
     """
-    made = np.zeros_like(whole) if is_zero_past_the_end else whole.copy()
-    for index, row in enumerate(rows):
-        made[index, : len(row)] = row
-        if is_zero_past_the_end and np.isnan(row).all():
-            rest = whole[index, len(row) :]
-            made[index, len(row) :] = np.where(np.isnan(rest), rest, 0.0)
+    made = np.zeros_like(whole) if is_zero_unseen else whole.copy()
+    for index, (row, seen) in enumerate(zip(rows, keys, strict=True)):
+        if is_zero_unseen and np.isnan(row).all():
+            made[index] = np.where(np.isnan(whole[index]), whole[index], 0.0)
+        made[index, seen] = row
     return made
 
 

@@ -143,7 +143,7 @@ class Vocabulary(Value, frozen=True):
 
     `embedding` is (token, d_model), and vectors are its rows times `embedding_scale`. Logits are
     output W_U + bias, times `logit_scale`, then cap · tanh(l / cap) where there is a cap; W_U (d_model,
-    token) is the embedding transposed where `unembedding` is null. Each text stands for one token.
+    token) is the embedding transposed where `unembedding` is null. Each text stands for one token; `end` is the one after which a text is over.
     """
 
     where: ClassVar[str] = "vocabulary."
@@ -155,6 +155,7 @@ class Vocabulary(Value, frozen=True):
     bias: Row | None = None
     logit_scale: float = 1.0
     cap: float | None = None
+    end: str | None = None
 
     def check(self) -> None:
         n = len(self.tokens)
@@ -164,6 +165,8 @@ class Vocabulary(Value, frozen=True):
             found = Said("x".join(map(str, self.unembedding.shape)))
             require(self.unembedding.shape == (d_model, n), "vocabulary.unembedding", found, f"{d_model}x{n}")
         check_row("vocabulary.bias", self.bias, n)
+        legal = "one of vocabulary.tokens, or null"
+        require(self.end is None or self.end in self.tokens, "vocabulary.end", self.end, legal)
         require(len(set(self.tokens)) == n, "vocabulary.tokens", Said("a text twice"), "each text once")
         for name in ("embedding_scale", "logit_scale"):
             value = getattr(self, name)

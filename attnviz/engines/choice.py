@@ -1,0 +1,50 @@
+"""Which token comes next, and whether writing ends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnviz.engines.decode_step import SiteStep
+from attnviz.model.experiment import Experiment
+from attnviz.model.materialise import token_ids
+from attnviz.model.sampling import choose, stopped
+
+
+class Choice:
+    """The tokens of a text as they are chosen: told of every step, it knows the next one.
+
+    `names` are the texts that the logits stand for. Tokens of the document that are none of them count for no
+    repetition penalty.
+    """
+
+    def __init__(self, experiment: Experiment, names: tuple[str, ...]) -> None:
+        self._writing, self._names = experiment.writing, names
+        self._n_given = experiment.n_queries
+        self._end = None if experiment.vocabulary is None else experiment.vocabulary.end
+        self._seen: list[int] = []
+        self._written: list[int] = []
+        self.next = 0
+        self.stopped = ""
+
+    def after(self, index: int, token: str, step: SiteStep) -> None:
+        """Choose, after the token at `index` was fed."""
+        ids = token_ids(self._names)
+        if token in ids:
+            self._seen.append(ids[token])
+        if self._writing is None or index < self._n_given - 1:
+            self.next = _most_probable(step["probabilities"])
+            return
+        sampling = self._writing.sampling
+        self.next = choose(sampling, step["logits"], self._seen, index - self._n_given + 1)
+        self._written.append(self.next)
+        end = None if self._end is None else ids.get(self._end)
+        text = "".join(self._names[id_] for id_ in self._written)
+        self.stopped = stopped(sampling.stop, text, self._written, end)
+
+
+def _most_probable(probabilities: NDArray[Any]) -> int:
+    """The first of the largest; NaN counts as never."""
+    return int(np.argmax(np.where(np.isnan(probabilities), -1.0, probabilities)))

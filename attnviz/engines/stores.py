@@ -1,0 +1,216 @@
+"""How the rows of a cache are held: all of them, the last ones, as whole numbers of few bits, in pages.
+
+A store holds rows of several arrays side by side, (g, position, d) each, and knows nothing of what they mean.
+`held_bytes` is measured: the bytes of the arrays in which the positions so far lie.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnviz.core.dims import Array
+from attnviz.core.quantise import packed, quantise, unpacked
+from attnviz.engines.engine import Engine
+from attnviz.model import caches
+from attnviz.model.caches import PagedCache, QuantisedCache, RingCache, SinkCache, kept_positions
+
+Ints = NDArray[np.int64]
+Rows = tuple[Array, ...]
+
+
+class Store(Protocol):
+    """Rows of positions. `length` in a call is how many had been appended at the moment that is meant."""
+
+    length: int
+    held_bytes: int
+
+    def append(self, rows: Rows) -> None:
+        """Take the rows of the next positions, (g, n, d) each."""
+
+    def rows(self, length: int) -> Rows:
+        """The rows that are left of the first `length` positions, as they are read."""
+
+    def positions(self, length: int) -> Ints:
+        """The absolute position of each of those rows."""
+
+    def all_rows(self, length: int) -> Rows:
+        """The rows of the first `length` positions as they were appended, as far as that is known."""
+
+
+class FullStore:
+    """Every row as it was appended, in arrays that are allocated once for `capacity` positions."""
+
+    def __init__(self, engine: Engine, capacity: int) -> None:
+        self._engine = engine
+        self._positions = np.arange(capacity)
+        self._arrays: Rows = ()
+        self.length = self.held_bytes = 0
+
+    def append(self, rows: Rows) -> None:
+        if not self._arrays:
+            capacity = len(self._positions)
+            self._arrays = tuple(self._engine.empty((r.shape[0], capacity, r.shape[2])) for r in rows)
+        end = self.length + rows[0].shape[1]
+        for array, row in zip(self._arrays, rows, strict=True):
+            array[:, self.length : end, :] = row
+        self.length = end
+        self.held_bytes = sum(_bytes(array[:, :end, :]) for array in self._arrays)
+
+    def rows(self, length: int) -> Rows:
+        return tuple(array[:, :length, :] for array in self._arrays)
+
+    all_rows = rows
+
+    def positions(self, length: int) -> Ints:
+        return self._positions[:length]
+
+
+class KeptStore:
+    """The first rows and the last ones: a new row overwrites the oldest of those that may go.
+
+    Beside the slots lies a record of all rows. It is not part of the cache: it is what lets an earlier step
+    be looked at again.
+    """
+
+    def __init__(self, engine: Engine, kind: RingCache | SinkCache, capacity: int) -> None:
+        self._engine, self._kind = engine, kind
+        self._n_sinks = kind.n_sinks if isinstance(kind, SinkCache) else 0
+        self._record = FullStore(engine, capacity)
+        self._slots: Rows = ()
+        self.length = self.held_bytes = 0
+
+    def append(self, rows: Rows) -> None:
+        if not self._slots:
+            n_slots = self._n_sinks + self._kind.window
+            self._slots = tuple(self._engine.empty((r.shape[0], n_slots, r.shape[2])) for r in rows)
+        self._record.append(rows)
+        for index in range(rows[0].shape[1]):
+            slot = int(self._slot_of(np.array([self.length]))[0])
+            for array, row in zip(self._slots, rows, strict=True):
+                array[:, slot, :] = row[:, index, :]
+            self.length += 1
+        used = min(self.length, self._n_sinks + self._kind.window)
+        self.held_bytes = sum(_bytes(array[:, :used, :]) for array in self._slots)
+
+    def rows(self, length: int) -> Rows:
+        kept = self.positions(length)
+        if length != self.length:
+            return tuple(
+                self._engine.xp.take(r, self._indices(kept), axis=1) for r in self._record.rows(length)
+            )
+        slots = self._indices(self._slot_of(kept))
+        return tuple(self._engine.xp.take(array, slots, axis=1) for array in self._slots)
+
+    def all_rows(self, length: int) -> Rows:
+        return self._record.rows(length)
+
+    def positions(self, length: int) -> Ints:
+        first, last = kept_positions(self._kind, length)
+        return np.array([*first, *last], dtype=np.int64)
+
+    def _slot_of(self, positions: Ints) -> Ints:
+        """Where the row of a position lies: sinks in front, the others in turn behind them."""
+        later = self._n_sinks + (positions - self._n_sinks) % self._kind.window
+        return np.where(positions < self._n_sinks, positions, later)
+
+    def _indices(self, positions: Ints) -> Array:
+        xp = self._engine.xp
+        return xp.asarray(positions, dtype=xp.int64, device=self._engine.device)
+
+
+class QuantisedStore:
+    """Every row as whole numbers of 8 or 4 bits, two of the latter to a byte, and one float32 step."""
+
+    def __init__(self, engine: Engine, bits: int, capacity: int) -> None:
+        self._engine, self._bits = engine, bits
+        self._positions = np.arange(capacity)
+        self._widths: tuple[int, ...] = ()
+        self._codes: Rows = ()
+        self._steps: Rows = ()
+        self.length = self.held_bytes = 0
+
+    def append(self, rows: Rows) -> None:
+        xp, end = self._engine.xp, self.length + rows[0].shape[1]
+        made = []
+        for row in rows:
+            whole, steps = quantise(xp, row, self._bits)
+            made.append((packed(xp, whole, self._bits), xp.astype(steps, xp.float32)))
+        if not self._codes:
+            self._widths = tuple(row.shape[2] for row in rows)
+            self._codes = tuple(self._room(codes, xp.uint8) for codes, _steps in made)
+            self._steps = tuple(self._room(steps, xp.float32) for _codes, steps in made)
+        for index, (codes, steps) in enumerate(made):
+            self._codes[index][:, self.length : end, :] = codes
+            self._steps[index][:, self.length : end, :] = steps
+        self.length = end
+        self.held_bytes = sum(_bytes(array[:, :end, :]) for array in (*self._codes, *self._steps))
+
+    def rows(self, length: int) -> Rows:
+        xp = self._engine.xp
+        dtype = self._engine.empty((0,)).dtype
+        found = []
+        for codes, steps, width in zip(self._codes, self._steps, self._widths, strict=True):
+            whole = unpacked(xp, codes[:, :length, :], self._bits, width)
+            found.append(xp.astype(xp.astype(whole, xp.float32) * steps[:, :length, :], dtype))
+        return tuple(found)
+
+    all_rows = rows  # quantised once more they stay what they are: the largest number of a row is whole
+
+    def positions(self, length: int) -> Ints:
+        return self._positions[:length]
+
+    def _room(self, part: Array, dtype: object) -> Array:
+        shape = (part.shape[0], len(self._positions), part.shape[2])
+        return self._engine.xp.empty(shape, dtype=dtype, device=self._engine.device)
+
+
+class PagedStore:
+    """Every row, in blocks of a fixed size that are allocated when the first row of each comes."""
+
+    def __init__(self, engine: Engine, block: int, capacity: int) -> None:
+        self._engine, self._block = engine, block
+        self._positions = np.arange(capacity)
+        self._pages: list[Rows] = []
+        self.length = self.held_bytes = 0
+
+    def append(self, rows: Rows) -> None:
+        for index in range(rows[0].shape[1]):
+            page, slot = divmod(self.length, self._block)
+            if page == len(self._pages):
+                made = tuple(self._engine.empty((r.shape[0], self._block, r.shape[2])) for r in rows)
+                self._pages.append(made)
+                self.held_bytes += sum(map(_bytes, made))
+            for array, row in zip(self._pages[page], rows, strict=True):
+                array[:, slot, :] = row[:, index, :]
+            self.length += 1
+
+    def rows(self, length: int) -> Rows:
+        pages = self._pages[: -(-length // self._block)]
+        whole = [self._engine.xp.concat(parts, axis=1) for parts in zip(*pages, strict=True)]
+        return tuple(array[:, :length, :] for array in whole)
+
+    all_rows = rows
+
+    def positions(self, length: int) -> Ints:
+        return self._positions[:length]
+
+
+def store_for(engine: Engine, kind: caches.Cache, capacity: int) -> Store:
+    """The store of one kind of cache, for `capacity` positions at most."""
+    if isinstance(kind, RingCache | SinkCache):
+        return KeptStore(engine, kind, capacity)
+    if isinstance(kind, QuantisedCache):
+        return QuantisedStore(engine, kind.bits, capacity)
+    if isinstance(kind, PagedCache):
+        return PagedStore(engine, kind.block, capacity)
+    return FullStore(engine, capacity)
+
+
+def _bytes(array: Array) -> int:
+    size = 1
+    for length in array.shape:
+        size *= length
+    return size * int(array.dtype.itemsize)
