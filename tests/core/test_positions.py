@@ -130,6 +130,23 @@ def test_pair_of_names_the_features_that_turn_together(pairing: str) -> None:
     assert both == [pair_of(a, n_rotated, pairing) for a, _ in both]
 
 
+@pytest.mark.parametrize("pairing", ["interleaved", "half_split"])
+def test_features_before_the_first_rotated_one_stay(pairing: str) -> None:
+    x = np.random.default_rng(4).standard_normal((2, 5, 9))
+    angles = np.random.default_rng(5).standard_normal((5, 2))
+    cos, sin = np.cos(angles), np.sin(angles)
+    turned = rotate(np, x, cos, sin, pairing, 3)
+    np.testing.assert_array_equal(turned[..., :3], x[..., :3])
+    np.testing.assert_array_equal(turned[..., 7:], x[..., 7:])
+    np.testing.assert_array_equal(turned[..., 3:7], rotate(np, x[..., 3:7], cos, sin, pairing))
+    pairs = [pair_of(feature, 4, pairing, 3) for feature in range(9)]
+    assert pairs[:3] == pairs[7:] + [None] == [None] * 3
+    expected = [(3, 4), (3, 4), (5, 6), (5, 6)] if pairing == "interleaved" else [(3, 5), (4, 6)] * 2
+    assert pairs[3:7] == expected
+    first, second = pair_slices(2, pairing, 3)
+    assert list(zip(range(9)[first], range(9)[second], strict=True)) == sorted(set(expected))
+
+
 # --- ALiBi -----------------------------------------------------------------------------------------
 
 

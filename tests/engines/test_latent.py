@@ -197,3 +197,27 @@ def test_an_earlier_step_can_be_looked_at_again() -> None:
     (site,) = decoding.steps[2].sites.values()
     assert site.cache.keys(3).shape == (2, 3, 6)
     np.testing.assert_allclose(site.cache.keys(5)[:, :3], site.cache.keys(3), rtol=1e-13)
+
+
+# --- positions -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["mla", "mla with query latent"])
+@pytest.mark.parametrize("start", [1, 5000])
+def test_scores_depend_on_distances_only(name: str, start: int) -> None:
+    one = SPREAD[name]
+    moved = replace(one, position=replace(one.position, start=start))
+    first, second = run(NumpyEngine("float64"), one), run(NumpyEngine("float64"), moved)
+    np.testing.assert_allclose(second["scores"], first["scores"], rtol=1e-9, atol=1e-10)
+    assert not np.allclose(second["k_rotated"], first["k_rotated"])
+
+
+def test_the_rope_key_is_shared_and_the_content_does_not_turn() -> None:
+    trace = run(NumpyEngine("float64"), SPREAD["mla"])
+    assert (trace["k_rotated"][..., 4:] == trace["k_rotated"][:1, :, 4:]).all()
+    np.testing.assert_array_equal(trace["k_rotated"][..., :4], trace["k"][..., :4])
+    np.testing.assert_array_equal(trace["q_rotated"][..., :4], trace["q"][..., :4])
+    np.testing.assert_allclose(
+        np.linalg.norm(trace["q_rotated"], axis=-1), np.linalg.norm(trace["q"], axis=-1), rtol=1e-12
+    )
+    np.testing.assert_allclose(trace["scaled"], trace["scores"] / np.sqrt(4 + 2), rtol=1e-12)
