@@ -64,11 +64,18 @@ class Decoded:
 
 
 def decode_and_compare(
-    experiment: Experiment, engine: str, device: str, check: Check, reserve: int
+    experiment: Experiment,
+    engine: str,
+    device: str,
+    check: Check,
+    reserve: int,
+    earlier: Decoding | None = None,
 ) -> Decoded:
-    """Decode the document's tokens with a cache, run them in one pass, and compare; see `execute`."""
+    """Decode the document with a cache, run all its tokens in one pass, and compare; see `execute`."""
     started = time.perf_counter()
-    decoding = execute_decoding(experiment, None, engine, device, check=check, reserve=reserve)
+    decoding = execute_decoding(
+        experiment, None, engine, device, check=check, reserve=reserve, earlier=earlier
+    )
     full = execute(decoding.experiment, engine, device, check=check, reserve=reserve)
     found = compared(decoding, full)
     sizes = {stage: one.size for stage, one in found.items()}

@@ -77,11 +77,12 @@ def execute_decoding(
     check: Check = never_cancelled,
     budget: int | None = None,
     reserve: int = 0,
+    earlier: Decoding | None = None,
 ) -> Decoding:
     """Decode `experiment` with a cache; see `attnviz.engines.decode.decode`, and `execute` for the rest."""
 
     def job(made: Engine, notices: Notices) -> Decoding:
-        return decode_.decode(made, experiment, steps, check, notices)
+        return decode_.decode(made, experiment, steps, check, notices, earlier)
 
     count = step_count(experiment, steps)
     size = estimate_decoding(experiment, count, ITEMSIZE[experiment.dtype])

@@ -81,7 +81,8 @@ class DecodeLive(QObject):
         if trace is None or trace.experiment != self._store.experiment:
             return  # the next trace is on its way
         experiment, engine, device = trace.experiment, self._live.engine, self._live.device
-        generation = self._generation
+        generation, shown = self._generation, self._store.decoded_now
+        earlier = None if shown is None else shown.decoding
 
         def job(token: CancelToken) -> Decoded:
             from attnviz.compute.decoded import decode_and_compare
@@ -91,7 +92,7 @@ class DecodeLive(QObject):
                 if generation != self._generation:
                     raise Cancelled
 
-            return decode_and_compare(experiment, engine, device, check, GUI_CORES)
+            return decode_and_compare(experiment, engine, device, check, GUI_CORES, earlier)
 
         def done(decoded: Decoded) -> None:
             self._decoded_for = experiment, engine, device
