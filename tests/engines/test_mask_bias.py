@@ -9,8 +9,9 @@ import pytest
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
 
-from attnviz.engines.decode import decode, parity
+from attnviz.engines.decode import decode
 from attnviz.engines.numpy_engine import NumpyEngine
+from attnviz.engines.parity import parity
 from attnviz.engines.run import run
 from attnviz.engines.torch_engine import TorchEngine
 from attnviz.model.arithmetic import explain
