@@ -49,6 +49,9 @@ class Cache(Protocol):
     def positions(self, length: int) -> Ints:
         """The absolute position of each of those keys, (k,)."""
 
+    def held(self, length: int) -> Rows:
+        """What is kept of those positions, (g, k, numbers) each: keys and values, or what makes them."""
+
     def take_over(self, older: Cache, length: int) -> None:
         """Begin with the first `length` positions of another cache of the same kind."""
 
@@ -69,6 +72,9 @@ class _Stored:
 
     def positions(self, length: int) -> Ints:
         return self._store.positions(length)
+
+    def held(self, length: int) -> Rows:
+        return self._store.rows(length)
 
     def take_over(self, older: Cache, length: int) -> None:
         assert isinstance(older, _Stored)

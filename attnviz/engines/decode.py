@@ -100,6 +100,14 @@ class Decoding:
         keys, values = last.cache.keys(last.seen), last.cache.values(last.seen)
         return _read_only(self.made_by, keys), _read_only(self.made_by, values)
 
+    def held(self, site: str) -> tuple[Numbers, ...]:
+        """What a site's cache has kept after the last step, (g, position, numbers) each, read-only.
+
+        Keys and values; or, with a latent, the latent and the turned RoPE key where there is one, g = 1.
+        """
+        last = self.steps[-1].site(site)
+        return tuple(_read_only(self.made_by, rows) for rows in last.cache.held(last.seen))
+
     def of_memory(self, site: str, stage: str) -> Numbers:
         """A stage that a site made of the memory before the first step, as in a trace. Raises `KeyError`."""
         made = self.memories[site]

@@ -177,6 +177,9 @@ def test_what_is_held_is_the_latent_and_the_rope_key(dtype: str, itemsize: int) 
     assert site.cache.held_bytes == held
     assert decoding.keys.shape == (2, 5, 6) and decoding.values.shape == (2, 5, 4)
     whole = run(NumpyEngine(dtype), decoding.experiment)
+    latent, rope_key = decoding.held("layers.0.self")
+    np.testing.assert_allclose(latent[0], whole["latent"], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(rope_key[0], whole["k_rotated"][1, :, 4:], rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(decoding.keys, whole["k_rotated"], rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(decoding.values, whole["v"], rtol=1e-5, atol=1e-6)
 

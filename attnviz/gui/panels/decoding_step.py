@@ -127,14 +127,15 @@ class StepView(QWidget):
                 widget.set_title(_("output") if name == "output" else name, hue)
 
     def _show_cache(self, decoded: Decoded, name: str, site: SiteStep, kv_head: int) -> None:
-        keys, values = decoded.decoding.cache(name)
+        caches = decoded.decoding.held(name)
+        letters = (("K", "key"), ("V", "value"))
+        if site.experiment.latent is not None:
+            kv_head, letters = 0, (("c", "key"), ("kᴿ", "key"))
         filled = site.read + (0 if site.experiment.memory is not None else site.appended)
         new_row = filled - 1 if filled > site.read else -1
         counts = {"read": site.read, "appended": site.appended}
-        for widget, cache, letter, hue in (
-            (self._keys, keys, "K", "key"),
-            (self._values, values, "V", "value"),
-        ):
+        self._values.setVisible(len(caches) > 1)
+        for widget, cache, (letter, hue) in zip((self._keys, self._values), caches, letters, strict=False):
             widget.set_rows(cache[kv_head, :filled], cache.shape[1], new_row, _key_tokens(decoded, site))
             widget.set_title(_("{name} cache · {read} + {appended}").format(name=letter, **counts), hue)
             words = _("{read} rows are read from the cache, {appended} are appended")
@@ -188,7 +189,7 @@ class StepView(QWidget):
         self._hover("v", row, column)
 
     def _hover(self, name: str, row: int, column: int) -> None:
-        """A cell of the cache is a cell of k or v: it lights what it lights everywhere."""
+        """A cell of the cache is a cell of k, v or the latent: it lights what it lights everywhere."""
         trace, decoded = self._store.trace, self._decoded
         if trace is None or decoded is None or row < 0:
             self._store.set_hover(None)
@@ -202,7 +203,12 @@ class StepView(QWidget):
         kv_head = min(self._store.document.view.head, heads.n_heads - 1) // heads.group_size
         if row < site.experiment.n_keys:
             of = "" if trace.shown(looked_at) is site else shown
-            self._store.set_hover(Cell(as_read(name, site.stages), row, column, kv_head, of))
+            cell = Cell(as_read(name, site.stages), row, column, kv_head, of)
+            if site.experiment.latent is not None:
+                # The RoPE key stands behind the content of every head's key.
+                beside = Cell(as_read("k", site.stages), row, heads.d_head + column, kv_head, of)
+                cell = Cell("latent", row, column, 0, of) if name == "k" else beside
+            self._store.set_hover(cell)
 
     def _lay_out(self) -> None:
         self._body = QWidget()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from experiments import STACKS
+from msgspec.structs import replace
 from panels import PanelBench
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
@@ -20,7 +21,8 @@ from attnviz.gui.widgets.elided import ElidedLabel
 from attnviz.gui.widgets.row_matrix import RowMatrix
 from attnviz.model.document import Document
 from attnviz.model.edits import set_heads, set_n_tokens
-from attnviz.model.parts import Padding
+from attnviz.model.latent_parts import Latent
+from attnviz.model.parts import NoPosition, Padding, Projections
 from attnviz.model.sites import site_names
 from attnviz.model.view import Cell
 
@@ -196,3 +198,24 @@ def test_what_decoding_changes_is_said(bench: PanelBench[DecodingPanel]) -> None
     assert notice.text() == "Decoding adds a causal mask: these masks let a query see later keys."
     assert notice.text() in notice.toolTip()
     assert notice.sizeHint().width() == 0
+
+
+# --- a latent --------------------------------------------------------------------------------------
+
+
+def test_with_a_latent_the_cache_is_the_latent_and_the_rope_key(qtbot: QtBot) -> None:
+    bench = PanelBench(qtbot, DecodingPanel, "multi-head-latent", 900, 260)
+    give(bench)
+    bench.panel.go_to(3)
+    first, second = bench.find(RowMatrix, "k_cache"), bench.find(RowMatrix, "v_cache")
+    assert (first.accessibleName(), second.accessibleName()) == ("c cache · 3 + 1", "kᴿ cache · 3 + 1")
+    assert bench.find(QLabel, "count_bytes_held_cached").text() == str(4 * (16 + 4) * 4)
+    first.cell_hovered.emit(2, 15)
+    assert bench.store.hover == Cell("latent", 2, 15)
+    second.cell_hovered.emit(1, 3)
+    assert bench.store.hover == Cell("k_rotated", 1, 8 + 3, 0)
+    experiment = replace(bench.store.experiment, position=NoPosition(), latent=Latent(16))
+    bench.store.open(Document(replace(experiment, projections=Projections())))
+    bench.store.set_trace(attnviz.run(bench.store.experiment))
+    give(bench)
+    assert not second.isVisible()
