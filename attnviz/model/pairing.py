@@ -9,7 +9,7 @@ import numpy as np
 from attnviz.model.document import Document
 from attnviz.model.provenance import kv_head, tokens_of
 from attnviz.model.stages import STAGE_BY_ID
-from attnviz.model.trace import Trace
+from attnviz.model.trace import SiteTrace
 from attnviz.model.view import Cell
 
 
@@ -28,7 +28,7 @@ def pair_looked_at(document: Document, hover: Cell | None) -> Pair:
     A cell that has only one of the two positions (one of q, say) leaves the other as it was. Positions past
     the end become the last ones.
     """
-    experiment, view = document.experiment, document.view
+    experiment, view = document.attention, document.view
     head, query, key = view.head, view.query, 0
     for cell in (view.locked, hover):
         if cell is None:
@@ -42,9 +42,8 @@ def pair_looked_at(document: Document, hover: Cell | None) -> Pair:
     return Pair(min(head, last_head), min(query, experiment.n_queries - 1), min(key, experiment.n_keys - 1))
 
 
-def pair_scores(trace: Trace, pair: Pair) -> tuple[float, float] | None:
-    """(q·k of the unrotated vectors, q·k as the scores have it); None where the trace lacks the pair."""
-    site = trace.site(trace.sites[0])
+def pair_scores(site: SiteTrace, pair: Pair) -> tuple[float, float] | None:
+    """(q·k of the unrotated vectors, q·k as the scores have it); None where the site lacks the pair."""
     experiment = site.experiment
     inside = pair.query < experiment.n_queries and pair.key < experiment.n_keys
     if not inside or pair.head >= experiment.heads.n_heads:

@@ -10,6 +10,7 @@ from attnviz.engines.run import run
 from attnviz.model.arrays import Matrix
 from attnviz.model.document import Document
 from attnviz.model.experiment import Experiment
+from attnviz.model.layer_edits import set_n_layers
 from attnviz.model.pairing import Pair, pair_looked_at, pair_scores
 from attnviz.model.parts import ExplicitVectors, Heads, Pairing, Rope, SeededVectors
 from attnviz.model.view import Cell, View
@@ -35,7 +36,7 @@ def rotated_pair(pairing: Pairing, start: int = 0) -> Experiment:
 )
 def test_known_scores_of_the_pair(pairing: Pairing, start: int, score: float) -> None:
     trace = run(NumpyEngine("float64"), rotated_pair(pairing, start))
-    scores = pair_scores(trace, Pair(0, 5, 2))
+    scores = pair_scores(trace.only, Pair(0, 5, 2))
     assert scores is not None
     assert scores[0] == pytest.approx(0.1, abs=1e-12)
     assert scores[1] == pytest.approx(score, abs=5e-7)
@@ -43,8 +44,8 @@ def test_known_scores_of_the_pair(pairing: Pairing, start: int, score: float) ->
 
 def test_a_trace_that_lacks_the_pair_says_nothing() -> None:
     trace = run(NumpyEngine("float64"), rotated_pair("interleaved"))
-    assert pair_scores(trace, Pair(0, 6, 0)) is None
-    assert pair_scores(trace, Pair(1, 0, 0)) is None
+    assert pair_scores(trace.only, Pair(0, 6, 0)) is None
+    assert pair_scores(trace.only, Pair(1, 0, 0)) is None
 
 
 @pytest.mark.parametrize(
@@ -69,3 +70,15 @@ def test_the_locked_cell_holds_until_another_is_hovered() -> None:
     assert pair_looked_at(document, Cell("scores", 1, 0)) == Pair(0, 1, 0)
     past_the_end = Document(experiment, View(head=9, query=9))
     assert pair_looked_at(past_the_end, None) == Pair(0, 3, 0)
+
+
+def test_the_pair_and_its_scores_are_those_of_the_layer_looked_at() -> None:
+    stack = set_n_layers(rotated_pair("interleaved"), 2)
+    document = Document(stack, View(query=3, site="layers.1.self", locked=Cell("weights", 5, 2)))
+    pair = pair_looked_at(document, None)
+    assert pair == Pair(0, 5, 2)
+    site = run(NumpyEngine("float64"), stack).site("layers.1.self")
+    scores = pair_scores(site, pair)
+    assert scores is not None
+    assert scores[1] == site["scores"][0, 5, 2]
+    assert scores[0] == pytest.approx(float(site["q"][0, 5] @ site["k"][0, 2]), abs=1e-12)

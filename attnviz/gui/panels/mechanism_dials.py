@@ -122,7 +122,7 @@ class RopeDials(QWidget):
         """Say q·k of the pair, plain and rotated, from the last run."""
         trace = self._store.trace
         pair = pair_looked_at(self._store.document, self._store.hover)
-        scores = None if trace is None else pair_scores(trace, pair)
+        scores = None if trace is None else pair_scores(self._store.site, pair)
         for label, place in zip(self._scores, (0, 1), strict=True):
             label.setText("–" if scores is None else number(scores[place], 4))
 
