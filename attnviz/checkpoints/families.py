@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 from attnviz.checkpoints.family import Family
+from attnviz.checkpoints.family_bloom import BLOOM
+from attnviz.checkpoints.family_deepseek import DEEPSEEK_V2, DEEPSEEK_V3
 from attnviz.checkpoints.family_gemma2 import GEMMA2
 from attnviz.checkpoints.family_gpt2 import GPT2
 from attnviz.checkpoints.family_gpt_neox import GPT_NEOX
 from attnviz.checkpoints.family_gpt_oss import GPT_OSS
 from attnviz.checkpoints.family_gptj import GPTJ
 from attnviz.checkpoints.family_llama import LLAMA, MISTRAL
+from attnviz.checkpoints.family_t5 import T5
 
-FAMILIES: tuple[Family, ...] = (GPT2, LLAMA, MISTRAL, GEMMA2, GPT_NEOX, GPTJ, GPT_OSS)
+FAMILIES: tuple[Family, ...] = (
+    GPT2,
+    LLAMA,
+    MISTRAL,
+    GEMMA2,
+    GPT_NEOX,
+    GPTJ,
+    GPT_OSS,
+    BLOOM,
+    T5,
+    DEEPSEEK_V2,
+    DEEPSEEK_V3,
+)

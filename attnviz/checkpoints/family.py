@@ -24,6 +24,8 @@ Array = NDArray[np.float64]
 Config = Mapping[str, Any]
 """A configuration as its family read it: every key of the table, with its value or its default."""
 Sizes = Mapping[str, int]
+Arrays = dict[tuple[str, int | None], dict[str, Array]]
+"""The arrays of each layer, (stack, number), by path; under None those that are in no layer."""
 
 
 # --- configuration keys ----------------------------------------------------------------------------
@@ -141,7 +143,7 @@ class Tensor:
 
     `shape` is made of numbers and names of sizes. `is_there(config)` says whether a model of that
     configuration has the tensor: where it has not, a tensor of this name is as unexpected as one of an
-    unknown name.
+    unknown name. `first` names the size that says how many layers, from the first on, have it; null: all.
     """
 
     name: str
@@ -149,6 +151,7 @@ class Tensor:
     shape: tuple[str | int, ...]
     split: Callable[[Array, Sizes], tuple[Array, ...]] = as_stored
     is_there: Callable[[Config], bool] = always
+    first: str | None = None
 
     @property
     def places(self) -> tuple[str, ...]:
@@ -170,12 +173,14 @@ class Ignored:
     """Tensors that may be there and are not needed: a pattern of their names, and why nothing depends on
     them.
 
-    `{layer}` stands for a number. `same_as` names a tensor that they must equal.
+    `{layer}` stands for a number. `same_as` names a tensor that they must equal. `is_there(config)` says
+    whether a model of that configuration may have them.
     """
 
     name: str
     reason: str
     same_as: str | None = None
+    is_there: Callable[[Config], bool] = always
 
 
 # --- families --------------------------------------------------------------------------------------
@@ -211,8 +216,9 @@ class Family:
         around: What stands around the layers.
         is_tied: Whether logits are made with the embedding.
         encoder_layer: One layer of the encoder, where there is one.
-        prepare: What has to be computed from several tensors: from the arrays by place to others, whose
-            places the experiment has. Arrays at the place `vectors` are added to the token vectors.
+        prepare: What has to be computed from several tensors, before anything is filled: changes the arrays,
+            by stack and layer (None: in no layer) and then by path, so that every path is one that the
+            experiment has. Arrays at the place `vectors` of no layer are added to the token vectors.
         refuse: Raises `ValueError` for what of a configuration has no place in a block; not asked where only
             an attention is wanted.
     """
@@ -228,5 +234,5 @@ class Family:
     is_tied: Callable[[Config], bool]
     ignored: tuple[Ignored, ...] = ()
     encoder_layer: Callable[[Config, int], Layer] | None = None
-    prepare: Callable[[Config, Sizes, dict[str, Array]], dict[str, Array]] | None = None
+    prepare: Callable[[Config, Sizes, Arrays], None] | None = None
     refuse: Callable[[Config], None] | None = None

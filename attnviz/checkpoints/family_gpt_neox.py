@@ -49,7 +49,7 @@ KEYS = (
 )
 
 
-def _by_head(array: Array, sizes: Sizes) -> tuple[Array, ...]:
+def by_head(array: Array, sizes: Sizes) -> tuple[Array, ...]:
     """Queries, keys and values of (head, one of the three, feature) rows; matrices transposed."""
     parts = array.reshape(sizes["heads"], 3, sizes["d"] // sizes["heads"], *array.shape[1:])
     return tuple(parts[:, i].reshape(sizes["d"], *array.shape[1:]).T for i in range(3))
@@ -67,8 +67,8 @@ TENSORS = (
     Tensor(_LAYER + "input_layernorm.bias", "block.norm_1.bias", ("d",)),
     Tensor(_LAYER + "post_attention_layernorm.weight", "block.norm_2.gain", ("d",)),
     Tensor(_LAYER + "post_attention_layernorm.bias", "block.norm_2.bias", ("d",)),
-    Tensor(_FUSED + "weight", _QKV, ("3d", "d"), _by_head),
-    Tensor(_FUSED + "bias", _QKV_BIAS, ("3d",), _by_head, has_attention_bias),
+    Tensor(_FUSED + "weight", _QKV, ("3d", "d"), by_head),
+    Tensor(_FUSED + "bias", _QKV_BIAS, ("3d",), by_head, has_attention_bias),
     Tensor(_LAYER + "attention.dense.weight", "projections.output", ("d", "d"), transposed),
     Tensor(_LAYER + "attention.dense.bias", "projections.output_bias", ("d",), is_there=has_attention_bias),
     Tensor(_LAYER + "mlp.dense_h_to_4h.weight", "block.feed_forward.up", ("hidden", "d"), transposed),

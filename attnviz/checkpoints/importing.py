@@ -11,7 +11,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from attnviz.checkpoints.families import FAMILIES
-from attnviz.checkpoints.family import Around, Array, Config, Family, Sizes
+from attnviz.checkpoints.family import Around, Array, Arrays, Config, Family, Sizes
 from attnviz.checkpoints.filling import filled, filled_fields
 from attnviz.checkpoints.plan import Planned, has_head, plan
 from attnviz.checkpoints.reader import CONFIG, Checkpoint, CheckpointError, read_checkpoint
@@ -186,9 +186,9 @@ def _experiment(found: _Import, given: _Given, memory: _Given, attention_only: b
     texts = token_texts(found.checkpoint.folder, sizes["vocabulary"])
     ids = token_ids(found.checkpoint.folder, sizes["vocabulary"], *given, name="ids")
     by_place = _arrays(found, attention_only)
-    common = by_place.pop(("layers", None), {})
     if family.prepare is not None:
-        common = family.prepare(config, sizes, common)
+        family.prepare(config, sizes, by_place)
+    common = by_place.pop(("layers", None), {})
     around, embedding = found.around, common.pop("vocabulary.embedding")
     added = common.pop("vectors", 0.0)
     head = {name: common.pop(name) for name in tuple(common) if name.startswith("vocabulary.")}
@@ -201,7 +201,7 @@ def _experiment(found: _Import, given: _Given, memory: _Given, attention_only: b
 
     tokens = tuple(texts[i] for i in ids)
     if attention_only:
-        fields = _fields(_attention_alone(with_weights("layers", found.layers[:1])[0]))
+        fields = _fields(with_weights("layers", (_attention_alone(found.layers[0]),))[0])
         fields["embedding_norm"] = around.embedding_norm
         return Experiment(tokens, vectors(ids), **filled_fields(fields, common))
     main = with_weights("layers", found.layers)
@@ -230,7 +230,7 @@ def _fields(layer: Layer) -> dict[str, Any]:
 
 def _attention_alone(layer: Layer) -> Layer:
     """A layer without what follows its attention."""
-    block = layer.block
+    layer, block = replace(layer, cross=None), layer.block
     if block is None or block.placement == "post":
         return replace(layer, block=None)
     alone = replace(
@@ -239,21 +239,26 @@ def _attention_alone(layer: Layer) -> Layer:
     return replace(layer, block=alone)
 
 
-def _arrays(found: _Import, attention_only: bool) -> dict[tuple[str, int | None], dict[str, Array]]:
+def _arrays(found: _Import, attention_only: bool) -> Arrays:
     """The arrays of each layer by path, and under None those in no layer."""
-    arrays: dict[tuple[str, int | None], dict[str, Array]] = {}
+    arrays: Arrays = {}
+    block = found.layers[0].block
+    outside = _OUTSIDE if block is not None and block.placement != "post" else (*_OUTSIDE, "block.")
     for planned in found.planned:
-        if attention_only and not _is_in_first_attention(planned):
+        if attention_only and not _is_in_first_attention(planned, outside):
             continue
         for place, array in planned.arrays(found.sizes):
             arrays.setdefault((place.stack, place.layer), {})[place.path] = array
     return arrays
 
 
-def _is_in_first_attention(planned: Planned) -> bool:
+_OUTSIDE = ("block.feed_forward", "block.norm_2", "block.after_", "cross.", "encoder.")
+"""Places in a layer that are not its own attention's; of a block whose norms come after it, none is."""
+
+
+def _is_in_first_attention(planned: Planned, outside: tuple[str, ...]) -> bool:
     """Whether a tensor is needed for the first layer's attention."""
     if planned.layer is not None:
-        outside = ("block.feed_forward", "block.norm_2", "block.after_", "cross.", "encoder.")
         return planned.layer == 0 and not planned.row.places[0].startswith(outside)
     return not planned.row.is_head and not planned.row.places[0].startswith(("final_norm", "encoder"))
 

@@ -68,7 +68,7 @@ def plan(family: Family, config: Config, sizes: Sizes, checkpoint: Checkpoint) -
             planned[name] = Planned(_checked(checkpoint, name, row.shape_in(sizes)), row, layer)
     for name in stored:
         if name not in planned:
-            _check_ignored(family, prefix, checkpoint, name)
+            _check_ignored(family, config, prefix, checkpoint, name)
     return tuple(planned.values())
 
 
@@ -86,7 +86,7 @@ def _names(row: Tensor, prefix: str, there: str, sizes: Sizes) -> Iterator[tuple
         yield name, None
         return
     stack = "encoder_layers" if row.places[0].startswith("encoder.") else "layers"
-    for layer in range(sizes[stack]):
+    for layer in range(sizes[row.first or stack]):
         yield name.replace("{layer}", str(layer)), layer
 
 
@@ -115,11 +115,12 @@ FLOATS = ("F16", "BF16", "F32", "F64")
 """The types of weights that are read; 8 bits and whole numbers belong to quantised models."""
 
 
-def _check_ignored(family: Family, prefix: str, checkpoint: Checkpoint, name: str) -> None:
+def _check_ignored(family: Family, config: Config, prefix: str, checkpoint: Checkpoint, name: str) -> None:
     """Refuse a tensor that no row has asked for, unless it is known to change nothing."""
     found = checkpoint.tensors[name]
     for ignored in family.ignored:
-        if not re.fullmatch(_pattern(ignored, family.prefix, prefix), name):
+        matches = re.fullmatch(_pattern(ignored, family.prefix, prefix), name)
+        if not matches or not ignored.is_there(config):
             continue
         if ignored.same_as is None:
             return

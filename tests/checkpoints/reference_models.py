@@ -7,6 +7,7 @@ and run, so that what is left of a difference is ours.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -92,6 +93,12 @@ def imported(model: Any, folder: Path, ids: tuple[int, ...] = IDS, **options: An
     return import_checkpoint(folder, ids=ids, dtype="float64", **options).experiment
 
 
+def rewrite_config(folder: Path, changes: dict[str, Any]) -> None:
+    """Other values for some keys of a saved configuration."""
+    file = folder / "config.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), **changes}))
+
+
 def differences(trace: Trace, wanted: Expected) -> dict[str, float]:
     """The largest difference of weights, hidden states and logits; checks that there are as many layers."""
     sites = [trace.site(name) for name in trace.sites]
@@ -113,8 +120,8 @@ def differences(trace: Trace, wanted: Expected) -> dict[str, float]:
 
 
 def _first(site: Any) -> str:
-    """The stage that `transformers` counts as what the first layer reads: vectors with their positions."""
-    return "x" if "x" in site.stages else "tokens_embedded"
+    """The stage that `transformers` counts as what the first layer reads: vectors with positions, normed."""
+    return next(stage for stage in ("x_normed", "x", "tokens_embedded") if stage in site.stages)
 
 
 def run_and_compare(engine: Engine, experiment: Experiment, wanted: Expected) -> dict[str, float]:

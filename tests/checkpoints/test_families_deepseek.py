@@ -1,0 +1,236 @@
+"""DeepSeek-V2 and V3 against eager `transformers` with random weights, layer by layer, in float64, on both
+engines.
+
+The models are saved by `save_pretrained` and read from the disk. `reference_models.promoted` says how the
+library's own casts to float32 are made float64.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+from checkpoints.reference_models import (  # noqa: E402  (skipped without it)
+    IDS,
+    Expected,
+    expected,
+    imported,
+    promoted,
+    random_model,
+    rewrite_config,
+    run_and_compare,
+)
+from transformers import (  # noqa: E402
+    DeepseekV2Config,
+    DeepseekV2ForCausalLM,
+    DeepseekV2Model,
+    DeepseekV3Config,
+    DeepseekV3ForCausalLM,
+    DeepseekV3Model,
+)
+
+from attnviz.checkpoints import CheckpointError, import_checkpoint  # noqa: E402
+from attnviz.engines.numpy_engine import NumpyEngine  # noqa: E402
+from attnviz.engines.run import run  # noqa: E402
+from attnviz.engines.torch_engine import TorchEngine  # noqa: E402
+from attnviz.model.experiment import Experiment  # noqa: E402
+
+TOLERANCE = 1e-10
+
+V2 = (DeepseekV2ForCausalLM, DeepseekV2Config)
+V3 = (DeepseekV3ForCausalLM, DeepseekV3Config)
+
+SMALL = {
+    "vocab_size": 13,
+    "hidden_size": 24,
+    "intermediate_size": 40,
+    "moe_intermediate_size": 10,
+    "num_hidden_layers": 3,
+    "first_k_dense_replace": 3,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 4,
+    "kv_lora_rank": 10,
+    "q_lora_rank": 14,
+    "qk_nope_head_dim": 6,
+    "qk_rope_head_dim": 8,
+    "v_head_dim": 6,
+    "n_routed_experts": 4,
+    "n_shared_experts": 1,
+    "num_experts_per_tok": 2,
+    "n_group": 2,
+    "topk_group": 1,
+    "max_position_embeddings": 64,
+    "rms_norm_eps": 1e-3,
+}
+
+
+def yarn(**values: float) -> dict[str, Any]:
+    stretched = {"rope_type": "yarn", "rope_theta": 500.0, "factor": 4.0}
+    return {"rope_parameters": {**stretched, "original_max_position_embeddings": 16, **values}}
+
+
+LINEAR = {
+    "rope_parameters": {"rope_type": "linear", "rope_theta": 500.0, "factor": 3.0, "mscale_all_dim": 0.7}
+}
+
+CASES: dict[str, tuple[type[Any], type[Any], dict[str, Any]]] = {
+    "v2": (*V2, SMALL),
+    "v2 without a latent of queries": (*V2, {**SMALL, "q_lora_rank": None}),
+    "v2 biases of the feed-forward layer": (*V2, {**SMALL, "mlp_bias": True}),
+    "v2 yarn": (*V2, {**SMALL, **yarn()}),
+    "v2 yarn, mscale of all": (*V2, {**SMALL, **yarn(mscale=0.707, mscale_all_dim=0.707)}),
+    "v2 yarn, mscale of some": (*V2, {**SMALL, **yarn(mscale=1.3, mscale_all_dim=0.7)}),
+    "v2 yarn, mscale alone": (*V2, {**SMALL, **yarn(mscale=1.3)}),
+    "v2 linear, mscale of all": (*V2, {**SMALL, **LINEAR}),
+    "v2 tied": (*V2, {**SMALL, "tie_word_embeddings": True}),
+    "v2 without a head": (DeepseekV2Model, DeepseekV2Config, SMALL),
+    "v3": (*V3, SMALL),
+    "v3 without a latent of queries": (*V3, {**SMALL, "q_lora_rank": None}),
+    "v3 half-split pairs": (*V3, {**SMALL, "rope_interleave": False}),
+    "v3 yarn": (*V3, {**SMALL, **yarn(mscale=1.0, mscale_all_dim=1.0)}),
+    "v3 yarn, mscale of some, half-split": (
+        *V3,
+        {**SMALL, **yarn(mscale=0.5, mscale_all_dim=0.9), "rope_interleave": False},
+    ),
+    "v3 narrow head": (*V3, {**SMALL, "qk_rope_head_dim": 2, "num_attention_heads": 3}),
+    "v3 without a head": (DeepseekV3Model, DeepseekV3Config, SMALL),
+}
+CASES["v3 narrow head"][2]["num_key_value_heads"] = None
+
+
+@pytest.fixture(scope="module", params=CASES, ids=list(CASES))
+def case(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Experiment, Expected]:
+    model_type, config_type, values = CASES[request.param]
+    folder: Path = tmp_path_factory.mktemp("model")
+    with promoted():
+        model = random_model(model_type, config_type(**values))
+        wanted = expected(model)
+    return imported(model, folder), wanted
+
+
+@pytest.mark.parametrize(
+    "engine", [NumpyEngine("float64"), TorchEngine("float64", "cpu")], ids=["numpy", "torch"]
+)
+def test_every_layer_equals_transformers(case: tuple[Experiment, Expected], engine: Any) -> None:
+    experiment, wanted = case
+    assert experiment.latent is not None
+    assert max(float(abs(layer).max()) for layer in wanted.hidden) > 0.5
+    found = run_and_compare(engine, experiment, wanted)
+    assert found.keys() >= {"weights", "hidden states"}
+    assert (wanted.logits is None) == ("logits" not in found)
+    assert max(found.values()) < TOLERANCE, found
+
+
+# --- every tensor counts ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["v2 biases of the feed-forward layer", "v3 without a latent of queries"])
+def test_every_tensor_is_needed_in_its_shape(name: str, tmp_path: Path) -> None:
+    model_type, config_type, values = CASES[name]
+    experiment = imported(random_model(model_type, config_type(**values)), tmp_path)
+    file = tmp_path / "model.safetensors"
+    tensors = load_file(file)
+    for tensor in sorted(tensors):
+        kept = {other: array for other, array in tensors.items() if other != tensor}
+        save_file(kept, file)
+        with pytest.raises(CheckpointError, match="is missing") as caught:
+            import_checkpoint(tmp_path, ids=IDS)
+        assert repr(tensor) in str(caught.value)
+        longer = np.concatenate([tensors[tensor], tensors[tensor][:1]])
+        save_file({**kept, tensor: longer}, file)
+        with pytest.raises(CheckpointError, match="legal is .* for this configuration"):
+            import_checkpoint(tmp_path, ids=IDS)
+        # Another number in any tensor makes another experiment: none is read and thrown away.
+        changed = tensors[tensor].copy()
+        changed.flat[-1] += 1.0
+        save_file({**kept, tensor: changed}, file)
+        assert import_checkpoint(tmp_path, ids=IDS, dtype="float64").experiment != experiment, tensor
+
+
+@pytest.mark.parametrize(
+    "tensor",
+    [
+        "model.layers.3.input_layernorm.weight",
+        "model.layers.0.mlp.experts.gate_up_proj",
+        "model.layers.0.mlp.shared_experts.up_proj.weight",
+        "model.layers.0.self_attn.kv_a_proj_with_mqa.bias",
+        "model.layers.0.self_attn.q_proj.weight",
+    ],
+)
+def test_a_tensor_without_a_place_is_refused(tensor: str, tmp_path: Path) -> None:
+    imported(random_model(*V2[:1], DeepseekV2Config(**SMALL)), tmp_path)
+    file = tmp_path / "model.safetensors"
+    save_file({**load_file(file), tensor: np.ones((2, 2))}, file)
+    with pytest.raises(CheckpointError, match="has no place for it") as caught:
+        import_checkpoint(tmp_path, ids=IDS)
+    assert repr(tensor) in str(caught.value)
+
+
+# --- what is refused -------------------------------------------------------------------------------
+
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "values of another width": (
+        {"v_head_dim": 8},
+        "v_head_dim is 8; legal is 6, as qk_nope_head_dim is: values are as wide as the content of keys",
+    ),
+    "fewer key heads": ({"num_key_value_heads": 2}, "num_key_value_heads is 2; legal is 4"),
+    "biases of the latents": ({"attention_bias": True}, "attention_bias is true; legal is false"),
+    "every other layer": ({"moe_layer_freq": 2}, "moe_layer_freq is 2; legal is 1"),
+    "head_dim": ({"head_dim": 6}, "head_dim is 6; legal is 8, as qk_rope_head_dim is"),
+    "longrope": (
+        {"rope_parameters": {"rope_type": "longrope"}},
+        "rope_parameters.rope_type is 'longrope'; legal is one of",
+    ),
+    "no factor": (
+        {"rope_parameters": {"rope_type": "yarn", "mscale_all_dim": 1.0}},
+        "rope_parameters.factor is missing; mscale_all_dim needs it",
+    ),
+    "a key that nobody knows": ({"qk_gain": 2.0}, "qk_gain is 2.0; DeepSeek-V2 is read without this key"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_would_change_numbers_is_refused(name: str, tmp_path: Path) -> None:
+    changes, words = REFUSED[name]
+    imported(random_model(*V2[:1], DeepseekV2Config(**SMALL)), tmp_path)
+    rewrite_config(tmp_path, changes)
+    with pytest.raises(CheckpointError) as caught:
+        import_checkpoint(tmp_path, ids=IDS)
+    assert str(caught.value).startswith(f"config.json: {words}")
+    assert "\n" not in str(caught.value)
+
+
+# --- the attention alone ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_dense", [0, 1])
+@pytest.mark.parametrize("version", [V2, V3], ids=["v2", "v3"])
+def test_experts_are_refused_but_not_the_first_attention(
+    version: tuple[type[Any], type[Any]], n_dense: int, tmp_path: Path
+) -> None:
+    model_type, config_type = version
+    with promoted():
+        model = random_model(model_type, config_type(**{**SMALL, "first_k_dense_replace": n_dense}))
+        outputs: list[Any] = []
+        first = model.model.layers[0].self_attn
+        first.register_forward_hook(lambda module, given, out: outputs.append(out[0][0].numpy()))
+        wanted = expected(model)
+    with pytest.raises(
+        CheckpointError,
+        match=rf"^config.json: first_k_dense_replace is {n_dense}; legal is 3 \(num_hidden_layers\) or more:",
+    ):
+        imported(model, tmp_path)
+    experiment = imported(model, tmp_path, attention_only=True)
+    trace = run(NumpyEngine("float64"), experiment)
+    assert "ffn_up" not in trace.site("layers.0.self").stages
+    np.testing.assert_allclose(trace["weights"], wanted.weights[0], rtol=0, atol=TOLERANCE)
+    np.testing.assert_allclose(trace["attention_output"], outputs[0], rtol=0, atol=TOLERANCE)

@@ -1,0 +1,365 @@
+"""BLOOM, and the families with an encoder, against eager `transformers` with random weights, layer by layer,
+in float64, on both engines.
+
+The models are saved by `save_pretrained` and read from the disk. `reference_models.promoted` says how the
+library's own casts to float32 are made float64. BLOOM's GELU there has √(2/π) to eight digits; `exact_gelu`
+gives it all of them, and one test runs it as it is and finds no more than that rounding.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from safetensors.numpy import load_file, save_file
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+from checkpoints.reference_models import (  # noqa: E402  (skipped without it)
+    IDS,
+    Expected,
+    expected,
+    imported,
+    promoted,
+    random_model,
+    rewrite_config,
+    run_and_compare,
+)
+from transformers import (  # noqa: E402
+    BloomConfig,
+    BloomForCausalLM,
+    BloomModel,
+    T5Config,
+    T5ForConditionalGeneration,
+    T5Model,
+)
+from transformers.models.bloom import modeling_bloom  # noqa: E402
+
+from attnviz.checkpoints import CheckpointError, import_checkpoint  # noqa: E402
+from attnviz.engines.numpy_engine import NumpyEngine  # noqa: E402
+from attnviz.engines.run import run  # noqa: E402
+from attnviz.engines.torch_engine import TorchEngine  # noqa: E402
+from attnviz.model.experiment import Experiment  # noqa: E402
+from attnviz.model.stages import result_of  # noqa: E402
+from attnviz.model.trace import Trace  # noqa: E402
+
+TOLERANCE = 1e-10
+MEMORY_IDS = (8, 4, 4, 12, 1, 6)
+"""What T5's encoder reads: six tokens, so that the attention to it is not square."""
+
+ENGINES = pytest.mark.parametrize(
+    "engine", [NumpyEngine("float64"), TorchEngine("float64", "cpu")], ids=["numpy", "torch"]
+)
+
+Case = tuple[type[Any], type[Any], dict[str, Any]]
+
+BLOOM = {"vocab_size": 13, "hidden_size": 24, "n_layer": 3, "n_head": 4}
+T5 = {
+    "vocab_size": 13,
+    "d_model": 24,
+    "d_kv": 5,
+    "d_ff": 40,
+    "num_layers": 2,
+    "num_decoder_layers": 3,
+    "num_heads": 4,
+    "relative_attention_num_buckets": 8,
+    "relative_attention_max_distance": 7,
+    "decoder_start_token_id": 0,
+}
+
+CASES: dict[str, Case] = {
+    "bloom": (BloomForCausalLM, BloomConfig, BLOOM),
+    "bloom, heads that are no power of two": (BloomForCausalLM, BloomConfig, {**BLOOM, "n_head": 6}),
+    "bloom untied": (BloomForCausalLM, BloomConfig, {**BLOOM, "tie_word_embeddings": False}),
+    "bloom without a head": (BloomModel, BloomConfig, BLOOM),
+}
+
+T5_CASES: dict[str, Case] = {
+    "t5": (T5ForConditionalGeneration, T5Config, T5),
+    "t5 gated": (T5ForConditionalGeneration, T5Config, {**T5, "feed_forward_proj": "gated-gelu"}),
+    "t5 silu, as many layers": (
+        T5ForConditionalGeneration,
+        T5Config,
+        {**T5, "feed_forward_proj": "gated-silu", "num_decoder_layers": None, "d_kv": 6},
+    ),
+    "t5 logits as they are": (
+        T5ForConditionalGeneration,
+        T5Config,
+        {
+            **T5,
+            "tie_word_embeddings": False,
+            "relative_attention_num_buckets": 32,
+            "relative_attention_max_distance": 128,
+        },
+    ),
+    "t5 without a head": (T5Model, T5Config, T5),
+}
+
+
+@contextmanager
+def exact_gelu() -> Iterator[None]:
+    """BLOOM's GELU with the root that its constant stands for."""
+
+    def gelu(x: Any) -> Any:
+        return x * 0.5 * (1.0 + torch.tanh(math.sqrt(2.0 / math.pi) * x * (1 + 0.044715 * x * x)))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(modeling_bloom, "bloom_gelu_forward", gelu)
+        yield
+
+
+@pytest.fixture(scope="module", params=CASES, ids=list(CASES))
+def case(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Experiment, Expected]:
+    model_type, config_type, values = CASES[request.param]
+    folder: Path = tmp_path_factory.mktemp("model")
+    with promoted(), exact_gelu():
+        model = random_model(model_type, config_type(**values))
+        wanted = expected(model)
+    return imported(model, folder), wanted
+
+
+@ENGINES
+def test_every_layer_equals_transformers(case: tuple[Experiment, Expected], engine: Any) -> None:
+    experiment, wanted = case
+    assert max(float(abs(layer).max()) for layer in wanted.hidden) > 0.5
+    found = run_and_compare(engine, experiment, wanted)
+    assert found.keys() >= {"weights", "hidden states"}
+    assert (wanted.logits is None) == ("logits" not in found)
+    assert max(found.values()) < TOLERANCE, found
+
+
+def test_blooms_own_gelu_differs_by_its_rounded_constant_alone(tmp_path: Path) -> None:
+    with promoted():
+        model = random_model(BloomForCausalLM, BloomConfig(**BLOOM))
+        wanted = expected(model)
+    found = run_and_compare(NumpyEngine("float64"), imported(model, tmp_path), wanted)
+    assert 1e-10 < max(found.values()) < 1e-7, found
+
+
+# --- encoder and decoder ---------------------------------------------------------------------------
+
+
+def both_stacks(model: Any) -> Any:
+    """What T5 makes of `IDS` where its encoder reads `MEMORY_IDS`."""
+    with torch.no_grad():
+        return model(
+            input_ids=torch.tensor([MEMORY_IDS]),
+            decoder_input_ids=torch.tensor([IDS]),
+            output_attentions=True,
+            output_hidden_states=True,
+            use_cache=False,
+        )
+
+
+@pytest.fixture(scope="module", params=T5_CASES, ids=list(T5_CASES))
+def t5_case(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Experiment, Any]:
+    model_type, config_type, values = T5_CASES[request.param]
+    with promoted():
+        model = random_model(model_type, config_type(**values))
+        wanted = both_stacks(model)
+    folder: Path = tmp_path_factory.mktemp("model")
+    return imported(model, folder, memory_ids=MEMORY_IDS), wanted
+
+
+@ENGINES
+def test_all_three_attentions_of_t5_equal_transformers(t5_case: tuple[Experiment, Any], engine: Any) -> None:
+    experiment, wanted = t5_case
+    trace = run(engine, experiment)
+    found = t5_differences(trace, wanted)
+    assert found.keys() >= {"encoder", "decoder", "cross", "encoder states", "decoder states"}
+    assert hasattr(wanted, "logits") == ("logits" in found)
+    assert max(found.values()) < TOLERANCE, found
+
+
+def t5_differences(trace: Trace, wanted: Any) -> dict[str, float]:
+    """The largest differences of weights and hidden states of each stack, and of logits."""
+    kinds = {"encoder": "self", "decoder": "self", "cross": "cross"}
+    attentions = {kind: getattr(wanted, f"{kind}_attentions") for kind in kinds}
+    assert len(trace.sites) == sum(map(len, attentions.values()))
+    found = {}
+    for kind, of in attentions.items():
+        stack = "encoder" if kind == "encoder" else "decoder"
+        sites = [trace.site(f"{stack}.{layer}.{kinds[kind]}") for layer in range(len(of))]
+        found[kind] = largest([site["weights"] for site in sites], of)
+        if kind != "cross":
+            states = getattr(wanted, f"{kind}_hidden_states")
+            last = sites[-1] if kind == "encoder" else trace.site(trace.sites[-1])
+            out = last[result_of(last.stages)]
+            came_in = [
+                site["layer_input" if layer else "tokens_embedded"] for layer, site in enumerate(sites)
+            ]
+            found[f"{kind} states"] = largest([*came_in, out], states)
+    if hasattr(wanted, "logits"):
+        found["logits"] = largest([trace.site(trace.sites[-1])["logits"]], [wanted.logits])
+    return found
+
+
+def largest(ours: list[NDArray[np.float64]], theirs: Any) -> float:
+    assert len(ours) == len(theirs)
+    return max(float(abs(a - b[0].numpy()).max()) for a, b in zip(ours, theirs, strict=True))
+
+
+def test_t5_with_an_unembedding_of_its_own(tmp_path: Path) -> None:
+    """Saved by a version of the library that does not tie what the configuration does not tie."""
+    with promoted():
+        model = random_model(T5ForConditionalGeneration, T5Config(**{**T5, "tie_word_embeddings": False}))
+        tied = both_stacks(model)
+    model.save_pretrained(tmp_path)
+    rewrite_config(tmp_path, {"tie_word_embeddings": False, "scale_decoder_outputs": None})
+    file = tmp_path / "model.safetensors"
+    with pytest.raises(CheckpointError, match="tensor 'lm_head.weight' is missing"):
+        import_checkpoint(tmp_path, ids=IDS, memory_ids=MEMORY_IDS)
+    own = np.random.default_rng(5).standard_normal((13, 24))
+    save_file({**load_file(file), "lm_head.weight": own}, file)
+    experiment = import_checkpoint(tmp_path, ids=IDS, memory_ids=MEMORY_IDS, dtype="float64").experiment
+    logits = run(NumpyEngine("float64"), experiment).site("decoder.2.cross")["logits"]
+    np.testing.assert_allclose(
+        logits, tied.decoder_hidden_states[-1][0].numpy() @ own.T, rtol=0, atol=TOLERANCE
+    )
+
+
+def test_a_sequence_for_each_stack(tmp_path: Path) -> None:
+    model = random_model(T5Model, T5Config(**T5))
+    with pytest.raises(CheckpointError, match="^memory_ids is null; legal is a list of token ids"):
+        imported(model, tmp_path)
+
+
+# --- every tensor counts ---------------------------------------------------------------------------
+
+
+def a_model_of(name: str) -> tuple[Any, dict[str, Any]]:
+    """A model of a case, and what it is imported with besides its tokens."""
+    model_type, config_type, values = {**CASES, **T5_CASES}[name]
+    return random_model(model_type, config_type(**values)), (
+        {"memory_ids": MEMORY_IDS} if name.startswith("t5") else {}
+    )
+
+
+@pytest.mark.parametrize("name", ["bloom untied", "t5", "t5 gated"])
+def test_every_tensor_is_needed_in_its_shape(name: str, tmp_path: Path) -> None:
+    model, options = a_model_of(name)
+    experiment = imported(model, tmp_path, **options)
+    file = tmp_path / "model.safetensors"
+    tensors = load_file(file)
+    for tensor in sorted(tensors):
+        kept = {other: array for other, array in tensors.items() if other != tensor}
+        save_file(kept, file)
+        with pytest.raises(CheckpointError, match="is missing") as caught:
+            import_checkpoint(tmp_path, ids=IDS, **options)
+        assert repr(tensor) in str(caught.value)
+        longer = np.concatenate([tensors[tensor], tensors[tensor][:1]])
+        save_file({**kept, tensor: longer}, file)
+        with pytest.raises(CheckpointError, match="legal is .* for this configuration"):
+            import_checkpoint(tmp_path, ids=IDS, **options)
+        # Another number in any tensor makes another experiment: none is read and thrown away.
+        changed = tensors[tensor].copy()
+        changed.flat[0] += 1.0
+        save_file({**kept, tensor: changed}, file)
+        found = import_checkpoint(tmp_path, ids=IDS, dtype="float64", **options).experiment
+        assert found != experiment, tensor
+
+
+@pytest.mark.parametrize(
+    ("name", "tensor"),
+    [
+        ("bloom", "transformer.h.3.input_layernorm.weight"),
+        ("bloom", "transformer.h.0.self_attention.query.weight"),
+        ("t5", "encoder.block.1.layer.0.SelfAttention.relative_attention_bias.weight"),
+        ("t5", "encoder.block.0.layer.1.DenseReluDense.wi_0.weight"),
+        ("t5", "decoder.block.0.layer.0.SelfAttention.q.bias"),
+    ],
+)
+def test_a_tensor_without_a_place_is_refused(name: str, tensor: str, tmp_path: Path) -> None:
+    model, options = a_model_of(name)
+    imported(model, tmp_path, **options)
+    file = tmp_path / "model.safetensors"
+    save_file({**load_file(file), tensor: np.ones((2, 2))}, file)
+    with pytest.raises(CheckpointError, match="has no place for it") as caught:
+        import_checkpoint(tmp_path, ids=IDS, **options)
+    assert repr(tensor) in str(caught.value)
+
+
+def test_a_copy_of_the_embedding_is_one(tmp_path: Path) -> None:
+    model, options = a_model_of("t5")
+    experiment = imported(model, tmp_path, **options)
+    file = tmp_path / "model.safetensors"
+    tensors = load_file(file)
+    copies = {
+        name: tensors["shared.weight"].copy() for name in ("lm_head.weight", "encoder.embed_tokens.weight")
+    }
+    save_file({**tensors, **copies}, file)
+    assert import_checkpoint(tmp_path, ids=IDS, dtype="float64", **options).experiment == experiment
+    copies["encoder.embed_tokens.weight"][0, 0] += 1
+    save_file({**tensors, **copies}, file)
+    with pytest.raises(CheckpointError, match="differs from 'shared.weight'"):
+        import_checkpoint(tmp_path, ids=IDS, **options)
+
+
+# --- what is refused -------------------------------------------------------------------------------
+
+REFUSED: tuple[tuple[str, dict[str, Any], str], ...] = (
+    (
+        "bloom",
+        {"apply_residual_connection_post_layernorm": True},
+        "apply_residual_connection_post_layernorm is true; legal is false",
+    ),
+    ("bloom", {"n_head": 5}, "n_head is 5; legal is a divisor of hidden_size (24)"),
+    ("bloom", {"n_embed": 12}, "hidden_size is 24; legal is 12, which n_embed is"),
+    ("bloom", {"alibi_bias_max": 16}, "alibi_bias_max is 16; BLOOM is read without this key"),
+    ("t5", {"is_decoder": True}, "is_decoder is true; legal is false"),
+    ("t5", {"feed_forward_proj": "swiglu"}, "feed_forward_proj is 'swiglu'; legal is one of 'relu'"),
+    ("t5", {"dense_act_fn": "silu"}, "dense_act_fn is 'silu'; legal is 'relu', as feed_forward_proj says"),
+    ("t5", {"relative_attention_num_buckets": 7}, "position.n_buckets is 7; legal is"),
+    ("t5", {"attention_scale": 0.5}, "attention_scale is 0.5; T5 is read without this key"),
+)
+
+
+@pytest.mark.parametrize(("name", "changes", "words"), REFUSED)
+def test_what_would_change_numbers_is_refused(
+    name: str, changes: dict[str, Any], words: str, tmp_path: Path
+) -> None:
+    model, options = a_model_of(name)
+    imported(model, tmp_path, **options)
+    rewrite_config(tmp_path, changes)
+    with pytest.raises(CheckpointError) as caught:
+        import_checkpoint(tmp_path, ids=IDS, **options)
+    assert str(caught.value).startswith(f"config.json: {words}")
+    assert "\n" not in str(caught.value)
+
+
+# --- the attention alone ---------------------------------------------------------------------------
+
+
+def test_the_first_attention_of_t5s_decoder_alone(tmp_path: Path) -> None:
+    with promoted():
+        model = random_model(T5ForConditionalGeneration, T5Config(**T5))
+        outputs: list[Any] = []
+        first = model.decoder.block[0].layer[0].SelfAttention
+        first.register_forward_hook(lambda module, given, out: outputs.append(out[0][0].numpy()))
+        wanted = both_stacks(model)
+    trace = run(NumpyEngine("float64"), imported(model, tmp_path, attention_only=True))
+    assert trace.sites == ("layers.0.self",)
+    weights = wanted.decoder_attentions[0][0].numpy()
+    np.testing.assert_allclose(trace["weights"], weights, rtol=0, atol=TOLERANCE)
+    np.testing.assert_allclose(trace["attention_output"], outputs[0], rtol=0, atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("name", ["bloom"])
+def test_the_first_attention_alone(name: str, tmp_path: Path) -> None:
+    model_type, config_type, values = CASES[name]
+    with promoted():
+        model = random_model(model_type, config_type(**values))
+        wanted = expected(model)
+    trace = run(NumpyEngine("float64"), imported(model, tmp_path, attention_only=True))
+    np.testing.assert_allclose(trace["weights"], wanted.weights[0], rtol=0, atol=TOLERANCE)
