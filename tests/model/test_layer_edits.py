@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from experiments import MEMORY, block, small
+from experiments import MEMORY, SPREAD, block, small
 from msgspec.structs import replace
 
 import attnviz
@@ -168,3 +168,14 @@ def test_a_memory_leaves_with_all_that_read_it(both: bool) -> None:
         key = at(alone, name).projections.key
         assert isinstance(key, Explicit) and key.values.shape == (6, 4)
         assert key.values.array[5].tolist() == [0.0] * 4
+
+
+@pytest.mark.parametrize("name", SPREAD)
+def test_one_attention_is_edited_as_ever_while_all_are_edited_alike(name: str) -> None:
+    experiment = SPREAD[name]
+    (site,) = site_names(experiment)
+
+    def edit(one: Experiment) -> Experiment:
+        return edits.set_vector_cell(edits.set_heads(replace(one, temperature=3.0), n_heads=4), 0, 0, 9.0)
+
+    assert layer_edits.edit_alike(experiment, site, edit) == edit(experiment)

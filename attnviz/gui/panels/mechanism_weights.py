@@ -71,7 +71,7 @@ class WeightLines(QGridLayout):
         self._biases = QLabel(owner)
         self._biases.setTextFormat(Qt.TextFormat.PlainText)
         biases = QHBoxLayout()
-        biases.setSpacing(GRID // 2)
+        biases.setSpacing(GRID - 2)
         biases.addWidget(self._biases)
         biases.addStretch(1)
         for line in self.lines:

@@ -132,6 +132,7 @@ class BlockDiagram(QWidget):
         self._stages: tuple[str, ...] = ()
         self._wires: tuple[Wire, ...] = ()
         self._lit, self._room = "", 0
+        self._arranged: object = None
 
     @property
     def stages(self) -> tuple[str, ...]:
@@ -170,6 +171,9 @@ class BlockDiagram(QWidget):
         for stage in self._stages:
             self._all[stage].set_height(height)
             widths[stage] = float(self._all[stage].sizeHint().width())
+        if (self._stages, height, widths) == self._arranged:
+            return
+        self._arranged = (self._stages, height, widths)
         rects = block_layout.boxes(placed, widths, height)
         for stage, rect in rects.items():
             self._all[stage].setGeometry(rect.toRect())

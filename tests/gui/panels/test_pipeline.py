@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from desk import picture
 from experiments import MEMORY, SPREAD, block, small
+from msgspec.structs import replace
 from panels import PanelBench
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
@@ -15,6 +16,7 @@ import attnviz
 from attnviz.gui.panels.pipeline import PipelinePanel, operation
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.thumbnail import Thumbnail
+from attnviz.gui.widgets.toggle import Toggle
 from attnviz.model.block_parts import Norm
 from attnviz.model.document import Document
 from attnviz.model.layer_edits import set_cross, set_n_encoder_layers, set_n_layers
@@ -183,3 +185,16 @@ def test_twenty_five_stages_scroll_and_keep_their_size(qtbot: QtBot) -> None:
     assert min(t.width() - t.sizeHint().width() for t in thumbnails) >= 0
     bench.store.look(stage=thumbnails[-1].property("stage"))
     qtbot.waitUntil(lambda: not thumbnails[-1].visibleRegion().isEmpty())
+
+
+def test_all_layers_are_edited_alike_from_beside_the_strip(qtbot: QtBot) -> None:
+    bench = make(qtbot, Document(STACK))
+    toggle = bench.find(Toggle, "site_alike_toggle")
+    toggle.changed.emit(True)
+    assert bench.store.edits_alike and toggle.value()
+    bench.store.edit_attention(lambda e: replace(e, cap=4.0))
+    assert [layer.cap for layer in (bench.store.experiment, *bench.store.experiment.layers)] == [4.0] * 3
+    bench.store.set_edits_alike(False)
+    assert not toggle.value()
+    bench.store.open(Document(set_cross(small(memory=MEMORY), True)))
+    assert not toggle.isEnabled() and "no other layer with such an attention" in toggle.toolTip()
