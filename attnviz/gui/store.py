@@ -86,8 +86,8 @@ class Store(QObject):
 
     @property
     def focus(self) -> Cell | None:
-        """The cell whose sources are lit: the hovered one, else the locked one."""
-        return self.hover or self.document.view.locked
+        """The cell whose sources are lit: the hovered one, else the one of this attention that is locked."""
+        return self.hover or self.document.locked_here
 
     @property
     def paint_mode(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from attnviz.model.experiment import Experiment
 from attnviz.model.sites import at, shown_site
 from attnviz.model.value import Value
-from attnviz.model.view import View
+from attnviz.model.view import Cell, View
 
 
 class Document(Value, frozen=True):
@@ -24,3 +24,9 @@ class Document(Value, frozen=True):
     def attention(self) -> Experiment:
         """The attention that the view looks at, as an experiment of its own; see `model/sites.py`."""
         return at(self.experiment, self.site)
+
+    @property
+    def locked_here(self) -> Cell | None:
+        """The locked cell, where it is one of the attention that the view looks at."""
+        locked = self.view.locked
+        return locked if locked is not None and locked.site in ("", self.site) else None

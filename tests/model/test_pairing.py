@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
@@ -82,3 +83,13 @@ def test_the_pair_and_its_scores_are_those_of_the_layer_looked_at() -> None:
     assert scores is not None
     assert scores[1] == site["scores"][0, 5, 2]
     assert scores[0] == pytest.approx(float(site["q"][0, 5] @ site["k"][0, 2]), abs=1e-12)
+
+
+def test_a_cell_that_is_locked_in_another_layer_says_nothing_here() -> None:
+    stack = set_n_layers(rotated_pair("interleaved"), 2)
+    document = Document(stack, View(query=3, locked=Cell("weights", 5, 2, site="layers.1.self")))
+    assert document.locked_here is None
+    assert pair_looked_at(document, None) == Pair(0, 3, 0)
+    there = Document(stack, replace(document.view, site="layers.1.self"))
+    assert there.locked_here == document.view.locked
+    assert pair_looked_at(there, None) == Pair(0, 5, 2)

@@ -168,7 +168,7 @@ class ArchitecturePanel(Panel):
         trace = self.store.trace
         if trace is None or self._is_stale or len(trace.sites) < 2:
             return
-        focus = self.store.hover_elsewhere or self.store.focus
+        focus = self.store.hover_elsewhere or self.store.hover or self.store.document.view.locked
         source = self.store.site.name if focus is None else focus.site or self.store.site.name
         lit = {name: _lit(trace, name, self.store, focus, source) for name in self.canvas.maps}
         self.canvas.set_lit(lit)

@@ -141,7 +141,7 @@ class PlanePanel(Panel):
         """(query, key) in focus."""
         experiment, focus = site.experiment, self.store.focus
         query, key = self.store.document.view.query, self.store.document.view.query
-        locked = self.store.document.view.locked
+        locked = self.store.document.locked_here
         if locked is not None and STAGE_BY_ID[locked.stage].score_shaped:
             key = locked.column
         if focus is not None:

@@ -19,6 +19,7 @@ from attnviz.gui.store import Store
 from attnviz.gui.widgets.drag_number import DragNumber
 from attnviz.model.document import Document
 from attnviz.model.experiment import Experiment
+from attnviz.model.layer_edits import set_n_layers
 from attnviz.model.materialise import vectors_array
 from attnviz.model.parts import (
     ExplicitVectors,
@@ -212,3 +213,13 @@ def test_zero_and_nan_vectors_are_lived_with(qtbot: QtBot) -> None:
     bench = Bench(qtbot, View(query=0), vectors=ExplicitVectors(np.zeros((3, 4)).tolist()))
     assert "0.0000" in bench.facts() and "θ" not in bench.facts()
     assert not bench.panel.grab().toImage().isNull()
+
+
+def test_a_cell_that_is_locked_in_another_layer_moves_no_pair(qtbot: QtBot) -> None:
+    bench = Bench(qtbot)
+    bench.store.edit(set_n_layers, 2)
+    shown = bench.facts()
+    bench.store.look(locked=Cell("weights", 2, 1, site="layers.1.self"))
+    assert bench.facts() == shown
+    bench.store.look(locked=Cell("weights", 2, 1))
+    assert bench.facts() != shown

@@ -95,6 +95,18 @@ def test_a_second_click_frees(qtbot: QtBot) -> None:
     assert bench.store.document.view.query == 2
 
 
+def test_a_cell_that_is_locked_in_another_layer_moves_no_row(qtbot: QtBot) -> None:
+    bench = make(qtbot)
+    bench.store.edit(set_n_layers, 2)
+    row = text(bench, "row_title")
+    assert row == "ROW OF “creature”"
+    bench.store.look(locked=Cell("weights", 2, 1, site="layers.1.self"))
+    assert text(bench, "row_title") == row
+    assert bench.panel.map.highlight.cell is None
+    bench.store.look(site="layers.1.self")
+    assert text(bench, "row_title") == "ROW OF “blue”"
+
+
 def test_an_emptied_row_is_flagged(qtbot: QtBot) -> None:
     bench = make(qtbot)
     assert text(bench, "stage_flag") == ""
