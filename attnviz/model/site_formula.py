@@ -110,20 +110,34 @@ _LETTERS = {"memory": "m", "latent": "c", "q_latent": "c_Q", "q_latent_normed": 
 
 
 def _projection_line(present: tuple[str, ...]) -> Parts:
-    """What queries, keys and values are made of: `q = norm(x) W`, `k v = m W`, or all of one."""
+    """What queries, keys and values are made of: `q = norm(x) W`, `k v = m W`, or all of one; and latents."""
     groups: dict[str, list[str]] = {}
     for name in ("q", "k", "v"):
         groups.setdefault(inputs(name, present)[0], []).append(name)
+    lines = [(tuple(Part(name, name) for name in names), source) for source, names in groups.items()]
+    for latent in ("q_latent", "latent"):
+        if latent in present:
+            lines.append(((Part(_LETTERS[latent], latent),), _entering(latent, present)))
     parts: Parts = ()
-    for source, names in groups.items():
+    for made, source in lines:
         parts = (*parts, *_texts("   " if parts else "", ""))
-        for name in names:
-            parts = (*parts, Part(name, name), Part(" "))
-        letter: Parts = (Part(_LETTERS.get(source, "x"), source),)
-        if source == "norm_1":
-            letter = (Part("norm(", source), Part("x", inputs(source, present)[0]), Part(")", source))
-        parts = (*parts, Part("= "), *letter, Part(" W"))
+        for part in made:
+            parts = (*parts, part, Part(" "))
+        parts = (*parts, Part("= "), *_source_parts(source, present), Part(" W"))
     return parts
+
+
+def _source_parts(source: str, present: tuple[str, ...]) -> Parts:
+    """How the projections' formula writes what they read."""
+    if source == "norm_1":
+        return (Part("norm(", source), Part("x", inputs(source, present)[0]), Part(")", source))
+    return (Part(_LETTERS.get(source, "x"), source),)
+
+
+def _entering(latent: str, present: tuple[str, ...]) -> str:
+    """What a latent is made of: not the step before its norm."""
+    source = inputs(latent, present)[0]
+    return inputs(source, present)[0] if source == "latent_projected" else source
 
 
 def _attention_line(experiment: Experiment, present: tuple[str, ...]) -> Parts:

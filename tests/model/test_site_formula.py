@@ -104,3 +104,8 @@ def test_keys_of_a_memory_are_made_of_it() -> None:
     line = site_lines(SPREAD["cross"], stages(SPREAD["cross"]))[0]
     assert "".join(part.text for part in line) == "q = x W   k v = m W"
     assert [part.stage for part in line if part.text in "xm"] == ["tokens_embedded", "memory"]
+
+
+def test_latents_are_made_of_what_comes_in_and_of_the_memory() -> None:
+    line = site_lines(SPREAD["mla with query latent"], stages(SPREAD["mla with query latent"]))[0]
+    assert "".join(part.text for part in line) == "q = c_Q W   k v = c W   c_Q = x W   c = m W"

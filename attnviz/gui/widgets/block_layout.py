@@ -21,6 +21,7 @@ MIDDLE, LAST = 1, 3
 TOP = 12.0
 """Height of the strip above the lanes, for residual connections."""
 COLUMN_GAP, LANE_GAP = 20.0, 5.0
+WIRES_APART = 3.0
 NODE_ROOM, NODE = 14.0, 5.5
 """Room before a sum for its ⊕, and the radius of that."""
 
@@ -98,7 +99,8 @@ def wires(stages: tuple[str, ...], placed: dict[str, Slot], rects: dict[str, QRe
             elif stage == "logits" and source == "tokens_embedded":
                 continue  # the distinct tokens once more: a wire across all would say more than is meant
             else:
-                points = _along(rects[source], end, stage in SUMS, is_far)
+                apart = (placed[source].lane - MIDDLE) * WIRES_APART
+                points = _along(rects[source], end, stage in SUMS, is_far, apart)
             found.append(Wire(source, stage, points, is_bypass))
     return tuple(found)
 
@@ -127,8 +129,11 @@ def _over(box: QRectF, end: QPointF) -> tuple[QPointF, ...]:
     )
 
 
-def _along(box: QRectF, end: QPointF, to_sum: bool, is_far: bool) -> tuple[QPointF, ...]:
-    """From the right of a box to the left of another, or into a sum from where it comes."""
+def _along(box: QRectF, end: QPointF, to_sum: bool, is_far: bool, apart: float) -> tuple[QPointF, ...]:
+    """From the right of a box to the left of another, or into a sum from where it comes.
+
+    `apart` moves the upright piece, so that wires of two lanes into two others are not one line.
+    """
     start = QPointF(box.right(), box.center().y())
     level = start.y()
     points = [start]
@@ -139,6 +144,6 @@ def _along(box: QRectF, end: QPointF, to_sum: bool, is_far: bool) -> tuple[QPoin
         side = NODE if level > end.y() else -NODE
         return (*points, QPointF(end.x(), level), QPointF(end.x(), end.y() + side))
     if abs(level - end.y()) > 1.0:
-        elbow = end.x() - COLUMN_GAP / 2
+        elbow = end.x() - COLUMN_GAP / 2 + apart
         points += [QPointF(elbow, level), QPointF(elbow, end.y())]
     return (*points, QPointF(end.x() - (NODE if to_sum else 0.0), end.y()))
