@@ -15,6 +15,7 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QColor,
     QFontMetricsF,
+    QImage,
     QKeyEvent,
     QMouseEvent,
     QPainter,
@@ -42,11 +43,14 @@ _SQUEEZE, _FAN, _BETWEEN = 20.0, 38.0, 6.0
 _ALPHA, _LIT_ALPHA = 22, 90
 """How strongly bands are filled, and those of the chosen head."""
 
+MOST_BANDS = 12
+"""Heads with bands of their own; past that one band leads to all of them, and one to the chosen head."""
+
 MOST_HEADS = 64
 """Heads whose numbers are drawn; more are narrower than a few pixels."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Strip:
     """One row of numbers in the picture: which stage and head it is, and where; `rect` is its outline."""
 
@@ -214,8 +218,7 @@ class LatentPicture(Control):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         self._paint_flows(painter, drawing, shown)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
-        for strip in drawing.strips:
-            self._paint_strip(painter, strip, shown)
+        self._paint_strips(painter, drawing.strips, shown)
         self._paint_chosen(painter, drawing, shown)
         self._paint_labels(painter, drawing, shown)
         self._paint_bars(painter, drawing, shown)
@@ -229,16 +232,19 @@ class LatentPicture(Control):
         for strip in drawing.cached:
             _band(painter, given.rect, strip.rect, theme.muted, _LIT_ALPHA)
         latent, *rope = (strip.rect for strip in drawing.cached)
-        for is_lit in (False, True):
-            alpha = _LIT_ALPHA if is_lit else _ALPHA
-            for key, value in zip(drawing.keys, drawing.values, strict=True):
-                if (key.head == shown.head) != is_lit:
-                    continue
-                content, beside = self._parts(key)
-                _band(painter, latent, value.rect, theme.value, alpha)
-                _band(painter, latent, content, theme.key, alpha)
-                for shared in rope:
-                    _band(painter, shared, beside, theme.muted, alpha)
+        heads = list(zip(drawing.keys, drawing.values, strict=True))
+        others = [pair for pair in heads if pair[0].head != shown.head]
+        if len(heads) > MOST_BANDS:
+            for row, hue in ((drawing.values, theme.value), (drawing.keys, theme.key)):
+                _band(painter, latent, row[0].rect.united(row[-1].rect), hue, 2 * _ALPHA)
+            others = []
+        for key, value in (*others, *(pair for pair in heads if pair[0].head == shown.head)):
+            alpha = _LIT_ALPHA if key.head == shown.head else _ALPHA
+            content, beside = self._parts(key)
+            _band(painter, latent, value.rect, theme.value, alpha)
+            _band(painter, latent, content, theme.key, alpha)
+            for shared in rope:
+                _band(painter, shared, beside, theme.muted, alpha)
 
     def _parts(self, key: Strip) -> tuple[QRectF, QRectF]:
         """Where a key's content lies, and the RoPE key beside it."""
@@ -250,20 +256,26 @@ class LatentPicture(Control):
             QRectF(rect.left() + width, rect.top(), rect.width() - width, rect.height()),
         )
 
-    def _paint_strip(self, painter: QPainter, strip: Strip, shown: _Shown) -> None:
+    def _paint_strips(self, painter: QPainter, strips: tuple[Strip, ...], shown: _Shown) -> None:
+        """Every strip with its numbers; they are one image, as making one costs as much as painting it."""
         theme = self._theme
-        hue = {"v": theme.value, shown.shapes.source: theme.muted}.get(strip.stage, theme.key)
-        numbers = shown.numbers.get((strip.stage, strip.head))
-        if numbers is None or len(numbers) != strip.size:
-            painter.fillRect(strip.rect, QColor(hue))
-        else:
-            largest = float(np.max(np.abs(numbers[np.isfinite(numbers)]), initial=0.0)) or 1.0
-            image = to_image((numbers[None, :] / largest + 1.0) / 2.0, "diverging", theme)
-            painter.drawImage(strip.rect, paintable(image))
-        if strip.rect.width() > 4:
-            painter.setPen(QPen(QColor(hue), 1.0))
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.drawRect(strip.rect.adjusted(0, 0, -1, -1))
+        rows = {
+            strip: _normalised(shown.numbers.get((strip.stage, strip.head)), strip.size) for strip in strips
+        }
+        found = [row for row in rows.values() if row is not None]
+        image = paintable(to_image(np.concatenate(found)[None, :], "diverging", theme)) if found else QImage()
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        at = 0
+        for strip, row in rows.items():
+            hue = {"v": theme.value, shown.shapes.source: theme.muted}.get(strip.stage, theme.key)
+            if row is None:
+                painter.fillRect(strip.rect, QColor(hue))
+            else:
+                painter.drawImage(strip.rect, image, QRectF(at, 0, strip.size, 1))
+                at += strip.size
+            if strip.rect.width() > 10:
+                painter.setPen(QPen(QColor(hue), 1.0))
+                painter.drawRect(strip.rect.adjusted(0, 0, -1, -1))
 
     def _paint_chosen(self, painter: QPainter, drawing: Drawing, shown: _Shown) -> None:
         if shown.head >= len(drawing.keys) or len(drawing.keys) == 1:
@@ -332,6 +344,14 @@ class LatentPicture(Control):
         drawing = self._drawing
         if drawing is not None and strip in (*drawing.keys, *drawing.values):
             self.chosen.emit(strip.head)
+
+
+def _normalised(numbers: Numbers | None, size: int) -> Numbers | None:
+    """Numbers as positions 0..1 on the colour map, zero in its middle; None where there are not as many."""
+    if numbers is None or len(numbers) != size:
+        return None
+    largest = float(np.max(np.abs(numbers[np.isfinite(numbers)]), initial=0.0)) or 1.0
+    return np.asarray(np.clip(numbers / largest, -1.0, 1.0) / 2.0 + 0.5)
 
 
 def _band(painter: QPainter, above: QRectF, below: QRectF, hue: str, alpha: int) -> None:
