@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
+
+from numpy.typing import NDArray
 
 from attnviz.compute.execute import execute, execute_decoding
 from attnviz.engines.decode import Decoding
@@ -12,7 +15,9 @@ from attnviz.engines.parity import compared
 from attnviz.engines.program import Check, scale_factor
 from attnviz.model.experiment import Experiment
 from attnviz.model.stages import as_read
-from attnviz.model.trace import SiteTrace
+from attnviz.model.trace import SiteTrace, Trace
+
+Numbers = NDArray[Any]
 
 AS_PROJECTED = ("tokens_embedded", "x", "q", "k", "v", "q_rotated", "k_rotated", "v_rotated")
 """Stages of the first site that only sums and products lead to: their rounding is that of their numbers."""
@@ -22,6 +27,18 @@ SCORES = ("scores", "relative", "scaled", "capped", "biased", "masked")
 
 MOST_LATER = 1e-3
 """What is further apart than this, relative to its stage, is different however large the scores are."""
+
+
+@dataclass(frozen=True, eq=False)
+class FullRows:
+    """What a pass without a cache makes of every token at one site; arrays are read-only.
+
+    `keys`, `values` (kv_head, token, d) as the scores and the mixture read them, `output` (token, d_model).
+    """
+
+    keys: Numbers
+    values: Numbers
+    output: Numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +54,10 @@ class Decoded:
     seconds: float
     sizes: dict[str, float]
     scores: float
+    full: dict[str, FullRows] = field(default_factory=dict)
+    """The rows of the full pass, for every site that takes steps."""
+    full_seconds: float = math.nan
+    """Measured: the full pass over all tokens, which without a cache is what the last step takes."""
 
     @property
     def worst(self) -> float:
@@ -76,12 +97,23 @@ def decode_and_compare(
     decoding = execute_decoding(
         experiment, None, engine, device, check=check, reserve=reserve, earlier=earlier
     )
+    began = time.perf_counter()
     full = execute(decoding.experiment, engine, device, check=check, reserve=reserve)
+    full_seconds = time.perf_counter() - began
     found = compared(decoding, full)
     sizes = {stage: one.size for stage, one in found.items()}
     scores = max(_score_bound(full.site(name), sizes) for name in full.sites)
     differences = {stage: one.difference for stage, one in found.items()}
-    return Decoded(decoding, differences, time.perf_counter() - started, sizes, scores)
+    rows = {name: _full_rows(full, name) for name in decoding.steps[0].sites}
+    seconds = time.perf_counter() - started
+    return Decoded(decoding, differences, seconds, sizes, scores, rows, full_seconds)
+
+
+def _full_rows(trace: Trace, name: str) -> FullRows:
+    """One site's rows of the full pass."""
+    site = trace.site(name)
+    keys, values = (site[as_read(stage, site.stages)] for stage in ("k", "v"))
+    return FullRows(keys, values, site["attention_output"])
 
 
 def _score_bound(site: SiteTrace, sizes: dict[str, float]) -> float:

@@ -222,6 +222,7 @@ class _Decoder:
 
     def step(self) -> DecodeStep:
         """Feed the next token through all sites, or take the step over from an earlier decoding."""
+        started = time.perf_counter()
         index = self._fed
         self._fed += 1
         generated = index >= self._experiment.n_queries
@@ -230,9 +231,12 @@ class _Decoder:
             x, token = self._engine.asarray(self._known(self._choice.next)), self.names[self._choice.next]
         else:
             x, token = self._x[index : index + 1], self._experiment.tokens[index]
-        made = self._reused(index, x) or self._made(index, x)
+        reused = self._reused(index, x)
+        made = reused or self._made(index, x)
         done = next(reversed(made.values()))
         self._choice.after(index, token, done)
+        self._engine.synchronise()
+        seconds = self._old[index].seconds if reused else time.perf_counter() - started
         return DecodeStep(
             index=index,
             token=token,
@@ -242,6 +246,7 @@ class _Decoder:
             last=done,
             sites=made,
             costs=self._costs,
+            seconds=seconds,
         )
 
     def _made(self, index: int, x: Array) -> dict[str, SiteStep]:
@@ -349,7 +354,8 @@ class _Site:
         program.read_out(engine, experiment, features)
         if self.memory is not None and index > 0:
             appended = 0
-        return SiteStep(engine, experiment, index, features, attended, cache, seen, read, appended)
+        held = cache.held_bytes
+        return SiteStep(engine, experiment, index, features, attended, cache, seen, read, appended, held)
 
 
 def can_reuse(engine: Engine, experiment: Experiment, earlier: Decoding) -> bool:

@@ -18,6 +18,10 @@ Cross-attention over M memory tokens, cached before step 1 and counted there
     rows read                            M                       M
     rows held after the step             M                       0
 
+Of a cache that keeps fewer positions, n(t) of the t, the pairs with it and the rows read are n(t); the rows
+held are the places that there is memory for, `model.caches.capacity`. A quantised cache's rows have fewer
+bytes, `core.quantise.quantised_bytes`; what quantising and multiplying out again computes is not counted.
+
 An encoder runs once, at step 1, with or without a cache: for each of its sites M projections, M² pairs, M
 rows written and read, none held.
 
@@ -35,7 +39,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from attnviz.core.quantise import quantised_bytes
 from attnviz.engines.flops import SiteFlops, site_flops
+from attnviz.model.caches import Cache, FullCache, QuantisedCache, capacity, kept_positions
 from attnviz.model.experiment import Experiment
 from attnviz.model.latent import cached_numbers
 from attnviz.model.sites import at, places
@@ -82,7 +88,10 @@ class _SiteCost:
     """Memory tokens where those are read, else None."""
     is_encoder: bool
     row: int
-    """Bytes of what is kept of one position."""
+    """Bytes of the keys and values, or the latent, of one position."""
+    cached_row: int
+    """Bytes of what the cache keeps of them."""
+    cache: Cache
     flops: SiteFlops
 
     def step(self, t: int) -> tuple[Cost, Cost]:
@@ -93,13 +102,24 @@ class _SiteCost:
             once = self._cost(m, m, m * m, m, m, 0) if t == 1 else Cost()
             return once, once
         if m is None:
-            return self._cost(1, 1, t, t, 1, t), self._cost(t, t, t * (t + 1) // 2, t, t, 0)
+            kept = sum(map(len, kept_positions(self.cache, t)))
+            cached = self._cost(1, 1, kept, kept, 1, capacity(self.cache, t), self.cached_row)
+            return cached, self._cost(t, t, t * (t + 1) // 2, t, t, 0)
         new = m if t == 1 else 0
         return self._cost(1, new, m, m, new, m), self._cost(t, m, t * m, m, m, 0)
 
-    def _cost(self, tokens: int, projected: int, pairs: int, read: int, written: int, held: int) -> Cost:
+    def _cost(
+        self,
+        tokens: int,
+        projected: int,
+        pairs: int,
+        read: int,
+        written: int,
+        held: int,
+        row: int | None = None,
+    ) -> Cost:
         flops = self.flops.of(tokens, projected, read, pairs, 1)
-        row = self.row
+        row = self.row if row is None else row
         return Cost(projected, pairs, read * row, written * row, held * row, flops)
 
 
@@ -113,7 +133,11 @@ class StepCosts:
             is_encoder = place.stack == "encoder"
             memory = site.n_keys if is_encoder or site.memory is not None else None
             row = cached_numbers(site) * itemsize
-            self._sites.append(_SiteCost(memory, is_encoder, row, site_flops(site)))
+            kind = (
+                FullCache() if experiment.writing is None or memory is not None else experiment.writing.cache
+            )
+            cached_row = position_bytes(site, kind, itemsize)
+            self._sites.append(_SiteCost(memory, is_encoder, row, cached_row, kind, site_flops(site)))
 
     def step(self, index: int) -> tuple[Cost, Cost]:
         """(with a cache, without one) of step `index`, counted from 0; formulas above."""
@@ -122,6 +146,20 @@ class StepCosts:
             more_cached, more_uncached = site.step(index + 1)
             cached, uncached = cached.beside(more_cached), uncached.beside(more_uncached)
         return cached, uncached
+
+
+def position_bytes(site: Experiment, cache: Cache, itemsize: int) -> int:
+    """Bytes that a cache keeps of one position of a site: its numbers times `itemsize`, unless quantised.
+
+    Quantised rows are a key and a value for each key/value head, or the latent and the RoPE key.
+    """
+    if not isinstance(cache, QuantisedCache):
+        return cached_numbers(site) * itemsize
+    heads, latent = site.heads, site.latent
+    if latent is None:
+        return 2 * quantised_bytes(heads.n_kv_heads, heads.d_head, cache.bits)
+    widths = (latent.d_c, latent.d_rope) if latent.d_rope else (latent.d_c,)
+    return sum(quantised_bytes(1, width, cache.bits) for width in widths)
 
 
 def step_costs(experiment: Experiment, step: int, itemsize: int) -> tuple[Cost, Cost]:

@@ -124,6 +124,8 @@ class SiteStep(StepStages):
     """Positions in the cache when the scores were made."""
     read: int
     appended: int
+    held_bytes: int
+    """Bytes of the arrays in which the cache's positions lay after the step, measured."""
 
     @property
     def stages(self) -> tuple[str, ...]:
@@ -182,6 +184,11 @@ class DecodeStep(StepStages):
     sites: dict[str, SiteStep]
     """By name, in data-flow order; an encoder's sites are not among them: it runs once, before the first."""
     costs: StepCosts
+    seconds: float
+    """Measured: the token's way through all sites and the choice of the next one.
+
+    Of a step that was taken over from an earlier decoding, what it took when it was computed.
+    """
 
     def site(self, name: str) -> SiteStep:
         """One site. Raises `KeyError` naming the sites there are."""
@@ -201,6 +208,11 @@ class DecodeStep(StepStages):
     def appended(self) -> int:
         """Positions that the main site adds to its cache; the memory's all count for the first step."""
         return self.main.appended
+
+    @property
+    def held_bytes(self) -> int:
+        """Bytes that the caches of all sites held after the step, measured."""
+        return sum(site.held_bytes for site in self.sites.values())
 
     @property
     def cached(self) -> Cost:

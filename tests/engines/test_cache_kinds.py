@@ -161,3 +161,37 @@ def test_nothing_is_reused_of_another_model() -> None:
     assert decode(engine, replace(stack(FullCache()), temperature=2.0), earlier=first).reused == 0
     assert decode(engine, stack(RingCache(4)), earlier=first).reused == 0
     assert decode(NumpyEngine("float32"), stack(FullCache()), earlier=first).reused == 0
+
+
+# --- counts and times ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("row", CACHES, ids=[row.id for row in CACHES])
+def test_the_bytes_of_the_formulas_are_the_measured_ones_at_every_step(row: Any) -> None:
+    latent = small(
+        heads=Heads(2, 2, 4),
+        latent=Latent(3),
+        position=NoPosition(),
+        projections=Projections(query=Seeded(1), output=Seeded(2)),
+        writing=Writing(Sampling(stop=StopConditions(length=20)), row.kind()),
+    )
+    for experiment in (stack(row.kind()), latent):
+        for step in decode(ENGINES[0], experiment).steps:
+            assert step.cached.bytes_held == step.held_bytes > 0, step.index
+
+
+def test_a_ring_reads_and_multiplies_what_it_keeps() -> None:
+    steps = decode(ENGINES[0], stack(RingCache(4))).steps
+    row = 2 * 4 * 8  # a key and a value of one head of four features, in float64
+    for step in steps:
+        kept = min(step.index + 1, 4)
+        assert step.cached.score_pairs == 2 * kept  # two layers
+        assert (step.cached.bytes_read, step.cached.bytes_written) == (2 * kept * row, 2 * row)
+        assert step.uncached.score_pairs == 2 * (step.index + 1) * (step.index + 2) // 2
+
+
+def test_a_step_is_timed_once_however_often_it_is_reused() -> None:
+    first = decode(ENGINES[0], stack(FullCache()))
+    again = decode(ENGINES[0], stack(FullCache()), earlier=first)
+    assert all(0 < step.seconds < first.seconds for step in first.steps)
+    assert [step.seconds for step in again.steps] == [step.seconds for step in first.steps]
