@@ -1,0 +1,101 @@
+"""Edits of how a document is written on."""
+
+from __future__ import annotations
+
+import pytest
+from experiments import small
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attnviz.model.caches import FullCache, RingCache
+from attnviz.model.sampling import (
+    SAMPLING_OPERATIONS,
+    MinP,
+    RepetitionPenalty,
+    Sampling,
+    StopConditions,
+    Temperature,
+    TopK,
+    TopP,
+)
+from attnviz.model.writing import Writing
+from attnviz.model.writing_edits import (
+    FRESH,
+    move_operation,
+    operation_value,
+    remove_operation,
+    set_cache,
+    set_operation,
+    set_seed,
+    set_stop,
+    set_writing,
+    shown_strings,
+    strings_shown,
+    with_value,
+    writing_of,
+)
+
+BARE = small()
+WRITES = small(writing=Writing(Sampling((TopK(5), Temperature(0.5)), 7), RingCache(3)))
+
+
+def operations(experiment: object) -> list[object]:
+    return list(writing_of(experiment).sampling.operations)  # type: ignore[arg-type]
+
+
+def test_writing_is_switched_on_and_off_and_nothing_else_changes() -> None:
+    on = set_writing(BARE, FRESH)
+    assert on.writing == FRESH and set_writing(on, None) == BARE
+    assert FRESH.cache == FullCache() and FRESH.sampling.stop.length == 32
+
+
+def test_an_edit_of_what_does_not_write_yet_begins_to_write() -> None:
+    for edited in (set_seed(BARE, 3), set_stop(BARE, length=2), set_cache(BARE, RingCache(2))):
+        assert edited.writing is not None and operations(edited) == [Temperature(0.8)]
+
+
+def test_an_operation_keeps_its_place_when_its_number_changes() -> None:
+    assert operations(set_operation(WRITES, TopK(9))) == [TopK(9), Temperature(0.5)]
+
+
+def test_a_new_operation_stands_where_it_is_usually_applied() -> None:
+    experiment = set_writing(BARE, Writing())
+    for operation in (MinP(0.1), RepetitionPenalty(1.1), TopP(0.5), Temperature(2.0), TopK(3)):
+        experiment = set_operation(experiment, operation)
+    kinds = [type(one) for one in operations(experiment)]
+    assert kinds == [row.kind for row in SAMPLING_OPERATIONS]
+    # Of an order that somebody chose, it comes before the first that usually stands behind it.
+    assert operations(set_operation(WRITES, RepetitionPenalty(1.3)))[0] == RepetitionPenalty(1.3)
+    assert operations(set_operation(WRITES, TopP(0.3)))[-1] == TopP(0.3)
+
+
+def test_operations_move_as_far_as_there_are_places() -> None:
+    later = move_operation(WRITES, TopK, 1)
+    assert operations(later) == [Temperature(0.5), TopK(5)]
+    assert move_operation(later, TopK, 1) == later and move_operation(later, TopK, -1) == WRITES
+    with pytest.raises(ValueError, match=r"sampling\.operations is 'top_p'"):
+        move_operation(WRITES, TopP, 1)
+    assert operations(remove_operation(WRITES, TopK)) == [Temperature(0.5)]
+    assert remove_operation(WRITES, TopP) == WRITES
+
+
+def test_the_number_of_an_operation_is_read_and_written_by_the_table() -> None:
+    for row in SAMPLING_OPERATIONS:
+        made = with_value(row, operation_value(row.fresh))
+        assert made == row.fresh
+    assert with_value(SAMPLING_OPERATIONS[2], 7.0) == TopK(7)
+    with pytest.raises(ValueError, match="temperature"):
+        with_value(SAMPLING_OPERATIONS[1], -1.0)
+
+
+def test_seed_stop_and_cache_leave_the_rest_alone() -> None:
+    assert set_seed(WRITES, 8).writing == Writing(Sampling((TopK(5), Temperature(0.5)), 8), RingCache(3))
+    stopped = set_stop(WRITES, strings=(".",), end_token=False)
+    assert writing_of(stopped).sampling.stop == StopConditions(False, 256, (".",))
+    assert writing_of(set_cache(WRITES, FullCache())).sampling == writing_of(WRITES).sampling
+
+
+@given(st.lists(st.text("ab|\\n\n 。", min_size=1), max_size=4))
+def test_stop_strings_are_read_as_they_are_written(strings: list[str]) -> None:
+    line = shown_strings(strings)
+    assert "\n" not in line and strings_shown(line) == tuple(strings)
