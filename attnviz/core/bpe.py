@@ -1,0 +1,333 @@
+"""Byte-pair encoding: a text as pieces that a model knows (Sennrich, Haddow, Birch 2016, arXiv:1508.07909).
+
+A text is cut into pre-tokens by one of the rules in `PIECE_KINDS`. A pre-token is cut into characters, and
+of its neighbours those with the lowest rank are merged, the leftmost first, until no pair has a rank. A
+character that is no token becomes the tokens of its UTF-8 bytes, `<0xE4>` and so on; in the alphabet of GPT-2
+every byte has a character of its own. Each rule is written here: a document names one, and brings no pattern.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
+from typing import Literal
+
+LeadingSpace = Literal["never", "always", "unless_there"]
+
+WORDS = r' ?[A-Za-z]+| ?[0-9]| ?"|[\s\S]'
+"""One pre-token of `words`: a word, digit or quotation mark with the space before it, or any character."""
+
+SPACE = "\u2581"
+"""What SentencePiece writes for a space."""
+
+TEXT_BYTES = (*range(0xC0), *range(0xC2, 0xF5))
+"""The bytes that a UTF-8 text can have."""
+
+_WORD = re.compile(WORDS)
+_BYTE_TOKEN = re.compile(r"<0x([0-9A-F]{2})>")
+_CONTRACTION = re.compile("'(?:[stmd]|re|ve|ll)")
+_RUNS = re.compile(r" ?L+| ?N+| ?O+")
+_SPACES = re.compile(r"[ W]+")
+_KNOWN_PIECES = 20_000
+"""Most pre-tokens whose ids are kept: words come again."""
+
+
+# --- the kinds of pieces ---------------------------------------------------------------------------
+
+
+def _alphabet() -> tuple[str, ...]:
+    """The character of each byte in GPT-2's alphabet (Radford et al. 2019).
+
+    Bytes that are printable characters of Latin-1 stand for themselves; the others, in order, are U+0100 on.
+    """
+    printable = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
+    others = iter(range(0x100, 0x200))
+    return tuple(chr(byte if byte in printable else next(others)) for byte in range(256))
+
+
+ALPHABET = _alphabet()
+_BYTE_OF = {character: byte for byte, character in enumerate(ALPHABET)}
+
+
+def _words(text: str) -> Iterator[str]:
+    return (match[0] for match in _WORD.finditer(text))
+
+
+def _whole(text: str) -> Iterator[str]:
+    if text:
+        yield text.replace(" ", SPACE)
+
+
+def _byte_level(text: str) -> Iterator[str]:
+    """GPT-2's pre-tokens: contractions, words, numbers, other signs, each with the space before it; spaces.
+
+    Of several spaces before a word, the last one belongs to the word.
+    """
+    classes = "".join(map(_class, text))
+    at = 0
+    while at < len(text):
+        found = _CONTRACTION.match(text, at)
+        end = found.end() if found else _end_of_run(classes, at)
+        yield "".join(ALPHABET[byte] for byte in text[at:end].encode())
+        at = end
+
+
+def _class(character: str) -> str:
+    """L, N, W (white space), O (other), or the space itself."""
+    if character == " ":
+        return " "
+    if character.isspace() and not "\x1c" <= character <= "\x1f":
+        return "W"
+    kind = unicodedata.category(character)[0]
+    return kind if kind in "LN" else "O"
+
+
+def _end_of_run(classes: str, at: int) -> int:
+    """Where the pre-token that begins at `at` ends."""
+    run = _RUNS.match(classes, at)
+    if run:
+        return run.end()
+    spaces = _SPACES.match(classes, at)
+    assert spaces is not None  # every class is one of the two patterns'
+    is_last, several = spaces.end() == len(classes), spaces.end() - at > 1
+    return spaces.end() - (several and not is_last)
+
+
+def _text_bytes(token: str) -> bytes:
+    return bytes([_byte_value(token)]) if _is_byte(token) else token.encode("utf-8", errors="surrogatepass")
+
+
+def _space_bytes(token: str) -> bytes:
+    return _text_bytes(token.replace(SPACE, " "))
+
+
+def _alphabet_bytes(token: str) -> bytes:
+    if all(character in _BYTE_OF for character in token):
+        return bytes(_BYTE_OF[character] for character in token)
+    return token.encode("utf-8", errors="surrogatepass")
+
+
+def _is_byte(token: str) -> bool:
+    return _BYTE_TOKEN.fullmatch(token) is not None
+
+
+def _byte_value(token: str) -> int:
+    return int(token[3:5], 16)
+
+
+def byte_token(byte: int) -> str:
+    """The token that stands for one byte: `<0xE4>`."""
+    return f"<0x{byte:02X}>"
+
+
+def _text_byte(byte: int) -> tuple[str, ...]:
+    """The tokens of which one makes a byte writable: the ASCII character itself, or its byte token."""
+    return (byte_token(byte), chr(byte)) if byte < 0x80 else (byte_token(byte),)
+
+
+def _space_byte(byte: int) -> tuple[str, ...]:
+    return (byte_token(byte), SPACE) if byte == 0x20 else _text_byte(byte)
+
+
+def _alphabet_byte(byte: int) -> tuple[str, ...]:
+    return (ALPHABET[byte],)
+
+
+@dataclass(frozen=True)
+class PieceKind:
+    """One way in which vocabularies write a text.
+
+    `cut` gives the pre-tokens, in the characters of the vocabulary; `bytes_of` the bytes that a token stands
+    for; `written` the tokens of which a vocabulary needs one so that it can write a byte.
+    """
+
+    id: str
+    cut: Callable[[str], Iterator[str]]
+    bytes_of: Callable[[str], bytes]
+    written: Callable[[int], tuple[str, ...]]
+
+
+PIECE_KINDS = (
+    PieceKind("words", _words, _text_bytes, _text_byte),
+    PieceKind("metaspace", _whole, _space_bytes, _space_byte),
+    PieceKind("byte_level", _byte_level, _alphabet_bytes, _alphabet_byte),
+)
+PIECE_KIND_BY_ID = {kind.id: kind for kind in PIECE_KINDS}
+
+
+# --- encoding --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class BytePairs:
+    """The tokens of a vocabulary by id, and the pairs that are merged, lowest rank first.
+
+    Attributes:
+        kind: Id of one of `PIECE_KINDS`.
+        whole: Whether a pre-token that is a token stays whole, whatever the merges would make of it.
+        leading_space: Whether a text is read with a space put before it.
+        special: Tokens that no text makes and that have no bytes.
+
+    Raises `ValueError` where a merge makes no token, or a byte of a text could not be written.
+    """
+
+    tokens: tuple[str, ...]
+    merges: tuple[tuple[str, str], ...]
+    kind: str
+    whole: bool = False
+    leading_space: LeadingSpace = "never"
+    special: frozenset[str] = frozenset()
+    _ids: dict[str, int] = field(init=False, repr=False, compare=False)
+    _ranks: dict[tuple[str, str], int] = field(init=False, repr=False, compare=False)
+    _known: dict[str, tuple[int, ...]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        fault = fault_in(self.tokens, self.merges, self.kind)
+        if fault:
+            raise ValueError(fault)
+        ids = {token: id_ for id_, token in enumerate(self.tokens)}
+        object.__setattr__(self, "_ids", ids)
+        object.__setattr__(self, "_ranks", {pair: rank for rank, pair in enumerate(self.merges)})
+        object.__setattr__(self, "_known", {})
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of `text`. A special token that is spelt out in it is plain text.
+
+        Raises `ValueError` for a text with half of a surrogate pair: it has no bytes.
+        """
+        if not text:
+            return []
+        check_text(text)
+        if self.leading_space == "always" or (
+            self.leading_space == "unless_there" and not self._begins(text)
+        ):
+            text = " " + text
+        ids: list[int] = []
+        for piece in PIECE_KIND_BY_ID[self.kind].cut(text):
+            ids += self._known.get(piece) or self._remember(piece)
+        return ids
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of `ids`; special tokens add nothing, and bytes that are no character read ⟨E4⟩.
+
+        Raises `ValueError` for an id outside the vocabulary.
+        """
+        data = b"".join(self.token_bytes(one) for one in ids)
+        return shown_bytes(data[1:] if self.leading_space != "never" and data[:1] == b" " else data)
+
+    def token_bytes(self, one: int) -> bytes:
+        """The UTF-8 bytes of the token `one`: none for a special token, one for a piece of a character.
+
+        Raises `ValueError` for an id outside the vocabulary.
+        """
+        if not 0 <= one < len(self.tokens):
+            raise ValueError(f"token id is {one}; legal is 0 to {len(self.tokens) - 1}")
+        token = self.tokens[one]
+        return b"" if token in self.special else PIECE_KIND_BY_ID[self.kind].bytes_of(token)
+
+    def shown(self, one: int) -> str:
+        """What the token `one` is shown as: its text, a special token's name, or bytes as ⟨E4⟩.
+
+        A control character, but for the line end, cannot be seen and is shown as a byte, too. Raises
+        `ValueError` for an id outside the vocabulary.
+        """
+        data = self.token_bytes(one)
+        if not data:
+            return self.tokens[one]
+        text = shown_bytes(data)
+        return text if len(text) != 1 or text.isprintable() or text == "\n" else _all_bytes(data)
+
+    def _begins(self, text: str) -> bool:
+        """Whether a text begins with what is put before the others."""
+        return text[0] == " " or (self.kind == "metaspace" and text[0] == SPACE)
+
+    def _remember(self, piece: str) -> tuple[int, ...]:
+        """Encode one pre-token, and keep the answer: words come again."""
+        if self.whole and piece in self._ids and piece not in self.special:
+            found: tuple[int, ...] = (self._ids[piece],)
+        else:
+            found = tuple(self._ids[part] for part in merged(self._characters(piece), self._ranks))
+        if len(self._known) < _KNOWN_PIECES and len(piece) < 64:
+            self._known[piece] = found
+        return found
+
+    def _characters(self, piece: str) -> Iterator[str]:
+        for character in piece:
+            if character in self._ids:
+                yield character
+            else:
+                yield from map(byte_token, _text_bytes(character))
+
+
+def merged(parts: Iterable[str], ranks: dict[tuple[str, str], int]) -> list[str]:
+    """`parts` with their neighbours merged: again and again the pair of the lowest rank, the leftmost first.
+
+    O(n log n) in the number of parts, so that no text makes it wait.
+    """
+    texts: list[str] = list(parts)
+    after, before = list(range(1, len(texts) + 1)), list(range(-1, len(texts) - 1))
+
+    def offer(left: int) -> tuple[int, int, str, str] | None:
+        right = after[left]
+        rank = ranks.get((texts[left], texts[right])) if right < len(texts) else None
+        return None if rank is None else (rank, left, texts[left], texts[right])
+
+    queue = [found for found in map(offer, range(len(texts))) if found]
+    heapify(queue)
+    while queue:
+        _rank, left, first, second = heappop(queue)
+        right = after[left]
+        if texts[left] != first or right >= len(texts) or texts[right] != second:
+            continue  # one of the two has become part of another piece
+        texts[left], texts[right] = first + second, ""
+        after[left] = after[right]
+        if after[left] < len(texts):
+            before[after[left]] = left
+        for start in (before[left], left):
+            found = offer(start) if start >= 0 else None
+            if found:
+                heappush(queue, found)
+    return [text for text in texts if text]
+
+
+def fault_in(tokens: Sequence[str], merges: Sequence[tuple[str, str]], kind: str) -> str:
+    """Why a text could not be encoded with these; empty where every text can."""
+    known = set(tokens)
+    for index, (left, right) in enumerate(merges):
+        for text in (left, right, left + right):
+            if text not in known:
+                return f"merges[{index}] has or makes {text[:40]!r}; legal is what is one of the tokens"
+    for byte in TEXT_BYTES:
+        if known.isdisjoint(PIECE_KIND_BY_ID[kind].written(byte)):
+            return (
+                f"no token writes the byte {byte:02X}; legal is a vocabulary that writes all bytes of texts"
+            )
+    return ""
+
+
+def check_text(text: str) -> None:
+    """Refuse half of a surrogate pair, which is no character and has no bytes. Raises `ValueError`."""
+    for character in text:
+        if "\ud800" <= character <= "\udfff":
+            raise ValueError(
+                f"text has U+{ord(character):04X}, half of a character; legal are whole characters"
+            )
+
+
+def shown_bytes(data: bytes) -> str:
+    """`data` as UTF-8 text; a byte that is part of no character reads ⟨E4⟩, its two hexadecimal digits."""
+    text = ""
+    while data:
+        try:
+            return text + data.decode("utf-8", errors="strict")
+        except UnicodeDecodeError as fault:
+            text += data[: fault.start].decode("utf-8") + _all_bytes(data[fault.start : fault.start + 1])
+            data = data[fault.start + 1 :]
+    return text
+
+
+def _all_bytes(data: bytes) -> str:
+    return "".join(f"⟨{byte:02X}⟩" for byte in data)
