@@ -9,6 +9,7 @@ from attnviz.model.arrays import MAX_DRAWN, Matrix
 from attnviz.model.bounds import Positive
 from attnviz.model.faults import FieldError, Said
 from attnviz.model.parts import Explicit, Identity, Seeded
+from attnviz.model.pieces import Pieces
 from attnviz.model.rows import Row, check_row
 from attnviz.model.value import Value, require
 
@@ -143,7 +144,9 @@ class Vocabulary(Value, frozen=True):
 
     `embedding` is (token, d_model), and vectors are its rows times `embedding_scale`. Logits are
     output W_U + bias, times `logit_scale`, then cap · tanh(l / cap) where there is a cap; W_U (d_model,
-    token) is the embedding transposed where `unembedding` is null. Each text stands for one token; `end` is the one after which a text is over.
+    token) is the embedding transposed where `unembedding` is null. Each text stands for one token; `begin`
+    is the one before every text, `end` the one after which a text is over, and `pieces` say how a text
+    becomes tokens.
     """
 
     where: ClassVar[str] = "vocabulary."
@@ -155,7 +158,9 @@ class Vocabulary(Value, frozen=True):
     bias: Row | None = None
     logit_scale: float = 1.0
     cap: float | None = None
+    begin: str | None = None
     end: str | None = None
+    pieces: Pieces | None = None
 
     def check(self) -> None:
         n = len(self.tokens)
@@ -166,7 +171,11 @@ class Vocabulary(Value, frozen=True):
             require(self.unembedding.shape == (d_model, n), "vocabulary.unembedding", found, f"{d_model}x{n}")
         check_row("vocabulary.bias", self.bias, n)
         legal = "one of vocabulary.tokens, or null"
-        require(self.end is None or self.end in self.tokens, "vocabulary.end", self.end, legal)
+        for name in ("begin", "end"):
+            token = getattr(self, name)
+            require(token is None or token in self.tokens, f"vocabulary.{name}", token, legal)
+        if self.pieces is not None:
+            self.pieces.check_tokens(self.tokens)
         require(len(set(self.tokens)) == n, "vocabulary.tokens", Said("a text twice"), "each text once")
         for name in ("embedding_scale", "logit_scale"):
             value = getattr(self, name)
