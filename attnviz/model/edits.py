@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from attnviz.model.arrays import Matrix
 from attnviz.model.experiment import Experiment
-from attnviz.model.fitting import fitted_attention, fitted_norm, has_tied_shape
+from attnviz.model.fitting import fitted_attention, fitted_norm, fitted_vocabulary, has_tied_shape
 from attnviz.model.masks import MASK_ORDER
 from attnviz.model.materialise import projection_array, token_ids, vectors_array
 from attnviz.model.parts import (
@@ -286,6 +286,7 @@ def _fitted(experiment: Experiment, changes: dict[str, Any]) -> Experiment:
         changes |= {"encoder": (), "encoder_norm": None}
     for name, features in (("embedding_norm", d_model), ("final_norm", d_model), ("encoder_norm", d_memory)):
         changes.setdefault(name, fitted_norm(getattr(experiment, name), features))
+    changes["vocabulary"] = fitted_vocabulary(experiment.vocabulary, d_model)
     return with_records(experiment, fields, changes)
 
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from attnviz.model.arrays import Matrix
-from attnviz.model.block_parts import FEED_FORWARD_ROLES, NORMS, Block, FeedForward, Norm
+from attnviz.model.block_parts import FEED_FORWARD_ROLES, NORMS, Block, FeedForward, Norm, Vocabulary
 from attnviz.model.experiment import Experiment
 from attnviz.model.latent_parts import Latent
 from attnviz.model.materialise import projection_array
@@ -166,6 +166,18 @@ def fitted_block(block: Block | None, d_model: int) -> Block | None:
 def fitted_norm(norm: Norm | None, features: int) -> Norm | None:
     """A norm whose written-out gain and bias are cut, or filled with zeros, to so many features."""
     return _fitted_rows(norm, {"gain": features, "bias": features})
+
+
+def fitted_vocabulary(vocabulary: Vocabulary | None, d_model: int) -> Vocabulary | None:
+    """A vocabulary whose embedding and output matrix are cut, or filled with zeros, to d_model features."""
+    if vocabulary is None or vocabulary.embedding.shape[1] == d_model:
+        return vocabulary
+    n, output = len(vocabulary.tokens), vocabulary.unembedding
+    return replace(
+        vocabulary,
+        embedding=Matrix(cut_or_filled(vocabulary.embedding.array, (n, d_model))),
+        unembedding=None if output is None else Matrix(cut_or_filled(output.array, (d_model, n))),
+    )
 
 
 def _fitted_rows(owner: Owner, lengths: dict[str, int]) -> Owner:

@@ -149,6 +149,18 @@ def test_other_widths_cut_and_fill_what_is_written_out() -> None:
     assert projection_array(narrower, "query").tolist() == weights[:2].tolist()
 
 
+def test_another_width_cuts_and_fills_the_vocabulary() -> None:
+    rows = Matrix([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    before = make(vocabulary=Vocabulary(("a", "b"), rows, unembedding=Matrix(rows.array.T * 2)))
+    wider, narrower = edits.set_d_model(before, 4).vocabulary, edits.set_d_model(before, 2).vocabulary
+    assert wider is not None and narrower is not None
+    assert wider.embedding.array.tolist() == [[1, 2, 3, 0], [4, 5, 6, 0]]
+    assert wider.unembedding is not None and narrower.unembedding is not None
+    assert wider.unembedding.array.tolist() == [[2, 8], [4, 10], [6, 12], [0, 0]]
+    assert narrower.embedding.array.tolist() == [[1, 2], [4, 5]]
+    assert narrower.unembedding.array.tolist() == [[2, 8], [4, 10]]
+
+
 def test_key_value_heads_go_to_the_nearest_divisor_below() -> None:
     before = make(heads=Heads(4, 4, 2))
     assert edits.set_heads(before, n_heads=6).heads == Heads(6, 3, 2)
