@@ -66,10 +66,7 @@ class PipelinePanel(Panel):
             self._paint(self.store.site)
 
     def on_trace(self, trace: Trace) -> None:
-        site = self.store.site
-        if site.stages != self._shown:
-            self._arrange(site.stages)
-        self._paint(site)
+        self._paint(self.store.site)
 
     def on_hover(self, cell: Cell | None) -> None:
         if self.store.trace is not None:
@@ -121,6 +118,8 @@ class PipelinePanel(Panel):
     def _paint(self, site: SiteTrace) -> None:
         view = self.store.document.view
         transposed = view.orientation == "queries_as_columns"
+        if site.stages != self._shown:  # also where site and head change in one look
+            self._arrange(site.stages)
         for stage in self._shown:
             row = STAGE_BY_ID[stage]
             values, hidden = site.overview(stage, shown_head(site.experiment, view, stage))

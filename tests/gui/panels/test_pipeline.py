@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from desk import picture
-from experiments import MEMORY, SPREAD, block, small
+from experiments import MEMORY, SPREAD, STACKS, block, small
 from msgspec.structs import replace
 from panels import PanelBench
 from PySide6.QtCore import QPoint, Qt
@@ -164,6 +164,16 @@ def test_a_locked_cell_stays_locked_in_another_layer(qtbot: QtBot) -> None:
     lit = picture(weights)
     bench.store.look(locked=None)
     assert picture(weights) != lit
+
+
+def test_site_and_head_may_change_in_one_look(qtbot: QtBot) -> None:
+    bench = make(qtbot, Document(STACKS["two layers, pre"]))
+    stages = {name: bench.store.trace.site(name).stages for name in bench.store.trace.sites}
+    assert stages["layers.0.self"] != stages["layers.1.self"]
+    with qtbot.captureExceptions() as raised:
+        bench.store.look(site="layers.1.self", head=1, orientation="queries_as_columns")
+    assert raised == []
+    assert {t.property("stage") for t in shown(bench)} == set(stages["layers.1.self"])
 
 
 def test_a_stage_under_the_mouse_elsewhere_is_marked(qtbot: QtBot) -> None:
