@@ -18,7 +18,7 @@ from attnviz.gui.panels.mechanism_slopes import AlibiSlopes
 from attnviz.gui.panels.mechanism_tables import TABLE_FIELDS, set_table_kind, table_kind
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.segmented import Option
-from attnviz.i18n import N_, _
+from attnviz.i18n import N_
 from attnviz.model.document import Document
 from attnviz.model.experiment import Experiment
 from attnviz.model.parts import Rope, Sinusoidal
@@ -66,14 +66,6 @@ def _has_start(experiment: Experiment) -> bool:
 
 def _has_table(experiment: Experiment) -> bool:
     return isinstance(experiment.position, Learned | T5Buckets)
-
-
-def _why_not(experiment: Experiment, kind: str) -> str:
-    if experiment.latent is not None:
-        return refusal(set_position, experiment, KINDS[kind]())
-    if kind == "rope" and experiment.heads.d_head < 2:
-        return _("RoPE turns pairs of features; d_head is 1.")
-    return ""
 
 
 def _base(name: str, shown: Any) -> Slider:
@@ -162,7 +154,7 @@ class PositionSection(Section):
                     read=lambda e: e.position.__struct_config__.tag,
                     edit=self._set_kind,
                     options=_options(KINDS.keys() & FIRST_ROW),
-                    why_not=_why_not,
+                    why_not=lambda e, id_: refusal(self._set_kind, e, id_),
                 ),
                 Choice(
                     name="position_more_segmented",
@@ -171,7 +163,7 @@ class PositionSection(Section):
                     read=lambda e: e.position.__struct_config__.tag,
                     edit=self._set_kind,
                     options=_options(KINDS.keys() - FIRST_ROW),
-                    why_not=_why_not,
+                    why_not=lambda e, id_: refusal(self._set_kind, e, id_),
                 ),
             )
         )
@@ -196,7 +188,7 @@ class PositionSection(Section):
             read=lambda e: e.position.scaling.__struct_config__.tag,
             edit=self._set_scaling,
             options=tuple((row.id, row.title, row.description) for row in SCALINGS),
-            why_not=self._why_not_scaling,
+            why_not=lambda e, id_: refusal(self._set_scaling, e, id_),
             shown=_is_rope,
             as_list=True,
         )
@@ -250,13 +242,6 @@ class PositionSection(Section):
         record = SCALING_KINDS[kind]
         scaling = self._scalings.last(record, record())
         return replace(experiment, position=replace(experiment.position, scaling=scaling))
-
-    def _why_not_scaling(self, experiment: Experiment, kind: str) -> str:
-        try:
-            self._set_scaling(experiment, kind)
-        except ValueError as error:
-            return str(error)
-        return ""
 
     def _set_table_kind(self, experiment: Experiment, kind: str) -> Experiment:
         return set_table_kind(experiment, kind, self._tables.last(DrawnTable, DrawnTable()))

@@ -51,6 +51,7 @@ from attnviz.model.position_parts import (
     Yarn,
 )
 from attnviz.model.positions import SCALINGS, bucket_table, learned_table
+from attnviz.model.switching import set_position
 from attnviz.model.view import Cell
 
 # The offscreen platform says so for every window that has a smallest size.
@@ -255,7 +256,10 @@ def test_rope_is_disabled_where_a_head_has_one_feature(panel: MechanismPanel) ->
     panel.store.open(Document(Experiment(("a",), SeededVectors(1, 2), heads=Heads(1, 1, 1))))
     rope = find(panel, Segmented, "position_segmented").findChild(QAbstractButton, "segment_rope")
     assert isinstance(rope, QAbstractButton)
-    assert not rope.isEnabled() and "d_head is 1" in rope.toolTip()
+    reason = "heads.d_head is 1; legal is 2 or more with rotary positions"
+    assert not rope.isEnabled() and reason in rope.toolTip()
+    with pytest.raises(ValueError, match=reason):
+        set_position(panel.store.experiment, Rope())
 
 
 def test_a_refused_width_leaves_the_document_value(qtbot: QtBot, panel: MechanismPanel) -> None:
