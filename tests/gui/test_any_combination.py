@@ -1,0 +1,339 @@
+"""A walk at random over everything that can be clicked and typed: no combination raises or is refused.
+
+`ATTNVIZ_WALKS=7,8,9` walks with these seeds, `ATTNVIZ_STEPS` says how far; a failure prints its seed and
+the way that led there.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from desk import Desk, MakeDesk
+from experiments import STACKS, small
+from msgspec.structs import replace
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QStandardItemModel
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QAbstractButton, QComboBox, QLineEdit, QWidget
+
+from attnviz.gui.field_rows import ChoiceRow, NumberRow, Row, SliderRow, SwitchRow
+from attnviz.gui.shown import stage_content
+from attnviz.gui.widgets.combo import Combo
+from attnviz.gui.widgets.control import Availability
+from attnviz.gui.widgets.dial import Dial
+from attnviz.gui.widgets.drag_number import DragNumber
+from attnviz.gui.widgets.number_grid import NumberGrid
+from attnviz.gui.widgets.segmented import Segmented
+from attnviz.gui.widgets.slider_field import Track
+from attnviz.model.arithmetic import explain
+from attnviz.model.document import Document
+from attnviz.model.layer_edits import set_n_layers
+from attnviz.model.sites import site_names
+from attnviz.model.switching import refusal
+from attnviz.model.view import Cell, View
+
+pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
+
+SEEDS = tuple(int(seed) for seed in os.environ.get("ATTNVIZ_WALKS", "1,2,3").split(","))
+STEPS = int(os.environ.get("ATTNVIZ_STEPS", "60"))
+
+PANELS = ("tokens", "vectors", "mechanism", "matrices", "block", "architecture", "compare", "positions")
+TABS = ("inspector", "decoding", "matrices", "cost", "positions", "block", "architecture", "compare")
+TEXTS = ("", "0", "1", "0, 2", "2-1")
+
+MOST = {
+    "n_tokens_field": 7,
+    "d_model_field": 8,
+    "n_layers_field": 3,
+    "n_encoder_layers_field": 2,
+}
+"""What would only make the walk slow is kept small; whole numbers of other kinds up to 12."""
+
+
+class Walk:
+    """One way through the window. Every action is printed before it is done."""
+
+    def __init__(self, desk: Desk, seed: int) -> None:
+        self.desk, self.store = desk, desk.store
+        self.chance = random.Random(seed)
+        self.refused: list[str] = []
+        self.failed: list[str] = []
+        self.store.rejected.connect(self.refused.append)
+        desk.window.live.failed.connect(self.failed.append)
+        desk.window.decode_live.failed.connect(self.failed.append)
+
+    # --- doing
+
+    def step(self) -> None:
+        """Do something at random that can be done, and wait for the numbers."""
+        kinds: tuple[tuple[int, Callable[[], None]], ...] = (
+            (14, self.touch),
+            (2, self.look),
+            (1, self.tab),
+            (1, self.undo),
+        )
+        chosen = self.chance.choices([act for _weight, act in kinds], [weight for weight, _act in kinds])[0]
+        chosen()
+        self.desk.qtbot.waitUntil(lambda: self.failed or self.desk._has_settled(), timeout=8000)
+
+    def touch(self) -> None:
+        """Act on one control; each kind of control has its share, however many there are."""
+        panels = [self.desk.window.panels[name] for name in (*PANELS, "cost", "mechanism", "mechanism")]
+        found = list(enabled(self.chance.choice([panel for panel in panels if panel.isVisible()])))
+        if found:
+            control = self.chance.choice(found)
+            ACTS[type(control)](self, control) if type(control) in ACTS else self.press(control)
+
+    def look(self) -> None:
+        """Look at another site, stage, head, query, or from another side."""
+        site = self.chance.choice(site_names(self.store.experiment))
+        stage = self.chance.choice(self.store.trace.shown(site).stages)
+        seen = {
+            "site": site,
+            "stage": stage,
+            "head": self.chance.randrange(4),
+            "query": self.chance.randrange(7),
+            "orientation": self.chance.choice(["queries_as_rows", "queries_as_columns"]),
+            "range": self.chance.choice(["row", "head", "global", "log", "symmetric"]),
+        }
+        self.note(f"look at {site} {stage}")
+        self.store.look(**seen)
+
+    def tab(self) -> None:
+        name = self.chance.choice(TABS)
+        self.note(f"tab {name}")
+        self.desk.window.docks[name].raise_()
+
+    def undo(self) -> None:
+        times = self.chance.randrange(1, 4)
+        self.note(f"undo and redo {times}")
+        for back in (self.store.undo, self.store.redo)[: self.chance.choice([1, 2])]:
+            for _time in range(times):
+                back()
+
+    def press(self, button: QAbstractButton) -> None:
+        too_many = len(site_names(self.store.experiment)) > 4
+        if not (too_many and button.objectName() == "copy_layer_button"):
+            self.note(f"press {name_of(button)}")
+            button.click()
+
+    def choose(self, combo: QComboBox) -> None:
+        index = self.chance.choice([i for i in range(combo.count()) if is_usable(combo, i)])
+        self.note(f"choose {name_of(combo)} {combo.itemData(index) or combo.itemText(index)}")
+        combo.setCurrentIndex(index)
+        combo.activated.emit(index)
+
+    def segment(self, segmented: Segmented) -> None:
+        usable = [b for b in segmented.findChildren(QAbstractButton) if b.isEnabled() and b.isVisible()]
+        if usable:
+            self.press(self.chance.choice(usable))
+
+    def number(self, number: DragNumber) -> None:
+        value = self.chance.choice(values(number))
+        self.note(f"type {name_of(number)} {value}")
+        number.open_editor(f"{value}")
+        editor = number.findChild(QLineEdit, "number_editor")
+        assert editor is not None
+        QTest.keyClick(editor, Qt.Key.Key_Return)
+
+    def slide(self, track: Track) -> None:
+        place = QPoint(self.chance.randrange(max(track.width(), 1)), track.height() // 2)
+        self.note(f"slide {name_of(track)} {place.x()}")
+        QTest.mouseClick(track, Qt.MouseButton.LeftButton, pos=place)
+
+    def turn(self, dial: Dial) -> None:
+        self.note(f"turn {name_of(dial)}")
+        QTest.keyClick(dial, self.chance.choice([Qt.Key.Key_Up, Qt.Key.Key_PageDown, Qt.Key.Key_Home]))
+
+    def cell(self, grid: NumberGrid) -> None:
+        rows, columns = grid.values().shape
+        if rows and columns and grid._read_only is None:
+            row, column = self.chance.randrange(rows), self.chance.randrange(columns)
+            self.note(f"cell {name_of(grid)} {row} {column}")
+            grid.set_current_cell(row, column)
+            key = self.chance.choice([Qt.Key.Key_Up, Qt.Key.Key_Down])
+            QTest.keyClick(grid, key, Qt.KeyboardModifier.AltModifier)
+
+    def write(self, line: QLineEdit) -> None:
+        words = ["a b c", "b a", "x", "a b c d e"] if line.objectName() == "token_line" else TEXTS
+        text = self.chance.choice(words)
+        self.note(f"write {name_of(line)} {text!r}")
+        line.setFocus()
+        line.selectAll()
+        QTest.keyClick(line, Qt.Key.Key_Backspace)
+        QTest.keyClicks(line, text)
+        line.clearFocus()
+
+    def note(self, what: str) -> None:
+        print(f"{what}  [{self.store.document.site}]", flush=True)
+
+    # --- judging
+
+    def check(self) -> None:
+        """What must hold after every action."""
+        assert [sentence for sentence in self.refused if not is_table_end(sentence)] == []
+        assert self.failed == []
+        trace = self.store.trace
+        assert trace is not None and trace.experiment == self.store.experiment
+        for name in trace.sites:
+            self.check_site(name)
+        self.check_rows()
+        self.check_reasons()
+        self.desk.map.grab()
+
+    def check_site(self, name: str) -> None:
+        """Every stage can be drawn, and a cell of each explained."""
+        site = self.store.trace.site(name)
+        view = self.store.document.view
+        for stage in site.stages:
+            content = stage_content(site, view, stage, self.desk.theme)
+            assert content.values.size
+            heads, rows, columns = (1, *site.shape(stage))[-3:]
+            place = [self.chance.randrange(size) for size in (heads, rows, columns)]
+            cell = Cell(stage, place[1], place[2], place[0])
+            explanation = explain(site, cell)
+            value = float(site.window(stage, place[0])[place[1], place[2]])
+            same = pytest.approx(value, rel=1e-12, abs=1e-13, nan_ok=True)
+            assert explanation.value == same, cell
+            if site.experiment.dtype == "float64":
+                scale = float(
+                    np.nanmax(np.abs(np.where(np.isfinite(w := site.window(stage, place[0])), w, 0)))
+                )
+                close = pytest.approx(value, rel=1e-9, abs=1e-11 * max(1.0, scale), nan_ok=True)
+                assert explanation.recomputed == close, (name, cell)
+
+    def check_rows(self) -> None:
+        """An enabled option is not refused; a disabled one is refused with the words of its tooltip."""
+        for row in self.desk.window.findChildren(Row):
+            if not row.isVisible():
+                continue
+            field, subject = row.field, row.subject
+            whole = field.reason(subject)
+            for value, reason in options(row):
+                refused = refusal(field.edit, subject, value)
+                if whole or reason:
+                    assert refused in ("", whole or reason), (field.name, value)
+                else:
+                    assert refused == "" or is_table_end(refused), (field.name, value)
+
+    def check_reasons(self) -> None:
+        """Whatever cannot be used says why."""
+        for control in self.desk.window.findChildren(QWidget):
+            is_control = isinstance(control, Availability | QAbstractButton | QLineEdit)
+            if is_control and control.isVisible() and not control.isEnabled() and is_ours(control):
+                reason = getattr(control, "_reason", "") or getattr(control, "_owner_reason", "")
+                assert reason or control.toolTip() or above(control), name_of(control)
+            if isinstance(control, Combo) and control.isVisible():
+                for index in range(control.count()):
+                    tip = control.itemData(index, Qt.ItemDataRole.ToolTipRole)
+                    assert is_usable(control, index) or tip, (name_of(control), index)
+
+
+def enabled(panel: QWidget) -> Iterator[Any]:
+    """The controls of a panel that can be acted on now."""
+    for widget in panel.findChildren(QWidget):
+        if not (widget.isVisible() and widget.isEnabled()) or isinstance(widget.parent(), Segmented):
+            continue
+        if isinstance(widget, QLineEdit):
+            if widget.objectName() != "number_editor" and not widget.isReadOnly():
+                yield widget
+        elif isinstance(widget, QAbstractButton | Segmented | DragNumber | Track | Dial | NumberGrid):
+            yield widget
+        elif isinstance(widget, QComboBox) and any(is_usable(widget, i) for i in range(widget.count())):
+            yield widget
+
+
+ACTS: dict[type, Callable[[Walk, Any], None]] = {
+    Combo: Walk.choose,
+    QComboBox: Walk.choose,
+    Segmented: Walk.segment,
+    DragNumber: Walk.number,
+    Track: Walk.slide,
+    Dial: Walk.turn,
+    NumberGrid: Walk.cell,
+    QLineEdit: Walk.write,
+}
+
+
+def values(number: DragNumber) -> list[float]:
+    """Legal values of a number: its limits where they are near, and some between."""
+    limits, present = number._range, number.value()
+    low, high = limits.minimum, limits.maximum
+    if limits.is_integer:
+        most = MOST.get(number.objectName(), 12 if high < 2**31 else 10_000)
+        high = min(high, max(most, low))
+        return sorted({low, high, min(low + 1, high), (low + high) // 2, min(max(present, low), high)})
+    found = {0.0, 1.0, 0.25, -0.5, 2.5, present, 1e-3, *(v for v in (low, high) if abs(v) <= 1e6)}
+    return sorted(value for value in found if low <= value <= high)
+
+
+def options(row: Row) -> Iterator[tuple[Any, str]]:
+    """What can be entered in a row, each with the reason why it cannot be at present."""
+    field: Any = row.field
+    if isinstance(row, ChoiceRow):
+        for id_, _label, _tooltip in field.options:
+            yield id_, field.why_not(row.subject, id_)
+    elif isinstance(row, SwitchRow):
+        yield not field.read(row.subject), ""
+    elif isinstance(row, NumberRow | SliderRow):
+        number = row.control if isinstance(row, NumberRow) else row.control.number
+        for value in values(number):
+            yield int(value) if field.__class__.__name__ == "Number" and field.integer else value, ""
+
+
+def is_table_end(sentence: str) -> bool:
+    """A learned table that ends before the tokens do is an error that is meant to be seen."""
+    return sentence.endswith("past the table's end")
+
+
+def is_usable(combo: QComboBox, index: int) -> bool:
+    model = combo.model()
+    assert isinstance(model, QStandardItemModel)
+    return model.item(index).isEnabled()
+
+
+def is_ours(control: QWidget) -> bool:
+    """Not a part that Qt made, such as the arrow of a scroll bar."""
+    return bool(control.objectName()) and not control.objectName().startswith("qt_")
+
+
+def above(control: QWidget) -> str:
+    """The tooltip of what the control is a part of."""
+    parent = control.parentWidget()
+    while parent is not None and not parent.toolTip():
+        parent = parent.parentWidget()
+    return "" if parent is None else parent.toolTip()
+
+
+def name_of(widget: QWidget) -> str:
+    """The names on the way to a control."""
+    names: list[str] = []
+    at_: Any = widget
+    while at_ is not None and not at_.objectName().endswith("_panel"):
+        names.append(at_.objectName() or type(at_).__name__)
+        at_ = at_.parentWidget()
+    return "/".join(reversed(names[:2]))
+
+
+DOCUMENTS = (
+    Document(small(), title="one"),
+    Document(STACKS["encoder and decoder"], View(stage="scores"), title="encoder and decoder"),
+    Document(set_n_layers(replace(STACKS["two layers, post"], layers=()), 2), title="stack"),
+)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_whatever_is_done_in_any_order_is_legal(make_desk: MakeDesk, seed: int) -> None:
+    desk = make_desk(DOCUMENTS[seed % len(DOCUMENTS)])
+    walk = Walk(desk, seed)
+    print(f"seed {seed}")
+    for _step in range(STEPS):
+        with desk.qtbot.captureExceptions() as raised:
+            walk.step()
+            walk.check()
+        assert raised == []
