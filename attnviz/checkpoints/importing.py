@@ -15,7 +15,7 @@ from attnviz.checkpoints.family import Around, Array, Arrays, Config, Family, Si
 from attnviz.checkpoints.filling import filled, filled_fields
 from attnviz.checkpoints.plan import Planned, has_head, plan
 from attnviz.checkpoints.reader import CONFIG, Checkpoint, CheckpointError, read_checkpoint
-from attnviz.checkpoints.texts import TOKENIZER, can_encode, token_ids, token_texts
+from attnviz.checkpoints.texts import Tokens, read_tokens, token_ids
 from attnviz.model.arrays import Matrix
 from attnviz.model.attention import Layer
 from attnviz.model.block_parts import Vocabulary
@@ -123,7 +123,7 @@ def describe(path: str | os.PathLike[str], attention_only: bool = False) -> Desc
         len(found.layers),
         len(found.encoder),
         sum(math.prod(tensor.shape) for tensor in tensors),
-        can_encode() and (found.checkpoint.folder / TOKENIZER).is_file(),
+        _tokens(found).reads_text,
     )
 
 
@@ -183,8 +183,9 @@ _Given = tuple[str | None, Sequence[int] | None]
 def _experiment(found: _Import, given: _Given, memory: _Given, attention_only: bool) -> Experiment:
     """The whole experiment, in the default dtype."""
     family, config, sizes = found.family, found.config, found.sizes
-    texts = token_texts(found.checkpoint.folder, sizes["vocabulary"])
-    ids = token_ids(found.checkpoint.folder, sizes["vocabulary"], *given, name="ids")
+    known = _tokens(found)
+    texts = known.texts
+    ids = token_ids(known, *given, name="ids")
     by_place = _arrays(found, attention_only)
     if family.prepare is not None:
         family.prepare(config, sizes, by_place)
@@ -209,7 +210,7 @@ def _experiment(found: _Import, given: _Given, memory: _Given, attention_only: b
     for name in ("embedding_norm", "final_norm", "encoder_norm"):
         fields[name] = getattr(around, name)
     if found.encoder:
-        memory_ids = token_ids(found.checkpoint.folder, sizes["vocabulary"], *memory, name="memory_ids")
+        memory_ids = token_ids(known, *memory, name="memory_ids")
         fields["memory"] = Memory(tuple(texts[i] for i in memory_ids), vectors(memory_ids))
         fields["encoder"] = with_weights("encoder", found.encoder)
     elif memory != (None, None):
@@ -217,7 +218,7 @@ def _experiment(found: _Import, given: _Given, memory: _Given, attention_only: b
             f"memory_ids is there; legal is null: {family.title} has no encoder beside a decoder"
         )
     if has_head(found.checkpoint) or family.is_tied(config):
-        fields["vocabulary"] = _vocabulary(around, texts, embedding, head)
+        fields["vocabulary"] = _vocabulary(around, known, embedding, head)
     if has_head(found.checkpoint):
         fields["readout"] = "vocabulary"
     return Experiment(tokens, vectors(ids), layers=main[1:], **filled_fields(fields, common))
@@ -263,18 +264,23 @@ def _is_in_first_attention(planned: Planned, outside: tuple[str, ...]) -> bool:
     return not planned.row.is_head and not planned.row.places[0].startswith(("final_norm", "encoder"))
 
 
-def _vocabulary(
-    around: Around, texts: Sequence[str], embedding: Array, head: Mapping[str, Array]
-) -> Vocabulary:
+def _vocabulary(around: Around, tokens: Tokens, embedding: Array, head: Mapping[str, Array]) -> Vocabulary:
     """What the model reads and writes."""
     made = Vocabulary(
-        tuple(texts),
+        tokens.texts,
         Matrix(embedding),
         around.embedding_scale,
         logit_scale=around.logit_scale,
         cap=around.logit_cap,
+        begin=tokens.begin,
+        end=tokens.end,
+        pieces=tokens.pieces,
     )
     return filled(made, {name.removeprefix("vocabulary."): array for name, array in head.items()})
+
+
+def _tokens(found: _Import) -> Tokens:
+    return read_tokens(found.checkpoint.folder, found.sizes["vocabulary"], found.checkpoint.config)
 
 
 def _title(found: _Import) -> str:

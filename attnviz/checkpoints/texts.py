@@ -1,4 +1,4 @@
-"""The texts of a model's tokens, and the ids of a text, from `tokenizer.json`.
+"""The tokens of a model from `tokenizer.json`: their texts, how a text becomes tokens, and the ids of a text.
 
 A token's text is the string that the tokenizer's vocabulary has for it, as it is ("Ġthe", "▁the", "<0x0A>"):
 two tokens may look alike once they are decoded, and each needs a text of its own. Ids without a text, such as
@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import importlib.util
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from attnviz.checkpoints.pieces import FORM_FAULTS, read_begin, read_pieces
 from attnviz.checkpoints.reader import CheckpointError
+from attnviz.core.bpe import BytePairs
 from attnviz.model.faults import short
+from attnviz.model.pieces import Pieces
 
 TOKENIZER = "tokenizer.json"
 
@@ -22,20 +26,52 @@ MAX_BYTES = 64 * 2**20
 """Longest tokenizer.json that is read: those of vocabularies of 256,000 tokens have about 34 MB."""
 
 
-def token_texts(folder: Path, size: int) -> tuple[str, ...]:
-    """A text for each of `size` ids, no two alike. Raises `CheckpointError` for a broken tokenizer.json."""
-    known = _vocabulary(folder / TOKENIZER) if (folder / TOKENIZER).is_file() else {}
+@dataclass(frozen=True)
+class Tokens:
+    """A text for each id, no two alike; how texts become tokens, where it is known; what begins and ends one.
+
+    `file` is the tokenizer.json, which there may not be.
+    """
+
+    file: Path
+    texts: tuple[str, ...]
+    pieces: Pieces | None = None
+    begin: str | None = None
+    end: str | None = None
+
+    @property
+    def reads_text(self) -> bool:
+        """Whether a text can be given in place of ids."""
+        return self.pieces is not None or (can_encode() and self.file.is_file())
+
+
+def read_tokens(folder: Path, size: int, config: Mapping[str, Any]) -> Tokens:
+    """The tokens of `size` ids. Raises `CheckpointError` for a broken tokenizer.json.
+
+    A text ends with the first `eos_token_id` of the configuration. It begins with what tokenizer.json puts
+    before it; one that cuts texts into words, as the model in the box does, has `bos_token_id` for that.
+    """
+    file = folder / TOKENIZER
+    data = _read(file) if file.is_file() else {}
+    known = _vocabulary(file, data) if data else {}
     texts = [known.get(one, f"‹{one}›") for one in range(size)]
     seen: set[str] = set()
     for one, text in enumerate(texts):
         texts[one] = text if text not in seen else f"{text}‹{one}›"
         seen.add(texts[one])
-    return tuple(texts)
+    names = tuple(texts)
+    try:
+        pieces = read_pieces(data, names) if data else None
+        begin = read_begin(data)
+    except FORM_FAULTS:
+        raise _no_form(file) from None
+    if begin is None and pieces is not None and pieces.kind == "words":
+        begin = _named(names, config.get("bos_token_id"))
+    end = _named(names, config.get("eos_token_id"))
+    return Tokens(file, names, pieces, begin if begin in seen else None, end)
 
 
-def token_ids(
-    folder: Path, size: int, text: str | None, ids: Sequence[int] | None, name: str
-) -> tuple[int, ...]:
+def token_ids(tokens: Tokens, text: str | None, ids: Sequence[int] | None, name: str) -> tuple[int, ...]:
     """The ids that were given, or those of a text. Raises `CheckpointError` for none, and for one too high.
 
     `name` is what the ids are called in messages.
@@ -44,9 +80,10 @@ def token_ids(
         raise CheckpointError(f"{name} is null; legal is a list of token ids, or a text in its place")
     if text is not None and ids is not None:
         raise CheckpointError(f"{name} and a text are both there; legal is one of the two")
-    found = _encoded(folder / TOKENIZER, text) if text is not None else tuple(ids or ())
+    found = _encoded(tokens, text) if text is not None else tuple(ids or ())
     if not found:
         raise CheckpointError(f"{name} is []; legal is one token at least")
+    size = len(tokens.texts)
     for one in found:
         if type(one) is not int or not 0 <= one < size:
             raise CheckpointError(f"{name} has {short(one)}; legal are whole numbers from 0 to {size - 1}")
@@ -58,10 +95,18 @@ def can_encode() -> bool:
     return importlib.util.find_spec("tokenizers") is not None
 
 
-def _encoded(file: Path, text: str) -> tuple[int, ...]:
+def _encoded(tokens: Tokens, text: str) -> tuple[int, ...]:
     """The ids of a text, with what the tokenizer puts before and after it."""
+    file, pieces = tokens.file, tokens.pieces
     if not file.is_file():
         raise CheckpointError(f"{file.name}: there is no such file in {file.parent.name}: give ids instead")
+    if pieces is not None:
+        special = frozenset(pieces.special)
+        pairs = BytePairs(
+            tokens.texts, pieces.merges, pieces.kind, pieces.whole_words, pieces.leading_space, special
+        )
+        begin = () if tokens.begin is None else (tokens.texts.index(tokens.begin),)
+        return (*begin, *pairs.encode(text))
     if not can_encode():
         raise CheckpointError(
             f"{file.name}: a text needs the package tokenizers (pip install attnviz[models]); "
@@ -75,12 +120,18 @@ def _encoded(file: Path, text: str) -> tuple[int, ...]:
         raise CheckpointError(f"{file.name}: {error}") from None
 
 
-def _vocabulary(file: Path) -> dict[int, str]:
-    """The text of each id that a tokenizer.json knows."""
+def _read(file: Path) -> Any:
     if file.stat().st_size > MAX_BYTES:
         raise CheckpointError(f"{file.name}: it has more than {MAX_BYTES:,} bytes")
     try:
-        data = json.loads(file.read_text(encoding="utf-8"))
+        return json.loads(file.read_text(encoding="utf-8"))
+    except FORM_FAULTS:
+        raise _no_form(file) from None
+
+
+def _vocabulary(file: Path, data: Any) -> dict[int, str]:
+    """The text of each id that a tokenizer.json knows."""
+    try:
         vocabulary = data["model"]["vocab"]
         if isinstance(vocabulary, dict):  # BPE, WordPiece, WordLevel
             known = {one: text for text, one in vocabulary.items()}
@@ -88,13 +139,19 @@ def _vocabulary(file: Path) -> dict[int, str]:
             known = {one: pair[0] for one, pair in enumerate(vocabulary)}
         for added in data.get("added_tokens") or ():
             known[added["id"]] = added["content"]
-    except (KeyError, TypeError, IndexError, ValueError, RecursionError):
-        raise CheckpointError(f"{file.name}: it is no tokenizer of the form that tokenizers writes") from None
-    return _checked(file, known)
-
-
-def _checked(file: Path, known: dict[Any, Any]) -> dict[int, str]:
+    except FORM_FAULTS:
+        raise _no_form(file) from None
     for one, text in known.items():
         if type(one) is not int or not isinstance(text, str):
             raise CheckpointError(f"{file.name}: token {short(text)} has id {short(one)}; legal is a number")
     return known
+
+
+def _named(texts: tuple[str, ...], ids: Any) -> str | None:
+    """The text of an id in a configuration, or of the first of several."""
+    one = ids[0] if isinstance(ids, list) and ids else ids
+    return texts[one] if type(one) is int and 0 <= one < len(texts) else None
+
+
+def _no_form(file: Path) -> CheckpointError:
+    return CheckpointError(f"{file.name}: it is no tokenizer of the form that tokenizers writes")

@@ -1,0 +1,107 @@
+"""How a tokenizer.json makes tokens of a text, where it is one of the ways that this program has.
+
+The file has the form of the `tokenizers` library. Its patterns are compared with those that are known and
+never compiled: a file is data. What is not one of these ways needs that library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from attnviz.core.bpe import SPACE, WORDS, LeadingSpace, fault_in
+from attnviz.model.pieces import MOST_MERGES, PieceName, Pieces
+
+Json = Mapping[str, Any]
+
+FORM_FAULTS = (KeyError, TypeError, IndexError, AttributeError, ValueError, RecursionError)
+"""What is raised where a file lacks what it should have, or has something else there."""
+
+_TO_SPACE = {"type": "Replace", "pattern": {"String": " "}, "content": SPACE}
+_PREPEND = {"type": "Prepend", "prepend": SPACE}
+
+
+def read_pieces(data: Json, tokens: tuple[str, ...]) -> Pieces | None:
+    """The pieces of a tokenizer.json whose tokens by id are `tokens`; None where it works in another way.
+
+    Raises one of the `FORM_FAULTS` for a file of another form.
+    """
+    model = data["model"]
+    found = _way(data)
+    if found is None or not _is_plain(model):
+        return None
+    kind, leading = found
+    merges = tuple(_pair(merge) for merge in model["merges"])
+    if len(merges) > MOST_MERGES or fault_in(tokens, merges, kind):
+        return None
+    known = set(tokens)
+    special = tuple(
+        added["content"]
+        for added in data.get("added_tokens") or ()
+        if added.get("special") and added["content"] in known
+    )
+    return Pieces(kind, merges, bool(model.get("ignore_merges")), leading, special)
+
+
+def read_begin(data: Json) -> str | None:
+    """The token that a tokenizer.json puts before every text. Raises one of the `FORM_FAULTS`."""
+    after = data.get("post_processor") or {}
+    steps = after["processors"] if after.get("type") == "Sequence" else [after]
+    for step in steps:
+        if step.get("type") == "TemplateProcessing" and "SpecialToken" in step["single"][0]:
+            return str(step["single"][0]["SpecialToken"]["id"])
+    return None
+
+
+def _way(data: Json) -> tuple[PieceName, LeadingSpace] | None:
+    """The kind of pieces, and whether a space is put before a text."""
+    normal, cut = (
+        _steps(data.get("normalizer"), "normalizers"),
+        _steps(data.get("pre_tokenizer"), "pretokenizers"),
+    )
+    words = {"type": "Split", "pattern": {"Regex": WORDS}, "behavior": "Isolated", "invert": False}
+    if cut == [words] and not normal:
+        return "words", "never"
+    if normal in ([_PREPEND, _TO_SPACE], [_TO_SPACE]) and (not cut or _changes_nothing(cut)):
+        return "metaspace", "always" if _PREPEND in normal else "never"
+    if len(cut) != 1 or normal:
+        return None
+    only = cut[0]
+    if only.get("type") == "ByteLevel" and only.get("use_regex", True):
+        return "byte_level", "unless_there" if only["add_prefix_space"] else "never"
+    is_space = (
+        only.get("type") == "Metaspace" and only["replacement"] == SPACE and not only.get("split", True)
+    )
+    return _META.get(only.get("prepend_scheme", "always")) if is_space else None
+
+
+_META: dict[str, tuple[PieceName, LeadingSpace]] = {
+    "first": ("metaspace", "unless_there"),
+    "always": ("metaspace", "unless_there"),
+    "never": ("metaspace", "never"),
+}
+"""With a text that is not split, its first part is the only one."""
+
+
+def _changes_nothing(cut: list[Json]) -> bool:
+    """Whether a text is split at spaces, of which there are none left."""
+    return len(cut) == 1 and cut[0].get("type") == "Split" and cut[0].get("pattern") == {"String": " "}
+
+
+def _steps(part: Json | None, members: str) -> list[Json]:
+    """The steps of a normalizer or a pre-tokenizer, one or a sequence of them."""
+    if part is None:
+        return []
+    return list(part[members]) if part.get("type") == "Sequence" else [part]
+
+
+def _is_plain(model: Json) -> bool:
+    """Whether it is byte-pair encoding without marks for the insides or ends of words, and without chance."""
+    marks = (model.get("continuing_subword_prefix"), model.get("end_of_word_suffix"), model.get("dropout"))
+    return model.get("type", "BPE") == "BPE" and "merges" in model and not any(marks)
+
+
+def _pair(merge: Any) -> tuple[str, str]:
+    """A merge, written as two texts or, in older files, as one with a space between."""
+    left, right = merge.split(" ") if isinstance(merge, str) else merge
+    return str(left), str(right)
