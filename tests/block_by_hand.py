@@ -40,6 +40,7 @@ def entry_of(row: Row | None, features: int, column: int, default: float) -> flo
 
 def norms(experiment: Experiment) -> dict[str, Norm | None]:
     block, latent = experiment.block, experiment.latent
+    transform = experiment.vocabulary and experiment.vocabulary.transform
     return {
         "latent": latent and latent.norm,
         "q_latent_normed": latent and latent.query_norm,
@@ -49,6 +50,7 @@ def norms(experiment: Experiment) -> dict[str, Norm | None]:
         "norm_2": block and block.norm_2,
         "ffn_normed": block and block.after_2,
         "output": experiment.final_norm,
+        "transform_normed": transform and transform.norm,
     }
 
 
@@ -141,6 +143,18 @@ def activated(activation: str, z: float) -> float:
     return z
 
 
+def before_vocabulary(experiment: Experiment, cell: Cell, read: Any) -> float:
+    """o W_T + b_T, and its activation."""
+    assert experiment.vocabulary is not None
+    transform, d_model = experiment.vocabulary.transform, experiment.d_model
+    assert transform is not None
+    if cell.stage == "transform_hidden":
+        return activated(transform.activation, read("transform", 0, cell.row, cell.column))
+    weights = matrix(transform.weights, (d_model, d_model))[:, cell.column].tolist()
+    added = entry_of(transform.bias, d_model, cell.column, 0.0)
+    return dot(read.row(read.stages[0], 0, cell.row), weights) + added
+
+
 def known_logit(experiment: Experiment, cell: Cell, read: Any) -> float:
     """The logit of a vocabulary."""
     known = experiment.vocabulary
@@ -164,4 +178,5 @@ def comes_from(trace: Trace, name: str) -> dict[str, str]:
 
 def last_stage(trace: Trace, name: str) -> str:
     """What a site hands on: the last thing it has made that is not the read-out."""
-    return [stage for stage in trace.site(name).stages if stage not in ("logits", "probabilities")][-1]
+    read_out = ("transform", "transform_hidden", "transform_normed", "logits", "probabilities")
+    return [stage for stage in trace.site(name).stages if stage not in read_out][-1]

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from attnviz.model.arrays import Matrix
 from attnviz.model.attention import Attention, Layer
-from attnviz.model.block_parts import Block, FeedForward, Norm, Vocabulary
+from attnviz.model.block_parts import Block, FeedForward, Norm, Transform, Vocabulary
 from attnviz.model.experiment import Experiment
 from attnviz.model.latent_parts import LATENT_ROLES, Latent
 from attnviz.model.parts import (
@@ -185,6 +185,25 @@ SPREAD: dict[str, Experiment] = {
             bias=DrawnRow(3),
             logit_scale=0.5,
             cap=2.0,
+        ),
+        readout="vocabulary",
+    ),
+    "transform": small(
+        final_norm=Norm("rms", 0.1),
+        vocabulary=Vocabulary(
+            ("a", "b", "c"),
+            Matrix([[0.1 * f - t for f in range(6)] for t in range(3)]),
+            transform=Transform(
+                Seeded(5), DrawnRow(6), norm=Norm("layer", 0.01, DrawnRow(7, 1.0, 0.2), DrawnRow(8))
+            ),
+        ),
+        readout="vocabulary",
+    ),
+    "transform that passes on": small(
+        vocabulary=Vocabulary(
+            ("a", "b"),
+            Matrix([[0.1 * f - t for f in range(6)] for t in range(2)]),
+            transform=Transform(Identity(), activation="identity", norm=None),
         ),
         readout="vocabulary",
     ),

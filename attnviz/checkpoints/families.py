@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from attnviz.checkpoints.family import Family
+from attnviz.checkpoints.family_bert import BERT
 from attnviz.checkpoints.family_bloom import BLOOM
+from attnviz.checkpoints.family_deberta_v2 import DEBERTA_V2
 from attnviz.checkpoints.family_deepseek import DEEPSEEK_V2, DEEPSEEK_V3
 from attnviz.checkpoints.family_gemma2 import GEMMA2
 from attnviz.checkpoints.family_gpt2 import GPT2
@@ -22,7 +24,9 @@ FAMILIES: tuple[Family, ...] = (
     GPTJ,
     GPT_OSS,
     BLOOM,
-    T5,
     DEEPSEEK_V2,
     DEEPSEEK_V3,
+    BERT,
+    DEBERTA_V2,
+    T5,
 )

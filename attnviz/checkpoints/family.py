@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from attnviz.checkpoints.reader import CheckpointError
 from attnviz.model.attention import Layer
-from attnviz.model.block_parts import Norm
+from attnviz.model.block_parts import Norm, Transform
 from attnviz.model.faults import short
 
 Array = NDArray[np.float64]
@@ -161,7 +161,8 @@ class Tensor:
     @property
     def is_head(self) -> bool:
         """Whether it makes logits: a checkpoint of a model without a head has none."""
-        return all(place in ("vocabulary.unembedding", "vocabulary.bias") for place in self.places)
+        head = ("vocabulary.unembedding", "vocabulary.bias", "vocabulary.transform")
+        return all(place.startswith(head) for place in self.places)
 
     def shape_in(self, sizes: Sizes) -> tuple[int, ...]:
         """The shape with numbers for the names."""
@@ -196,6 +197,7 @@ class Around:
     embedding_scale: float = 1.0
     logit_scale: float = 1.0
     logit_cap: float | None = None
+    transform: Transform | None = None
 
 
 @dataclass(frozen=True)

@@ -270,6 +270,7 @@ def _vocabulary(around: Around, tokens: Tokens, embedding: Array, head: Mapping[
         tokens.texts,
         Matrix(embedding),
         around.embedding_scale,
+        transform=around.transform if head else None,
         logit_scale=around.logit_scale,
         cap=around.logit_cap,
         begin=tokens.begin,

@@ -137,6 +137,11 @@ def _further(site: Experiment, n: int, m: int, itemsize: int) -> Iterator[Estima
         formula = _("2 × {queries} queries × {tokens} tokens × {itemsize} bytes")
         value = 2 * n * tokens * itemsize
         yield EstimateLine(_("logits"), formula.format(tokens=tokens, **numbers), value)
+    rows = _rows_of_transform(site)
+    if rows:
+        formula = _("{count} × {queries} queries × {features} features × {itemsize} bytes")
+        value = rows * n * site.d_model * itemsize
+        yield EstimateLine(_("transform"), formula.format(count=rows, **numbers), value)
 
 
 def _weights(site: Experiment) -> int:
@@ -152,7 +157,17 @@ def _weights(site: Experiment) -> int:
         shapes += [ffn.shape(role, site.d_model) for role in roles]
     if site.readout != "none":
         shapes.append((len(output_tokens(site)), site.d_model))
+    if _rows_of_transform(site):
+        shapes.append((site.d_model, site.d_model))
     return sum(rows * columns for rows, columns in shapes)
+
+
+def _rows_of_transform(site: Experiment) -> int:
+    """How many (query, d_model) arrays stand between the output and the logits."""
+    known = site.vocabulary
+    if site.readout != "vocabulary" or known is None or known.transform is None:
+        return 0
+    return 2 + (known.transform.norm is not None)
 
 
 def _rows_of_block(site: Experiment) -> int:

@@ -6,9 +6,9 @@ from attnviz.core.block import ACTIVATION_BY_ID, GATED_UNIT_BY_ID, layer_norm, r
 from attnviz.core.dims import Array
 from attnviz.engines.engine import Engine
 from attnviz.engines.features import Features
-from attnviz.model.block_parts import Block, FeedForward, FeedForwardRole, Norm
+from attnviz.model.block_parts import Block, FeedForward, FeedForwardRole, Norm, Transform
 from attnviz.model.experiment import Experiment
-from attnviz.model.materialise import feed_forward_array
+from attnviz.model.materialise import feed_forward_array, transform_array
 from attnviz.model.parts import Identity
 from attnviz.model.rows import Row, row_array
 from attnviz.model.stages import result_of
@@ -96,6 +96,17 @@ def _feed_forward(engine: Engine, experiment: Experiment, features: Features, so
         hidden = ACTIVATION_BY_ID[ffn.activation].apply(engine.xp, up, engine.erf)
     features.add("ffn_hidden", hidden)
     features.add("ffn_output", _linear(engine, experiment, ffn, "down", hidden))
+
+
+def add_transform(engine: Engine, features: Features, transform: Transform, source: str) -> None:
+    """Add what stands between the output, the stage `source`, and the vocabulary's matrix."""
+    made = features.tf[source]
+    if not isinstance(transform.weights, Identity):
+        made = made @ engine.asarray(transform_array(transform, made.shape[-1]))
+    features.add("transform", add_row(engine, made, transform.bias))
+    activate = ACTIVATION_BY_ID[transform.activation].apply
+    features.add("transform_hidden", activate(engine.xp, features.tf["transform"], engine.erf))
+    add_norm(engine, features, "transform_normed", transform.norm, "transform_hidden")
 
 
 def _linear(

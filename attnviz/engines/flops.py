@@ -12,7 +12,8 @@ vectors of d_model features:
     a token's feed-forward layer               2·d_model·d_hidden for each of its 2 or 3 matrices, d_hidden
                                                for the activation and, gated, as many for the product
     a token's bias, its residual connection    one for each feature
-    a token's logits                           2·d_model·V, V the vocabulary, and 5·V for the softmax
+    a token's logits                           2·d_model·V, V the vocabulary, and 5·V for the softmax;
+                                               with a transform 2·d_model² more, its bias, activation, norm
 Rotations, positions, QK norms and masks are not counted.
 """
 
@@ -63,7 +64,7 @@ def site_flops(site: Experiment) -> SiteFlops:
     heads, d_model = site.heads, site.d_model
     readout = 0
     if site.readout != "none":
-        readout = (2 * d_model + SOFTMAX_FLOPS) * len(output_tokens(site))
+        readout = (2 * d_model + SOFTMAX_FLOPS) * len(output_tokens(site)) + _transform(site)
     roles: tuple[Role, Role] = ("key", "value")
     per_projected = sum(_projection(site, role) for role in roles)
     if site.latent is not None:
@@ -116,6 +117,16 @@ def _latent_product(site: Experiment, role: LatentRole) -> int:
         return 0
     rows, columns = latent.shape(role, site.d_model, site.d_keys, site.heads)
     return 0 if rows == columns and isinstance(getattr(latent, role), Identity) else 2 * rows * columns
+
+
+def _transform(site: Experiment) -> int:
+    """FLOPs of one token in what stands before a vocabulary's matrix."""
+    known, d_model = site.vocabulary, site.d_model
+    if site.readout != "vocabulary" or known is None or known.transform is None:
+        return 0
+    transform = known.transform
+    product = 0 if isinstance(transform.weights, Identity) else 2 * d_model**2
+    return product + d_model * (1 + (transform.bias is not None)) + _normed(transform.norm, d_model)
 
 
 def _normed(norm: Norm | None, features: int) -> int:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from attnviz.core.dims import Array, join_heads
 from attnviz.core.dropout import keep
 from attnviz.core.normalise import softmax_with_sinks_
-from attnviz.engines.block import add_row, after_attention
+from attnviz.engines.block import add_row, add_transform, after_attention
 from attnviz.engines.engine import SAFE_EXPONENT, Engine
 from attnviz.engines.features import Features
 from attnviz.engines.projecting import project
@@ -319,12 +319,16 @@ def output(engine: Engine, experiment: Experiment, features: Features, attended:
 def read_out(engine: Engine, experiment: Experiment, features: Features) -> None:
     """Add logits and probabilities, (token, vocabulary), where the experiment has a read-out.
 
-    By similarity a logit is the dot product with a distinct token's vector; a vocabulary has its own matrix.
+    By similarity a logit is the dot product with a distinct token's vector; a vocabulary has its own matrix,
+    and perhaps a transform before it.
     """
     if experiment.readout == "none":
         return
-    made = features.tf[result_of(tuple(features.order))]
-    vocabulary = experiment.vocabulary
+    vocabulary, read = experiment.vocabulary, result_of(tuple(features.order))
+    if experiment.readout == "vocabulary" and vocabulary is not None and vocabulary.transform is not None:
+        add_transform(engine, features, vocabulary.transform, read)
+        read = features.order[-1]
+    made = features.tf[read]
     if experiment.readout == "similarity" or vocabulary is None:
         logits = made @ engine.xp.matrix_transpose(token_embeddings(engine, experiment))
     else:

@@ -13,9 +13,9 @@ from dataclasses import replace
 import numpy as np
 
 from attnviz.i18n import _
-from attnviz.model.arithmetic_block import hidden_lines, residual_lines
+from attnviz.model.arithmetic_block import activated_lines, hidden_lines, residual_lines
 from attnviz.model.arithmetic_latent import key_value_lines, latent_lines
-from attnviz.model.arithmetic_linear import feed_forward_lines, projection_lines
+from attnviz.model.arithmetic_linear import feed_forward_lines, projection_lines, transform_lines
 from attnviz.model.arithmetic_norms import normed_lines, qk_normed_lines
 from attnviz.model.arithmetic_pieces import Explanation, Line, Term, digits, flat, words
 from attnviz.model.arithmetic_positions import biased_lines, rotated_lines, x_lines
@@ -83,6 +83,9 @@ LINES: dict[str, Callable[[Reading, Cell], tuple[Line, ...]]] = {
     "ffn_normed": normed_lines,
     "residual_2": residual_lines,
     "output": normed_lines,
+    "transform": transform_lines,
+    "transform_hidden": activated_lines,
+    "transform_normed": normed_lines,
     "logits": logit_lines,
     "probabilities": softmax_lines,
 }

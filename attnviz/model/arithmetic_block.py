@@ -12,7 +12,7 @@ from attnviz.core.erf import numpy_erf
 from attnviz.i18n import _
 from attnviz.model.arithmetic_pieces import Line, Pieces, Term, Text, constant, guarded, words
 from attnviz.model.arithmetic_reading import Reading, stage_symbol
-from attnviz.model.block_formulas import activation_letters
+from attnviz.model.block_formulas import activation_letters, transform_of
 from attnviz.model.provenance import sources
 from attnviz.model.view import Cell
 
@@ -45,12 +45,33 @@ def hidden_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
         numbers = _ACTIVATED[activation](terms[0])
     letters = words(activation_letters(block.feed_forward))
     if activation == "identity" and not block.feed_forward.gated:
-        origin = reading.link(Cell("ffn_up", cell.row, cell.column))
-        note = words(_("the activation is the identity"))
-        return (Line((reading.link(cell),), ((origin,),), reading.number(cell), origin.value, (note,)),)
-    is_limit = terms[0].value == -math.inf and activation not in ("relu", "sigmoid", "identity")
-    notes = (words(_("the limit of the activation: −∞ × 0 has no value")),) if is_limit else ()
+        return (_identical(reading, cell, "ffn_up"),)
+    notes = _notes(activation, terms[0])
     return (Line((reading.link(cell),), (letters, numbers), reading.number(cell), float(result), notes),)
+
+
+def activated_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
+    """act(t), of the transform before a vocabulary's matrix."""
+    activation = transform_of(reading.experiment).activation
+    if activation == "identity":
+        return (_identical(reading, cell, "transform"),)
+    z, row = reading.term(Cell("transform", cell.row, cell.column)), ACTIVATION_BY_ID[activation]
+    result = float(row.apply(np, np.asarray(z.value), numpy_erf))
+    steps = (words(row.formula.replace("z", "t")), _ACTIVATED[activation](z))
+    return (Line((reading.link(cell),), steps, reading.number(cell), result, _notes(activation, z)),)
+
+
+def _identical(reading: Reading, cell: Cell, source: str) -> Line:
+    """The line of a number that its activation leaves as it is."""
+    origin = reading.link(Cell(source, cell.row, cell.column))
+    note = words(_("the activation is the identity"))
+    return Line((reading.link(cell),), ((origin,),), reading.number(cell), origin.value, (note,))
+
+
+def _notes(activation: str, z: Term) -> tuple[Pieces, ...]:
+    """What is odd about an activation at minus infinity."""
+    is_limit = z.value == -math.inf and activation not in ("relu", "sigmoid", "identity")
+    return (words(_("the limit of the activation: −∞ × 0 has no value")),) if is_limit else ()
 
 
 def _gated(activation: str, gate: Term, up: Term) -> Pieces:

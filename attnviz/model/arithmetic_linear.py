@@ -9,8 +9,9 @@ import numpy as np
 from attnviz.i18n import _
 from attnviz.model.arithmetic_pieces import Line, Pieces, Series, Text, constant, guarded, product, words
 from attnviz.model.arithmetic_reading import Floats, Reading, stage_symbol
+from attnviz.model.block_formulas import transform_of
 from attnviz.model.block_parts import FeedForwardRole
-from attnviz.model.materialise import feed_forward_array, is_identity, projection_array
+from attnviz.model.materialise import feed_forward_array, is_identity, projection_array, transform_array
 from attnviz.model.parts import Identity, Role
 from attnviz.model.provenance import sources
 from attnviz.model.rows import Row, row_array
@@ -67,6 +68,15 @@ def feed_forward_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
     weights = None if is_passed_on else feed_forward_array(ffn, role, experiment.d_model)[:, cell.column]
     bias = _number(getattr(ffn, f"{role}_bias"), columns, cell.column)
     return (linear_line(reading, cell, Map(f"W_{role}", cell.column, weights, bias)),)
+
+
+def transform_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
+    """A number of what stands before the vocabulary's matrix: Σ o · W_T + b_T."""
+    transform, d_model = transform_of(reading.experiment), reading.experiment.d_model
+    is_passed_on = isinstance(transform.weights, Identity)
+    weights = None if is_passed_on else transform_array(transform, d_model)[:, cell.column]
+    bias = _number(transform.bias, d_model, cell.column)
+    return (linear_line(reading, cell, Map("W_T", cell.column, weights, bias)),)
 
 
 def linear_line(reading: Reading, cell: Cell, linear: Map) -> Line:

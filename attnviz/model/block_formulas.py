@@ -6,7 +6,7 @@ from typing import Literal
 
 from attnviz.core.block import ACTIVATION_BY_ID, GATED_UNIT_BY_ID
 from attnviz.i18n import _
-from attnviz.model.block_parts import Block, FeedForward, Norm, Vocabulary
+from attnviz.model.block_parts import Block, FeedForward, Norm, Transform, Vocabulary
 from attnviz.model.experiment import Experiment
 from attnviz.model.latent import latent_letters, latent_norm
 from attnviz.model.parts import QKNorm
@@ -20,11 +20,21 @@ def norm_at(experiment: Experiment, stage: str) -> Norm | None:
     """The norm that makes a stage; None where the stage is none of a norm, or there is none."""
     if stage in LATENT_STAGES:
         return latent_norm(experiment, stage)
+    if stage == "transform_normed":
+        return transform_of(experiment).norm
     if stage in ("x_normed", "output"):
         return experiment.embedding_norm if stage == "x_normed" else experiment.final_norm
     found = getattr(experiment.block, _IN_BLOCK[stage]) if experiment.block and stage in _IN_BLOCK else None
     assert found is None or isinstance(found, Norm)
     return found
+
+
+def transform_of(experiment: Experiment) -> Transform:
+    """What stands before the vocabulary's matrix. Raises `ValueError` where there is nothing."""
+    known = experiment.vocabulary
+    if known is None or known.transform is None:
+        raise ValueError("vocabulary.transform is null; legal is a transform where there are stages of one")
+    return known.transform
 
 
 def norm_letters(norm: Norm, x: str) -> str:
@@ -46,7 +56,7 @@ def letter_of_norm(experiment: Experiment, stage: str) -> str:
     """
     block = experiment.block
     fixed = {"x_normed": "x", "attention_normed": "o", "ffn_normed": "f", "latent": "c"}
-    fixed["q_latent_normed"] = "c_Q"
+    fixed |= {"q_latent_normed": "c_Q", "transform_normed": "h"}
     if stage in fixed or block is None:
         return fixed.get(stage, "x" if stage == "norm_1" else "o")
     y, z = ("y", "z") if block.residual else ("o", "f")
@@ -96,6 +106,7 @@ _BIASED = {
     "ffn_gate": ("gate_bias", "b_gate"),
     "ffn_up": ("up_bias", "b_up"),
     "ffn_output": ("down_bias", "b_down"),
+    "transform": ("bias", "b_T"),
 }
 """Stages of linear maps: the field of their bias, and its symbol."""
 
@@ -118,8 +129,11 @@ def block_formula(experiment: Experiment, stage: str) -> str:
         return residual_letters(block, stage)
     if block is not None and block.feed_forward is not None and stage == "ffn_hidden":
         return f"h = {activation_letters(block.feed_forward)}"
+    if stage == "transform_hidden":
+        return f"h = {ACTIVATION_BY_ID[transform_of(experiment).activation].formula.replace('z', 't')}"
     if stage == "logits" and experiment.readout == "vocabulary" and experiment.vocabulary is not None:
-        return f"l = {logit_letters(experiment.vocabulary, 'o')}"
+        o = "o" if experiment.vocabulary.transform is None else "h"
+        return f"l = {logit_letters(experiment.vocabulary, o)}"
     return ""
 
 
@@ -134,6 +148,8 @@ def block_operation(experiment: Experiment, stage: str) -> str:
         return _letters(experiment, stage)[1]
     if block is not None and block.feed_forward is not None and stage == "ffn_hidden":
         return _(activation_title(block.feed_forward))
+    if stage == "transform_hidden":
+        return _(ACTIVATION_BY_ID[transform_of(experiment).activation].title)
     return "×W_U" if stage == "logits" and experiment.readout == "vocabulary" else ""
 
 
@@ -144,6 +160,8 @@ def _letters(experiment: Experiment, stage: str) -> tuple[str, str]:
 
 
 def _has_bias(experiment: Experiment, stage: str) -> bool:
+    if stage == "transform":
+        return transform_of(experiment).bias is not None
     if stage not in _BIASED:
         return False
     is_projection = stage in ("q", "k", "v", "attention_output")

@@ -139,6 +139,37 @@ NORMS = ("norm_1", "after_1", "norm_2", "after_2")
 """The norms of a block by name."""
 
 
+class Transform(Value, frozen=True):
+    """What stands between a model's output and its vocabulary: t = o W_T + b_T, h = act(t), then a norm of h.
+
+    W_T is (d_model, d_model). Models that fill in masked tokens have it (Devlin et al. 2019, BERT).
+    """
+
+    where: ClassVar[str] = "vocabulary.transform."
+
+    weights: Weights = Seeded()
+    bias: Row | None = None
+    activation: ActivationKind = "gelu"
+    norm: Norm | None = Norm()
+
+    def check(self) -> None:
+        legal = "one that needs no gate"
+        is_legal = self.activation != "clamped_swish"
+        require(is_legal, f"{self.where}activation", self.activation, legal)
+
+    def check_size(self, field: str, d_model: int) -> None:
+        """Refuse a matrix, a bias and a norm that do not fit `d_model` features."""
+        if d_model**2 > MAX_DRAWN:
+            raise FieldError(field, Said(f"{d_model}x{d_model}"), f"{MAX_DRAWN:,} numbers at most")
+        if isinstance(self.weights, Explicit):
+            found = Said("x".join(map(str, self.weights.values.shape)))
+            is_legal = self.weights.values.shape == (d_model, d_model)
+            require(is_legal, f"{field}.weights.values", found, f"{d_model}x{d_model} (in x out)")
+        check_row(f"{field}.bias", self.bias, d_model)
+        if self.norm is not None:
+            self.norm.check_size(f"{field}.norm", d_model)
+
+
 class Vocabulary(Value, frozen=True):
     """What a model can read and write: texts of its tokens, their embedding, how logits are made.
 
@@ -147,6 +178,7 @@ class Vocabulary(Value, frozen=True):
     token) is the embedding transposed where `unembedding` is null. Each text stands for one token; `begin`
     is the one before every text, `end` the one after which a text is over, and `pieces` say how a text
     becomes tokens.
+    With a `transform` the output passes through that first.
     """
 
     where: ClassVar[str] = "vocabulary."
@@ -155,6 +187,7 @@ class Vocabulary(Value, frozen=True):
     embedding: Matrix
     embedding_scale: float = 1.0
     unembedding: Matrix | None = None
+    transform: Transform | None = None
     bias: Row | None = None
     logit_scale: float = 1.0
     cap: float | None = None
@@ -170,6 +203,8 @@ class Vocabulary(Value, frozen=True):
             found = Said("x".join(map(str, self.unembedding.shape)))
             require(self.unembedding.shape == (d_model, n), "vocabulary.unembedding", found, f"{d_model}x{n}")
         check_row("vocabulary.bias", self.bias, n)
+        if self.transform is not None:
+            self.transform.check_size("vocabulary.transform", d_model)
         legal = "one of vocabulary.tokens, or null"
         for name in ("begin", "end"):
             token = getattr(self, name)

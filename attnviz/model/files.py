@@ -19,6 +19,7 @@ from attnviz.model.block_parts import FEED_FORWARD_ROLES, NORMS
 from attnviz.model.document import Document
 from attnviz.model.experiment import Experiment
 from attnviz.model.json_text import MAX_TEXT, document_from, parse, write
+from attnviz.model.latent_parts import LATENT_ROLES
 from attnviz.model.parts import ROLES, Explicit, ExplicitVectors
 from attnviz.model.position_parts import Deberta, Learned, T5Buckets, TransformerXl, WrittenTable
 from attnviz.model.rows import WrittenRow
@@ -157,6 +158,12 @@ def _own_matrices(experiment: Experiment) -> Iterator[tuple[str, Matrix]]:
         if known.unembedding is not None:
             yield "vocabulary.unembedding", known.unembedding
         yield from _rows(known, ("bias",), "vocabulary.")
+        transform = known.transform
+        if transform is not None:
+            if isinstance(transform.weights, Explicit):
+                yield "vocabulary.transform.weights", transform.weights.values
+            yield from _rows(transform, ("bias",), "vocabulary.transform.")
+            yield from _rows(transform.norm, ("gain", "bias"), "vocabulary.transform.norm.")
     for name in ("embedding_norm", "final_norm", "encoder_norm"):
         yield from _rows(getattr(experiment, name), ("gain", "bias"), f"{name}.")
     yield from _attention_matrices(experiment, "")
@@ -171,6 +178,13 @@ def _attention_matrices(attention: Attention, path: str) -> Iterator[tuple[str, 
             yield f"{path}projections.{role}", source.values
     yield from _rows(projections, [f"{role}_bias" for role in ROLES], f"{path}projections.")
     yield from _rows(attention.qk_norm, ("query_gain", "key_gain"), f"{path}qk_norm.")
+    latent = attention.latent
+    if latent is not None:
+        for matrix in LATENT_ROLES:
+            if isinstance(getattr(latent, matrix), Explicit):
+                yield f"{path}latent.{matrix}", getattr(latent, matrix).values
+        for name in ("norm", "query_norm"):
+            yield from _rows(getattr(latent, name), ("gain", "bias"), f"{path}latent.{name}.")
     if block is not None:
         for name in NORMS:
             yield from _rows(getattr(block, name), ("gain", "bias"), f"{path}block.{name}.")

@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.model.block_parts import FeedForward, FeedForwardRole, Vocabulary
+from attnviz.model.block_parts import FeedForward, FeedForwardRole, Transform, Vocabulary
 from attnviz.model.drawn import Drawn
 from attnviz.model.experiment import Experiment
 from attnviz.model.latent_parts import LatentRole
@@ -58,6 +58,17 @@ def feed_forward_array(ffn: FeedForward, role: FeedForwardRole, d_model: int) ->
         return _identity(shape)
     if isinstance(source, Seeded):
         return _seeded_projection(shape, source.seed)
+    values: Array = source.values.array
+    return values
+
+
+def transform_array(transform: Transform, d_model: int) -> Array:
+    """W_T, (d_model, d_model), read-only."""
+    source = transform.weights
+    if isinstance(source, Identity):
+        return _identity((d_model, d_model))
+    if isinstance(source, Seeded):
+        return _seeded_projection((d_model, d_model), source.seed)
     values: Array = source.values.array
     return values
 

@@ -61,7 +61,10 @@ READ_SYMBOLS: dict[str, tuple[tuple[str, ...], ...]] = {
     "ffn_normed": (("f",),),
     "residual_2": (("y",), ("f",)),
     "output": (("z", "y", "o", "f"),),
-    "logits": (("o",), ("e",)),
+    "transform": (("o",),),
+    "transform_hidden": (("t",),),
+    "transform_normed": (("h",),),
+    "logits": (("o", "h"), ("e",)),
     "probabilities": (("l",),),
 }
 """For every input of a stage, in the order of `Stage.reads`: the symbols that its formula has for it."""

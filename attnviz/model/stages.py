@@ -77,6 +77,7 @@ _AFTER_ATTENTION = ("residual_1", "attention_normed", "attention_output")
 _AFTER_FFN = ("residual_2", "ffn_normed", "ffn_output")
 _FFN_INPUT = ("norm_2", "norm_1", *_AFTER_ATTENTION, *SITE_INPUTS)
 _RESULT = ("norm_2", *_AFTER_FFN, "norm_1", *_AFTER_ATTENTION)
+_TRANSFORMED = ("transform_normed", "transform_hidden")
 _BEFORE_SOFTMAX = ("masked", "biased", "capped", "scaled", "relative", "scores")
 
 STAGES: tuple[Stage, ...] = (
@@ -240,13 +241,20 @@ STAGES: tuple[Stage, ...] = (
         "same_cell",
     ),
     Stage("output", _QF, N_("output"), "norm(z)", "norm", (_RESULT,), "row"),
+    Stage("transform", _QF, N_("transform"), "t = o W_T", "×W_T", (("output", *_RESULT),), "projection"),
+    Stage(
+        "transform_hidden", _QF, N_("transform hidden"), "h = act(t)", "act", (("transform",),), "same_cell"
+    ),
+    Stage(
+        "transform_normed", _QF, N_("transform normed"), "norm(h)", "norm", (("transform_hidden",),), "row"
+    ),
     Stage(
         "logits",
         _QV,
         N_("logits"),
         "l = o · eᵀ",
         "· eᵀ",
-        (("output", *_RESULT), ("tokens_embedded",)),
+        ((*_TRANSFORMED, "output", *_RESULT), ("tokens_embedded",)),
         "qd,wd->qw",
     ),
     Stage(

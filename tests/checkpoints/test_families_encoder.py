@@ -1,5 +1,5 @@
-"""BLOOM, and the families with an encoder, against eager `transformers` with random weights, layer by layer,
-in float64, on both engines.
+"""BLOOM, BERT, DeBERTa-v2 and T5 against eager `transformers` with random weights, layer by layer, in
+float64, on both engines.
 
 The models are saved by `save_pretrained` and read from the disk. `reference_models.promoted` says how the
 library's own casts to float32 are made float64. BLOOM's GELU there has √(2/π) to eight digits; `exact_gelu`
@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 
@@ -33,9 +34,17 @@ from checkpoints.reference_models import (  # noqa: E402  (skipped without it)
     run_and_compare,
 )
 from transformers import (  # noqa: E402
+    BertConfig,
+    BertForMaskedLM,
+    BertForPreTraining,
+    BertLMHeadModel,
+    BertModel,
     BloomConfig,
     BloomForCausalLM,
     BloomModel,
+    DebertaV2Config,
+    DebertaV2ForMaskedLM,
+    DebertaV2Model,
     T5Config,
     T5ForConditionalGeneration,
     T5Model,
@@ -47,6 +56,7 @@ from attnviz.engines.numpy_engine import NumpyEngine  # noqa: E402
 from attnviz.engines.run import run  # noqa: E402
 from attnviz.engines.torch_engine import TorchEngine  # noqa: E402
 from attnviz.model.experiment import Experiment  # noqa: E402
+from attnviz.model.parts import Padding  # noqa: E402
 from attnviz.model.stages import result_of  # noqa: E402
 from attnviz.model.trace import Trace  # noqa: E402
 
@@ -61,6 +71,25 @@ ENGINES = pytest.mark.parametrize(
 Case = tuple[type[Any], type[Any], dict[str, Any]]
 
 BLOOM = {"vocab_size": 13, "hidden_size": 24, "n_layer": 3, "n_head": 4}
+BERT = {
+    "vocab_size": 13,
+    "hidden_size": 24,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "intermediate_size": 40,
+    "max_position_embeddings": 20,
+    "layer_norm_eps": 1e-3,
+}
+DEBERTA = {
+    **BERT,
+    "relative_attention": True,
+    "pos_att_type": ["c2p", "p2c"],
+    "position_buckets": 4,
+    "max_relative_positions": 7,
+    "position_biased_input": False,
+    "norm_rel_ebd": "layer_norm",
+    "share_att_key": True,
+}
 T5 = {
     "vocab_size": 13,
     "d_model": 24,
@@ -79,6 +108,52 @@ CASES: dict[str, Case] = {
     "bloom, heads that are no power of two": (BloomForCausalLM, BloomConfig, {**BLOOM, "n_head": 6}),
     "bloom untied": (BloomForCausalLM, BloomConfig, {**BLOOM, "tie_word_embeddings": False}),
     "bloom without a head": (BloomModel, BloomConfig, BLOOM),
+    "bert": (BertForMaskedLM, BertConfig, BERT),
+    "bert untied": (BertForMaskedLM, BertConfig, {**BERT, "tie_word_embeddings": False}),
+    "bert relu, one type": (
+        BertForMaskedLM,
+        BertConfig,
+        {**BERT, "hidden_act": "relu", "type_vocab_size": 1, "num_hidden_layers": 1},
+    ),
+    "bert, causal": (BertLMHeadModel, BertConfig, {**BERT, "is_decoder": True}),
+    "bert without a head": (BertModel, BertConfig, BERT),
+    "deberta": (DebertaV2ForMaskedLM, DebertaV2Config, DEBERTA),
+    "deberta, keys of their own": (
+        DebertaV2ForMaskedLM,
+        DebertaV2Config,
+        {**DEBERTA, "share_att_key": False, "norm_rel_ebd": "none", "tie_word_embeddings": False},
+    ),
+    "deberta c2p alone": (
+        DebertaV2ForMaskedLM,
+        DebertaV2Config,
+        {**DEBERTA, "share_att_key": False, "pos_att_type": "c2p", "legacy": False},
+    ),
+    "deberta p2c alone": (
+        DebertaV2ForMaskedLM,
+        DebertaV2Config,
+        {**DEBERTA, "pos_att_type": ["p2c"], "type_vocab_size": 2},
+    ),
+    "deberta without buckets": (
+        DebertaV2Model,
+        DebertaV2Config,
+        {**DEBERTA, "position_buckets": -1, "max_relative_positions": 3},
+    ),
+    "deberta without buckets, any distance": (
+        DebertaV2Model,
+        DebertaV2Config,
+        {**DEBERTA, "position_buckets": -1, "max_relative_positions": -1},
+    ),
+    "deberta without distances": (
+        DebertaV2Model,
+        DebertaV2Config,
+        {
+            **DEBERTA,
+            "relative_attention": False,
+            "position_biased_input": True,
+            "norm_rel_ebd": "none",
+            "type_vocab_size": 1,
+        },
+    ),
 }
 
 T5_CASES: dict[str, Case] = {
@@ -143,6 +218,29 @@ def test_blooms_own_gelu_differs_by_its_rounded_constant_alone(tmp_path: Path) -
         wanted = expected(model)
     found = run_and_compare(NumpyEngine("float64"), imported(model, tmp_path), wanted)
     assert 1e-10 < max(found.values()) < 1e-7, found
+
+
+@pytest.mark.parametrize("name", ["bert", "deberta"])
+def test_padding(name: str, tmp_path: Path) -> None:
+    """Rows of padding are compared in BERT alone: those of DeBERTa there see nothing, not even themselves."""
+    n_read = 6
+    model_type, config_type, values = CASES[name]
+    with promoted():
+        model = random_model(model_type, config_type(**values))
+        mask = torch.tensor([[one < n_read for one in range(len(IDS))]], dtype=torch.float64)
+        with torch.no_grad():
+            wanted = model(torch.tensor([IDS]), attention_mask=mask, output_attentions=True)
+    padding = (Padding(tuple(range(n_read, len(IDS)))),)
+    experiment = imported(model, tmp_path)
+    layers = tuple(replace(layer, masks=padding) for layer in experiment.layers)
+    trace = run(NumpyEngine("float64"), replace(experiment, masks=padding, layers=layers))
+    rows = slice(None) if name == "bert" else slice(n_read)
+    for site, of in zip(trace.sites, wanted.attentions, strict=True):
+        ours, theirs = trace.site(site)["weights"][:, rows], of[0].numpy()[:, rows]
+        assert not ours[..., n_read:].any()
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=TOLERANCE)
+    logits = trace.site(trace.sites[-1])["logits"]
+    np.testing.assert_allclose(logits[rows], wanted.logits[0].numpy()[rows], rtol=0, atol=TOLERANCE)
 
 
 # --- encoder and decoder ---------------------------------------------------------------------------
@@ -246,13 +344,27 @@ def a_model_of(name: str) -> tuple[Any, dict[str, Any]]:
     )
 
 
-@pytest.mark.parametrize("name", ["bloom untied", "t5", "t5 gated"])
+ONE_OF_EACH = (
+    "bloom untied",
+    "t5",
+    "t5 gated",
+    "bert",
+    "bert untied",
+    "deberta",
+    "deberta, keys of their own",
+    "deberta c2p alone",
+)
+
+
+@pytest.mark.parametrize("name", ONE_OF_EACH)
 def test_every_tensor_is_needed_in_its_shape(name: str, tmp_path: Path) -> None:
     model, options = a_model_of(name)
     experiment = imported(model, tmp_path, **options)
     file = tmp_path / "model.safetensors"
     tensors = load_file(file)
     for tensor in sorted(tensors):
+        if model.config.tie_word_embeddings is False and tensor == "cls.predictions.bias":
+            continue  # what an untied head has and never adds
         kept = {other: array for other, array in tensors.items() if other != tensor}
         save_file(kept, file)
         with pytest.raises(CheckpointError, match="is missing") as caught:
@@ -275,6 +387,12 @@ def test_every_tensor_is_needed_in_its_shape(name: str, tmp_path: Path) -> None:
     [
         ("bloom", "transformer.h.3.input_layernorm.weight"),
         ("bloom", "transformer.h.0.self_attention.query.weight"),
+        ("bert", "bert.encoder.layer.3.output.dense.bias"),
+        ("bert", "bert.encoder.layer.0.crossattention.self.query.weight"),
+        ("bert", "classifier.weight"),
+        ("deberta", "deberta.encoder.layer.0.attention.self.pos_key_proj.weight"),
+        ("deberta", "deberta.encoder.conv.conv.weight"),
+        ("deberta", "deberta.embeddings.position_embeddings.weight"),
         ("t5", "encoder.block.1.layer.0.SelfAttention.relative_attention_bias.weight"),
         ("t5", "encoder.block.0.layer.1.DenseReluDense.wi_0.weight"),
         ("t5", "decoder.block.0.layer.0.SelfAttention.q.bias"),
@@ -306,6 +424,19 @@ def test_a_copy_of_the_embedding_is_one(tmp_path: Path) -> None:
         import_checkpoint(tmp_path, ids=IDS, **options)
 
 
+def test_heads_that_are_not_read_may_be_there(tmp_path: Path) -> None:
+    with promoted():
+        model = random_model(BertForPreTraining, BertConfig(**BERT))
+        with torch.no_grad():
+            wanted = model(torch.tensor([IDS])).prediction_logits[0].numpy()
+    experiment = imported(model, tmp_path)
+    assert "bert.pooler.dense.weight" in load_file(tmp_path / "model.safetensors")
+    rewrite_config(tmp_path, {"architectures": ["BertLMHeadModel"]})
+    assert import_checkpoint(tmp_path, ids=IDS, dtype="float64").experiment == experiment
+    logits = run(NumpyEngine("float64"), experiment).site("layers.2.self")["logits"]
+    np.testing.assert_allclose(logits, wanted, rtol=0, atol=TOLERANCE)
+
+
 # --- what is refused -------------------------------------------------------------------------------
 
 REFUSED: tuple[tuple[str, dict[str, Any], str], ...] = (
@@ -317,6 +448,22 @@ REFUSED: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("bloom", {"n_head": 5}, "n_head is 5; legal is a divisor of hidden_size (24)"),
     ("bloom", {"n_embed": 12}, "hidden_size is 24; legal is 12, which n_embed is"),
     ("bloom", {"alibi_bias_max": 16}, "alibi_bias_max is 16; BLOOM is read without this key"),
+    ("bert", {"add_cross_attention": True}, "add_cross_attention is true; legal is false"),
+    ("bert", {"position_embedding_type": "relative_key"}, "position_embedding_type is 'relative_key'; legal"),
+    ("bert", {"hidden_act": "mish"}, "hidden_act is 'mish'; legal is one of"),
+    ("bert", {"num_attention_heads": 5}, "num_attention_heads is 5; legal is a divisor of hidden_size (24)"),
+    ("bert", {"embedding_size": 12}, "embedding_size is 12; BERT is read without this key"),
+    ("deberta", {"conv_kernel_size": 3}, "conv_kernel_size is 3; legal is 0"),
+    (
+        "deberta",
+        {"pos_att_type": "c2p|p2p"},
+        "pos_att_type is 'c2p|p2p'; legal is a list, or a text with bars",
+    ),
+    ("deberta", {"norm_rel_ebd": "batch"}, "norm_rel_ebd is 'batch'; legal is a list, or a text with bars"),
+    ("deberta", {"position_biased_input": True}, "position_biased_input is true; legal is false with rel"),
+    ("deberta", {"position_buckets": 5}, "position.span is 5; legal is an even number"),
+    ("deberta", {"embedding_size": 12}, "embedding_size is 12; legal is 24"),
+    ("deberta", {"attention_head_size": 12}, "attention_head_size is 12; legal is 6"),
     ("t5", {"is_decoder": True}, "is_decoder is true; legal is false"),
     ("t5", {"feed_forward_proj": "swiglu"}, "feed_forward_proj is 'swiglu'; legal is one of 'relu'"),
     ("t5", {"dense_act_fn": "silu"}, "dense_act_fn is 'silu'; legal is 'relu', as feed_forward_proj says"),
@@ -355,7 +502,7 @@ def test_the_first_attention_of_t5s_decoder_alone(tmp_path: Path) -> None:
     np.testing.assert_allclose(trace["attention_output"], outputs[0], rtol=0, atol=TOLERANCE)
 
 
-@pytest.mark.parametrize("name", ["bloom"])
+@pytest.mark.parametrize("name", ["bloom", "bert", "deberta"])
 def test_the_first_attention_alone(name: str, tmp_path: Path) -> None:
     model_type, config_type, values = CASES[name]
     with promoted():

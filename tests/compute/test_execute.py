@@ -23,8 +23,10 @@ from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
 from attnviz.engines.table import ENGINE_BY_ID
 from attnviz.model import parts as p
-from attnviz.model.block_parts import Block, FeedForward
+from attnviz.model.arrays import Matrix
+from attnviz.model.block_parts import Block, FeedForward, Transform, Vocabulary
 from attnviz.model.experiment import Experiment
+from attnviz.model.rows import DrawnRow
 from attnviz.model.sites import at, site_names
 
 BIG = Experiment(("a",) * 512, p.SeededVectors(512, 64), heads=p.Heads(8, 8, 64), masks=(p.Causal(),))
@@ -244,6 +246,18 @@ def test_identities_cost_nothing_and_feed_forward_layers_do() -> None:
     # Two matrices of 4x10, ten activations, two residual connections of four features, for each token.
     with_block = estimate(replace(plain, block=block), 4)
     assert with_block.flops == 9 * (4 * 4 + 5) + 3 * (2 * 2 * 4 * 10 + 10 + 2 * 4)
+
+
+def test_what_stands_before_a_vocabulary_is_counted() -> None:
+    known = Vocabulary(("a", "b"), Matrix([[1.0] * 4] * 2))
+    plain = Experiment(
+        ("a",) * 3, p.SeededVectors(3, 4), heads=p.Heads(1, 1, 4), vocabulary=known, readout="vocabulary"
+    )
+    more = replace(plain, vocabulary=replace(known, transform=Transform(bias=DrawnRow())))
+    # A matrix of 4x4, four biases, four activations, and five operations for each feature of the norm.
+    assert estimate(more, 4).flops - estimate(plain, 4).flops == 3 * (2 * 4 * 4 + 4 + 4 + 5 * 4)
+    # Three rows of four numbers for each token, and the matrix in the engine's type.
+    assert estimate(more, 4).bytes - estimate(plain, 4).bytes == (3 * 3 * 4 + 4 * 4) * 4
 
 
 def test_nothing_is_allocated_past_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:

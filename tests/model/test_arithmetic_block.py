@@ -14,7 +14,7 @@ from attnviz.engines.run import run
 from attnviz.model.arithmetic import exists, explain
 from attnviz.model.arithmetic_pieces import Term, flat, plain
 from attnviz.model.arrays import Matrix
-from attnviz.model.block_parts import Block, FeedForward, Norm, Vocabulary
+from attnviz.model.block_parts import Block, FeedForward, Norm, Transform, Vocabulary
 from attnviz.model.experiment import Experiment
 from attnviz.model.parts import Explicit, ExplicitVectors, Heads, Identity
 from attnviz.model.rows import WrittenRow
@@ -126,6 +126,31 @@ def test_a_vocabulary_makes_logits_with_everything_it_has() -> None:
         " = 30 × tanh((((3)(0.5) + (4)(−1) + (−0.25)) × 0.1) ÷ 30)"
         " (W_U is the embedding, transposed)"
     ]
+
+
+def test_what_stands_before_a_vocabulary_has_its_own_lines() -> None:
+    transform = Transform(
+        Explicit(Matrix([[1.0, 2.0], [0.5, -1.0]])),
+        WrittenRow(Matrix([[0.5, -0.25]])),
+        "relu",
+        Norm("rms", 0.0),
+    )
+    known = Vocabulary(("x", "y"), Matrix([[1.0, 2.0], [0.5, -1.0]]), transform=transform)
+    experiment = Experiment(
+        ("a",), ExplicitVectors(Matrix([[3.0, 4.0]])), heads=Heads(1, 1, 2), vocabulary=known,
+        readout="vocabulary", dtype="float64",
+    )  # fmt: skip
+    site = site_of(experiment)
+    assert shown(explain(site, Cell("transform", 0, 1))) == [
+        "transform[a, 1] = Σ attention output · W_T + b_T = (3)(2) + (4)(−1) + (−0.25)"
+    ]
+    assert shown(explain(site, Cell("transform_hidden", 0, 1))) == [
+        "transform hidden[a, 1] = max(0, t) = max(0, 1.75)"
+    ]
+    # t is (5.5, 1.75), and no activation changes it; its root mean square is √16.65625.
+    root = math.sqrt((5.5**2 + 1.75**2) / 2)
+    assert explain(site, Cell("transform_normed", 0, 0)).value == pytest.approx(5.5 / root)
+    assert explain(site, Cell("logits", 0, 1)).value == pytest.approx((0.5 * 5.5 - 1.75) / root)
 
 
 def test_a_cell_of_another_attention_is_not_here() -> None:

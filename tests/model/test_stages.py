@@ -17,6 +17,7 @@ from block_by_hand import (
     LATENT,
     MAPS,
     ROLES,
+    before_vocabulary,
     comes_from,
     dot,
     entry_of,
@@ -126,6 +127,8 @@ def recomputed(experiment: Experiment, cell: Cell, read: Reader) -> float:
         assert ffn is not None
         is_map = stage in MAPS
         return transformed(ffn, experiment.d_model, cell, read) if is_map else hidden(ffn, cell, read)
+    if stage in ("transform", "transform_hidden"):
+        return before_vocabulary(experiment, cell, read)
     if stage in ("residual_1", "residual_2"):
         return math.fsum(read(one, 0, cell.row, cell.column) for one in read.stages)
     if stage.endswith("_rotated"):

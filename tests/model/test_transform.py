@@ -1,0 +1,86 @@
+"""What stands between a model's output and its vocabulary: what is legal, where its numbers are stored."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+from safetensors.numpy import load_file
+
+from attnviz.model.arrays import Matrix
+from attnviz.model.block_parts import Norm, Transform, Vocabulary
+from attnviz.model.experiment import Experiment
+from attnviz.model.files import dumps, load, loads, save
+from attnviz.model.latent_parts import Latent
+from attnviz.model.parts import Explicit, ExplicitVectors, Heads
+from attnviz.model.rows import WrittenRow
+
+KNOWN = Vocabulary(("a", "b"), Matrix([[1.0, 2.0, 3.0], [0.5, -1.0, 0.0]]))
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (
+            {"activation": "clamped_swish"},
+            "vocabulary.transform.activation is 'clamped_swish'; legal is one that needs no gate",
+        ),
+        (
+            {"weights": Explicit(Matrix([[1.0, 2.0]]))},
+            "vocabulary.transform.weights.values is 1x2; legal is 3x3 (in x out)",
+        ),
+        (
+            {"bias": WrittenRow(Matrix([[1.0]]))},
+            "vocabulary.transform.bias.values is 1 numbers; legal is 3",
+        ),
+        (
+            {"norm": Norm(gain=WrittenRow(Matrix([[1.0, 1.0]])))},
+            "vocabulary.transform.norm.gain.values is 2 numbers; legal is 3",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_refused(values: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        replace(KNOWN, transform=Transform(**values))
+    assert str(caught.value) == message
+
+
+def test_a_transform_and_a_latent_are_stored_as_tensors(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+
+    def matrix(*shape: int) -> Explicit:
+        return Explicit(Matrix(rng.standard_normal(shape)))
+
+    def row(length: int) -> WrittenRow:
+        return WrittenRow(Matrix(rng.standard_normal((1, length))))
+
+    transform = Transform(matrix(3, 3), row(3), "relu", Norm("layer", 0.1, row(3), row(3)))
+    latent = Latent(
+        2, 5, 2, Norm("rms", 0.1, row(2)), Norm("rms", 0.1, row(5)),
+        matrix(3, 2), matrix(2, 4), matrix(2, 4), matrix(3, 2), matrix(3, 5),
+    )  # fmt: skip
+    experiment = Experiment(
+        ("a",),
+        ExplicitVectors(Matrix([[1.0, 2.0, 3.0]])),
+        heads=Heads(1, 1, 4),
+        latent=latent,
+        vocabulary=replace(KNOWN, transform=transform),
+        readout="vocabulary",
+    )
+    assert loads(dumps(experiment)).experiment == experiment
+    path = save(experiment, tmp_path / "all.safetensors")
+    assert load(path).experiment == experiment
+    assert set(load_file(path)) == {
+        "vectors",
+        "vocabulary.embedding",
+        "vocabulary.transform.weights",
+        "vocabulary.transform.bias",
+        "vocabulary.transform.norm.gain",
+        "vocabulary.transform.norm.bias",
+        *(f"latent.{role}" for role in ("down", "up_key", "up_value", "rope_key", "query_down")),
+        "latent.norm.gain",
+        "latent.query_norm.gain",
+    }
