@@ -215,7 +215,10 @@ class BytePairs:
 
         Raises `ValueError` for an id outside the vocabulary.
         """
-        data = b"".join(self.token_bytes(one) for one in ids)
+        return self.text_of(b"".join(self.token_bytes(one) for one in ids))
+
+    def text_of(self, data: bytes) -> str:
+        """The text of the bytes of a whole sequence, without the space that was put before it."""
         return shown_bytes(data[1:] if self.leading_space != "never" and data[:1] == b" " else data)
 
     def token_bytes(self, one: int) -> bytes:

@@ -13,6 +13,7 @@ import unicodedata
 _PICTURES = {code: 0x2400 + code for code in range(0x20)} | {0x7F: 0x2421}
 _RIGHT_TO_LEFT = ("R", "AL", "AN")
 _LARGE = 1e6
+_SPACE = "\u2423"
 
 
 def visible(text: str) -> str:
@@ -20,13 +21,18 @@ def visible(text: str) -> str:
 
     C0 controls and DEL become their Unicode control pictures (line feed: U+240A). Format characters
     (zero-width, bidirectional), C1 controls, line and paragraph separators and lone surrogates become
-    `⟨U+202E⟩`. In a text of nothing but spaces each space becomes U+2423, so that such a token is not an
-    empty label. The rest is unchanged.
+    `⟨U+202E⟩`. Spaces at the beginning and at the end become U+2423, so that " the" is not taken for "the",
+    and a token of nothing but spaces is not an empty label. The rest is unchanged.
     """
-    if text.isascii() and text.isprintable() and not text.isspace():
-        return text
-    only_spaces = bool(text) and all(unicodedata.category(c) == "Zs" for c in text)
-    return "".join(_visible_character(c, only_spaces) for c in text)
+    inside = text.strip(" ")
+    if inside and inside.isascii() and inside.isprintable():
+        shown = inside
+    else:
+        only_spaces = bool(text) and all(unicodedata.category(c) == "Zs" for c in text)
+        shown = "".join(_visible_character(c, only_spaces) for c in inside)
+    before = len(text) - len(text.lstrip(" "))
+    after = len(text) - before - len(inside)
+    return _SPACE * before + shown + _SPACE * after
 
 
 def _visible_character(character: str, only_spaces: bool) -> str:
@@ -35,7 +41,7 @@ def _visible_character(character: str, only_spaces: bool) -> str:
         return chr(_PICTURES[code])
     category = unicodedata.category(character)
     if only_spaces and character == " ":
-        return "\u2423"
+        return _SPACE
     if category in ("Cc", "Cf", "Cs", "Zl", "Zp") or (only_spaces and category == "Zs"):
         return f"\u27e8U+{code:04X}\u27e9"
     return character

@@ -52,11 +52,13 @@ def join(tokens: tuple[str, ...], splitting: str) -> str:
         return " ".join(tokens)
     if splitting == "character":
         return "".join(tokens)
-    data = bytearray()
-    for token in tokens:
-        match = _BYTE.fullmatch(token)
-        data += bytes([int(match[1], 16)]) if match else token.encode("utf-8", errors="surrogatepass")
-    return data.decode("utf-8", errors="backslashreplace")
+    return b"".join(map(token_bytes, tokens)).decode("utf-8", errors="backslashreplace")
+
+
+def token_bytes(token: str) -> bytes:
+    """The bytes of a token: the one that ⟨E4⟩ names, else those of its text in UTF-8."""
+    match = _BYTE.fullmatch(token)
+    return bytes([int(match[1], 16)]) if match else token.encode("utf-8", errors="surrogatepass")
 
 
 def guess_splitting(tokens: tuple[str, ...]) -> str:

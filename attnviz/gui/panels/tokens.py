@@ -6,7 +6,6 @@ from msgspec.structs import replace
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
 
-from attnviz.core.tokens import SPLITTINGS, guess_splitting, join, split
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
 from attnviz.gui.theme import GRID, Theme
@@ -21,6 +20,7 @@ from attnviz.model.experiment import Experiment
 from attnviz.model.provenance import tokens_of
 from attnviz.model.site_links import tokens_in
 from attnviz.model.sites import place_of, site_names
+from attnviz.model.splitting import faces, join_text, likely_splitting, split_text, splittings
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.view import Cell
 
@@ -28,7 +28,10 @@ MOST_TOKENS = 4096
 
 
 class TokensPanel(Panel):
-    """Typing changes the tokens live; a token that stays keeps its vector, wherever it moves to."""
+    """Typing changes the tokens live; a token that stays keeps its vector, wherever it moves to.
+
+    Where the experiment has a vocabulary that says how a text becomes tokens, that is a way to split, too.
+    """
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
@@ -66,12 +69,15 @@ class TokensPanel(Panel):
         tokens = new.experiment.tokens
         if not self._is_own:
             self._before = None
-        if old is None or old.experiment.tokens != tokens:
-            self.chips.set_tokens(tokens)
+        reads_anew = old is None or old.experiment.vocabulary != new.experiment.vocabulary
+        if reads_anew:
+            self._show_splittings(new.experiment)
+        if reads_anew or old is None or old.experiment.tokens != tokens:
+            self.chips.set_tokens(tokens, faces(new.experiment))
             self._count.set_value(len(tokens))
-            if old is None or not self._line.hasFocus():
-                self._splitting.set_value(guess_splitting(tokens))
-            self._show_text(tokens)
+            if reads_anew or not self._line.hasFocus():
+                self._splitting.set_value(likely_splitting(new.experiment))
+            self._show_text(new.experiment)
         if old is None or old.view.query != new.view.query:
             self.chips.set_selected(min(new.view.query, len(tokens) - 1))
 
@@ -105,20 +111,34 @@ class TokensPanel(Panel):
         self._count.setAccessibleName(_("Number of tokens"))
         self._count.retranslate()
         self._splitting.setAccessibleName(_("Split by"))
+        self._show_splittings(self.store.experiment)
+        self.chips.set_tokens(self.store.experiment.tokens, faces(self.store.experiment))
+
+    def _show_splittings(self, experiment: Experiment) -> None:
+        """Offer the ways to split that there are; the chosen one stays where it is one of them."""
         chosen = self._splitting.value()
-        self._splitting.set_options([(row.id, _(row.title), "") for row in SPLITTINGS])
+        self._splitting.set_options([(row.id, _(row.title), "") for row in splittings(experiment)])
         self._splitting.set_value(chosen)
 
-    def _show_text(self, tokens: tuple[str, ...]) -> None:
-        text = join(tokens, self._splitting.value() or "word")
-        if split(self._line.text(), self._splitting.value() or "word") != tokens:
+    def _show_text(self, experiment: Experiment) -> None:
+        splitting = self._splitting.value() or "word"
+        text = join_text(experiment, experiment.tokens, splitting)
+        if self._split(self._line.text(), splitting) != experiment.tokens:
             self._line.setText(text)
             if not self._line.hasFocus():
                 self._line.setCursorPosition(0)  # a long sentence is read from its beginning
 
+    def _split(self, text: str, splitting: str) -> tuple[str, ...]:
+        """The tokens of a text; none where it has no bytes, which is said."""
+        try:
+            return split_text(self.store.experiment, text, splitting)
+        except ValueError as error:
+            self.store.rejected.emit(str(error))
+            return ()
+
     @Slot(str)
     def _on_text(self, text: str) -> None:
-        tokens = split(text, self._splitting.value())
+        tokens = self._split(text, self._splitting.value())
         if not tokens:
             return  # the last tokens stay until there are others
         # From what was there before the line was touched: words that are typed again find their vectors.
@@ -139,13 +159,15 @@ class TokensPanel(Panel):
     @Slot()
     def _on_finished(self) -> None:
         self._before = None
-        self._show_text(self.store.experiment.tokens)
+        self._show_text(self.store.experiment)
 
     @Slot(str)
     def _on_splitting(self, splitting: str) -> None:
-        tokens = self.store.experiment.tokens
-        text = self._line.text() if self._line.text() else join(tokens, splitting)
-        self._put(split(text, splitting), self.store.experiment)
+        experiment = self.store.experiment
+        text = self._line.text() or join_text(experiment, experiment.tokens, splitting)
+        tokens = self._split(text, splitting)
+        if tokens:
+            self._put(tokens, experiment)
 
     @Slot(object)
     def _on_count(self, count: int) -> None:

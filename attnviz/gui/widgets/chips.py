@@ -16,13 +16,15 @@ from PySide6.QtGui import (
     QPen,
     QResizeEvent,
 )
-from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QLineEdit, QSizePolicy, QToolTip, QWidget
+from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QSizePolicy, QToolTip, QWidget
 
 from attnviz.core.text import visible
 from attnviz.gui.theme import RADIUS, Theme
+from attnviz.gui.widgets.chip_editor import ChipEditor
 from attnviz.gui.widgets.control import Availability, active_theme, draw_focus_ring, plain_tooltip
 from attnviz.gui.widgets.flow_layout import flow
 from attnviz.i18n import _
+from attnviz.model.splitting import Face
 
 CHIP_HEIGHT = 24
 _GAP = 6
@@ -41,39 +43,6 @@ _KEYS = frozenset(
         Qt.Key.Key_Enter,
     )
 )
-
-
-class _TokenEditor(QLineEdit):
-    """The line edit over a chip: Enter or leaving takes the text, Esc gives up."""
-
-    committed = Signal(str)
-    closed = Signal()
-
-    def __init__(self, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.setObjectName("chip_editor")
-        self.setProperty("compact", True)
-        self.is_open = False
-        self.hide()
-
-    def close_editor(self, take: bool) -> None:
-        if self.is_open:
-            self.is_open = False
-            if take:
-                self.committed.emit(self.text())
-            self.closed.emit()
-            self.hide()
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Escape):
-            self.close_editor(take=event.key() != Qt.Key.Key_Escape)
-        else:
-            super().keyPressEvent(event)
-
-    def focusOutEvent(self, event: QFocusEvent) -> None:
-        super().focusOutEvent(event)
-        if event.reason() != Qt.FocusReason.PopupFocusReason:
-            self.close_editor(take=True)
 
 
 class TokenChips(Availability, QAbstractScrollArea):
@@ -95,7 +64,7 @@ class TokenChips(Availability, QAbstractScrollArea):
         super().__init__(parent)
         self._theme = active_theme()
         self._tokens: tuple[str, ...] = ()
-        self._shown: tuple[str, ...] = ()
+        self._faces: tuple[Face, ...] = ()
         self._rects: list[QRect] = []
         self._height = CHIP_HEIGHT
         self._selected = self._hovered = -1
@@ -104,7 +73,7 @@ class TokenChips(Availability, QAbstractScrollArea):
         self._can_add = True
         self._press: tuple[int, QPointF] | None = None
         self._drop: int | None = None
-        self._editor = _TokenEditor(self.viewport())
+        self._editor = ChipEditor(self.viewport())
         self._editor.committed.connect(self._on_committed)
         self._editor.closed.connect(self._on_closed)
         self.setFrameShape(QFrame.Shape.NoFrame)
@@ -118,13 +87,16 @@ class TokenChips(Availability, QAbstractScrollArea):
     def tokens(self) -> tuple[str, ...]:
         return self._tokens
 
-    def set_tokens(self, tokens: Sequence[str]) -> None:
-        """Show `tokens` without emitting; the selection stays where it still fits."""
-        if tuple(tokens) == self._tokens:
+    def set_tokens(self, tokens: Sequence[str], faces: Sequence[Face] = ()) -> None:
+        """Show `tokens` without emitting; the selection stays where it still fits.
+
+        `faces` say how each is shown; without them each is shown as its text.
+        """
+        shown = tuple(faces) or tuple(Face(visible(token), "") for token in tokens)
+        if (tuple(tokens), shown) == (self._tokens, self._faces):
             return
         self._editor.close_editor(take=False)
-        self._tokens = tuple(tokens)
-        self._shown = tuple(visible(token) for token in self._tokens)
+        self._tokens, self._faces = tuple(tokens), shown
         self._selected = min(self._selected, len(self._tokens) - 1)
         self._hovered = -1
         self._lay_out()
@@ -165,7 +137,8 @@ class TokenChips(Availability, QAbstractScrollArea):
 
     def _lay_out(self) -> None:
         metrics = self.fontMetrics()
-        widths = [min(metrics.horizontalAdvance(text), _WIDEST) + 2 * _PADDING for text in self._shown]
+        texts = [face.shown for face in self._faces]
+        widths = [min(metrics.horizontalAdvance(text), _WIDEST) + 2 * _PADDING for text in texts]
         widths = [max(width, CHIP_HEIGHT) for width in widths] + [CHIP_HEIGHT] * self._can_add
         self._rects = flow(widths, CHIP_HEIGHT, self.viewport().width(), _GAP)
         self._height = self._rects[-1].bottom() + 1 if self._rects else CHIP_HEIGHT
@@ -206,7 +179,8 @@ class TokenChips(Availability, QAbstractScrollArea):
         width = 1.5 if index == self._selected else 1.0
         if index in self._highlight:
             outline, width = QColor(self._highlight_color or theme.accent), 2.0
-        pen = QPen(outline, width, Qt.PenStyle.DashLine if is_add else Qt.PenStyle.SolidLine)
+        is_dashed = is_add or self._faces[index].is_outside
+        pen = QPen(outline, width, Qt.PenStyle.DashLine if is_dashed else Qt.PenStyle.SolidLine)
         painter.setPen(pen)
         fill = theme.panel if is_add else theme.field
         painter.setBrush(QColor(theme.hover if index == self._hovered else fill))
@@ -218,7 +192,7 @@ class TokenChips(Availability, QAbstractScrollArea):
         text = (
             _ADD
             if is_add
-            else self.fontMetrics().elidedText(self._shown[index], Qt.TextElideMode.ElideRight, room)
+            else self.fontMetrics().elidedText(self._faces[index].shown, Qt.TextElideMode.ElideRight, room)
         )
         painter.drawText(rect, Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextSingleLine, text)
         if self.hasFocus() and index == self._selected:
@@ -293,8 +267,14 @@ class TokenChips(Availability, QAbstractScrollArea):
         if index == len(self._tokens):
             text = _("Add a token")
         elif index >= 0:
-            text = _("Token {index}: {text}").format(index=index, text=self._shown[index])
+            text = self._said(index)
         QToolTip.showText(event.globalPos(), plain_tooltip(text), self.viewport())
+
+    def _said(self, index: int) -> str:
+        """What a chip is, in words: its place and text, its id and bytes."""
+        face = self._faces[index]
+        text = _("Token {index}: {text}").format(index=index, text=face.shown)
+        return f"{text} · {face.note}" if face.note else text
 
     def _gap_at(self, position: QPoint) -> int:
         """The index before which a chip dropped at `position` comes to stand."""
@@ -314,7 +294,7 @@ class TokenChips(Availability, QAbstractScrollArea):
 
     def _select(self, index: int) -> None:
         self._selected = index
-        self.setAccessibleDescription(_("Token {index}: {text}").format(index=index, text=self._shown[index]))
+        self.setAccessibleDescription(self._said(index))
         self.viewport().update()
         self.clicked.emit(index)
 
@@ -364,9 +344,7 @@ class TokenChips(Availability, QAbstractScrollArea):
         rect.setWidth(max(rect.width() + 16, 72))
         rect.moveRight(min(rect.right(), max(self.viewport().width() - 1, rect.width() - 1)))
         self._editor.setText(self._tokens[index])
-        self._editor.setAccessibleName(
-            _("Token {index}: {text}").format(index=index, text=self._shown[index])
-        )
+        self._editor.setAccessibleName(self._said(index))
         self._editor.setGeometry(rect)
         self._editor.is_open = True
         self._editor.show()

@@ -1,0 +1,109 @@
+"""A text as tokens of an experiment and back, and what is told of each token: its id and its bytes.
+
+Beside the ways that every text can be cut (`core/tokens.py`) there is the model's own, where the experiment
+has a vocabulary that says how a text becomes its tokens.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from attnviz.core.text import visible
+from attnviz.core.tokens import SPLITTINGS, Splitting, guess_splitting, join, split, token_bytes
+from attnviz.i18n import N_, _
+from attnviz.model.block_parts import Vocabulary
+from attnviz.model.experiment import Experiment
+from attnviz.model.materialise import token_ids
+from attnviz.model.pieces import byte_pairs, text_tokens
+
+MODEL = Splitting("model", N_("model"))
+
+_MOST_BYTES = 12
+"""Bytes of one token that are written out."""
+
+
+@dataclass(frozen=True)
+class Face:
+    """How a token is shown: its text, a line about it, and whether the vocabulary lacks it."""
+
+    shown: str
+    note: str
+    is_outside: bool = False
+
+
+def splittings(experiment: Experiment) -> tuple[Splitting, ...]:
+    """The ways in which a text can become tokens of this experiment."""
+    return SPLITTINGS if byte_pairs(experiment.vocabulary) is None else (MODEL, *SPLITTINGS)
+
+
+def split_text(experiment: Experiment, text: str, splitting: str) -> tuple[str, ...]:
+    """The tokens of `text`. The model's way puts the token that begins a text before them.
+
+    Raises `ValueError` for a splitting that this experiment does not have, and for a text that has no bytes.
+    """
+    if splitting != MODEL.id:
+        return split(text, splitting)
+    if experiment.vocabulary is None:
+        raise ValueError("vocabulary is null; legal is one that says how a text becomes its tokens")
+    return text_tokens(experiment.vocabulary, text)
+
+
+def join_text(experiment: Experiment, tokens: tuple[str, ...], splitting: str) -> str:
+    """The text of `tokens`, as far as there is one that is split into them."""
+    vocabulary = experiment.vocabulary
+    pairs = byte_pairs(vocabulary)
+    if splitting != MODEL.id or vocabulary is None or pairs is None:
+        return join(tokens, "word" if splitting == MODEL.id else splitting)
+    ids = token_ids(vocabulary.tokens)
+    data = (pairs.token_bytes(ids[token]) if token in ids else token_bytes(token) for token in tokens)
+    return pairs.text_of(b"".join(data))
+
+
+def likely_splitting(experiment: Experiment) -> str:
+    """The way in which a text line would most likely show the tokens."""
+    tokens, vocabulary = experiment.tokens, experiment.vocabulary
+    if vocabulary is not None and byte_pairs(vocabulary) is not None:
+        ids = token_ids(vocabulary.tokens)
+        if 2 * sum(token in ids for token in tokens) >= len(tokens):
+            return MODEL.id
+    return guess_splitting(tokens)
+
+
+def faces(experiment: Experiment) -> tuple[Face, ...]:
+    """How each token of the experiment is shown."""
+    vocabulary = experiment.vocabulary
+    if vocabulary is None:
+        return tuple(Face(visible(token), _bytes_line(token_bytes(token))) for token in experiment.tokens)
+    known = {token: _face(vocabulary, token) for token in dict.fromkeys(experiment.tokens)}
+    return tuple(known[token] for token in experiment.tokens)
+
+
+def _face(vocabulary: Vocabulary, token: str) -> Face:
+    one = token_ids(vocabulary.tokens).get(token)
+    if one is None:
+        note = _("not in the vocabulary: its vector is no row of the embedding, it was drawn or kept")
+        return Face(visible(token), note, is_outside=True)
+    pairs = byte_pairs(vocabulary)
+    if pairs is None:
+        return Face(visible(token), _id_line(one, _bytes_line(token_bytes(token))))
+    data = pairs.token_bytes(one)
+    if not data:
+        return Face(visible(token), _id_line(one, _role(vocabulary, token)))
+    return Face(visible(pairs.shown(one)), _id_line(one, _bytes_line(data)))
+
+
+def _role(vocabulary: Vocabulary, token: str) -> str:
+    """What a token without bytes is for."""
+    if token == vocabulary.begin:
+        return _("begins a text")
+    return _("ends a text") if token == vocabulary.end else _("stands for no text")
+
+
+def _id_line(one: int, rest: str) -> str:
+    return _("id {id} · {rest}").format(id=one, rest=rest)
+
+
+def _bytes_line(data: bytes) -> str:
+    """The bytes in hexadecimal digits; of many, the first."""
+    rest = " …" if len(data) > _MOST_BYTES else ""
+    return data[:_MOST_BYTES].hex(" ").upper() + rest

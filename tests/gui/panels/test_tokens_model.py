@@ -1,0 +1,132 @@
+"""The tokens' panel with a vocabulary: typed text becomes the model's tokens with the model's vectors."""
+
+from __future__ import annotations
+
+import html
+
+import numpy as np
+import pytest
+from desk import count_color, picture
+from panels import PanelBench
+from pointer import move
+from PySide6.QtCore import QEvent
+from PySide6.QtGui import QHelpEvent
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QLineEdit, QToolTip, QWidget
+from pytestqt.qtbot import QtBot
+
+from attnviz.core.bpe import byte_token
+from attnviz.gui.panels.tokens import TokensPanel
+from attnviz.gui.theme import LIGHT
+from attnviz.gui.widgets.segmented import Segmented
+from attnviz.model.arrays import Matrix
+from attnviz.model.block_parts import Vocabulary
+from attnviz.model.document import Document
+from attnviz.model.edits import rename_token
+from attnviz.model.experiment import Experiment
+from attnviz.model.materialise import vectors_array
+from attnviz.model.parts import ExplicitVectors
+from attnviz.model.pieces import Pieces
+from attnviz.model.presets import load_preset
+
+pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints", r"raise\(\)")
+
+NAMES = ("<s>", "the", " cat", " sat", *map(byte_token, range(256)))
+ROWS = np.random.default_rng(0).standard_normal((len(NAMES), 4))
+
+
+@pytest.fixture
+def bench(qtbot: QtBot) -> PanelBench[TokensPanel]:
+    pieces = Pieces("words", whole_words=True)
+    known = Vocabulary(NAMES, Matrix(ROWS), embedding_scale=2.0, begin="<s>", pieces=pieces)
+    vectors = ExplicitVectors(Matrix(2.0 * ROWS[:3]))
+    experiment = Experiment(NAMES[:3], vectors, vocabulary=known, readout="vocabulary")
+    return PanelBench(qtbot, TokensPanel, Document(experiment), 320, 220)
+
+
+def line(bench: PanelBench[TokensPanel]) -> QLineEdit:
+    return bench.find(QLineEdit, "token_line")
+
+
+def splitting(bench: PanelBench[TokensPanel]) -> Segmented:
+    return bench.find(Segmented, "splitting_segmented")
+
+
+def retype(bench: PanelBench[TokensPanel], text: str) -> None:
+    line(bench).setFocus()
+    line(bench).selectAll()
+    QTest.keyClicks(line(bench), text)
+
+
+def tool_tip(bench: PanelBench[TokensPanel], index: int) -> str:
+    viewport, at = bench.panel.chips.viewport(), bench.panel.chips.chip_rect(index).center()
+    move(viewport, at, held=False)
+    QApplication.sendEvent(viewport, QHelpEvent(QEvent.Type.ToolTip, at, viewport.mapToGlobal(at)))
+    text = QToolTip.text()
+    QToolTip.hideText()
+    return html.unescape(text.removeprefix("<qt>").removesuffix("</qt>"))
+
+
+def test_the_text_is_the_models_without_the_token_that_begins_it(bench: PanelBench[TokensPanel]) -> None:
+    assert splitting(bench).value() == "model" and line(bench).text() == "the cat"
+    assert bench.panel.chips.tokens() == ("<s>", "the", " cat")
+
+
+def test_typing_makes_the_models_tokens_with_the_rows_of_its_embedding(
+    bench: PanelBench[TokensPanel],
+) -> None:
+    retype(bench, "the cat sat")
+    experiment = bench.store.experiment
+    assert experiment.tokens == ("<s>", "the", " cat", " sat")
+    np.testing.assert_array_equal(vectors_array(experiment.vectors), 2.0 * ROWS[:4])
+    line(bench).setText("é")
+    line(bench).textEdited.emit("é")  # an input method hands it over at once
+    ids = [0, 4 + 0xC3, 4 + 0xA9]
+    experiment = bench.store.experiment
+    assert experiment.tokens == tuple(NAMES[one] for one in ids)
+    np.testing.assert_array_equal(vectors_array(experiment.vectors), 2.0 * ROWS[ids])
+
+
+def test_an_emptied_line_leaves_the_token_that_begins_a_text(bench: PanelBench[TokensPanel]) -> None:
+    line(bench).setText("")
+    line(bench).textEdited.emit("")
+    assert bench.store.experiment.tokens == ("<s>",)
+
+
+def test_half_a_surrogate_pair_is_refused_in_a_sentence(bench: PanelBench[TokensPanel]) -> None:
+    before = bench.store.experiment
+    bench.panel._on_text("the \ud83e")
+    assert bench.store.experiment == before
+    assert bench.refused[-1] == "text has U+D83E, half of a character; legal are whole characters"
+
+
+def test_a_chip_says_its_id_and_its_bytes_and_shows_its_space(bench: PanelBench[TokensPanel]) -> None:
+    assert tool_tip(bench, 0) == "Token 0: <s> · id 0 · begins a text"
+    assert tool_tip(bench, 2) == "Token 2: ␣cat · id 2 · 20 63 61 74"
+
+
+def test_a_token_outside_the_vocabulary_is_dashed_and_says_why(bench: PanelBench[TokensPanel]) -> None:
+    chips = bench.panel.chips
+    bench.store.look(query=0)
+    whole = count_color(picture(chips.viewport()), LIGHT.line, chips.chip_rect(2))
+    kept = vectors_array(bench.store.experiment.vectors)[2].copy()
+    bench.store.edit(rename_token, 2, " cow")
+    assert chips.tokens()[2] == " cow"
+    np.testing.assert_array_equal(vectors_array(bench.store.experiment.vectors)[2], kept)
+    dashed = count_color(picture(chips.viewport()), LIGHT.line, chips.chip_rect(2))
+    assert 0 < dashed < 0.9 * whole
+    assert "not in the vocabulary" in tool_tip(bench, 2)
+    assert splitting(bench).value() == "model" and line(bench).text() == "the cow"
+
+
+def test_another_way_to_split_is_a_choice_away_and_back(bench: PanelBench[TokensPanel]) -> None:
+    splitting(bench).changed.emit("word")
+    assert bench.store.experiment.tokens == ("the", "cat")
+    assert tool_tip(bench, 1).startswith("Token 1: cat · not in the vocabulary")
+
+
+def test_without_pieces_there_is_no_such_way(bench: PanelBench[TokensPanel]) -> None:
+    bench.store.open(load_preset("dog-bites-man"))
+    assert splitting(bench).findChild(QWidget, "segment_model") is None
+    assert splitting(bench).value() == "word" and line(bench).text() == "dog bites man"
+    assert tool_tip(bench, 0) == "Token 0: dog · 64 6F 67"
