@@ -212,6 +212,7 @@ class Family:
         keys: The configuration keys that are read; any other that is not known to change nothing is refused.
         tensors: The tensors; each is used exactly once.
         ignored: The tensors that may be there and are not used.
+        endings: How names of tensors ended in old files, and how they end in the tables.
         sizes: The numbers that shapes are made of, from a configuration; "layers" is the number of layers,
             "encoder_layers" that of an encoder.
         layer: One layer of a configuration by its number, without weights.
@@ -238,3 +239,4 @@ class Family:
     encoder_layer: Callable[[Config, int], Layer] | None = None
     prepare: Callable[[Config, Sizes, Arrays], None] | None = None
     refuse: Callable[[Config], None] | None = None
+    endings: tuple[tuple[str, str], ...] = ()

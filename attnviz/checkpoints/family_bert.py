@@ -151,6 +151,9 @@ TENSORS = (
     *decoder(_HEAD),
 )
 
+OLD_NORMS = (("LayerNorm.gamma", "LayerNorm.weight"), ("LayerNorm.beta", "LayerNorm.bias"))
+"""What a norm's gain and bias are called in files that were converted from TensorFlow."""
+
 _POOLER = "the pooler, which makes one vector of the first token for classes"
 _NEXT = "whether one sentence follows another, a second head"
 
@@ -231,4 +234,5 @@ BERT = Family(
     is_tied,
     IGNORED,
     prepare=add_first_type,
+    endings=OLD_NORMS,
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -58,6 +58,7 @@ def plan(family: Family, config: Config, sizes: Sizes, checkpoint: Checkpoint) -
 
     Raises `CheckpointError` for a tensor that is missing, of another shape or type, or without a place.
     """
+    checkpoint = replace(checkpoint, tensors=_by_present_names(family, checkpoint))
     stored = checkpoint.tensors
     prefix = family.prefix if any(name.startswith(family.prefix) for name in stored) else ""
     planned: dict[str, Planned] = {}
@@ -70,6 +71,21 @@ def plan(family: Family, config: Config, sizes: Sizes, checkpoint: Checkpoint) -
         if name not in planned:
             _check_ignored(family, config, prefix, checkpoint, name)
     return tuple(planned.values())
+
+
+def _by_present_names(family: Family, checkpoint: Checkpoint) -> dict[str, StoredTensor]:
+    """The tensors under the names that the tables have. Raises `CheckpointError` for two of one name."""
+    found: dict[str, StoredTensor] = {}
+    for name, tensor in checkpoint.tensors.items():
+        for old, present in family.endings:
+            name = name.removesuffix(old) + present if name.endswith(old) else name
+        if name in found:
+            raise CheckpointError(
+                f"{tensor.file.name}: tensors {found[name].name!r} and {tensor.name!r} are both there; "
+                "legal is one of them: these are an old and a new name of the same numbers"
+            )
+        found[name] = tensor
+    return found
 
 
 def has_head(checkpoint: Checkpoint) -> bool:

@@ -9,7 +9,15 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from attnviz.model.arrays import Matrix
-from attnviz.model.block_parts import FEED_FORWARD_ROLES, NORMS, Block, FeedForward, Norm, Vocabulary
+from attnviz.model.block_parts import (
+    FEED_FORWARD_ROLES,
+    NORMS,
+    Block,
+    FeedForward,
+    Norm,
+    Transform,
+    Vocabulary,
+)
 from attnviz.model.experiment import Experiment
 from attnviz.model.latent_parts import Latent
 from attnviz.model.materialise import projection_array
@@ -32,7 +40,7 @@ from attnviz.model.rows import WrittenRow
 
 Array = NDArray[np.float64]
 Tabular = TypeVar("Tabular", Learned, T5Buckets)
-Owner = TypeVar("Owner", Projections, QKNorm | None, Norm | None, FeedForward)
+Owner = TypeVar("Owner", Projections, QKNorm | None, Norm | None, FeedForward, Transform)
 Shapes = dict[Role, tuple[int, int]]
 Related = TransformerXl | Deberta
 
@@ -169,7 +177,7 @@ def fitted_norm(norm: Norm | None, features: int) -> Norm | None:
 
 
 def fitted_vocabulary(vocabulary: Vocabulary | None, d_model: int) -> Vocabulary | None:
-    """A vocabulary whose embedding and output matrix are cut, or filled with zeros, to d_model features."""
+    """A vocabulary whose matrices and transform are cut, or filled with zeros, to d_model features."""
     if vocabulary is None or vocabulary.embedding.shape[1] == d_model:
         return vocabulary
     n, output = len(vocabulary.tokens), vocabulary.unembedding
@@ -177,7 +185,18 @@ def fitted_vocabulary(vocabulary: Vocabulary | None, d_model: int) -> Vocabulary
         vocabulary,
         embedding=Matrix(cut_or_filled(vocabulary.embedding.array, (n, d_model))),
         unembedding=None if output is None else Matrix(cut_or_filled(output.array, (d_model, n))),
+        transform=_fitted_transform(vocabulary.transform, d_model),
     )
+
+
+def _fitted_transform(transform: Transform | None, d_model: int) -> Transform | None:
+    if transform is None:
+        return None
+    weights = transform.weights
+    if isinstance(weights, Explicit):
+        weights = Explicit(Matrix(cut_or_filled(weights.values.array, (d_model, d_model))))
+    changed = replace(transform, weights=weights, norm=fitted_norm(transform.norm, d_model))
+    return _fitted_rows(changed, {"bias": d_model})
 
 
 def _fitted_rows(owner: Owner, lengths: dict[str, int]) -> Owner:

@@ -437,6 +437,28 @@ def test_heads_that_are_not_read_may_be_there(tmp_path: Path) -> None:
     np.testing.assert_allclose(logits, wanted, rtol=0, atol=TOLERANCE)
 
 
+def test_norms_by_their_old_names(tmp_path: Path) -> None:
+    model, _options = a_model_of("bert")
+    experiment = imported(model, tmp_path)
+    file = tmp_path / "model.safetensors"
+    tensors = load_file(file)
+    old = {
+        name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta"): array
+        for name, array in tensors.items()
+    }
+    assert sum(name not in tensors for name in old) == 2 * (1 + 2 * 3 + 1)
+    save_file(old, file)
+    assert import_checkpoint(tmp_path, ids=IDS, dtype="float64").experiment == experiment
+    gain = "bert.embeddings.LayerNorm.weight"
+    save_file({**old, gain: tensors[gain]}, file)
+    with pytest.raises(CheckpointError, match="LayerNorm.* are both there; legal is one of them"):
+        import_checkpoint(tmp_path, ids=IDS)
+    del old["bert.embeddings.LayerNorm.gamma"]
+    save_file(old, file)
+    with pytest.raises(CheckpointError, match=f"tensor '{gain}' is missing"):
+        import_checkpoint(tmp_path, ids=IDS)
+
+
 # --- what is refused -------------------------------------------------------------------------------
 
 REFUSED: tuple[tuple[str, dict[str, Any], str], ...] = (

@@ -12,10 +12,12 @@ from safetensors.numpy import load_file
 
 from attnviz.model.arrays import Matrix
 from attnviz.model.block_parts import Norm, Transform, Vocabulary
+from attnviz.model.edits import set_d_model
 from attnviz.model.experiment import Experiment
 from attnviz.model.files import dumps, load, loads, save
 from attnviz.model.latent_parts import Latent
-from attnviz.model.parts import Explicit, ExplicitVectors, Heads
+from attnviz.model.materialise import transform_array
+from attnviz.model.parts import Explicit, ExplicitVectors, Heads, SeededVectors
 from attnviz.model.rows import WrittenRow
 
 KNOWN = Vocabulary(("a", "b"), Matrix([[1.0, 2.0, 3.0], [0.5, -1.0, 0.0]]))
@@ -46,6 +48,27 @@ def test_what_does_not_fit_is_refused(values: dict[str, Any], message: str) -> N
     with pytest.raises(ValueError) as caught:
         replace(KNOWN, transform=Transform(**values))
     assert str(caught.value) == message
+
+
+def test_another_width_cuts_and_fills_it() -> None:
+    transform = Transform(
+        Explicit(Matrix([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0]])),
+        WrittenRow(Matrix([[1.0, 2.0, 3.0]])),
+        norm=Norm(gain=WrittenRow(Matrix([[1.0, 2.0, 3.0]]))),
+    )
+    before = Experiment(
+        ("a",), SeededVectors(1, 3), heads=Heads(1, 1, 4), vocabulary=replace(KNOWN, transform=transform)
+    )
+    after = set_d_model(before, 2).vocabulary
+    assert after is not None
+    assert after.transform == Transform(
+        Explicit(Matrix([[1.0, 2.0], [4.0, 5.0]])),
+        WrittenRow(Matrix([[1.0, 2.0]])),
+        norm=Norm(gain=WrittenRow(Matrix([[1.0, 2.0]]))),
+    )
+    wider = set_d_model(before, 4).vocabulary
+    assert wider is not None and wider.transform is not None
+    assert transform_array(wider.transform, 4)[3].tolist() == [0.0] * 4
 
 
 def test_a_transform_and_a_latent_are_stored_as_tensors(tmp_path: Path) -> None:
