@@ -9,10 +9,17 @@ context, b sequences in a batch.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Norm = Literal["layer", "rms"]
 Variant = Literal["MHA", "GQA", "MQA", "MLA"]
+
+
+class Learned(NamedTuple):
+    """Learned numbers beside the matrices: `label` is a message id, `counts` are added up."""
+
+    label: str
+    counts: tuple[int, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +77,14 @@ class Architecture:
         experts: Set for a mixture of experts.
         n_memory, d_memory: Keys of a second sequence (cross-attention) and the width of its vectors.
         identities, unlearned: Roles whose product costs nothing; roles without parameters of their own:
-            `query`, `key`, `value`, `output`; of MLA `query_down`, `down`, `rope_key`, `up_key`, `up_value`.
+            `query`, `key`, `value`, `output`; of MLA `query_down`, `down`, `rope_key`, `up_key`, `up_value`;
+            of the feed-forward `ffn_up`, `ffn_gate`, `ffn_down`.
+        of_layer, of_stack: Learned numbers that the fields above do not say, those of each layer and those
+            that are there once; `biases`, `norm` and `n_positions` are then left alone.
+        transform: Whether a (d_model, d_model) matrix stands before the output head.
+        logits: Entries that logits are made for; None is V.
+        n_tokens: Tokens of an encoder's own sequence, which runs once; 0 is the n tokens asked for.
+        name: Which attentions these are, where there are several architectures.
 
     Raises:
         ValueError: a sentence with the field, its value, and what is legal.
@@ -99,6 +113,12 @@ class Architecture:
     d_memory: int = 0
     identities: tuple[str, ...] = ()
     unlearned: tuple[str, ...] = ()
+    of_layer: tuple[Learned, ...] = ()
+    of_stack: tuple[Learned, ...] = ()
+    transform: bool = False
+    logits: int | None = None
+    n_tokens: int = 0
+    name: str = ""
 
     def __post_init__(self) -> None:
         for part in (self, self.latent, self.experts):
@@ -147,6 +167,11 @@ class Architecture:
     def expert_layers(self) -> int:
         """Layers whose feed-forward is a mixture of experts."""
         return 0 if self.experts is None else self.layers - self.experts.dense_layers
+
+    @property
+    def ffn_matrices(self) -> tuple[str, ...]:
+        """Roles of the feed-forward's matrices."""
+        return ("ffn_up", "ffn_gate", "ffn_down") if self.gated else ("ffn_up", "ffn_down")
 
     @property
     def d_kv_in(self) -> int:

@@ -159,6 +159,13 @@ def parameters(a: Architecture) -> tuple[Line, ...]:
         per_norm = (Factor(str(width), width), d_model)
         bill.term(_("norms"), layers, Factor(_("norms"), a.norms_per_layer), *per_norm)
         bill.term(_("last norm"), *per_norm)
+    for learned in a.of_layer:
+        one = bill.sum_of(_("{what}, one layer").format(what=_(learned.label)), learned.counts)
+        bill.term(_("{what}, all layers").format(what=_(learned.label)), layers, Factor(_("one layer"), one))
+    for learned in a.of_stack:
+        bill.sum_of(_(learned.label), learned.counts, "term")
+    if a.transform:
+        bill.term(_("transform before the output head"), d_model, d_model)
     if a.vocabulary and a.tied:
         bill.note(_("The output head is the token embedding, transposed: no parameters of its own."))
     elif a.vocabulary:
@@ -257,7 +264,8 @@ def _latent_attention(bill: Bill, a: Architecture) -> list[int]:
 
 def _feed_forward(bill: Bill, a: Architecture) -> None:
     d_model, d_ff = Factor("d_model", a.d_model), Factor("d_ff", a.d_ff)
-    matrices = Factor("3", 3) if a.gated else Factor("2", 2)
+    count = sum(role not in (*a.identities, *a.unlearned) for role in a.ffn_matrices)
+    matrices = Factor(str(count), count)
     dense = Factor("L", a.layers) if a.experts is None else Factor(_("dense layers"), a.experts.dense_layers)
     if a.d_ff and dense.value:
         each = [bill.part(_("feed-forward, one layer"), matrices, d_model, d_ff)]

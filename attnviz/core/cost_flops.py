@@ -176,7 +176,8 @@ def _after(bill: Bill, a: Architecture, tokens: _Factors) -> None:
     d_v = Factor("d_head" if a.latent is None else "d_v", a.d_v)
     if "output" not in a.identities:
         bill.term(_("output W_O"), _TWO, *tokens, Factor("h", a.n_heads), d_v, d_model, layers)
-    matrices = Factor("3", 3) if a.gated else Factor("2", 2)
+    count = sum(role not in a.identities for role in a.ffn_matrices)
+    matrices = Factor(str(count), count)
     dense = layers if a.experts is None else Factor(_("dense layers"), a.experts.dense_layers)
     if a.d_ff and dense.value:
         bill.term(_("feed-forward"), _TWO, *tokens, matrices, d_model, Factor("d_ff", a.d_ff), dense)
@@ -186,8 +187,11 @@ def _after(bill: Bill, a: Architecture, tokens: _Factors) -> None:
         used = Factor(_("experts used"), moe.n_active + moe.n_shared)
         d_expert = Factor("d_expert", moe.d_expert)
         bill.term(_("experts"), _TWO, *tokens, used, Factor("3", 3), d_model, d_expert, expert_layers)
-    if a.vocabulary:
-        bill.term(_("logits"), _TWO, *tokens, d_model, Factor("V", a.vocabulary))
+    entries = a.vocabulary if a.logits is None else a.logits
+    if a.transform and entries:
+        bill.term(_("transform before the output head"), _TWO, *tokens, d_model, d_model)
+    if entries:
+        bill.term(_("logits"), _TWO, *tokens, d_model, Factor("V", entries))
 
 
 def _say_rules(bill: Bill) -> None:

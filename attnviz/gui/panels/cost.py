@@ -8,6 +8,7 @@ from PySide6.QtCore import QSize, Qt, QTimer, Slot
 from PySide6.QtGui import QGuiApplication, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QLayout, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
+from attnviz.core.cost_stack import Stack
 from attnviz.gui.panels.cost_curve import CostCurve, Measured
 from attnviz.gui.panels.cost_fields import CostFields
 from attnviz.gui.panels.cost_lines import CostLines
@@ -20,7 +21,7 @@ from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.i18n import _
-from attnviz.model.described import architecture_of
+from attnviz.model.described import architecture_of, stack_of
 from attnviz.model.document import Document
 from attnviz.model.published import PUBLISHED
 from attnviz.model.trace import Trace
@@ -203,7 +204,7 @@ class CostPanel(Panel):
         self._fields_scroll.setFixedWidth(max(self.fields.minimumSizeHint().width() + bar, FIELDS_PX))
         trace = self.store.trace
         self.lines.set_lines((*bill(q, trace), *origin(q)))
-        key = replace(q.architecture, context=1) if q.source == EXPERIMENT else None
+        key = _shapes(q.stack) if q.source == EXPERIMENT else None
         self.curve.set_question(q, [run for shapes, run in self._runs if shapes == key])
         self._caption.setText(self.curve.caption())
         self._caption.setToolTip("\n".join(f"{one.tag}: {one.label}" for one in self.curve.series()))
@@ -237,9 +238,12 @@ class CostPanel(Panel):
 def _of_experiment(question: Question, store: Store) -> Question:
     """The question asked of the live experiment: its shapes, its n, its number format."""
     experiment = store.experiment
+    stack = stack_of(experiment)
+    main = next(a for a in stack if not a.n_tokens)
     return replace(
         question,
-        architecture=architecture_of(experiment),
+        architecture=main,
+        rest=tuple(a for a in stack if a is not main),
         source=EXPERIMENT,
         n=experiment.n_queries,
         weights=experiment.dtype,
@@ -250,4 +254,8 @@ def _of_experiment(question: Question, store: Store) -> Question:
 
 def _run_key(trace: Trace) -> object:
     """Runs with the same key differ in n only."""
-    return replace(architecture_of(trace.experiment), context=1)
+    return _shapes(stack_of(trace.experiment))
+
+
+def _shapes(stack: Stack) -> Stack:
+    return tuple(replace(a, context=1) for a in stack)

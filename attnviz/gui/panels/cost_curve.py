@@ -13,10 +13,10 @@ import pyqtgraph as pg
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QColor, QResizeEvent
 
-from attnviz.core import cost_flops, cost_memory
-from attnviz.core.architecture import Architecture
+from attnviz.core import cost_stack
 from attnviz.core.cost import rounded, total
-from attnviz.core.cost_memory import Format, layouts
+from attnviz.core.cost_memory import Format
+from attnviz.core.cost_stack import Stack
 from attnviz.gui.fonts import ui_font
 from attnviz.gui.panels.cost_question import EXPERIMENT, QUANTITY_BY_ID, Question
 from attnviz.gui.theme import LIGHT, Theme, head_color
@@ -51,17 +51,16 @@ class Series:
 
 
 @lru_cache(maxsize=128)
-def counts(a: Architecture, curve: str, format_: Format, batch: int, most: int) -> Counts:
+def counts(stack: Stack, curve: str, format_: Format, batch: int, most: int) -> Counts:
     """(n, quantity) from one token to `most`, evenly spaced on a logarithmic axis; exact integers."""
     places = sorted({round(most ** (i / (_POINTS - 1))) for i in range(_POINTS)})
     if curve == "prefill":
-        return tuple((n, total(cost_flops.prefill(a, n, batch))) for n in places)
+        return tuple((n, total(cost_stack.prefill(stack, n, batch))) for n in places)
     if curve == "step":
-        return tuple((n, total(cost_flops.decode_step(a, n, batch))) for n in places)
+        return tuple((n, total(cost_stack.decode_step(stack, n, batch))) for n in places)
     if curve == "stages":
-        found = ((n, cost_memory.stage_shapes(a, n)) for n in places)
-        return tuple((n, total(cost_memory.stage_bytes(shapes, format_, batch))) for n, shapes in found)
-    return tuple((n, cost_memory.cache_bytes(a, n, format_, batch)) for n in places)
+        return tuple((n, cost_stack.stage_bytes(stack, n, format_, batch)) for n in places)
+    return tuple((n, cost_stack.cache_bytes(stack, n, format_, batch)) for n in places)
 
 
 def series(q: Question) -> tuple[Series, ...]:
@@ -72,16 +71,15 @@ def series(q: Question) -> tuple[Series, ...]:
     while most < q.n:  # in leaps, so that the axis stands still under a drag
         most *= 32
 
-    def one(tag: str, label: str, a: Architecture) -> Series:
-        plain = replace(a, context=1)
+    def one(tag: str, label: str, stack: Stack) -> Series:
+        plain = tuple(replace(a, context=1) for a in stack)
         return Series(tag, label, counts(plain, curve, format_, q.batch, most))
 
-    drawn = [one(_("this"), _("as it is"), q.architecture)]
-    if q.source == EXPERIMENT and curve == "prefill" and q.architecture.ahead is not None:
-        whole = replace(q.architecture, ahead=None, windowed_layers=0)
-        drawn.append(one("n²", _("every cell computed, as the engines do"), whole))
-    for id_, label, other in layouts(q.architecture):
-        drawn.append(one(f"w {other.window:,}" if id_ == "window" else id_, label, other))
+    drawn = [one(_("this"), _("as it is"), q.stack)]
+    if q.source == EXPERIMENT and curve == "prefill" and any(a.ahead is not None for a in q.stack):
+        drawn.append(one("n²", _("every cell computed, as the engines do"), cost_stack.open_to_all(q.stack)))
+    for id_, label, other in cost_stack.laid_out(q.stack):
+        drawn.append(one(f"w {other[0].window:,}" if id_ == "window" else id_, label, other))
     return tuple(drawn)
 
 
@@ -233,8 +231,8 @@ class CostCurve(pg.GraphicsLayoutWidget):  # type: ignore[misc]
         q = self._question
         if q is None or q.source != EXPERIMENT or QUANTITY_BY_ID[q.quantity].curve != "prefill":
             return 0.0
-        whole = replace(q.architecture, ahead=None, windowed_layers=0)
-        rates = [total(cost_flops.prefill(whole, m.n)) / m.seconds for m in self._measured if m.seconds > 0]
+        whole = cost_stack.open_to_all(q.stack)
+        rates = [total(cost_stack.prefill(whole, m.n)) / m.seconds for m in self._measured if m.seconds > 0]
         return float(statistics.median(rates)) if rates else 0.0
 
     def _on_dragged(self, line: Any) -> None:

@@ -210,7 +210,8 @@ FIELDS: tuple[CostField, ...] = (
     _field(
         "tied", N_("tied head"), _shape("tied"), is_switch=True, hint=N_("The output head is the embedding")
     ),
-    _field("biases", N_("biases"), _shape("biases"), is_switch=True),
+    # Of an experiment every bias is counted by itself: some have them and some do not.
+    _field("biases", N_("biases"), _shape("biases"), is_switch=True, shown=lambda q: q.source != EXPERIMENT),
 )
 
 

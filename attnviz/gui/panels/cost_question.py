@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from attnviz.core import cost, cost_flops, cost_memory
+from attnviz.core import cost_memory, cost_stack
 from attnviz.core.architecture import Architecture
 from attnviz.core.cost import Line
 from attnviz.core.cost_memory import FORMAT_BY_ID, MEMORIES_GB, Format
@@ -40,9 +40,14 @@ QUANTITY_BY_ID = {quantity.id: quantity for quantity in QUANTITIES}
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """Shapes, sizes and formats; `is_edited` says that the shapes are no longer those of the source."""
+    """Shapes, sizes and formats; `is_edited` says that the shapes are no longer those of the source.
+
+    `rest` are the other attentions of an experiment that has several kinds; `architecture` is what the fields
+    show.
+    """
 
     architecture: Architecture
+    rest: tuple[Architecture, ...] = ()
     source: str = EXPERIMENT
     quantity: str = "cache"
     n: int = 1
@@ -57,6 +62,12 @@ class Question:
         """A format with the chosen number of values that share a scale."""
         chosen = FORMAT_BY_ID[id_]
         return replace(chosen, group=self.group) if chosen.group else chosen
+
+    @property
+    def stack(self) -> cost_stack.Stack:
+        """Everything that is counted, an encoder first."""
+        before = tuple(a for a in self.rest if a.n_tokens)
+        return (*before, self.architecture, *(a for a in self.rest if not a.n_tokens))
 
     @property
     def kv_format(self) -> Format:
@@ -74,7 +85,7 @@ def of_published(question: Question, id_: str) -> Question:
     a = PUBLISHED_BY_ID[id_].architecture
     if question.source == EXPERIMENT:  # its number format is no model's
         question = replace(question, weights="float16", kv="float16")
-    return replace(question, source=id_, architecture=a, n=a.context, is_edited=False)
+    return replace(question, source=id_, architecture=a, rest=(), n=a.context, is_edited=False)
 
 
 def origin(question: Question) -> tuple[Line, ...]:
@@ -98,18 +109,18 @@ def origin(question: Question) -> tuple[Line, ...]:
 
 def bill(question: Question, trace: Trace | None) -> tuple[Line, ...]:
     """The lines that answer `question`; the stages of the experiment are those of its `trace`."""
-    q, a = question, question.architecture
+    q, stack = question, question.stack
     if q.quantity == "parameters":
-        return cost.parameters(a)
+        return cost_stack.parameters(stack)
     if q.quantity == "prefill":
-        return cost_flops.prefill(a, q.n, q.batch) + _other_masks(q, trace)
+        return cost_stack.prefill(stack, q.n, q.batch) + _other_masks(q, trace)
     if q.quantity == "step":
-        return cost_flops.decode_step(a, q.n, q.batch) + _other_masks(q, trace)
+        return cost_stack.decode_step(stack, q.n, q.batch) + _other_masks(q, trace)
     if q.quantity == "fits":
         return _fits(q)
     if q.quantity == "stages":
         return _stages(q, trace)
-    return cost_memory.cache(a, q.n, q.kv_format, q.batch)
+    return cost_stack.cache(stack, q.n, q.kv_format, q.batch)
 
 
 def _other_masks(q: Question, trace: Trace | None) -> tuple[Line, ...]:
@@ -126,7 +137,7 @@ def _fits(q: Question) -> tuple[Line, ...]:
     for memory in sorted(MEMORIES_GB, key=lambda gb: gb != q.memory_gb):
         lines.append(Line(f"{memory} GB", kind="title"))
         weights = q.format(q.weights)
-        lines += cost_memory.fits(q.architecture, q.n, q.batch, weights, q.kv_format, memory)[:-1]
+        lines += cost_stack.fits(q.stack, q.n, q.batch, weights, q.kv_format, memory)[:-1]
     lines.append(
         Line(_("Activations, workspace and fragmentation are not counted; GB is 10⁹ bytes."), kind="note")
     )
