@@ -165,9 +165,9 @@ def vocabularies(draw: st.DrawFn, d_model: int) -> Vocabulary:
         Matrix(numbers[0]),
         draw(st.sampled_from([1.0, 0.5])),
         Matrix(numbers[1].T) if draw(st.booleans()) else None,
-        draw(ROWS),
-        draw(st.sampled_from([1.0, 2.0])),
-        draw(st.sampled_from([None, 3.0])),
+        bias=draw(ROWS),
+        logit_scale=draw(st.sampled_from([1.0, 2.0])),
+        cap=draw(st.sampled_from([None, 3.0])),
     )
 
 
