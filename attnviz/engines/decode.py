@@ -347,6 +347,7 @@ class _Site:
             projecting.key_value_heads(engine, experiment, features, x, positions)
             cache.append(features)
             appended = 1
+            read = len(cache.positions(cache.length)) - 1
         seen = cache.length
         in_cache = Features(heads={"q": features.query(), "k": cache.keys(seen), "v": cache.values(seen)})
         attended = program.attend(engine, experiment, in_cache, positions, cache.positions(seen))

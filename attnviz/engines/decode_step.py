@@ -136,6 +136,18 @@ class SiteStep(StepStages):
         """The absolute position of each key that the step sees, (key,)."""
         return self.cache.positions(self.seen)
 
+    @property
+    def held(self) -> tuple[Numbers, ...]:
+        """What the cache had kept after this step, (g, row, numbers) each, read-only; see `Decoding.held`.
+
+        Row i is of position `key_positions[i]`.
+        """
+        with self.engine.active():
+            found = tuple(self.engine.to_numpy(rows)[...] for rows in self.cache.held(self.seen))
+        for rows in found:
+            rows.setflags(write=False)
+        return found
+
     def get(self, stage: str) -> Numbers | None:
         if stage not in self.features.order:
             return None

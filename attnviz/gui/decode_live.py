@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from attnviz.compute.scheduler import Cancelled, CancelToken, Scheduler
@@ -20,6 +21,7 @@ from attnviz.model.trace import Trace
 
 if TYPE_CHECKING:
     from attnviz.compute.decoded import Decoded
+    from attnviz.engines.decode import Decoding
 
 KEY = "decode"
 
@@ -42,6 +44,7 @@ class DecodeLive(QObject):
         self._store, self._live, self._scheduler = store, live, scheduler
         self._is_watched = True
         self._decoded_for: tuple[Experiment, str, str] | None = None
+        self._last: Decoding | None = None
         self._seconds = 0.0
         self._took = 0.0
         self._generation = 0
@@ -71,7 +74,8 @@ class DecodeLive(QObject):
         if not self._is_watched or wanted == self._decoded_for:
             return
         is_quick = self._seconds <= QUICK_SECONDS
-        if self._took > STALE_SECONDS and self._store.decoded_now is not None:
+        is_stale = self._decoded_for is None or not differs_in_writing(self._decoded_for[0], trace.experiment)
+        if self._took > STALE_SECONDS and is_stale and self._store.decoded_now is not None:
             self._store.set_decoded(None)  # for so long, an older decoding would pass for this one
         self._timer.start(0 if is_quick else REST_MS)
 
@@ -81,8 +85,7 @@ class DecodeLive(QObject):
         if trace is None or trace.experiment != self._store.experiment:
             return  # the next trace is on its way
         experiment, engine, device = trace.experiment, self._live.engine, self._live.device
-        generation, shown = self._generation, self._store.decoded_now
-        earlier = None if shown is None else shown.decoding
+        generation, earlier = self._generation, self._last
 
         def job(token: CancelToken) -> Decoded:
             from attnviz.compute.decoded import decode_and_compare
@@ -97,6 +100,7 @@ class DecodeLive(QObject):
         def done(decoded: Decoded) -> None:
             self._decoded_for = experiment, engine, device
             self._seconds = self._took = decoded.seconds
+            self._last = decoded.decoding
             self._store.set_decoded(decoded)
 
         # Slow until it is done: one that every edit cancels would otherwise count as quick for ever.
@@ -108,3 +112,8 @@ class DecodeLive(QObject):
             raise error
         self._store.set_decoded(None)
         self.failed.emit(str(error))
+
+
+def differs_in_writing(one: Experiment, other: Experiment) -> bool:
+    """Whether nothing but how they are written on is different: the numbers of their tokens are the same."""
+    return replace(one, writing=None) == replace(other, writing=None)

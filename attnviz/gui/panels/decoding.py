@@ -1,21 +1,34 @@
-"""Decoding with a KV cache, step by step: what is read, what is appended, what comes out."""
+"""Decoding with a KV cache, step by step: the text as it is written, and three pages that say how.
+
+A page shows a step, the sampling or the cache. Where the panel is wide or high enough, all of them show.
+"""
 
 from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt, QTimer, Slot
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QSlider, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QLabel, QSlider, QToolButton, QVBoxLayout, QWidget
 
-from attnviz.core.text import isolated, visible
+from attnviz.compute.decoded import Decoded
+from attnviz.core.text import isolated
 from attnviz.gui.icons import icon
+from attnviz.gui.panels.decoding_cache import CachePage
+from attnviz.gui.panels.decoding_counts import plain_label, verdict
+from attnviz.gui.panels.decoding_sampling import SamplingPage, n_given_tokens
 from attnviz.gui.panels.decoding_step import StepView, shown_step_site
+from attnviz.gui.panels.decoding_text import LINE_PX, TextLine, names_of
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.site_names import shown_label
 from attnviz.gui.store import Store
 from attnviz.gui.theme import GRID, Theme
 from attnviz.gui.widgets.drag_number import DragNumber
-from attnviz.i18n import _
+from attnviz.gui.widgets.elided import ElidedLabel
+from attnviz.gui.widgets.segmented import Segmented
+from attnviz.gui.widgets.toggle import Toggle
+from attnviz.i18n import N_, _
 from attnviz.model.document import Document
 from attnviz.model.view import Cell
+from attnviz.model.writing_edits import FRESH, set_writing
 
 STEPS_PER_SECOND = 1.5
 
@@ -23,14 +36,43 @@ SHOWN = ("step", "head", "site")
 """What of the view the picture follows."""
 
 
+PAGES: tuple[tuple[str, str], ...] = (
+    ("step", N_("Step")),
+    ("sampling", N_("Sampling")),
+    ("cache", N_("Cache")),
+)
+
+BESIDE_PX = 2000
+"""From this width on the pages stand beside each other."""
+
+BELOW_PX = 440
+"""From this height on they stand below each other."""
+
+
+SMALLEST = QSize(600, 132)
+"""Room for one page: however many show, the panel can be made as small again."""
+
+
+class WhereLabel(ElidedLabel):
+    """One line that would like to show whole, and may be cut."""
+
+    def sizeHint(self) -> QSize:
+        return QLabel.sizeHint(self)
+
+
 class DecodingPanel(Panel):
-    """The player over the step view. It only ever changes `View.step`."""
+    """The player, the text, and the pages. The player only ever changes `View.step`."""
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
         self._timer = QTimer(self)
         self._timer.timeout.connect(self._on_tick)
         self._view = StepView(store)
+        self._sampling, self._cache = SamplingPage(store), CachePage(store)
+        self._page = "step"
+        self._shown_text: Decoded | None = None
+        self._last_writing = FRESH
+        self._make_line()
         self._buttons: dict[str, QToolButton] = {}
         for name, slot in (
             ("first", self._on_first),
@@ -51,10 +93,12 @@ class DecodingPanel(Panel):
         self._speed.setObjectName("decode_speed")
         self._speed.changed.connect(self._on_speed)
         self._speed.rejected.connect(store.rejected)
-        self._where, self._speed_label = QLabel(), QLabel("×")
+        self._where, self._speed_label = WhereLabel(), QLabel("×")
         self._where.setObjectName("decode_where")
-        self._where.setTextFormat(Qt.TextFormat.PlainText)
         self._lay_out()
+        self.setMinimumSize(SMALLEST)
+        self.resize(SMALLEST)
+        self._arrange()
         store.decoded.connect(self._on_decoded)
 
     def header(self) -> QWidget:
@@ -96,6 +140,12 @@ class DecodingPanel(Panel):
     # --- following the store
 
     def on_document(self, old: Document | None, new: Document) -> None:
+        if new.experiment.writing is not None:
+            self._last_writing = new.experiment.writing
+        if old is None or old.experiment != new.experiment:
+            self._writes.set_value(new.experiment.writing is not None)
+            self._sampling.refresh()
+            self._cache.refresh()
         if old is None or any(getattr(old.view, name) != getattr(new.view, name) for name in SHOWN):
             self._show()
 
@@ -106,7 +156,10 @@ class DecodingPanel(Panel):
         super().apply_theme(theme)
         self._where.setStyleSheet(f"color: {theme.muted}")
         self._speed_label.setStyleSheet(f"color: {theme.muted}")
+        for title in self._titles.values():
+            title.setStyleSheet(f"color: {theme.muted}")
         self._show_buttons()
+        self._show()
 
     def retranslate(self) -> None:
         for name, text in (
@@ -121,7 +174,19 @@ class DecodingPanel(Panel):
         self._slider.setAccessibleName(_("Step"))
         self._speed.setAccessibleName(_("Speed"))
         self._speed.set_tooltip(_("Speed"))
+        self._writes.set_label(_("Write on"))
+        self._writes.set_tooltip(
+            _("Go on after the document's tokens: each step feeds the token that was drawn")
+        )
+        self._text.setAccessibleName(_("Text"))
+        self._pages.setAccessibleName(_("Page"))
+        self._pages.set_options([(id_, _(title), "") for id_, title in PAGES])
+        for id_, title in PAGES:
+            self._titles[id_].setText(_(title))
         self._view.retranslate()
+        self._sampling.retranslate()
+        self._cache.retranslate()
+        self._shown_text = None
         self._show()
 
     @Slot(object)
@@ -144,15 +209,49 @@ class DecodingPanel(Panel):
         for button in self._buttons.values():
             button.setEnabled(count > 1)
         if decoded is None:
-            self._where.setText("")
+            self._where.set_line("")
+            self._parity.setText("")
         else:
-            token = isolated(visible(decoded.decoding.steps[step].token))
+            token = isolated(names_of(decoded.decoding).label(decoded.decoding.steps[step].token))
             text = _("step {step} of {count} · “{token}”")
             where = text.format(step=step + 1, count=count, token=token)
             experiment = decoded.decoding.experiment
             site = shown_label(experiment, shown_step_site(decoded, self.store.document.view.site))
-            self._where.setText(f"{where} · {site}" if site else where)
+            self._where.set_line(f"{where} · {site}" if site else where)
+            found = verdict(decoded)
+            self._parity.setText("● " + found.text)
+            self._parity.setStyleSheet(f"color: {found.color(self.theme)}")
+            self._parity.setToolTip(found.stages)
+        self._show_text(decoded, step)
         self._view.show_step(decoded, step)
+        self._sampling.show_step(decoded, step)
+        self._cache.show_step(decoded, step)
+
+    def _show_text(self, decoded: Decoded | None, step: int) -> None:
+        """The text up to the step, and why it ends."""
+        self._line.setVisible(decoded is not None)
+        if decoded is None:
+            self._shown_text = None
+            return
+        decoding = decoded.decoding
+        if decoded is not self._shown_text:
+            self._shown_text = decoded
+            tokens = [one.token for one in decoding.steps]
+            if decoding.experiment.writing is not None:
+                tokens.append(decoding.steps[-1].next_token)  # drawn, and not fed any more
+            names = names_of(decoding)
+
+            def describe(index: int) -> str:
+                return _("token {index}: {token}").format(index=index, token=names.described(tokens[index]))
+
+            written = [names.written(token) for token in tokens]
+            self._text.set_tokens(
+                written, n_given_tokens(decoding), are_joined=names.are_joined, describe=describe
+            )
+        self._text.set_current(step)
+        is_last = step == len(decoding.steps) - 1
+        self._stopped.setVisible(bool(decoding.stopped) and is_last)
+        self._stopped.setText(_("stopped: {why}").format(why=decoding.stopped))
 
     def _show_buttons(self) -> None:
         for name, button in self._buttons.items():
@@ -172,6 +271,15 @@ class DecodingPanel(Panel):
     def _on_speed(self, speed: float) -> None:
         self._timer.setInterval(max(16, round(1000 / (STEPS_PER_SECOND * speed))))
 
+    @Slot(bool)
+    def _on_writes(self, writes: bool) -> None:
+        self.store.edit(set_writing, self._last_writing if writes else None)
+
+    @Slot(str)
+    def _on_page(self, page: str) -> None:
+        self._page = page
+        self._arrange()
+
     @Slot(int)
     def _on_scrubbed(self, step: int) -> None:
         self.go_to(step)
@@ -188,18 +296,72 @@ class DecodingPanel(Panel):
     def _on_forward(self) -> None:
         self.step(1)
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._arrange()
+
+    def _arrange(self) -> None:
+        """One page, or all of them beside or below each other, as there is room."""
+        is_wide, is_high = self.width() >= BESIDE_PX, self.height() >= BELOW_PX
+        across = QBoxLayout.Direction.LeftToRight
+        self._places.setDirection(across if is_wide else QBoxLayout.Direction.TopToBottom)
+        shows_all = is_wide or is_high
+        self._pages.setVisible(not shows_all)
+        for id_, _title in PAGES:
+            self._holders[id_].setVisible(shows_all or id_ == self._page)
+            self._titles[id_].setVisible(shows_all and id_ != "step")
+        n_lines = max(min((self.height() - 120) // 70, 4), 1)
+        self._text.setFixedHeight(LINE_PX * n_lines)
+
+    def _make_line(self) -> None:
+        """The line of the text: whether it is written on, the text, why it ends, and the light."""
+        self._writes = Toggle("")
+        self._writes.setObjectName("decode_writes")
+        self._writes.changed.connect(self._on_writes)
+        self._text = TextLine()
+        self._text.setObjectName("decode_text")
+        self._text.chosen.connect(self.go_to)
+        self._stopped, self._parity = plain_label("decode_stopped"), plain_label("decode_parity")
+        self._line = QWidget()
+        row = QHBoxLayout(self._line)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(GRID * 3 // 2)
+        for beside in (self._writes, self._stopped, self._parity):
+            beside.setFixedHeight(LINE_PX)
+        for widget, stretch in ((self._writes, 0), (self._text, 1), (self._stopped, 0), (self._parity, 0)):
+            row.addWidget(widget, stretch, Qt.AlignmentFlag.AlignTop if not stretch else Qt.AlignmentFlag(0))
+
     def _lay_out(self) -> None:
         self._player = QWidget()
         row = QHBoxLayout(self._player)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(GRID // 2)
+        self._pages = Segmented([(id_, id_, "") for id_, _title in PAGES], self._page)
+        self._pages.setObjectName("decode_pages")
+        self._pages.changed.connect(self._on_page)
         row.addWidget(self._where)
+        row.addWidget(self._pages)
         for button in self._buttons.values():
             row.addWidget(button)
         self._slider.setMinimumWidth(96)
         row.addWidget(self._slider)
         row.addWidget(self._speed)
         row.addWidget(self._speed_label)
+        self._titles = {id_: plain_label(f"decode_{id_}_title") for id_, _title in PAGES}
+        self._holders: dict[str, QWidget] = {}
+        self._places = QBoxLayout(QBoxLayout.Direction.TopToBottom)
+        self._places.setSpacing(GRID * 3 // 2)
+        for id_, page in zip(self._titles, (self._view, self._sampling, self._cache), strict=True):
+            holder = QWidget()
+            inside = QVBoxLayout(holder)
+            inside.setContentsMargins(0, 0, 0, 0)
+            inside.setSpacing(2)
+            inside.addWidget(self._titles[id_])
+            inside.addWidget(page, 1)
+            self._holders[id_] = holder
+            self._places.addWidget(holder, 1)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self._view)
+        column.setSpacing(GRID // 2)
+        column.addWidget(self._line)
+        column.addLayout(self._places, 1)

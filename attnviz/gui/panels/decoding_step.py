@@ -1,41 +1,38 @@
-"""One decoding step as a picture: the token's vectors, the cache, the weights, the next token, the counts."""
+"""One decoding step as a picture: without a cache and with one, the weights, the next token, the counts.
+
+Without a cache the keys and values of all tokens are made again; with one they are read, and one row is
+appended. Both make the same output row, to the rounding that stands beside it.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from attnviz.compute.decoded import Decoded
 from attnviz.core.text import number
-from attnviz.engines.decode_cost import Cost
-from attnviz.engines.decode_step import DecodeStep, SiteStep
-from attnviz.gui.fonts import number_font
+from attnviz.engines.decode_step import DecodeStep, Numbers, SiteStep
+from attnviz.gui.panels.decoding_counts import Counts, plain_label
+from attnviz.gui.panels.decoding_text import names_of
 from attnviz.gui.store import Store
-from attnviz.gui.theme import GRID, TEXT_PX, Theme
+from attnviz.gui.theme import GRID, Theme
 from attnviz.gui.widgets.bars import Bars
 from attnviz.gui.widgets.control import active_theme
-from attnviz.gui.widgets.elided import ElidedLabel
 from attnviz.gui.widgets.row_matrix import RowMatrix
 from attnviz.gui.widgets.scroll import clear_scroll
-from attnviz.i18n import N_, _
+from attnviz.i18n import _
+from attnviz.model.caches import FullCache, PagedCache, capacity
 from attnviz.model.provenance import tokens_of
-from attnviz.model.sites import places, shown_site
+from attnviz.model.sites import shown_site
 from attnviz.model.stages import as_read
 from attnviz.model.view import Cell
 
 MOST_BARS = 64
 
-COUNTS: tuple[tuple[str, str], ...] = (
-    ("kv_projections", N_("K, V projections")),
-    ("score_pairs", N_("score pairs")),
-    ("flops", N_("FLOPs")),
-    ("bytes_moved", N_("bytes moved")),
-    ("bytes_held", N_("bytes held")),
-)
-
-TOLERANCE = {"float64": 1e-12, "float32": 1e-4, "float16": 3e-2, "bfloat16": 2e-1}
-"""Differences below this are rounding of the dtype; above it the light says so."""
+WIDE = 960
+"""From this width on there is room for the token's own vectors and its row of weights."""
 
 
 class StepView(QWidget):
@@ -46,20 +43,21 @@ class StepView(QWidget):
         self._store = store
         self._theme = active_theme()
         self._decoded: Decoded | None = None
-        self._vectors = {name: RowMatrix() for name in ("q", "k", "v", "output")}
+        self._vectors = {name: RowMatrix() for name in ("q", "k", "v", "output", "output_again")}
         self._keys, self._values = RowMatrix(), RowMatrix()
         self._keys.setObjectName("k_cache")
         self._values.setObjectName("v_cache")
         self._keys.cell_hovered.connect(self._on_key_hovered)
         self._values.cell_hovered.connect(self._on_value_hovered)
-        self._weights_title, self._next_title = _label("weights_title"), _label("next_title")
+        self._keys_again, self._values_again = RowMatrix(), RowMatrix()
+        self._keys_again.setObjectName("k_again")
+        self._values_again.setObjectName("v_again")
+        self._weights_title, self._next_title = plain_label("weights_title"), plain_label("next_title")
         self._weights, self._next = Bars(), Bars()
         self._weights.setObjectName("decode_weights")
         self._next.setObjectName("decode_next")
-        self._counts: dict[str, tuple[QLabel, QLabel, QLabel]] = {}
-        self._parity, self._notice = _label("decode_parity"), ElidedLabel()
-        self._notice.setObjectName("decode_notice")
-        self._empty = _label("decode_empty")
+        self._counts = Counts()
+        self._empty = plain_label("decode_empty")
         self._lay_out()
 
     def show_step(self, decoded: Decoded | None, index: int) -> None:
@@ -75,10 +73,12 @@ class StepView(QWidget):
         head = min(self._store.document.view.head, heads.n_heads - 1)
         kv_head = head // heads.group_size
         self._show_vectors(step, site, head, kv_head)
-        self._show_cache(decoded, name, site, kv_head)
+        self._show_outputs(decoded, step, name)
+        self._show_again(decoded, name, site, kv_head)
+        self._show_cache(decoded, site, kv_head)
         self._show_weights(decoded, site, head)
         self._show_next(decoded, step)
-        self._show_counts(decoded, index)
+        self._counts.show_step(decoded, index)
 
     def light(self, cell: Cell | None) -> None:
         """Outline the row of the cache that the hovered cell belongs to."""
@@ -89,12 +89,8 @@ class StepView(QWidget):
     def apply_theme(self, theme: Theme) -> None:
         """Take the colours of `theme`."""
         self._theme = theme
-        for label in (self._weights_title, self._next_title, self._empty, self._notice):
+        for label in (self._weights_title, self._next_title, self._empty):
             label.setStyleSheet(f"color: {theme.muted}")
-        for name, plain, cached in self._counts.values():
-            name.setStyleSheet(f"color: {theme.muted}")
-            plain.setStyleSheet(f"color: {theme.ink}")
-            cached.setStyleSheet(f"color: {theme.ink}")
 
     def retranslate(self) -> None:
         """Set the texts again, in the present language."""
@@ -103,11 +99,7 @@ class StepView(QWidget):
         self._empty.setText(_("No decoding yet."))
         self._weights.setAccessibleName(_("new row of weights"))
         self._next.setAccessibleName(_("next token"))
-        for key, title in (("", ""), *COUNTS):
-            self._counts[key][0].setText(_(title) if title else "")
-        self._show_whose_counts()
-        self._counts[""][1].setText(_("no cache"))
-        self._counts[""][2].setText(_("cache"))
+        self._counts.retranslate()
 
     # --- parts of the picture
 
@@ -117,26 +109,64 @@ class StepView(QWidget):
             "q": (None if q is None else q[head : head + 1], "query"),
             "k": (None if k is None else k[kv_head : kv_head + 1], "key"),
             "v": (None if v is None else v[kv_head : kv_head + 1], "value"),
-            "output": (site.attention_output[None, :], "ink"),
         }
         for name, (row, hue) in rows.items():
             widget = self._vectors[name]
             widget.setVisible(row is not None)
             if row is not None:
                 widget.set_rows(row, 1, 0, (step.token,))
-                widget.set_title(_("output") if name == "output" else name, hue)
+                widget.set_title(name, hue)
 
-    def _show_cache(self, decoded: Decoded, name: str, site: SiteStep, kv_head: int) -> None:
-        caches = decoded.decoding.held(name)
+    def _show_outputs(self, decoded: Decoded, step: DecodeStep, name: str) -> None:
+        """The output row of the step, computed both ways, and how far they are apart."""
+        cached, full = step.site(name).attention_output, decoded.full.get(name)
+        whole = None if full is None else full.output[step.index]
+        title = _("output, cache")
+        if whole is not None:
+            apart = number(float(np.max(np.abs(cached.astype(np.float64) - whole), initial=0.0)), 1)
+            title = _("output, cache · max |Δ| = {worst}").format(worst=apart)
+        for widget, row, words in (
+            (self._vectors["output_again"], whole, _("output, no cache")),
+            (self._vectors["output"], cached, title),
+        ):
+            widget.setVisible(row is not None)
+            if row is not None:
+                widget.set_rows(row[None, :], 1, 0, (step.token,))
+                widget.set_title(words, "ink")
+
+    def _show_again(self, decoded: Decoded, name: str, site: SiteStep, kv_head: int) -> None:
+        """Without a cache: the keys and values of all tokens so far, made again by the full pass."""
+        full = decoded.full.get(name)
+        n_made = site.index + 1 if site.experiment.memory is None else site.experiment.n_keys
+        for widget, array, letter, hue in (
+            (self._keys_again, None if full is None else full.keys, "K", "key"),
+            (self._values_again, None if full is None else full.values, "V", "value"),
+        ):
+            widget.setVisible(array is not None)
+            if array is None:
+                continue
+            widget.set_rows(array[kv_head, :n_made], array.shape[1], -1, _key_tokens(decoded, site))
+            widget.set_marks(is_new=True)
+            widget.set_title(_("{name} again · {count}").format(name=letter, count=n_made), hue)
+            words = _("Without a cache {count} rows are computed again")
+            widget.setAccessibleDescription(words.format(count=n_made))
+
+    def _show_cache(self, decoded: Decoded, site: SiteStep, kv_head: int) -> None:
+        caches = [_at_their_positions(site, rows) for rows in site.held]
+        writing = decoded.decoding.experiment.writing
+        kind = FullCache() if writing is None or site.experiment.memory is not None else writing.cache
+        block = kind.block if isinstance(kind, PagedCache) else 0
         letters = (("K", "key"), ("V", "value"))
         if site.experiment.latent is not None:
             kv_head, letters = 0, (("c", "key"), ("kᴿ", "key"))
-        filled = site.read + (0 if site.experiment.memory is not None else site.appended)
-        new_row = filled - 1 if filled > site.read else -1
+        filled, new_row = site.seen, site.index if site.experiment.memory is None else -1
+        seen = set(site.key_positions.tolist()) - {new_row}
         counts = {"read": site.read, "appended": site.appended}
         self._values.setVisible(len(caches) > 1)
         for widget, cache, (letter, hue) in zip((self._keys, self._values), caches, letters, strict=False):
-            widget.set_rows(cache[kv_head, :filled], cache.shape[1], new_row, _key_tokens(decoded, site))
+            places = max(site.cache.length, capacity(kind, filled))
+            widget.set_rows(cache[kv_head, :filled], places, new_row, _key_tokens(decoded, site))
+            widget.set_marks(read=seen, gone=set(range(filled)) - seen - {new_row}, block=block)
             widget.set_title(_("{name} cache · {read} + {appended}").format(name=letter, **counts), hue)
             words = _("{read} rows are read from the cache, {appended} are appended")
             widget.setAccessibleDescription(words.format(**counts))
@@ -153,32 +183,11 @@ class StepView(QWidget):
         decoding = decoded.decoding
         order = np.argsort(-np.nan_to_num(step.probabilities), kind="stable")[:MOST_BARS]
         self._next.set_rows(
-            [decoding.vocabulary[i] for i in order],
+            [names_of(decoding).label(decoding.vocabulary[i]) for i in order],
             step.probabilities[order].tolist(),
             self._theme.value,
             limit=1.0,
         )
-
-    def _show_counts(self, decoded: Decoded, index: int) -> None:
-        plain, cached = Cost(), Cost()
-        for step in decoded.decoding.steps[: index + 1]:
-            plain, cached = plain.then(step.uncached), cached.then(step.cached)
-        for key, _title in COUNTS:
-            self._counts[key][1].setText(_grouped(getattr(plain, key)))
-            self._counts[key][2].setText(_grouped(getattr(cached, key)))
-        is_equal = decoded.is_equal(TOLERANCE[decoded.decoding.dtype])
-        worst = number(decoded.worst, 1)
-        text = _("equal to the full pass: max |Δ| = {worst}") if is_equal else _("differs: max |Δ| = {worst}")
-        self._parity.setText("● " + text.format(worst=worst))
-        self._parity.setStyleSheet(f"color: {self._theme.value if is_equal else self._theme.error}")
-        self._parity.setToolTip("\n".join(_worst_stages(decoded)))
-        self._notice.set_line(" ".join(decoded.decoding.notices))
-        self._show_whose_counts()
-
-    def _show_whose_counts(self) -> None:
-        """The counts are those of the whole model: said where one of several attentions is looked at."""
-        has_several = self._decoded is not None and len(places(self._decoded.decoding.experiment)) > 1
-        self._counts[""][0].setText(_("all attentions") if has_several else "")
 
     @Slot(int, int)
     def _on_key_hovered(self, row: int, column: int) -> None:
@@ -210,52 +219,53 @@ class StepView(QWidget):
                 cell = Cell("latent", row, column, 0, of) if name == "k" else beside
             self._store.set_hover(cell)
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        for part in (self._token_part, self._weights_part):
+            part.setVisible(self.width() >= WIDE)
+
     def _lay_out(self) -> None:
         self._body = QWidget()
         row = QHBoxLayout(self._body)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(GRID * 3 // 2)
-        vectors = QVBoxLayout()
-        vectors.setSpacing(0)
         for name, widget in self._vectors.items():
             widget.setObjectName(f"decode_{name}")
             widget.setFixedHeight(32)
-            vectors.addWidget(widget)
+        self._token_part, self._weights_part = QWidget(), QWidget()
+        vectors = QVBoxLayout(self._token_part)
+        vectors.setContentsMargins(0, 0, 0, 0)
+        vectors.setSpacing(0)
+        for name in ("q", "k", "v"):
+            vectors.addWidget(self._vectors[name])
         vectors.addStretch(1)
-        row.addLayout(vectors, 2)
-        row.addWidget(self._keys, 3)
-        row.addWidget(self._values, 3)
-        row.addLayout(_titled(self._weights_title, self._weights), 4)
+        weights = _titled(self._weights_title, self._weights)
+        weights.setContentsMargins(0, 0, 0, 0)
+        self._weights_part.setLayout(weights)
+        row.addWidget(self._token_part, 2)
+        again, cached = self._vectors["output_again"], self._vectors["output"]
+        row.addLayout(_way(self._keys_again, self._values_again, again), 6)
+        row.addLayout(_way(self._keys, self._values, cached), 6)
+        row.addWidget(self._weights_part, 4)
         row.addLayout(_titled(self._next_title, self._next), 4)
-        row.addLayout(self._count_table(), 0)
+        row.addWidget(self._counts, 0)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.addWidget(self._body)
         column.addWidget(self._empty, 0, Qt.AlignmentFlag.AlignCenter)
 
-    def _count_table(self) -> QVBoxLayout:
-        grid = QGridLayout()
-        grid.setHorizontalSpacing(2 * GRID)
-        grid.setVerticalSpacing(1)
-        for place, (key, _title) in enumerate((("", ""), *COUNTS)):
-            labels = (
-                _label(f"count_{key}_name"),
-                _label(f"count_{key}_plain"),
-                _label(f"count_{key}_cached"),
-            )
-            for column, label in enumerate(labels):
-                grid.addWidget(label, place, column)
-                if column:
-                    label.setFont(number_font(TEXT_PX - 1))
-                    label.setAlignment(Qt.AlignmentFlag.AlignRight)
-            self._counts[key] = labels
-        column_ = QVBoxLayout()
-        column_.setSpacing(2)
-        column_.addLayout(grid)
-        column_.addWidget(self._parity)
-        column_.addWidget(self._notice)
-        column_.addStretch(1)
-        return column_
+
+def _way(keys: RowMatrix, values: RowMatrix, output: RowMatrix) -> QVBoxLayout:
+    """One way to the output row: keys and values beside each other, the row below."""
+    pair = QHBoxLayout()
+    pair.setSpacing(GRID)
+    pair.addWidget(keys, 1)
+    pair.addWidget(values, 1)
+    column = QVBoxLayout()
+    column.setSpacing(2)
+    column.addLayout(pair, 1)
+    column.addWidget(output)
+    return column
 
 
 def _titled(title: QLabel, bars: Bars) -> QVBoxLayout:
@@ -264,18 +274,6 @@ def _titled(title: QLabel, bars: Bars) -> QVBoxLayout:
     column.addWidget(title)
     column.addWidget(clear_scroll(bars, sideways=False), 1)
     return column
-
-
-def _grouped(count: int) -> str:
-    """Thousands apart, by thin spaces as in the text."""
-    return f"{count:,}".replace(",", "\u202f")
-
-
-def _label(name: str) -> QLabel:
-    label = QLabel()
-    label.setObjectName(name)
-    label.setTextFormat(Qt.TextFormat.PlainText)
-    return label
 
 
 def shown_step_site(decoded: Decoded, looked_at: str) -> str:
@@ -291,14 +289,11 @@ def _key_tokens(decoded: Decoded, site: SiteStep) -> tuple[str, ...]:
     return decoded.decoding.experiment.tokens if memory is None else memory.tokens
 
 
-def _worst_stages(decoded: Decoded) -> list[str]:
-    """Each stage with its difference; where there are several attentions, the worst stage of each."""
-    found = decoded.differences
-    if len(places(decoded.decoding.experiment)) == 1:
-        return [f"{stage}: {number(worst, 2)}" for stage, worst in found.items()]
-    worst_of: dict[str, str] = {}
-    for name in found:
-        site = name.rpartition(".")[0]
-        if site not in worst_of or found[name] > found[worst_of[site]]:
-            worst_of[site] = name
-    return [f"{name}: {number(found[name], 2)}" for name in worst_of.values()]
+def _at_their_positions(site: SiteStep, rows: Numbers) -> Numbers:
+    """What a cache held after a step, (g, row, d), with every row at its position; NaN where it is gone."""
+    positions = site.key_positions
+    if len(positions) == site.seen:
+        return rows
+    whole = np.full((rows.shape[0], site.seen, rows.shape[2]), np.nan, rows.dtype)
+    whole[:, positions] = rows
+    return whole

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from itertools import groupby
+
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
@@ -14,6 +17,7 @@ from attnviz.gui.colors import indexed_image, to_indices
 from attnviz.gui.fonts import ui_font
 from attnviz.gui.theme import Theme
 from attnviz.gui.widgets.control import active_theme, plain_tooltip
+from attnviz.gui.widgets.heat_hatch import draw_blocked
 
 ROW_PX = 14
 CELL_PX = 16
@@ -21,8 +25,9 @@ TITLE_PX = 16
 
 
 class RowMatrix(QWidget):
-    """A matrix of which `filled` rows hold numbers; the rest are empty places. One row is outlined.
+    """A matrix of which `filled` rows hold numbers; the rest are empty places. One row, or all, are outlined.
 
+    Rows that are read have a bar beside them, those that are gone are hatched, blocks of rows end in a line.
     `cell_hovered` carries (row, column), or (-1, -1). Rows shrink so that all places fit the height.
     """
 
@@ -36,6 +41,9 @@ class RowMatrix(QWidget):
         self._labels: tuple[str, ...] = ()
         self._title, self._hue = "", "value"
         self._lit_row = -1
+        self._read: frozenset[int] = frozenset()
+        self._gone: tuple[tuple[int, int], ...] = ()
+        self._block, self._outlines_all = 0, False
         self._pointed = (-1, -1)
         self.setMouseTracking(True)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)
@@ -59,6 +67,17 @@ class RowMatrix(QWidget):
         """The small text above; `hue` names the theme's colour of the outline: query, key, value or ink."""
         self._title, self._hue = title, hue
         self.setAccessibleName(title)
+        self.update()
+
+    def set_marks(
+        self, read: Collection[int] = (), gone: Collection[int] = (), block: int = 0, is_new: bool = False
+    ) -> None:
+        """What is said of rows: `read` have a bar, `gone` are hatched, `block` rows stand together (0: all).
+
+        With `is_new` all filled rows are outlined as one.
+        """
+        self._read, self._gone = frozenset(read), _runs(gone)
+        self._block, self._outlines_all = block, is_new
         self.update()
 
     def set_lit(self, row: int) -> None:
@@ -109,12 +128,32 @@ class RowMatrix(QWidget):
             painter.drawImage(target, image)
         self._paint_lines(painter, area)
         hue = QColor(getattr(self._theme, self._hue))
+        self._paint_marks(painter, area, hue)
         for row, pen in ((self._new_row, QPen(hue, 2)), (self._lit_row, QPen(QColor(self._theme.ink), 1.5))):
             if 0 <= row < self._places:
                 box = self.cell_rect(row, 0)
                 box.setRight(area.right())
                 painter.setPen(pen)
                 painter.drawRect(box)
+
+    def _paint_marks(self, painter: QPainter, area: QRectF, hue: QColor) -> None:
+        height = area.height() / max(self._places, 1)
+        for first, last in self._gone:
+            top = area.top() + first * height
+            draw_blocked(
+                painter, QRectF(area.left(), top, area.width(), (last - first + 1) * height), self._theme
+            )
+        for first, last in _runs(self._read):
+            bar = QRectF(area.left() - 0.5, area.top() + first * height, 3, (last - first + 1) * height)
+            painter.fillRect(bar, hue)
+        if self._block:
+            painter.setPen(QPen(QColor(self._theme.ink), 1))
+            for row in range(self._block, self._places, self._block):
+                y = area.top() + row * height
+                painter.drawLine(QPointF(area.left(), y), QPointF(area.right(), y))
+        if self._outlines_all and len(self._values):
+            painter.setPen(QPen(hue, 2))
+            painter.drawRect(QRectF(area.left(), area.top(), area.width(), height * len(self._values)))
 
     def _paint_lines(self, painter: QPainter, area: QRectF) -> None:
         """Thin gaps between cells, where cells are large enough to have any."""
@@ -157,3 +196,10 @@ class RowMatrix(QWidget):
     def _cell_text(self, row: int, column: int) -> str:
         label = visible(self._labels[row]) if row < len(self._labels) else str(row)
         return f"{label} · {column} = {number(float(self._values[row, column]), 6)}"
+
+
+def _runs(rows: Collection[int]) -> tuple[tuple[int, int], ...]:
+    """(first, last) of each unbroken run of rows."""
+    ordered = sorted(rows)
+    runs = [list(run) for _key, run in groupby(enumerate(ordered), lambda pair: pair[1] - pair[0])]
+    return tuple((run[0][1], run[-1][1]) for run in runs)

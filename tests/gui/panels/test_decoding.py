@@ -31,7 +31,7 @@ pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 
 @pytest.fixture
 def bench(qtbot: QtBot) -> PanelBench[DecodingPanel]:
-    made = PanelBench(qtbot, DecodingPanel, "causal-decode", 900, 260)
+    made = PanelBench(qtbot, DecodingPanel, "causal-decode", 1100, 260)
     give(made)
     return made
 
@@ -45,7 +45,7 @@ def button(bench: PanelBench[DecodingPanel], name: str) -> QToolButton:
 
 
 def test_without_a_decoding_it_says_so_and_nothing_can_be_pressed(qtbot: QtBot) -> None:
-    bench = PanelBench(qtbot, DecodingPanel, "causal-decode", 900, 260)
+    bench = PanelBench(qtbot, DecodingPanel, "causal-decode", 1100, 260)
     assert bench.find(QLabel, "decode_empty").isVisible()
     for name in ("first", "step_back", "play", "step_forward", "last"):
         assert not button(bench, name).isEnabled()
@@ -66,7 +66,7 @@ def test_a_decoding_that_is_taken_away_leaves_no_numbers(bench: PanelBench[Decod
 
 
 def test_one_step_has_nothing_to_play(qtbot: QtBot) -> None:
-    bench = PanelBench(qtbot, DecodingPanel, "causal-decode", 900, 260)
+    bench = PanelBench(qtbot, DecodingPanel, "causal-decode", 1100, 260)
     bench.store.edit(set_n_tokens, 1)
     give(bench)
     assert not button(bench, "play").isEnabled()
@@ -204,7 +204,7 @@ def test_what_decoding_changes_is_said(bench: PanelBench[DecodingPanel]) -> None
 
 
 def test_with_a_latent_the_cache_is_the_latent_and_the_rope_key(qtbot: QtBot) -> None:
-    bench = PanelBench(qtbot, DecodingPanel, "multi-head-latent", 900, 260)
+    bench = PanelBench(qtbot, DecodingPanel, "multi-head-latent", 1100, 260)
     give(bench)
     bench.panel.go_to(3)
     first, second = bench.find(RowMatrix, "k_cache"), bench.find(RowMatrix, "v_cache")

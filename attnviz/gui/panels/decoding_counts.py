@@ -1,0 +1,192 @@
+"""What the steps so far have cost with a cache and without one, and whether both come to the same numbers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QGridLayout, QLabel, QVBoxLayout, QWidget
+
+from attnviz.compute.decoded import Decoded
+from attnviz.core.text import number
+from attnviz.engines.decode_cost import Cost
+from attnviz.gui.fonts import number_font
+from attnviz.gui.theme import GRID, TEXT_PX, Theme
+from attnviz.gui.widgets.control import plain_tooltip
+from attnviz.gui.widgets.elided import ElidedLabel
+from attnviz.i18n import N_, _
+from attnviz.model.caches import CACHES
+from attnviz.model.sites import places
+
+COUNTS: tuple[tuple[str, str], ...] = (
+    ("kv_projections", N_("K, V projections")),
+    ("score_pairs", N_("score pairs")),
+    ("flops", N_("FLOPs")),
+    ("bytes_moved", N_("bytes moved")),
+    ("bytes_held", N_("bytes held")),
+)
+
+TIME = "milliseconds"
+
+TOLERANCE = {"float64": 1e-12, "float32": 1e-4, "float16": 3e-2, "bfloat16": 2e-1}
+"""Differences below this are rounding of the dtype; above it the light says so."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the light says, `kind` being equal, approximate or differs, and the stages behind it."""
+
+    kind: str
+    text: str
+    stages: str
+
+    def color(self, theme: Theme) -> str:
+        return {"equal": theme.value, "approximate": theme.warning}.get(self.kind, theme.error)
+
+
+def verdict(decoded: Decoded) -> Verdict:
+    """Whether decoding is the full pass, number by number.
+
+    Approximate is what a cache of a kind that is not exact makes of it: the greatest difference of all
+    stages, and that of the probabilities.
+    """
+    stages, worst = "\n".join(_worst_stages(decoded)), number(decoded.worst, 1)
+    if decoded.is_equal(TOLERANCE[decoded.decoding.dtype]):
+        return Verdict("equal", _("equal to the full pass: max |Δ| = {worst}").format(worst=worst), stages)
+    writing = decoded.decoding.experiment.writing
+    is_exact = writing is None or next(row for row in CACHES if row.kind is type(writing.cache)).is_exact
+    if is_exact:
+        return Verdict("differs", _("differs: max |Δ| = {worst}").format(worst=worst), stages)
+    found = [d for name, d in decoded.differences.items() if name.rpartition(".")[2] == "probabilities"]
+    text = _("approximate: max |Δ| = {worst}, of probabilities {p}")
+    return Verdict("approximate", text.format(worst=worst, p=number(max(found, default=0.0), 3)), stages)
+
+
+def reuse_words(decoded: Decoded) -> str:
+    """How many steps an earlier decoding had made already, and what they did not cost again; else empty."""
+    decoding = decoded.decoding
+    if not decoding.reused:
+        return ""
+    saved = decoding.total(decoding.reused - 1)[0]
+    milliseconds = 1000 * sum(step.seconds for step in decoding.steps[: decoding.reused])
+    text = _("{reused} of {count} steps reused, saved {flops} FLOPs, {projections} projections, {ms} ms")
+    return text.format(
+        reused=decoding.reused,
+        count=len(decoding.steps),
+        flops=grouped(saved.flops),
+        projections=grouped(saved.kv_projections),
+        ms=number(milliseconds, 1),
+    )
+
+
+class Counts(QWidget):
+    """A table of two columns, no cache and cache, and one line of what else there is to know."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._has_several = False
+        self._labels: dict[str, tuple[QLabel, QLabel, QLabel]] = {}
+        self._notice = ElidedLabel()
+        self._notice.setObjectName("decode_notice")
+        self._reuse = ElidedLabel()
+        self._reuse.setObjectName("decode_reuse")
+        self._lay_out()
+
+    def show_step(self, decoded: Decoded, index: int) -> None:
+        """The costs up to step `index`; the times are those of one step."""
+        plain, cached = Cost(), Cost()
+        for step in decoded.decoding.steps[: index + 1]:
+            plain, cached = plain.then(step.uncached), cached.then(step.cached)
+        for key, _title in COUNTS:
+            self._labels[key][1].setText(grouped(getattr(plain, key)))
+            self._labels[key][2].setText(grouped(getattr(cached, key)))
+        self._show_times(decoded, index)
+        self._has_several = len(places(decoded.decoding.experiment)) > 1
+        self._labels[""][0].setText(_("all attentions") if self._has_several else "")
+        reuse = reuse_words(decoded)
+        self._reuse.set_line(reuse)
+        self._reuse.setVisible(bool(reuse))
+        self._notice.set_line(" ".join(decoded.decoding.notices))
+        self._notice.setVisible(bool(decoded.decoding.notices))
+
+    def apply_theme(self, theme: Theme) -> None:
+        """Take the colours of `theme`."""
+        for name, plain, cached in self._labels.values():
+            name.setStyleSheet(f"color: {theme.muted}")
+            plain.setStyleSheet(f"color: {theme.ink}")
+            cached.setStyleSheet(f"color: {theme.ink}")
+        for label in (self._notice, self._reuse):
+            label.setStyleSheet(f"color: {theme.muted}")
+
+    def retranslate(self) -> None:
+        """Set the texts again, in the present language."""
+        for key, title in COUNTS:
+            self._labels[key][0].setText(_(title))
+        self._labels[TIME][0].setText(_("ms, one step"))
+        self._labels[""][0].setText(_("all attentions") if self._has_several else "")
+        self._labels[""][1].setText(_("no cache"))
+        self._labels[""][2].setText(_("cache"))
+
+    def _show_times(self, decoded: Decoded, index: int) -> None:
+        """With a cache, this step as it was measured; without, one pass over all tokens: the last step's."""
+        steps = decoded.decoding.steps
+        passed = decoded.full_seconds
+        is_last = index == len(steps) - 1
+        plain = "–" if math.isnan(passed) else number(1000 * passed, 2)
+        self._labels[TIME][1].setText(plain if is_last else "–")
+        self._labels[TIME][2].setText(number(1000 * steps[index].seconds, 2))
+        whole = _(
+            "Measured once: a pass over all {n} tokens, which is what the last step takes without a cache. "
+            "Earlier steps have fewer tokens and were not measured."
+        )
+        self._labels[TIME][1].setToolTip(plain_tooltip(whole.format(n=len(steps))))
+        this = _("Measured: step {step} with the cache, its choice of the next token included.")
+        self._labels[TIME][2].setToolTip(plain_tooltip(this.format(step=index + 1)))
+
+    def _lay_out(self) -> None:
+        grid = QGridLayout()
+        grid.setHorizontalSpacing(2 * GRID)
+        grid.setVerticalSpacing(0)
+        for place, key in enumerate(("", *(key for key, _title in COUNTS), TIME)):
+            names = (f"count_{key}_{part}" for part in ("name", "plain", "cached"))
+            labels = tuple(plain_label(name) for name in names)
+            for column, label in enumerate(labels):
+                grid.addWidget(label, place, column)
+                if column:
+                    label.setFont(number_font(TEXT_PX - 1))
+                    label.setAlignment(Qt.AlignmentFlag.AlignRight)
+            self._labels[key] = (labels[0], labels[1], labels[2])
+        column_ = QVBoxLayout(self)
+        column_.setContentsMargins(0, 0, 0, 0)
+        column_.setSpacing(1)
+        column_.addLayout(grid)
+        column_.addWidget(self._reuse)
+        column_.addWidget(self._notice)
+        column_.addStretch(1)
+
+
+def grouped(count: int) -> str:
+    """Thousands apart, by thin spaces as in the text."""
+    return f"{count:,}".replace(",", "\u202f")
+
+
+def plain_label(name: str) -> QLabel:
+    """A label that shows its text as it is."""
+    label = QLabel()
+    label.setObjectName(name)
+    label.setTextFormat(Qt.TextFormat.PlainText)
+    return label
+
+
+def _worst_stages(decoded: Decoded) -> list[str]:
+    """Each stage with its difference; where there are several attentions, the worst stage of each."""
+    found = decoded.differences
+    if len(places(decoded.decoding.experiment)) == 1:
+        return [f"{stage}: {number(worst, 2)}" for stage, worst in found.items()]
+    worst_of: dict[str, str] = {}
+    for name in found:
+        site = name.rpartition(".")[0]
+        if site not in worst_of or found[name] > found[worst_of[site]]:
+            worst_of[site] = name
+    return [f"{name}: {number(found[name], 2)}" for name in worst_of.values()]

@@ -1,0 +1,314 @@
+"""How the next token is drawn: the operations in their order, seed and stop conditions, and what they do.
+
+The bars are made here of the logits of the step looked at: they move with a slider at once, while the
+decoding follows when the hand rests.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
+
+from attnviz.compute.decoded import Decoded
+from attnviz.core.text import isolated, number
+from attnviz.engines.decode import Decoding
+from attnviz.gui.field_rows import HIGHEST_SEED, Dice
+from attnviz.gui.panels.decoding_bars import DistributionBars, DistributionRow
+from attnviz.gui.panels.decoding_operation import OperationRow
+from attnviz.gui.panels.decoding_text import names_of
+from attnviz.gui.store import Store
+from attnviz.gui.theme import GRID, Theme
+from attnviz.gui.widgets.control import active_theme, plain_tooltip
+from attnviz.gui.widgets.drag_number import DragNumber
+from attnviz.gui.widgets.elided import ElidedLabel
+from attnviz.gui.widgets.scroll import clear_scroll
+from attnviz.gui.widgets.toggle import Toggle
+from attnviz.i18n import _
+from attnviz.model.sampling import OPERATION_OF, SAMPLING_OPERATIONS, Sampling, Shaped, choose, shaped
+from attnviz.model.writing_edits import (
+    move_operation,
+    remove_operation,
+    set_operation,
+    set_seed,
+    set_stop,
+    shown_strings,
+    strings_shown,
+    writing_of,
+)
+
+MOST_ROWS = 64
+MOST_TOKENS = 99_000
+"""Most new tokens that can be typed: the engine's limit of steps, less room for a prompt."""
+
+
+class SamplingPage(QWidget):
+    """Edits `Experiment.writing.sampling`, and shows the distributions of one step."""
+
+    def __init__(self, store: Store, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._store = store
+        self._theme = active_theme()
+        self._decoded: Decoded | None = None
+        self._index = 0
+        self._rows = [OperationRow(row) for row in SAMPLING_OPERATIONS]
+        for row in self._rows:
+            row.changed.connect(self._on_operation)
+            row.moved.connect(self._on_moved)
+            row.slider.gesture_started.connect(store.begin_gesture)
+            row.slider.gesture_finished.connect(store.end_gesture)
+            row.slider.rejected.connect(store.rejected)
+        self._bars = DistributionBars()
+        self._bars.setObjectName("decode_distributions")
+        self._drawn = ElidedLabel()
+        self._drawn.setObjectName("decode_drawn")
+        self._make_controls()
+        self._lay_out()
+
+    # --- following
+
+    def show_step(self, decoded: Decoded | None, index: int) -> None:
+        """Show the distributions of one step of a decoding."""
+        self._decoded, self._index = decoded, index
+        self._show_bars()
+
+    def refresh(self) -> None:
+        """Show the document's sampling, and what it does to the step at once."""
+        experiment = self._store.experiment
+        sampling = writing_of(experiment).sampling
+        kinds = [type(operation) for operation in sampling.operations]
+        applied = dict(zip(kinds, sampling.operations, strict=True))
+        for row in self._rows:
+            kind = row.row.kind
+            place = kinds.index(kind) if kind in kinds else -1
+            row.show_operation(applied.get(kind), place, len(kinds))
+        self._put_in_order([OPERATION_OF[kind].id for kind in kinds])
+        self._seed.set_value(sampling.seed)
+        self._length.set_value(sampling.stop.length)
+        self._end.set_value(sampling.stop.end_token)
+        vocabulary = experiment.vocabulary
+        has_end = vocabulary is not None and vocabulary.end is not None
+        self._end.set_unavailable(None if has_end else _("This model has no end token"))
+        if not self._strings.hasFocus():
+            self._strings.setText(shown_strings(sampling.stop.strings))
+        self._show_bars()
+
+    def apply_theme(self, theme: Theme) -> None:
+        self._theme = theme
+        for label in (*self._labels.values(), self._drawn):
+            label.setStyleSheet(f"color: {theme.muted}")
+
+    def retranslate(self) -> None:
+        for row in self._rows:
+            row.retranslate()
+        self._dice.retranslate()
+        for name, text in (
+            ("seed", _("Seed")),
+            ("length", _("New tokens")),
+            ("strings", _("Stop at")),
+        ):
+            self._labels[name].setText(text)
+        self._seed.setAccessibleName(_("Seed"))
+        self._length.setAccessibleName(_("New tokens"))
+        self._end.set_label(_("End token stops"))
+        self._end.set_tooltip(_("Writing ends when the model's end token is drawn"))
+        self._strings.setAccessibleName(_("Stop at"))
+        self._strings.setPlaceholderText(_("text, or text|text"))
+        hint = _(
+            "Writing ends when the new text holds one of these; | stands between them, \\n is a line end"
+        )
+        self._strings.setToolTip(plain_tooltip(hint))
+        self._bars.setAccessibleName(_("Distribution of the next token"))
+        self.refresh()
+
+    # --- the bars
+
+    def _show_bars(self) -> None:
+        decoded = self._decoded
+        self._bars.setVisible(decoded is not None)
+        if decoded is None:
+            self._drawn.set_line("")
+            return
+        step, sampling = decoded.decoding.steps[self._index], self._sampling()
+        try:
+            found = shaped(sampling, step.logits, self._seen(decoded))
+            drawn, rule = self._drawn_token(decoded, sampling)
+        except ValueError as error:  # logits that are no numbers: there is no distribution
+            self._bars.hide()
+            self._drawn.set_line(str(error))
+            return
+        names = decoded.decoding.vocabulary
+        # Where the softmax of the read-out and that of the logits differ, it is by rounding alone.
+        order = np.argsort(-found[0].probabilities, kind="stable")
+        shown = order[:MOST_ROWS]
+        if drawn not in shown:
+            shown = np.append(shown[:-1], drawn)
+        label = names_of(decoded.decoding)
+        rows = [DistributionRow(label.label(names[i]), label.described(names[i]), i == drawn) for i in shown]
+        titles = [_("model"), *(_(OPERATION_OF[type(one.operation)].title) for one in found[1:])]
+        values = np.stack([one.probabilities[shown] for one in found], axis=1)
+        self._bars.set_distributions(rows, titles, values, _removed(found, shown))
+        rank = int(np.flatnonzero(order == drawn)[0]) + 1
+        probability = number(float(found[-1].probabilities[drawn]), 4)
+        text = rule.format(token=isolated(label.label(names[drawn])), p=probability, rank=rank)
+        left = int(np.isfinite(found[-1].logits).sum())
+        full = number(self._bars.full, 2)
+        more = _("full bar {full} · {left} of {n} tokens left").format(left=left, n=len(names), full=full)
+        self._drawn.set_line(f"{text} · {more}")
+        ties = _("Of equally probable tokens the one with the lowest id comes first.")
+        self._drawn.setToolTip(plain_tooltip(f"{text} · {more} · {ties}"))
+
+    def _sampling(self) -> Sampling:
+        """The document's; without writing the model's own distribution."""
+        writing = self._store.experiment.writing
+        return Sampling() if writing is None else writing.sampling
+
+    def _seen(self, decoded: Decoded) -> list[int]:
+        """Ids of the text up to the step, as far as the vocabulary has them."""
+        steps = decoded.decoding.steps[: self._index + 1]
+        ids = names_of(decoded.decoding).ids
+        return [ids[step.token] for step in steps if step.token in ids]
+
+    def _drawn_token(self, decoded: Decoded, sampling: Sampling) -> tuple[int, str]:
+        """The token that comes next by what the document says now, and a sentence for it."""
+        decoding, ids = decoded.decoding, names_of(decoded.decoding).ids
+        step, writing = decoding.steps[self._index], self._store.experiment.writing
+        n_given = n_given_tokens(decoding)
+        if self._index < n_given - 1:
+            given = decoding.steps[self._index + 1].token if self._index + 1 < len(decoding.steps) else ""
+            if given in ids:
+                return ids[given], _("given: “{token}” · p {p} · rank {rank}")
+        if writing is None or self._index < n_given - 1:
+            return ids[step.next_token], _("most probable: “{token}” · p {p} · rank {rank}")
+        drawn = choose(sampling, step.logits, self._seen(decoded), self._index - n_given + 1)
+        return drawn, _("drawn: “{token}” · p {p} · rank {rank}")
+
+    # --- acting
+
+    @Slot(object)
+    def _on_operation(self, operation: Any) -> None:
+        row = self.sender()
+        assert isinstance(row, OperationRow)
+        if operation is None:
+            self._store.edit(remove_operation, row.row.kind)
+        else:
+            self._store.edit(set_operation, operation)
+        self.refresh()
+
+    @Slot(int)
+    def _on_moved(self, by: int) -> None:
+        row = self.sender()
+        assert isinstance(row, OperationRow)
+        self._store.edit(move_operation, row.row.kind, by)
+
+    @Slot(object)
+    def _on_seed(self, seed: int) -> None:
+        self._store.edit(set_seed, int(seed))
+        self.refresh()
+
+    @Slot()
+    def _on_dice(self) -> None:
+        self._on_seed(Dice.throw(int(self._seed.value())))
+
+    @Slot(object)
+    def _on_length(self, length: int) -> None:
+        self._store.edit(set_stop, length=int(length))
+        self.refresh()
+
+    @Slot(bool)
+    def _on_end(self, is_on: bool) -> None:
+        self._store.edit(set_stop, end_token=is_on)
+
+    @Slot()
+    def _on_strings(self) -> None:
+        strings = strings_shown(self._strings.text())
+        if strings != writing_of(self._store.experiment).sampling.stop.strings:
+            self._store.edit(set_stop, strings=strings)
+
+    # --- building
+
+    def _make_controls(self) -> None:
+        self._seed = DragNumber(minimum=0, maximum=HIGHEST_SEED, integer=True)
+        self._length = DragNumber(minimum=1, maximum=MOST_TOKENS, integer=True)
+        for control, name, slot in (
+            (self._seed, "decode_seed", self._on_seed),
+            (self._length, "decode_length", self._on_length),
+        ):
+            control.setObjectName(name)
+            control.changed.connect(slot)
+            control.rejected.connect(self._store.rejected)
+            control.gesture_started.connect(self._store.begin_gesture)
+            control.gesture_finished.connect(self._store.end_gesture)
+        self._dice = Dice("decode_dice")
+        self._dice.clicked.connect(self._on_dice)
+        self._end = Toggle("")
+        self._end.setObjectName("decode_end_token")
+        self._end.changed.connect(self._on_end)
+        self._strings = QLineEdit()
+        self._strings.setObjectName("decode_stop_strings")
+        self._strings.setProperty("compact", True)
+        self._strings.editingFinished.connect(self._on_strings)
+        self._labels = {name: QLabel() for name in ("seed", "length", "strings")}
+
+    def _lay_out(self) -> None:
+        operations = QWidget()
+        self._order = QVBoxLayout(operations)
+        self._order.setContentsMargins(0, 0, GRID // 2, 0)
+        self._order.setSpacing(0)
+        for row in self._rows:
+            self._order.addWidget(row)
+        self._order.addStretch(1)
+        stop = QVBoxLayout()
+        stop.setSpacing(2)
+        for widgets in (
+            (self._labels["seed"], None, self._dice, self._seed),
+            (self._labels["length"], None, self._length),
+            (self._end, None),
+            (self._labels["strings"], self._strings),
+        ):
+            line = QHBoxLayout()
+            line.setSpacing(GRID // 2)
+            for widget in widgets:
+                if widget is None:
+                    line.addStretch(1)
+                else:
+                    line.addWidget(widget)
+            stop.addLayout(line)
+        stop.addStretch(1)
+        shown = QVBoxLayout()
+        shown.setSpacing(2)
+        shown.addWidget(self._drawn)
+        shown.addWidget(clear_scroll(self._bars, sideways=False), 1)
+        row_ = QHBoxLayout(self)
+        row_.setContentsMargins(0, 0, 0, 0)
+        row_.setSpacing(2 * GRID)
+        scroll = clear_scroll(operations, sideways=False)
+        scroll.setMinimumWidth(270)
+        row_.addWidget(scroll, 5)
+        row_.addLayout(stop, 2)
+        row_.addLayout(shown, 5)
+
+    def _put_in_order(self, applied: list[str]) -> None:
+        """The operations that are applied first, in their order, then the others as the table has them."""
+        ids = [row.id for row in SAMPLING_OPERATIONS]
+        wanted = [*applied, *(id_ for id_ in ids if id_ not in applied)]
+        by_id = {row.row.id: row for row in self._rows}
+        for place, id_ in enumerate(wanted):
+            if self._order.indexOf(by_id[id_]) != place:
+                self._order.removeWidget(by_id[id_])
+                self._order.insertWidget(place, by_id[id_])
+        for before, after in zip(wanted, wanted[1:], strict=False):
+            QWidget.setTabOrder(by_id[before].slider.number, by_id[after].earlier)
+
+
+def n_given_tokens(decoding: Decoding) -> int:
+    """How many of the steps were fed a token of the document."""
+    return sum(not step.generated for step in decoding.steps)
+
+
+def _removed(found: tuple[Shaped, ...], shown: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which of the tokens are excluded in each distribution, (token, distribution)."""
+    return np.stack([np.isneginf(one.logits[shown]) for one in found], axis=1)
