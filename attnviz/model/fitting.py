@@ -180,16 +180,9 @@ def fitted_vocabulary(vocabulary: Vocabulary | None, d_model: int) -> Vocabulary
     """A vocabulary whose matrices and transform are cut, or filled with zeros, to d_model features."""
     if vocabulary is None or vocabulary.embedding.shape[1] == d_model:
         return vocabulary
-    n, output, transform = len(vocabulary.tokens), vocabulary.unembedding, vocabulary.transform
-    if transform is not None:
-        weights = transform.weights
-        if isinstance(weights, Explicit):
-            weights = Explicit(Matrix(cut_or_filled(weights.values.array, (d_model, d_model))))
-        norm = fitted_norm(transform.norm, d_model)
-        transform = _fitted_rows(replace(transform, weights=weights, norm=norm), {"bias": d_model})
+    n, output = len(vocabulary.tokens), vocabulary.unembedding
     return replace(
         vocabulary,
-        transform=transform,
         embedding=Matrix(cut_or_filled(vocabulary.embedding.array, (n, d_model))),
         unembedding=None if output is None else Matrix(cut_or_filled(output.array, (d_model, n))),
         transform=_fitted_transform(vocabulary.transform, d_model),
