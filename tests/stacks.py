@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from attnviz.model.arrays import Matrix
 from attnviz.model.attention import Attention, Layer
-from attnviz.model.block_parts import Block, FeedForward, Norm, Vocabulary
+from attnviz.model.block_parts import Block, FeedForward, Norm, Transform, Vocabulary
 from attnviz.model.experiment import Experiment
 from attnviz.model.latent_parts import Latent
 from attnviz.model.parts import (
@@ -46,6 +46,13 @@ NORMS = st.one_of(
     st.builds(Norm, st.just("rms"), st.sampled_from([1e-5, 0.1]), ROWS),
 )
 MAYBE_NORM = st.one_of(st.none(), NORMS)
+TRANSFORMS = st.builds(
+    Transform,
+    st.one_of(st.just(Identity()), st.builds(Seeded, _SEEDS)),
+    ROWS,
+    st.sampled_from(["relu", "gelu", "gelu_tanh", "silu", "sigmoid", "identity"]),
+    MAYBE_NORM,
+)
 
 
 @st.composite
@@ -157,7 +164,7 @@ def attentions(draw: st.DrawFn, has_cross_behind: bool = False) -> dict[str, Any
 
 @st.composite
 def vocabularies(draw: st.DrawFn, d_model: int) -> Vocabulary:
-    """Any vocabulary of a few tokens, tied or not."""
+    """Any vocabulary of a few tokens, tied or not, with and without a transform before it."""
     n = draw(st.integers(1, 5))
     numbers = np.random.default_rng(draw(_SEEDS)).standard_normal((2, n, d_model))
     return Vocabulary(
@@ -168,6 +175,7 @@ def vocabularies(draw: st.DrawFn, d_model: int) -> Vocabulary:
         bias=draw(ROWS),
         logit_scale=draw(st.sampled_from([1.0, 2.0])),
         cap=draw(st.sampled_from([None, 3.0])),
+        transform=draw(st.one_of(st.none(), TRANSFORMS)),
     )
 
 

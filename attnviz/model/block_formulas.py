@@ -132,8 +132,9 @@ def block_formula(experiment: Experiment, stage: str) -> str:
     if stage == "transform_hidden":
         return f"h = {ACTIVATION_BY_ID[transform_of(experiment).activation].formula.replace('z', 't')}"
     if stage == "logits" and experiment.readout == "vocabulary" and experiment.vocabulary is not None:
-        o = "o" if experiment.vocabulary.transform is None else "h"
-        return f"l = {logit_letters(experiment.vocabulary, o)}"
+        transform = experiment.vocabulary.transform
+        read = "o" if transform is None else "h" if transform.norm is None else "norm(h)"
+        return f"l = {logit_letters(experiment.vocabulary, read)}"
     return ""
 
 

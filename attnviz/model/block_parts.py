@@ -177,8 +177,7 @@ class Vocabulary(Value, frozen=True):
     output W_U + bias, times `logit_scale`, then cap · tanh(l / cap) where there is a cap; W_U (d_model,
     token) is the embedding transposed where `unembedding` is null. Each text stands for one token; `begin`
     is the one before every text, `end` the one after which a text is over, and `pieces` say how a text
-    becomes tokens.
-    With a `transform` the output passes through that first.
+    becomes tokens. With a `transform` the output passes through that before it meets W_U.
     """
 
     where: ClassVar[str] = "vocabulary."
@@ -187,13 +186,13 @@ class Vocabulary(Value, frozen=True):
     embedding: Matrix
     embedding_scale: float = 1.0
     unembedding: Matrix | None = None
-    transform: Transform | None = None
     bias: Row | None = None
     logit_scale: float = 1.0
     cap: float | None = None
     begin: str | None = None
     end: str | None = None
     pieces: Pieces | None = None
+    transform: Transform | None = None
 
     def check(self) -> None:
         n = len(self.tokens)
