@@ -29,6 +29,8 @@ class Handlers(QObject):
     def __init__(self, window: Window) -> None:
         super().__init__(window)
         self._window = window
+        self._plays_when_decoded = False
+        window.store.decoded.connect(self._on_decoded)
 
     @cached_property
     def _exporter(self) -> Exporter:
@@ -185,7 +187,18 @@ class Handlers(QObject):
 
     @Slot()
     def on_play(self) -> None:
-        self._player().toggle_play()
+        player = self._player()
+        if self._window.store.decoded_now is None:
+            self._plays_when_decoded = not self._plays_when_decoded
+        else:
+            player.toggle_play()
+
+    @Slot(object)
+    def _on_decoded(self, decoded: object) -> None:
+        """Play what was to be played before it was there."""
+        if decoded is not None and self._plays_when_decoded:
+            self._plays_when_decoded = False
+            self._player().toggle_play()
 
     @Slot()
     def on_step_forward(self) -> None:
@@ -204,7 +217,9 @@ class Handlers(QObject):
         self._player().go_to_end()
 
     def _player(self) -> DecodingPanel:
-        self._window.docks["decoding"].show()
+        dock = self._window.docks["decoding"]
+        dock.show()
+        dock.raise_()  # another tab may lie over it
         panel = self._window.panels["decoding"]
         return cast("DecodingPanel", panel)
 
