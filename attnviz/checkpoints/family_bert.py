@@ -51,6 +51,13 @@ KEYS = (
     flag("is_decoder", False),
     one_of("add_cross_attention", (False,), False),
     flag("tie_word_embeddings", True),
+    # Of the training program, and of the pooler, which is not imported.
+    one_of("directionality", ("bidi",), "bidi"),
+    whole("pooler_fc_size", None),
+    whole("pooler_num_attention_heads", None),
+    whole("pooler_num_fc_layers", None),
+    whole("pooler_size_per_head", None),
+    one_of("pooler_type", ("first_token_transform",), None),
 )
 
 TOKEN_TYPES = "token_types"

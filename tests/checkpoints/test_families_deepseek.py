@@ -175,6 +175,36 @@ def test_a_tensor_without_a_place_is_refused(tensor: str, tmp_path: Path) -> Non
     assert repr(tensor) in str(caught.value)
 
 
+def test_keys_that_change_nothing_may_be_there(tmp_path: Path) -> None:
+    """As the configuration of DeepSeek-V2-Lite has them, with its scaling in the old form."""
+    model_type, config_type, values = CASES["v2 yarn, mscale of all"]
+    experiment = imported(random_model(model_type, config_type(**values)), tmp_path)
+    old = {
+        "aux_loss_alpha": 0.001,
+        "ep_size": 1,
+        "moe_layer_freq": 1,
+        "norm_topk_prob": False,
+        "routed_scaling_factor": 1.0,
+        "scoring_func": "softmax",
+        "seq_aux": True,
+        "topk_method": "greedy",
+        "pretraining_tp": 1,
+        "rope_parameters": None,
+        "rope_theta": 500.0,
+        "rope_scaling": {
+            "type": "yarn",
+            "beta_fast": 32,
+            "beta_slow": 1,
+            "factor": 4,
+            "mscale": 0.707,
+            "mscale_all_dim": 0.707,
+            "original_max_position_embeddings": 16,
+        },
+    }
+    rewrite_config(tmp_path, old)
+    assert import_checkpoint(tmp_path, ids=IDS, dtype="float64").experiment == experiment
+
+
 # --- what is refused -------------------------------------------------------------------------------
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
@@ -212,6 +242,29 @@ def test_what_would_change_numbers_is_refused(name: str, tmp_path: Path) -> None
 # --- the attention alone ---------------------------------------------------------------------------
 
 
+def with_experts_apart(tensors: dict[str, Any]) -> dict[str, Any]:
+    """Each expert's matrices under names of their own, or all of a layer together: the other of the two."""
+    kept = {name: array for name, array in tensors.items() if ".experts." not in name}
+    together = {name: array for name, array in tensors.items() if name.endswith("experts.down_proj")}
+    if together:
+        for name, array in together.items():
+            stem = name.removesuffix("down_proj")
+            gates, ups = np.split(tensors[stem + "gate_up_proj"], 2, axis=1)
+            for role, of in (("down", array), ("gate", gates), ("up", ups)):
+                kept |= {f"{stem}{i}.{role}_proj.weight": one.copy() for i, one in enumerate(of)}
+        return kept
+    layers = {name.split(".experts.")[0] for name in tensors if ".experts." in name}
+    assert layers
+    for layer in layers:
+        every = {
+            role: np.stack([tensors[f"{layer}.experts.{i}.{role}_proj.weight"] for i in range(4)])
+            for role in ("gate", "up", "down")
+        }
+        kept[f"{layer}.experts.gate_up_proj"] = np.concatenate([every["gate"], every["up"]], axis=1)
+        kept[f"{layer}.experts.down_proj"] = every["down"]
+    return kept
+
+
 @pytest.mark.parametrize("n_dense", [0, 1])
 @pytest.mark.parametrize("version", [V2, V3], ids=["v2", "v3"])
 def test_experts_are_refused_but_not_the_first_attention(
@@ -229,7 +282,10 @@ def test_experts_are_refused_but_not_the_first_attention(
         match=rf"^config.json: first_k_dense_replace is {n_dense}; legal is 3 \(num_hidden_layers\) or more:",
     ):
         imported(model, tmp_path)
+    file = tmp_path / "model.safetensors"
     experiment = imported(model, tmp_path, attention_only=True)
+    save_file(with_experts_apart(load_file(file)), file)
+    assert import_checkpoint(tmp_path, ids=IDS, dtype="float64", attention_only=True).experiment == experiment
     trace = run(NumpyEngine("float64"), experiment)
     assert "ffn_up" not in trace.site("layers.0.self").stages
     np.testing.assert_allclose(trace["weights"], wanted.weights[0], rtol=0, atol=TOLERANCE)

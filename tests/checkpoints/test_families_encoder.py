@@ -459,6 +459,55 @@ def test_norms_by_their_old_names(tmp_path: Path) -> None:
         import_checkpoint(tmp_path, ids=IDS)
 
 
+# Keys besides those that `save_pretrained` writes, as configurations of published models have them.
+OLD_KEYS: dict[str, dict[str, Any]] = {
+    "bloom": {
+        "n_embed": 24,
+        "num_attention_heads": 4,
+        "attention_softmax_in_fp32": True,
+        "bias_dropout_fusion": True,
+        "masked_softmax_fusion": True,
+        "offset_alibi": 100,
+        "seq_length": 4096,
+        "skip_bias_add": True,
+        "skip_bias_add_qkv": False,
+        "n_inner": None,
+        "pretraining_tp": 1,
+    },
+    "bert": {
+        "gradient_checkpointing": False,
+        "position_embedding_type": "absolute",
+        "directionality": "bidi",
+        "pooler_fc_size": 768,
+        "pooler_num_attention_heads": 12,
+        "pooler_num_fc_layers": 3,
+        "pooler_size_per_head": 128,
+        "pooler_type": "first_token_transform",
+    },
+    "deberta": {
+        "pos_att_type": "p2c|c2p",
+        "attention_head_size": 6,
+        "pooler_dropout": 0,
+        "conv_kernel_size": 0,
+    },
+    "t5": {
+        "n_positions": 512,
+        "output_past": True,
+        "task_specific_params": {"summarization": {"prefix": "summarize: "}},
+        "dense_act_fn": "relu",
+        "is_gated_act": False,
+    },
+}
+
+
+@pytest.mark.parametrize("name", OLD_KEYS)
+def test_keys_that_change_nothing_may_be_there(name: str, tmp_path: Path) -> None:
+    model, options = a_model_of(name)
+    experiment = imported(model, tmp_path, **options)
+    rewrite_config(tmp_path, OLD_KEYS[name])
+    assert import_checkpoint(tmp_path, ids=IDS, dtype="float64", **options).experiment == experiment
+
+
 # --- what is refused -------------------------------------------------------------------------------
 
 REFUSED: tuple[tuple[str, dict[str, Any], str], ...] = (
