@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import string
 from collections.abc import Iterable
@@ -150,3 +151,11 @@ def test_the_system_language_follows_the_locale(
     for name in ("LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG"):
         monkeypatch.setenv(name, environment.get(name, ""))
     assert i18n.system_language() == code
+
+
+def test_messages_inside_f_strings_and_conditions_are_found(update: ModuleType) -> None:
+    text = (
+        """f"{_('self') if own else N_('cross')} {x}"; _("a" if x == "y" else "b"); ngettext("n", "ns", 2)"""
+    )
+    found = set(update.messages(ast.parse(text)))
+    assert found == {"self", "cross", "a", "b", ("n", "ns")}

@@ -39,14 +39,17 @@ def transform_of(experiment: Experiment) -> Transform:
 
 def norm_letters(norm: Norm, x: str) -> str:
     """A norm of x, with its gain and its bias: `gain · x ÷ √(Σ x² ÷ d + ε)`."""
-    gain, bias = "gain · " if norm.gain is not None else "", " + bias" if norm.bias is not None else ""
+    gain = f"{_('gain')} · " if norm.gain is not None else ""
+    bias = f" + {_('bias')}" if norm.bias is not None else ""
     return f"{gain}{QK_NORM_BY_ID[norm.kind].formula.replace('x', x)}{bias}"
 
 
 def qk_norm_letters(norm: QKNorm, name: Literal["q", "k"]) -> str:
     """The norm of queries or keys, with its gain."""
     gain = norm.query_gain if name == "q" else norm.key_gain
-    return ("gain · " if gain is not None else "") + QK_NORM_BY_ID[norm.kind].formula.replace("x", name)
+    return (f"{_('gain')} · " if gain is not None else "") + QK_NORM_BY_ID[norm.kind].formula.replace(
+        "x", name
+    )
 
 
 def letter_of_norm(experiment: Experiment, stage: str) -> str:
@@ -94,7 +97,7 @@ def logit_letters(vocabulary: Vocabulary, o: str) -> str:
     """How a vocabulary makes a logit of the stage that is written `o`."""
     letters = f"Σ {o} · W_U" + (" + b_U" if vocabulary.bias is not None else "")
     if vocabulary.logit_scale != 1.0:
-        letters = f"({letters}) × scale"
+        letters = f"({letters}) × {_('scale')}"
     return letters if vocabulary.cap is None else f"cap · tanh(({letters}) ÷ cap)"
 
 

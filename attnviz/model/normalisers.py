@@ -69,7 +69,7 @@ NORMALISERS: tuple[NormaliserRow, ...] = (
 
 NORMALISER_BY_ID = {row.id: row for row in NORMALISERS}
 
-SINK_FORMULA = "w = exp(s) ÷ (exp(sink) + Σ exp(s))"
+SINK_FORMULA = N_("w = exp(s) ÷ (exp(sink) + Σ exp(s))")
 
 
 def n_visible(

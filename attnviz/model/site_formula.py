@@ -158,14 +158,15 @@ def _attention_line(experiment: Experiment, present: tuple[str, ...]) -> Parts:
 def _wrapping(experiment: Experiment, stage: str, present: tuple[str, ...]) -> tuple[str, str]:
     """What stands before and after the scores where a stage is made of them."""
     if stage == "relative":
-        return "(", " + rel)"
+        return "(", f" {_('+ rel')})"
     if stage == "scaled":
         return "", _scale(experiment)
     if stage == "biased":
-        return "", " + bias"
+        return "", f" {_('+ bias')}"
     if stage == "weights":
         return f"{_(NORMALISER_BY_ID[experiment.normaliser].title)}(", ")"
-    return {"capped": ("cap(", ")"), "masked": ("mask(", ")"), "dropped": ("dropout(", ")")}[stage]
+    word = {"capped": _("cap"), "masked": _("mask"), "dropped": "dropout"}[stage]
+    return f"{word}(", ")"
 
 
 def _scale(experiment: Experiment) -> str:

@@ -35,7 +35,8 @@ class Stage:
     `axes` names its dimensions in public order; `reads` gives, for every input, the stages it may be: the
     last one that the trace has before this stage is the input. `rule` says which cells of the inputs make
     one cell (see `model/provenance.py`). `signed` values get a diverging colour map.
-    `operation` is the short label of the step that leads here.
+    `operation` is the short label of the step that leads here;
+    `formula` and it are messages where they hold words.
     """
 
     id: str
@@ -83,13 +84,28 @@ _BEFORE_SOFTMAX = ("masked", "biased", "capped", "scaled", "relative", "scores")
 STAGES: tuple[Stage, ...] = (
     Stage("tokens_embedded", _TF, N_("token vectors"), "e[t]", "", (), "given"),
     Stage("layer_input", _TF, N_("layer input"), "x", "", (), "given"),
-    Stage("x", _TF, N_("x"), "x = e + position", "+ pos", (("layer_input", "tokens_embedded"),), "same_cell"),
-    Stage("x_normed", _TF, N_("x normed"), "norm(x)", "norm", (("x", "tokens_embedded"),), "row"),
-    Stage("norm_1", _QF, N_("norm 1"), "norm(x)", "norm", ((*_AFTER_ATTENTION, *SITE_INPUTS),), "row"),
+    Stage(
+        "x",
+        _TF,
+        N_("x"),
+        N_("x = e + position"),
+        N_("+ pos"),
+        (("layer_input", "tokens_embedded"),),
+        "same_cell",
+    ),
+    Stage("x_normed", _TF, N_("x normed"), "norm(x)", N_("norm"), (("x", "tokens_embedded"),), "row"),
+    Stage("norm_1", _QF, N_("norm 1"), "norm(x)", N_("norm"), ((*_AFTER_ATTENTION, *SITE_INPUTS),), "row"),
     Stage("memory", ("memory", "feature"), N_("memory"), "m[t]", "", (), "given"),
     Stage("q_latent", _QF, N_("q latent"), "c_Q = x W_DQ", "×W_DQ", (_X,), "projection", "query"),
     Stage(
-        "q_latent_normed", _QF, N_("q latent normed"), "norm(c_Q)", "norm", (("q_latent",),), "row", "query"
+        "q_latent_normed",
+        _QF,
+        N_("q latent normed"),
+        "norm(c_Q)",
+        N_("norm"),
+        (("q_latent",),),
+        "row",
+        "query",
     ),
     Stage(
         "q",
@@ -115,11 +131,11 @@ STAGES: tuple[Stage, ...] = (
     Stage("rope_key", _KF, N_("RoPE key"), "kᴿ = x W_KR", "×W_KR", (_KV,), "projection", "key"),
     Stage("k", _HKD, N_("k"), "k = x W_K", "×W_K", (("latent", *_KV), ("rope_key",)), "latent_key", "key"),
     Stage("v", _HKD, N_("v"), "v = x W_V", "×W_V", (("latent", *_KV),), "projection", "value"),
-    Stage("q_normed", _HQD, N_("q normed"), "q̂ = norm(q)", "norm", (("q",),), "row", "query"),
-    Stage("k_normed", _HKD, N_("k normed"), "k̂ = norm(k)", "norm", (("k",),), "row", "key"),
-    Stage("q_rotated", _HQD, N_("q rotated"), "q′ = R(position) q", "⟳ RoPE", (_Q,), "pair", "query"),
-    Stage("k_rotated", _HKD, N_("k rotated"), "k′ = R(position) k", "⟳ RoPE", (_K,), "pair", "key"),
-    Stage("v_rotated", _HKD, N_("v rotated"), "v′ = R(position) v", "⟳ RoPE", (("v",),), "pair", "value"),
+    Stage("q_normed", _HQD, N_("q normed"), "q̂ = norm(q)", N_("norm"), (("q",),), "row", "query"),
+    Stage("k_normed", _HKD, N_("k normed"), "k̂ = norm(k)", N_("norm"), (("k",),), "row", "key"),
+    Stage("q_rotated", _HQD, N_("q rotated"), N_("q′ = R(position) q"), "⟳ RoPE", (_Q,), "pair", "query"),
+    Stage("k_rotated", _HKD, N_("k rotated"), N_("k′ = R(position) k"), "⟳ RoPE", (_K,), "pair", "key"),
+    Stage("v_rotated", _HKD, N_("v rotated"), N_("v′ = R(position) v"), "⟳ RoPE", (("v",),), "pair", "value"),
     Stage(
         "scores",
         _HQK,
@@ -134,19 +150,25 @@ STAGES: tuple[Stage, ...] = (
         _HQK,
         N_("relative"),
         "s + q · r + k · r",
-        "+ rel",
+        N_("+ rel"),
         (("scores",), ("q_rotated", *_Q), ("k_rotated", *_K)),
         "relative",
     ),
     Stage(
-        "scaled", _HQK, N_("scaled"), "s × scale ÷ temperature", "÷√d", (("relative", "scores"),), "same_cell"
+        "scaled",
+        _HQK,
+        N_("scaled"),
+        N_("s × scale ÷ temperature"),
+        "÷√d",
+        (("relative", "scores"),),
+        "same_cell",
     ),
     Stage(
         "capped",
         _HQK,
         N_("capped"),
         "cap · tanh(s ÷ cap)",
-        "cap",
+        N_("cap"),
         (("scaled", "relative", "scores"),),
         "same_cell",
     ),
@@ -154,8 +176,8 @@ STAGES: tuple[Stage, ...] = (
         "biased",
         _HQK,
         N_("biased"),
-        "s + bias(i − j)",
-        "+ bias",
+        N_("s + bias(i − j)"),
+        N_("+ bias"),
         (("capped", "scaled", "relative", "scores"),),
         "same_cell",
     ),
@@ -163,8 +185,8 @@ STAGES: tuple[Stage, ...] = (
         "masked",
         _HQK,
         N_("masked"),
-        "s, or −∞ where blocked",
-        "mask",
+        N_("s, or −∞ where blocked"),
+        N_("mask"),
         (("biased", "capped", "scaled", "relative", "scores"),),
         "same_cell",
     ),
@@ -182,7 +204,7 @@ STAGES: tuple[Stage, ...] = (
         "dropped",
         _HQK,
         N_("dropped"),
-        "w × keep ÷ (1 − p)",
+        N_("w × keep ÷ (1 − p)"),
         "dropout",
         (("weights",),),
         "same_cell",
@@ -197,7 +219,15 @@ STAGES: tuple[Stage, ...] = (
         (("dropped", "weights"), ("v_rotated", "v")),
         "qk,kd->qd",
     ),
-    Stage("concatenated", _QF, N_("concatenated"), "heads side by side", "join", (("mixed",),), "join_heads"),
+    Stage(
+        "concatenated",
+        _QF,
+        N_("concatenated"),
+        N_("heads side by side"),
+        N_("join"),
+        (("mixed",),),
+        "join_heads",
+    ),
     Stage(
         "attention_output",
         _QF,
@@ -207,7 +237,9 @@ STAGES: tuple[Stage, ...] = (
         (("concatenated",),),
         "projection",
     ),
-    Stage("attention_normed", _QF, N_("output normed"), "norm(o)", "norm", (("attention_output",),), "row"),
+    Stage(
+        "attention_normed", _QF, N_("output normed"), "norm(o)", N_("norm"), (("attention_output",),), "row"
+    ),
     Stage(
         "residual_1",
         _QF,
@@ -222,15 +254,17 @@ STAGES: tuple[Stage, ...] = (
         _QF,
         N_("norm 2"),
         "norm(y)",
-        "norm",
+        N_("norm"),
         ((*_AFTER_FFN, *_AFTER_ATTENTION, *SITE_INPUTS),),
         "row",
     ),
     Stage("ffn_gate", _QF, N_("gate"), "g = x W_gate", "×W_gate", (_FFN_INPUT,), "projection"),
     Stage("ffn_up", _QF, N_("up"), "u = x W_up", "×W_up", (_FFN_INPUT,), "projection"),
-    Stage("ffn_hidden", _QF, N_("hidden"), "h = act(u)", "act", (("ffn_gate",), ("ffn_up",)), "same_cell"),
+    Stage(
+        "ffn_hidden", _QF, N_("hidden"), "h = act(u)", N_("act"), (("ffn_gate",), ("ffn_up",)), "same_cell"
+    ),
     Stage("ffn_output", _QF, N_("FFN output"), "f = h W_down", "×W_down", (("ffn_hidden",),), "projection"),
-    Stage("ffn_normed", _QF, N_("FFN normed"), "norm(f)", "norm", (("ffn_output",),), "row"),
+    Stage("ffn_normed", _QF, N_("FFN normed"), "norm(f)", N_("norm"), (("ffn_output",),), "row"),
     Stage(
         "residual_2",
         _QF,
@@ -240,13 +274,25 @@ STAGES: tuple[Stage, ...] = (
         (("norm_1", "residual_1"), ("ffn_normed", "ffn_output")),
         "same_cell",
     ),
-    Stage("output", _QF, N_("output"), "norm(z)", "norm", (_RESULT,), "row"),
+    Stage("output", _QF, N_("output"), "norm(z)", N_("norm"), (_RESULT,), "row"),
     Stage("transform", _QF, N_("transform"), "t = o W_T", "×W_T", (("output", *_RESULT),), "projection"),
     Stage(
-        "transform_hidden", _QF, N_("transform hidden"), "h = act(t)", "act", (("transform",),), "same_cell"
+        "transform_hidden",
+        _QF,
+        N_("transform hidden"),
+        "h = act(t)",
+        N_("act"),
+        (("transform",),),
+        "same_cell",
     ),
     Stage(
-        "transform_normed", _QF, N_("transform normed"), "norm(h)", "norm", (("transform_hidden",),), "row"
+        "transform_normed",
+        _QF,
+        N_("transform normed"),
+        "norm(h)",
+        N_("norm"),
+        (("transform_hidden",),),
+        "row",
     ),
     Stage(
         "logits",

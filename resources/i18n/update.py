@@ -10,16 +10,18 @@ Needs Babel.
 
 from __future__ import annotations
 
+import ast
 import io
+from collections.abc import Iterator
 from pathlib import Path
 
 from babel.messages.catalog import Catalog, Message
-from babel.messages.extract import extract_from_dir
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
 HERE = Path(__file__).resolve().parent
-KEYWORDS = {"_": None, "N_": None, "ngettext": (1, 2)}
+KEYWORDS = {"_": 1, "N_": 1, "ngettext": 2}
+"""The functions that take messages, and how many of their arguments are."""
 
 
 def package_root() -> Path:
@@ -28,15 +30,37 @@ def package_root() -> Path:
 
 
 def extract(source: Path) -> Catalog:
-    """The messages of every Python file under `source`, with the places and translators' notes they have."""
+    """The messages of every Python file under `source`, with the files they stand in."""
     catalog = Catalog(project="attnviz", charset="utf-8")
-    found = extract_from_dir(
-        source, method_map=[("**.py", "python")], keywords=KEYWORDS, comment_tags=("Translators:",)
-    )
-    for file, _line, message, comments, context in found:
-        # A file without its line: numbers that move with every edit would hide what really changed.
-        catalog.add(message, locations=[(Path(file).as_posix(), 0)], auto_comments=comments, context=context)
+    for file in sorted(source.rglob("*.py")):
+        for message in messages(ast.parse(file.read_bytes(), str(file))):
+            # A file without its line: numbers that move with every edit would hide what really changed.
+            catalog.add(message, locations=[(file.relative_to(source).as_posix(), 0)])
     return catalog
+
+
+def messages(tree: ast.Module) -> Iterator[str | tuple[str, str]]:
+    """The messages that calls in `tree` are given; two forms where the call counts.
+
+    Read from the syntax tree: Babel's own reader of tokens passes over calls inside f-strings.
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in KEYWORDS:
+            given = node.args[: KEYWORDS[node.func.id]]
+            if len(given) == 2:
+                one, many = (literals(argument)[0] for argument in given)
+                yield one, many
+            elif given:
+                yield from literals(given[0])
+
+
+def literals(argument: ast.expr) -> list[str]:
+    """The texts written in `argument`: its own, or those of both branches of a condition."""
+    if isinstance(argument, ast.IfExp):
+        return literals(argument.body) + literals(argument.orelse)
+    if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
+        return [argument.value]
+    return []
 
 
 def read(path: Path) -> Catalog:

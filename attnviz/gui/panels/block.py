@@ -18,7 +18,7 @@ from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.i18n import _
 from attnviz.model.document import Document
 from attnviz.model.site_formula import site_lines
-from attnviz.model.stage_formulas import stage_formula
+from attnviz.model.stage_formulas import stage_axes, stage_formula
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace, Trace
 from attnviz.model.view import Cell
@@ -150,7 +150,7 @@ class BlockPanel(Panel):
             box.set_values(values, row.signed, hidden, transposed=transposed, shape=shape[-2:])
             box.set_shape(shape_text(shape))
             formula = stage_formula(site.experiment, stage)
-            box.set_caption(_(row.title), f"{formula}\n({', '.join(row.axes)}) = {shape_text(shape)}")
+            box.set_caption(_(row.title), f"{formula}\n{stage_axes(stage)} = {shape_text(shape)}")
 
     def _light(self) -> None:
         site, view, focus = self.store.site, self.store.document.view, self.store.focus

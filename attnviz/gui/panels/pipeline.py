@@ -18,7 +18,7 @@ from attnviz.gui.widgets.thumbnail import Thumbnail
 from attnviz.i18n import _
 from attnviz.model.document import Document
 from attnviz.model.parts import NoScale, ScaleValue, SqrtDHead
-from attnviz.model.stage_formulas import stage_formula, stage_operation
+from attnviz.model.stage_formulas import stage_axes, stage_formula, stage_operation
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace, Trace
 from attnviz.model.view import Cell
@@ -139,8 +139,8 @@ class PipelinePanel(Panel):
         shape = ""
         if self.store.trace is not None and stage in self.store.site.stages:
             shape = " × ".join(map(str, self.store.site.shape(stage)))
-        axes, formula = ", ".join(row.axes), stage_formula(self.store.attention, stage)
-        self._thumbnails[stage].set_caption(_(row.title), f"{formula}\n({axes}) = {shape}")
+        formula = stage_formula(self.store.attention, stage)
+        self._thumbnails[stage].set_caption(_(row.title), f"{formula}\n{stage_axes(stage)} = {shape}")
 
     def _select(self) -> None:
         chosen = self.store.document.view.stage
