@@ -168,7 +168,13 @@ def parser() -> argparse.ArgumentParser:
     _add_render(command("render", _("draw a stage as a heat map into a file")))
     _add_import(command("import", _("make a document of a trained model and a text")))
     _add_decode(command("decode", _("decode token by token with a cache"), _(DECODE_FORMAT)))
-    bench = command("bench", _("measure the engines and the window on this machine"))
+    bench = command("bench", _("measure the engines and the window on this machine, or decoding"))
+    bench.add_argument(
+        "subject",
+        nargs="?",
+        choices=("decode",),
+        help=_("decode: tokens per second beside transformers (default: engines and window)"),
+    )
     bench.add_argument("--json", action="store_true", help=_("print JSON"))
     return top
 
@@ -178,6 +184,7 @@ def _add_document(command: argparse.ArgumentParser) -> None:
     command.add_argument("--engine", default="numpy", help=_("numpy or torch (default: numpy)"))
     command.add_argument("--device", default="auto", help=_("auto, cpu, cuda or cuda:N (default: auto)"))
     command.add_argument("--dtype", help=_("compute in this instead of the document's dtype"))
+    command.add_argument("--text", help=_("read this instead, where the document has a model's vocabulary"))
 
 
 def _add_run(command: argparse.ArgumentParser) -> None:

@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_info
 from attnviz.compute.threads import available_cores
 from attnviz.version import __version__
 
-PACKAGES = ("numpy", "torch", "PySide6-Essentials", "pyqtgraph")
+PACKAGES = ("numpy", "torch", "transformers", "PySide6-Essentials", "pyqtgraph")
 
 
 def machine() -> dict[str, Any]:

@@ -19,7 +19,7 @@ ENGINE_COLUMNS = ("numpy", "torch", "plain_torch", "plain_torch_own_threads", "f
 
 def print_report(report: dict[str, Any]) -> None:
     """Print everything that was measured, times in milliseconds."""
-    lines = [*_machine(report["machine"]), "", *_engines(report["engines"])]
+    lines = [*machine_lines(report["machine"]), "", *_engines(report["engines"])]
     if report["window"] is not None:
         lines += ["", *_window(report["window"])]
     print("\n".join(lines))
@@ -34,7 +34,8 @@ def verdict(value: float, wanted: float) -> str:
     )
 
 
-def _machine(found: dict[str, Any]) -> list[str]:
+def machine_lines(found: dict[str, Any]) -> list[str]:
+    """What the figures were measured on."""
     packages = ", ".join(f"{name} {version or '—'}" for name, version in found["packages"].items())
     blas = ", ".join(f"{one['internal_api']} ({one['num_threads']})" for one in found["blas"])
     load = "" if found["load"] is None else " · " + _("load {load:.1f}").format(load=found["load"][0])
@@ -71,7 +72,7 @@ def _engine_table(cases: list[dict[str, Any]]) -> list[str]:
     notes: list[str] = []
     for case in cases:
         size = Size(case["n"], case["heads"], case["d_head"])
-        times = (_ms(case["median"].get(name)) for name in ENGINE_COLUMNS)
+        times = (ms(case["median"].get(name)) for name in ENGINE_COLUMNS)
         ratios, least = case["ratios"]["numpy"], case["ratios_of_minima"]["numpy"]
         rows.append(
             (
@@ -91,7 +92,7 @@ def _engine_table(cases: list[dict[str, Any]]) -> list[str]:
                 )
                 if key in ratios
             ]
-    return [*_aligned(rows), *notes]
+    return [*aligned(rows), *notes]
 
 
 def _window(found: dict[str, Any]) -> list[str]:
@@ -113,19 +114,19 @@ def _window(found: dict[str, Any]) -> list[str]:
             (
                 size.text,
                 str(len(case["seconds"])),
-                _ms(case["p50"]),
-                _ms(case["p95"]),
-                _ms(case["p50_to_trace"]),
+                ms(case["p50"]),
+                ms(case["p95"]),
+                ms(case["p50_to_trace"]),
                 judged,
             )
         )
     frame = found["first_frame"]
     sentence = _("First frame: {ours} ms, an empty window {empty} ms; ratio {ratio:.2f} {verdict}")
-    lines += _aligned(rows)
+    lines += aligned(rows)
     lines.append(
         sentence.format(
-            ours=_ms(frame["median"]["attnviz"]),
-            empty=_ms(frame["median"]["empty"]),
+            ours=ms(frame["median"]["attnviz"]),
+            empty=ms(frame["median"]["empty"]),
             ratio=frame["ratio"],
             verdict=verdict(frame["ratio"], WANTED_FIRST_FRAME),
         )
@@ -135,7 +136,8 @@ def _window(found: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _ms(seconds: float | None) -> str:
+def ms(seconds: float | None) -> str:
+    """Seconds as milliseconds, a dash for none."""
     return "—" if seconds is None else f"{1000 * seconds:.2f}"
 
 
@@ -143,7 +145,7 @@ def _pair(ratios: dict[str, float], least: dict[str, float], key: str) -> str:
     return f"{ratios[key]:.2f} ({least[key]:.2f})" if key in ratios else "—"
 
 
-def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
+def aligned(rows: list[tuple[str, ...]]) -> list[str]:
     """Columns as wide as their widest cell, the first to the left, the others to the right."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return [

@@ -1,0 +1,121 @@
+"""An experiment as a checkpoint of a Llama: the importer's table read from right to left.
+
+What comes out, in the names and layouts of `transformers`, lets other programs compute the same.
+"""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnviz.checkpoints.family import Array, Config, Tensor, transposed
+from attnviz.checkpoints.family_llama import ACTIVATIONS, LLAMA
+from attnviz.checkpoints.filling import filled
+from attnviz.checkpoints.importing import read_config
+from attnviz.model.arrays import Matrix
+from attnviz.model.attention import Layer
+from attnviz.model.block_parts import FeedForward, Norm, Vocabulary
+from attnviz.model.experiment import Experiment
+from attnviz.model.parts import Explicit, Rope
+from attnviz.model.rows import WrittenRow
+
+_NO_LLAMA = (
+    "{field} is not what a Llama has; legal are causal layers of RMSNorm, RoPE, grouped heads and a gate"
+)
+
+
+def llama_config(experiment: Experiment, context: int) -> dict[str, Any]:
+    """What `config.json` of this experiment as a Llama holds; `context` is the most tokens that it reads.
+
+    Raises `ValueError` where it has no vocabulary, no feed-forward layer or no RoPE.
+    """
+    vocabulary, final, position = experiment.vocabulary, experiment.final_norm, experiment.position
+    ffn = None if experiment.block is None else experiment.block.feed_forward
+    for field, value, kind in (
+        ("vocabulary", vocabulary, Vocabulary),
+        ("final_norm", final, Norm),
+        ("position", position, Rope),
+        ("block.feed_forward", ffn, FeedForward),
+    ):
+        if not isinstance(value, kind):
+            raise ValueError(_NO_LLAMA.format(field=field))
+    assert vocabulary is not None and final is not None and ffn is not None and isinstance(position, Rope)
+    activations = {ours: theirs for theirs, ours in reversed(ACTIVATIONS.items())}
+    return {
+        "model_type": "llama",
+        "vocab_size": len(vocabulary.tokens),
+        "hidden_size": experiment.d_model,
+        "intermediate_size": ffn.d_hidden,
+        "num_hidden_layers": 1 + len(experiment.layers),
+        "num_attention_heads": experiment.heads.n_heads,
+        "num_key_value_heads": experiment.heads.n_kv_heads,
+        "head_dim": experiment.heads.d_head,
+        "max_position_embeddings": context,
+        "rope_parameters": {"rope_type": "default", "rope_theta": position.base},
+        "rms_norm_eps": final.eps,
+        "hidden_act": activations.get(ffn.activation, ffn.activation),
+        "attention_bias": experiment.projections.query_bias is not None,
+        "mlp_bias": ffn.gate_bias is not None,
+        "tie_word_embeddings": vocabulary.unembedding is None,
+    }
+
+
+def llama_tensors(experiment: Experiment, context: int) -> dict[str, Array]:
+    """The tensors of that configuration by their names, as `torch.nn.Linear` has matrices: (out, in).
+
+    All weights must be written out. Raises `ValueError`, one sentence, where the experiment has what a Llama
+    of this configuration does not have, or lacks what it has.
+    """
+    config = read_config(LLAMA, llama_config(experiment, context))
+    rows = [row for row in LLAMA.tensors if row.is_there(config)]
+    outside = {row.name: _stored(experiment, row) for row in rows if "{layer}" not in row.name}
+    found = {name.replace("{layer}", ""): array for name, array in outside.items()}
+    layers: tuple[Layer, ...] = (experiment, *experiment.layers)
+    for index, layer in enumerate(layers):
+        inside = [row for row in rows if "{layer}" in row.name]
+        found |= {row.name.format(layer=index): _stored(layer, row) for row in inside}
+        _check(config, index, layer, inside)
+    around = LLAMA.around(config)
+    for name in ("embedding_norm", "final_norm"):
+        expected, there = getattr(around, name), getattr(experiment, name)
+        if expected != (None if there is None else Norm(there.kind, there.eps)):
+            raise ValueError(_NO_LLAMA.format(field=name))
+    assert experiment.vocabulary is not None
+    made = Vocabulary(experiment.vocabulary.tokens, experiment.vocabulary.embedding)
+    for field in ("embedding_scale", "bias", "logit_scale", "cap"):
+        if getattr(experiment.vocabulary, field) != getattr(made, field):
+            raise ValueError(_NO_LLAMA.format(field=f"vocabulary.{field}"))
+    return found
+
+
+def _check(config: Config, index: int, layer: Layer, rows: list[Tensor]) -> None:
+    """Refuse a layer that is another one than its tensors make with this configuration."""
+    expected = filled(LLAMA.layer(config, index), {row.places[0]: _numbers(layer, row) for row in rows})
+    for field in Layer.__struct_fields__:
+        if getattr(expected, field) != getattr(layer, field):
+            raise ValueError(_NO_LLAMA.format(field=f"layers[{index - 1}].{field}" if index else field))
+
+
+def _numbers(part: Layer, row: Tensor) -> NDArray[Any]:
+    """The numbers at a tensor's place, as the document has them."""
+    (place,) = row.places
+    try:
+        value = attrgetter(place)(part)
+    except AttributeError:
+        value = None
+    if isinstance(value, WrittenRow):
+        return value.values.array[0]
+    if isinstance(value, Explicit):
+        return value.values.array
+    if isinstance(value, Matrix):
+        return value.array
+    raise ValueError(f"{place} is not written out; legal are weights that a Llama can be made of")
+
+
+def _stored(part: Layer, row: Tensor) -> Array:
+    """The numbers as a checkpoint stores them."""
+    numbers = _numbers(part, row)
+    return np.ascontiguousarray(numbers.T if row.split is transposed else numbers)
