@@ -184,7 +184,6 @@ def _add_document(command: argparse.ArgumentParser) -> None:
     command.add_argument("--engine", default="numpy", help=_("numpy or torch (default: numpy)"))
     command.add_argument("--device", default="auto", help=_("auto, cpu, cuda or cuda:N (default: auto)"))
     command.add_argument("--dtype", help=_("compute in this instead of the document's dtype"))
-    command.add_argument("--text", help=_("read this instead, where the document has a model's vocabulary"))
 
 
 def _add_run(command: argparse.ArgumentParser) -> None:
