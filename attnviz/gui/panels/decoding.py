@@ -13,9 +13,9 @@ from attnviz.compute.decoded import Decoded
 from attnviz.core.text import isolated
 from attnviz.gui.icons import icon
 from attnviz.gui.panels.decoding_cache import CachePage
-from attnviz.gui.panels.decoding_counts import plain_label, verdict
+from attnviz.gui.panels.decoding_counts import plain_label, reuse_words, verdict
 from attnviz.gui.panels.decoding_sampling import SamplingPage, n_given_tokens
-from attnviz.gui.panels.decoding_step import StepView, shown_step_site
+from attnviz.gui.panels.decoding_step import WIDE, StepView, shown_step_site
 from attnviz.gui.panels.decoding_text import LINE_PX, TextLine, names_of
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.site_names import shown_label
@@ -49,11 +49,14 @@ BELOW_PX = 440
 """From this height on they stand below each other."""
 
 
+NOTICE_PX = 720
+"""Most room for the words beside the text; a quarter of it where the panel is not wide."""
+
 SMALLEST = QSize(600, 132)
 """Room for one page: however many show, the panel can be made as small again."""
 
 
-class WhereLabel(ElidedLabel):
+class WholeLabel(ElidedLabel):
     """One line that would like to show whole, and may be cut."""
 
     def sizeHint(self) -> QSize:
@@ -93,7 +96,7 @@ class DecodingPanel(Panel):
         self._speed.setObjectName("decode_speed")
         self._speed.changed.connect(self._on_speed)
         self._speed.rejected.connect(store.rejected)
-        self._where, self._speed_label = WhereLabel(), QLabel("×")
+        self._where, self._speed_label = WholeLabel(), QLabel("×")
         self._where.setObjectName("decode_where")
         self._lay_out()
         self.setMinimumSize(SMALLEST)
@@ -156,6 +159,7 @@ class DecodingPanel(Panel):
         super().apply_theme(theme)
         self._where.setStyleSheet(f"color: {theme.muted}")
         self._speed_label.setStyleSheet(f"color: {theme.muted}")
+        self._notice.setStyleSheet(f"color: {theme.muted}")
         for title in self._titles.values():
             title.setStyleSheet(f"color: {theme.muted}")
         self._show_buttons()
@@ -249,9 +253,11 @@ class DecodingPanel(Panel):
                 written, n_given_tokens(decoding), are_joined=names.are_joined, describe=describe
             )
         self._text.set_current(step)
-        is_last = step == len(decoding.steps) - 1
-        self._stopped.setVisible(bool(decoding.stopped) and is_last)
-        self._stopped.setText(_("stopped: {why}").format(why=decoding.stopped))
+        ends_here = decoding.stopped and step == len(decoding.steps) - 1
+        stopped = _("stopped: {why}").format(why=decoding.stopped) if ends_here else ""
+        words = [word for word in (stopped, reuse_words(decoded), *decoding.notices) if word]
+        self._notice.set_line(" · ".join(words))
+        self._notice.setVisible(bool(words))
 
     def _show_buttons(self) -> None:
         for name, button in self._buttons.items():
@@ -310,6 +316,7 @@ class DecodingPanel(Panel):
         for id_, _title in PAGES:
             self._holders[id_].setVisible(shows_all or id_ == self._page)
             self._titles[id_].setVisible(shows_all and id_ != "step")
+        self._notice.setMaximumWidth(NOTICE_PX if self.width() >= WIDE else NOTICE_PX // 4)
         n_lines = max(min((self.height() - 120) // 70, 4), 1)
         self._text.setFixedHeight(LINE_PX * n_lines)
 
@@ -321,14 +328,15 @@ class DecodingPanel(Panel):
         self._text = TextLine()
         self._text.setObjectName("decode_text")
         self._text.chosen.connect(self.go_to)
-        self._stopped, self._parity = plain_label("decode_stopped"), plain_label("decode_parity")
+        self._notice, self._parity = WholeLabel(), plain_label("decode_parity")
+        self._notice.setObjectName("decode_notice")
         self._line = QWidget()
         row = QHBoxLayout(self._line)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(GRID * 3 // 2)
-        for beside in (self._writes, self._stopped, self._parity):
+        for beside in (self._writes, self._notice, self._parity):
             beside.setFixedHeight(LINE_PX)
-        for widget, stretch in ((self._writes, 0), (self._text, 1), (self._stopped, 0), (self._parity, 0)):
+        for widget, stretch in ((self._writes, 0), (self._text, 1), (self._notice, 0), (self._parity, 0)):
             row.addWidget(widget, stretch, Qt.AlignmentFlag.AlignTop if not stretch else Qt.AlignmentFlag(0))
 
     def _lay_out(self) -> None:

@@ -14,7 +14,6 @@ from attnviz.engines.decode_cost import Cost
 from attnviz.gui.fonts import number_font
 from attnviz.gui.theme import GRID, TEXT_PX, Theme
 from attnviz.gui.widgets.control import plain_tooltip
-from attnviz.gui.widgets.elided import ElidedLabel
 from attnviz.i18n import N_, _
 from attnviz.model.caches import CACHES
 from attnviz.model.sites import places
@@ -81,16 +80,12 @@ def reuse_words(decoded: Decoded) -> str:
 
 
 class Counts(QWidget):
-    """A table of two columns, no cache and cache, and one line of what else there is to know."""
+    """A table of two columns: no cache, cache."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._has_several = False
         self._labels: dict[str, tuple[QLabel, QLabel, QLabel]] = {}
-        self._notice = ElidedLabel()
-        self._notice.setObjectName("decode_notice")
-        self._reuse = ElidedLabel()
-        self._reuse.setObjectName("decode_reuse")
         self._lay_out()
 
     def show_step(self, decoded: Decoded, index: int) -> None:
@@ -104,11 +99,6 @@ class Counts(QWidget):
         self._show_times(decoded, index)
         self._has_several = len(places(decoded.decoding.experiment)) > 1
         self._labels[""][0].setText(_("all attentions") if self._has_several else "")
-        reuse = reuse_words(decoded)
-        self._reuse.set_line(reuse)
-        self._reuse.setVisible(bool(reuse))
-        self._notice.set_line(" ".join(decoded.decoding.notices))
-        self._notice.setVisible(bool(decoded.decoding.notices))
 
     def apply_theme(self, theme: Theme) -> None:
         """Take the colours of `theme`."""
@@ -116,8 +106,6 @@ class Counts(QWidget):
             name.setStyleSheet(f"color: {theme.muted}")
             plain.setStyleSheet(f"color: {theme.ink}")
             cached.setStyleSheet(f"color: {theme.ink}")
-        for label in (self._notice, self._reuse):
-            label.setStyleSheet(f"color: {theme.muted}")
 
     def retranslate(self) -> None:
         """Set the texts again, in the present language."""
@@ -161,8 +149,6 @@ class Counts(QWidget):
         column_.setContentsMargins(0, 0, 0, 0)
         column_.setSpacing(1)
         column_.addLayout(grid)
-        column_.addWidget(self._reuse)
-        column_.addWidget(self._notice)
         column_.addStretch(1)
 
 

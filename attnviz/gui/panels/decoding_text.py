@@ -60,8 +60,7 @@ class Names:
     def written(self, token: str) -> str:
         """The token as it stands in a text: the spaces around a word are spaces."""
         label = self.label(token)
-        inside = label.strip(SPACE)
-        return label.replace(SPACE, " ") if inside and self.are_joined else label
+        return label.replace(SPACE, " ") if self.are_joined else label
 
     def described(self, token: str) -> str:
         """“text”, its id and its bytes in hexadecimal digits."""
@@ -162,9 +161,12 @@ class TextLine(Control):
                 continue
             painter.setOpacity(_FUTURE if index > self._current + 1 else 1.0)
             painter.setPen(QColor(theme.muted if index < self._n_given else theme.ink))
-            shown = self.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, rect.width())
+            shown, room = text, rect.width()
+            if room == self.width():  # a token of more than a line
+                shown = self.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, room)
             # Each token alone: its own direction does not turn its neighbours around.
-            painter.drawText(rect, Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextSingleLine, shown)
+            inside = rect.adjusted(0 if self._joins else _PADDING, 0, 2, 0)
+            painter.drawText(inside, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, shown)
             painter.setOpacity(1.0)
             if index == self._current:
                 painter.setPen(QPen(QColor(theme.accent), 1.5))

@@ -197,7 +197,7 @@ def test_what_decoding_changes_is_said(bench: PanelBench[DecodingPanel]) -> None
     give(bench)
     assert notice.text() == "Decoding adds a causal mask: these masks let a query see later keys."
     assert notice.text() in notice.toolTip()
-    assert notice.sizeHint().width() == 0
+    assert notice.minimumSizeHint().width() == 0
 
 
 # --- a latent --------------------------------------------------------------------------------------

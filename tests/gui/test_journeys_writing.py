@@ -1,0 +1,312 @@
+"""A small language model writes: played, scrubbed, edited in the middle, drawn and cached otherwise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from desk import Desk, MakeDesk, count_color, picture
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QLabel, QLineEdit, QSlider, QToolButton, QWidget
+
+import attnviz
+from attnviz.engines.decodable import causal_experiment
+from attnviz.engines.decode import Decoding
+from attnviz.gui.panels.decoding import DecodingPanel
+from attnviz.gui.panels.decoding_bars import DistributionBars
+from attnviz.gui.panels.decoding_slots import SlotMap
+from attnviz.gui.panels.decoding_text import TextLine
+from attnviz.gui.widgets.elided import ElidedLabel
+from attnviz.gui.widgets.row_matrix import RowMatrix
+from attnviz.gui.widgets.slider_field import SliderField
+from attnviz.model.arrays import Matrix
+from attnviz.model.attention import Layer
+from attnviz.model.block_parts import Vocabulary
+from attnviz.model.caches import FullCache, QuantisedCache, RingCache
+from attnviz.model.document import Document
+from attnviz.model.edits import rename_token
+from attnviz.model.experiment import Experiment
+from attnviz.model.parts import Causal, ExplicitVectors, Heads, Projections, Rope, Seeded
+from attnviz.model.sampling import Sampling, StopConditions, Temperature
+from attnviz.model.writing import Writing
+from attnviz.model.writing_edits import set_stop, writing_of
+
+pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
+
+WORDS = ("a", " cat", " sat", " on", " the", " mat", ".", "⟨E7⟩", "⟨8C⟩", "⟨AB⟩", "\n", "<end>")
+PROMPT = ("a", " cat", " sat", " on", " the")
+
+
+def model(length: int = 100) -> Experiment:
+    """Two layers with random weights and a vocabulary of twelve; five tokens are given."""
+    drawn = np.random.default_rng(4).normal(size=(len(WORDS), 8))
+    rows = drawn[[WORDS.index(token) for token in PROMPT]]
+    layer = Layer(
+        heads=Heads(2, 1, 4),
+        projections=Projections(Seeded(1), Seeded(2), Seeded(3), Seeded(4)),
+        masks=(Causal(),),
+        position=Rope(100.0),
+    )
+    return Experiment(
+        PROMPT,
+        ExplicitVectors(Matrix(rows)),
+        heads=layer.heads,
+        projections=Projections(Seeded(5), Seeded(6), Seeded(7), Seeded(8)),
+        masks=layer.masks,
+        position=layer.position,
+        layers=(layer,),
+        vocabulary=Vocabulary(WORDS, Matrix(drawn), end="<end>", logit_scale=0.5),
+        readout="vocabulary",
+        dtype="float64",
+        writing=Writing(Sampling((Temperature(0.8),), 1, StopConditions(False, length))),
+    )
+
+
+@pytest.fixture
+def desk(make_desk: MakeDesk) -> Desk:
+    made = make_desk(Document(model()))
+    made.window.docks["decoding"].raise_()
+    settle(made)
+    return made
+
+
+def settle(desk: Desk) -> None:
+    """Until the decoding on the screen is that of the document."""
+    desk.settle()
+
+    def is_there() -> bool:
+        decoded = desk.store.decoded_now
+        if decoded is None:
+            return False
+        made, wanted = decoded.decoding.experiment, causal_experiment(desk.store.experiment)
+        n = wanted.n_queries
+        return (made.writing, made.tokens[:n]) == (
+            wanted.writing,
+            wanted.tokens,
+        ) and desk.window.decode_scheduler.idle
+
+    desk.qtbot.waitUntil(is_there, timeout=8000)
+
+
+def decoding(desk: Desk) -> Decoding:
+    assert desk.store.decoded_now is not None
+    return desk.store.decoded_now.decoding
+
+
+def tokens(desk: Desk) -> list[str]:
+    return [step.token for step in decoding(desk).steps]
+
+
+def said(desk: Desk) -> str:
+    return desk.find(ElidedLabel, "decode_notice").text()
+
+
+def player(desk: Desk) -> DecodingPanel:
+    panel = desk.window.panels["decoding"]
+    assert isinstance(panel, DecodingPanel)
+    return panel
+
+
+def test_a_hundred_tokens_are_played_and_scrubbed_both_ways_without_computing_again(desk: Desk) -> None:
+    before = decoding(desk)
+    assert len(before.steps) == 5 + 99  # the hundredth is drawn and not fed
+    desk.store.look(step=4)
+    player(desk)._timer.setInterval(1)
+    desk.type_number("decode_speed", "16")
+    player(desk).toggle_play()
+    player(desk)._timer.setInterval(1)
+    desk.qtbot.waitUntil(lambda: not player(desk).is_playing, timeout=20000)
+    assert desk.store.document.view.step == 103
+    assert said(desk).startswith("stopped: the limit of new tokens is reached: 100")
+    slider = desk.find(QSlider, "decode_scrubber")
+    for step in (0, 60, 7, 103, 50):
+        slider.setValue(step)
+        assert desk.store.document.view.step == step
+        assert desk.find(QLabel, "decode_where").text().startswith(f"step {step + 1} of 104")
+        assert desk.find(RowMatrix, "k_cache").accessibleName() == f"K cache · {step} + 1"
+        assert desk.find(RowMatrix, "k_again").accessibleName() == f"K again · {step + 1}"
+    assert decoding(desk) is before and not desk.store.can_undo
+    assert desk.find(QLabel, "decode_parity").text().startswith("● equal to the full pass")
+
+
+def test_what_is_written_equals_a_script_and_the_full_pass_row_by_row(desk: Desk) -> None:
+    expected = attnviz.decode(model())
+    assert tokens(desk) == [step.token for step in expected.steps]
+    decoded = desk.store.decoded_now
+    assert decoded is not None
+    for step in (0, 30, 103):
+        made = decoded.decoding.steps[step].site("layers.1.self")
+        whole = decoded.full["layers.1.self"]
+        np.testing.assert_allclose(made.attention_output, whole.output[step], rtol=1e-10, atol=1e-13)
+        np.testing.assert_allclose(made.held[0], whole.keys[:, : step + 1], rtol=1e-10, atol=1e-13)
+
+
+def test_a_click_on_a_token_goes_to_its_step_and_pieces_of_characters_are_bytes(desk: Desk) -> None:
+    text = desk.find(TextLine, "decode_text")
+    desk.store.look(step=4)
+    desk.click(text, text.token_rect(2).center())
+    assert desk.store.document.view.step == 2
+    text.setFocus()
+    desk.press_key(Qt.Key.Key_Right)
+    assert desk.store.document.view.step == 3
+    assert text.accessibleDescription() == "token 3: “␣on” · id 3 · 20 6F 6E"
+    byte = tokens(desk).index("⟨8C⟩")
+    player(desk).go_to(byte)
+    assert text.accessibleDescription() == f"token {byte}: “⟨8C⟩” · id 8 · 8C"
+    assert all("\ufffd" not in shown for shown in text._shown)
+    # The last token is drawn and fed to no step: it belongs to the last one.
+    desk.press_key(Qt.Key.Key_End)
+    assert desk.store.document.view.step == 103
+
+
+def test_a_token_changed_in_the_middle_leaves_the_steps_before_it(desk: Desk) -> None:
+    desk.store.edit(rename_token, 2, " mat")
+    settle(desk)
+    assert decoding(desk).reused == 2
+    saved = decoding(desk).total(1)[0]
+    flops = f"{saved.flops:,}".replace(",", "\u202f")
+    assert said(desk).startswith(
+        f"2 of 104 steps reused, saved {flops} FLOPs, {saved.kv_projections} projections, "
+    )
+    desk.store.undo()
+    settle(desk)
+    assert tokens(desk) == [step.token for step in attnviz.decode(model()).steps]
+
+
+def test_the_bars_move_with_the_slider_and_tokens_change_only_after_the_first_other_draw(desk: Desk) -> None:
+    desk.choose("decode_pages", "sampling")
+    player(desk).go_to(20)
+    before, bars = tokens(desk), desk.find(DistributionBars, "decode_distributions")
+    old, was = decoding(desk), bars._values.copy()
+    slider = desk.find(SliderField, "slider_temperature")
+    slider.number.changed.emit(1.6)
+    assert decoding(desk) is old  # the model has not run
+    np.testing.assert_array_equal(bars._values[:, 0], was[:, 0])  # the model's own stays
+    logits = np.asarray(old.steps[20].logits)
+    hot = np.exp(logits / 1.6) / np.exp(logits / 1.6).sum()
+    np.testing.assert_allclose(np.sort(bars._values[:, 1]), np.sort(hot), rtol=1e-12)
+    settle(desk)
+    after = tokens(desk)
+    shared = next(i for i, (a, b) in enumerate(zip(before, after, strict=True)) if a != b)
+    assert shared > 5 and decoding(desk).reused == shared
+    assert f"{shared} of 104 steps reused" in said(desk)
+    desk.store.undo()
+    settle(desk)
+    assert tokens(desk) == before and writing_of(desk.store.experiment).sampling.operations == (
+        Temperature(0.8),
+    )
+    assert not desk.store.can_undo
+
+
+def test_operations_are_switched_and_reordered_and_undone(desk: Desk) -> None:
+    desk.choose("decode_pages", "sampling")
+    desk.switch("switch_top_k")
+    desk.switch("switch_repetition_penalty")
+
+    def kinds() -> list[str]:
+        return [type(one).__name__ for one in writing_of(desk.store.experiment).sampling.operations]
+
+    settle(desk)
+    assert kinds() == ["RepetitionPenalty", "Temperature", "TopK"]
+    rows = [desk.find(QWidget, f"operation_{id_}") for id_ in ("repetition_penalty", "temperature", "top_k")]
+    assert [row.y() for row in rows] == sorted(row.y() for row in rows)
+    desk.click(desk.find(QToolButton, "earlier_top_k"))
+    assert kinds() == ["RepetitionPenalty", "TopK", "Temperature"]
+    assert not desk.find(QToolButton, "earlier_repetition_penalty").isEnabled()
+    assert not desk.find(QToolButton, "later_temperature").isEnabled()
+    settle(desk)
+    for _step in range(3):
+        desk.store.undo()
+    assert kinds() == ["Temperature"] and not desk.store.can_undo
+
+
+def test_stop_conditions_end_the_text_and_say_so(desk: Desk) -> None:
+    desk.choose("decode_pages", "sampling")
+    desk.type_number("decode_length", "7")
+    settle(desk)
+    assert len(decoding(desk).steps) == 5 + 6
+    desk.store.undo()
+    line = desk.find(QLineEdit, "decode_stop_strings")
+    line.setFocus()
+    QTest.keyClicks(line, ". cat|.")
+    QTest.keyClick(line, Qt.Key.Key_Return)
+    assert writing_of(desk.store.experiment).sampling.stop.strings == (". cat", ".")
+    settle(desk)
+    player(desk).go_to_end()
+    assert said(desk).startswith("stopped: the text holds the stop string “.”")
+    assert decoding(desk).steps[-1].next_token == "."
+    desk.store.edit(set_stop, strings=(), end_token=True)
+    settle(desk)
+    player(desk).go_to_end()
+    assert said(desk).startswith("stopped: the end token was drawn")
+
+
+def test_the_light_says_approximate_with_the_number_for_a_cache_that_loses_something(desk: Desk) -> None:
+    desk.choose("decode_pages", "cache")
+    light = desk.find(QLabel, "decode_parity")
+    desk.choose("decode_cache_kind", "quantised")
+    settle(desk)
+    assert desk.store.decoded_now is not None
+    worst = desk.store.decoded_now.worst
+    assert worst > 1e-6
+    assert light.text().startswith("● approximate: max |Δ| = ") and ", of probabilities 0." in light.text()
+    shown = picture(light)
+    assert count_color(shown, desk.theme.warning, tolerance=12) > 5
+    assert count_color(shown, desk.theme.value, tolerance=12) == 0
+    desk.choose("decode_cache_bits", "4")
+    settle(desk)
+    assert desk.store.decoded_now.worst > worst
+    assert writing_of(desk.store.experiment).cache == QuantisedCache(4)
+    held = decoding(desk).steps[50].held_bytes
+    player(desk).go_to(50)
+    assert desk.find(QLabel, "cache_measured").text() == desk.find(QLabel, "cache_formula").text()
+    assert int(desk.find(QLabel, "cache_measured").text().replace("\u202f", "")) == held
+    # Two layers, 51 positions, a key and a value: 2 bytes of two numbers each, and a step of 4.
+    assert held == 2 * 51 * 2 * (2 + 4)
+    desk.choose("decode_cache_kind", "paged")
+    settle(desk)
+    assert light.text().startswith("● equal to the full pass")
+    assert desk.find(QLabel, "cache_empty").text() == f"{13 * 2 * 64:,} · 20 %".replace(",", "\u202f")
+    for _step in range(3):
+        desk.store.undo()
+    assert writing_of(desk.store.experiment).cache == FullCache() and not desk.store.can_undo
+    settle(desk)
+    assert light.text().startswith("● equal to the full pass")
+
+
+def test_a_ring_shows_what_lies_where_and_what_is_gone(desk: Desk) -> None:
+    desk.choose("decode_pages", "cache")
+    desk.choose("decode_cache_kind", "ring")
+    desk.type_number("decode_cache_window", "8")
+    settle(desk)
+    assert writing_of(desk.store.experiment).cache == RingCache(8)
+    player(desk).go_to(20)
+    slots = desk.find(SlotMap, "decode_slots")
+    assert slots.accessibleDescription() == "ring: 8, gone: 13"
+    assert [slot.position for slot in slots._groups[0].slots] == [16, 17, 18, 19, 20, 13, 14, 15]
+    assert desk.find(RowMatrix, "k_cache").accessibleName() == "K cache · 7 + 1"
+    decoded = decoding(desk).steps[20].site("layers.1.self")
+    assert decoded.held[0].shape[1] == 8 and decoded.read == 7
+
+
+def test_writing_is_switched_off_and_on_as_it_was(desk: Desk) -> None:
+    desk.switch("decode_writes")
+    settle(desk)
+    assert desk.store.experiment.writing is None and tokens(desk) == list(PROMPT)
+    assert decoding(desk).reused == 5
+    desk.switch("decode_writes")
+    settle(desk)
+    assert desk.store.experiment == model() and len(tokens(desk)) == 104
+
+
+def test_the_player_is_exported_as_it_stands(desk: Desk, tmp_path: Path) -> None:
+    from attnviz.gui.painted import widget_bytes
+
+    desk.store.look(step=40)
+    for page in ("step", "sampling", "cache"):
+        desk.choose("decode_pages", page)
+        svg = widget_bytes(player(desk), desk.theme, "svg").decode()
+        assert "sat" in svg and "equal to the full pass" in svg
+        assert widget_bytes(player(desk), desk.theme, "png")[:4] == b"\x89PNG"
