@@ -182,7 +182,8 @@ class LatentForm(QWidget):
         return min(found, n_keys - 1)
 
     def _numbers(self, shapes: LatentShapes) -> dict[tuple[str, int], Any]:
-        site, token = self._store.site, self.token()
+        site = self._store.site
+        token = min(self.token(), site.experiment.n_keys - 1)  # the numbers may be a frame old
         row = slice(token, token + 1)
         found = {}
         for stage in (shapes.source, "latent", *(("rope_key",) if "rope_key" in site.stages else ())):

@@ -22,6 +22,7 @@ from attnviz.gui.widgets.slider_field import SliderField
 from attnviz.gui.widgets.toggle import Toggle
 from attnviz.model.block_parts import Norm
 from attnviz.model.document import Document
+from attnviz.model.edits import set_n_tokens
 from attnviz.model.experiment import Experiment
 from attnviz.model.latent_parts import Latent
 from attnviz.model.parts import Causal, Heads, Identity, Projections, QKNorm, Rope, Seeded, SeededVectors
@@ -176,6 +177,15 @@ def test_a_number_under_the_mouse_is_lit_everywhere_and_a_head_is_chosen(latent:
     assert latent.store.document.view.head == 6
     qtbot.mouseMove(picture, QPoint(2, 2))
     assert latent.store.hover is None
+
+
+def test_the_picture_waits_for_the_numbers_of_more_tokens(latent: Bench, qtbot: QtBot) -> None:
+    latent.store.look(query=99)
+    with qtbot.captureExceptions() as raised:
+        latent.store.edit(set_n_tokens, latent.store.experiment.n_queries + 3)
+    assert raised == []
+    assert latent.store.trace is not None
+    assert latent.store.trace.experiment == latent.store.experiment
 
 
 def test_bytes_grow_with_the_widths(latent: Bench) -> None:
