@@ -32,6 +32,8 @@ CLAIMS = (
     Claim("pronoun to name, English", ("name_most_en",), 0.5),
     Claim("pronoun to name, Chinese", ("name_most_zh",), 0.5),
     Claim("pronoun to name, both", ("name_most_en", "name_most_zh"), 0.5),
+    Claim("last word to the right thing, English", ("thing_most_en",), 0.5),
+    Claim("last word to the right thing, Chinese", ("thing_most_zh",), 0.5),
 )
 
 _ACCURACIES = (
@@ -179,6 +181,7 @@ def _heads(measures: Json) -> str:
     columns = (
         "previous_token", "duplicate", "induction", "induction_random",
         "name_most_en", "name_most_zh", "name_preferred_en", "name_preferred_zh",
+        "thing_most_en", "thing_most_zh",
     )  # fmt: skip
     rows = "\n".join(
         "| "
@@ -194,16 +197,17 @@ The first four scores are mean weights: on the token before; on all earlier plac
 followed that token before, where it follows again; and the same in random tokens said twice. `name most` is
 the share of held-out sentences with a girl and a boy in which the row of the pronoun has its greatest weight
 on the right name, of all positions; `name preferred`, in which the right name has more weight than the wrong
-one (chance: one half). A head is named where its score reaches what the last column of `CLAIMS` in
-`attnviz/checkpoints/card.py` asks for.
+one (chance: one half). `thing most` asks of the row after which the thing of the right person must come
+whether its greatest weight is on the word for that thing. A head is named where its score reaches what the
+last column of `CLAIMS` in `attnviz/checkpoints/card.py` asks for.
 
 | job | head | score | with equal weights |
 |---|---|---:|---:|
 {chr(10).join(claims)}
 
 | layer.head | previous | same | induction | induction, random | name most, en | name most, zh \
-| name preferred, en | name preferred, zh |
-|---|---:|---:|---:|---:|---:|---:|---:|---:|
+| name preferred, en | name preferred, zh | thing most, en | thing most, zh |
+|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|
 {rows}
 """
 
@@ -223,6 +227,9 @@ def _samples(measures: Json, tokenizer: Tokenizer) -> str:
 
 
 _LIMITS = """## Limits
+
+The tables above say what it did not learn, too: where they say "no head", no head does that job, and an
+answer that is right as often as by chance is a guess.
 
 It knows the words and the templates of its grammar and nothing of the world. A prompt of other words is
 continued with those of the grammar. Past 256 tokens it has not been trained.

@@ -211,20 +211,32 @@ def coreference(model: Decoder, tokenizer: Tokenizer, language: Language) -> dic
 
     Of all questions, each (head + 1,): the share in which the right name has more weight than the wrong one
     (`name_preferred`, chance one half), the share in which no position has more than one of the right name
-    (`name_most`), and the mean weight on each of the two (`name_right`, `name_wrong`).
+    (`name_most`), and the mean weight on each of the two (`name_right`, `name_wrong`). Then the row of the
+    last word, after which the thing of the right person must come: the share in which the right thing has
+    more weight than the wrong one (`thing_preferred`), and has the most of all positions (`thing_most`).
     """
     asked = questions(language, "coreference", "held_out", corpus.TEST_SEED, QUESTIONS)
-    preferred_, most, right_, wrong_ = [], [], [], []
+    found: dict[str, list[Tensor]] = {}
     for question in asked:
         ids = [tokenizer.begin, *tokenizer.encode(question.prompt)]
-        row = maps(model, torch.tensor(ids))[:, _pronoun(tokenizer, ids, question)]
-        right, wrong = (_name(tokenizer, ids, question.prompt, name) for name in question.names)
-        preferred_.append(row[:, right].sum(-1) > row[:, wrong].sum(-1))
-        most.append(torch.isin(row.argmax(-1), right))
-        right_.append(row[:, right].sum(-1))
-        wrong_.append(row[:, wrong].sum(-1))
-    lists = {"name_preferred": preferred_, "name_most": most, "name_right": right_, "name_wrong": wrong_}
-    return {name: torch.stack(values).float().mean(0) for name, values in lists.items()}
+        weights = maps(model, torch.tensor(ids))
+        row, last = weights[:, _pronoun(tokenizer, ids, question)], weights[:, -1]
+        right, wrong = (_places(tokenizer, ids, question.prompt, name) for name in question.names)
+        # A thing is looked for at its last place: the Chinese word for big is also a part of names.
+        thing, other = (
+            _places(tokenizer, ids, question.prompt, word.strip())[-1]
+            for word in (question.right, question.wrong)
+        )
+        for name, values in (
+            ("name_preferred", row[:, right].sum(-1) > row[:, wrong].sum(-1)),
+            ("name_most", torch.isin(row.argmax(-1), right)),
+            ("name_right", row[:, right].sum(-1)),
+            ("name_wrong", row[:, wrong].sum(-1)),
+            ("thing_preferred", last[:, thing] > last[:, other]),
+            ("thing_most", last.argmax(-1) == thing),
+        ):
+            found.setdefault(name, []).append(values)
+    return {name: torch.stack(values).float().mean(0) for name, values in found.items()}
 
 
 def maps(model: Decoder, ids: Tensor) -> Tensor:
@@ -283,13 +295,13 @@ def _pronoun(tokenizer: Tokenizer, ids: list[int], question: Question) -> int:
     return int(places[-1])
 
 
-def _name(tokenizer: Tokenizer, ids: list[int], text: str, name: str) -> Tensor:
-    """The places of the tokens of a name, at all its occurrences in `text`."""
-    found, at = [], text.find(name)
+def _places(tokenizer: Tokenizer, ids: list[int], text: str, word: str) -> Tensor:
+    """The places of the tokens of a word, at all its occurrences in `text`."""
+    found, at = [], text.find(word)
     while at >= 0:
         first = len(text[:at].encode())
-        found.append(_inside(tokenizer, ids, first, first + len(name.encode())))
-        at = text.find(name, at + 1)
+        found.append(_inside(tokenizer, ids, first, first + len(word.encode())))
+        at = text.find(word, at + 1)
     return torch.cat(found)
 
 
