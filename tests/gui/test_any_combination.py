@@ -46,6 +46,7 @@ PANELS = ("tokens", "vectors", "mechanism", "matrices", "block", "architecture",
 TABS = ("inspector", "decoding", "matrices", "cost", "positions", "block", "architecture", "compare")
 TEXTS = ("", "0", "1", "0, 2", "2-1")
 
+ROUNDING = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "float64": 2.0**-52}
 MOST = {
     "n_tokens_field": 7,
     "d_model_field": 8,
@@ -80,6 +81,11 @@ class Walk:
         chosen = self.chance.choices([act for _weight, act in kinds], [weight for weight, _act in kinds])[0]
         chosen()
         self.desk.qtbot.waitUntil(lambda: self.failed or self.desk._has_settled(), timeout=8000)
+
+    @property
+    def is_alike(self) -> bool:
+        """Whether another layer may refuse what this one takes; the sentence names that layer then."""
+        return self.store.edits_alike
 
     def touch(self) -> None:
         """Act on one control; each kind of control has its share, however many there are."""
@@ -176,7 +182,9 @@ class Walk:
 
     def check(self) -> None:
         """What must hold after every action."""
-        assert [sentence for sentence in self.refused if not is_table_end(sentence)] == []
+        refused = [sentence for sentence in self.refused if not is_meant(sentence)]
+        assert refused == [] or self.is_alike, refused
+        self.refused.clear()
         assert self.failed == []
         trace = self.store.trace
         assert trace is not None and trace.experiment == self.store.experiment
@@ -197,14 +205,15 @@ class Walk:
             place = [self.chance.randrange(size) for size in (heads, rows, columns)]
             cell = Cell(stage, place[1], place[2], place[0])
             explanation = explain(site, cell)
-            value = float(site.window(stage, place[0])[place[1], place[2]])
-            same = pytest.approx(value, rel=1e-12, abs=1e-13, nan_ok=True)
+            whole = site.window(stage, place[0])
+            value = float(whole[place[1], place[2]])
+            size = max(1.0, float(np.abs(np.where(np.isfinite(whole), whole, 0)).max()))
+            # A product of one row may round otherwise in its last places than one of all rows.
+            rounding = 16 * ROUNDING[site.experiment.dtype]
+            same = pytest.approx(value, rel=rounding, abs=rounding * size, nan_ok=True)
             assert explanation.value == same, cell
             if site.experiment.dtype == "float64":
-                scale = float(
-                    np.nanmax(np.abs(np.where(np.isfinite(w := site.window(stage, place[0])), w, 0)))
-                )
-                close = pytest.approx(value, rel=1e-9, abs=1e-11 * max(1.0, scale), nan_ok=True)
+                close = pytest.approx(value, rel=1e-9, abs=1e-11 * size, nan_ok=True)
                 assert explanation.recomputed == close, (name, cell)
 
     def check_rows(self) -> None:
@@ -219,7 +228,7 @@ class Walk:
                 if whole or reason:
                     assert refused in ("", whole or reason), (field.name, value)
                 else:
-                    assert refused == "" or is_table_end(refused), (field.name, value)
+                    assert refused == "" or is_meant(refused), (field.name, value)
 
     def check_reasons(self) -> None:
         """Whatever cannot be used says why."""
@@ -286,9 +295,12 @@ def options(row: Row) -> Iterator[tuple[Any, str]]:
             yield int(value) if field.__class__.__name__ == "Number" and field.integer else value, ""
 
 
-def is_table_end(sentence: str) -> bool:
-    """A learned table that ends before the tokens do is an error that is meant to be seen."""
-    return sentence.endswith("past the table's end")
+MEANT = ("past the table's end", "legal is 2 or more with rotary positions")
+"""Typed numbers that are refused in these words: a table that ends too early, a head too narrow to turn."""
+
+
+def is_meant(sentence: str) -> bool:
+    return sentence.endswith(MEANT)
 
 
 def is_usable(combo: QComboBox, index: int) -> bool:
