@@ -108,6 +108,7 @@ class BlockPanel(Panel):
         self.diagram.setAccessibleName(_("Diagram of the block"))
         if self.store.trace is not None:
             self._show()
+            self._say(self.store.site)  # also under another tab
 
     def apply_theme(self, theme: Theme) -> None:
         super().apply_theme(theme)
@@ -131,12 +132,8 @@ class BlockPanel(Panel):
             hues: dict[str, str] = {stage: STAGE_BY_ID[stage].hue for stage in site.stages}
             self.diagram.set_stages(site.stages, hues)
         self._fill(site)
+        self._say(site)
         self.diagram.arrange()
-        lines = site_lines(site.experiment, site.stages)
-        for index, formula in enumerate(self.formulas):
-            formula.setVisible(index < len(lines))
-            formula.set_parts(lines[index] if index < len(lines) else ())
-            formula.setMinimumWidth(formula.sizeHint().width())  # what does not fit is scrolled to
         self._select()
         self._light()
 
@@ -149,8 +146,19 @@ class BlockPanel(Panel):
             values, hidden = site.overview(stage, shown_head(site.experiment, view, stage))
             box.set_values(values, row.signed, hidden, transposed=transposed, shape=shape[-2:])
             box.set_shape(shape_text(shape))
-            formula = stage_formula(site.experiment, stage)
-            box.set_caption(_(row.title), f"{formula}\n{stage_axes(stage)} = {shape_text(shape)}")
+
+    def _say(self, site: SiteTrace) -> None:
+        """Name the boxes that are there, and write the lines of formulas."""
+        for stage in self.diagram.stages:
+            if stage in site.stages:
+                formula, shape = stage_formula(site.experiment, stage), shape_text(site.shape(stage))
+                words = f"{formula}\n{stage_axes(stage)} = {shape}"
+                self.diagram.box(stage).set_caption(_(STAGE_BY_ID[stage].title), words)
+        lines = site_lines(site.experiment, site.stages)
+        for index, formula_line in enumerate(self.formulas):
+            formula_line.setVisible(index < len(lines))
+            formula_line.set_parts(lines[index] if index < len(lines) else ())
+            formula_line.setMinimumWidth(formula_line.sizeHint().width())  # what does not fit is scrolled to
 
     def _light(self) -> None:
         site, view, focus = self.store.site, self.store.document.view, self.store.focus

@@ -111,8 +111,9 @@ class SamplingPage(QWidget):
             ("strings", _("Stop at")),
         ):
             self._labels[name].setText(text)
-        self._seed.setAccessibleName(_("Seed"))
-        self._length.setAccessibleName(_("New tokens"))
+        for field, text in ((self._seed, _("Seed")), (self._length, _("New tokens"))):
+            field.setAccessibleName(text)
+            field.retranslate()
         self._end.set_label(_("End token stops"))
         self._end.set_tooltip(_("Writing ends when the model's end token is drawn"))
         self._strings.setAccessibleName(_("Stop at"))

@@ -46,6 +46,7 @@ NORM_SLOTS: tuple[tuple[NormName, str, str], ...] = (
     ("norm_2", N_("norm 2"), N_("The norm of the feed-forward layer")),
     ("after_2", N_("after 2"), N_("The norm of what the feed-forward layer makes, before it is added")),
 )
+_SHORT: dict[FeedForwardRole, str] = {"up": N_("up"), "gate": N_("gate"), "down": N_("down")}
 WIDEST = 65_536
 
 
@@ -228,7 +229,7 @@ class BlockSection(Section):
         return WeightSlot(
             id=f"ffn_{role}",
             symbol=f"W_{role}",
-            short=role,
+            short=_SHORT[role],
             read=lambda e: getattr(ffn_of(e), role),
             source=lambda e, kind: ffn_source(e, role, kind, self._seen.here),
             edit=lambda e, source: change_feed_forward(e, **{role: source}),

@@ -31,7 +31,7 @@ KINDS = (
 @dataclass(frozen=True, kw_only=True)
 class WeightSlot:
     """A matrix of the attention that is looked at. `id` begins the controls' names, `short` stands at its
-    bias, `hue` is one of a theme's colours.
+    bias: a symbol or a message; `hue` is one of a theme's colours.
 
     `read` gives its source, `source` makes the one of an option, `edit` puts one in. `ties` are the
     matrices, with their symbols, that it may share; `why_not_tied` says why not. `set_bias` gives or takes
@@ -111,7 +111,7 @@ class _Line:
         self.seed = DragNumber(minimum=0, maximum=HIGHEST_SEED, integer=True, parent=owner)
         self.seed.setObjectName(f"{slot.id}_seed_field")
         self.dice = Dice(f"{slot.id}_seed_dice", owner)
-        self.bias = Toggle(slot.short, parent=owner)
+        self.bias = Toggle(_(slot.short), parent=owner)
         self.bias.setObjectName(f"{slot.id}_bias_toggle")
         self.widgets = (self.label, self.kind, self.dice, self.seed)
         self.kind.changed.connect(self._on_kind)
@@ -144,6 +144,7 @@ class _Line:
         self.kind.set_options([(id_, _(label), _(tip)) for id_, label, tip in KINDS] + ties)
         self.kind.setAccessibleName(_("Source of {matrix}").format(matrix=symbol))
         self.seed.setAccessibleName(_("Seed of {matrix}").format(matrix=symbol))
+        self.bias.set_label(_(self.slot.short))
         self.bias.setAccessibleName(_("Bias of {matrix}").format(matrix=symbol))
         self.bias.set_tooltip(_("A bias: numbers added to every row of the product; drawn at first"))
         self.seed.retranslate()
