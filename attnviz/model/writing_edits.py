@@ -12,6 +12,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from attnviz.model.caches import Cache
+from attnviz.model.edits import set_tokens
 from attnviz.model.experiment import Experiment
 from attnviz.model.sampling import (
     OPERATION_OF,
@@ -95,6 +96,15 @@ def set_stop(experiment: Experiment, **fields: Any) -> Experiment:
 def set_cache(experiment: Experiment, cache: Cache) -> Experiment:
     """Keep keys and values in a cache of this kind."""
     return replace(experiment, writing=replace(writing_of(experiment), cache=cache))
+
+
+def rewrite(experiment: Experiment, written: Sequence[str], index: int, tokens: Sequence[str]) -> Experiment:
+    """Put `tokens` in the place of token `index` of the text that was written, prompt included.
+
+    What was written before it becomes the document's; the document's tokens behind it stay.
+    """
+    require(0 <= index < len(written), "index", index, f"0 to {len(written) - 1}")
+    return set_tokens(experiment, (*written[:index], *tokens, *experiment.tokens[index + 1 :]))
 
 
 def shown_strings(strings: Sequence[str]) -> str:

@@ -80,12 +80,10 @@ def settle(desk: Desk) -> None:
         decoded = desk.store.decoded_now
         if decoded is None:
             return False
-        made, wanted = decoded.decoding.experiment, causal_experiment(desk.store.experiment)
-        n = wanted.n_queries
-        return (made.writing, made.tokens[:n]) == (
-            wanted.writing,
-            wanted.tokens,
-        ) and desk.window.decode_scheduler.idle
+        made, wanted = decoded.decoding, causal_experiment(desk.store.experiment)
+        given = tuple(step.token for step in made.steps if not step.generated)
+        is_for_it = (made.experiment.writing, given) == (wanted.writing, wanted.tokens)
+        return is_for_it and desk.window.decode_scheduler.idle
 
     desk.qtbot.waitUntil(is_there, timeout=8000)
 
@@ -173,6 +171,27 @@ def test_a_token_changed_in_the_middle_leaves_the_steps_before_it(desk: Desk) ->
     desk.store.undo()
     settle(desk)
     assert tokens(desk) == [step.token for step in attnviz.decode(model()).steps]
+
+
+def test_a_written_token_is_replaced_and_writing_goes_on_from_there(desk: Desk) -> None:
+    before, text = tokens(desk), desk.find(TextLine, "decode_text")
+    player(desk).go_to(50)
+    text.setFocus()
+    desk.press_key(Qt.Key.Key_F2)
+    editor = desk.find(QLineEdit, "decode_text_editor")
+    assert editor.isVisible()
+    other = " mat" if before[50] != " mat" else " cat"
+    editor.setText(other)
+    QTest.keyClick(editor, Qt.Key.Key_Return)
+    settle(desk)
+    assert desk.store.experiment.tokens == (*before[:50], other)
+    assert decoding(desk).reused == 50 and tokens(desk)[:51] == [*before[:50], other]
+    assert said(desk).startswith("50 of 150 steps reused, saved ")
+    alone = attnviz.decode(desk.store.experiment)
+    assert tokens(desk) == [step.token for step in alone.steps]
+    desk.store.undo()
+    settle(desk)
+    assert tokens(desk) == before and decoding(desk).reused >= 50
 
 
 def test_the_bars_move_with_the_slider_and_tokens_change_only_after_the_first_other_draw(desk: Desk) -> None:

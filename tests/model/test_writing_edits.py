@@ -24,6 +24,7 @@ from attnviz.model.writing_edits import (
     move_operation,
     operation_value,
     remove_operation,
+    rewrite,
     set_cache,
     set_operation,
     set_seed,
@@ -93,6 +94,15 @@ def test_seed_stop_and_cache_leave_the_rest_alone() -> None:
     stopped = set_stop(WRITES, strings=(".",), end_token=False)
     assert writing_of(stopped).sampling.stop == StopConditions(False, 256, (".",))
     assert writing_of(set_cache(WRITES, FullCache())).sampling == writing_of(WRITES).sampling
+
+
+def test_what_was_written_before_a_replaced_token_becomes_the_documents() -> None:
+    written = ("the", "cat", "the", "<s>", "猫", "cat", "the")
+    later = rewrite(BARE, written, 5, ("the", "猫"))
+    assert later.tokens == ("the", "cat", "the", "<s>", "猫", "the", "猫")
+    assert rewrite(BARE, written, 1, ("猫",)).tokens == ("the", "猫", "the", "<s>", "猫")
+    with pytest.raises(ValueError, match="index is 7; legal is 0 to 6"):
+        rewrite(BARE, written, 7, ("the",))
 
 
 @given(st.lists(st.text("ab|\\n\n 。", min_size=1), max_size=4))

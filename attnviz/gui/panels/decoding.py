@@ -16,7 +16,7 @@ from attnviz.gui.panels.decoding_cache import CachePage
 from attnviz.gui.panels.decoding_counts import plain_label, reuse_words, verdict
 from attnviz.gui.panels.decoding_sampling import SamplingPage, n_given_tokens
 from attnviz.gui.panels.decoding_step import WIDE, StepView, shown_step_site
-from attnviz.gui.panels.decoding_text import LINE_PX, TextLine, names_of
+from attnviz.gui.panels.decoding_text import LINE_PX, TextLine, names_of, written_tokens
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.site_names import shown_label
 from attnviz.gui.store import Store
@@ -28,7 +28,7 @@ from attnviz.gui.widgets.toggle import Toggle
 from attnviz.i18n import N_, _
 from attnviz.model.document import Document
 from attnviz.model.view import Cell
-from attnviz.model.writing_edits import FRESH, set_writing
+from attnviz.model.writing_edits import FRESH, rewrite, set_writing
 
 STEPS_PER_SECOND = 1.5
 
@@ -240,9 +240,7 @@ class DecodingPanel(Panel):
         decoding = decoded.decoding
         if decoded is not self._shown_text:
             self._shown_text = decoded
-            tokens = [one.token for one in decoding.steps]
-            if decoding.experiment.writing is not None:
-                tokens.append(decoding.steps[-1].next_token)  # drawn, and not fed any more
+            tokens = written_tokens(decoding)
             names = names_of(decoding)
 
             def describe(index: int) -> str:
@@ -280,6 +278,14 @@ class DecodingPanel(Panel):
     @Slot(bool)
     def _on_writes(self, writes: bool) -> None:
         self.store.edit(set_writing, self._last_writing if writes else None)
+
+    @Slot(int, str)
+    def _on_rewritten(self, index: int, text: str) -> None:
+        """Another text in the place of a token: what was written before it becomes the document's."""
+        decoded = self.store.decoded_now
+        if decoded is not None:
+            tokens = names_of(decoded.decoding).tokens_of(text)
+            self.store.edit(rewrite, written_tokens(decoded.decoding), index, tokens)
 
     @Slot(str)
     def _on_page(self, page: str) -> None:
@@ -328,6 +334,7 @@ class DecodingPanel(Panel):
         self._text = TextLine()
         self._text.setObjectName("decode_text")
         self._text.chosen.connect(self.go_to)
+        self._text.rewritten.connect(self._on_rewritten)
         self._notice, self._parity = WholeLabel(), plain_label("decode_parity")
         self._notice.setObjectName("decode_notice")
         self._line = QWidget()

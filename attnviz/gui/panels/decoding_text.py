@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
-from PySide6.QtCore import QEvent, QPoint, QRect, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QPoint, QRect, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import (
     QColor,
     QHelpEvent,
@@ -21,6 +21,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 from attnviz.core.text import isolated, visible
 from attnviz.core.tokens import token_bytes
 from attnviz.engines.decode import Decoding
+from attnviz.gui.widgets.chip_editor import ChipEditor
 from attnviz.gui.widgets.control import Control, draw_focus_ring, plain_tooltip
 from attnviz.gui.widgets.flow_layout import flow
 from attnviz.model.materialise import token_ids
@@ -62,6 +63,13 @@ class Names:
         label = self.label(token)
         return label.replace(SPACE, " ") if self.are_joined else label
 
+    def tokens_of(self, text: str) -> tuple[str, ...]:
+        """The tokens that a text stands for: the one that is written so, or those that the model reads."""
+        one = next((token for token in self.ids if self.written(token) == text), None)
+        if one is not None or self._pairs is None:
+            return (text if one is None else one,)
+        return tuple(self._pairs.tokens[id_] for id_ in self._pairs.encode(text))
+
     def described(self, token: str) -> str:
         """“text”, its id and its bytes in hexadecimal digits."""
         one = self.ids.get(token)
@@ -84,13 +92,21 @@ def names_of(decoding: Decoding) -> Names:
     return Names(decoding)
 
 
+def written_tokens(decoding: Decoding) -> list[str]:
+    """The text of a decoding: the tokens that were fed, and the last one, drawn and not fed any more."""
+    drawn = [] if decoding.experiment.writing is None else [decoding.steps[-1].next_token]
+    return [step.token for step in decoding.steps] + drawn
+
+
 class TextLine(Control):
     """Tokens in reading order, in as many lines as there is room for; the line of the current one shows.
 
-    `chosen` carries the token that was clicked, or that the keys went to.
+    `chosen` carries the token that was clicked, or that the keys went to; `rewritten` the one that was
+    double-clicked (or F2 on the current one), and the text that was typed in its place.
     """
 
     chosen = Signal(int)
+    rewritten = Signal(int, str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -99,6 +115,11 @@ class TextLine(Control):
         self._n_given, self._current = 0, -1
         self._rects: list[QRect] = []
         self._describe: Callable[[int], str] = str
+        self._edited = -1
+        self._editor = ChipEditor(self)
+        self._editor.setObjectName("decode_text_editor")
+        self._editor.committed.connect(self._on_committed)
+        self._editor.closed.connect(self.setFocus)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
 
@@ -106,6 +127,7 @@ class TextLine(Control):
         self, tokens: Sequence[str], n_given: int, *, are_joined: bool, describe: Callable[[int], str]
     ) -> None:
         """The prompt's `n_given` tokens, as written, and those after it; `describe` says all of one."""
+        self._editor.close_editor(take=False)
         self._shown = tuple(tokens)
         self._joins, self._n_given, self._describe = are_joined, n_given, describe
         self._lay_out()
@@ -183,14 +205,42 @@ class TextLine(Control):
         if event.button() == Qt.MouseButton.LeftButton and index >= 0:
             self.chosen.emit(index)
 
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        index = self._index_at(event.position().toPoint())
+        if event.button() == Qt.MouseButton.LeftButton and index >= 0:
+            self.open_editor(index)
+
+    def open_editor(self, index: int) -> None:
+        """Write another text in the place of a token."""
+        rect = self.token_rect(index)
+        rect.setWidth(max(rect.width() + 16, 72))
+        rect.moveRight(min(rect.right(), self.width() - 1))
+        self._edited = index
+        self._editor.setText(self._shown[index])
+        self._editor.setAccessibleName(self._describe(index))
+        self._editor.setGeometry(rect)
+        self._editor.is_open = True
+        self._editor.show()
+        self._editor.setFocus()
+        self._editor.selectAll()
+
+    @Slot(str)
+    def _on_committed(self, text: str) -> None:
+        if text and text != self._shown[self._edited]:
+            self.rewritten.emit(self._edited, text)
+
     def takes_key(self, event: QKeyEvent) -> bool:
+        if event.key() == Qt.Key.Key_F2:
+            return True
         return event.key() in _KEYS and not event.modifiers() & Qt.KeyboardModifier.ControlModifier
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         last = len(self._shown) - 1
         targets = dict(zip(_KEYS, (self._current - 1, self._current + 1, 0, last), strict=True))
         target = targets.get(Qt.Key(event.key()))
-        if target is None:
+        if event.key() == Qt.Key.Key_F2 and 0 <= self._current <= last:
+            self.open_editor(self._current)
+        elif target is None:
             super().keyPressEvent(event)
         elif 0 <= target <= last:
             self.chosen.emit(target)
