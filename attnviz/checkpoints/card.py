@@ -112,9 +112,9 @@ Stories ({story} of the texts), sentences about who has what ({owners}), sentenc
 ({pronouns}), sentences on agreement or measure words ({agreement}), and lines said twice ({repetition}),
 half of the texts in English and half in Chinese, all drawn from templates by a seeded generator; no text was
 written by anybody else. The generator never starts again, so nothing is read twice but by chance.
-A fifth of all pairs of a
-girl's and a boy's name never meet in training, and a fifth of the pairs of nouns never meet in the exercises
-on agreement: the held-out texts use those pairs only.
+A fifth of all pairs of a girl's and a boy's name never meet in training, but for lists of random words that
+are said twice, and a fifth of the pairs of nouns never meet in the exercises on agreement: the held-out texts
+use those pairs only.
 """
 
 

@@ -34,6 +34,9 @@ from attnviz.checkpoints.tokenizer import train as train_tokenizer
 TOKENIZER_TEXTS = 20_000
 """Training texts that the tokenizer is learnt from."""
 
+ENDLESS = 1_000_000
+"""More minutes, and more steps, than any run has."""
+
 CURVE_DOCUMENTS = 40
 """Held-out documents, and lines said twice, per language at each point of the loss curve."""
 
@@ -44,7 +47,7 @@ class Recipe:
 
     seed: int = 0
     minutes: float = 40.0
-    steps: int = 1_000_000
+    steps: int = ENDLESS
     first_share: float = 0.2
     """Share of the run in which only lines said twice are read, in short rows: there, heads learn to copy."""
     first_rows: tuple[int, int] = (16, 64)
@@ -85,12 +88,17 @@ def main() -> None:
     """Read the command line, train, and write the folder."""
     parser = argparse.ArgumentParser(description="Train the small bilingual model.")
     parser.add_argument("--out", type=Path, required=True, help="folder that receives the model")
-    parser.add_argument("--minutes", type=float, default=Recipe.minutes)
-    parser.add_argument("--steps", type=int, default=Recipe.steps)
+    length = parser.add_mutually_exclusive_group()
+    length.add_argument("--minutes", type=float, help="length of the run by the clock")
+    length.add_argument("--steps", type=int, help="length of the run in steps, whatever time they take")
     parser.add_argument("--seed", type=int, default=Recipe.seed)
     given = parser.parse_args()
     torch.set_num_threads(1)
-    train(Recipe(seed=given.seed, minutes=given.minutes, steps=given.steps), given.out)
+    if given.steps is not None:
+        recipe = Recipe(seed=given.seed, minutes=ENDLESS, steps=given.steps)
+    else:
+        recipe = Recipe(seed=given.seed, minutes=given.minutes or Recipe.minutes)
+    train(recipe, given.out)
     measure(given.out)
 
 
