@@ -5,7 +5,7 @@ alternatives in square brackets, `[one|another]`, which may nest, and slots in b
 are attributes of the people, things and places of one story.
 
 The held-out half is new by construction: a girl and a boy for whom `held_out` is true never meet in a
-training text, so every held-out story joins a pair of names to a template that never had them; the same
+training story, so every held-out story joins a pair of names to a template that never had them; the same
 rule keeps pairs of nouns apart in the exercises on agreement and on measure words.
 """
 
