@@ -11,9 +11,10 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from attnviz.model.arrays import Matrix
+from attnviz.model.edits import set_projection
 from attnviz.model.experiment import Experiment
 from attnviz.model.fitting import cut_or_filled, fitted_table, fitted_tables, fitting_sinks
-from attnviz.model.latent_parts import TIED_BESIDE_LATENT, Latent
+from attnviz.model.latent_parts import Latent
 from attnviz.model.materialise import sinks_array
 from attnviz.model.parts import (
     Alibi,
@@ -230,13 +231,4 @@ def fits(experiment: Experiment, role: Role, source: Projection) -> bool:
 
 def why_not_tied(experiment: Experiment, role: Role, to: Role) -> str:
     """One sentence: why W of `role` cannot be the one of `to`; empty where it can."""
-    if experiment.latent is not None and to in ("key", "value"):
-        return f"projections.{role}.to is {to!r}; legal is {TIED_BESIDE_LATENT}"
-    if isinstance(getattr(experiment.projections, to), Tied):
-        return f"projections.{to} is tied itself; legal is one that is not"
-    is_transposed = (role == "output") != (to == "output")
-    shape, needed = experiment.projection_shape(to), experiment.projection_shape(role)
-    if (shape[::-1] if is_transposed else shape) == needed:
-        return ""
-    turned = " transposed" if is_transposed else ""
-    return f"projections.{to}{turned} has another shape; legal is {needed[0]}x{needed[1]} (in x out)"
+    return refusal(lambda e, source: set_projection(e, role, source), experiment, Tied(to))

@@ -91,6 +91,9 @@ def test_why_a_matrix_cannot_be_tied() -> None:
     grouped = experiment(heads=Heads(2, 1, 4))
     assert why_not_tied(grouped, "key", "value") == ""
     assert why_not_tied(grouped, "output", "query") == ""
-    assert "another shape; legal is 8x4" in why_not_tied(grouped, "key", "query")
+    reason = "projections.key.to is 'query'; legal is a projection of 8x4; this one has 8x8"
+    assert why_not_tied(grouped, "key", "query") == reason
+    with pytest.raises(ValueError, match=reason):
+        experiment(heads=Heads(2, 1, 4), projections=Projections(key=Tied("query")))
     tied = experiment(projections=Projections(query=Seeded(0), key=Tied("query")))
     assert "tied itself" in why_not_tied(tied, "value", "key")
