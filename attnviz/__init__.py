@@ -31,13 +31,14 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Literal
 
+    from attnviz.checkpoints import presets
     from attnviz.checkpoints.importing import import_checkpoint
     from attnviz.checkpoints.reader import CheckpointError
     from attnviz.compute.budget import BudgetError
     from attnviz.engines.decode import Decoding
     from attnviz.engines.decode_step import DecodeStep
     from attnviz.engines.engine import EngineError
-    from attnviz.model import parts, presets
+    from attnviz.model import parts
     from attnviz.model.document import Document
     from attnviz.model.experiment import Experiment
     from attnviz.model.files import load, save
@@ -83,7 +84,7 @@ _HOMES = {
 }
 """Where each public name lives that is imported on first use."""
 
-_MODULES = {"parts": "attnviz.model.parts", "presets": "attnviz.model.presets"}
+_MODULES = {"parts": "attnviz.model.parts", "presets": "attnviz.checkpoints.presets"}
 
 
 def run(

@@ -15,9 +15,9 @@ from cases import experiment
 from experiments import STACKS
 
 import attnviz
+from attnviz.checkpoints.presets import load_preset, preset_ids
 from attnviz.cli import main
 from attnviz.cli_commands import json_numbers
-from attnviz.model.presets import load_preset, preset_ids
 
 Capture = pytest.CaptureFixture[str]
 
@@ -196,7 +196,7 @@ def test_json_never_holds_what_json_does_not_have() -> None:
 
 
 REFUSED: tuple[tuple[list[str], str], ...] = (
-    (["run", "nope"], "nope: there is no such file or preset; presets are toy-attention, "),
+    (["run", "nope"], "nope: there is no such file or preset; presets are stories-en, "),
     (["run", "nope.json"], "nope.json: there is no such file in "),
     (["run", "."], "this is not a file"),
     (["run", "bad.json"], "bad.json: "),

@@ -60,8 +60,10 @@ def main(path: Path | None = None) -> int:
 
 
 def _fill(window: Window, path: Path | None) -> None:
-    window.start()
-    if path is not None:
+    if path is None:
+        window.documents.open_story(window.start)
+    else:
+        window.start()
         window.documents.open(path)
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
 
+from attnviz.checkpoints.presets import load_preset, needs_model
 from attnviz.compute.scheduler import CancelToken, Scheduler
 from attnviz.gui.settings import Settings
 from attnviz.gui.store import Store
-from attnviz.i18n import _
+from attnviz.i18n import _, current_language
 from attnviz.model.document import Document
 from attnviz.model.files import (
     INLINE_NUMBERS,
@@ -20,9 +22,12 @@ from attnviz.model.files import (
     number_count,
     save,
 )
-from attnviz.model.presets import load_preset
 
 FIRST_PRESET = "fluffy-blue-creature"
+"""What a window is made with: a document that is quick to read, until there is another."""
+
+STORIES = {"en": "stories-en", "zh_CN": "stories-zh"}
+"""What a fresh start shows, by language: the model in the box writes a story."""
 SUFFIXES = (JSON_SUFFIX, TENSORS_SUFFIX)
 
 
@@ -41,13 +46,38 @@ class Documents(QObject):
         self._model_folder = ""
 
     def new(self) -> None:
-        """Start with the first preset, without a file."""
-        self.open_preset(FIRST_PRESET)
+        """Start with the story of this language, without a file."""
+        self.open_preset(STORIES[current_language()])
 
     def open_preset(self, id_: str) -> None:
         """Show a preset, unless the person would rather keep what is there."""
         if self.may_discard():
-            self._store.open(load_preset(id_))
+            if needs_model(id_):
+                self._read_model(id_)
+            else:
+                self._store.open(load_preset(id_))
+
+    def open_story(self, then: Callable[[], None]) -> None:
+        """Show the story of this language; `then` follows, also where it could not be read."""
+        self._read_model(STORIES[current_language()], then)
+
+    def _read_model(self, id_: str, then: Callable[[], None] | None = None) -> None:
+        """Have the worker read a model for a preset, and show that."""
+
+        def job(token: CancelToken) -> Document:
+            return load_preset(id_)
+
+        def done(document: Document) -> None:
+            self._store.open(document)
+            if then is not None:
+                then()
+
+        def failed(error: BaseException) -> None:
+            if then is not None:
+                then()
+            self._on_failed(error)
+
+        self._scheduler.submit(job, done, failed, key="file")
 
     def ask_open(self) -> None:
         """Choose a file and open it."""

@@ -6,13 +6,13 @@ from PySide6.QtCore import QSize, Qt, Slot
 from PySide6.QtGui import QActionGroup
 from PySide6.QtWidgets import QMenu, QSizePolicy, QToolBar, QToolButton, QWidget
 
+from attnviz.checkpoints.presets import PRESETS
 from attnviz.engines.table import ENGINES
 from attnviz.gui.live import Live
 from attnviz.gui.menus import Commands
 from attnviz.gui.store import Store
 from attnviz.i18n import _
 from attnviz.model.document import Document
-from attnviz.model.presets import PRESETS
 
 
 class ToolBar(QToolBar):

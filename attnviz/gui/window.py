@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from attnviz.checkpoints.presets import PRESETS
 from attnviz.compute.scheduler import Scheduler
 from attnviz.engines.table import ENGINE_BY_ID
 from attnviz.gui import look
@@ -41,7 +42,6 @@ from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.panel_dock import PanelDock
 from attnviz.i18n import _
 from attnviz.model.document import Document
-from attnviz.model.presets import PRESETS
 
 AREAS = {
     "left": Qt.DockWidgetArea.LeftDockWidgetArea,

@@ -1,0 +1,133 @@
+"""All presets of the program: those that are document files, and those that the model in the box is read for.
+
+A model is read when its preset is: the files under `resources/models` become a document with the prompt's
+tokens, which goes on writing when it is decoded.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from attnviz import resources
+from attnviz.i18n import N_
+from attnviz.model import presets as files
+from attnviz.model.document import Document
+from attnviz.model.files import DocumentError
+from attnviz.model.presets import Preset
+from attnviz.model.sampling import Sampling, StopConditions, Temperature, TopP
+from attnviz.model.view import View
+from attnviz.model.writing import Writing
+
+MODEL = "stories"
+"""The model in the box: `resources/models/stories`."""
+
+LENGTH = 100
+"""Tokens that are written after a prompt, unless the text ends before."""
+
+SAMPLING = Sampling((Temperature(0.8), TopP(0.95)), seed=0, stop=StopConditions(length=LENGTH))
+"""How the next token is drawn."""
+
+
+@dataclass(frozen=True)
+class ModelPreset(Preset):
+    """A preset that is made of a model: what it reads, and the head and the token that are looked at.
+
+    `model` is a folder under `resources/models`; `query` counts tokens, the one that begins a text included.
+    """
+
+    model: str
+    prompt: str
+    site: str
+    head: int
+    query: int
+
+
+_MODEL = N_("A trained model")
+
+MODEL_PRESETS: tuple[ModelPreset, ...] = (
+    ModelPreset(
+        "stories-en",
+        _MODEL,
+        N_("A small model writes a story"),
+        N_("Press play: a trained model goes on, token by token; this head looks at the token before."),
+        MODEL,
+        "Once upon a time, there was a girl named Lily.",
+        site="layers.2.self",
+        head=2,
+        query=11,
+    ),
+    ModelPreset(
+        "stories-zh",
+        _MODEL,
+        N_("A small model writes a story in Chinese"),
+        N_("The same model and the same head: what comes before is looked at in any language."),
+        MODEL,
+        "从前，有一个女孩，名字叫小红。",
+        site="layers.2.self",
+        head=2,
+        query=14,
+    ),
+    ModelPreset(
+        "stories-induction",
+        _MODEL,
+        N_("A head that says it again"),
+        N_("Induction: red was there before, and this head looks at box, which followed it then."),
+        MODEL,
+        'Tom said: "The red box is by the lake." Lily said: "The red',
+        site="layers.3.self",
+        head=3,
+        query=19,
+    ),
+    ModelPreset(
+        "stories-owner",
+        _MODEL,
+        N_("Whose flute is old?"),
+        N_("At her, this head looks at what Lily had; type He and his instead, and it looks at Tom's coin."),
+        MODEL,
+        "Tom had a red coin and Lily had an old flute. She showed us her",
+        site="layers.3.self",
+        head=2,
+        query=16,
+    ),
+)
+
+PRESETS: tuple[Preset, ...] = (*MODEL_PRESETS, *files.PRESETS)
+
+
+def preset_ids() -> tuple[str, ...]:
+    """The ids of all presets, in the order of the menu."""
+    return tuple(preset.id for preset in PRESETS)
+
+
+def needs_model(preset_id: str) -> bool:
+    """Whether a preset is read from a model, which takes longer than reading a file."""
+    return any(preset.id == preset_id for preset in MODEL_PRESETS)
+
+
+def load_preset(preset_id: str) -> Document:
+    """The document of a preset, titled with its message; `_` translates it where it is shown.
+
+    Raises `DocumentError`: there is no such preset; the message names those there are.
+    """
+    for preset in MODEL_PRESETS:
+        if preset.id == preset_id:
+            return _written(preset)
+    if preset_id not in files.preset_ids():
+        raise DocumentError(
+            f"{preset_id}: there is no such preset; legal is one of {', '.join(preset_ids())}"
+        )
+    return files.load_preset(preset_id)
+
+
+def _written(preset: ModelPreset) -> Document:
+    """The document in which a model reads a preset's prompt and writes on."""
+    # What reads checkpoints is slow to import; most presets do without it.
+    from attnviz.checkpoints.importing import import_checkpoint
+
+    document = import_checkpoint(resources.path("models", preset.model), text=preset.prompt)
+    experiment = replace(document.experiment, writing=Writing(SAMPLING))
+    read = experiment.n_queries - 1  # playing begins with the first token that is written
+    view = View(stage="weights", site=preset.site, head=preset.head, query=preset.query, step=read)
+    return Document(experiment, view, preset.title)

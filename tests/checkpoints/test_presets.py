@@ -1,0 +1,110 @@
+"""The presets that are made of the model in the box: what it reads and writes, what its heads do there."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+import attnviz
+from attnviz import resources
+from attnviz.checkpoints.presets import (
+    LENGTH,
+    MODEL,
+    MODEL_PRESETS,
+    PRESETS,
+    ModelPreset,
+    load_preset,
+    needs_model,
+    preset_ids,
+)
+from attnviz.model import presets as files
+from attnviz.model.edits import set_tokens
+from attnviz.model.files import INLINE_NUMBERS, DocumentError, number_count
+from attnviz.model.materialise import token_ids, vectors_array
+from attnviz.model.sites import site_names
+from attnviz.model.splitting import join_text, likely_splitting, split_text
+
+IDS = [preset.id for preset in MODEL_PRESETS]
+each = pytest.mark.parametrize("preset", MODEL_PRESETS, ids=IDS)
+
+
+def measured() -> Any:
+    return json.loads(resources.path("models", MODEL, "measures.json").read_text(encoding="utf-8"))
+
+
+def test_all_presets_are_told_apart_and_stories_come_first() -> None:
+    assert len(set(preset_ids())) == len(PRESETS) == len(MODEL_PRESETS) + len(files.PRESETS)
+    assert preset_ids()[:2] == ("stories-en", "stories-zh")
+    assert [needs_model(id_) for id_ in preset_ids()] == [True] * len(IDS) + [False] * len(files.PRESETS)
+    assert load_preset("toy-attention") == files.load_preset("toy-attention")
+    with pytest.raises(DocumentError, match="nope: there is no such preset; legal is one of stories-en, "):
+        load_preset("nope")
+
+
+@each
+def test_a_story_is_the_prompt_read_by_the_model(preset: ModelPreset) -> None:
+    document = load_preset(preset.id)
+    experiment, known = document.experiment, document.experiment.vocabulary
+    assert known is not None and document.title == preset.title
+    assert (known.begin, known.end) == ("<|begin|>", "<|end|>") and experiment.tokens[0] == known.begin
+    assert likely_splitting(experiment) == "model"
+    assert join_text(experiment, experiment.tokens, "model") == preset.prompt
+    rows = [token_ids(known.tokens)[token] for token in experiment.tokens]
+    np.testing.assert_array_equal(vectors_array(experiment.vectors), known.embedding.array[rows])
+    assert document.view.site in site_names(experiment)
+    assert document.view.head < experiment.heads.n_heads
+    assert document.view.query < experiment.n_queries == document.view.step + 1
+    assert number_count(experiment) > INLINE_NUMBERS  # such documents are saved as safetensors
+
+
+def best_head(score: str) -> tuple[str, int]:
+    """The head that does a job best, as the model's own records say."""
+    heads = [head for head in measured()["heads"] if head["layer"] is not None]
+    best = max(heads, key=lambda head: float(head[score]))
+    return f"layers.{best['layer']}.self", best["head"]
+
+
+@pytest.mark.parametrize(
+    ("preset_id", "score", "looked_at"),
+    [
+        ("stories-en", "previous_token", " named"),
+        ("stories-zh", "previous_token", "小"),
+        ("stories-induction", "induction", " box"),
+        ("stories-owner", "thing_most_en", " old"),
+    ],
+)
+def test_it_opens_on_the_head_that_was_measured(preset_id: str, score: str, looked_at: str) -> None:
+    document = load_preset(preset_id)
+    view, tokens = document.view, document.experiment.tokens
+    assert (view.site, view.head) == best_head(score)
+    row = attnviz.run(document.experiment).site(view.site)["weights"][view.head, view.query]
+    assert tokens[int(row.argmax())] == looked_at
+    assert row.max() > 0.5, "more than on all others together"
+
+
+def test_the_thing_is_that_of_the_person_who_is_meant() -> None:
+    """What the description says: with the other pronoun the head looks at the other person's thing."""
+    document = load_preset("stories-owner")
+    text = "Tom had a red coin and Lily had an old flute. He showed us his"
+    experiment = set_tokens(document.experiment, split_text(document.experiment, text, "model"))
+    trace, view = attnviz.run(experiment), document.view
+    row = trace.site(view.site)["weights"][view.head, view.query]
+    assert experiment.tokens[int(row.argmax())] == " red" and row.max() > 0.5
+    likeliest = trace.site("layers.3.self")["probabilities"][-1].argmax()
+    assert experiment.vocabulary is not None and experiment.vocabulary.tokens[int(likeliest)] == " red"
+
+
+@each
+def test_it_writes_on_until_it_ends(preset: ModelPreset) -> None:
+    experiment = load_preset(preset.id).experiment
+    assert experiment.writing is not None
+    decoding = attnviz.decode(experiment)
+    written = [step.token for step in decoding.steps[experiment.n_queries :]]
+    assert decoding.stopped and 10 <= len(written) <= LENGTH
+    text = join_text(experiment, tuple(written), "model")
+    assert "⟨" not in text, "no bytes that are no character"
+    again = attnviz.decode(load_preset(preset.id).experiment)
+    assert [step.token for step in again.steps] == [step.token for step in decoding.steps]

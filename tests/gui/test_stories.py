@@ -1,0 +1,170 @@
+"""What a new user meets: the model in the box, which writes when space is pressed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from desk import WAIT_MS, Desk, MakeDesk
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QFileDialog, QLineEdit
+from pytestqt.qtbot import QtBot
+
+import attnviz
+from attnviz.checkpoints.presets import load_preset
+from attnviz.gui import documents
+from attnviz.gui.app import FirstFrame, _fill
+from attnviz.gui.documents import FIRST_PRESET
+from attnviz.gui.panels.decoding import DecodingPanel
+from attnviz.gui.settings import Settings
+from attnviz.gui.widgets.chips import TokenChips
+from attnviz.gui.window import Window
+from attnviz.i18n import set_language
+from attnviz.model.document import Document
+from attnviz.model.files import DocumentError
+from attnviz.model.splitting import join_text
+
+pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints", r"does not support raise\(\)")
+
+STORY = load_preset("stories-en")
+
+
+@pytest.fixture(scope="module")
+def expected() -> tuple[str, ...]:
+    """What the model writes with the preset's seed."""
+    return tuple(step.token for step in attnviz.decode(STORY).steps)
+
+
+@pytest.fixture
+def desk(make_desk: MakeDesk) -> Desk:
+    made = make_desk(STORY)
+    wait_for_decoding(made)
+    return made
+
+
+def wait_for_decoding(desk: Desk) -> None:
+    desk.qtbot.waitUntil(lambda: desk.store.decoded_now is not None, timeout=WAIT_MS)
+
+
+def player(desk: Desk) -> DecodingPanel:
+    panel = desk.window.panels["decoding"]
+    assert isinstance(panel, DecodingPanel)
+    return panel
+
+
+def test_space_makes_it_write(desk: Desk, expected: tuple[str, ...]) -> None:
+    desk.press_key(Qt.Key.Key_Space)
+    player(desk)._timer.setInterval(1)  # as if watched for a minute
+    last = len(expected) - 1
+    desk.qtbot.waitUntil(lambda: desk.store.document.view.step == last, timeout=WAIT_MS)
+    decoded = desk.store.decoded_now
+    assert decoded is not None and tuple(step.token for step in decoded.decoding.steps) == expected
+    assert not desk.store.is_modified and not desk.store.can_undo  # looking changes nothing
+
+
+@pytest.mark.parametrize(("language", "preset"), [("en", "stories-en"), ("zh_CN", "stories-zh")])
+def test_new_begins_with_the_story_of_the_language(
+    make_desk: MakeDesk, settings: Settings, language: str, preset: str
+) -> None:
+    settings["language"] = language
+    desk = make_desk("toy-attention")
+    try:
+        desk.window.commands["new"].trigger()
+        desk.settle()
+        assert desk.store.document == load_preset(preset)
+        assert not desk.store.is_modified and desk.said() == ""
+    finally:
+        set_language("en")
+
+
+def opened(qtbot: QtBot, settings: Settings, path: Path | None = None) -> Window:
+    """A window as the program opens it, with its worker."""
+    window = Window(load_preset(FIRST_PRESET), settings)
+    window.show()
+    FirstFrame(window, lambda: _fill(window, path))
+    qtbot.waitUntil(lambda: window.store.trace is not None, timeout=WAIT_MS)
+    return window
+
+
+def test_a_fresh_start_shows_the_story(make_desk: MakeDesk, qtbot: QtBot, settings: Settings) -> None:
+    window = opened(qtbot, settings)
+    desk = Desk(qtbot, window)
+    try:
+        desk.settle()
+        assert desk.store.document == STORY and not desk.store.can_undo
+        assert window.windowTitle() == "A small model writes a story — layer 3 of 4 · self — attnviz"
+    finally:
+        desk.leave()
+
+
+def test_a_model_that_cannot_be_read_leaves_a_window_that_works(
+    make_desk: MakeDesk, qtbot: QtBot, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(preset_id: str) -> Document:
+        raise DocumentError("model.safetensors: it is damaged")
+
+    monkeypatch.setattr(documents, "load_preset", broken)
+    desk = Desk(qtbot, opened(qtbot, settings))
+    try:
+        desk.settle()
+        assert desk.store.document == load_preset(FIRST_PRESET)
+        assert desk.said() == "model.safetensors: it is damaged"
+    finally:
+        desk.leave()
+
+
+def test_a_file_that_is_given_comes_instead_of_the_story(
+    make_desk: MakeDesk, qtbot: QtBot, settings: Settings, tmp_path: Path
+) -> None:
+    file = attnviz.save(load_preset("toy-attention"), tmp_path / "mine.json")
+    desk = Desk(qtbot, opened(qtbot, settings, file))
+    try:
+        qtbot.waitUntil(lambda: desk.store.path == file, timeout=WAIT_MS)
+        desk.settle()
+        assert desk.store.experiment == load_preset("toy-attention").experiment
+    finally:
+        desk.leave()
+
+
+def test_other_text_is_read_by_the_model_and_undone(desk: Desk) -> None:
+    line = desk.find(QLineEdit, "token_line")
+    desk.click(line)
+    line.selectAll()
+    QTest.keyClicks(line, "Tom saw a fox")
+    desk.settle()
+    assert desk.store.experiment.tokens == ("<|begin|>", "Tom", " saw", " a", " fox")
+    assert desk.find(TokenChips, "token_chips").tokens() == desk.store.experiment.tokens
+    expected = attnviz.run(desk.store.experiment).site("layers.2.self")["weights"][2]
+    np.testing.assert_array_equal(desk.map.content.values, expected)
+    desk.store.undo()
+    assert desk.store.experiment == STORY.experiment
+    assert join_text(STORY.experiment, STORY.experiment.tokens, "model") == line.text()
+
+
+def test_it_is_saved_where_its_numbers_fit_and_opened_again(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    offered: list[str] = []
+    answer = [str(tmp_path / "story.json")]
+
+    def ask(window: object, title: str, start: str, *_rest: str) -> tuple[str, str]:
+        offered.append(start)
+        return answer[0], ""
+
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", ask)
+    desk.window.commands["save_as"].trigger()
+    assert offered[-1].endswith(".safetensors") and list(tmp_path.glob("*.json")) == []
+    said = desk.said()
+    assert said.startswith("story.json: its arrays have ") and said.endswith(".safetensors holds more")
+    answer[0] = str(tmp_path / "story")  # without a suffix, the one that fits
+    desk.window.commands["save_as"].trigger()
+    assert desk.store.path == tmp_path / "story.safetensors"
+    assert attnviz.load(tmp_path / "story.safetensors").experiment == STORY.experiment
+
+
+def test_it_is_drawn_into_a_file(tmp_path: Path) -> None:
+    written = attnviz.render(STORY, tmp_path / "story.svg")
+    text = written.read_text(encoding="utf-8")
+    assert "␣Lily" in text and "⟨" not in text
