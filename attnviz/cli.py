@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from attnviz.cli_words import speak
 from attnviz.i18n import LANGUAGES, N_, _, set_language
 from attnviz.version import __version__
 
@@ -92,6 +93,7 @@ def _dispatch(arguments: list[str]) -> int:
     # The language first: the help is in it.
     if "--language" in arguments[:-1]:
         _set_language(arguments[arguments.index("--language") + 1])
+    speak()
     options = parser().parse_args(arguments)
     if options.language is not None:
         _set_language(options.language)
@@ -153,7 +155,8 @@ def parser() -> argparse.ArgumentParser:
         description=_("A workbench for the mechanics of attention. Without a command it opens the window."),
         allow_abbrev=False,
     )
-    top.add_argument("--version", action="version", version=f"attnviz {__version__}")
+    shows = _("show the version of the program and exit")
+    top.add_argument("--version", action="version", version=f"attnviz {__version__}", help=shows)
     codes = ", ".join(language.code for language in LANGUAGES)
     top.add_argument("--language", metavar="CODE", help=_("of all texts: {codes}").format(codes=codes))
     commands = top.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
@@ -184,6 +187,7 @@ def _add_document(command: argparse.ArgumentParser) -> None:
     command.add_argument("--engine", default="numpy", help=_("numpy or torch (default: numpy)"))
     command.add_argument("--device", default="auto", help=_("auto, cpu, cuda or cuda:N (default: auto)"))
     command.add_argument("--dtype", help=_("compute in this instead of the document's dtype"))
+    command.add_argument("--text", help=_("read this instead, where the document has a model's vocabulary"))
 
 
 def _add_run(command: argparse.ArgumentParser) -> None:

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from attnviz.checkpoints.presets import PRESETS, load_preset, preset_ids
 from attnviz.core.text import number, visible
 from attnviz.i18n import _
 from attnviz.model.document import Document
+from attnviz.model.edits import set_tokens
 from attnviz.model.files import DocumentError, load, save
-from attnviz.model.presets import PRESETS, load_preset, preset_ids
+from attnviz.model.splitting import MODEL, split_text
 
 if TYPE_CHECKING:
     from attnviz.engines.decode import Decoding
@@ -188,7 +190,7 @@ def json_numbers(values: Any) -> Any:
 
 
 def _document(options: Namespace) -> Document:
-    """The file or preset that `DOC` names, with the dtype that was asked for."""
+    """The file or preset that `DOC` names, with the text and the dtype that were asked for."""
     name = options.document
     try:
         document = load_preset(name) if name in preset_ids() and not Path(name).is_file() else load(name)
@@ -199,6 +201,9 @@ def _document(options: Namespace) -> Document:
                 name=name, ids=", ".join(preset_ids())
             )
         raise Named(sentence) from None
+    if options.text is not None:
+        tokens = split_text(document.experiment, options.text, MODEL.id)
+        document = replace(document, experiment=set_tokens(document.experiment, tokens))
     if options.dtype is None:
         return document
     from attnviz.engines.decode import ITEMSIZE

@@ -1,0 +1,41 @@
+"""`--text`: another text for a document that has a model's vocabulary."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from attnviz.checkpoints.presets import load_preset
+from attnviz.cli import main
+
+Capture = pytest.CaptureFixture[str]
+
+
+def test_a_story_goes_on_from_another_text(capsys: Capture) -> None:
+    assert main(["decode", "stories-en", "--text", "Tom saw a 狼", "--steps", "7", "--json"]) == 0
+    steps = json.loads(capsys.readouterr().out)["steps"]
+    fed = [step["token"] for step in steps if not step["generated"]]
+    assert fed[:4] == ["<|begin|>", "Tom", " saw", " a"] and len(steps) == 7
+    assert "".join(fed).removeprefix("<|begin|>").startswith("Tom saw a ")
+
+
+def test_stages_of_another_text_are_computed(capsys: Capture) -> None:
+    assert (
+        main(["run", "stories-zh", "--text", "小红", "--site", "layers.3.self", "--stages", "weights"]) == 0
+    )
+    heads = load_preset("stories-zh").experiment.heads.n_heads
+    assert f"layers.3.self.weights  {heads} × 3 × 3" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["decode", "toy-attention", "--text", "a"], "vocabulary is null; legal is one that says how a text"),
+        (["run", "stories-en", "--text", "a\udce4"], "text has U+DCE4, half of a character; legal are whole"),
+    ],
+)
+def test_a_text_that_cannot_be_read_is_refused(arguments: list[str], sentence: str, capsys: Capture) -> None:
+    assert main(arguments) == 2
+    out, error = capsys.readouterr()
+    assert out == "" and error.startswith("attnviz: ") and sentence in error and error.count("\n") == 1
