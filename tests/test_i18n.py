@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import ast
 import importlib.util
+import inspect
 import string
 from collections.abc import Iterable
 from pathlib import Path
@@ -16,6 +18,8 @@ from fontTools.ttLib import TTFont
 
 import attnviz.version
 from attnviz import i18n, resources
+from attnviz.cli import main
+from attnviz.cli_words import WORDS
 
 CODES = [language.code for language in i18n.LANGUAGES if language.code != "en"]
 
@@ -159,3 +163,19 @@ def test_messages_inside_f_strings_and_conditions_are_found(update: ModuleType) 
     )
     found = set(update.messages(ast.parse(text)))
     assert found == {"self", "cross", "a", "b", ("n", "ns")}
+
+
+def test_argparse_speaks_the_language_too(capsys: pytest.CaptureFixture[str]) -> None:
+    source = inspect.getsource(argparse)
+    assert [word for word in WORDS if word not in source] == [], "argparse says something else now"
+    try:
+        with pytest.raises(SystemExit):
+            main(["--language", "zh_CN", "render", "--help"])
+        shown = capsys.readouterr().out
+        assert shown.startswith("用法：attnviz render") and "\n选项:\n" in shown and "options" not in shown
+        assert main(["--language", "zh_CN", "render"]) == 2
+        assert "缺少必需的参数：DOC, -o/--output" in capsys.readouterr().err
+    finally:
+        i18n.set_language("en")
+    assert main(["render"]) == 2
+    assert "the following arguments are required: DOC, -o/--output" in capsys.readouterr().err

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import (
@@ -52,7 +54,7 @@ def shortcuts_dialog(window: QWidget) -> QDialog:
     for menu, title in MENUS:
         rows = [row for row in ACTIONS if row.menu == menu and row.shortcuts]
         if rows:
-            _section(grid, _(title).replace("&", ""))
+            _section(grid, re.sub(r"\(&.\)|&", "", _(title)))  # without the letter that opens the menu
         for row in rows:
             keys = ", ".join(
                 QKeySequence(key).toString(QKeySequence.SequenceFormat.NativeText) for key in row.shortcuts
