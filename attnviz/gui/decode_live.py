@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from attnviz.compute.scheduler import Cancelled, CancelToken, Scheduler
@@ -18,6 +17,7 @@ from attnviz.gui.store import Store
 from attnviz.model.document import Document
 from attnviz.model.experiment import Experiment
 from attnviz.model.trace import Trace
+from attnviz.model.writing_edits import differs_in_writing
 
 if TYPE_CHECKING:
     from attnviz.compute.decoded import Decoded
@@ -112,8 +112,3 @@ class DecodeLive(QObject):
             raise error
         self._store.set_decoded(None)
         self.failed.emit(str(error))
-
-
-def differs_in_writing(one: Experiment, other: Experiment) -> bool:
-    """Whether nothing but how they are written on is different: the numbers of their tokens are the same."""
-    return replace(one, writing=None) == replace(other, writing=None)

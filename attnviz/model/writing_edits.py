@@ -40,6 +40,13 @@ def set_writing(experiment: Experiment, writing: Writing | None) -> Experiment:
     return replace(experiment, writing=writing)
 
 
+def differs_in_writing(one: Experiment, other: Experiment) -> bool:
+    """Whether how they are written on is all that may differ: the numbers of their tokens are the same."""
+    fields = (field for field in Experiment.__struct_fields__ if field != "writing")
+    pairs = ((getattr(one, field), getattr(other, field)) for field in fields)
+    return all(a is b or a == b for a, b in pairs)
+
+
 def set_operation(experiment: Experiment, operation: Operation) -> Experiment:
     """Apply `operation` with its number: in the place of the one of its kind, or where it is usually applied.
 

@@ -305,6 +305,7 @@ def test_a_ring_shows_what_lies_where_and_what_is_gone(desk: Desk) -> None:
     slots = desk.find(SlotMap, "decode_slots")
     assert slots.accessibleDescription() == "ring: 8, gone: 13"
     assert [slot.position for slot in slots._groups[0].slots] == [16, 17, 18, 19, 20, 13, 14, 15]
+    desk.choose("decode_pages", "step")
     assert desk.find(RowMatrix, "k_cache").accessibleName() == "K cache · 7 + 1"
     decoded = decoding(desk).steps[20].site("layers.1.self")
     assert decoded.held[0].shape[1] == 8 and decoded.read == 7

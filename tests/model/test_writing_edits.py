@@ -21,6 +21,7 @@ from attnviz.model.sampling import (
 from attnviz.model.writing import Writing
 from attnviz.model.writing_edits import (
     FRESH,
+    differs_in_writing,
     move_operation,
     operation_value,
     remove_operation,
@@ -48,6 +49,11 @@ def test_writing_is_switched_on_and_off_and_nothing_else_changes() -> None:
     on = set_writing(BARE, FRESH)
     assert on.writing == FRESH and set_writing(on, None) == BARE
     assert FRESH.cache == FullCache() and FRESH.sampling.stop.length == 32
+
+
+def test_two_that_differ_in_nothing_but_writing_have_the_same_numbers() -> None:
+    assert differs_in_writing(BARE, WRITES) and differs_in_writing(BARE, small())
+    assert not differs_in_writing(BARE, small(temperature=2.0, writing=WRITES.writing))
 
 
 def test_an_edit_of_what_does_not_write_yet_begins_to_write() -> None:

@@ -227,9 +227,14 @@ class DecodingPanel(Panel):
             self._parity.setStyleSheet(f"color: {found.color(self.theme)}")
             self._parity.setToolTip(found.stages)
         self._show_text(decoded, step)
-        self._view.show_step(decoded, step)
-        self._sampling.show_step(decoded, step)
-        self._cache.show_step(decoded, step)
+        self._show_pages()
+
+    def _show_pages(self) -> None:
+        """The step on the pages that can be seen: each takes a while for a model of many layers."""
+        pages: tuple[StepView | SamplingPage | CachePage, ...] = (self._view, self._sampling, self._cache)
+        for (id_, _title), page in zip(PAGES, pages, strict=True):
+            if not self._holders[id_].isHidden():
+                page.show_step(self.store.decoded_now, self._step())
 
     def _show_text(self, decoded: Decoded | None, step: int) -> None:
         """The text up to the step, and why it ends."""
@@ -291,6 +296,7 @@ class DecodingPanel(Panel):
     def _on_page(self, page: str) -> None:
         self._page = page
         self._arrange()
+        self._show_pages()
 
     @Slot(int)
     def _on_scrubbed(self, step: int) -> None:
@@ -318,6 +324,7 @@ class DecodingPanel(Panel):
         across = QBoxLayout.Direction.LeftToRight
         self._places.setDirection(across if is_wide else QBoxLayout.Direction.TopToBottom)
         shows_all = is_wide or is_high
+        changes = shows_all == (not self._pages.isHidden())
         self._pages.setVisible(not shows_all)
         for id_, _title in PAGES:
             self._holders[id_].setVisible(shows_all or id_ == self._page)
@@ -325,6 +332,8 @@ class DecodingPanel(Panel):
         self._notice.setMaximumWidth(NOTICE_PX if self.width() >= WIDE else NOTICE_PX // 4)
         n_lines = max(min((self.height() - 120) // 70, 4), 1)
         self._text.setFixedHeight(LINE_PX * n_lines)
+        if changes:
+            self._show_pages()
 
     def _make_line(self) -> None:
         """The line of the text: whether it is written on, the text, why it ends, and the light."""

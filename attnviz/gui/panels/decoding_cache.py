@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 from attnviz.compute.decoded import Decoded
 from attnviz.core.text import isolated
 from attnviz.engines.decode import ITEMSIZE
-from attnviz.engines.decode_cost import position_bytes, step_costs
+from attnviz.engines.decode_cost import position_bytes
 from attnviz.engines.decode_step import DecodeStep
 from attnviz.gui.field_rows import Note
 from attnviz.gui.fonts import number_font
@@ -156,7 +156,9 @@ class CachePage(QWidget):
         own = [site for site in step.sites.values() if site.experiment.memory is None]
         rows = [position_bytes(site.experiment, cache, itemsize) for site in own]
         places = capacity(cache, length)
-        full = step_costs(replace(decoding.experiment, writing=None), step.index, itemsize)[0].bytes_held
+        full = sum(
+            position_bytes(site.experiment, FullCache(), itemsize) * site.seen for site in step.sites.values()
+        )
         has_latent = any(site.experiment.latent is not None for site in own)
         expanded = sum(expanded_numbers(site.experiment) for site in own) * length * itemsize
         empty = (places - length) * sum(rows)

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QGridLayout, QLabel, QVBoxLayout, QWidget
 
 from attnviz.compute.decoded import Decoded
 from attnviz.core.text import number
+from attnviz.engines.decode import Decoding
 from attnviz.engines.decode_cost import Cost
 from attnviz.gui.fonts import number_font
 from attnviz.gui.theme import GRID, TEXT_PX, Theme
@@ -85,14 +86,14 @@ class Counts(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._has_several = False
+        self._totals_of: Decoding | None = None
+        self._totals: list[tuple[Cost, Cost]] = []
         self._labels: dict[str, tuple[QLabel, QLabel, QLabel]] = {}
         self._lay_out()
 
     def show_step(self, decoded: Decoded, index: int) -> None:
         """The costs up to step `index`; the times are those of one step."""
-        plain, cached = Cost(), Cost()
-        for step in decoded.decoding.steps[: index + 1]:
-            plain, cached = plain.then(step.uncached), cached.then(step.cached)
+        plain, cached = self._total(decoded.decoding, index)
         for key, _title in COUNTS:
             self._labels[key][1].setText(grouped(getattr(plain, key)))
             self._labels[key][2].setText(grouped(getattr(cached, key)))
@@ -115,6 +116,15 @@ class Counts(QWidget):
         self._labels[""][0].setText(_("all attentions") if self._has_several else "")
         self._labels[""][1].setText(_("no cache"))
         self._labels[""][2].setText(_("cache"))
+
+    def _total(self, decoding: Decoding, index: int) -> tuple[Cost, Cost]:
+        """(without a cache, with one) up to a step; sums are kept for the next look."""
+        if decoding is not self._totals_of:
+            self._totals_of, self._totals = decoding, []
+        for step in decoding.steps[len(self._totals) : index + 1]:
+            plain, cached = self._totals[-1] if self._totals else (Cost(), Cost())
+            self._totals.append((plain.then(step.uncached), cached.then(step.cached)))
+        return self._totals[index]
 
     def _show_times(self, decoded: Decoded, index: int) -> None:
         """With a cache, this step as it was measured; without, one pass over all tokens: the last step's."""

@@ -41,8 +41,8 @@ from attnviz.model.writing_edits import (
 )
 
 MOST_ROWS = 64
-MOST_TOKENS = 99_000
-"""Most new tokens that can be typed: the engine's limit of steps, less room for a prompt."""
+MOST_TOKENS = 10_000
+"""Most new tokens that can be typed; a document may ask for more."""
 
 
 class SamplingPage(QWidget):

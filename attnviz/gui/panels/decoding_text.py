@@ -46,6 +46,7 @@ class Names:
         experiment = decoding.experiment
         is_read_out = experiment.readout == "vocabulary"
         self.ids = token_ids(decoding.vocabulary)
+        self._labels: dict[str, str] = {}
         self._pairs = byte_pairs(experiment.vocabulary) if is_read_out else None
         texts = (text for text in decoding.vocabulary if len(text) > 1)
         self.are_joined = is_read_out and any(self.label(text).startswith(SPACE) for text in texts)
@@ -53,10 +54,15 @@ class Names:
 
     def label(self, token: str) -> str:
         """The token with its spaces as signs."""
+        if token not in self._labels:
+            self._labels[token] = visible(self._shown(token))
+        return self._labels[token]
+
+    def _shown(self, token: str) -> str:
         one = self.ids.get(token)
         if self._pairs is None or one is None or not self._pairs.token_bytes(one):
-            return visible(token)
-        return visible(self._pairs.shown(one))
+            return token
+        return self._pairs.shown(one)
 
     def written(self, token: str) -> str:
         """The token as it stands in a text: the spaces around a word are spaces."""

@@ -25,6 +25,7 @@ from attnviz.gui.theme import GRID, Theme
 from attnviz.model.document import Document
 from attnviz.model.trace import Trace
 from attnviz.model.view import Cell
+from attnviz.model.writing_edits import differs_in_writing
 
 SECTIONS: tuple[type[Section], ...] = (
     HeadsSection,
@@ -96,8 +97,11 @@ class MechanismPanel(Panel):
 
     def on_document(self, old: Document | None, new: Document) -> None:
         is_same = old is not None and old.site == new.site
+        if old is not None and is_same:
+            pair = old.experiment, new.experiment
+            is_same = differs_in_writing(*pair) or differ_in_vectors_alone(*pair)
         for section in self.sections:
-            if old is None or not is_same or not differ_in_vectors_alone(old.experiment, new.experiment):
+            if old is None or not is_same:
                 section.on_document(old, new)
             elif old.view != new.view:
                 section.on_view(new)
