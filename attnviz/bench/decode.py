@@ -258,7 +258,7 @@ def _with_cache(case: _Case, theirs: TransformersLlama | None, written: list[int
             case.writing(n_new), None, name, "cpu", check=lambda: moments.append(time.perf_counter())
         )
         first = 0
-    # Moment i of theirs: the pass over first + i tokens has ended; of ours: the step over i + 1 tokens begins.
+    # Moment i of theirs: the pass over first + i tokens has ended; of ours: step i + 1 begins.
     steps = np.diff(moments)
     found = []
     for context in case.contexts:

@@ -149,9 +149,10 @@ def rotate(xp: Any, x: Array, cos: Array, sin: Array, pairing: str, start: int =
         turned = xp.reshape(stacked, (*a.shape[:-1], 2 * n_pairs))
     else:
         turned = xp.concat((turned_a, turned_b), axis=-1)
+    if turned.shape[-1] == x.shape[-1]:
+        return turned
     before, after = x[..., :start], x[..., start + 2 * n_pairs :]
-    parts = tuple(part for part in (before, turned, after) if part.shape[-1])
-    return turned if len(parts) == 1 else xp.concat(parts, axis=-1)
+    return xp.concat(tuple(part for part in (before, turned, after) if part.shape[-1]), axis=-1)
 
 
 def pair_slices(n_pairs: int, pairing: str, start: int = 0) -> tuple[slice, slice]:

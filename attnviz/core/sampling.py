@@ -123,7 +123,8 @@ def draw(probabilities: ArrayLike, u: float) -> int:
     drawn. The sum may miss 1 by a millionth: u is scaled by it, so that rounding favours no token.
     """
     row = _row("probabilities", probabilities)
-    _refuse("probabilities", row, ~((row >= 0) & (row <= 1)), "a number from 0 to 1")
+    if not (row.size and row.min() >= 0 and row.max() <= 1):
+        _refuse("probabilities", row, ~((row >= 0) & (row <= 1)), "a number from 0 to 1")
     _require(0 <= u < 1, "u", u, "a number of at least 0 and below 1")
     cumulative = np.cumsum(row)
     total = float(cumulative[-1]) if row.size else 0.0
@@ -134,6 +135,8 @@ def draw(probabilities: ArrayLike, u: float) -> int:
 def _checked(logits: ArrayLike) -> Floats:
     """The row in float64; refused unless something can be drawn from it."""
     row = _row("logits", logits)
+    if row.size and math.isfinite(row.max()):  # neither NaN nor +inf is smaller
+        return row
     wrong = np.isnan(row) | (row == np.inf)
     _refuse("logits", row, wrong, "a finite number, or −inf for a token that is excluded")
     _require(bool(np.isfinite(row).any()), "logits", f"{row.size} times −inf", "one finite number at least")

@@ -10,7 +10,7 @@ from attnviz.model.block_parts import Block, FeedForward, FeedForwardRole, Norm,
 from attnviz.model.experiment import Experiment
 from attnviz.model.materialise import feed_forward_array, transform_array
 from attnviz.model.parts import Identity
-from attnviz.model.rows import Row, row_array
+from attnviz.model.rows import Row, held_row
 from attnviz.model.stages import result_of
 
 
@@ -25,13 +25,13 @@ def normed(engine: Engine, norm: Norm, x_tf: Array) -> Array:
     function = layer_norm if norm.kind == "layer" else rms_norm
     result = function(engine.xp, x_tf, norm.eps)
     if norm.gain is not None:
-        result = result * engine.asarray(row_array(norm.gain, x_tf.shape[-1]))
+        result = result * engine.asarray(held_row(norm.gain, x_tf.shape[-1]))
     return add_row(engine, result, norm.bias)
 
 
 def add_row(engine: Engine, x_tf: Array, row: Row | None) -> Array:
     """`x_tf` with a bias added to every row, or as it is."""
-    return x_tf if row is None else x_tf + engine.asarray(row_array(row, x_tf.shape[-1]))
+    return x_tf if row is None else x_tf + engine.asarray(held_row(row, x_tf.shape[-1]))
 
 
 def before_attention(engine: Engine, experiment: Experiment, features: Features) -> None:
@@ -112,7 +112,9 @@ def add_transform(engine: Engine, features: Features, transform: Transform, sour
 def _linear(
     engine: Engine, experiment: Experiment, ffn: FeedForward, role: FeedForwardRole, x: Array
 ) -> Array:
-    rows, columns = ffn.shape(role, experiment.d_model)
-    is_identity = rows == columns and isinstance(getattr(ffn, role), Identity)
+    is_identity = isinstance(getattr(ffn, role), Identity)
+    if is_identity:
+        rows, columns = ffn.shape(role, experiment.d_model)
+        is_identity = rows == columns
     y = x if is_identity else x @ engine.asarray(feed_forward_array(ffn, role, experiment.d_model))
     return add_row(engine, y, getattr(ffn, f"{role}_bias"))

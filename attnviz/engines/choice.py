@@ -23,26 +23,28 @@ class Choice:
     def __init__(self, experiment: Experiment, names: tuple[str, ...]) -> None:
         self._writing, self._names = experiment.writing, names
         self._n_given = experiment.n_queries
-        self._end = None if experiment.vocabulary is None else experiment.vocabulary.end
+        self._ids = token_ids(names)
+        end = None if experiment.vocabulary is None else experiment.vocabulary.end
+        self._end = None if end is None else self._ids.get(end)
         self._seen: list[int] = []
         self._written: list[int] = []
+        self._text = ""
         self.next = 0
         self.stopped = ""
 
     def after(self, index: int, token: str, step: SiteStep) -> None:
         """Choose, after the token at `index` was fed."""
-        ids = token_ids(self._names)
-        if token in ids:
-            self._seen.append(ids[token])
+        id_ = self._ids.get(token)
+        if id_ is not None:
+            self._seen.append(id_)
         if self._writing is None or index < self._n_given - 1:
             self.next = _most_probable(step["probabilities"])
             return
         sampling = self._writing.sampling
         self.next = choose(sampling, step["logits"], self._seen, index - self._n_given + 1)
         self._written.append(self.next)
-        end = None if self._end is None else ids.get(self._end)
-        text = "".join(self._names[id_] for id_ in self._written)
-        self.stopped = stopped(sampling.stop, text, self._written, end)
+        self._text += self._names[self.next]
+        self.stopped = stopped(sampling.stop, self._text, self._written, self._end)
 
 
 def _most_probable(probabilities: NDArray[Any]) -> int:

@@ -34,11 +34,11 @@ class Features:
 
     def query(self) -> Array:
         """q as the scores read it, (g, r, q, d)."""
-        return self.heads[as_read("q", tuple(self.heads))]
+        return self.heads[as_read("q", self.heads)]
 
     def key(self) -> Array:
         """k as the scores read it, (g, k, d)."""
-        return self.heads[as_read("k", tuple(self.heads))]
+        return self.heads[as_read("k", self.heads)]
 
     def value(self) -> Array:
         """v as the mixture reads it, (g, k, d)."""

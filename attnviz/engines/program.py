@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,7 @@ from attnviz.model.parts import (
     ScaleValue,
 )
 from attnviz.model.relative import is_relative, relative_parts
+from attnviz.model.remembered import Remembered
 from attnviz.model.stages import result_of
 
 Check = Callable[[], None]
@@ -52,6 +53,11 @@ def never_cancelled() -> None:
 
 def scale_factor(experiment: Experiment) -> float | None:
     """What raw scores are multiplied by: scale over temperature; None where neither is used."""
+    return _scale_factor(experiment)
+
+
+@Remembered
+def _scale_factor(experiment: Experiment) -> float | None:
     scale = experiment.scale
     if isinstance(scale, NoScale):
         return None if experiment.temperature == 1.0 else 1.0 / experiment.temperature
@@ -61,6 +67,11 @@ def scale_factor(experiment: Experiment) -> float | None:
 
 def score_stages(experiment: Experiment) -> tuple[str, ...]:
     """The score-shaped stages that this experiment uses, in order."""
+    return _score_stages(experiment)
+
+
+@Remembered
+def _score_stages(experiment: Experiment) -> tuple[str, ...]:
     before = experiment.mask_placement == "before_softmax"
     used = {
         "scores": True,
@@ -230,6 +241,8 @@ def attend(
     mixed = engine.empty((n_groups, group_size, n_queries, v.shape[-1]))
     heads = np.arange(n_groups * group_size).reshape(n_groups, group_size)
     hidden = blocked(experiment, q_positions, k_positions)
+    if hidden is not None and n_queries == 1 and not hidden.any():
+        hidden = None  # the last query of a causal mask sees every key: nothing to fill
 
     def one(task: tuple[slice, slice]) -> None:
         check()
@@ -237,18 +250,33 @@ def attend(
         visible = None if hidden is None else hidden[rows]
         qk = q[groups, :, rows, :], k[groups]
         block = Block(heads[groups], q_positions[rows], k_positions, visible, qk)
-        w = weights[groups, :, rows, :]
-        engine.matmul_into(w, made.q[groups, :, rows, :], made.k[groups])
-        _shape_scores(engine, experiment, w, block, "weights", made)
-        if experiment.dropout.active:
-            w = engine.xp.asarray(w, copy=True)
-            engine.multiply_(w, dropout_factors(experiment, block))
-        engine.matmul_into(mixed[groups, :, rows, :], w, v[groups, None, :, :])
+        part = replace(made, q=made.q[groups, :, rows, :], k=made.k[groups])
+        out = Attended(weights[groups, :, rows, :], mixed[groups, :, rows, :])
+        _attend_block(engine, experiment, block, part, v[groups], out)
 
-    engine.for_each(one, _blocks(engine.block_cells, weights.shape))
+    blocks = _blocks(engine.block_cells, weights.shape)
+    if len(blocks) > 1:
+        engine.for_each(one, blocks)
+    else:
+        check()
+        whole = Block(heads, q_positions, k_positions, hidden, (q, k))
+        _attend_block(engine, experiment, whole, made, v, Attended(weights, mixed))
     for head in experiment.heads.off:
         mixed[head // group_size, head % group_size, ...] = 0
     return Attended(weights, mixed)
+
+
+def _attend_block(
+    engine: Engine, experiment: Experiment, block: Block, made: _Products, v: Array, out: Attended
+) -> None:
+    """Scores, softmax and mixture of one block, into the arrays of `out`; v is (g, k, d)."""
+    w = out.weights
+    engine.matmul_into(w, made.q, made.k)
+    _shape_scores(engine, experiment, w, block, "weights", made)
+    if experiment.dropout.active:
+        w = engine.xp.asarray(w, copy=True)
+        engine.multiply_(w, dropout_factors(experiment, block))
+    engine.matmul_into(out.mixed, w, v[:, None, :, :])
 
 
 def _blocks(cells: int | None, shape: tuple[int, ...]) -> list[tuple[slice, slice]]:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.core.dims import Array, split_kv_heads, split_query_heads
-from attnviz.core.positions import rope_angles, rotate
+from attnviz.core.positions import rotate
 from attnviz.core.qk_norm import normed
 from attnviz.engines.block import add_norm, add_row, before_attention
 from attnviz.engines.engine import Engine
@@ -94,7 +94,7 @@ def _add_normed(engine: Engine, experiment: Experiment, features: Features, name
 
 
 def _rotated(engine: Engine, experiment: Experiment, x: Array, positions: Ints, rope: Rope) -> Array:
-    angles = rope_angles(positions + rope.start, positions_.pair_frequencies(experiment))
-    length = positions_.magnitude(rope)
-    cos, sin = engine.asarray(length * np.cos(angles)), engine.asarray(length * np.sin(angles))
-    return rotate(engine.xp, x, cos, sin, rope.pairing, positions_.rotated_features(experiment).start)
+    turns = engine.asarray(positions_.turns(experiment, positions))
+    return rotate(
+        engine.xp, x, turns[0], turns[1], rope.pairing, positions_.rotated_features(experiment).start
+    )

@@ -47,20 +47,26 @@ class FullStore:
         self._engine = engine
         self._positions = np.arange(capacity)
         self._arrays: Rows = ()
+        self._bytes_each = 0
+        self._read: tuple[int, Rows] = -1, ()
         self.length = self.held_bytes = 0
 
     def append(self, rows: Rows) -> None:
         if not self._arrays:
             capacity = len(self._positions)
             self._arrays = tuple(self._engine.empty((r.shape[0], capacity, r.shape[2])) for r in rows)
+            self._bytes_each = sum(_bytes(array[:, :1, :]) for array in self._arrays)
         end = self.length + rows[0].shape[1]
         for array, row in zip(self._arrays, rows, strict=True):
             array[:, self.length : end, :] = row
         self.length = end
-        self.held_bytes = sum(_bytes(array[:, :end, :]) for array in self._arrays)
+        self.held_bytes = end * self._bytes_each
 
     def rows(self, length: int) -> Rows:
-        return tuple(array[:, :length, :] for array in self._arrays)
+        """Views; those of the length that was asked for last are at hand, for keys and values in turn."""
+        if self._read[0] != length:
+            self._read = length, tuple(array[:, :length, :] for array in self._arrays)
+        return self._read[1]
 
     all_rows = rows
 

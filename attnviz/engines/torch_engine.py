@@ -122,7 +122,11 @@ class TorchEngine:
         return self._torch.empty(shape, dtype=self._dtype, device=self.device)
 
     def matmul_into(self, out: Any, a: Any, b: Any) -> None:
-        self._torch.matmul(a, b, out=out)
+        if a.ndim == 4 and a.shape[2] == 1 == b.shape[1]:
+            # One query: the heads of a group are the rows of one product. Torch copies b for each of them.
+            self._torch.bmm(a.squeeze(2), b.squeeze(1), out=out.squeeze(2))
+        else:
+            self._torch.matmul(a, b, out=out)
 
     def score_bound(self, q: Any, k: Any) -> float:
         return math.inf  # torch's softmax reads the scores once, whatever is known about them

@@ -53,11 +53,11 @@ def projection_array(experiment: Experiment, role: Role) -> Array:
 
 def feed_forward_array(ffn: FeedForward, role: FeedForwardRole, d_model: int) -> Array:
     """W of one linear map of a feed-forward layer, (in, out), read-only."""
-    shape, source = ffn.shape(role, d_model), getattr(ffn, role)
+    source = getattr(ffn, role)
     if isinstance(source, Identity):
-        return _identity(shape)
+        return _identity(ffn.shape(role, d_model))
     if isinstance(source, Seeded):
-        return _seeded_projection(shape, source.seed)
+        return _seeded_projection(ffn.shape(role, d_model), source.seed)
     values: Array = source.values.array
     return values
 

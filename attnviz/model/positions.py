@@ -8,6 +8,7 @@ full pass ask the same questions.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -19,6 +20,7 @@ from attnviz.core.positions import (
     dynamic_ntk_base,
     linear_scaling,
     llama3_scaling,
+    rope_angles,
     rope_frequencies,
     sinusoidal,
     t5_buckets,
@@ -47,6 +49,7 @@ from attnviz.model.position_parts import (
     TransformerXl,
     Yarn,
 )
+from attnviz.model.remembered import Remembered
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -147,6 +150,11 @@ def rotated_features(experiment: Experiment) -> range:
 
     They are the first ones of the head or, where keys come from a latent, of the part beside its content.
     """
+    return _rotated_features(experiment)
+
+
+@Remembered
+def _rotated_features(experiment: Experiment) -> range:
     position = experiment.position
     if not isinstance(position, Rope):
         return range(0)
@@ -185,6 +193,45 @@ def pair_frequencies(experiment: Experiment) -> Floats:
     frequencies = _scaled(frequencies, experiment, rope.scaling)
     frequencies[: len(rope.multipliers)] *= np.asarray(rope.multipliers)
     return frequencies
+
+
+def turns(experiment: Experiment, positions: Ints) -> Floats:
+    """Cosines and sines of the angles of each pair at `positions`, (2, token, pair), read-only.
+
+    Both times `magnitude`. Remembered for what was asked last: q and k of all layers turn alike.
+    """
+    return _turning(experiment).at(positions)
+
+
+class _Turning:
+    """The angles of one RoPE: those of the last positions that were asked for are at hand."""
+
+    def __init__(self, frequencies: Floats, start: int, length: float) -> None:
+        self._frequencies, self._start, self._length = frequencies, start, length
+        self._last: tuple[bytes, Floats] = b"", np.empty((2, 0, len(frequencies)))
+
+    def at(self, positions: Ints) -> Floats:
+        known, found = self._last
+        wanted = positions.tobytes()
+        if wanted != known:
+            angles = rope_angles(positions + self._start, self._frequencies)
+            found = self._length * np.stack((np.cos(angles), np.sin(angles)))
+            found.setflags(write=False)
+            self._last = wanted, found
+        return found
+
+
+@lru_cache(maxsize=8)
+def _turning_of(frequencies: bytes, start: int, length: float) -> _Turning:
+    return _Turning(np.frombuffer(frequencies), start, length)
+
+
+@Remembered
+def _turning(experiment: Experiment) -> _Turning:
+    """Layers that turn alike have the same one."""
+    rope = experiment.position
+    assert isinstance(rope, Rope)
+    return _turning_of(pair_frequencies(experiment).tobytes(), rope.start, magnitude(rope))
 
 
 def _scaled(frequencies: Floats, experiment: Experiment, scaling: Scaling) -> Floats:

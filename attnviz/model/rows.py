@@ -57,6 +57,14 @@ def row_array(row: Row, features: int) -> NDArray[np.float64]:
     return _drawn(row.seed, row.mean, row.std, features)
 
 
+def held_row(row: Row, features: int) -> NDArray[np.float64]:
+    """The very array that holds the numbers of a row, (features,) or (1, features), read-only.
+
+    For what is computed again and again: an engine knows it at once, where a view takes a look at its memory.
+    """
+    return row.values.array if isinstance(row, WrittenRow) else row_array(row, features)
+
+
 @Drawn
 def _drawn(seed: int, mean: float, std: float, features: int) -> NDArray[np.float64]:
     return mean + std * np.random.default_rng(seed).standard_normal(features)

@@ -6,7 +6,9 @@ Adding a stage is one row here and one assignment in `engines/program.py`.
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 from attnviz.i18n import N_
@@ -49,12 +51,12 @@ class Stage:
     hue: Hue = ""
     signed: bool = True
 
-    @property
+    @cached_property
     def score_shaped(self) -> bool:
         """Whether the array is (head, query, key)."""
         return self.axes == ("head", "query", "key")
 
-    @property
+    @cached_property
     def per_head(self) -> bool:
         """Whether the first axis counts heads."""
         return len(self.axes) == 3
@@ -324,10 +326,12 @@ HIDDEN_STAGES = ("ffn_gate", "ffn_up", "ffn_hidden")
 STAGE_BY_ID = {stage.id: stage for stage in STAGES}
 
 
-def as_read(name: str, present: tuple[str, ...]) -> str:
+def as_read(name: str, present: Container[str]) -> str:
     """The stage of `name` (q, k or v) that scores and mixture read in a trace that has `present`."""
-    stages = (f"{name}_rotated", f"{name}_normed")
-    return next((stage for stage in stages if stage in present), name)
+    for stage in (f"{name}_rotated", f"{name}_normed"):
+        if stage in present:
+            return stage
+    return name
 
 
 def inputs(stage_id: str, present: tuple[str, ...]) -> tuple[str, ...]:
@@ -341,4 +345,7 @@ def inputs(stage_id: str, present: tuple[str, ...]) -> tuple[str, ...]:
 
 def result_of(present: tuple[str, ...]) -> str:
     """The stage of a site that the next one, or the reader, goes on with."""
-    return next(stage for stage in reversed(present) if stage in ("output", *_RESULT))
+    return next(stage for stage in reversed(present) if stage in _RESULTS)
+
+
+_RESULTS = frozenset(("output", *_RESULT))

@@ -117,7 +117,7 @@ def test_rows_too_long_for_a_plain_sum_still_sum_to_one() -> None:
 def test_constants_let_the_oldest_go(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("attnviz.engines.constants.KEPT_BYTES", 3 * 800)
     converted: list[int] = []
-    constants = Constants(lambda values: converted.append(int(values[0])) or values)  # type: ignore[func-returns-value]
+    constants = Constants(lambda values: converted.append(int(values[0])) or values.copy())  # type: ignore[func-returns-value]
     arrays = [np.full(100, float(i)) for i in range(5)]
     for array in arrays:
         array.setflags(write=False)
