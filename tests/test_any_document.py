@@ -86,8 +86,7 @@ def test_an_object_of_no_kind_is_refused_by_its_path(experiment: Experiment, dat
     assume(path[0] != "format")
     with pytest.raises(ValueError) as caught:
         loads(json.dumps(with_junk(whole, path, NOTHING)))
-    where = written(path[:-1] if is_in_matrix(whole, path) else path)
-    assert where.partition("[[")[0] in str(caught.value), where
+    assert written(in_matrix(whole, path)) in str(caught.value)
 
 
 @given(ANY, st.data())
@@ -115,8 +114,15 @@ def test_text_that_is_cut_off_is_refused(experiment: Experiment) -> None:
         assert "\n" not in str(caught.value)
 
 
-def is_in_matrix(whole: Any, path: tuple[str | int, ...]) -> bool:
-    return len(path) > 2 and isinstance(path[-1], int) and isinstance(path[-2], int)
+def in_matrix(whole: Any, path: tuple[str | int, ...]) -> tuple[str | int, ...]:
+    """The path of the matrix that this is a row or a number of, else the path itself."""
+    value = whole
+    above: tuple[str | int, ...] = ()
+    for step in path:
+        if isinstance(value, list) and value and isinstance(value[0], list):
+            return above
+        value, above = value[step], (*above, step)
+    return path
 
 
 def judge(data: Any) -> None:

@@ -14,6 +14,8 @@ MAX_NUMBERS = 64_000_000
 MAX_DRAWN = 2**28
 """Largest number of entries of a matrix that is drawn from a seed (2 GB in float64)."""
 
+_NO_NUMBERS = (bool, str, dict, list, tuple)
+
 
 class Matrix:
     """An immutable (rows, columns) matrix of finite float64 numbers, compared by value.
@@ -78,8 +80,9 @@ def _as_array(values: Any) -> NDArray[np.float64]:
             if len(row) != len(rows[0]):
                 raise ValueError(f"row {index} has length {len(row)}, row 0 has length {len(rows[0])}")
             for column, value in enumerate(row):
-                if isinstance(value, bool | str) or value is None:
-                    raise ValueError(f"row {index}, column {column} is {value!r}; a number is legal")
+                if value is None or isinstance(value, _NO_NUMBERS):
+                    said = f"{value!r:.60}"
+                    raise ValueError(f"row {index}, column {column} is {said}; a number is legal")
     try:
         return np.array(values, dtype=np.float64, order="C")
     except (TypeError, ValueError, OverflowError) as error:

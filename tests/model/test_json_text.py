@@ -178,6 +178,10 @@ def test_long_lists_that_are_no_matrices_are_filled_to_the_width() -> None:
             "$.experiment.vectors.values: row 1 has length 1, row 0 has length 2",
         ),
         (
+            {"vectors": {"kind": "explicit", "values": [[1, 2], [3, {"x": 4}]]}},
+            "$.experiment.vectors.values: row 1, column 1 is {'x': 4}; a number is legal",
+        ),
+        (
             {"vectors": {"kind": "explicit", "values": {"tensor": "vectors"}}},
             "$.experiment.vectors.values: tensor is 'vectors'; "
             "this file has none: they live in .safetensors files",
