@@ -313,11 +313,11 @@ def fault_in(tokens: Sequence[str], merges: Sequence[tuple[str, str]], kind: str
 
 def check_text(text: str) -> None:
     """Refuse half of a surrogate pair, which is no character and has no bytes. Raises `ValueError`."""
-    for character in text:
-        if "\ud800" <= character <= "\udfff":
-            raise ValueError(
-                f"text has U+{ord(character):04X}, half of a character; legal are whole characters"
-            )
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as fault:
+        code = f"U+{ord(text[fault.start]):04X}"
+        raise ValueError(f"text has {code}, half of a character; legal are whole characters") from None
 
 
 def shown_bytes(data: bytes) -> str:
