@@ -228,7 +228,7 @@ class StepView(QWidget):
         self._body = QWidget()
         row = QHBoxLayout(self._body)
         row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(GRID * 3 // 2)
+        row.setSpacing(GRID)
         for name, widget in self._vectors.items():
             widget.setObjectName(f"decode_{name}")
             widget.setFixedHeight(32)
@@ -244,10 +244,10 @@ class StepView(QWidget):
         self._weights_part.setLayout(weights)
         row.addWidget(self._token_part, 2)
         again, cached = self._vectors["output_again"], self._vectors["output"]
-        row.addLayout(_way(self._keys_again, self._values_again, again), 6)
-        row.addLayout(_way(self._keys, self._values, cached), 6)
+        row.addLayout(_way(self._keys_again, self._values_again, again), 7)
+        row.addLayout(_way(self._keys, self._values, cached), 7)
         row.addWidget(self._weights_part, 4)
-        row.addLayout(_titled(self._next_title, self._next), 4)
+        row.addLayout(_titled(self._next_title, self._next), 3)
         row.addWidget(self._counts, 0)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)

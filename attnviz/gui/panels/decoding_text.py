@@ -198,7 +198,8 @@ class TextLine(Control):
             painter.setOpacity(1.0)
             if index == self._current:
                 painter.setPen(QPen(QColor(theme.accent), 1.5))
-                painter.drawRoundedRect(QRectF(rect).adjusted(0.5, 2, -0.5, -2), 3, 3)
+                out = 1.5 if self._joins else -0.5  # outside of a letter that stands alone
+                painter.drawRoundedRect(QRectF(rect).adjusted(-out, 2, out, -2), 3, 3)
             elif index == self._current + 1:
                 painter.fillRect(
                     QRectF(rect.left() + 1, rect.bottom() - 2.5, rect.width() - 2, 2), theme.value

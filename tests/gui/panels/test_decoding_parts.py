@@ -1,0 +1,220 @@
+"""The parts of the player alone: the text line, the bars of a distribution, the places of a cache."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from desk import count_color
+from panels import PanelBench
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QWidget
+from pytestqt.qtbot import QtBot
+
+import attnviz
+from attnviz.compute.decoded import decode_and_compare
+from attnviz.engines.program import never_cancelled
+from attnviz.gui.panels.decoding import BELOW_PX, BESIDE_PX, DecodingPanel
+from attnviz.gui.panels.decoding_bars import DistributionBars, DistributionRow
+from attnviz.gui.panels.decoding_slots import SlotMap, slot_groups
+from attnviz.gui.panels.decoding_text import LINE_PX, Names, TextLine
+from attnviz.gui.theme import LIGHT
+from attnviz.gui.widgets.row_matrix import RowMatrix
+from attnviz.model.caches import FullCache, PagedCache, QuantisedCache, RingCache, SinkCache
+from attnviz.model.presets import load_preset
+from attnviz.model.writing_edits import FRESH, set_cache, set_writing
+
+pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
+
+
+def line(
+    qtbot: QtBot, tokens: tuple[str, ...], *, are_joined: bool, width: int = 200, lines: int = 1
+) -> TextLine:
+    made = TextLine()
+    qtbot.addWidget(made)
+    made.resize(width, lines * LINE_PX)
+    made.apply_theme(LIGHT)
+    made.set_tokens(tokens, 2, are_joined=are_joined, describe=lambda index: f"token {index}")
+    made.show()
+    qtbot.waitExposed(made)
+    return made
+
+
+# --- the text --------------------------------------------------------------------------------------
+
+
+def test_joined_tokens_touch_and_others_stand_apart(qtbot: QtBot) -> None:
+    joined = line(qtbot, ("st", "or", "y"), are_joined=True)
+    apart = line(qtbot, ("st", "or", "y"), are_joined=False)
+    assert joined.token_rect(1).left() == joined.token_rect(0).right() + 1
+    assert apart.token_rect(1).left() > apart.token_rect(0).right() + 3
+
+
+def test_the_line_of_the_next_token_shows_however_long_the_text_is(qtbot: QtBot) -> None:
+    text = line(qtbot, tuple(f"word{i}" for i in range(60)), are_joined=False)
+    for current in (0, 30, 59, 12):
+        text.set_current(current)
+        assert text.token_rect(min(current + 1, 59)).top() in (0, LINE_PX) or current == 59
+        assert text.rect().intersects(text.token_rect(current)) or text.token_rect(current + 1).top() == 0
+        assert text.accessibleDescription() == f"token {current}"
+
+
+def test_prompt_current_and_next_token_have_their_colours(qtbot: QtBot) -> None:
+    text = line(qtbot, ("mmm", "mmm", "mmm", "mmm", "mmm"), are_joined=False, width=400)
+    text.set_current(2)
+    shown = text.grab().toImage()
+    assert count_color(shown, LIGHT.muted, text.token_rect(0)) > 5
+    assert count_color(shown, LIGHT.ink, text.token_rect(0)) == 0
+    assert count_color(shown, LIGHT.ink, text.token_rect(2)) > 5
+    assert count_color(shown, LIGHT.accent, text.token_rect(2), tolerance=30) > 20
+    assert count_color(shown, LIGHT.value, text.token_rect(3)) > 20
+    assert count_color(shown, LIGHT.ink, text.token_rect(4)) == 0  # not written yet
+
+
+def test_clicks_and_keys_choose_tokens(qtbot: QtBot) -> None:
+    text, chosen = line(qtbot, ("a", "b", "c"), are_joined=False), []
+    text.chosen.connect(chosen.append)
+    text.set_current(1)
+    QTest.mouseClick(text, Qt.MouseButton.LeftButton, pos=text.token_rect(2).center())
+    for key in (Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Home, Qt.Key.Key_End):
+        QTest.keyClick(text, key)
+    assert chosen == [2, 0, 2, 0, 2]
+
+
+# --- the bars --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def bars(qtbot: QtBot) -> DistributionBars:
+    made = DistributionBars()
+    qtbot.addWidget(made)
+    made.apply_theme(LIGHT)
+    rows = [DistributionRow("a", "“a” · id 0"), DistributionRow("b", "“b” · id 1", is_drawn=True)]
+    values = np.array([[0.4, 0.0], [0.1, 1.0]])
+    made.set_distributions(rows, ["model", "top-k"], values, np.array([[False, True], [False, False]]))
+    made.resize(400, made.sizeHint().height())
+    made.show()
+    qtbot.waitExposed(made)
+    return made
+
+
+def test_bars_have_one_scale_and_removed_tokens_have_none(bars: DistributionBars) -> None:
+    assert bars.full == 1.0
+    full = bars.bar_rect(1, 1).width()
+    assert bars.bar_rect(0, 0).width() == pytest.approx(0.4 * full)
+    assert bars.bar_rect(0, 1).width() == 0
+    shown = bars.grab().toImage()
+    assert count_color(shown, LIGHT.value, bars.bar_rect(1, 1)) > 500
+    assert count_color(shown, LIGHT.value) == count_color(shown, LIGHT.value, bars.bar_rect(1, 1))
+
+
+def test_the_drawn_token_is_marked(bars: DistributionBars) -> None:
+    shown = bars.grab().toImage()
+    mark = bars._row_rect(1).adjusted(0, 0, 10 - bars.width(), 0)
+    assert count_color(shown, LIGHT.accent, mark, tolerance=20) > 15
+    assert count_color(shown, LIGHT.accent, mark.translated(0, -18), tolerance=20) == 0
+
+
+def test_the_scale_is_that_of_the_largest_probability_in_steps(bars: DistributionBars) -> None:
+    rows = [DistributionRow("a", "")]
+    for value, full in ((0.004, 0.01), (0.03, 0.05), (0.21, 0.5), (0.51, 1.0)):
+        bars.set_distributions(rows, ["model"], np.array([[value]]), np.array([[False]]))
+        assert bars.full == full
+
+
+def test_a_row_is_said_with_all_its_probabilities(bars: DistributionBars) -> None:
+    bars.setFocus()
+    QTest.keyClick(bars, Qt.Key.Key_Down)
+    assert bars.accessibleDescription() == "“a” · id 0 · model: 0.400000 · top-k: removed"
+
+
+# --- the places ------------------------------------------------------------------------------------
+
+
+def states(cache: object, length: int) -> list[tuple[str, list[tuple[int, str]]]]:
+    groups = slot_groups(cache, length)  # type: ignore[arg-type]
+    return [(group.title, [(slot.position, slot.state) for slot in group.slots]) for group in groups]
+
+
+def test_every_position_has_a_place_in_a_full_cache() -> None:
+    for cache in (FullCache(), QuantisedCache(4)):
+        assert states(cache, 3) == [("positions", [(0, "kept"), (1, "kept"), (2, "new")])]
+
+
+def test_a_ring_turns_and_gives_up_the_oldest() -> None:
+    assert states(RingCache(3), 2) == [("ring", [(0, "kept"), (1, "new"), (-1, "empty")])]
+    ring, gone = states(RingCache(3), 5)
+    assert ring == ("ring", [(3, "kept"), (4, "new"), (2, "kept")])
+    assert gone == ("gone", [(0, "gone"), (1, "gone")])
+
+
+def test_sinks_stay_where_they_are() -> None:
+    sinks, ring, gone = states(SinkCache(2, 3), 8)
+    assert sinks == ("sinks", [(0, "kept"), (1, "kept")])
+    assert ring == ("ring", [(5, "kept"), (6, "kept"), (7, "new")])
+    assert gone == ("gone", [(2, "gone"), (3, "gone"), (4, "gone")])
+
+
+def test_the_last_block_of_pages_is_partly_empty() -> None:
+    first, second = states(PagedCache(4), 6)
+    assert first[1] == [(0, "kept"), (1, "kept"), (2, "kept"), (3, "kept")]
+    assert second == ("block 2", [(4, "kept"), (5, "new"), (-1, "empty"), (-1, "empty")])
+
+
+@pytest.mark.parametrize("length", [3, 40, 400])
+def test_all_places_fit(qtbot: QtBot, length: int) -> None:
+    places = SlotMap()
+    qtbot.addWidget(places)
+    places.resize(260, 100)
+    places.set_groups(slot_groups(RingCache(16), length), lambda slot: str(slot.position))
+    rects = [rect for group in places.slot_rects() for rect in group]
+    assert len(rects) == 16 + max(length - 16, 0)
+    assert all(rect.bottom() <= 101 and rect.right() <= 261 for rect in rects)
+
+
+# --- the pages -------------------------------------------------------------------------------------
+
+
+def test_all_pages_show_where_there_is_room_and_one_where_there_is_not(qtbot: QtBot) -> None:
+    bench = PanelBench(qtbot, DecodingPanel, "causal-decode", 780, 150)
+    bench.store.edit(set_writing, FRESH)
+    bench.store.set_decoded(decode_and_compare(bench.store.experiment, "numpy", "cpu", never_cancelled, 0))
+    parts = [bench.find(QWidget, name) for name in ("k_cache", "decode_distributions", "decode_slots")]
+
+    def visible() -> list[bool]:
+        return [part.isVisible() for part in parts]
+
+    assert visible() == [True, False, False]
+    bench.panel.resize(780, BELOW_PX)
+    assert visible() == [True, True, True]
+    tops = [part.mapTo(bench.panel, part.rect().topLeft()).y() for part in parts]
+    assert tops == sorted(tops)
+    assert bench.find(SlotMap, "decode_slots")._groups  # filled when it came into sight
+    bench.panel.resize(780, 150)
+    assert visible() == [True, False, False]
+    bench.panel.resize(BESIDE_PX, 200)
+    lefts = [part.mapTo(bench.panel, part.rect().topLeft()).x() for part in parts]
+    assert visible() == [True, True, True] and lefts == sorted(lefts)
+
+
+def test_rows_that_are_gone_are_hatched_at_the_step_that_is_shown(qtbot: QtBot) -> None:
+    bench = PanelBench(qtbot, DecodingPanel, "causal-decode", 1100, 300)
+    bench.store.edit(set_cache, RingCache(4))
+    decoded = decode_and_compare(bench.store.experiment, "numpy", "cpu", never_cancelled, 0)
+    bench.store.set_decoded(decoded)
+    keys = bench.find(RowMatrix, "k_cache")
+    bench.panel.go_to(2)
+    assert keys._gone == () and keys._read == {0, 1}
+    bench.panel.go_to(9)
+    assert keys._gone == ((0, 5),) and keys._read == {6, 7, 8}
+    whole = attnviz.run(decoded.decoding.experiment)["k_rotated"][0]
+    assert np.isnan(keys._values[:6]).all()
+    np.testing.assert_allclose(keys._values[6:10], whole[6:10], rtol=1e-9)
+
+
+def test_names_of_tokens_without_a_model_are_what_they_are() -> None:
+    decoding = attnviz.decode(load_preset("causal-decode").experiment)
+    names = Names(decoding)
+    assert names.label("cat") == names.written("cat") == "cat" and not names.are_joined
+    assert names.described("cat") == f"“cat” · id {names.ids['cat']} · 63 61 74"
+    assert names.tokens_of("new words") == ("new words",)
