@@ -363,9 +363,18 @@ def can_reuse(engine: Engine, experiment: Experiment, earlier: Decoding) -> bool
     """Whether its steps may be taken over: all but the tokens and their choice is equal."""
     old = earlier.experiment
     same_cache = (old.writing or Writing()).cache == (experiment.writing or Writing()).cache
-    same = {"tokens": experiment.tokens, "vectors": experiment.vectors, "writing": experiment.writing}
+    # Compared, not replaced: with vectors of another width the old experiment need not be legal.
+    others = [field for field in Experiment.__struct_fields__ if field not in _MAY_DIFFER]
+    is_same = old.d_model == experiment.d_model and same_cache
     places = [(made.name, made.device, made.dtype) for made in (earlier.made_by, engine)]
-    return places[0] == places[1] and same_cache and replace(old, **same) == experiment
+    return (
+        places[0] == places[1]
+        and is_same
+        and all(getattr(old, field) == getattr(experiment, field) for field in others)
+    )
+
+
+_MAY_DIFFER = {"tokens", "vectors", "writing"}
 
 
 def _known_vectors(experiment: Experiment) -> Callable[[int], Numbers]:

@@ -20,10 +20,20 @@ from attnviz.engines.torch_engine import TorchEngine
 from attnviz.model.arrays import Matrix
 from attnviz.model.attention import Layer
 from attnviz.model.caches import CACHES, Cache, FullCache, PagedCache, QuantisedCache, RingCache, SinkCache
+from attnviz.model.edits import set_d_model
 from attnviz.model.experiment import Experiment
 from attnviz.model.latent_parts import Latent
 from attnviz.model.materialise import vectors_array
-from attnviz.model.parts import Causal, ExplicitVectors, Heads, NoPosition, Projections, Seeded, Window
+from attnviz.model.parts import (
+    Causal,
+    Explicit,
+    ExplicitVectors,
+    Heads,
+    NoPosition,
+    Projections,
+    Seeded,
+    Window,
+)
 from attnviz.model.sampling import Sampling, StopConditions, Temperature
 from attnviz.model.writing import Writing
 
@@ -161,6 +171,18 @@ def test_nothing_is_reused_of_another_model() -> None:
     assert decode(engine, replace(stack(FullCache()), temperature=2.0), earlier=first).reused == 0
     assert decode(engine, stack(RingCache(4)), earlier=first).reused == 0
     assert decode(NumpyEngine("float32"), stack(FullCache()), earlier=first).reused == 0
+
+
+def test_nothing_is_reused_of_vectors_of_another_width() -> None:
+    """Also where the old weights, written out, would not fit the new vectors."""
+    engine = NumpyEngine("float64")
+    written = Projections(key=Explicit(Matrix(np.ones((6, 4)))))
+    for before in (small(masks=(Causal(),)), small(masks=(Causal(),), projections=written)):
+        first = decode(engine, before)
+        wider = set_d_model(before, 8)
+        again = decode(engine, wider, earlier=first)
+        assert again.reused == 0
+        assert again.experiment.d_model == 8 and difference(again) < 1e-13
 
 
 # --- counts and times ------------------------------------------------------------------------------
