@@ -42,7 +42,17 @@ pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 SEEDS = tuple(int(seed) for seed in os.environ.get("ATTNVIZ_WALKS", "1,2,3").split(","))
 STEPS = int(os.environ.get("ATTNVIZ_STEPS", "60"))
 
-PANELS = ("tokens", "vectors", "mechanism", "matrices", "block", "architecture", "compare", "positions")
+PANELS = (
+    "decoding",
+    "tokens",
+    "vectors",
+    "mechanism",
+    "matrices",
+    "block",
+    "architecture",
+    "compare",
+    "positions",
+)
 TABS = ("inspector", "decoding", "matrices", "cost", "positions", "block", "architecture", "compare")
 TEXTS = ("", "0", "1", "0, 2", "2-1")
 
@@ -80,7 +90,7 @@ class Walk:
         )
         chosen = self.chance.choices([act for _weight, act in kinds], [weight for weight, _act in kinds])[0]
         chosen()
-        self.desk.qtbot.waitUntil(lambda: self.failed or self.desk._has_settled(), timeout=8000)
+        self.desk.qtbot.waitUntil(lambda: bool(self.failed) or self.desk._has_settled(), timeout=8000)
 
     @property
     def is_alike(self) -> bool:
