@@ -26,8 +26,8 @@ MODEL = "stories"
 LENGTH = 100
 """Tokens that are written after a prompt, unless the text ends before."""
 
-SAMPLING = Sampling((Temperature(0.8), TopP(0.95)), seed=0, stop=StopConditions(length=LENGTH))
-"""How the next token is drawn."""
+SAMPLING = Sampling((Temperature(0.8), TopP(0.95)), stop=StopConditions(length=LENGTH))
+"""How the next token is drawn, apart from the seed."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,7 @@ class ModelPreset(Preset):
     site: str
     head: int
     query: int
+    seed: int
 
 
 _MODEL = N_("A trained model")
@@ -57,6 +58,7 @@ MODEL_PRESETS: tuple[ModelPreset, ...] = (
         site="layers.2.self",
         head=2,
         query=11,
+        seed=2,
     ),
     ModelPreset(
         "stories-zh",
@@ -68,6 +70,7 @@ MODEL_PRESETS: tuple[ModelPreset, ...] = (
         site="layers.2.self",
         head=2,
         query=14,
+        seed=6,
     ),
     ModelPreset(
         "stories-induction",
@@ -79,6 +82,7 @@ MODEL_PRESETS: tuple[ModelPreset, ...] = (
         site="layers.3.self",
         head=3,
         query=19,
+        seed=1,
     ),
     ModelPreset(
         "stories-owner",
@@ -90,6 +94,7 @@ MODEL_PRESETS: tuple[ModelPreset, ...] = (
         site="layers.3.self",
         head=2,
         query=16,
+        seed=2,
     ),
 )
 
@@ -127,7 +132,8 @@ def _written(preset: ModelPreset) -> Document:
     from attnviz.checkpoints.importing import import_checkpoint
 
     document = import_checkpoint(resources.path("models", preset.model), text=preset.prompt)
-    experiment = replace(document.experiment, writing=Writing(SAMPLING))
+    writing = Writing(replace(SAMPLING, seed=preset.seed))
+    experiment = replace(document.experiment, writing=writing)
     read = experiment.n_queries - 1  # playing begins with the first token that is written
     view = View(stage="weights", site=preset.site, head=preset.head, query=preset.query, step=read)
     return Document(experiment, view, preset.title)
