@@ -35,16 +35,17 @@ from attnviz.model.parts import (
 )
 from attnviz.model.position_parts import Deberta, Learned, T5Buckets, TransformerXl, WrittenTable
 from attnviz.model.positions import slopes_of
+from attnviz.model.refusals import translated
 
 T = TypeVar("T")
 
 
 def refusal(edit: Callable[[Experiment, Any], Experiment], experiment: Experiment, value: Any) -> str:
-    """Why an edit is refused, in the words of the experiment itself; empty where it is not."""
+    """Why an edit is refused, in the words of the experiment and the present language; or empty."""
     try:
         edit(experiment, value)
     except ValueError as error:
-        return str(error)
+        return translated(str(error))
     return ""
 
 

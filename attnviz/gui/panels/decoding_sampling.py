@@ -28,6 +28,7 @@ from attnviz.gui.widgets.elided import ElidedLabel
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.toggle import Toggle
 from attnviz.i18n import _
+from attnviz.model.refusals import translated
 from attnviz.model.sampling import OPERATION_OF, SAMPLING_OPERATIONS, Sampling, Shaped, choose, shaped
 from attnviz.model.writing_edits import (
     move_operation,
@@ -139,7 +140,7 @@ class SamplingPage(QWidget):
             drawn, rule = self._drawn_token(decoded, sampling)
         except ValueError as error:  # logits that are no numbers: there is no distribution
             self._bars.hide()
-            self._drawn.set_line(str(error))
+            self._drawn.set_line(translated(str(error)))
             return
         names = decoded.decoding.vocabulary
         # Where the softmax of the read-out and that of the logits differ, it is by rounding alone.
