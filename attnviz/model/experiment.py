@@ -27,7 +27,7 @@ from attnviz.model.value import require
 from attnviz.model.writing import Writing
 
 
-class Experiment(Layer, frozen=True):
+class Experiment(Layer, frozen=True, weakref=True):
     """Attention, completely specified: everything that changes a number, and nothing else.
 
     An experiment is a layer (see `Attention` and `Layer`) with the sequences that it reads, and perhaps more

@@ -4,30 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Generic, TypeVar
+from weakref import ref
 
 from attnviz.model.experiment import Experiment
-
-KEPT = 64
-"""Experiments that are remembered: the sites of a deep stack, asked in turn at every step of a decoding."""
 
 Found = TypeVar("Found")
 
 
 class Remembered(Generic[Found]):
-    """`find`, remembered for the very experiments that were asked about last.
+    """`find`, remembered for every experiment as long as that lives.
 
     By identity: an experiment never changes, and comparing one by value takes longer than most answers.
     """
 
     def __init__(self, find: Callable[[Experiment], Found]) -> None:
         self._find = find
-        self._found: dict[int, tuple[Experiment, Found]] = {}
+        self._found: dict[int, tuple[ref[Experiment], Found]] = {}
 
     def __call__(self, experiment: Experiment) -> Found:
-        known = self._found.get(id(experiment))
-        if known is None or known[0] is not experiment:
-            # The experiment is kept as well: its id must not become another one's.
-            known = self._found[id(experiment)] = experiment, self._find(experiment)
-            for oldest in list(self._found)[: max(0, len(self._found) - KEPT)]:
-                self._found.pop(oldest, None)
+        key = id(experiment)
+        known = self._found.get(key)
+        if known is None:
+            # The id becomes another experiment's only after this one has gone, and what is known with it.
+            gone = ref(experiment, lambda _gone: self._found.pop(key, None))
+            known = self._found[key] = gone, self._find(experiment)
         return known[1]
