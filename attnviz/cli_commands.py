@@ -17,7 +17,8 @@ from attnviz.i18n import _
 from attnviz.model.document import Document
 from attnviz.model.edits import set_tokens
 from attnviz.model.files import DocumentError, load, save
-from attnviz.model.splitting import MODEL, split_text
+from attnviz.model.pieces import byte_pairs
+from attnviz.model.splitting import MODEL, join_text, shown_token, split_text
 
 if TYPE_CHECKING:
     from attnviz.engines.decode import Decoding
@@ -288,14 +289,15 @@ def _print_stages(trace: Trace, sites: tuple[str, ...], stages: tuple[str, ...] 
 
 
 def _print_decoding(decoding: Decoding) -> None:
+    known = decoding.experiment.vocabulary
     head = (_("step"), _("token"), _("reads"), _("adds"), _("next"), _("p"), _("pairs"), _("without cache"))
     rows = [
         (
             str(step.index),
-            visible(step.token) + (" *" if step.generated else ""),
+            shown_token(known, step.token) + (" *" if step.generated else ""),
             str(step.read),
             str(step.appended),
-            visible(step.next_token),
+            shown_token(known, step.next_token),
             number(float(step.probabilities.max())),
             str(step.cached.score_pairs),
             str(step.uncached.score_pairs),
@@ -305,8 +307,13 @@ def _print_decoding(decoding: Decoding) -> None:
     cached, uncached = decoding.total(len(decoding.steps) - 1)
     total = (_("sum"), "", "", "", "", "", str(cached.score_pairs), str(uncached.score_pairs))
     _print_table((head, *rows, total))
-    if any(step.generated for step in decoding.steps):
+    if decoding.experiment.writing is not None:
+        print(_("* drawn from the probabilities of the step before"))
+    elif any(step.generated for step in decoding.steps):
         print(_("* generated: the most probable token of the step before"))
+    if byte_pairs(known) is not None:
+        tokens = tuple(step.token for step in decoding.steps)
+        print(visible(join_text(decoding.experiment, tokens, MODEL.id)))
 
 
 def _print_table(rows: tuple[tuple[str, ...], ...]) -> None:

@@ -39,3 +39,13 @@ def test_a_text_that_cannot_be_read_is_refused(arguments: list[str], sentence: s
     assert main(arguments) == 2
     out, error = capsys.readouterr()
     assert out == "" and error.startswith("attnviz: ") and sentence in error and error.count("\n") == 1
+
+
+def test_the_table_shows_pieces_as_bytes_and_ends_with_the_text(capsys: Capture) -> None:
+    assert main(["decode", "stories-en", "--text", "Tom saw 𠀀", "--steps", "10"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    column = lines[0].index("token")
+    fed = [line[column:].split("  ")[0] for line in lines[1:9]]
+    assert fed == ["<|begin|>", "Tom", "␣saw", "␣", "⟨F0⟩", "⟨A0⟩", "⟨80⟩", "⟨80⟩"]
+    assert lines[-2] == "* drawn from the probabilities of the step before"
+    assert lines[-1].startswith("Tom saw 𠀀") and "\ufffd" not in lines[-1]

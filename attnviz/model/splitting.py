@@ -69,6 +69,13 @@ def likely_splitting(experiment: Experiment) -> str:
     return guess_splitting(tokens)
 
 
+def shown_token(vocabulary: Vocabulary | None, token: str) -> str:
+    """A token as it is shown: its text with its spaces, a piece of a character as its bytes."""
+    pairs = byte_pairs(vocabulary)
+    one = None if vocabulary is None else token_ids(vocabulary.tokens).get(token)
+    return visible(token if pairs is None or one is None else pairs.shown(one))
+
+
 def faces(experiment: Experiment) -> tuple[Face, ...]:
     """How each token of the experiment is shown."""
     vocabulary = experiment.vocabulary
@@ -84,12 +91,9 @@ def _face(vocabulary: Vocabulary, token: str) -> Face:
         note = _("not in the vocabulary: its vector is no row of the embedding, it was drawn or kept")
         return Face(visible(token), note, is_outside=True)
     pairs = byte_pairs(vocabulary)
-    if pairs is None:
-        return Face(visible(token), _id_line(one, _bytes_line(token_bytes(token))))
-    data = pairs.token_bytes(one)
-    if not data:
-        return Face(visible(token), _id_line(one, _role(vocabulary, token)))
-    return Face(visible(pairs.shown(one)), _id_line(one, _bytes_line(data)))
+    data = token_bytes(token) if pairs is None else pairs.token_bytes(one)
+    rest = _bytes_line(data) if data else _role(vocabulary, token)
+    return Face(shown_token(vocabulary, token), _id_line(one, rest))
 
 
 def _role(vocabulary: Vocabulary, token: str) -> str:
