@@ -20,6 +20,7 @@ from attnviz.model.experiment import Experiment
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import Trace
 from attnviz.model.view import View
+from attnviz.model.writing_edits import differs_in_writing
 
 GUI_CORES = 1
 """Cores that a run leaves to the window."""
@@ -48,7 +49,7 @@ class Live(QObject):
         self._again, self._started = False, 0.0
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
-        self._timer.timeout.connect(self.run_now)
+        self._timer.timeout.connect(self._on_rest)
         store.changed.connect(self._on_changed)
 
     def choose(self, engine: str, device: str) -> None:
@@ -80,6 +81,17 @@ class Live(QObject):
     def _on_changed(self, old: Document, new: Document) -> None:
         if old.experiment != new.experiment and not self._timer.isActive():
             self._timer.start(0)  # after what has happened at the same moment; the rest waits for `_again`
+
+    @Slot()
+    def _on_rest(self) -> None:
+        """Run, unless the numbers that there are serve: how a text is written on changes none of its own."""
+        trace, experiment = self._store.trace, self._store.experiment
+        is_idle = trace is not None and not self._scheduler.is_busy(KEY)
+        if trace is not None and is_idle and differs_in_writing(trace.experiment, experiment):
+            self._again = False
+            self._store.set_trace(trace.under(experiment))
+        else:
+            self.run_now()
 
     def _is_behind(self) -> bool:
         """Whether a young run is still under way; an old one is cancelled by the next instead."""

@@ -210,6 +210,12 @@ class Trace:
         self.notices = notices
         self._sites = {site.name: site for site in sites}
 
+    def under(self, experiment: Experiment) -> Trace:
+        """The same numbers, of an experiment that has the same: one that is only written on otherwise."""
+        sites = tuple(self._sites.values())
+        where = {"engine": self.engine, "device": self.device}
+        return Trace(experiment, sites, **where, seconds=self.seconds, notices=self.notices)
+
     @property
     def sites(self) -> tuple[str, ...]:
         """Names of the sites, in data-flow order."""

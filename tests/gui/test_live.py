@@ -22,6 +22,7 @@ from attnviz.model import edits
 from attnviz.model.presets import load_preset
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.view import View
+from attnviz.model.writing_edits import set_seed
 
 
 class Bench:
@@ -68,6 +69,22 @@ def test_fifty_quick_edits_end_in_the_last_numbers_after_few_runs(bench: Bench, 
     np.testing.assert_array_equal(
         bench.store.trace["weights"], attnviz.run(bench.store.experiment)["weights"]
     )
+
+
+def test_how_it_is_written_on_runs_nothing_and_all_else_does(bench: Bench, qtbot: QtBot) -> None:
+    bench.runs, before = 0, bench.store.trace
+    assert before is not None
+    bench.store.edit(set_seed, 5)
+    qtbot.waitUntil(bench.settled)
+    trace = bench.store.trace
+    assert bench.runs == 0 and trace is not None and trace is not before
+    np.testing.assert_array_equal(trace["weights"], before["weights"])
+    bench.store.edit(set_seed, 6)
+    bench.store.edit(edits.set_vector_cell, 0, 0, 3.0)
+    qtbot.waitUntil(bench.settled)
+    assert bench.runs == 1
+    bench.live.run_now()  # as another engine does
+    qtbot.waitUntil(lambda: bench.runs == 2)
 
 
 def test_a_look_runs_nothing(bench: Bench, qtbot: QtBot) -> None:

@@ -144,7 +144,7 @@ class Counts(QWidget):
 
     def _lay_out(self) -> None:
         grid = QGridLayout()
-        grid.setHorizontalSpacing(2 * GRID)
+        grid.setHorizontalSpacing(GRID * 3 // 2)
         grid.setVerticalSpacing(0)
         for place, key in enumerate(("", *(key for key, _title in COUNTS), TIME)):
             names = (f"count_{key}_{part}" for part in ("name", "plain", "cached"))

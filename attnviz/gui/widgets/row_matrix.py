@@ -114,6 +114,8 @@ class RowMatrix(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.setFont(ui_font(11))
+        if painter.fontMetrics().horizontalAdvance(self._title) > self.width():
+            painter.setFont(ui_font(10))
         painter.setPen(QColor(self._theme.muted))
         title = painter.fontMetrics().elidedText(self._title, Qt.TextElideMode.ElideRight, self.width())
         painter.drawText(QRectF(0, 0, self.width(), TITLE_PX - 3), Qt.AlignmentFlag.AlignLeft, title)
