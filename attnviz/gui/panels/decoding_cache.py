@@ -113,7 +113,7 @@ class CachePage(QWidget):
             self._bits.set_value(str(cache.bits))
         latent = _("Kept is the latent, of which keys and values are made.")
         held = f"{latent} " if self._store.attention.latent is not None else ""
-        self._hint.setText(f"{held}{_(row.hint)}. {row.source}")
+        self._hint.setText(held + _("{what}. {source}").format(what=_(row.hint), source=row.source))
 
     def apply_theme(self, theme: Theme) -> None:
         self._theme = theme
