@@ -188,7 +188,7 @@ class Handlers(QObject):
     @Slot()
     def on_play(self) -> None:
         player = self._player()
-        if self._window.store.decoded_now is None:
+        if player is None or self._window.store.decoded_now is None:
             self._plays_when_decoded = not self._plays_when_decoded
         else:
             player.toggle_play()
@@ -196,32 +196,40 @@ class Handlers(QObject):
     @Slot(object)
     def _on_decoded(self, decoded: object) -> None:
         """Play what was to be played before it was there."""
-        if decoded is not None and self._plays_when_decoded:
+        player = self._player() if decoded is not None and self._plays_when_decoded else None
+        if player is not None:
             self._plays_when_decoded = False
-            self._player().toggle_play()
+            player.toggle_play()
 
     @Slot()
     def on_step_forward(self) -> None:
-        self._player().step(1)
+        self._step_decoding(1)
 
     @Slot()
     def on_step_back(self) -> None:
-        self._player().step(-1)
+        self._step_decoding(-1)
 
     @Slot()
     def on_first_step(self) -> None:
-        self._player().go_to(0)
+        if player := self._player():
+            player.go_to(0)
 
     @Slot()
     def on_last_step(self) -> None:
-        self._player().go_to_end()
+        if player := self._player():
+            player.go_to_end()
 
-    def _player(self) -> DecodingPanel:
-        dock = self._window.docks["decoding"]
-        dock.show()
-        dock.raise_()  # another tab may lie over it
-        panel = self._window.panels["decoding"]
-        return cast("DecodingPanel", panel)
+    def _step_decoding(self, by: int) -> None:
+        if player := self._player():
+            player.step(by)
+
+    def _player(self) -> DecodingPanel | None:
+        """The player, in front of other tabs; None until the window has its panels."""
+        panel = self._window.panels.get("decoding")
+        if panel is not None:
+            self._window.docks["decoding"].show()
+            self._window.docks["decoding"].raise_()  # another tab may lie over it
+        return cast("DecodingPanel | None", panel)
 
     # --- export, help
 
@@ -231,7 +239,8 @@ class Handlers(QObject):
 
     @Slot()
     def on_export_panel(self) -> None:
-        self._exporter.export_panel(self._window.panels)
+        if self._window.panels:
+            self._exporter.export_panel(self._window.panels)
 
     @Slot()
     def on_export_numbers(self) -> None:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from desk import Desk, MakeDesk
+from desk import WAIT_MS, Desk, MakeDesk
 from PySide6.QtCore import Qt
+from pytestqt.qtbot import QtBot
 
 from attnviz.gui.panels.decoding import DecodingPanel
+from attnviz.gui.settings import Settings
+from attnviz.gui.window import Window
+from attnviz.model.presets import load_preset
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 
@@ -63,3 +67,21 @@ def test_a_second_space_takes_the_first_one_back(desk: Desk) -> None:
     desk.press_key(Qt.Key.Key_Space)
     desk.store.set_decoded(decoded)
     assert not player(desk).is_playing
+
+
+def test_keys_that_come_before_the_panels_do_no_harm(
+    make_desk: MakeDesk, qtbot: QtBot, settings: Settings
+) -> None:
+    """A window is on the screen before its panels are made: while the model in the box is read."""
+    window = Window(load_preset("causal-decode"), settings, inline=True)
+    desk = Desk(qtbot, window)
+    try:
+        window.show()
+        for command in ("step_forward", "step_back", "first_step", "last_step", "export_panel", "free"):
+            window.commands[command].trigger()
+        desk.press_key(Qt.Key.Key_Space)
+        window.start()
+        qtbot.waitUntil(lambda: player(desk).is_playing, timeout=WAIT_MS)
+        player(desk).toggle_play()
+    finally:
+        desk.leave()
