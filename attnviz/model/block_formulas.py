@@ -41,15 +41,14 @@ def norm_letters(norm: Norm, x: str) -> str:
     """A norm of x, with its gain and its bias: `gain · x ÷ √(Σ x² ÷ d + ε)`."""
     gain = f"{_('gain')} · " if norm.gain is not None else ""
     bias = f" + {_('bias')}" if norm.bias is not None else ""
-    return f"{gain}{QK_NORM_BY_ID[norm.kind].formula.replace('x', x)}{bias}"
+    return f"{gain}{_(QK_NORM_BY_ID[norm.kind].formula).replace('x', x)}{bias}"
 
 
 def qk_norm_letters(norm: QKNorm, name: Literal["q", "k"]) -> str:
     """The norm of queries or keys, with its gain."""
     gain = norm.query_gain if name == "q" else norm.key_gain
-    return (f"{_('gain')} · " if gain is not None else "") + QK_NORM_BY_ID[norm.kind].formula.replace(
-        "x", name
-    )
+    letters = _(QK_NORM_BY_ID[norm.kind].formula).replace("x", name)
+    return letters if gain is None else f"{_('gain')} · {letters}"
 
 
 def letter_of_norm(experiment: Experiment, stage: str) -> str:

@@ -24,7 +24,7 @@ QK_NORMS: tuple[QKNormRow, ...] = (
         "layer",
         N_("layer"),
         N_("Each q and k minus its mean, divided by its standard deviation"),
-        "(x − mean) ÷ √(Σ (x − mean)² ÷ d + ε)",
+        N_("(x − mean) ÷ √(Σ (x − mean)² ÷ d + ε)"),
     ),
     QKNormRow("l2", N_("length 1"), N_("Each q and k divided by its length"), "x ÷ √(Σ x² + ε)"),
 )

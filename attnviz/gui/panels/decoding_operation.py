@@ -94,7 +94,7 @@ class OperationRow(QWidget):
 
     def retranslate(self) -> None:
         title = _(self.row.title)
-        hint = f"{_(self.row.description)} · {self.row.formula} · {self.row.source}"
+        hint = f"{_(self.row.description)} · {_(self.row.formula)} · {_(self.row.source)}"
         self.toggle.set_label(title)
         self.toggle.set_tooltip(hint)
         self.slider.set_label(title)
