@@ -19,7 +19,7 @@ from attnviz.gui.panels.decoding_slots import SlotMap, slot_groups
 from attnviz.gui.panels.decoding_text import names_of
 from attnviz.gui.store import Store
 from attnviz.gui.theme import GRID, TEXT_PX, Theme
-from attnviz.gui.widgets.control import active_theme
+from attnviz.gui.widgets.control import active_theme, plain_tooltip
 from attnviz.gui.widgets.drag_number import DragNumber
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.i18n import N_, _
@@ -111,9 +111,11 @@ class CachePage(QWidget):
         self._labels["bits"].setVisible(is_quantised)
         if isinstance(cache, QuantisedCache):
             self._bits.set_value(str(cache.bits))
+        words = _("{what}. {source}").format(what=_(row.hint), source=row.source)
+        has_latent = self._store.attention.latent is not None
         latent = _("Kept is the latent, of which keys and values are made.")
-        held = f"{latent} " if self._store.attention.latent is not None else ""
-        self._hint.setText(held + _("{what}. {source}").format(what=_(row.hint), source=row.source))
+        self._hint.setText(latent if has_latent else words)  # what does not fit is in the tooltip
+        self._hint.setToolTip(plain_tooltip(words))
 
     def apply_theme(self, theme: Theme) -> None:
         self._theme = theme
