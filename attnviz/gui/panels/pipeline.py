@@ -80,6 +80,8 @@ class PipelinePanel(Panel):
         self.sites.retranslate()
         for stage in self._shown:
             self._caption(stage)
+            if self.store.trace is not None and stage in self.store.site.stages:
+                self._steps[stage].set_text(operation(self.store.site, stage))
         self.setAccessibleName(_("Pipeline"))
 
     def apply_theme(self, theme: Theme) -> None:
@@ -191,8 +193,13 @@ class _Step(QWidget):
         self.setFont(self._font)
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Expanding)
 
-    def set_text(self, text: str) -> None:
+    @property
+    def text(self) -> str:
         """The operation's label."""
+        return self._text
+
+    def set_text(self, text: str) -> None:
+        """Write another label."""
         if text != self._text:
             self._text = text
             self.updateGeometry()

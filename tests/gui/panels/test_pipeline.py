@@ -17,6 +17,7 @@ from attnviz.gui.panels.pipeline import PipelinePanel, operation
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.thumbnail import Thumbnail
 from attnviz.gui.widgets.toggle import Toggle
+from attnviz.i18n import set_language
 from attnviz.model.block_parts import Norm
 from attnviz.model.document import Document
 from attnviz.model.layer_edits import set_cross, set_n_encoder_layers, set_n_layers
@@ -208,3 +209,16 @@ def test_all_layers_are_edited_alike_from_beside_the_strip(qtbot: QtBot) -> None
     assert not toggle.value()
     bench.store.open(Document(set_cross(small(memory=MEMORY), True)))
     assert not toggle.isEnabled() and "no other layer with such an attention" in toggle.toolTip()
+
+
+def test_the_steps_at_the_arrows_change_language_with_everything_else(qtbot: QtBot) -> None:
+    bench = make(qtbot, Document(small(masks=(Causal(),))))
+    steps = bench.panel._steps
+    try:
+        set_language("zh_CN")
+        bench.panel.retranslate()
+        assert steps["masked"].text == "掩码"
+    finally:
+        set_language("en")
+    bench.panel.retranslate()
+    assert steps["masked"].text == "mask"
