@@ -53,31 +53,42 @@ class Documents(QObject):
         """Show a preset, unless the person would rather keep what is there."""
         if self.may_discard():
             if needs_model(id_):
-                self._read_model(id_)
+                self._read(id_, self._store.open, self._on_failed, "file")
             else:
                 self._store.open(load_preset(id_))
 
     def open_story(self, then: Callable[[], None]) -> None:
-        """Show the story of this language; `then` follows, also where it could not be read."""
-        self._read_model(STORIES[current_language()], then)
+        """Show the story of this language, unless another document came first.
 
-    def _read_model(self, id_: str, then: Callable[[], None] | None = None) -> None:
-        """Have the worker read a model for a preset, and show that."""
+        `then` follows in any case, also where the story could not be read.
+        """
+        before = self._store.experiment
+
+        def done(document: Document) -> None:
+            if self._store.experiment is before:
+                self._store.open(document)
+            then()
+
+        def failed(error: BaseException) -> None:
+            then()
+            self._on_failed(error)
+
+        # A key of its own: a file that is opened meanwhile must not take `then` away.
+        self._read(STORIES[current_language()], done, failed, "story")
+
+    def _read(
+        self,
+        id_: str,
+        done: Callable[[Document], None],
+        failed: Callable[[BaseException], None],
+        key: str,
+    ) -> None:
+        """Have the worker read a model for a preset."""
 
         def job(token: CancelToken) -> Document:
             return load_preset(id_)
 
-        def done(document: Document) -> None:
-            self._store.open(document)
-            if then is not None:
-                then()
-
-        def failed(error: BaseException) -> None:
-            if then is not None:
-                then()
-            self._on_failed(error)
-
-        self._scheduler.submit(job, done, failed, key="file")
+        self._scheduler.submit(job, done, failed, key=key)
 
     def ask_open(self) -> None:
         """Choose a file and open it."""

@@ -128,6 +128,26 @@ def test_a_file_that_is_given_comes_instead_of_the_story(
         desk.leave()
 
 
+def test_a_file_that_is_opened_before_the_story_is_there_stays(
+    make_desk: MakeDesk, qtbot: QtBot, settings: Settings, tmp_path: Path
+) -> None:
+    file = attnviz.save(load_preset("toy-attention"), tmp_path / "mine.json")
+    window = Window(load_preset(FIRST_PRESET), settings)
+    desk = Desk(qtbot, window)
+    try:
+        window.show()
+        window.documents.open_story(window.start)
+        window.documents.open(file)
+        qtbot.waitUntil(lambda: bool(window.panels) and desk.store.path == file, timeout=WAIT_MS)
+        desk.settle()
+        assert desk.store.experiment == load_preset("toy-attention").experiment
+        desk.store.open(load_preset("dog-bites-man"))  # and nothing comes later
+        desk.settle()
+        assert desk.store.document == load_preset("dog-bites-man")
+    finally:
+        desk.leave()
+
+
 def test_other_text_is_read_by_the_model_and_undone(desk: Desk) -> None:
     line = desk.find(QLineEdit, "token_line")
     desk.click(line)
