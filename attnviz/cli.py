@@ -102,6 +102,7 @@ def _dispatch(arguments: list[str]) -> int:
         return _open_window(getattr(options, "document", None))
     from attnviz import cli_commands
     from attnviz.engines.engine import EngineError
+    from attnviz.model.refusals import translated
 
     actions: dict[str, Callable[[argparse.Namespace], int]] = {
         "presets": cli_commands.presets,
@@ -117,7 +118,7 @@ def _dispatch(arguments: list[str]) -> int:
     except cli_commands.Named as error:
         raise Refused(str(error)) from None
     except (EngineError, ValueError, MemoryError) as error:
-        what = str(error) or _("there is not enough memory")
+        what = translated(str(error)) or _("there is not enough memory")
         raise Refused(f"{named}: {what}" if named else what) from None
 
 
