@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attnviz.core.block import ACTIVATION_BY_ID, GATED_UNIT_BY_ID, layer_norm, rms_norm
+from attnviz.core.block import ACTIVATION_BY_ID, gated, layer_norm, rms_norm
 from attnviz.core.dims import Array
 from attnviz.engines.engine import Engine
 from attnviz.engines.features import Features
@@ -91,7 +91,7 @@ def _feed_forward(engine: Engine, experiment: Experiment, features: Features, so
     up = features.tf["ffn_up"]
     if ffn.gated:
         gate = features.tf["ffn_gate"]
-        hidden = GATED_UNIT_BY_ID[ffn.activation].apply(engine.xp, gate, up, engine.erf)
+        hidden = gated(engine.xp, gate, up, ffn.activation, engine.erf)
     else:
         hidden = ACTIVATION_BY_ID[ffn.activation].apply(engine.xp, up, engine.erf)
     features.add("ffn_hidden", hidden)
