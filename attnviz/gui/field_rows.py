@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from PySide6.QtCore import QEvent, Qt, Slot
@@ -89,6 +91,11 @@ class Row(QWidget):
         """What the field's functions take: the attention that is looked at, or the whole experiment."""
         return self.store.experiment if self.field.whole else self.store.attention
 
+    def reason_of(self, why_not: Callable[[Experiment], str]) -> str:
+        """The first reason against an edit that any of the attentions has which it would change."""
+        subjects = (self.subject,) if self.field.whole else self.store.edited_attentions
+        return next((reason for one in subjects if (reason := why_not(one))), "")
+
     def refresh(self) -> None:
         """Show the document's value, whether the row applies, and why it cannot be used."""
         experiment = self.subject
@@ -96,7 +103,7 @@ class Row(QWidget):
         self.setVisible(is_shown)
         if is_shown:
             self.show_value(self.field.read(experiment))
-            self.show_reason(self.field.reason(experiment))
+            self.show_reason(self.reason_of(self.field.reason))
 
     def show_value(self, value: Any) -> None:
         """Show `value` without emitting."""
@@ -254,8 +261,11 @@ class ChoiceRow(Row):
     def show_value(self, value: Any) -> None:
         self.control.set_value(str(value))
         for id_, _label, _tooltip in self._choice_field.options:
-            reason = self._choice_field.why_not(self.subject, id_)
+            reason = self.reason_of(partial(self._why_not, id_))
             self.control.set_option_unavailable(id_, reason or None)
+
+    def _why_not(self, option: str, one: Experiment) -> str:
+        return self._choice_field.why_not(one, option)
 
     def show_reason(self, reason: str) -> None:
         for id_, _label, _tooltip in self._choice_field.options:

@@ -16,7 +16,7 @@ from PySide6.QtCore import QObject, Signal
 from attnviz.model.document import Document
 from attnviz.model.experiment import Experiment
 from attnviz.model.history import History
-from attnviz.model.layer_edits import edit_alike
+from attnviz.model.layer_edits import companions, edit_alike
 from attnviz.model.sites import at, put
 from attnviz.model.trace import SiteTrace, Trace
 from attnviz.model.view import Cell
@@ -129,16 +129,28 @@ class Store(QObject):
         self._put(replace(self.document, experiment=experiment))
         return True
 
+    @property
+    def edited_attentions(self) -> tuple[Experiment, ...]:
+        """The attentions that an edit changes: the one looked at, then those that are edited alike."""
+        site = self.document.site
+        others = companions(self.experiment, site) if self._edits_alike else ()
+        return (self.attention, *(at(self.experiment, place.name) for place in others))
+
     def edit_attention(self, function: Any, *args: Any, **named: Any) -> bool:
         """Replace the attention that is looked at by function(attention, *args, **named); see `edit`.
 
         While all layers are edited alike, those of its kind in the other layers are replaced as well.
         """
         site = self.document.site
+        if not self._edits_alike:
+            return self.edit_here(function, *args, **named)
+        return self.edit(edit_alike, site, lambda one: function(one, *args, **named))
+
+    def edit_here(self, function: Any, *args: Any, **named: Any) -> bool:
+        """Replace the attention that is looked at and no other: for numbers that a layer has of its own."""
+        site = self.document.site
 
         def edited(experiment: Experiment) -> Experiment:
-            if self._edits_alike:
-                return edit_alike(experiment, site, lambda one: function(one, *args, **named))
             return put(experiment, site, function(at(experiment, site), *args, **named))
 
         return self.edit(edited)

@@ -121,14 +121,14 @@ class MatricesPanel(Panel):
     def _on_edited(self, row: int, column: int, value: float) -> None:
         values = self._chosen().array(self.store.attention).copy()
         values[row, column] = value
-        self.store.edit_attention(self._chosen().put, values)
+        self.store.edit_here(self._chosen().put, values)
 
     @Slot(int, int, object)
     def _on_pasted(self, row: int, column: int, block: NDArray[np.float64]) -> None:
         values = self._chosen().array(self.store.attention).copy()
         part = block[: values.shape[0] - row, : values.shape[1] - column]
         values[row : row + part.shape[0], column : column + part.shape[1]] = part
-        self.store.edit_attention(self._chosen().put, values)
+        self.store.edit_here(self._chosen().put, values)
         if part.shape != block.shape:
             message = _("pasted {rows} × {columns}; what is past the table's edge was left out")
             self.store.rejected.emit(message.format(rows=part.shape[0], columns=part.shape[1]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtCore import QSize, Qt, Signal, Slot
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
 from attnviz.gui.panels.mechanism_block import BlockSection
@@ -122,4 +122,13 @@ class MechanismPanel(Panel):
     def retranslate(self) -> None:
         for section in self.sections:
             section.retranslate()
+        self.on_document(None, self.store.document)
+
+    def start(self) -> None:
+        super().start()
+        self.store.alike_changed.connect(self._on_alike)
+
+    @Slot(bool)
+    def _on_alike(self, is_alike: bool) -> None:
+        """What one attention allows another one may refuse: the reasons are asked for again."""
         self.on_document(None, self.store.document)

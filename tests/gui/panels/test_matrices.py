@@ -21,6 +21,7 @@ from attnviz.model.materialise import projection_array
 from attnviz.model.parts import Explicit, Identity, Projections, QKNorm, Seeded, Tied
 from attnviz.model.position_parts import TransformerXl
 from attnviz.model.rows import DrawnRow
+from attnviz.model.sites import at, site_names
 from attnviz.model.view import Cell
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
@@ -126,3 +127,15 @@ def test_every_weight_is_offered_edited_and_heard_by_the_run(qtbot: QtBot) -> No
         after = run(NumpyEngine("float64"), bench.store.experiment).only["output"]
         assert not np.allclose(after, before, atol=1e-9), path
     assert not bench.refused
+
+
+def test_a_weight_is_edited_in_the_layer_that_is_looked_at_alone(qtbot: QtBot) -> None:
+    bench = PanelBench(qtbot, MatricesPanel, "decoder-only", 420, 220)
+    before = bench.store.experiment
+    bench.store.set_edits_alike(True)
+    grid = bench.panel.grid
+    drag(grid.viewport(), grid.cell_rect(0, 1).center(), QPoint(0, -30))
+    here = bench.store.document.site
+    assert not bench.refused and at(bench.store.experiment, here) != at(before, here)
+    others = [name for name in site_names(before) if name != here]
+    assert others and all(at(bench.store.experiment, name) == at(before, name) for name in others)

@@ -26,7 +26,7 @@ from attnviz.gui.widgets.toggle import Toggle
 from attnviz.model.block_parts import Block, Norm
 from attnviz.model.document import Document
 from attnviz.model.layer_edits import set_n_layers
-from attnviz.model.parts import QKNorm
+from attnviz.model.parts import QKNorm, SeededSinks
 from attnviz.model.rows import DrawnRow
 from attnviz.model.sites import at, site_names
 
@@ -199,6 +199,20 @@ def test_all_layers_are_edited_alike_while_the_switch_is_on(qtbot: QtBot, panel:
     switch(qtbot, panel, "alike_toggle")
     switch(qtbot, panel, "cap_toggle")
     assert [at(panel.store.experiment, n).cap for n in site_names(before)] == [30.0, None, None]
+
+
+def test_alike_what_another_layer_refuses_is_disabled_with_its_reason(
+    qtbot: QtBot, panel: MechanismPanel
+) -> None:
+    panel.store.edit(set_n_layers, 2)
+    last = panel.store.experiment.layers[0]
+    assert panel.store.change(layers=(replace(last, sinks=SeededSinks(1)),))
+    sigmoid = find(panel, Segmented, "normaliser_choice").findChild(QAbstractButton, "segment_sigmoid")
+    assert isinstance(sigmoid, QAbstractButton) and sigmoid.isEnabled()
+    panel.store.set_edits_alike(True)
+    assert not sigmoid.isEnabled() and "where there are sinks" in sigmoid.toolTip()
+    panel.store.set_edits_alike(False)
+    assert sigmoid.isEnabled()
 
 
 def test_a_stack_norm_may_be_switched_off_and_on(qtbot: QtBot, panel: MechanismPanel) -> None:
