@@ -122,9 +122,11 @@ def decode(
 ) -> Decoding:
     """Decode token by token with a cache of keys and values.
 
-    The experiment's tokens are fed first (all of them where `steps` is None); further steps feed the most
-    probable token, by similarity to the token vectors. The steps equal the full pass of
-    `decoding.experiment`. Parameters and errors otherwise as for `run`; `check` is called at every step.
+    The experiment's tokens are fed first. Further steps feed what the step before chose: drawn as the
+    experiment's `writing` says, or without one the most probable token. `steps` None: all tokens that there
+    are, and with `writing` as many new ones until it stops. With a full or paged cache the steps equal the
+    full pass of `decoding.experiment`; other kinds are off by what they lose. Parameters and errors
+    otherwise as for `run`; `check` is called at every step.
     """
     from attnviz.compute.execute import execute_decoding
     from attnviz.engines.program import never_cancelled

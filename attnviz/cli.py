@@ -26,7 +26,7 @@ DOC_HELP = N_("a document file, or the name of a preset (see attnviz presets)")
 
 DECODE_FORMAT = N_(
     "With --json: one object with format, version, document, engine, device, dtype, seconds, notices, "
-    "vocabulary, total and steps. Each step has index (from 0), token, generated, read and appended "
+    "stopped, vocabulary, total and steps. Each step has index (from 0), token, generated, read and appended "
     "(positions of the cache), weights (a list for each head, over the keys seen so far), output, "
     "probabilities (over the vocabulary), next_token, and the costs cached and uncached: kv_projections, "
     "score_pairs, bytes_read, bytes_written, bytes_moved, bytes_held, flops, over all layers. Where there "

@@ -147,6 +147,7 @@ def decoding_json(decoding: Decoding, document: str) -> dict[str, Any]:
         "dtype": decoding.dtype,
         "seconds": decoding.seconds,
         "notices": list(decoding.notices),
+        "stopped": decoding.stopped,
         "vocabulary": list(decoding.vocabulary),
         "total": {"cached": _cost(cached), "uncached": _cost(uncached)},
         "steps": [_step_json(step) for step in decoding.steps],
@@ -298,7 +299,7 @@ def _print_decoding(decoding: Decoding) -> None:
             str(step.read),
             str(step.appended),
             shown_token(known, step.next_token),
-            number(float(step.probabilities.max())),
+            number(float(step.probabilities[decoding.vocabulary.index(step.next_token)])),
             str(step.cached.score_pairs),
             str(step.uncached.score_pairs),
         )
@@ -307,13 +308,17 @@ def _print_decoding(decoding: Decoding) -> None:
     cached, uncached = decoding.total(len(decoding.steps) - 1)
     total = (_("sum"), "", "", "", "", "", str(cached.score_pairs), str(uncached.score_pairs))
     _print_table((head, *rows, total))
-    if decoding.experiment.writing is not None:
-        print(_("* drawn from the probabilities of the step before"))
-    elif any(step.generated for step in decoding.steps):
-        print(_("* generated: the most probable token of the step before"))
+    if any(step.generated for step in decoding.steps):
+        is_drawn = decoding.experiment.writing is not None
+        drawn = _("* drawn from the probabilities of the step before")
+        print(drawn if is_drawn else _("* generated: the most probable token of the step before"))
     if byte_pairs(known) is not None:
         tokens = tuple(step.token for step in decoding.steps)
+        if decoding.stopped:  # the last token that was drawn is not fed
+            tokens = (*tokens, decoding.steps[-1].next_token)
         print(visible(join_text(decoding.experiment, tokens, MODEL.id)))
+    if decoding.stopped:
+        print(decoding.stopped)
 
 
 def _print_table(rows: tuple[tuple[str, ...], ...]) -> None:

@@ -173,11 +173,6 @@ class Architecture:
         """Roles of the feed-forward's matrices."""
         return ("ffn_up", "ffn_gate", "ffn_down") if self.gated else ("ffn_up", "ffn_down")
 
-    @property
-    def d_kv_in(self) -> int:
-        """Width of the vectors that K and V are made from."""
-        return self.d_memory if self.n_memory else self.d_model
-
     def keys(self, n: int) -> int:
         """How many keys there are for n tokens: the n themselves, or the memory's."""
         return self.n_memory or n

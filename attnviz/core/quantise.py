@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from attnviz.core.dims import Array
+from attnviz.core.precision import at_least_single
 
 SCALE_BYTES = 4
 """Bytes of one row's step, which is kept as a float32."""
@@ -20,13 +21,15 @@ def largest(bits: int) -> int:
 
 
 def quantise(xp: Any, x: Array, bits: int) -> tuple[Array, Array]:
-    """(whole numbers in x's dtype, steps): x ≈ whole · step over the last axis of `x` (..., d).
+    """(whole numbers, steps), floats of 32 bits at least: x ≈ whole · step over the last axis of x (..., d).
 
     step = max |x| / (2^(bits - 1) - 1), of shape (..., 1); whole = round(x / step), halves to even. A row of
     zeros has step 0 and stays zeros.
     """
+    x = at_least_single(xp, x)  # in 16 bits the quotient may come out above the largest whole number
     steps = xp.max(xp.abs(x), axis=-1, keepdims=True) / largest(bits)
-    return xp.round(x / xp.where(steps == 0, xp.ones_like(steps), steps)), steps
+    whole = xp.round(x / xp.where(steps == 0, xp.ones_like(steps), steps))
+    return xp.clip(whole, -largest(bits), largest(bits)), steps
 
 
 def restored(xp: Any, x: Array, bits: int) -> Array:

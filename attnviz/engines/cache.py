@@ -78,7 +78,7 @@ class _Stored:
 
     def take_over(self, older: Cache, length: int) -> None:
         assert isinstance(older, _Stored)
-        self._store.append(older._store.all_rows(length))
+        self._store.take_over(older._store, length)
 
 
 class KeyValueCache(_Stored):

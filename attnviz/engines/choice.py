@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from attnviz.core.bpe import shown_bytes
 from attnviz.engines.decode_step import SiteStep
 from attnviz.model.experiment import Experiment
 from attnviz.model.materialise import token_ids
+from attnviz.model.pieces import byte_pairs
 from attnviz.model.sampling import choose, stopped
 
 
@@ -28,7 +30,7 @@ class Choice:
         self._end = None if end is None else self._ids.get(end)
         self._seen: list[int] = []
         self._written: list[int] = []
-        self._text = ""
+        self._pairs = byte_pairs(experiment.vocabulary) if experiment.readout == "vocabulary" else None
         self.next = 0
         self.stopped = ""
 
@@ -43,8 +45,13 @@ class Choice:
         sampling = self._writing.sampling
         self.next = choose(sampling, step["logits"], self._seen, index - self._n_given + 1)
         self._written.append(self.next)
-        self._text += self._names[self.next]
-        self.stopped = stopped(sampling.stop, self._text, self._written, self._end)
+        self.stopped = stopped(sampling.stop, self._text(), self._written, self._end)
+
+    def _text(self) -> str:
+        """What was written, as a reader sees it where the vocabulary says how, else its tokens one by one."""
+        if self._pairs is not None:
+            return shown_bytes(b"".join(map(self._pairs.token_bytes, self._written)))
+        return "".join(self._names[id_] for id_ in self._written)
 
 
 def _most_probable(probabilities: NDArray[Any]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from msgspec.structs import replace
@@ -73,19 +74,30 @@ def at_length(experiment: Experiment, steps: int) -> Experiment:
 def step_count(experiment: Experiment, steps: int | None) -> int:
     """The number of steps that is meant: of a text that goes on, as many as its limit of new tokens allows.
 
-    The last token that is drawn is not fed. Raises `ValueError` for `steps` below 1 or above `MAX_STEPS`, or
-    past the end of a learned table.
+    The last token that is drawn is not fed; a learned table ends the writing. Raises `ValueError` for
+    `steps` below 1 or above `MAX_STEPS`, or past the end of a learned table.
     """
     count = experiment.n_queries if steps is None else steps
     if steps is None and experiment.writing is not None:
         count += experiment.writing.sampling.stop.length - 1
+        count = int(min(count, table_end(experiment)))
     if not 1 <= count <= MAX_STEPS:
-        raise ValueError(f"steps is {steps}; legal is 1 to {MAX_STEPS:,}")
-    for place in places(experiment):
-        position = record_at(experiment, place).position
-        if place.stack != "encoder" and isinstance(position, Learned):
-            position.check_end(max(count, experiment.n_queries))
+        what = f"steps is {steps}" if steps is not None else f"the tokens and the new ones are {count:,}"
+        raise ValueError(f"{what}; legal is 1 to {MAX_STEPS:,}")
+    for position in _learned(experiment):
+        position.check_end(max(count, experiment.n_queries))
     return count
+
+
+def table_end(experiment: Experiment) -> float:
+    """The tokens that learned tables have positions for; infinitely many where there is no table."""
+    return min((position.length - position.start for position in _learned(experiment)), default=math.inf)
+
+
+def _learned(experiment: Experiment) -> list[Learned]:
+    """The learned tables that written tokens read."""
+    found = (record_at(experiment, p).position for p in places(experiment) if p.stack != "encoder")
+    return [position for position in found if isinstance(position, Learned)]
 
 
 def encoder_of(experiment: Experiment) -> Experiment | None:

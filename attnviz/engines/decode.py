@@ -6,7 +6,6 @@ turn; the steps together equal the full causal pass: see `attnviz.engines.parity
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,8 +17,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from attnviz.core.dims import Array
-from attnviz.engines import program, projecting
-from attnviz.engines.cache import Cache, cache_for
+from attnviz.engines import program
 from attnviz.engines.choice import Choice
 from attnviz.engines.decodable import (
     at_length,
@@ -27,8 +25,10 @@ from attnviz.engines.decodable import (
     causal_notices,
     encoder_of,
     step_count,
+    table_end,
 )
 from attnviz.engines.decode_cost import Cost, StepCosts
+from attnviz.engines.decode_site import DecodingSite
 from attnviz.engines.decode_step import DecodeStep, SiteStep
 from attnviz.engines.engine import Engine
 from attnviz.engines.features import Features
@@ -36,7 +36,6 @@ from attnviz.engines.program import Check
 from attnviz.engines.run import run
 from attnviz.i18n import N_, _
 from attnviz.model.arrays import Matrix
-from attnviz.model.caches import FullCache
 from attnviz.model.experiment import Experiment
 from attnviz.model.materialise import output_tokens, vectors_array, vocabulary
 from attnviz.model.parts import ExplicitVectors
@@ -48,8 +47,6 @@ from attnviz.model.writing import Writing
 Numbers = NDArray[Any]
 
 ITEMSIZE = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}
-
-READ_OUT = ("logits", "probabilities")
 
 NOT_FINITE = N_(
     "Later tokens have values that are not finite: a full pass spreads them to earlier tokens, as 0 · NaN is "
@@ -180,7 +177,7 @@ def decode(
         seconds=time.perf_counter() - started,
         notices=notices,
         reused=decoder.reused,
-        stopped=decoder.stopped,
+        stopped=decoder.stopped or _table_reason(longer, len(made)),
     )
 
 
@@ -210,7 +207,7 @@ class _Decoder:
             last = self.encoder.site(self.encoder.sites[-1])
             encoded = engine.asarray(last[result_of(last.stages)])
         self.sites = [
-            _Site(engine, place.name, at(experiment, place.name), steps, encoded, experiment.writing)
+            DecodingSite(engine, place.name, at(experiment, place.name), steps, encoded, experiment.writing)
             for place in places(experiment)
             if place.stack != "encoder"
         ]
@@ -251,10 +248,10 @@ class _Decoder:
 
     def _made(self, index: int, x: Array) -> dict[str, SiteStep]:
         """The token's way through all sites."""
-        if self._old:
-            for site in self.sites:
-                site.take_over(self._old[0].site(site.name).cache, index)
-            self._old = ()
+        if self._old and index:
+            for site in self.sites:  # of the last step in common: the ones before it may be older still
+                site.take_over(self._old[index - 1].site(site.name).cache, index)
+        self._old = ()
         stage, made = "tokens_embedded", {}
         for site in self.sites:
             done = made[site.name] = site.step(stage, x, index)
@@ -296,67 +293,10 @@ class _Decoder:
         return any(not np.isfinite(self._engine.to_numpy(values)).all() for values in found)
 
 
-class _Site:
-    """One attention with its block, and the cache that it reads."""
-
-    def __init__(
-        self,
-        engine: Engine,
-        name: str,
-        experiment: Experiment,
-        steps: int,
-        encoded: Array | None,
-        writing: Writing | None,
-    ) -> None:
-        self.name = name
-        self.memory: Features | None = None
-        self._engine, self._experiment = engine, experiment
-        memory = experiment.memory
-        kind = FullCache() if writing is None or memory is not None else writing.cache
-        capacity = steps if memory is None else experiment.n_keys
-        self.cache: Cache = cache_for(engine, experiment, capacity, kind)
-        if memory is not None:
-            x = engine.asarray(vectors_array(memory.vectors)) if encoded is None else encoded
-            self.memory = made = Features()
-            made.add("memory", x)
-            projecting.key_value_heads(engine, experiment, made, x, np.arange(experiment.n_keys))
-            self.cache.append(made)
-
-    def take_over(self, older: Cache, length: int) -> None:
-        """Begin after `length` positions that an earlier decoding has cached."""
-        if self.memory is None and length:
-            self.cache.take_over(older, length)
-
-    def read_out_again(self, step: SiteStep) -> SiteStep:
-        """A step of an earlier decoding with the logits of this one's tokens."""
-        old = step.features
-        tf = {stage: array for stage, array in old.tf.items() if stage not in READ_OUT}
-        features = Features(tf, old.heads, [stage for stage in old.order if stage not in READ_OUT])
-        program.read_out(self._engine, self._experiment, features)
-        return dataclasses.replace(step, features=features)
-
-    def step(self, stage: str, x: Array, index: int) -> SiteStep:
-        """What comes in, (1, d_model), through the site; `stage` as `projecting.enter` has it."""
-        engine, experiment, cache = self._engine, self._experiment, self.cache
-        positions = np.array([index])
-        features = projecting.enter(engine, experiment, stage, x, positions)
-        x = features.x()
-        projecting.query_heads(engine, experiment, features, x, positions)
-        read = appended = cache.length
-        if self.memory is None:
-            projecting.key_value_heads(engine, experiment, features, x, positions)
-            cache.append(features)
-            appended = 1
-            read = len(cache.positions(cache.length)) - 1
-        seen = cache.length
-        in_cache = Features(heads={"q": features.query(), "k": cache.keys(seen), "v": cache.values(seen)})
-        attended = program.attend(engine, experiment, in_cache, positions, cache.positions(seen))
-        program.output(engine, experiment, features, attended)
-        program.read_out(engine, experiment, features)
-        if self.memory is not None and index > 0:
-            appended = 0
-        held = cache.held_bytes
-        return SiteStep(engine, experiment, index, features, attended, cache, seen, read, appended, held)
+def _table_reason(experiment: Experiment, fed: int) -> str:
+    """Why writing ends at the end of a learned table; empty where it does not."""
+    is_at_end = experiment.writing is not None and fed == table_end(experiment)
+    return _("the table of positions ends here") if is_at_end else ""
 
 
 def can_reuse(engine: Engine, experiment: Experiment, earlier: Decoding) -> bool:

@@ -188,9 +188,9 @@ class DecodeStep(StepStages):
     index: int
     token: str
     generated: bool
-    """Fed because it was the most probable, not because the document has it."""
+    """Fed because the step before chose it, not because the document has it."""
     next_token: str
-    """The most probable next token, the first of them where several are."""
+    """The next token: the document's, or the one that is chosen, by drawing or as the most probable."""
     main: SiteStep
     last: SiteStep
     sites: dict[str, SiteStep]

@@ -36,8 +36,8 @@ class Store(Protocol):
     def positions(self, length: int) -> Ints:
         """The absolute position of each of those rows."""
 
-    def all_rows(self, length: int) -> Rows:
-        """The rows of the first `length` positions as they were appended, as far as that is known."""
+    def take_over(self, older: Store, length: int) -> None:
+        """Begin with the first `length` positions of another store of the same kind."""
 
 
 class FullStore:
@@ -68,7 +68,8 @@ class FullStore:
             self._read = length, tuple(array[:, :length, :] for array in self._arrays)
         return self._read[1]
 
-    all_rows = rows
+    def take_over(self, older: Store, length: int) -> None:
+        self.append(older.rows(length))
 
     def positions(self, length: int) -> Ints:
         return self._positions[:length]
@@ -110,8 +111,9 @@ class KeptStore:
         slots = self._indices(self._slot_of(kept))
         return tuple(self._engine.xp.take(array, slots, axis=1) for array in self._slots)
 
-    def all_rows(self, length: int) -> Rows:
-        return self._record.rows(length)
+    def take_over(self, older: Store, length: int) -> None:
+        assert isinstance(older, KeptStore)
+        self.append(older._record.rows(length))
 
     def positions(self, length: int) -> Ints:
         first, last = kept_positions(self._kind, length)
@@ -139,18 +141,22 @@ class QuantisedStore:
         self.length = self.held_bytes = 0
 
     def append(self, rows: Rows) -> None:
-        xp, end = self._engine.xp, self.length + rows[0].shape[1]
-        made = []
-        for row in rows:
-            whole, steps = quantise(xp, row, self._bits)
-            made.append((packed(xp, whole, self._bits), xp.astype(steps, xp.float32)))
+        xp = self._engine.xp
+        made = [quantise(xp, row, self._bits) for row in rows]
+        self._widths = tuple(row.shape[2] for row in rows)
+        self._keep(
+            [packed(xp, whole, self._bits) for whole, _steps in made],
+            [xp.astype(steps, xp.float32) for _whole, steps in made],
+        )
+
+    def _keep(self, codes: list[Array], steps: list[Array]) -> None:
+        """Store the codes and steps of the next positions."""
+        xp, end = self._engine.xp, self.length + codes[0].shape[1]
         if not self._codes:
-            self._widths = tuple(row.shape[2] for row in rows)
-            self._codes = tuple(self._room(codes, xp.uint8) for codes, _steps in made)
-            self._steps = tuple(self._room(steps, xp.float32) for _codes, steps in made)
-        for index, (codes, steps) in enumerate(made):
-            self._codes[index][:, self.length : end, :] = codes
-            self._steps[index][:, self.length : end, :] = steps
+            self._codes = tuple(self._room(part, xp.uint8) for part in codes)
+            self._steps = tuple(self._room(part, xp.float32) for part in steps)
+        for kept, part in zip((*self._codes, *self._steps), (*codes, *steps), strict=True):
+            kept[:, self.length : end, :] = part
         self.length = end
         self.held_bytes = sum(_bytes(array[:, :end, :]) for array in (*self._codes, *self._steps))
 
@@ -163,7 +169,10 @@ class QuantisedStore:
             found.append(xp.astype(xp.astype(whole, xp.float32) * steps[:, :length, :], dtype))
         return tuple(found)
 
-    all_rows = rows  # quantised once more they stay what they are: the largest number of a row is whole
+    def take_over(self, older: Store, length: int) -> None:
+        assert isinstance(older, QuantisedStore)
+        self._widths = older._widths
+        self._keep([array[:, :length, :] for array in older._codes], [a[:, :length, :] for a in older._steps])
 
     def positions(self, length: int) -> Ints:
         return self._positions[:length]
@@ -198,7 +207,8 @@ class PagedStore:
         whole = [self._engine.xp.concat(parts, axis=1) for parts in zip(*pages, strict=True)]
         return tuple(array[:, :length, :] for array in whole)
 
-    all_rows = rows
+    def take_over(self, older: Store, length: int) -> None:
+        self.append(older.rows(length))
 
     def positions(self, length: int) -> Ints:
         return self._positions[:length]

@@ -30,7 +30,6 @@ from attnviz.model.parts import ROLES, Explicit, Identity, QKNorm, Role, Seeded
 from attnviz.model.rows import DrawnRow, Row, WrittenRow
 
 NormName = Literal["norm_1", "after_1", "norm_2", "after_2"]
-GainRole = Literal["query", "key"]
 T = TypeVar("T")
 
 GAIN_SPREAD = 0.3
@@ -144,14 +143,6 @@ def set_norm(experiment: Experiment, name: NormName, norm: Norm | None) -> Exper
     """Put a norm in its place in the block, or take it away."""
     fitted = fitted_norm(norm, experiment.d_model)
     return replace(experiment, block=replace(block_of(experiment), **{name: fitted}))
-
-
-def change_norm(experiment: Experiment, name: NormName, **fields: Any) -> Experiment:
-    """Change fields of a norm that is there."""
-    norm = norm_of(experiment, name)
-    if norm is None:
-        raise FieldError(f"block.{name}", None, "a norm where its numbers are set")
-    return set_norm(experiment, name, replace(norm, **fields))
 
 
 def drawn_gain(name: str, last: LastSeen) -> Row:

@@ -6,7 +6,6 @@ One row of `LATENT_PRODUCTS` for each stage that is a product with a matrix of t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 from attnviz.model.attention import Attention
 from attnviz.model.block_parts import Norm
@@ -80,13 +79,3 @@ def expanded_numbers(attention: Attention) -> int:
     """Numbers of one token's keys and values in all heads: what there would be to keep without a latent."""
     heads = attention.heads
     return heads.n_kv_heads * (attention.d_qk + heads.d_head)
-
-
-Part = Literal["latent", "rope_key"]
-"""What a key's feature comes from."""
-
-
-def key_part(attention: Attention, feature: int) -> tuple[Part, int]:
-    """Where a feature of a key comes from: the content from the latent, the others from the shared key."""
-    d_head = attention.heads.d_head
-    return ("latent", feature) if feature < d_head else ("rope_key", feature - d_head)

@@ -107,7 +107,8 @@ PRESETS: tuple[Preset, ...] = (
         _HEADS,
         N_("A small vector for all heads"),
         N_(
-            "Keys and values of eight heads are made from 16 numbers; with RoPE's 4 they are all that is kept."
+            "Keys and values of eight heads are made from 16 numbers; "
+            "with RoPE's 4 they are all that is kept."
         ),
     ),
     Preset(

@@ -39,6 +39,6 @@ def test_the_error_is_half_a_step_at_most(x: np.ndarray, bits: int) -> None:
 
 
 def test_bytes() -> None:
-    assert quantised_bytes(10, 128, 8) == 10 * (128 + 2)
-    assert quantised_bytes(10, 128, 4) == 10 * (64 + 2)
-    assert quantised_bytes(1, 5, 4) == 3 + 2
+    assert quantised_bytes(10, 128, 8) == 10 * (128 + 4)
+    assert quantised_bytes(10, 128, 4) == 10 * (64 + 4)
+    assert quantised_bytes(1, 5, 4) == 3 + 4

@@ -16,6 +16,7 @@ from attnviz.engines.features import Features
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.parity import parity
 from attnviz.engines.run import run
+from attnviz.engines.stores import store_for
 from attnviz.engines.torch_engine import TorchEngine
 from attnviz.model.arrays import Matrix
 from attnviz.model.attention import Layer
@@ -34,6 +35,7 @@ from attnviz.model.parts import (
     Seeded,
     Window,
 )
+from attnviz.model.position_parts import Learned
 from attnviz.model.sampling import Sampling, StopConditions, Temperature
 from attnviz.model.writing import Writing
 
@@ -217,3 +219,52 @@ def test_a_step_is_timed_once_however_often_it_is_reused() -> None:
     again = decode(ENGINES[0], stack(FullCache()), earlier=first)
     assert all(0 < step.seconds < first.seconds for step in first.steps)
     assert [step.seconds for step in again.steps] == [step.seconds for step in first.steps]
+
+
+@pytest.mark.parametrize("cache", [row.kind() for row in CACHES], ids=[row.id for row in CACHES])
+def test_what_was_reused_is_reused_again_from_the_last_that_had_it(cache: Cache) -> None:
+    engine = NumpyEngine("float64")
+    vectors = vectors_array(stack(cache).vectors)
+
+    def changed(row: int) -> Experiment:
+        values = vectors.copy()
+        values[row:] = values[row:] * 0.5 + 1.0 if row == 2 else values[row:]
+        if row == 4:
+            values[2:] = values[2:] * 0.5 + 1.0
+            values[4] = -1.0
+        return replace(stack(cache), vectors=ExplicitVectors(Matrix(values)))
+
+    first = decode(engine, stack(cache))
+    second = decode(engine, changed(2), earlier=first)
+    third, alone = decode(engine, changed(4), earlier=second), decode(engine, changed(4))
+    assert second.reused == 2 and third.reused == 4
+    for one, other in zip(third.steps, alone.steps, strict=True):
+        assert one.token == other.token
+        for name, site in one.sites.items():
+            for stage in site.stages:
+                np.testing.assert_allclose(site[stage], other.sites[name][stage], rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("bits", [4, 8])
+def test_sixteen_bits_do_not_wrap_around(dtype: str, bits: int) -> None:
+    engine = TorchEngine(dtype)
+    x = np.random.default_rng(1).standard_normal((1, 2000, 32)) * 1e-3
+    rows = engine.asarray(x)
+    store = store_for(engine, QuantisedCache(bits), 2000)  # type: ignore[arg-type]
+    store.append((rows,))
+    back, given = engine.to_numpy(store.rows(2000)[0]), engine.to_numpy(rows)
+    steps = np.abs(given).max(axis=-1, keepdims=True) / (2 ** (bits - 1) - 1)
+    assert (np.abs(back.astype(np.float64) - given) <= steps * 0.5 + np.abs(given).max() * 2**-8).all()
+
+
+def test_a_learned_table_ends_the_writing() -> None:
+    writing = Writing(Sampling((), 3, StopConditions(length=50)))
+    decoding = decode(ENGINES[0], small(position=Learned(8), writing=writing))
+    assert len(decoding.steps) == 8 and decoding.stopped == "the table of positions ends here"
+
+
+def test_too_long_a_text_is_refused_in_words() -> None:
+    writing = Writing(Sampling((), 3, StopConditions(length=1_000_000)))
+    with pytest.raises(ValueError, match=r"the tokens and the new ones are 1,000,004; legal is 1 to 100,000"):
+        decode(ENGINES[0], small(writing=writing))

@@ -1,4 +1,4 @@
-"""Every comparison on presets: the numbers of FACTS, torch's, and what each sentence says."""
+"""Every comparison on presets: the texts' numbers, torch's, and what each sentence says."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_softmax_of_all_three_mixes_features_and_not_tokens() -> None:
     right = torch.softmax(scores @ torch.tensor(x), -1).numpy()
     assert_allclose(found.right.values, right, rtol=1e-12)
     assert_allclose(found.right.values.sum(axis=1), 1)
-    expected = [  # FACTS: attention end to end
+    expected = [  # attention end to end, recomputed in float64
         [1.662899, 0.801902, 0.294972],
         [2.201838, 1.785287, -0.889624],
         [1.588105, 0.793978, 0.097362],

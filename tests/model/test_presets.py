@@ -1,4 +1,4 @@
-"""Every preset opens, fits its view, and shows the numbers that FACTS computed for it."""
+"""Every preset opens, fits its view, and shows the numbers that were computed for it."""
 
 from __future__ import annotations
 
