@@ -23,10 +23,13 @@ def add_norm(engine: Engine, features: Features, stage: str, norm: Norm | None, 
 def normed(engine: Engine, norm: Norm, x_tf: Array) -> Array:
     """Every row normalised, times the gain, plus the bias."""
     function = layer_norm if norm.kind == "layer" else rms_norm
-    result = function(engine.xp, x_tf, norm.eps)
-    if norm.gain is not None:
-        result = result * engine.asarray(held_row(norm.gain, x_tf.shape[-1]))
+    result = times_row(engine, function(engine.xp, x_tf, norm.eps), norm.gain)
     return add_row(engine, result, norm.bias)
+
+
+def times_row(engine: Engine, x: Array, row: Row | None) -> Array:
+    """`x` (..., feature) times a gain, or as it is."""
+    return x if row is None else x * engine.asarray(held_row(row, x.shape[-1]))
 
 
 def add_row(engine: Engine, x_tf: Array, row: Row | None) -> Array:

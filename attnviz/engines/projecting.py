@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from attnviz.core.dims import Array, split_kv_heads, split_query_heads
 from attnviz.core.positions import rotate
 from attnviz.core.qk_norm import normed
-from attnviz.engines.block import add_norm, add_row, before_attention
+from attnviz.engines.block import add_norm, add_row, before_attention, times_row
 from attnviz.engines.engine import Engine
 from attnviz.engines.features import Features
 from attnviz.engines.latent import add_latent, expanded, query_latent
@@ -16,7 +16,6 @@ from attnviz.model import positions as positions_
 from attnviz.model.experiment import Experiment
 from attnviz.model.materialise import projection_array
 from attnviz.model.parts import Identity, Role, Rope
-from attnviz.model.rows import row_array
 
 Ints = NDArray[np.int64]
 
@@ -88,9 +87,7 @@ def _add_normed(engine: Engine, experiment: Experiment, features: Features, name
         return
     made = normed(engine.xp, features.heads[name], norm.kind, norm.eps)
     gain = norm.query_gain if name == "q" else norm.key_gain
-    if gain is not None:
-        made = made * engine.asarray(row_array(gain, made.shape[-1]))
-    features.add(f"{name}_normed", made)
+    features.add(f"{name}_normed", times_row(engine, made, gain))
 
 
 def _rotated(engine: Engine, experiment: Experiment, x: Array, positions: Ints, rope: Rope) -> Array:

@@ -6,6 +6,7 @@ A store holds rows of several arrays side by side, (g, position, d) each, and kn
 
 from __future__ import annotations
 
+import math
 from typing import Protocol
 
 import numpy as np
@@ -226,7 +227,4 @@ def store_for(engine: Engine, kind: caches.Cache, capacity: int) -> Store:
 
 
 def _bytes(array: Array) -> int:
-    size = 1
-    for length in array.shape:
-        size *= length
-    return size * int(array.dtype.itemsize)
+    return math.prod(array.shape) * int(array.dtype.itemsize)
