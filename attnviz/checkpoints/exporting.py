@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.checkpoints.family import Array, Config, Tensor, transposed
-from attnviz.checkpoints.family_llama import ACTIVATIONS, LLAMA
+from attnviz.checkpoints.family_common import ACTIVATIONS
+from attnviz.checkpoints.family_llama import LLAMA
 from attnviz.checkpoints.filling import filled
 from attnviz.checkpoints.importing import read_config
 from attnviz.model.arrays import Matrix

@@ -25,8 +25,7 @@ from attnviz.checkpoints.family import (
     transposed,
     whole,
 )
-from attnviz.checkpoints.family_gpt2 import ACTIVATIONS
-from attnviz.checkpoints.family_llama import is_tied, is_untied
+from attnviz.checkpoints.family_common import ACTIVATIONS, is_tied, is_untied, share_of_each_head
 from attnviz.model.attention import Layer
 from attnviz.model.block_parts import Block, FeedForward, Norm, Transform
 from attnviz.model.parts import Causal, Heads, NoPosition
@@ -177,8 +176,7 @@ IGNORED = (
 def encoder_sizes(config: Config) -> Sizes:
     """The numbers that shapes of an encoder are made of."""
     d, n_heads = config["hidden_size"], config["num_attention_heads"]
-    if d % n_heads:
-        raise ValueError(f"num_attention_heads is {n_heads}; legal is a divisor of hidden_size ({d})")
+    share_of_each_head(d, n_heads, "hidden_size", "num_attention_heads")
     return {
         "layers": config["num_hidden_layers"],
         "vocabulary": config["vocab_size"],

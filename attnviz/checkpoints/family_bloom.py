@@ -21,8 +21,8 @@ from attnviz.checkpoints.family import (
     transposed,
     whole,
 )
+from attnviz.checkpoints.family_common import QKV, QKV_BIAS, is_tied, is_untied, share_of_each_head
 from attnviz.checkpoints.family_gpt_neox import by_head
-from attnviz.checkpoints.family_llama import is_tied, is_untied
 from attnviz.model.attention import Layer
 from attnviz.model.block_parts import Block, FeedForward, Norm
 from attnviz.model.parts import Alibi, Causal, Heads
@@ -49,9 +49,6 @@ KEYS = (
     whole("seq_length", 2048),
 )
 
-_QKV = ("projections.query", "projections.key", "projections.value")
-_QKV_BIAS = ("projections.query_bias", "projections.key_bias", "projections.value_bias")
-
 _LAYER = "transformer.h.{layer}."
 _FUSED = _LAYER + "self_attention.query_key_value."
 _EMBEDDING = "transformer.word_embeddings"
@@ -64,8 +61,8 @@ TENSORS = (
     Tensor(_LAYER + "input_layernorm.bias", "block.norm_1.bias", ("d",)),
     Tensor(_LAYER + "post_attention_layernorm.weight", "block.norm_2.gain", ("d",)),
     Tensor(_LAYER + "post_attention_layernorm.bias", "block.norm_2.bias", ("d",)),
-    Tensor(_FUSED + "weight", _QKV, ("3d", "d"), by_head),
-    Tensor(_FUSED + "bias", _QKV_BIAS, ("3d",), by_head),
+    Tensor(_FUSED + "weight", QKV, ("3d", "d"), by_head),
+    Tensor(_FUSED + "bias", QKV_BIAS, ("3d",), by_head),
     Tensor(_LAYER + "self_attention.dense.weight", "projections.output", ("d", "d"), transposed),
     Tensor(_LAYER + "self_attention.dense.bias", "projections.output_bias", ("d",)),
     Tensor(_LAYER + "mlp.dense_h_to_4h.weight", "block.feed_forward.up", ("hidden", "d"), transposed),
@@ -83,8 +80,7 @@ IGNORED = (Ignored("lm_head.weight", "a copy of the embedding", same_as=_EMBEDDI
 def sizes(config: Config) -> Sizes:
     """The numbers that shapes are made of."""
     d, n_heads = _one(config, "hidden_size", "n_embed"), _one(config, "n_head", "num_attention_heads")
-    if d % n_heads:
-        raise ValueError(f"n_head is {n_heads}; legal is a divisor of hidden_size ({d})")
+    share_of_each_head(d, n_heads, "hidden_size", "n_head")
     return {
         "layers": _one(config, "n_layer", "num_hidden_layers"),
         "vocabulary": config["vocab_size"],

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from attnviz.checkpoints.family import (
-    Around,
     Array,
     Arrays,
     Config,
@@ -35,21 +34,19 @@ from attnviz.checkpoints.family_bert import (
     SIZE_KEYS,
     TOKEN_TYPES,
     add_first_type,
+    around,
     block,
     copies,
     decoder,
     encoder_sizes,
     head,
-    layer_norm,
     linear,
     norm,
     post_norm,
 )
-from attnviz.checkpoints.family_gpt2 import ACTIVATIONS
-from attnviz.checkpoints.family_llama import is_tied
+from attnviz.checkpoints.family_common import ACTIVATIONS, is_tied
 from attnviz.core.block import layer_norm as normed
 from attnviz.model.attention import Layer
-from attnviz.model.block_parts import Transform
 from attnviz.model.parts import Heads, NoPosition, Position, ScaleValue
 from attnviz.model.position_parts import Deberta, Learned
 
@@ -224,12 +221,6 @@ def position(config: Config, index: int) -> Position:
         return Deberta(config["position_buckets"], _longest(config))
     # Half of `span` are distances with a row of their own.
     return Deberta(2 * _longest(config), 2 * _longest(config))
-
-
-def around(config: Config) -> Around:
-    """A norm of the embedding, and a transform before the vocabulary."""
-    transform = Transform(activation=ACTIVATIONS[config["hidden_act"]], norm=layer_norm(config))
-    return Around(embedding_norm=layer_norm(config), transform=transform)
 
 
 def prepare(config: Config, sizes: Sizes, arrays: Arrays) -> None:

@@ -30,14 +30,8 @@ from attnviz.checkpoints.family import (
     transposed,
     whole,
 )
-from attnviz.checkpoints.family_llama import (
-    ACTIVATIONS,
-    EMBEDDINGS,
-    IGNORED,
-    NORMS,
-    around,
-    is_tied,
-)
+from attnviz.checkpoints.family_common import ACTIVATIONS, is_tied, norm_after_layers
+from attnviz.checkpoints.family_llama import EMBEDDINGS, IGNORED, NORMS
 from attnviz.checkpoints.rotary import ROPE_KEYS, rope, scaling_values
 from attnviz.core.positions import yarn_attention_factor
 from attnviz.model.attention import Layer
@@ -300,7 +294,7 @@ def _family(title: str, model_type: str, keys: tuple[Key, ...]) -> Family:
         TENSORS,
         sizes,
         layer,
-        around,
+        norm_after_layers("rms", "rms_norm_eps"),
         is_tied,
         (*IGNORED, *EXPERTS),
         refuse=refuse,

@@ -19,15 +19,14 @@ from attnviz.checkpoints.family import (
     texts,
     whole,
 )
+from attnviz.checkpoints.family_common import ACTIVATIONS, is_tied
 from attnviz.checkpoints.family_llama import (
-    ACTIVATIONS,
     ATTENTION_BIASES,
     EMBEDDINGS,
     IGNORED,
     MATRICES,
     SIZE_KEYS,
     heads,
-    is_tied,
     sizes,
     window,
 )

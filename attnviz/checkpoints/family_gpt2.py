@@ -9,7 +9,6 @@ from __future__ import annotations
 import numpy as np
 
 from attnviz.checkpoints.family import (
-    Around,
     Array,
     Config,
     Family,
@@ -22,20 +21,19 @@ from attnviz.checkpoints.family import (
     transposed,
     whole,
 )
+from attnviz.checkpoints.family_common import (
+    ACTIVATIONS,
+    QKV,
+    QKV_BIAS,
+    is_tied,
+    is_untied,
+    norm_after_layers,
+    share_of_each_head,
+)
 from attnviz.model.attention import Layer
-from attnviz.model.block_parts import ActivationKind, Block, FeedForward, Norm
+from attnviz.model.block_parts import Block, FeedForward, Norm
 from attnviz.model.parts import Causal, Heads, NoPosition, NoScale, Scale, ScaleValue, SqrtDHead
 from attnviz.model.position_parts import Learned
-
-ACTIVATIONS: dict[str, ActivationKind] = {
-    "gelu_new": "gelu_tanh",
-    "gelu_pytorch_tanh": "gelu_tanh",
-    "gelu": "gelu",
-    "relu": "relu",
-    "silu": "silu",
-    "swish": "silu",
-}
-"""The activations of `transformers` by their ids here."""
 
 KEYS = (
     whole("vocab_size"),
@@ -60,21 +58,13 @@ def thirds(array: Array, sizes: Sizes) -> tuple[Array, ...]:
     return tuple(np.split(array, 3, axis=-1))
 
 
-def is_tied(config: Config) -> bool:
-    """Whether logits are made with the embedding."""
-    return bool(config["tie_word_embeddings"])
-
-
-_QKV = ("projections.query", "projections.key", "projections.value")
-_QKV_BIAS = ("projections.query_bias", "projections.key_bias", "projections.value_bias")
-
 TENSORS = (
     Tensor("transformer.wte.weight", "vocabulary.embedding", ("vocabulary", "d")),
     Tensor("transformer.wpe.weight", "position.table", ("positions", "d")),
     Tensor("transformer.h.{layer}.ln_1.weight", "block.norm_1.gain", ("d",)),
     Tensor("transformer.h.{layer}.ln_1.bias", "block.norm_1.bias", ("d",)),
-    Tensor("transformer.h.{layer}.attn.c_attn.weight", _QKV, ("d", "3d"), thirds),
-    Tensor("transformer.h.{layer}.attn.c_attn.bias", _QKV_BIAS, ("3d",), thirds),
+    Tensor("transformer.h.{layer}.attn.c_attn.weight", QKV, ("d", "3d"), thirds),
+    Tensor("transformer.h.{layer}.attn.c_attn.bias", QKV_BIAS, ("3d",), thirds),
     Tensor("transformer.h.{layer}.attn.c_proj.weight", "projections.output", ("d", "d")),
     Tensor("transformer.h.{layer}.attn.c_proj.bias", "projections.output_bias", ("d",)),
     Tensor("transformer.h.{layer}.ln_2.weight", "block.norm_2.gain", ("d",)),
@@ -85,13 +75,7 @@ TENSORS = (
     Tensor("transformer.h.{layer}.mlp.c_proj.bias", "block.feed_forward.down_bias", ("d",)),
     Tensor("transformer.ln_f.weight", "final_norm.gain", ("d",)),
     Tensor("transformer.ln_f.bias", "final_norm.bias", ("d",)),
-    Tensor(
-        "lm_head.weight",
-        "vocabulary.unembedding",
-        ("vocabulary", "d"),
-        transposed,
-        lambda config: not is_tied(config),
-    ),
+    Tensor("lm_head.weight", "vocabulary.unembedding", ("vocabulary", "d"), transposed, is_untied),
 )
 
 IGNORED = (
@@ -116,13 +100,12 @@ def sizes(config: Config) -> Sizes:
 
 def layer(config: Config, index: int) -> Layer:
     """One layer without its weights; positions are added before the first one."""
-    d, n_heads = config["n_embd"], config["n_head"]
-    if d % n_heads:
-        raise ValueError(f"n_head is {n_heads}; legal is a divisor of n_embd ({d})")
+    n_heads = config["n_head"]
+    d_head = share_of_each_head(config["n_embd"], n_heads, "n_embd", "n_head")
     norm = Norm("layer", config["layer_norm_epsilon"])
     feed_forward = FeedForward(sizes(config)["hidden"], ACTIVATIONS[config["activation_function"]])
     return Layer(
-        heads=Heads(n_heads, n_heads, d // n_heads),
+        heads=Heads(n_heads, n_heads, d_head),
         position=NoPosition() if index else Learned(config["n_positions"]),
         scale=scale(config, index),
         masks=(Causal(),),
@@ -139,11 +122,6 @@ def scale(config: Config, index: int) -> Scale:
     return SqrtDHead() if config["scale_attn_weights"] else NoScale()
 
 
-def around(config: Config) -> Around:
-    """A norm after the last layer."""
-    return Around(final_norm=Norm("layer", config["layer_norm_epsilon"]))
-
-
 GPT2 = Family(
     "GPT-2",
     ("gpt2",),
@@ -152,7 +130,7 @@ GPT2 = Family(
     TENSORS,
     sizes,
     layer,
-    around,
+    norm_after_layers("layer", "layer_norm_epsilon"),
     is_tied,
     IGNORED,
 )

@@ -8,7 +8,6 @@ in `transformers`, models/gpt_neox.
 from __future__ import annotations
 
 from attnviz.checkpoints.family import (
-    Around,
     Array,
     Config,
     Family,
@@ -21,8 +20,16 @@ from attnviz.checkpoints.family import (
     transposed,
     whole,
 )
-from attnviz.checkpoints.family_gpt2 import ACTIVATIONS
-from attnviz.checkpoints.family_llama import has_attention_bias, is_tied, is_untied
+from attnviz.checkpoints.family_common import (
+    ACTIVATIONS,
+    QKV,
+    QKV_BIAS,
+    has_attention_bias,
+    is_tied,
+    is_untied,
+    norm_after_layers,
+    share_of_each_head,
+)
 from attnviz.checkpoints.rotary import DEFAULT_BASE, ROPE_KEYS, rope
 from attnviz.model.attention import Layer
 from attnviz.model.block_parts import Block, FeedForward, Norm
@@ -55,9 +62,6 @@ def by_head(array: Array, sizes: Sizes) -> tuple[Array, ...]:
     return tuple(parts[:, i].reshape(sizes["d"], *array.shape[1:]).T for i in range(3))
 
 
-_QKV = ("projections.query", "projections.key", "projections.value")
-_QKV_BIAS = ("projections.query_bias", "projections.key_bias", "projections.value_bias")
-
 _LAYER = "gpt_neox.layers.{layer}."
 _FUSED = _LAYER + "attention.query_key_value."
 
@@ -67,8 +71,8 @@ TENSORS = (
     Tensor(_LAYER + "input_layernorm.bias", "block.norm_1.bias", ("d",)),
     Tensor(_LAYER + "post_attention_layernorm.weight", "block.norm_2.gain", ("d",)),
     Tensor(_LAYER + "post_attention_layernorm.bias", "block.norm_2.bias", ("d",)),
-    Tensor(_FUSED + "weight", _QKV, ("3d", "d"), by_head),
-    Tensor(_FUSED + "bias", _QKV_BIAS, ("3d",), by_head, has_attention_bias),
+    Tensor(_FUSED + "weight", QKV, ("3d", "d"), by_head),
+    Tensor(_FUSED + "bias", QKV_BIAS, ("3d",), by_head, has_attention_bias),
     Tensor(_LAYER + "attention.dense.weight", "projections.output", ("d", "d"), transposed),
     Tensor(_LAYER + "attention.dense.bias", "projections.output_bias", ("d",), is_there=has_attention_bias),
     Tensor(_LAYER + "mlp.dense_h_to_4h.weight", "block.feed_forward.up", ("hidden", "d"), transposed),
@@ -91,8 +95,7 @@ IGNORED = (
 def sizes(config: Config) -> Sizes:
     """The numbers that shapes are made of."""
     d, n_heads = config["hidden_size"], config["num_attention_heads"]
-    if d % n_heads:
-        raise ValueError(f"num_attention_heads is {n_heads}; legal is a divisor of hidden_size ({d})")
+    share_of_each_head(d, n_heads, "hidden_size", "num_attention_heads")
     return {
         "layers": config["num_hidden_layers"],
         "vocabulary": config["vocab_size"],
@@ -120,11 +123,6 @@ def layer(config: Config, index: int) -> Layer:
     )
 
 
-def around(config: Config) -> Around:
-    """A norm after the last layer."""
-    return Around(final_norm=Norm("layer", config["layer_norm_eps"]))
-
-
 GPT_NEOX = Family(
     "GPT-NeoX",
     ("gpt_neox",),
@@ -133,7 +131,7 @@ GPT_NEOX = Family(
     TENSORS,
     sizes,
     layer,
-    around,
+    norm_after_layers("layer", "layer_norm_eps"),
     is_tied,
     IGNORED,
 )

@@ -20,6 +20,7 @@ from attnviz.checkpoints.family import (
     texts,
     whole,
 )
+from attnviz.checkpoints.family_common import is_tied, norm_after_layers
 from attnviz.checkpoints.family_gemma2 import FULL, SLIDING, masks
 from attnviz.checkpoints.family_llama import (
     ATTENTION_BIASES,
@@ -28,9 +29,7 @@ from attnviz.checkpoints.family_llama import (
     MATRICES,
     NORMS,
     SIZE_KEYS,
-    around,
     heads,
-    is_tied,
 )
 from attnviz.checkpoints.family_llama import sizes as _sizes
 from attnviz.checkpoints.rotary import ROPE_KEYS, rope
@@ -135,7 +134,7 @@ GPT_OSS = Family(
     TENSORS,
     sizes,
     layer,
-    around,
+    norm_after_layers("rms", "rms_norm_eps"),
     is_tied,
     (*IGNORED, Ignored(_LAYER + "mlp.router.weight", ROUTER), Ignored(_LAYER + "mlp.router.bias", ROUTER)),
     refuse=refuse,

@@ -7,7 +7,6 @@ feed-forward layer and the logits have.
 from __future__ import annotations
 
 from attnviz.checkpoints.family import (
-    Around,
     Config,
     Family,
     Ignored,
@@ -19,9 +18,14 @@ from attnviz.checkpoints.family import (
     transposed,
     whole,
 )
-from attnviz.checkpoints.family_gpt2 import ACTIVATIONS
+from attnviz.checkpoints.family_common import (
+    ACTIVATIONS,
+    is_tied,
+    is_untied,
+    norm_after_layers,
+    share_of_each_head,
+)
 from attnviz.checkpoints.family_gpt2 import IGNORED as GPT2_IGNORED
-from attnviz.checkpoints.family_llama import is_tied, is_untied
 from attnviz.model.attention import Layer
 from attnviz.model.block_parts import Block, FeedForward, Norm
 from attnviz.model.parts import Causal, Heads, Rope
@@ -81,11 +85,10 @@ def sizes(config: Config) -> Sizes:
 
 def layer(config: Config, index: int) -> Layer:
     """One layer without its weights."""
-    d, n_heads = config["n_embd"], config["n_head"]
-    if d % n_heads:
-        raise ValueError(f"n_head is {n_heads}; legal is a divisor of n_embd ({d})")
+    n_heads = config["n_head"]
+    d_head = share_of_each_head(config["n_embd"], n_heads, "n_embd", "n_head")
     return Layer(
-        heads=Heads(n_heads, n_heads, d // n_heads),
+        heads=Heads(n_heads, n_heads, d_head),
         position=Rope(n_rotated=config["rotary_dim"]),
         masks=(Causal(),),
         block=Block(
@@ -96,11 +99,6 @@ def layer(config: Config, index: int) -> Layer:
     )
 
 
-def around(config: Config) -> Around:
-    """A norm after the last layer."""
-    return Around(final_norm=Norm("layer", config["layer_norm_epsilon"]))
-
-
 GPTJ = Family(
     "GPT-J",
     ("gptj",),
@@ -109,7 +107,7 @@ GPTJ = Family(
     TENSORS,
     sizes,
     layer,
-    around,
+    norm_after_layers("layer", "layer_norm_epsilon"),
     is_tied,
     IGNORED,
 )

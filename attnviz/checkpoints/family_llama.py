@@ -8,7 +8,6 @@ with i - W < j <= i, its own among them: W - 1 earlier keys.
 from __future__ import annotations
 
 from attnviz.checkpoints.family import (
-    Around,
     Config,
     Family,
     Ignored,
@@ -21,19 +20,17 @@ from attnviz.checkpoints.family import (
     transposed,
     whole,
 )
+from attnviz.checkpoints.family_common import (
+    ACTIVATIONS,
+    has_attention_bias,
+    is_tied,
+    is_untied,
+    norm_after_layers,
+)
 from attnviz.checkpoints.rotary import ROPE_KEYS, rope
 from attnviz.model.attention import Layer
-from attnviz.model.block_parts import ActivationKind, Block, FeedForward, Norm
+from attnviz.model.block_parts import Block, FeedForward, Norm
 from attnviz.model.parts import Causal, Heads, Mask, Window
-
-ACTIVATIONS: dict[str, ActivationKind] = {
-    "silu": "silu",
-    "swish": "silu",
-    "gelu": "gelu",
-    "gelu_pytorch_tanh": "gelu_tanh",
-    "relu": "relu",
-}
-"""The activations of `transformers` by their ids here."""
 
 SIZE_KEYS: tuple[Key, ...] = (
     whole("vocab_size"),
@@ -70,21 +67,6 @@ MISTRAL_KEYS = (
     whole("sliding_window", 4096, null=None),
     flag("tie_word_embeddings", False),
 )
-
-
-def is_tied(config: Config) -> bool:
-    """Whether logits are made with the embedding."""
-    return bool(config["tie_word_embeddings"])
-
-
-def is_untied(config: Config) -> bool:
-    """Whether logits are made with a matrix of their own."""
-    return not is_tied(config)
-
-
-def has_attention_bias(config: Config) -> bool:
-    """Whether the attention's projections have biases."""
-    return bool(config["attention_bias"])
 
 
 def _has_mlp_bias(config: Config) -> bool:
@@ -183,11 +165,6 @@ def layer(config: Config, index: int) -> Layer:
     )
 
 
-def around(config: Config) -> Around:
-    """A norm after the last layer."""
-    return Around(final_norm=Norm("rms", config["rms_norm_eps"]))
-
-
 LLAMA = Family(
     "Llama",
     ("llama",),
@@ -196,7 +173,7 @@ LLAMA = Family(
     (*EMBEDDINGS, *MATRICES, *NORMS, *ATTENTION_BIASES, *MLP_BIASES),
     sizes,
     layer,
-    around,
+    norm_after_layers("rms", "rms_norm_eps"),
     is_tied,
     IGNORED,
 )
@@ -209,7 +186,7 @@ MISTRAL = Family(
     (*EMBEDDINGS, *MATRICES, *NORMS),
     sizes,
     layer,
-    around,
+    norm_after_layers("rms", "rms_norm_eps"),
     is_tied,
     IGNORED,
 )

@@ -20,7 +20,7 @@ from attnviz.checkpoints.family import (
     transposed,
     whole,
 )
-from attnviz.checkpoints.family_llama import is_tied, is_untied
+from attnviz.checkpoints.family_common import is_tied, is_untied
 from attnviz.model.attention import Attention, Layer
 from attnviz.model.block_parts import ActivationKind, Block, FeedForward, Norm
 from attnviz.model.parts import Causal, Heads, NoScale
