@@ -30,7 +30,8 @@ from attnviz.figures.layout import (
     nice_step,
 )
 from attnviz.i18n import _
-from attnviz.model.site_titles import Pairs, attention_title, layer_title, pairs_of, sum_of_pairs
+from attnviz.model.site_pairs import Pairs, pairs_of, sum_of_pairs
+from attnviz.model.site_titles import attention_title, layer_title
 from attnviz.model.sites import place_of
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace, Trace

@@ -32,7 +32,6 @@ from attnviz.gui.menus import Commands
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.panels.table import PANELS
 from attnviz.gui.settings import Settings
-from attnviz.gui.site_names import shown_label
 from attnviz.gui.status import StatusLine
 from attnviz.gui.store import Store
 from attnviz.gui.theme import GRID, Theme
@@ -42,6 +41,7 @@ from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.panel_dock import PanelDock
 from attnviz.i18n import _
 from attnviz.model.document import Document
+from attnviz.model.site_titles import label_among_several
 
 AREAS = {
     "left": Qt.DockWidgetArea.LeftDockWidgetArea,
@@ -231,7 +231,7 @@ class Window(QMainWindow):
         document = self.store.document
         name = self.store.path.name if self.store.path else _(document.title)
         mark = " •" if self.store.is_modified else ""
-        where = shown_label(document.experiment, document.site)
+        where = label_among_several(document.experiment, document.site)
         parts = [f"{name or 'attnviz'}{mark}", where, "attnviz" if name else ""]
         self.setWindowTitle(" — ".join(part for part in parts if part))
 

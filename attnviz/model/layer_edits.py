@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from attnviz.i18n import _
 from attnviz.model.attention import Attention, Layer
 from attnviz.model.block_parts import Block
 from attnviz.model.experiment import Experiment
@@ -243,6 +244,11 @@ def companions(experiment: Experiment, site: str) -> tuple[Place, ...]:
     here = place_of(experiment, site)
     same = (here.stack, here.kind, here.is_second)
     return tuple(p for p in places(experiment) if (p.stack, p.kind, p.is_second) == same and p != here)
+
+
+def why_not_alike(experiment: Experiment, site: str) -> str:
+    """Why there is nothing to edit alike; empty where other layers have an attention of the same kind."""
+    return "" if companions(experiment, site) else _("There is no other layer with such an attention")
 
 
 def edit_alike(experiment: Experiment, site: str, function: Callable[[Experiment], Experiment]) -> Experiment:

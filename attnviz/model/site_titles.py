@@ -1,15 +1,11 @@
-"""The sites of an experiment in words, and how many pairs of tokens each of them compares."""
+"""What the sites of an experiment are called: a title in words, and a short label for narrow places."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
-
 from attnviz.i18n import _
 from attnviz.model.experiment import Experiment
-from attnviz.model.masks import looks_ahead, visible_pairs
-from attnviz.model.sites import Place, at, place_of
+from attnviz.model.masks import looks_ahead
+from attnviz.model.sites import Place, at, place_of, places
 
 
 def layer_title(place: Place) -> str:
@@ -35,47 +31,18 @@ def site_title(experiment: Experiment, name: str) -> str:
     return f"{layer_title(place)} · {attention_title(place, at(experiment, name))}"
 
 
-@dataclass(frozen=True)
-class Pairs:
-    """The (query, key) pairs of one attention, and how many of them no mask hides."""
-
-    n_queries: int
-    n_keys: int
-    visible: int
-
-    @property
-    def total(self) -> int:
-        """N² of a self-attention, N · M of a cross-attention."""
-        return self.n_queries * self.n_keys
-
-    @property
-    def product(self) -> str:
-        """The multiplication with its digits: "6 × 4 = 24 pairs"."""
-        return _("{queries} × {keys} = {total} pairs").format(
-            queries=self.n_queries, keys=self.n_keys, total=self.total
-        )
-
-    @property
-    def visible_of_total(self) -> str:
-        """ "21 of 36 visible", or empty where nothing is masked."""
-        if self.visible == self.total:
-            return ""
-        return _("{visible} of {total} visible").format(visible=self.visible, total=self.total)
+def site_label(experiment: Experiment, name: str) -> str:
+    """A site in few words: "layer 2 of 3 · self", or "encoder 1 of 1 · self" and so on."""
+    place = place_of(experiment, name)
+    count = len(experiment.encoder) if place.stack == "encoder" else 1 + len(experiment.layers)
+    stack = {
+        "layers": _("layer {layer} of {count}"),
+        "encoder": _("encoder {layer} of {count}"),
+        "decoder": _("decoder {layer} of {count}"),
+    }[place.stack].format(layer=place.layer + 1, count=count)
+    return f"{stack} · {_('self') if place.kind == 'self' else _('cross')}"
 
 
-def pairs_of(site: Experiment) -> Pairs:
-    """The pairs of an experiment of one attention."""
-    return Pairs(site.n_queries, site.n_keys, visible_pairs(site))
-
-
-def sum_of_pairs(sites: Iterable[Pairs]) -> str:
-    """The sum over attentions with its digits: "2 × 36 + 16 = 88 pairs, 70 visible"."""
-    counted = tuple(sites)
-    times = Counter(pairs.total for pairs in counted)
-    terms = " + ".join(str(total) if n == 1 else f"{n} × {total}" for total, n in times.items())
-    if len(counted) == 1:
-        return counted[0].product
-    total, seen = sum(pairs.total for pairs in counted), sum(pairs.visible for pairs in counted)
-    if seen == total:
-        return _("{terms} = {total} pairs").format(terms=terms, total=total)
-    return _("{terms} = {total} pairs, {visible} visible").format(terms=terms, total=total, visible=seen)
+def label_among_several(experiment: Experiment, name: str) -> str:
+    """The label of a site, or nothing where the experiment has no other."""
+    return site_label(experiment, name) if len(places(experiment)) > 1 else ""

@@ -1,29 +1,12 @@
-"""Sites in words and in pairs: the counts are those of the text, counted cell by cell."""
+"""Sites in words, long and short."""
 
 from __future__ import annotations
 
 import pytest
 
-import attnviz
 from attnviz.model.presets import load_preset
-from attnviz.model.site_titles import Pairs, pairs_of, site_title, sum_of_pairs
+from attnviz.model.site_titles import label_among_several, site_label, site_title
 from attnviz.model.sites import site_names
-
-
-def test_the_three_attentions_have_n_squared_m_squared_and_n_times_m_pairs() -> None:
-    experiment = load_preset("encoder-decoder").experiment
-    trace = attnviz.run(experiment)
-    counted = [pairs_of(trace.site(name).experiment) for name in trace.sites]
-    assert [pairs.product for pairs in counted] == [
-        "6 × 6 = 36 pairs",
-        "4 × 4 = 16 pairs",
-        "4 × 6 = 24 pairs",
-    ]
-    assert [pairs.visible_of_total for pairs in counted] == ["", "10 of 16 visible", ""]
-    assert sum_of_pairs(counted) == "36 + 16 + 24 = 76 pairs, 70 visible"
-    for name, pairs in zip(trace.sites, counted, strict=True):
-        weights = trace.site(name)["weights"][0]
-        assert (weights.size, int((weights > 0).sum())) == (pairs.total, pairs.visible)
 
 
 def test_sites_are_named_by_layer_and_attention() -> None:
@@ -48,9 +31,15 @@ def test_sites_are_named_by_layer_and_attention() -> None:
         site_title(load_preset("encoder-only").experiment, "layers.2.self")
 
 
-def test_equal_layers_are_counted_once_and_multiplied() -> None:
-    assert sum_of_pairs([Pairs(6, 6, 36)] * 12) == "12 × 36 = 432 pairs"
-    assert (
-        sum_of_pairs([Pairs(6, 6, 21), Pairs(6, 6, 21), Pairs(4, 6, 24)])
-        == "2 × 36 + 24 = 96 pairs, 66 visible"
-    )
+def test_a_short_label_counts_the_layers_and_a_single_site_needs_none() -> None:
+    both = load_preset("encoder-decoder").experiment
+    assert [site_label(both, name) for name in site_names(both)] == [
+        "encoder 1 of 1 · self",
+        "decoder 1 of 1 · self",
+        "decoder 1 of 1 · cross",
+    ]
+    two = load_preset("decoder-only").experiment
+    assert label_among_several(two, "layers.1.self") == "layer 2 of 2 · self"
+    one = load_preset("cross-attention").experiment
+    assert site_label(one, "layers.0.cross") == "layer 1 of 1 · cross"
+    assert label_among_several(one, "layers.0.cross") == ""

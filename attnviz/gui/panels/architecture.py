@@ -26,7 +26,8 @@ from attnviz.model.experiment import Experiment
 from attnviz.model.parts import Mask
 from attnviz.model.provenance import tokens_of
 from attnviz.model.site_links import same_tokens
-from attnviz.model.site_titles import Pairs, attention_title, layer_title, pairs_of, sum_of_pairs
+from attnviz.model.site_pairs import Pairs, pairs_of, sum_of_pairs
+from attnviz.model.site_titles import attention_title, layer_title
 from attnviz.model.sites import place_of
 from attnviz.model.trace import SiteTrace, Trace
 from attnviz.model.view import Cell

@@ -18,7 +18,6 @@ from attnviz.gui.panels.decoding_sampling import SamplingPage, n_given_tokens
 from attnviz.gui.panels.decoding_step import WIDE, StepView, shown_step_site
 from attnviz.gui.panels.decoding_text import LINE_PX, TextLine, names_of, written_tokens
 from attnviz.gui.panels.panel import Panel
-from attnviz.gui.site_names import shown_label
 from attnviz.gui.store import Store
 from attnviz.gui.theme import GRID, Theme
 from attnviz.gui.widgets.drag_number import DragNumber
@@ -27,6 +26,7 @@ from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.toggle import Toggle
 from attnviz.i18n import N_, _
 from attnviz.model.document import Document
+from attnviz.model.site_titles import label_among_several
 from attnviz.model.view import Cell
 from attnviz.model.writing_edits import FRESH, rewrite, set_writing
 
@@ -220,7 +220,7 @@ class DecodingPanel(Panel):
             text = _("step {step} of {count} · “{token}”")
             where = text.format(step=step + 1, count=count, token=token)
             experiment = decoded.decoding.experiment
-            site = shown_label(experiment, shown_step_site(decoded, self.store.document.view.site))
+            site = label_among_several(experiment, shown_step_site(decoded, self.store.document.view.site))
             self._where.set_line(f"{where} · {site}" if site else where)
             found = verdict(decoded)
             self._parity.setText("● " + found.text)

@@ -10,7 +10,6 @@ from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 from attnviz.gui.panels.inspector_page import InspectorPage
 from attnviz.gui.panels.inspector_path import InspectorPath
 from attnviz.gui.panels.panel import Panel
-from attnviz.gui.site_names import shown_label
 from attnviz.gui.store import Store
 from attnviz.gui.theme import GRID, Theme
 from attnviz.gui.widgets.empty_state import EmptyState
@@ -18,6 +17,7 @@ from attnviz.i18n import _
 from attnviz.model.arithmetic import exists, explain
 from attnviz.model.arithmetic_reading import stage_symbol
 from attnviz.model.document import Document
+from attnviz.model.site_titles import label_among_several
 from attnviz.model.sites import at, site_names
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import Trace
@@ -109,7 +109,7 @@ class InspectorPanel(Panel):
         self.page.set_explanation(explanation)
         is_locked = cell == self.store.document.view.locked
         passed = tuple(self._crumb(step) for step in self._path[:-1]) if is_locked else ()
-        attention = shown_label(trace.experiment, site.name)
+        attention = label_among_several(trace.experiment, site.name)
         title = " · ".join(part for part in (attention, explanation.title) if part)
         self._path_line.set_path(passed, title, is_locked)
         self._stack.setCurrentIndex(1)

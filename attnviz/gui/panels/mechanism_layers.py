@@ -11,7 +11,6 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton
 from attnviz.gui.fields import Number, Switch
 from attnviz.gui.panels.mechanism_norm import NormLine, NormSlot
 from attnviz.gui.panels.mechanism_section import Section
-from attnviz.gui.site_names import shown_label, why_not_alike
 from attnviz.gui.store import Store
 from attnviz.gui.theme import GRID
 from attnviz.gui.widgets.control import plain_tooltip
@@ -31,8 +30,10 @@ from attnviz.model.layer_edits import (
     set_cross,
     set_n_encoder_layers,
     set_n_layers,
+    why_not_alike,
 )
 from attnviz.model.parts import vectors_shape
+from attnviz.model.site_titles import label_among_several
 from attnviz.model.sites import place_of, places, shown_site
 from attnviz.model.switching import refusal
 
@@ -116,7 +117,7 @@ class LayersSection(Section):
 
     def _show_rest(self) -> None:
         experiment, site = self.store.experiment, self.store.document.site
-        self.set_hint(shown_label(experiment, site))
+        self.set_hint(label_among_several(experiment, site))
         reason = refusal(lambda e, _value: remove_layer(e, site), experiment, None)
         self._remove.setEnabled(not reason)
         tip = reason or _("Take the layer that is looked at out")

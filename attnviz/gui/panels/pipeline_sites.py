@@ -5,7 +5,6 @@ from __future__ import annotations
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
-from attnviz.gui.site_names import site_label, why_not_alike
 from attnviz.gui.store import Store
 from attnviz.gui.theme import GRID
 from attnviz.gui.widgets.combo import Combo
@@ -13,6 +12,8 @@ from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.toggle import Toggle
 from attnviz.i18n import _
 from attnviz.model.document import Document
+from attnviz.model.layer_edits import why_not_alike
+from attnviz.model.site_titles import site_label
 from attnviz.model.sites import site_names
 
 WIDTH = 156

@@ -11,7 +11,6 @@ from attnviz.core.text import isolated, visible
 from attnviz.gui.live import shown_head
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.shown import highlight, stage_content, stage_title
-from attnviz.gui.site_names import shown_label
 from attnviz.gui.store import Store
 from attnviz.gui.theme import GRID, Theme
 from attnviz.gui.widgets.bars import Bars
@@ -24,6 +23,7 @@ from attnviz.model import edits
 from attnviz.model.document import Document
 from attnviz.model.parts import Padding, Painted
 from attnviz.model.site_formula import stage_parts
+from attnviz.model.site_titles import label_among_several
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import MASKED_STAGES, SiteTrace, Trace
 from attnviz.model.view import Cell
@@ -176,7 +176,7 @@ class StageViewPanel(Panel):
 
     def _titled(self, title: str) -> str:
         """The stage's title, behind its site's where there are several."""
-        where = shown_label(self.store.experiment, self.store.document.site)
+        where = label_among_several(self.store.experiment, self.store.document.site)
         return f"{where} · {title}" if where else title
 
     def _cell(self, row: int, column: int) -> Cell | None:
