@@ -12,7 +12,6 @@ from dataclasses import dataclass, fields
 from typing import Literal, NamedTuple
 
 Norm = Literal["layer", "rms"]
-Variant = Literal["MHA", "GQA", "MQA", "MLA"]
 
 
 class Learned(NamedTuple):
@@ -138,15 +137,6 @@ class Architecture:
             _require(active <= most, "n_active", active, f"n_routed ({most}) at most")
             dense = self.experts.dense_layers
             _require(dense <= self.layers, "dense_layers", dense, f"layers ({self.layers}) at most")
-
-    @property
-    def variant(self) -> Variant:
-        """What the layout of heads is called."""
-        if self.latent is not None:
-            return "MLA"
-        if self.n_kv_heads == self.n_heads:
-            return "MHA"
-        return "MQA" if self.n_kv_heads == 1 else "GQA"
 
     @property
     def d_qk(self) -> int:

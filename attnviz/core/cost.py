@@ -182,21 +182,8 @@ def parameter_count(a: Architecture) -> int:
     return total(parameters(a))
 
 
-def attention_parameters(a: Architecture) -> int:
-    """Parameters of the attention of one layer."""
-    return sum(_attention(Bill(""), a))
-
-
-def active_parameters(a: Architecture) -> int:
-    """Parameters that one token is computed with: all of them but the routed experts it is not sent to.
-
-    The embedding counts in full, although one row of it is read.
-    """
-    return parameter_count(a) - _idle(a)
-
-
 def _idle(a: Architecture) -> int:
-    """Parameters of the routed experts that one token is not sent to."""
+    """Parameters of the routed experts that one token is not sent to; of all others each token needs some."""
     if a.experts is None:
         return 0
     idle = a.experts.n_routed - a.experts.n_active

@@ -134,11 +134,6 @@ def layouts(a: Architecture) -> tuple[tuple[str, str, Architecture], ...]:
     return tuple(found)
 
 
-def expanded_bytes_per_token(a: Architecture, format_: Format) -> int:
-    """Bytes per token if MLA cached every head's key (d_nope + d_rope) and value (d_v), as MHA does."""
-    return a.layers * a.n_heads * (format_.stored(a.d_qk) + format_.stored(a.d_v))
-
-
 def _group_heads(n_heads: int) -> int:
     divisors = [g for g in range(2, n_heads) if n_heads % g == 0]
     below = [g for g in divisors if g <= max(n_heads // 8, 2)]
@@ -190,11 +185,6 @@ def longest_context(a: Architecture, room: int, format_: Format, batch: int = 1)
     if not a.windowed_layers or room < each * a.layers * a.window:
         return room // (each * a.layers)
     return (room - each * a.windowed_layers * a.window) // (each * a.full_layers)
-
-
-def largest_batch(a: Architecture, room: int, n: int, format_: Format) -> int:
-    """Most sequences of n tokens whose caches fit in `room` bytes."""
-    return max(room, 0) // cache_bytes(a, n, format_)
 
 
 def fits(

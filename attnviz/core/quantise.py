@@ -32,12 +32,6 @@ def quantise(xp: Any, x: Array, bits: int) -> tuple[Array, Array]:
     return xp.clip(whole, -largest(bits), largest(bits)), steps
 
 
-def restored(xp: Any, x: Array, bits: int) -> Array:
-    """`x` (..., d) after it was quantised and multiplied out again: off by half a step at most."""
-    whole, steps = quantise(xp, x, bits)
-    return whole * steps
-
-
 def packed(xp: Any, whole: Array, bits: int) -> Array:
     """Whole numbers (..., d) as bytes: one each, or two of 4 bits in one, the even place in the lower half.
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from attnviz.model.arrays import Matrix
 from attnviz.model.experiment import Experiment
-from attnviz.model.fitting import fitted_attention, fitted_norm, fitted_vocabulary, has_tied_shape
+from attnviz.model.fitting import fitted_attention, fitted_norm, fitted_vocabulary
 from attnviz.model.masks import MASK_ORDER
 from attnviz.model.materialise import projection_array, token_ids, vectors_array
 from attnviz.model.parts import (
@@ -288,14 +288,6 @@ def _fitted(experiment: Experiment, changes: dict[str, Any]) -> Experiment:
         changes.setdefault(name, fitted_norm(getattr(experiment, name), features))
     changes["vocabulary"] = fitted_vocabulary(experiment.vocabulary, d_model)
     return with_records(experiment, fields, changes)
-
-
-def can_tie(experiment: Experiment, role: Role, to: Role) -> bool:
-    """Whether W of `role` may be the one of `to`: another role, not tied itself, of fitting shape."""
-    if role == to or isinstance(getattr(experiment.projections, to), Tied):
-        return False
-    shapes = {other: experiment.projection_shape(other) for other in ROLES}
-    return has_tied_shape(shapes, role, to)
 
 
 # --- positions and masks ---------------------------------------------------------------------------

@@ -168,7 +168,7 @@ class Walk:
 
     def cell(self, grid: NumberGrid) -> None:
         rows, columns = grid.values().shape
-        if rows and columns and grid._read_only is None:
+        if rows and columns:
             row, column = self.chance.randrange(rows), self.chance.randrange(columns)
             self.note(f"cell {name_of(grid)} {row} {column}")
             grid.set_current_cell(row, column)

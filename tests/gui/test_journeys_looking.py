@@ -34,14 +34,14 @@ def test_the_strip_has_every_stage_of_the_trace_in_order_and_a_click_opens_it(de
         assert desk.store.document.view.stage == stage
         values = trace[stage]
         np.testing.assert_array_equal(desk.map.content.values, values[0] if values.ndim == 3 else values)
-        assert [t.property("stage") for t in strip if t.is_selected] == [stage]
+        assert [t.property("stage") for t in strip if t.isChecked()] == [stage]
         assert stage.replace("_", " ") in thumbnail.toolTip() or thumbnail.toolTip()
     assert not desk.store.can_undo and not desk.store.is_modified
     assert desk.store.trace is not None and desk.store.trace.experiment == trace.experiment
 
 
 def test_the_chosen_stage_is_in_sight_at_the_start(desk: Desk) -> None:
-    chosen = next(t for t in thumbnails(desk, "stage_") if t.is_selected)
+    chosen = next(t for t in thumbnails(desk, "stage_") if t.isChecked())
     assert chosen.property("stage") == "weights"
     assert not chosen.visibleRegion().isEmpty()
     assert chosen.visibleRegion().boundingRect().width() == chosen.width()

@@ -30,6 +30,7 @@ from attnviz.model.parts import (
     Tied,
     Window,
 )
+from attnviz.model.switching import why_not_tied
 
 VALUES = np.arange(12.0).reshape(4, 3)
 
@@ -184,7 +185,7 @@ def test_who_was_tied_to_a_matrix_that_is_tied_itself_is_written_out() -> None:
     weights = projection_array(before, "key")
     after = edits.set_projection(before, "query", Tied("value"))
     assert projection_array(after, "key").tolist() == weights.tolist()
-    assert not edits.can_tie(after, "key", "query")
+    assert why_not_tied(after, "key", "query")
 
 
 def test_rope_follows_the_heads() -> None:

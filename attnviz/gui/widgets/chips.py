@@ -70,7 +70,6 @@ class TokenChips(Availability, QAbstractScrollArea):
         self._selected = self._hovered = -1
         self._highlight: frozenset[int] = frozenset()
         self._highlight_color = ""
-        self._can_add = True
         self._press: tuple[int, QPointF] | None = None
         self._drop: int | None = None
         self._editor = ChipEditor(self.viewport())
@@ -118,12 +117,6 @@ class TokenChips(Availability, QAbstractScrollArea):
             self._highlight, self._highlight_color = marks
             self.viewport().update()
 
-    def set_can_add(self, can_add: bool) -> None:
-        """Whether the "+" chip is there."""
-        self._can_add = can_add
-        self._lay_out()
-        self.viewport().update()
-
     def chip_rect(self, index: int) -> QRect:
         """Where a chip lies on the viewport; index `len(tokens())` is the "+" chip."""
         return self._rects[index].translated(0, -self.verticalScrollBar().value())
@@ -139,7 +132,7 @@ class TokenChips(Availability, QAbstractScrollArea):
         metrics = self.fontMetrics()
         texts = [face.shown for face in self._faces]
         widths = [min(metrics.horizontalAdvance(text), _WIDEST) + 2 * _PADDING for text in texts]
-        widths = [max(width, CHIP_HEIGHT) for width in widths] + [CHIP_HEIGHT] * self._can_add
+        widths = [max(width, CHIP_HEIGHT) for width in widths] + [CHIP_HEIGHT]
         self._rects = flow(widths, CHIP_HEIGHT, self.viewport().width(), _GAP)
         self._height = self._rects[-1].bottom() + 1 if self._rects else CHIP_HEIGHT
         shown = self.viewport().height()
@@ -317,7 +310,7 @@ class TokenChips(Availability, QAbstractScrollArea):
             self.removed.emit(index)
         elif event.key() in (Qt.Key.Key_F2, Qt.Key.Key_Return, Qt.Key.Key_Enter) and index >= 0:
             self.open_editor(index)
-        elif event.text() == _ADD and self._can_add:
+        elif event.text() == _ADD:
             self.added.emit()
         else:
             super().keyPressEvent(event)

@@ -77,8 +77,6 @@ class GridScene:
     hovered: Cell | None = None
     has_focus: bool = False
     decimals: int = 2
-    row_color: str = ""
-    column_color: str = ""
     texts: dict[float, str] = field(default_factory=dict)
 
     def text_of(self, value: float) -> str:
@@ -156,10 +154,10 @@ def _paint_marks(painter: QPainter, geometry: GridGeometry, scene: GridScene, th
     whole_row, whole_column = geometry.columns - 1, geometry.rows - 1
     for row in scene.rows:
         rect = geometry.cell_rect(row, 0).united(geometry.cell_rect(row, whole_row))
-        _outline(painter, rect, QPen(QColor(scene.row_color or theme.accent), 1, Qt.PenStyle.DashLine))
+        _outline(painter, rect, QPen(QColor(theme.accent), 1, Qt.PenStyle.DashLine))
     for column in scene.columns:
         rect = geometry.cell_rect(0, column).united(geometry.cell_rect(whole_column, column))
-        _outline(painter, rect, QPen(QColor(scene.column_color or theme.accent), 1, Qt.PenStyle.DashLine))
+        _outline(painter, rect, QPen(QColor(theme.accent), 1, Qt.PenStyle.DashLine))
     for row, column in scene.cells:
         _outline(painter, geometry.cell_rect(row, column), QPen(QColor(theme.ink), 2))
     if scene.hovered is not None:
@@ -188,7 +186,7 @@ def _paint_row_labels(
         rect = QRect(0, rect.top(), geometry.label_width - 8, rect.height())
         text = metrics.elidedText(scene.row_labels[row], Qt.TextElideMode.ElideRight, rect.width())
         lit = row in scene.rows or (scene.hovered is not None and scene.hovered[0] == row)
-        painter.setPen(QColor(scene.row_color or (theme.ink if lit else theme.muted)))
+        painter.setPen(QColor(theme.ink if lit else theme.muted))
         painter.drawText(rect, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, text)
     painter.restore()
 
@@ -204,7 +202,7 @@ def _paint_column_labels(
         rect = QRect(rect.left() + 2, 0, rect.width() - 4, geometry.header_height)
         text = metrics.elidedText(scene.column_labels[column], Qt.TextElideMode.ElideRight, rect.width())
         lit = column in scene.columns or (scene.hovered is not None and scene.hovered[1] == column)
-        painter.setPen(QColor(scene.column_color or (theme.ink if lit else theme.muted)))
+        painter.setPen(QColor(theme.ink if lit else theme.muted))
         painter.drawText(rect, Qt.AlignmentFlag.AlignCenter, text)
     painter.restore()
 

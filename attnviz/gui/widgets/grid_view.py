@@ -42,7 +42,6 @@ class GridView(Availability, QAbstractScrollArea):
         super().__init__(parent)
         self._theme = active_theme()
         self._scene = GridScene(np.zeros((0, 0)), (), (), 1.0, decimals=decimals)
-        self._fixed_limit: float | None = None
         self._anchor: Cell | None = None
         self._holds_limit = False
         self._label_width = self._header_height = 0
@@ -80,12 +79,6 @@ class GridView(Availability, QAbstractScrollArea):
         else:
             self._update_cells(np.argwhere(old != array))
 
-    def set_limit(self, limit: float | None) -> None:
-        """Colours span ±`limit`; None takes the largest finite magnitude of the shown numbers."""
-        self._fixed_limit = limit
-        self._set_limit()
-        self.viewport().update()
-
     def set_highlight(
         self, rows: Collection[int] = (), columns: Collection[int] = (), cells: Collection[Cell] = ()
     ) -> None:
@@ -100,11 +93,6 @@ class GridView(Availability, QAbstractScrollArea):
         if marks != (scene.rows, scene.columns, scene.cells):
             scene.rows, scene.columns, scene.cells = marks
             self.viewport().update()
-
-    def set_dimension_colors(self, row: str = "", column: str = "") -> None:
-        """Colours of the row and column labels, as `#rrggbb`; empty for the usual muted ink."""
-        self._scene.row_color, self._scene.column_color = row, column
-        self.viewport().update()
 
     def current_cell(self) -> Cell | None:
         return self._scene.current
@@ -216,9 +204,6 @@ class GridView(Availability, QAbstractScrollArea):
 
     def _set_limit(self) -> None:
         """Renew the colour limit; while it is held (in a drag) it only grows, so that nothing flickers."""
-        if self._fixed_limit is not None:
-            self._scene.limit = self._fixed_limit
-            return
         values = self._scene.values
         largest = float(np.max(np.abs(values), where=np.isfinite(values), initial=0.0))
         self._scene.limit = max(largest, self._scene.limit) if self._holds_limit else largest or 1.0

@@ -29,7 +29,7 @@ from attnviz.gui.widgets.heat_content import NO_HIGHLIGHT, Cell, HeatContent, Hi
 from attnviz.gui.widgets.heat_hatch import is_vector
 from attnviz.gui.widgets.heat_layout import Geometry, cells_between
 from attnviz.gui.widgets.heat_scene import HeatScene
-from attnviz.gui.widgets.heat_words import exact_text, spoken_text, table_text
+from attnviz.gui.widgets.heat_words import exact_text, spoken_text
 from attnviz.i18n import _
 
 __all__ = ["NO_HIGHLIGHT", "Cell", "HeatContent", "HeatMap", "Highlight"]
@@ -185,10 +185,6 @@ class HeatMap(QWidget):
             fraction_y * after.cell_h * after.n_down - (about.y() - after.plot.top()),
         )
         self._arrange()
-
-    def copy_text(self) -> str:
-        """The matrix as tab-separated text with labels, every number in full precision."""
-        return table_text(self.content)
 
     def cell_text(self, row: int, column: int) -> str:
         """One line about a cell: its labels and its exact value, or that it is masked."""

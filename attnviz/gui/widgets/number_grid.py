@@ -69,7 +69,6 @@ class NumberGrid(GridView):
     ) -> None:
         super().__init__(name, decimals=decimals, parent=parent)
         self._range = NumberRange(step=step)
-        self._read_only: str | None = None
         self._drag: tuple[Cell, QPointF, float, float] | None = None
         self.gesture = Gesture(self)
         self.gesture.started.connect(self._on_gesture_started)
@@ -78,12 +77,6 @@ class NumberGrid(GridView):
         self._editor.committed.connect(self._on_committed)
         self._editor.refused.connect(self.rejected)
         self._editor.closed.connect(self._on_editor_closed)
-
-    def set_read_only(self, reason: str | None) -> None:
-        """Refuse edits with `reason`, which the tooltip says; copying still works. None allows them."""
-        self._read_only = reason
-        self._editor.close_editor()
-        self.set_tooltip(reason or "")
 
     def copy(self) -> None:
         """Put the selection, or all where nothing is selected, on the clipboard with full precision."""
@@ -96,8 +89,6 @@ class NumberGrid(GridView):
 
     def paste(self) -> None:
         """Emit the clipboard's block as `pasted` at the current cell, or say what is wrong with it."""
-        if self._refuses():
-            return
         try:
             block = parse_block(QGuiApplication.clipboard().text())
         except ValueError as error:
@@ -123,15 +114,16 @@ class NumberGrid(GridView):
             return
         cell = self._geometry().cell_at(event.position())
         self._hover(cell)
-        is_editable = cell is not None and self._read_only is None
-        self.viewport().setCursor(Qt.CursorShape.SizeVerCursor if is_editable else Qt.CursorShape.ArrowCursor)
+        self.viewport().setCursor(
+            Qt.CursorShape.ArrowCursor if cell is None else Qt.CursorShape.SizeVerCursor
+        )
 
     def _drag_by(self, event: QMouseEvent) -> None:
         assert self._drag is not None
         cell, last, start, travel = self._drag
         upward = last.y() - event.globalPosition().y()
         if not self.gesture.is_active:
-            if abs(upward) < DRAG_THRESHOLD_PX or self._refuses():
+            if abs(upward) < DRAG_THRESHOLD_PX:
                 return
             self.set_current_cell(*cell)
             self.gesture.begin()
@@ -163,11 +155,10 @@ class NumberGrid(GridView):
             super().wheelEvent(event)
             return
         event.accept()
-        if not self._refuses():
-            self.gesture.touch()
-            factor = 10 * modifier_factor(event.modifiers() & ~Qt.KeyboardModifier.ControlModifier)
-            value = float(self._scene.values[cell])
-            self._enter(cell, self._range.moved(value, factor * wheel_notches(event)))
+        self.gesture.touch()
+        factor = 10 * modifier_factor(event.modifiers() & ~Qt.KeyboardModifier.ControlModifier)
+        value = float(self._scene.values[cell])
+        self._enter(cell, self._range.moved(value, factor * wheel_notches(event)))
 
     # Keyboard
 
@@ -202,10 +193,9 @@ class NumberGrid(GridView):
         row, column = self._scene.current or (0, 0)
         down, right = _ARROWS[key]
         if modifiers & Qt.KeyboardModifier.AltModifier and down and self._scene.current is not None:
-            if not self._refuses():
-                self.gesture.touch()
-                factor = -down * modifier_factor(modifiers)
-                self._enter((row, column), self._range.moved(float(self._scene.values[row, column]), factor))
+            self.gesture.touch()
+            factor = -down * modifier_factor(modifiers)
+            self._enter((row, column), self._range.moved(float(self._scene.values[row, column]), factor))
             return
         if self._scene.current is None:
             down = right = 0
@@ -233,7 +223,7 @@ class NumberGrid(GridView):
         super().hideEvent(event)
 
     def _clear_selection(self) -> None:
-        if self._scene.selection is None or self._refuses():
+        if self._scene.selection is None:
             return
         rows, columns = self._scene.selection
         if len(rows) * len(columns) > 1:  # one block, so that a large selection is one edit
@@ -248,7 +238,7 @@ class NumberGrid(GridView):
     def open_editor(self, text: str | None = None) -> None:
         """Type into the current cell; `text` replaces its digits."""
         cell = self._scene.current
-        if cell is None or self._refuses():
+        if cell is None:
             return
         self._scroll_to(cell)
         shown = full_precision(self._scene.values[cell]) if text is None else text
@@ -291,12 +281,6 @@ class NumberGrid(GridView):
             if move:
                 self.focusNextPrevChild(move > 0)
         self.viewport().update()
-
-    def _refuses(self) -> bool:
-        """True, with the reason said, where the table cannot be edited."""
-        if self._read_only is not None:
-            self.rejected.emit(self._read_only)
-        return self._read_only is not None
 
     def _enter(self, cell: Cell, value: float) -> None:
         """A number from the user: show it and emit it where it is new."""

@@ -62,11 +62,6 @@ class Thumbnail(QAbstractButton):
         self.setAttribute(Qt.WidgetAttribute.WA_Hover)
 
     @property
-    def is_selected(self) -> bool:
-        """Whether this one is the chosen one."""
-        return self.isChecked()
-
-    @property
     def caption(self) -> str:
         """The text under the picture."""
         return self._caption

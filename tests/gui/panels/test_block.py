@@ -109,7 +109,7 @@ def test_a_click_and_a_key_look_at_a_stage(qtbot: QtBot) -> None:
     bench = make(qtbot)
     qtbot.mouseClick(bench.panel.diagram.box("norm_1"), Qt.MouseButton.LeftButton)
     assert bench.store.document.view.stage == "norm_1"
-    assert bench.panel.diagram.box("norm_1").is_selected
+    assert bench.panel.diagram.box("norm_1").isChecked()
     box = bench.panel.diagram.box("residual_2")
     assert box.focusPolicy() == Qt.FocusPolicy.StrongFocus
     qtbot.keyClick(box, Qt.Key.Key_Return)

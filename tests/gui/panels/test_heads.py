@@ -47,9 +47,9 @@ def test_a_click_on_a_key_value_head_chooses_its_first_query_head(bench: PanelBe
     assert len(shown(bench)) == 2
     QTest.mouseClick(shown(bench)[1], Qt.MouseButton.LeftButton)
     assert bench.store.document.view.head == 4
-    assert [t.is_selected for t in shown(bench)] == [False, True]
+    assert [t.isChecked() for t in shown(bench)] == [False, True]
     bench.store.look(stage="weights")
-    assert [t.property("head") for t in shown(bench) if t.is_selected] == [4]
+    assert [t.property("head") for t in shown(bench) if t.isChecked()] == [4]
 
 
 def test_key_value_heads_are_counted_in_the_layer_that_is_looked_at(bench: PanelBench[HeadsPanel]) -> None:

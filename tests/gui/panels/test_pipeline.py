@@ -72,7 +72,7 @@ def test_the_chosen_stage_is_marked_and_brought_into_sight(qtbot: QtBot) -> None
     bench = make(qtbot)
     for stage in ("attention_output", "tokens_embedded"):
         bench.store.look(stage=stage)
-        (chosen,) = [t for t in shown(bench) if t.is_selected]
+        (chosen,) = [t for t in shown(bench) if t.isChecked()]
         assert chosen.property("stage") == stage
         qtbot.waitUntil(lambda: not chosen.visibleRegion().isEmpty())  # noqa: B023
 

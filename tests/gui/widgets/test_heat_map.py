@@ -14,6 +14,7 @@ from attnviz.gui.colors import color_at
 from attnviz.gui.theme import DARK, LIGHT, THEMES, Theme
 from attnviz.gui.widgets.heat_content import HeatContent, Highlight
 from attnviz.gui.widgets.heat_map import HeatMap
+from attnviz.gui.widgets.heat_words import table_text
 
 WORDS = ("a", "fluffy", "blue", "creature")
 WEIGHTS = np.array(
@@ -331,12 +332,12 @@ def test_tool_tip_is_plain_text_with_every_digit(qtbot: QtBot, heat_map: HeatMap
 def test_copied_table_reads_back_exactly(heat_map: HeatMap) -> None:
     values = (WEIGHTS / 3).astype(np.float32)
     heat_map.set_content(weights(values=values))
-    lines = [line.split("\t") for line in heat_map.copy_text().splitlines()]
+    lines = [line.split("\t") for line in table_text(heat_map.content).splitlines()]
     assert lines[0] == ["", *WORDS]
     assert [line[0] for line in lines[1:]] == list(WORDS)
     assert np.array_equal(np.array([line[1:] for line in lines[1:]], dtype=np.float32), values)
     heat_map.set_content(weights(values=values, transposed=True))
-    turned = [line.split("\t")[1:] for line in heat_map.copy_text().splitlines()[1:]]
+    turned = [line.split("\t")[1:] for line in table_text(heat_map.content).splitlines()[1:]]
     assert np.array_equal(np.array(turned, dtype=np.float32), values.T)
 
 

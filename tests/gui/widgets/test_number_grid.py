@@ -79,12 +79,6 @@ def test_cells_are_painted_in_the_colours_of_their_values(qtbot: QtBot, theme: A
     assert ink_in(image, grid, 0, 1) > 1
 
 
-def test_colours_follow_a_given_limit(qtbot: QtBot) -> None:
-    grid, _log = make(qtbot)
-    grid.set_limit(4.0)
-    assert fill_of(grid, 0, 1) == color_at(0.25, "diverging", LIGHT)
-
-
 def test_a_new_value_is_painted_and_so_is_a_partial_repaint(qtbot: QtBot) -> None:
     grid, _log = make(qtbot)
     changed = VALUES.copy()
@@ -304,21 +298,6 @@ def test_a_malformed_paste_names_the_cell(qtbot: QtBot) -> None:
     assert "Row 2, column 2" in str(sentence)
     assert "“x”" in str(sentence)
     assert log.values("pasted") == []
-
-
-def test_read_only_refuses_with_its_reason_but_copies(qtbot: QtBot) -> None:
-    grid, log = make(qtbot)
-    grid.set_read_only("This matrix is tied to W_Q.")
-    grid.setFocus()
-    grid.set_current_cell(0, 0)
-    QTest.keyClick(grid, Qt.Key.Key_5)
-    drag(grid.viewport(), center(grid, 0, 0), QPoint(0, -20))
-    QTest.keyClick(grid, Qt.Key.Key_Delete)
-    QTest.keyClick(grid, Qt.Key.Key_V, CTRL)
-    assert set(log.values("rejected")) == {"This matrix is tied to W_Q."}
-    assert log.values("edited") == log.values("pasted") == []
-    QTest.keyClick(grid, Qt.Key.Key_C, CTRL)
-    assert QGuiApplication.clipboard().text() == "1"
 
 
 def test_hover_tells_the_cell_and_its_end(qtbot: QtBot) -> None:

@@ -105,7 +105,7 @@ def test_mouse_space_and_enter_click(qtbot: QtBot, thumbnail: Thumbnail) -> None
     qtbot.keyClick(thumbnail, Qt.Key.Key_Space)
     qtbot.keyClick(thumbnail, Qt.Key.Key_Return)
     assert len(clicks) == 3
-    assert not thumbnail.is_selected
+    assert not thumbnail.isChecked()
 
 
 def test_the_selected_one_is_outlined_in_the_accent(thumbnail: Thumbnail) -> None:
@@ -121,7 +121,7 @@ def test_the_selected_one_is_outlined_in_the_accent(thumbnail: Thumbnail) -> Non
 def test_a_click_only_asks(qtbot: QtBot, thumbnail: Thumbnail) -> None:
     thumbnail.set_selected(True)
     qtbot.mouseClick(thumbnail, Qt.MouseButton.LeftButton)
-    assert thumbnail.is_selected
+    assert thumbnail.isChecked()
     assert thumbnail.isChecked()
 
 
