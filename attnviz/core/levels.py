@@ -13,15 +13,6 @@ from numpy.typing import NDArray
 
 from attnviz.i18n import N_
 
-SEQUENTIAL_MAP = "viridis"
-"""Colour map of weights and probabilities, by its name in `cmap`."""
-
-DIVERGING_MAP = ("crameri:vik", 0.14, 0.86)
-"""Colour map of signed data on a light ground, and the part of it in use: its ends are nearly black."""
-
-DIVERGING_MAP_DARK = ("crameri:berlin", 0.10, 0.90)
-"""The same on a dark ground: zero is dark, blue is negative, red-brown is positive."""
-
 WEIGHT_DECADES = 6
 """A logarithmic range of weights reaches at most this many powers of ten below its largest value."""
 

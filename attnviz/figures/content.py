@@ -11,10 +11,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from attnviz.core.color_maps import Kind
 from attnviz.core.levels import levels, normalise
 from attnviz.core.shades import Shades
 from attnviz.core.text import elide, visible
-from attnviz.figures.palette import Kind
 from attnviz.i18n import N_, _
 from attnviz.model.experiment import Experiment
 from attnviz.model.stage_formulas import stage_formula

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from attnviz.core.color_maps import Kind, takes_black_ink
 from attnviz.core.shades import Shades, head_color
 from attnviz.core.text import number
 from attnviz.figures import bar, marks
 from attnviz.figures.content import Content, Map, Side
 from attnviz.figures.fonts import middle, number_font, text_font, widest, width
 from attnviz.figures.layout import CAPTION, GAP, HEADER, MARGIN, NAME, Cells, Sheet, Sizes, arrange, cell_size
-from attnviz.figures.palette import Kind, colors, inks, rgb_bytes
+from attnviz.figures.palette import colors, rgb_bytes
 from attnviz.i18n import _
 
 TITLE_SIZE, NAME_SIZE, SUM_SIZE, FOOT_SIZE = 11.0, 8.0, 7.5, 7.5
@@ -171,7 +172,7 @@ def _draw_numbers(
 ) -> None:
     x, y, w, h = first
     digits, size = fitting
-    font, black = number_font(size), inks(rgb)
+    font, black = number_font(size), takes_black_ink(rgb)
     for down, across in np.argwhere(np.isfinite(one.values) & ~hidden).tolist():
         axes.text(
             x + (across + 0.5) * w,

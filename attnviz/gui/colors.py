@@ -7,17 +7,15 @@ marks for cells that have no colour: masked, +inf, −inf, NaN. So a mark can ne
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-from cmap import Colormap
 from numpy.typing import NDArray
 from PySide6.QtGui import QColor, QImage
 
-from attnviz.core.levels import DIVERGING_MAP, DIVERGING_MAP_DARK, SEQUENTIAL_MAP
+from attnviz.core.color_maps import Kind, color_table, takes_black_ink
 from attnviz.gui.theme import Theme
 
-Kind = Literal["sequential", "diverging"]
 Indices = NDArray[np.uint8]
 
 LEVELS = 251
@@ -25,18 +23,6 @@ LEVELS = 251
 
 BLOCKED, PLUS_INF, MINUS_INF, NAN = 252, 253, 254, 255
 """Bytes of cells without a colour."""
-
-
-@lru_cache(maxsize=8)
-def lut(kind: Kind, theme: Theme) -> NDArray[np.uint8]:
-    """The colour map of `kind` in `theme` as (256, 4) RGBA bytes; read-only, shared."""
-    name, start, stop = (SEQUENTIAL_MAP, 0.0, 1.0)
-    if kind == "diverging":
-        name, start, stop = DIVERGING_MAP_DARK if theme.is_dark else DIVERGING_MAP
-    rgba = np.asarray(Colormap(name)(np.linspace(start, stop, 256)), dtype=np.float64)
-    table: NDArray[np.uint8] = np.round(rgba * 255).astype(np.uint8)
-    table.flags.writeable = False
-    return table
 
 
 def color_at(position: float, kind: Kind, theme: Theme) -> tuple[int, int, int]:
@@ -48,19 +34,10 @@ def color_at(position: float, kind: Kind, theme: Theme) -> tuple[int, int, int]:
     return int(rgb[0]), int(rgb[1]), int(rgb[2])
 
 
-def text_on(rgb: tuple[int, int, int]) -> str:
-    """Black or white, whichever has more contrast on `rgb` (relative luminance of WCAG 2.2)."""
-    channels = np.asarray(rgb, dtype=np.float64) / 255
-    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
-    luminance = float(linear @ np.array([0.2126, 0.7152, 0.0722]))
-    # Black has contrast (L + .05) / .05, white 1.05 / (L + .05); they are equal at L = .179.
-    return "#000000" if luminance > 0.179 else "#ffffff"
-
-
 @lru_cache(maxsize=8)
 def inks(kind: Kind, theme: Theme) -> tuple[str, ...]:
     """For every colour byte, the ink to write on it."""
-    return tuple(text_on((int(r), int(g), int(b))) for r, g, b, _a in cell_colors(kind, theme))
+    return tuple("#000000" if black else "#ffffff" for black in takes_black_ink(cell_colors(kind, theme)))
 
 
 def to_indices(normalised: NDArray[np.floating]) -> Indices:
@@ -135,14 +112,14 @@ def to_image(normalised: NDArray[np.floating], kind: Kind, theme: Theme) -> QIma
 
 @lru_cache(maxsize=8)
 def cell_colors(kind: Kind, theme: Theme) -> NDArray[np.uint8]:
-    """The colour map at the `LEVELS` positions that a byte can name."""
+    """The colour map at the `LEVELS` positions that a byte can name: (LEVELS, 3) RGB bytes."""
     picked = np.round(np.linspace(0, 255, LEVELS)).astype(np.intp)
-    return lut(kind, theme)[picked]
+    return color_table(kind, theme.is_dark)[picked]
 
 
 @lru_cache(maxsize=8)
 def _color_table(kind: Kind, theme: Theme) -> tuple[int, ...]:
-    opaque = [0xFF000000 | int(r) << 16 | int(g) << 8 | int(b) for r, g, b, _a in cell_colors(kind, theme)]
+    opaque = [0xFF000000 | int(r) << 16 | int(g) << 8 | int(b) for r, g, b in cell_colors(kind, theme)]
     table = opaque + [0] * (256 - LEVELS)
     table[PLUS_INF] = table[MINUS_INF] = QColor(theme.warning).rgba()
     table[NAN] = QColor(theme.error).rgba()

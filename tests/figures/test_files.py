@@ -15,8 +15,8 @@ import pytest
 from cases import experiment
 
 import attnviz
+from attnviz.core.color_maps import color_table
 from attnviz.figures import FORMATS, figure_bytes, render, save_figure
-from attnviz.figures.palette import color_table
 from attnviz.model import parts as p
 from attnviz.model.presets import load_preset
 from attnviz.model.view import View

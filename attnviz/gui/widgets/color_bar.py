@@ -10,8 +10,9 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
+from attnviz.core.color_maps import Kind
 from attnviz.core.text import number
-from attnviz.gui.colors import LEVELS, Kind, cell_colors, indexed_image, paintable
+from attnviz.gui.colors import LEVELS, cell_colors, indexed_image, paintable
 from attnviz.gui.fonts import number_font
 from attnviz.gui.theme import LIGHT, Theme
 from attnviz.gui.widgets.heat_hatch import is_vector
@@ -134,7 +135,7 @@ class ColorBar(QWidget):
     def _paint_steps(self, painter: QPainter, strip: QRectF) -> None:
         """One rectangle a colour: a one-pixel-wide image is blurred by most programs that open an SVG."""
         step = strip.height() / LEVELS
-        for i, (r, g, b, _a) in enumerate(cell_colors(self._scale.kind, self._theme)[::-1]):
+        for i, (r, g, b) in enumerate(cell_colors(self._scale.kind, self._theme)[::-1]):
             # A little overlap hides the seams between neighbours.
             painter.fillRect(
                 QRectF(0, i * step, _STRIP, min(step + 0.4, strip.height() - i * step)),

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from attnviz.core.color_maps import Kind
 from attnviz.core.levels import levels, normalise
-from attnviz.gui.colors import BLOCKED, MINUS_INF, PLUS_INF, Indices, Kind, to_indices
+from attnviz.gui.colors import BLOCKED, MINUS_INF, PLUS_INF, Indices, to_indices
 
 Cell = tuple[int, int]
 

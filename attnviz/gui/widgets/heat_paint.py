@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter
 
+from attnviz.core.color_maps import Kind
 from attnviz.core.text import number
 from attnviz.gui.colors import (
     BLOCKED,
@@ -16,7 +17,6 @@ from attnviz.gui.colors import (
     NAN,
     PLUS_INF,
     Indices,
-    Kind,
     cell_colors,
     indexed_image,
     inks,
@@ -74,7 +74,7 @@ def fill_rectangles(
     """Cells as shapes that fill `area`, cut to `within`: an enlarged picture in an SVG would be blurred."""
     rows, columns = shown.shape
     width, height = area.width() / columns, area.height() / rows
-    colors = [QColor(int(r), int(g), int(b)) for r, g, b, _a in cell_colors(kind, theme)]
+    colors = [QColor(int(r), int(g), int(b)) for r, g, b in cell_colors(kind, theme)]
     for (down, across), index in np.ndenumerate(shown):
         if index < LEVELS:
             rect = QRectF(area.left() + across * width, area.top() + down * height, width, height)

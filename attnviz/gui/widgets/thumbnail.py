@@ -20,8 +20,9 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
 
+from attnviz.core.color_maps import Kind
 from attnviz.core.text import visible
-from attnviz.gui.colors import BLOCKED, Indices, Kind, indexed_image, paintable, pool
+from attnviz.gui.colors import BLOCKED, Indices, indexed_image, paintable, pool
 from attnviz.gui.fonts import ui_font
 from attnviz.gui.theme import LIGHT, Theme
 from attnviz.gui.widgets.heat_content import NO_HIGHLIGHT, Highlight, cell_indices, color_kind

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QLabel, QScrollArea
 from pytestqt.qtbot import QtBot
 
 import attnviz
-from attnviz.gui.colors import lut
+from attnviz.core.color_maps import color_table
 from attnviz.gui.panels.architecture import ArchitecturePanel
 from attnviz.gui.panels.tokens import TokensPanel
 from attnviz.gui.theme import LIGHT
@@ -76,7 +76,7 @@ def test_the_brightest_cell_is_painted_as_everywhere(bench: Bench) -> None:
     shown = map_of(bench, SELF)
     assert shown.content.values[0, 0] == 1.0
     area = shown.layout_shown.cell_rect(0, 0).adjusted(1, 1, -1, -1)
-    brightest = "#" + "".join(f"{int(part):02x}" for part in lut("sequential", LIGHT)[255][:3])
+    brightest = "#" + "".join(f"{int(part):02x}" for part in color_table("sequential", is_dark=False)[255])
     assert count_color(picture(shown), brightest, area) > 0.5 * area.width() * area.height()
 
 

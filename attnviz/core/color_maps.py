@@ -1,0 +1,44 @@
+"""The two colour maps that the window and the figures share, as RGB bytes, and which ink is read on them."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Kind = Literal["sequential", "diverging"]
+
+SEQUENTIAL_MAP = "viridis"
+"""Colour map of weights and probabilities, by its name in `cmap`."""
+
+DIVERGING_MAP = ("crameri:vik", 0.14, 0.86)
+"""Colour map of signed data on a light ground, and the part of it in use: its ends are nearly black."""
+
+DIVERGING_MAP_DARK = ("crameri:berlin", 0.10, 0.90)
+"""The same on a dark ground: zero is dark, blue is negative, red-brown is positive."""
+
+
+@lru_cache(maxsize=4)
+def color_table(kind: Kind, is_dark: bool) -> NDArray[np.uint8]:
+    """The colour map as (256, 3) RGB bytes from position 0 to position 1; read-only, shared."""
+    from cmap import Colormap  # takes its time, and no number needs it
+
+    name, start, stop = SEQUENTIAL_MAP, 0.0, 1.0
+    if kind == "diverging":
+        name, start, stop = DIVERGING_MAP_DARK if is_dark else DIVERGING_MAP
+    rgba = np.asarray(Colormap(name)(np.linspace(start, stop, 256)), dtype=np.float64)
+    table: NDArray[np.uint8] = np.round(rgba[:, :3] * 255).astype(np.uint8)
+    table.flags.writeable = False
+    return table
+
+
+def takes_black_ink(rgb: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    """Whether black (True) or white has more contrast on RGB bytes (..., 3): relative luminance of WCAG 2.2.
+
+    Black has contrast (L + .05) / .05, white 1.05 / (L + .05); they are equal at L = .179.
+    """
+    channels = rgb / 255
+    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+    return np.asarray(linear @ np.array([0.2126, 0.7152, 0.0722]) > 0.179)
