@@ -247,22 +247,17 @@ def _steps(
 def _with_cache(case: _Case, theirs: TransformersLlama | None, written: list[int], name: str) -> list[float]:
     """Seconds of a step at each context: the median of the last ones before the text is so long."""
     n_new = case.contexts[-1] - case.given.n_queries + 1
-    moments: list[float] = []
     if name == THEIRS:
         assert theirs is not None
         prompt = written[: case.given.n_queries]
         moments = _limited(case, theirs, partial(theirs.write, prompt, n_new, True))[1]
-        first = case.given.n_queries
+        steps = np.diff(moments)  # moment i: the pass over prompt + i tokens has ended
     else:
-        execute_decoding(
-            case.writing(n_new), None, name, "cpu", check=lambda: moments.append(time.perf_counter())
-        )
-        first = 0
-    # Moment i of theirs: the pass over first + i tokens has ended; of ours: step i + 1 begins.
-    steps = np.diff(moments)
+        decoding = execute_decoding(case.writing(n_new), None, name, "cpu")
+        steps = np.array([step.seconds for step in decoding.steps if step.prefill is None])
     found = []
     for context in case.contexts:
-        end = context - first
+        end = context - case.given.n_queries
         found.append(float(np.median(steps[max(end - AROUND, 0) : end])))
     return found
 

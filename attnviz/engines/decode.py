@@ -1,7 +1,8 @@
-"""Decoding one token at a time with a cache of keys and values, through the same stage functions.
+"""Decoding with a cache of keys and values, through the same stage functions.
 
-Positions are absolute everywhere, so a step calls what the full pass calls, for one query, at every site in
-turn; the steps together equal the full causal pass: see `attnviz.engines.parity`.
+A text that is to go on is read in one pass, the prefill; then one token at a time is fed. Positions are
+absolute everywhere, so a step calls what the full pass calls, for one query, at every site in turn; prefill
+and steps together equal the full causal pass: see `attnviz.engines.parity`.
 """
 
 from __future__ import annotations
@@ -142,10 +143,11 @@ def decode(
 ) -> Decoding:
     """Decode `steps` tokens at most; `check` is called at every step.
 
-    The document's tokens are fed first. Past them, each step feeds the token that the step before chose:
-    drawn as the experiment's `writing` says, or without one the most probable (the first of equals); one of
-    the vocabulary's, or of the tokens that there are where the read-out is by similarity. `steps` None: as
-    many as the experiment has tokens, or until writing stops.
+    The document's tokens are fed first: in one pass where it says how writing goes on, one by one where it
+    does not and they stand for what is written. Past them, each step feeds the token that the step before
+    chose: drawn as the experiment's `writing` says, or without one the most probable (the first of equals);
+    one of the vocabulary's, or of the tokens that there are where the read-out is by similarity. `steps`
+    None: as many as the experiment has tokens, or until writing stops.
 
     What `earlier` has in common with this decoding from its beginning on (the same engine, experiment and
     kind of cache, the same tokens fed) is taken over instead of computed: the reuse of a prefix. Raises
@@ -163,7 +165,7 @@ def decode(
         made: list[DecodeStep] = []
         while len(made) < steps and not decoder.stopped:
             check()
-            made.append(decoder.step())
+            made += decoder.feed()
         engine.synchronise()
         if decoder.spreads_nan():
             notices = (*notices, _(NOT_FINITE))
@@ -187,12 +189,13 @@ class _Decoder:
     def __init__(
         self, engine: Engine, experiment: Experiment, steps: int, check: Check, earlier: Decoding | None
     ) -> None:
-        self._engine, self._experiment = engine, experiment
+        self._engine, self._experiment, self._check = engine, experiment, check
         self._choice = Choice(experiment, output_tokens(experiment))
         self._old = () if earlier is None or not can_reuse(engine, experiment, earlier) else earlier.steps
         self.reused = 0
         self._x = engine.asarray(vectors_array(experiment.vectors))
-        self._costs = StepCosts(experiment, ITEMSIZE[engine.dtype])
+        self._n_prefill = 0 if experiment.writing is None else min(experiment.n_queries, steps)
+        self._costs = StepCosts(experiment, ITEMSIZE[engine.dtype], self._n_prefill)
         self._main = shown_site(experiment, "")
         self.names, self._known = output_tokens(experiment), _known_vectors(experiment)
         self._generated: list[int] = []
@@ -217,53 +220,69 @@ class _Decoder:
         """Why writing ends here; empty where it goes on."""
         return self._choice.stopped
 
-    def step(self) -> DecodeStep:
-        """Feed the next token through all sites, or take the step over from an earlier decoding."""
+    def feed(self) -> list[DecodeStep]:
+        """Feed the next token, or what is left of the prefill; what an earlier decoding has is taken over."""
         started = time.perf_counter()
-        index = self._fed
-        self._fed += 1
-        generated = index >= self._experiment.n_queries
-        if generated:
-            self._generated.append(self._choice.next)
-            x, token = self._engine.asarray(self._known(self._choice.next)), self.names[self._choice.next]
-        else:
-            x, token = self._x[index : index + 1], self._experiment.tokens[index]
-        reused = self._reused(index, x)
-        made = reused or self._made(index, x)
-        done = next(reversed(made.values()))
-        self._choice.after(index, token, done)
+        index, (tokens, x) = self._fed, self._next()
+        old = self._reused(index, x[:1])
+        made = [old] if old else self._made(index, x)
+        chosen = []
+        for token, sites in zip(tokens[: len(made)], made, strict=True):
+            self._choice.after(self._fed, token, next(reversed(sites.values())))
+            chosen.append((token, self.names[self._choice.next]))
+            self._fed += 1
         self._engine.synchronise()
-        seconds = self._old[index].seconds if reused else time.perf_counter() - started
-        return DecodeStep(
-            index=index,
-            token=token,
-            generated=generated,
-            next_token=self.names[self._choice.next],
-            main=made[self._main],
-            last=done,
-            sites=made,
-            costs=self._costs,
-            seconds=seconds,
-        )
+        if old:
+            seconds, prefill = self._old[index].seconds, self._old[index].prefill
+        else:
+            seconds = (time.perf_counter() - started) / len(made)
+            prefill = range(index, self._fed) if index < self._n_prefill else None
+        return [
+            DecodeStep(
+                index=index + row,
+                token=token,
+                generated=index >= self._experiment.n_queries,
+                next_token=next_token,
+                main=sites[self._main],
+                last=next(reversed(sites.values())),
+                sites=sites,
+                costs=self._costs,
+                seconds=seconds,
+                prefill=prefill,
+            )
+            for row, (sites, (token, next_token)) in enumerate(zip(made, chosen, strict=True))
+        ]
 
-    def _made(self, index: int, x: Array) -> dict[str, SiteStep]:
-        """The token's way through all sites."""
+    def _next(self) -> tuple[tuple[str, ...], Array]:
+        """The tokens that come next, and their vectors (token, d_model): given ones, or the one chosen."""
+        given = self._experiment
+        if self._fed < given.n_queries:
+            part = slice(self._fed, max(self._fed + 1, self._n_prefill))
+            return given.tokens[part], self._x[part]
+        self._generated.append(self._choice.next)
+        return (self.names[self._choice.next],), self._engine.asarray(self._known(self._choice.next))
+
+    def _made(self, index: int, x: Array) -> list[dict[str, SiteStep]]:
+        """The way through all sites of the tokens from `index` on, (token, d_model)."""
         if self._old and index:
             for site in self.sites:  # of the last step in common: the ones before it may be older still
                 site.take_over(self._old[index - 1].site(site.name).cache, index)
         self._old = ()
-        stage, made = "tokens_embedded", {}
+        positions = np.arange(index, index + x.shape[0])
+        stage, found = "tokens_embedded", {}
         for site in self.sites:
-            done = made[site.name] = site.step(stage, x, index)
-            x, stage = done.features.tf[result_of(done.stages)], "layer_input"
-        return made
+            fed = site.feed(stage, x, positions, self._check)
+            found[site.name] = fed.steps
+            x, stage = fed.result, "layer_input"
+        return [dict(zip(found, steps, strict=True)) for steps in zip(*found.values(), strict=True)]
 
     def _reused(self, index: int, x: Array) -> dict[str, SiteStep]:
         """The sites of the earlier step that was fed the same token after the same ones, if there is one."""
         if index >= len(self._old):
             return {}
         old = self._old[index].sites
-        fed = next(iter(old.values())).features.tf["tokens_embedded"]
+        first = next(iter(old.values()))
+        fed = first.features.tf["tokens_embedded"][first.row : first.row + 1]
         if not np.array_equal(self._engine.to_numpy(fed), self._engine.to_numpy(x)):
             return {}
         self.reused += 1

@@ -18,6 +18,11 @@ Cross-attention over M memory tokens, cached before step 1 and counted there
     rows read                            M                       M
     rows held after the step             M                       0
 
+The prefill reads its tokens in one pass, with a cache as without: what is above for self-attention at step t
+becomes 1 projection, t pairs, 1 row written and 1 read for the t-th of them, as every row is made once and
+read once by the pass; held are all its rows, from the first token on. A cache that lets rows go while they
+come is read by every token in its turn: n(t) rows. The rows of a memory are made and read once, by the first.
+
 Of a cache that keeps fewer positions, n(t) of the t, the pairs with it and the rows read are n(t); the rows
 held are the places that there is memory for, `model.caches.capacity`. A quantised cache's rows have fewer
 bytes, `core.quantise.quantised_bytes`; what quantising and multiplying out again computes is not counted.
@@ -94,7 +99,20 @@ class _SiteCost:
     cache: Cache
     flops: SiteFlops
 
-    def step(self, t: int) -> tuple[Cost, Cost]:
+    def of_prefill(self, t: int, length: int) -> tuple[Cost, Cost]:
+        """(with a cache, without one) of the t-th of `length` tokens that are read in one pass."""
+        m = self.memory
+        if self.is_encoder:
+            return self.of_step(t)
+        if m is None:
+            kept = _kept(self.cache, t)
+            read = 1 if _kept(self.cache, length) == length else kept
+            cached = self._cost(1, 1, kept, read, 1, capacity(self.cache, length), self.cached_row)
+            return cached, self._cost(1, 1, t, 1, 1, 0)
+        new = m if t == 1 else 0
+        return self._cost(1, new, m, new, new, m), self._cost(1, new, m, new, new, 0)
+
+    def of_step(self, t: int) -> tuple[Cost, Cost]:
         """(with a cache, without one) of step t, counted from 1."""
         m = self.memory
         if self.is_encoder:
@@ -102,7 +120,7 @@ class _SiteCost:
             once = self._cost(m, m, m * m, m, m, 0) if t == 1 else Cost()
             return once, once
         if m is None:
-            kept = sum(map(len, kept_positions(self.cache, t)))
+            kept = _kept(self.cache, t)
             cached = self._cost(1, 1, kept, kept, 1, capacity(self.cache, t), self.cached_row)
             return cached, self._cost(t, t, t * (t + 1) // 2, t, t, 0)
         new = m if t == 1 else 0
@@ -123,10 +141,19 @@ class _SiteCost:
         return Cost(projected, pairs, read * row, written * row, held * row, flops)
 
 
-class StepCosts:
-    """The counts of every step of one decoding; `itemsize` are the bytes of a number."""
+def _kept(cache: Cache, length: int) -> int:
+    """How many of `length` positions a cache keeps."""
+    return sum(map(len, kept_positions(cache, length)))
 
-    def __init__(self, experiment: Experiment, itemsize: int) -> None:
+
+class StepCosts:
+    """The counts of every step of one decoding, whose first `n_prefill` tokens are read in one pass.
+
+    `itemsize` are the bytes of a number.
+    """
+
+    def __init__(self, experiment: Experiment, itemsize: int, n_prefill: int = 0) -> None:
+        self._n_prefill = n_prefill
         self._sites = []
         for place in places(experiment):
             site = at(experiment, place.name)
@@ -141,9 +168,10 @@ class StepCosts:
 
     def step(self, index: int) -> tuple[Cost, Cost]:
         """(with a cache, without one) of step `index`, counted from 0; formulas above."""
-        cached, uncached = self._sites[0].step(index + 1)
-        for site in self._sites[1:]:
-            more_cached, more_uncached = site.step(index + 1)
+        t, n = index + 1, self._n_prefill
+        cached, uncached = Cost(), Cost()
+        for site in self._sites:
+            more_cached, more_uncached = site.of_prefill(t, n) if t <= n else site.of_step(t)
             cached, uncached = cached.beside(more_cached), uncached.beside(more_uncached)
         return cached, uncached
 

@@ -1,10 +1,12 @@
-"""One attention of a decoding: a token goes through it, and reads the cache of those before."""
+"""One attention of a decoding: tokens go through it, and read the cache of those before."""
 
 from __future__ import annotations
 
 import dataclasses
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from attnviz.core.dims import Array
 from attnviz.engines import program, projecting
@@ -12,12 +14,24 @@ from attnviz.engines.cache import Cache, cache_for
 from attnviz.engines.decode_step import SiteStep
 from attnviz.engines.engine import Engine
 from attnviz.engines.features import Features
+from attnviz.engines.program import Attended, Check
 from attnviz.model.caches import FullCache
 from attnviz.model.experiment import Experiment
 from attnviz.model.materialise import vectors_array
+from attnviz.model.stages import result_of
 from attnviz.model.writing import Writing
 
+Ints = NDArray[np.int64]
+
 READ_OUT = ("logits", "probabilities")
+
+
+class Fed(NamedTuple):
+    """What a site has made of the tokens it was fed: their steps, and what the next site goes on with."""
+
+    steps: list[SiteStep]
+    result: Array
+    """(token, d_model)"""
 
 
 class DecodingSite:
@@ -53,31 +67,79 @@ class DecodingSite:
 
     def read_out_again(self, step: SiteStep) -> SiteStep:
         """A step of an earlier decoding with the logits of this one's tokens."""
-        old = step.features
-        tf = {stage: array for stage, array in old.tf.items() if stage not in READ_OUT}
-        features = Features(tf, old.heads, [stage for stage in old.order if stage not in READ_OUT])
+        features = step.features.row(step.row)
+        for stage in READ_OUT:
+            del features.tf[stage]
+        features.order = [stage for stage in features.order if stage not in READ_OUT]
         program.read_out(self._engine, self._experiment, features)
-        return dataclasses.replace(step, features=features)
+        return dataclasses.replace(step, features=features, row=0)
 
-    def step(self, stage: str, x: Array, index: int) -> SiteStep:
-        """What comes in, (1, d_model), through the site; `stage` as `projecting.enter` has it."""
+    def feed(self, stage: str, x: Array, positions: Ints, check: Check) -> Fed:
+        """What comes in, (token, d_model), through the site; `stage` as `projecting.enter` has it.
+
+        The tokens are the next ones: `positions` begins where the cache ends.
+        """
         engine, experiment, cache = self._engine, self._experiment, self.cache
-        positions = np.array([index])
         features = projecting.enter(engine, experiment, stage, x, positions)
-        x = features.x()
-        projecting.query_heads(engine, experiment, features, x, positions)
-        read = appended = cache.length
+        projecting.query_heads(engine, experiment, features, features.x(), positions)
         if self.memory is None:
-            projecting.key_value_heads(engine, experiment, features, x, positions)
+            projecting.key_value_heads(engine, experiment, features, features.x(), positions)
             cache.append(features)
-            appended = 1
-            read = len(cache.positions(cache.length)) - 1
-        seen = cache.length
-        in_cache = Features(heads={"q": features.query(), "k": cache.keys(seen), "v": cache.values(seen)})
-        attended = program.attend(engine, experiment, in_cache, positions, cache.positions(seen))
-        program.output(engine, experiment, features, attended)
+        attended, mixed = self._attended(features, positions, check)
+        program.output(engine, experiment, features, mixed)
         program.read_out(engine, experiment, features)
-        if self.memory is not None and index > 0:
-            appended = 0
-        held = cache.held_bytes
-        return SiteStep(engine, experiment, index, features, attended, cache, seen, read, appended, held)
+        steps = [
+            self._step(int(at), row, features, one)
+            for row, (at, one) in enumerate(zip(positions, attended, strict=True))
+        ]
+        return Fed(steps, features.tf[result_of(tuple(features.order))])
+
+    def _step(self, index: int, row: int, features: Features, attended: Attended) -> SiteStep:
+        """The step of the token at `index`, whose stages are the rows `row` of `features`."""
+        cache = self.cache
+        if self.memory is None:
+            seen, appended = index + 1, 1
+            read = attended.weights.shape[-1] - 1
+        else:
+            seen = read = cache.length
+            appended = seen if index == 0 else 0
+        return SiteStep(
+            self._engine,
+            self._experiment,
+            index,
+            features,
+            row,
+            attended,
+            cache,
+            seen,
+            read,
+            appended,
+            cache.held_bytes,
+        )
+
+    def _attended(self, features: Features, positions: Ints, check: Check) -> tuple[list[Attended], Array]:
+        """(weights and mixture of each token, the mixtures of all of them).
+
+        Tokens that are fed together are attended together, each to those up to itself; one by one where the
+        cache lets rows go while they come, so that a token sees what was there in its turn.
+        """
+        cache, query, length = self.cache, features.query(), self.cache.length
+        key_positions = cache.positions(length)
+        if self.memory is None and len(key_positions) < length and len(positions) > 1:
+            rows = [
+                self._attend(query[:, :, row : row + 1, :], positions[row : row + 1], int(at) + 1, check)
+                for row, at in enumerate(positions)
+            ]
+            return rows, self._engine.xp.concat([one.mixed for one in rows], axis=2)
+        attended = self._attend(query, positions, length, check)
+        if len(positions) == 1:
+            return [attended], attended.mixed
+        seen = [length if self.memory is not None else int(at) + 1 for at in positions]
+        return [attended.row(row, count) for row, count in enumerate(seen)], attended.mixed
+
+    def _attend(self, query: Array, positions: Ints, length: int, check: Check) -> Attended:
+        """Queries (g, r, token, d) with what the cache had after `length` positions."""
+        cache = self.cache
+        in_cache = Features(heads={"q": query, "k": cache.keys(length), "v": cache.values(length)})
+        seen = cache.positions(length)
+        return program.attend(self._engine, self._experiment, in_cache, positions, seen, check)

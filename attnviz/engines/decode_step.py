@@ -118,14 +118,16 @@ class SiteStep(StepStages):
     """The site, as an experiment of its own."""
     index: int
     features: Features
+    """The stages of the tokens that were fed together; this one's are in `row`."""
+    row: int
     attended: Attended
     cache: Cache
     seen: int
-    """Positions in the cache when the scores were made."""
+    """Positions that the token could see: of those fed together, the ones up to its own."""
     read: int
     appended: int
     held_bytes: int
-    """Bytes of the arrays in which the cache's positions lay after the step, measured."""
+    """Bytes of the arrays in which the cache's positions lay after the step or the prefill, measured."""
 
     @property
     def stages(self) -> tuple[str, ...]:
@@ -159,10 +161,11 @@ class SiteStep(StepStages):
 
     def _row(self, stage: str) -> Array:
         """The stage as the engine has it or makes it: (1, feature), (g, 1, d), (g, r, 1, d or key)."""
+        part = slice(self.row, self.row + 1)
         if stage in self.features.tf:
-            return self.features.tf[stage]
+            return self.features.tf[stage][part]
         if stage in self.features.heads:
-            return self.features.heads[stage]
+            return self.features.heads[stage][..., part, :]
         if stage in ("mixed", "weights"):
             return getattr(self.attended, stage)
         heads = np.arange(self.experiment.heads.n_heads).reshape(self.attended.weights.shape[:2])
@@ -172,7 +175,7 @@ class SiteStep(StepStages):
             block = Block(heads, q_positions, k_positions, None)
             self.engine.multiply_(dropped, program.dropout_factors(self.experiment, block))
             return dropped
-        qk = self.features.query(), self.cache.keys(self.seen)
+        qk = self.features.query()[:, :, part, :], self.cache.keys(self.seen)
         return program.scores_of(self.engine, self.experiment, stage, qk, heads, q_positions, k_positions)
 
 
@@ -199,8 +202,11 @@ class DecodeStep(StepStages):
     seconds: float
     """Measured: the token's way through all sites and the choice of the next one.
 
-    Of a step that was taken over from an earlier decoding, what it took when it was computed.
+    Of a token of the prefill, an equal share of what the pass took. Of a step that was taken over from an
+    earlier decoding, what it took when it was computed.
     """
+    prefill: range | None = None
+    """The positions that went through all sites in one pass with this one; None for a token fed alone."""
 
     def site(self, name: str) -> SiteStep:
         """One site. Raises `KeyError` naming the sites there are."""

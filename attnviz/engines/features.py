@@ -32,6 +32,12 @@ class Features:
         """What the projections of the tokens read, (token, d_model)."""
         return self.tf["norm_1" if "norm_1" in self.tf else self.came_in()]
 
+    def row(self, index: int) -> Features:
+        """The stages of one token alone; views."""
+        tf = {stage: array[index : index + 1] for stage, array in self.tf.items()}
+        heads = {stage: array[..., index : index + 1, :] for stage, array in self.heads.items()}
+        return Features(tf, heads, list(self.order))
+
     def query(self) -> Array:
         """q as the scores read it, (g, r, q, d)."""
         return self.heads[as_read("q", self.heads)]

@@ -220,6 +220,11 @@ class Attended:
     weights: Array
     mixed: Array
 
+    def row(self, query: int, n_keys: int) -> Attended:
+        """One query, and the first `n_keys` of its weights; views."""
+        part = slice(query, query + 1)
+        return Attended(self.weights[:, :, part, :n_keys], self.mixed[:, :, part, :])
+
 
 def attend(
     engine: Engine,
@@ -335,10 +340,13 @@ def scores_of(
     return scores
 
 
-def output(engine: Engine, experiment: Experiment, features: Features, attended: Attended) -> None:
-    """Add the score-shaped stages' names, concatenated, attention_output, and the rest of the block."""
+def output(engine: Engine, experiment: Experiment, features: Features, mixed: Array) -> None:
+    """Add the score-shaped stages' names, concatenated, attention_output, and the rest of the block.
+
+    `mixed` is that of `Attended`.
+    """
     features.order += [*score_stages(experiment), "mixed"]
-    features.add("concatenated", join_heads(engine.xp, attended.mixed))
+    features.add("concatenated", join_heads(engine.xp, mixed))
     projected = project(engine, experiment, "output", features.tf["concatenated"])
     features.add("attention_output", projected)
     after_attention(engine, experiment, features)

@@ -122,7 +122,7 @@ def forward(
     check()
     attended = program.attend(engine, experiment, features, q_positions, k_positions, check)
     check()
-    program.output(engine, experiment, features, attended)
+    program.output(engine, experiment, features, attended.mixed)
     program.read_out(engine, experiment, features)
     return features, attended
 
