@@ -10,6 +10,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from attnviz.compute.execute import execute, execute_decoding
+from attnviz.compute.stored import StepErrors, StoredRows, attention_given_up, step_errors, stored_rows
 from attnviz.engines.decode import Decoding
 from attnviz.engines.parity import compared
 from attnviz.engines.program import Check, scale_factor
@@ -34,11 +35,13 @@ class FullRows:
     """What a pass without a cache makes of every token at one site; arrays are read-only.
 
     `keys`, `values` (kv_head, token, d) as the scores and the mixture read them, `output` (token, d_model).
+    `given_up` (head, token) is the share of each row's weights on positions that the cache had no more then.
     """
 
     keys: Numbers
     values: Numbers
     output: Numbers
+    given_up: Numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +61,10 @@ class Decoded:
     """The rows of the full pass, for every site that takes steps."""
     full_seconds: float = math.nan
     """Measured: the full pass over all tokens, which without a cache is what the last step takes."""
+    stored: dict[str, tuple[StoredRows, ...]] = field(default_factory=dict)
+    """What the cache of every site reads back, beside what was put in."""
+    next_errors: StepErrors | None = None
+    """How far the probabilities of every step are from the full pass's."""
 
     @property
     def worst(self) -> float:
@@ -104,16 +111,20 @@ def decode_and_compare(
     sizes = {stage: one.size for stage, one in found.items()}
     scores = max(_score_bound(full.site(name), sizes) for name in full.sites)
     differences = {stage: one.difference for stage, one in found.items()}
-    rows = {name: _full_rows(full, name) for name in decoding.steps[0].sites}
+    rows = {name: _full_rows(decoding, full, name) for name in decoding.steps[0].sites}
+    stored = {name: stored_rows(decoding, name) for name in decoding.steps[0].sites}
+    last = full.site(full.sites[-1])
+    probabilities = [step.probabilities for step in decoding.steps]
+    next_errors = step_errors(probabilities, last["probabilities"])
     seconds = time.perf_counter() - started
-    return Decoded(decoding, differences, seconds, sizes, scores, rows, full_seconds)
+    return Decoded(decoding, differences, seconds, sizes, scores, rows, full_seconds, stored, next_errors)
 
 
-def _full_rows(trace: Trace, name: str) -> FullRows:
+def _full_rows(decoding: Decoding, trace: Trace, name: str) -> FullRows:
     """One site's rows of the full pass."""
     site = trace.site(name)
     keys, values = (site[as_read(stage, site.stages)] for stage in ("k", "v"))
-    return FullRows(keys, values, site["attention_output"])
+    return FullRows(keys, values, site["attention_output"], attention_given_up(decoding, site))
 
 
 def _score_bound(site: SiteTrace, sizes: dict[str, float]) -> float:

@@ -14,13 +14,16 @@ from attnviz.engines.decode_step import DecodeStep
 from attnviz.gui.field_rows import Note
 from attnviz.gui.fonts import number_font
 from attnviz.gui.panels.decoding_counts import grouped, plain_label
+from attnviz.gui.panels.decoding_errors import ErrorTable
 from attnviz.gui.panels.decoding_slots import Slot as Place
 from attnviz.gui.panels.decoding_slots import SlotMap, slot_groups
+from attnviz.gui.panels.decoding_step import shown_step_site
 from attnviz.gui.panels.decoding_text import names_of
 from attnviz.gui.store import Store
 from attnviz.gui.theme import GRID, TEXT_PX, Theme
 from attnviz.gui.widgets.control import active_theme, plain_tooltip
 from attnviz.gui.widgets.drag_number import DragNumber
+from attnviz.gui.widgets.elided import ElidedLabel
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.i18n import N_, _
 from attnviz.model.caches import CACHE_BY_ID, CACHES, Cache, FullCache, PagedCache, QuantisedCache, capacity
@@ -70,13 +73,14 @@ class CachePage(QWidget):
             control.gesture_finished.connect(store.end_gesture)
             self._numbers[field] = control
         self._labels = {name: plain_label(f"cache_{name}_label") for name in (*self._numbers, "bits")}
-        self._hint = Note("decode_cache_hint")
+        self._hint, self._terms = ElidedLabel(), Note("decode_cache_terms")
+        self._hint.setObjectName("decode_cache_hint")
         self._slots = SlotMap()
         self._slots.setObjectName("decode_slots")
+        self._errors = ErrorTable()
         self._bytes = {
             key: (plain_label(f"cache_{key}_name"), plain_label(f"cache_{key}")) for key, _title in BYTES
         }
-        self._terms = Note("decode_cache_terms")
         self._lay_out()
 
     def show_step(self, decoded: Decoded | None, index: int) -> None:
@@ -88,11 +92,16 @@ class CachePage(QWidget):
             for _name, value in self._bytes.values():
                 value.setText("")
             self._terms.setText("")
+            self._errors.clear()
             return
         step = decoded.decoding.steps[index]
         cache = _cache_of(decoded)
         self._slots.set_groups(slot_groups(cache, index + 1), self._describe)
         self._show_bytes(decoded, step, cache)
+        view = self._store.document.view
+        name = shown_step_site(decoded, view.site)
+        n_heads = step.site(name).experiment.heads.n_heads
+        self._errors.show_step(decoded, index, name, min(view.head, n_heads - 1))
 
     def refresh(self) -> None:
         """Show the document's kind of cache."""
@@ -114,13 +123,16 @@ class CachePage(QWidget):
         words = _("{what}. {source}").format(what=_(row.hint), source=row.source)
         has_latent = self._store.attention.latent is not None
         latent = _("Kept is the latent, of which keys and values are made.")
-        self._hint.setText(latent if has_latent else words)  # what does not fit is in the tooltip
+        self._hint.set_line(latent if has_latent else words)
         self._hint.setToolTip(plain_tooltip(words))
 
     def apply_theme(self, theme: Theme) -> None:
         self._theme = theme
-        for label in (*self._labels.values(), *(name for name, _value in self._bytes.values())):
+        names = (name for name, _value in self._bytes.values())
+        for label in (*self._labels.values(), *names, self._hint):
             label.setStyleSheet(f"color: {theme.muted}")
+        self._terms.apply_theme(theme)
+        self._errors.apply_theme(theme)
 
     def retranslate(self) -> None:
         self._kind.setAccessibleName(_("Kind of cache"))
@@ -134,6 +146,7 @@ class CachePage(QWidget):
         for key, title in BYTES:
             self._bytes[key][0].setText(_(title))
         self._slots.setAccessibleName(_("Places of the cache"))
+        self._errors.retranslate()
         self.refresh()
         self.show_step(self._decoded, self._index)
 
@@ -211,16 +224,14 @@ class CachePage(QWidget):
         for name in (*self._numbers, "bits"):
             numbers.addWidget(self._labels[name])
             numbers.addWidget(self._bits if name == "bits" else self._numbers[name])
-            numbers.addSpacing(GRID)
-        numbers.addStretch(1)
-        choice = QVBoxLayout()
-        choice.setSpacing(GRID // 2)
-        choice.addWidget(self._kind)
-        choice.addLayout(numbers)
-        choice.addWidget(self._hint)
-        choice.addStretch(1)
+        numbers.addWidget(self._hint, 1)
+        places = QVBoxLayout()
+        places.setSpacing(GRID // 2)
+        places.addWidget(self._kind, 0, Qt.AlignmentFlag.AlignLeft)
+        places.addLayout(numbers)
+        places.addWidget(self._slots, 1)
         grid = QGridLayout()
-        grid.setHorizontalSpacing(2 * GRID)
+        grid.setHorizontalSpacing(GRID * 3 // 2)
         grid.setVerticalSpacing(1)
         for place, labels in enumerate(self._bytes.values()):
             for column, label in enumerate(labels):
@@ -235,9 +246,9 @@ class CachePage(QWidget):
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(2 * GRID)
-        row.addLayout(choice, 4)
-        row.addWidget(self._slots, 4)
-        row.addLayout(bytes_, 2)
+        row.addLayout(places, 1)
+        row.addWidget(self._errors)
+        row.addLayout(bytes_)
 
 
 def _cache_of(decoded: Decoded) -> Cache:

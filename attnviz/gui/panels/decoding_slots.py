@@ -100,11 +100,15 @@ class SlotMap(Control):
         return rects
 
     def _flowed(self, size: int) -> tuple[list[list[QRectF]], float]:
-        """The groups beside each other where they fit, each with its title above; and where they end."""
+        """The groups beside each other where they fit, each with its title above; and where they end.
+
+        Places that are gone have no shape of their own: they take the rest of the line.
+        """
         x, y, lowest = 0.0, 0.0, 0.0
         found: list[list[QRectF]] = []
         for group in self._groups:
-            across = max(min(len(group.slots), int(self.width() // size)), 1)
+            room = self.width() - (x if group.slots[0].state == "gone" else 0)
+            across = max(min(len(group.slots), int(room // size)), 1)
             width, lines = max(across * size, 44), -(-len(group.slots) // across)
             if x and x + width > self.width():
                 x, y = 0.0, lowest + 4

@@ -8,11 +8,12 @@ from desk import count_color
 from panels import PanelBench
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
 import attnviz
 from attnviz.compute.decoded import decode_and_compare
+from attnviz.core.text import number
 from attnviz.engines.program import never_cancelled
 from attnviz.gui.panels.decoding import BELOW_PX, BESIDE_PX, DecodingPanel
 from attnviz.gui.panels.decoding_bars import DistributionBars, DistributionRow
@@ -170,6 +171,62 @@ def test_all_places_fit(qtbot: QtBot, length: int) -> None:
     rects = [rect for group in places.slot_rects() for rect in group]
     assert len(rects) == 16 + max(length - 16, 0)
     assert all(rect.bottom() <= 101 and rect.right() <= 261 for rect in rects)
+
+
+# --- the errors of a cache ---------------------------------------------------------------------------
+
+
+def texts(bench: PanelBench[DecodingPanel], row: str) -> list[str]:
+    names = ("name", "greatest", "rms", "bound")
+    labels = [bench.find(QLabel, f"error_{row}_{name}") for name in names]
+    assert all(label.isVisible() == bool(label.text()) for label in labels)
+    return [label.text() for label in labels]
+
+
+def test_the_cache_page_says_what_the_cache_is_off_by_at_the_step_that_is_shown(qtbot: QtBot) -> None:
+    bench = PanelBench(qtbot, DecodingPanel, "causal-decode", 780, 460)
+    bench.store.edit(set_cache, QuantisedCache(4))
+    decoded = decode_and_compare(bench.store.experiment, "numpy", "cpu", never_cancelled, 0)
+    bench.store.set_decoded(decoded)
+    trace, steps = attnviz.run(decoded.decoding.experiment), decoded.decoding.steps
+    shown = []
+    for step in (0, 4, 9):
+        bench.panel.go_to(step)
+        for row, name, stage in (("first", "K kept", "k_rotated"), ("second", "V kept", "v")):
+            made = trace[stage][:, : step + 1]  # one attention: what goes in is what the full pass makes
+            width = np.abs(made).max(axis=-1, keepdims=True) / 7
+            apart = np.abs(np.rint(made / width) * width - made)
+            head, position, _feature = np.unravel_index(apart.argmax(), apart.shape)
+            half, rms = width[head, position, 0] / 2, np.sqrt((apart**2).mean())
+            assert texts(bench, row) == [name, *(f"{one:.4f}" for one in (apart.max(), rms, half))]
+            assert (
+                f"position {position}, “{steps[position].token}”"
+                in bench.find(QLabel, f"error_{row}_greatest").toolTip()
+            )
+        output = np.abs(steps[step].attention_output - trace["attention_output"][step])
+        expected = [output.max(), np.sqrt((output**2).mean())]
+        assert texts(bench, "output") == ["output", *(number(one, 4) for one in expected), ""]
+        following = np.abs(steps[step].probabilities - trace["probabilities"][step])
+        assert texts(bench, "next")[1] == number(following.max(), 4)
+        shown.append(texts(bench, "output"))
+    assert shown[0] != shown[1] != shown[2]
+    assert not bench.find(QLabel, "error_given_up").isVisible()
+
+
+def test_a_ring_says_what_it_has_no_more_and_how_much_of_the_attention_that_was(qtbot: QtBot) -> None:
+    bench = PanelBench(qtbot, DecodingPanel, "causal-decode", 780, 460)
+    bench.store.edit(set_cache, RingCache(4))
+    decoded = decode_and_compare(bench.store.experiment, "numpy", "cpu", never_cancelled, 0)
+    bench.store.set_decoded(decoded)
+    weights = attnviz.run(decoded.decoding.experiment)["weights"]
+    for head in (0, 1):
+        bench.store.look(head=head, step=9)
+        share = number(float(weights[head, 9, :6].sum()), 4)
+        said = bench.find(QLabel, "error_given_up").text()
+        assert said == f"6 of 10 positions given up: weight {share} in head {head + 1}"
+        assert texts(bench, "first") == [""] * 4 and texts(bench, "output")[0] == "output"
+    bench.panel.go_to(3)
+    assert bench.find(QLabel, "error_given_up").text().startswith("0 of 4 positions given up: weight 0.0000")
 
 
 # --- the pages -------------------------------------------------------------------------------------
