@@ -9,7 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
+
+from msgspec.structs import replace
 
 from attnviz.gui.widgets.segmented import Option
 from attnviz.model.experiment import Experiment
@@ -17,6 +20,18 @@ from attnviz.model.experiment import Experiment
 # Any, since what a field reads depends on the kind of the part: a base, where the position has one.
 Read = Callable[[Any], Any]
 Edit = Callable[[Experiment, Any], Experiment]
+
+
+def replacing(*path: str) -> Edit:
+    """The edit that puts a value in the place of the field at `path`: `replacing("dropout", "p")`."""
+
+    def edit(experiment: Experiment, value: Any) -> Experiment:
+        parts = [attrgetter(".".join(path[:depth]))(experiment) for depth in range(1, len(path))]
+        for part, name in zip(reversed((experiment, *parts)), reversed(path), strict=True):
+            value = replace(part, **{name: value})
+        return value  # type: ignore[no-any-return]
+
+    return edit
 
 
 def always(experiment: Experiment) -> bool:

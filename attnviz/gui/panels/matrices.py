@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QVBoxLayout, QWidg
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
 from attnviz.gui.theme import GRID, Theme
+from attnviz.gui.widgets.number_block import laid_over
 from attnviz.gui.widgets.number_grid import NumberGrid
 from attnviz.i18n import _
 from attnviz.model.document import Document
@@ -125,13 +126,11 @@ class MatricesPanel(Panel):
 
     @Slot(int, int, object)
     def _on_pasted(self, row: int, column: int, block: NDArray[np.float64]) -> None:
-        values = self._chosen().array(self.store.attention).copy()
-        part = block[: values.shape[0] - row, : values.shape[1] - column]
-        values[row : row + part.shape[0], column : column + part.shape[1]] = part
+        present = self._chosen().array(self.store.attention)
+        values, complaint = laid_over(present, row, column, block)
         self.store.edit_here(self._chosen().put, values)
-        if part.shape != block.shape:
-            message = _("pasted {rows} × {columns}; what is past the table's edge was left out")
-            self.store.rejected.emit(message.format(rows=part.shape[0], columns=part.shape[1]))
+        if complaint:
+            self.store.rejected.emit(complaint)
 
 
 def _shown_of(attention: Experiment) -> tuple[object, ...]:

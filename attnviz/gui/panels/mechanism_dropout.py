@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from msgspec.structs import replace
-
-from attnviz.gui.fields import Choice, Edit, Seed, Slider, Switch
+from attnviz.gui.fields import Choice, Seed, Slider, Switch, replacing
 from attnviz.gui.panels.mechanism_section import Section
 from attnviz.gui.store import Store
 from attnviz.i18n import N_
 from attnviz.model.experiment import Experiment
 
 
-def _setter(field: str) -> Edit:
-    """The edit that replaces one field of the dropout."""
-
-    def edit(experiment: Experiment, value: Any) -> Experiment:
-        return replace(experiment, dropout=replace(experiment.dropout, **{field: value}))
-
-    return edit
-
-
 def _set_mode(experiment: Experiment, mode: str) -> Experiment:
-    return replace(experiment, dropout=replace(experiment.dropout, training=mode == "train"))
+    return replacing("dropout", "training")(experiment, mode == "train")
 
 
 def _drops(experiment: Experiment) -> bool:
@@ -35,7 +22,7 @@ FIELDS = (
         name="dropout_p_field",
         label=N_("p"),
         read=lambda e: e.dropout.p,
-        edit=_setter("p"),
+        edit=replacing("dropout", "p"),
         hint=N_("Each weight becomes 0 with this probability"),
         minimum=0.0,
         maximum=0.9,
@@ -58,14 +45,14 @@ FIELDS = (
         name="dropout_seed_field",
         label=N_("Seed"),
         read=lambda e: e.dropout.seed,
-        edit=_setter("seed"),
+        edit=replacing("dropout", "seed"),
         shown=_drops,
     ),
     Switch(
         name="dropout_rescale_toggle",
         label=N_("Survivors ÷ (1 − p)"),
         read=lambda e: e.dropout.rescale,
-        edit=_setter("rescale"),
+        edit=replacing("dropout", "rescale"),
         hint=N_("Keeps the expected sum of a row at 1"),
         shown=_drops,
     ),

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Set
 from typing import Any
 
-from msgspec.structs import replace
 from PySide6.QtCore import Slot
 
 from attnviz.gui.field_rows import Note
-from attnviz.gui.fields import Choice, Edit, Number, Slider, Switch
+from attnviz.gui.fields import Choice, Number, Slider, Switch, replacing
 from attnviz.gui.panels.mechanism_dials import RopeDials
 from attnviz.gui.panels.mechanism_relative import RELATIVE_FIELDS, relative_note
 from attnviz.gui.panels.mechanism_scaling import SCALING_FIELDS, scaling_note
@@ -39,15 +38,6 @@ def _options(kinds: Set[str]) -> tuple[Option, ...]:
     return tuple((row.id, row.title, row.description) for row in POSITIONS if row.id in kinds)
 
 
-def _setter(field: str) -> Edit:
-    """The edit that replaces one field of the position."""
-
-    def edit(experiment: Experiment, value: Any) -> Experiment:
-        return replace(experiment, position=replace(experiment.position, **{field: value}))
-
-    return edit
-
-
 def _is_rope(experiment: Experiment) -> bool:
     return isinstance(experiment.position, Rope)
 
@@ -73,7 +63,7 @@ def _base(name: str, shown: Any) -> Slider:
         name=name,
         label=N_("Base θ"),
         read=lambda e: e.position.base,
-        edit=_setter("base"),
+        edit=replacing("position", "base"),
         hint=N_("Pair i turns by base^(−2i/d) radians per position"),
         shown=shown,
         minimum=10.0,
@@ -94,7 +84,7 @@ FIELDS = (
         name="position_start_field",
         label=N_("First position"),
         read=lambda e: e.position.start,
-        edit=_setter("start"),
+        edit=replacing("position", "start"),
         hint=N_("Position of the first token"),
         shown=_has_start,
         minimum=0,
@@ -117,7 +107,7 @@ FIELDS = (
         name="rope_pairing_segmented",
         label=N_("Pairs"),
         read=lambda e: e.position.pairing,
-        edit=_setter("pairing"),
+        edit=replacing("position", "pairing"),
         options=(
             ("interleaved", N_("neighbours"), N_("Features 2i and 2i + 1, interleaved (RoFormer, GPT-J)")),
             ("half_split", N_("halves"), N_("Features i and i + d/2, half-split (GPT-NeoX, Llama)")),
@@ -128,10 +118,10 @@ FIELDS = (
         name="rope_on_values_toggle",
         label=N_("also on v"),
         read=lambda e: e.position.on_values,
-        edit=_setter("on_values"),
+        edit=replacing("position", "on_values"),
         hint=N_("Turn the values too"),
         shown=_is_rope,
-        reason=lambda e: refusal(_setter("on_values"), e, True) if e.latent is not None else "",
+        reason=lambda e: refusal(replacing("position", "on_values"), e, True) if e.latent is not None else "",
     ),
 )
 
@@ -241,7 +231,7 @@ class PositionSection(Section):
     def _set_scaling(self, experiment: Experiment, kind: str) -> Experiment:
         record = SCALING_KINDS[kind]
         scaling = self._scalings.last(record, record())
-        return replace(experiment, position=replace(experiment.position, scaling=scaling))
+        return replacing("position", "scaling")(experiment, scaling)
 
     def _set_table_kind(self, experiment: Experiment, kind: str) -> Experiment:
         return set_table_kind(experiment, kind, self._tables.last(DrawnTable, DrawnTable()))

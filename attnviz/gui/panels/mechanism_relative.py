@@ -7,7 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from attnviz.core.text import number
-from attnviz.gui.fields import Edit, Number, Seed, Slider
+from attnviz.gui.fields import Number, Seed, Slider, replacing
 from attnviz.i18n import N_, _
 from attnviz.model.experiment import Experiment
 from attnviz.model.position_parts import Deberta, DrawnTable, TransformerXl
@@ -28,17 +28,6 @@ def _shown_for(kind: type, table: str = "") -> Any:
     return shown
 
 
-def _set_table(table: str, field: str) -> Edit:
-    """The edit that replaces a field of a drawn table."""
-
-    def edit(experiment: Experiment, value: Any) -> Experiment:
-        position: Any = experiment.position
-        changed = replace(getattr(position, table), **{field: value})
-        return replace(experiment, position=replace(position, **{table: changed}))
-
-    return edit
-
-
 def _set_deberta_seed(experiment: Experiment, seed: int) -> Experiment:
     """Both tables from neighbouring seeds."""
     position: Any = experiment.position
@@ -51,16 +40,12 @@ def _set_deberta_seed(experiment: Experiment, seed: int) -> Experiment:
     return replace(experiment, position=replace(position, **drawn))
 
 
-def _set_distance(experiment: Experiment, distance: int) -> Experiment:
-    return replace(experiment, position=replace(experiment.position, max_distance=distance))
-
-
 def _deviation(name: str, kind: type, table: str, label: str, hint: str) -> Slider:
     return Slider(
         name=name,
         label=label,
         read=lambda e: getattr(e.position, table).std,
-        edit=_set_table(table, "std"),
+        edit=replacing("position", table, "std"),
         hint=hint,
         shown=_shown_for(kind, table),
         minimum=0.0,
@@ -76,7 +61,7 @@ RELATIVE_FIELDS = (
         name="xl_weights_seed_field",
         label=N_("Seed of W_R"),
         read=lambda e: e.position.weights.seed,
-        edit=_set_table("weights", "seed"),
+        edit=replacing("position", "weights", "seed"),
         shown=_shown_for(TransformerXl, "weights"),
     ),
     _deviation(
@@ -109,7 +94,7 @@ RELATIVE_FIELDS = (
         name="deberta_distance_field",
         label=N_("Farthest distance"),
         read=lambda e: e.position.max_distance,
-        edit=_set_distance,
+        edit=replacing("position", "max_distance"),
         hint=N_("From this distance on all keys share the last bucket"),
         shown=_shown_for(Deberta),
         limits=lambda e: (e.position.span // 2 + 2, FARTHEST),  # type: ignore[union-attr]

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec.structs import replace
-
 from attnviz.core.text import number
-from attnviz.gui.fields import Edit, Number, Slider, Switch
+from attnviz.gui.fields import Number, Slider, Switch, replacing
 from attnviz.i18n import N_, _
 from attnviz.model.experiment import Experiment
 from attnviz.model.parts import Rope
@@ -31,16 +29,6 @@ def _shown_for(*kinds: type) -> Any:
     return shown
 
 
-def _setter(field: str) -> Edit:
-    """The edit that replaces one field of the scaling."""
-
-    def edit(experiment: Experiment, value: Any) -> Experiment:
-        scaling = replace(_scaling(experiment), **{field: value})
-        return replace(experiment, position=replace(experiment.position, scaling=scaling))
-
-    return edit
-
-
 def _length(experiment: Experiment) -> int:
     """The length that dynamic NTK's frequencies are made for."""
     chosen = _scaling(experiment).length
@@ -48,12 +36,12 @@ def _length(experiment: Experiment) -> int:
 
 
 def _set_own_length(experiment: Experiment, is_own: bool) -> Experiment:
-    return _setter("length")(experiment, None if is_own else _length(experiment))
+    return replacing("position", "scaling", "length")(experiment, None if is_own else _length(experiment))
 
 
 def _set_own_attention(experiment: Experiment, is_own: bool) -> Experiment:
     value = None if is_own else magnitude(experiment.position)  # type: ignore[arg-type]
-    return _setter("attention_factor")(experiment, value)
+    return replacing("position", "scaling", "attention_factor")(experiment, value)
 
 
 def _has_fixed_length(experiment: Experiment) -> bool:
@@ -71,7 +59,7 @@ SCALING_FIELDS = (
         name="rope_factor_field",
         label=N_("Factor"),
         read=lambda e: e.position.scaling.factor,
-        edit=_setter("factor"),
+        edit=replacing("position", "scaling", "factor"),
         hint=N_("How many times longer the sequence may be"),
         shown=_shown_for(LinearScaling, DynamicNtk, Yarn, Llama3Scaling),
         minimum=1.0,
@@ -85,7 +73,7 @@ SCALING_FIELDS = (
         name="rope_original_field",
         label=N_("Original length"),
         read=lambda e: e.position.scaling.original_length,
-        edit=_setter("original_length"),
+        edit=replacing("position", "scaling", "original_length"),
         hint=N_("The sequence length that the model was trained on"),
         shown=_shown_for(DynamicNtk, Yarn, Llama3Scaling),
         minimum=1,
@@ -104,7 +92,7 @@ SCALING_FIELDS = (
         name="rope_length_field",
         label=N_("Length"),
         read=_length,
-        edit=_setter("length"),
+        edit=replacing("position", "scaling", "length"),
         hint=N_("The sequence length that the frequencies are made for"),
         shown=_has_fixed_length,
         minimum=1,
@@ -115,7 +103,7 @@ SCALING_FIELDS = (
         name="yarn_fast_field",
         label=N_("β fast, turns"),
         read=lambda e: e.position.scaling.beta_fast,
-        edit=_setter("beta_fast"),
+        edit=replacing("position", "scaling", "beta_fast"),
         hint=N_("Pairs that turn more often over the original length stay as they are"),
         shown=_shown_for(Yarn),
         limits=lambda e: (e.position.scaling.beta_slow + 0.01, 1e6),  # type: ignore[union-attr]
@@ -125,7 +113,7 @@ SCALING_FIELDS = (
         name="yarn_slow_field",
         label=N_("β slow, turns"),
         read=lambda e: e.position.scaling.beta_slow,
-        edit=_setter("beta_slow"),
+        edit=replacing("position", "scaling", "beta_slow"),
         hint=N_("Pairs that turn less often over the original length are divided by the factor"),
         shown=_shown_for(Yarn),
         limits=lambda e: (0.01, e.position.scaling.beta_fast - 0.01),  # type: ignore[union-attr]
@@ -135,7 +123,7 @@ SCALING_FIELDS = (
         name="yarn_truncate_toggle",
         label=N_("ramp between whole pairs"),
         read=lambda e: e.position.scaling.truncate,
-        edit=_setter("truncate"),
+        edit=replacing("position", "scaling", "truncate"),
         hint=N_("The ramp's ends are rounded outwards to whole pairs; off, as in GPT-OSS: where they fall"),
         shown=_shown_for(Yarn),
     ),
@@ -151,7 +139,7 @@ SCALING_FIELDS = (
         name="yarn_attention_field",
         label=N_("Attention factor"),
         read=lambda e: magnitude(e.position),
-        edit=_setter("attention_factor"),
+        edit=replacing("position", "scaling", "attention_factor"),
         hint=N_("What cosines and sines are multiplied by"),
         shown=_has_fixed_attention,
         minimum=0.01,
@@ -163,7 +151,7 @@ SCALING_FIELDS = (
         name="llama3_low_field",
         label=N_("Few turns"),
         read=lambda e: e.position.scaling.low_freq_factor,
-        edit=_setter("low_freq_factor"),
+        edit=replacing("position", "scaling", "low_freq_factor"),
         hint=N_("Pairs that turn less often over the original length are divided by the factor"),
         shown=_shown_for(Llama3Scaling),
         limits=lambda e: (0.01, e.position.scaling.high_freq_factor - 0.01),  # type: ignore[union-attr]
@@ -173,7 +161,7 @@ SCALING_FIELDS = (
         name="llama3_high_field",
         label=N_("Many turns"),
         read=lambda e: e.position.scaling.high_freq_factor,
-        edit=_setter("high_freq_factor"),
+        edit=replacing("position", "scaling", "high_freq_factor"),
         hint=N_("Pairs that turn more often over the original length stay as they are"),
         shown=_shown_for(Llama3Scaling),
         limits=lambda e: (e.position.scaling.low_freq_factor + 0.01, 1e4),  # type: ignore[union-attr]

@@ -8,14 +8,15 @@ from msgspec.structs import replace
 
 from attnviz.core.text import number
 from attnviz.gui.fields import Choice, Number, Seed, Slider, Switch
+from attnviz.gui.panels.mechanism_head_numbers import HeadNumbers
 from attnviz.gui.panels.mechanism_section import Section
 from attnviz.gui.panels.mechanism_seen import SeenBySite
-from attnviz.gui.panels.mechanism_sinks import SinkNumbers
 from attnviz.gui.store import Store
 from attnviz.i18n import N_, _
 from attnviz.model.block_edits import has_qk_gains, set_qk_gains
 from attnviz.model.document import Document
 from attnviz.model.experiment import Experiment
+from attnviz.model.materialise import sinks_array
 from attnviz.model.normalisers import NORMALISERS
 from attnviz.model.parts import ScaleValue, SeededSinks, Sinks
 from attnviz.model.qk_norms import QK_NORMS
@@ -27,6 +28,7 @@ from attnviz.model.switching import (
     set_normaliser,
     set_qk_norm,
     set_qk_norm_eps,
+    set_sink,
     set_sinks,
 )
 
@@ -172,7 +174,8 @@ class ScoreSection(Section):
                 ),
             )
         )
-        self.sinks = SinkNumbers(store)
+        self.sinks = HeadNumbers(store, "sink", N_("Sink of head {head}"), set_sink, decimals=3, step=0.02)
+        self.sinks.setObjectName("sink_numbers")
         self.body.addWidget(self.sinks)
         self.add_form(
             (
@@ -193,7 +196,9 @@ class ScoreSection(Section):
         self._last_cap = experiment.cap or self._last_cap
         self._last_sinks = experiment.sinks or self._last_sinks
         super().on_document(old, new)
-        self.sinks.refresh()
+        self.sinks.setVisible(experiment.sinks is not None)
+        if experiment.sinks is not None:
+            self.sinks.show_values(sinks_array(experiment).tolist())
         self._show_factor()
 
     def retranslate(self) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from attnviz.gui.fields import Edit, Number, Seed, Slider, Switch
+from attnviz.gui.fields import Edit, Number, Seed, Slider, Switch, replacing
 from attnviz.i18n import N_
 from attnviz.model.arrays import Matrix
 from attnviz.model.experiment import Experiment
@@ -47,17 +47,6 @@ def _bucket_setter(field: str) -> Edit:
     return edit
 
 
-def _table_setter(field: str) -> Edit:
-    """The edit that replaces one field of a drawn table."""
-
-    def edit(experiment: Experiment, value: Any) -> Experiment:
-        position: Any = experiment.position
-        table = replace(position.table, **{field: value})
-        return replace(experiment, position=replace(position, table=table))
-
-    return edit
-
-
 def table_kind(experiment: Experiment) -> str:
     """Where the position's table comes from: `seeded` or `explicit`."""
     return "seeded" if _is_drawn(experiment) else "explicit"
@@ -65,15 +54,15 @@ def table_kind(experiment: Experiment) -> str:
 
 def set_table_kind(experiment: Experiment, kind: str, drawn: DrawnTable) -> Experiment:
     """Write the present numbers out, or draw them as `drawn` says."""
-    position = experiment.position
+    position, set_table = experiment.position, replacing("position", "table")
     if kind == "seeded":
-        return replace(experiment, position=replace(position, table=drawn))
+        return set_table(experiment, drawn)
     if isinstance(position, Learned):
         values = learned_table(position, experiment.d_model)
     else:
         assert isinstance(position, T5Buckets)
         values = bucket_table(position, experiment.heads.n_heads)
-    return replace(experiment, position=replace(position, table=WrittenTable(Matrix(values))))
+    return set_table(experiment, WrittenTable(Matrix(values)))
 
 
 TABLE_FIELDS = (
@@ -122,14 +111,14 @@ TABLE_FIELDS = (
         name="position_seed_field",
         label=N_("Seed"),
         read=lambda e: e.position.table.seed,
-        edit=_table_setter("seed"),
+        edit=replacing("position", "table", "seed"),
         shown=_is_drawn,
     ),
     Slider(
         name="position_std_field",
         label=N_("Deviation"),
         read=lambda e: e.position.table.std,
-        edit=_table_setter("std"),
+        edit=replacing("position", "table", "std"),
         hint=N_("Standard deviation of the drawn numbers"),
         shown=_is_drawn,
         minimum=0.0,

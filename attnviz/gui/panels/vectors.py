@@ -13,6 +13,7 @@ from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
 from attnviz.gui.theme import GRID, Theme
 from attnviz.gui.widgets.drag_number import DragNumber
+from attnviz.gui.widgets.number_block import laid_over
 from attnviz.gui.widgets.number_grid import NumberGrid
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.i18n import _
@@ -122,14 +123,11 @@ class VectorsPanel(Panel):
 
     @Slot(int, int, object)
     def _on_pasted(self, row: int, column: int, block: NDArray[np.float64]) -> None:
-        values = vectors_array(edits.vectors_of(self.store.experiment, self._which())).copy()
-        rows, columns = values.shape
-        part = block[: rows - row, : columns - column]
-        values[row : row + part.shape[0], column : column + part.shape[1]] = part
+        present = vectors_array(edits.vectors_of(self.store.experiment, self._which()))
+        values, complaint = laid_over(present, row, column, block)
         self.store.edit(edits.set_vectors, values, self._which())
-        if part.shape != block.shape:
-            message = _("pasted {rows} × {columns}; what is past the table's edge was left out")
-            self.store.rejected.emit(message.format(rows=part.shape[0], columns=part.shape[1]))
+        if complaint:
+            self.store.rejected.emit(complaint)
 
     @Slot(int, int)
     def _on_hovered(self, row: int, column: int) -> None:

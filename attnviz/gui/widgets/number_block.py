@@ -44,6 +44,19 @@ def parse_block(text: str) -> NDArray[np.float64]:
     return np.array([[_cell(cell, r, c) for c, cell in enumerate(row)] for r, row in enumerate(rows)])
 
 
+def laid_over(
+    values: NDArray[np.float64], row: int, column: int, block: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], str]:
+    """A copy of `values` (rows, columns) with `block` from (row, column) on, and a sentence if it is cut."""
+    changed = values.copy()
+    part = block[: values.shape[0] - row, : values.shape[1] - column]
+    changed[row : row + part.shape[0], column : column + part.shape[1]] = part
+    if part.shape == block.shape:
+        return changed, ""
+    message = _("pasted {rows} × {columns}; what is past the table's edge was left out")
+    return changed, message.format(rows=part.shape[0], columns=part.shape[1])
+
+
 def _lines(text: str) -> list[str]:
     text = re.sub(r"\]\s*,?\s*\[", "\n", text)
     text = re.sub(r"[\[\]]", "", text)
