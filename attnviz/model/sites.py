@@ -9,6 +9,7 @@ explanations and forms work on one site and need not know the others.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 from msgspec.structs import replace
@@ -58,19 +59,34 @@ class SiteError(FieldError):
 
 def places(experiment: Experiment) -> tuple[Place, ...]:
     """The sites of an experiment, in data-flow order."""
-    reads_memory = experiment.memory is not None and experiment.cross is None
-    stack: Any = "decoder" if experiment.encoder or experiment.cross is not None else "layers"
-    found = [Place("encoder", index, "self") for index in range(len(experiment.encoder))]
-    for index in range(1 + len(experiment.layers)):
-        found.append(Place(stack, index, "cross" if reads_memory else "self"))
-        if experiment.cross is not None:
-            found.append(Place(stack, index, "cross", is_second=True))
-    return tuple(found)
+    return _standing(experiment)[0]
 
 
 def site_names(experiment: Experiment) -> tuple[str, ...]:
     """The names of the sites, in data-flow order."""
-    return tuple(place.name for place in places(experiment))
+    return _standing(experiment)[1]
+
+
+def _standing(experiment: Experiment) -> tuple[tuple[Place, ...], tuple[str, ...]]:
+    has_memory, has_cross = experiment.memory is not None, experiment.cross is not None
+    return _counted(has_memory, has_cross, len(experiment.encoder), 1 + len(experiment.layers))
+
+
+@lru_cache(maxsize=64)
+def _counted(
+    has_memory: bool, has_cross: bool, n_encoder: int, n_layers: int
+) -> tuple[tuple[Place, ...], tuple[str, ...]]:
+    """The sites and their names, which follow from how many layers there are and what these read.
+
+    Made once for each: panels ask for them hundreds of times for one edit.
+    """
+    stack: Any = "decoder" if n_encoder or has_cross else "layers"
+    found = [Place("encoder", index, "self") for index in range(n_encoder)]
+    for index in range(n_layers):
+        found.append(Place(stack, index, "cross" if has_memory and not has_cross else "self"))
+        if has_cross:
+            found.append(Place(stack, index, "cross", is_second=True))
+    return tuple(found), tuple(place.name for place in found)
 
 
 def place_of(experiment: Experiment, name: str) -> Place:

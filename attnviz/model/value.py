@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import Any, ClassVar, get_args
+from typing import Any, ClassVar, get_args, get_origin
 
 import msgspec
 import numpy as np
@@ -28,9 +28,12 @@ class Value(Struct, frozen=True, forbid_unknown_fields=True):
     where: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
-        for name, annotation, instances in _fields(type(self)):
+        for name, annotation, default, instances, items in _fields(type(self)):
             value = getattr(self, name)
-            if isinstance(value, instances):
+            # An experiment is made anew for every edit, and for every edit that is only tried.
+            if value is default or isinstance(value, instances):
+                continue
+            if items and type(value) is tuple and all(isinstance(item, items) for item in value):
                 continue
             if isinstance(value, np.generic | np.ndarray) and annotation is not Matrix:
                 value = value.tolist()
@@ -45,15 +48,25 @@ class Value(Struct, frozen=True, forbid_unknown_fields=True):
         """Raise `ValueError` where fields that are legal one by one are not legal together."""
 
 
+Classes = tuple[type, ...]
+
+
 @cache
-def _fields(cls: type[Struct]) -> tuple[tuple[str, Any, tuple[type, ...]], ...]:
-    """(name, annotation, classes whose instances need no further check) of each field."""
+def _fields(cls: type[Struct]) -> tuple[tuple[str, Any, Any, Classes, Classes], ...]:
+    """(name, annotation, default, classes whose instances are checked, those of items) of each field."""
     found = []
     for field in msgspec.structs.fields(cls):
-        classes = (field.type, *get_args(field.type))
-        ready = tuple(c for c in classes if isinstance(c, type) and issubclass(c, Struct | Matrix))
-        found.append((field.name, field.type, ready))
+        is_row = get_origin(field.type) is tuple
+        one = () if is_row else _ready(field.type)
+        items = _ready(get_args(field.type)[0]) if is_row and get_args(field.type)[1:] == (...,) else ()
+        found.append((field.name, field.type, field.default, one, items))
     return tuple(found)
+
+
+def _ready(annotation: Any) -> Classes:
+    """The classes in an annotation whose instances have checked themselves."""
+    classes = (annotation, *get_args(annotation))
+    return tuple(c for c in classes if isinstance(c, type) and issubclass(c, Struct | Matrix))
 
 
 def as_matrix(expected: type, value: Any) -> Any:

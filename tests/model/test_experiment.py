@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from attnviz.model.arrays import Matrix
+from attnviz.model.attention import Layer
 from attnviz.model.experiment import Experiment
 from attnviz.model.parts import (
     Alibi,
@@ -197,6 +198,14 @@ def test_a_change_of_a_valid_experiment_is_checked_too() -> None:
         msgspec.structs.replace(experiment(), temperature=-1.0)
 
 
+@pytest.mark.parametrize(
+    ("field", "value"), [("layers", Layer()), ("masks", Causal()), ("masks", (Causal(), Rope()))]
+)
+def test_a_row_of_records_is_neither_one_record_nor_one_of_others(field: str, value: Any) -> None:
+    with pytest.raises(ValueError, match=f"^{field}"):
+        experiment(**{field: value})
+
+
 def test_lists_and_numpy_values_become_what_is_meant() -> None:
     assert Heads(np.int64(4), np.int32(2), 4) == Heads(4, 2, 4)
     assert Padding(np.array([1, 2])) == Padding((1, 2))
@@ -242,3 +251,22 @@ def test_construction_is_cheap_enough_for_every_frame_of_a_drag() -> None:
             experiment(**parts)
         best = min(best, (time.perf_counter() - start) / 100)
     assert best < 200e-6, "about 30 microseconds on an idle machine"
+
+
+def test_a_change_checks_what_is_new_and_not_again_what_has_checked_itself(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Every edit, and every edit that is only tried, makes an experiment anew."""
+    made = experiment(layers=(Layer(),) * 12, masks=(Causal(), Padding((1,))), position=Rope())
+    converted: list[object] = []
+    convert = msgspec.convert
+
+    def noted(value: object, *args: Any, **named: Any) -> object:
+        converted.append(value)
+        return convert(value, *args, **named)
+
+    monkeypatch.setattr(msgspec, "convert", noted)
+    changed = msgspec.structs.replace(made, temperature=2.0)
+    # The tokens and the number for itself and for each of the twelve other layers; no record, no default.
+    assert set(converted) == {made.tokens, 2.0}
+    assert changed.temperature == 2.0 and changed.layers is made.layers
