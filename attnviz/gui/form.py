@@ -30,7 +30,7 @@ class Form(QWidget):
         for row in self.rows:
             row.refresh()
         # A form without rows would still take a gap of its own.
-        self.setVisible(any(row.field.shown(row.subject) for row in self.rows))
+        self.setVisible(not all(row.isHidden() for row in self.rows))
 
     def retranslate(self) -> None:
         for row in self.rows:

@@ -57,8 +57,10 @@ class Combo(Availability, QComboBox):
         index, model = self.findData(id_), self.model()
         assert isinstance(model, QStandardItemModel)
         item = model.item(index)
-        item.setEnabled(reason is None)
-        item.setToolTip(plain_tooltip(reason or item.text()))
+        tip = plain_tooltip(reason or item.text())
+        if item.isEnabled() != (reason is None) or item.toolTip() != tip:  # told after every edit
+            item.setEnabled(reason is None)
+            item.setToolTip(tip)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         if self.hasFocus():

@@ -98,19 +98,25 @@ class Availability:
 
     def set_tooltip(self, text: str) -> None:
         """The tooltip shown while the control is available; plain text."""
-        self._usual_tooltip = text
-        self._say_tooltip()
+        if text != self._usual_tooltip:
+            self._usual_tooltip = text
+            self._say_tooltip()
 
     def set_unavailable(self, reason: str | None) -> None:
-        """Disable the control and say why in its tooltip; `None` makes it available again."""
-        self._reason = reason
-        self.setEnabled(reason is None)  # type: ignore[attr-defined]
-        self._say_tooltip()
+        """Disable the control and say why in its tooltip; `None` makes it available again.
+
+        Told after every edit; a new tool tip costs more than a look at the last one.
+        """
+        if reason != self._reason:
+            self._reason = reason
+            self.setEnabled(reason is None)  # type: ignore[attr-defined]
+            self._say_tooltip()
 
     def set_owner_unavailable(self, reason: str | None) -> None:
         """Say why the control that this one is a part of is unavailable."""
-        self._owner_reason = reason
-        self._say_tooltip()
+        if reason != self._owner_reason:
+            self._owner_reason = reason
+            self._say_tooltip()
 
     def takes_key(self, event: QKeyEvent) -> bool:
         """Whether a key is for this control while it has the focus, before any shortcut of the window."""

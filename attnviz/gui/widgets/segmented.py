@@ -127,10 +127,14 @@ class Segmented(Control):
             segment.set_owner_unavailable(self._reason)
             self._segments[option[0]] = segment
             self._row.addWidget(segment)
-        self.set_value(self._value)
+        self._show(self._value)
 
     def set_value(self, value: str) -> None:
         """Show `value` as chosen without emitting; an id that is not an option chooses none."""
+        if value != self._value:
+            self._show(value)
+
+    def _show(self, value: str) -> None:
         self._value = value
         for id_, segment in self._segments.items():
             segment.setChecked(id_ == value)
@@ -138,8 +142,10 @@ class Segmented(Control):
 
     def set_option_unavailable(self, id_: str, reason: str | None) -> None:
         """Disable one choice and say why in its tooltip; `None` makes it available again."""
+        was_usable = self._segments[id_].isEnabled()
         self._segments[id_].set_unavailable(reason)
-        self._rove_focus()
+        if was_usable != self._segments[id_].isEnabled():
+            self._rove_focus()
 
     def set_unavailable(self, reason: str | None) -> None:
         super().set_unavailable(reason)
@@ -170,7 +176,7 @@ class Segmented(Control):
 
     def _choose(self, id_: str) -> None:
         is_new = id_ != self._value
-        self.set_value(id_)
+        self._show(id_)  # also the chosen one: a click has unchecked its button
         if is_new:
             self.changed.emit(id_)
 

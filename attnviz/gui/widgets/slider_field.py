@@ -166,10 +166,12 @@ class SliderField(Control):
     def set_value(self, value: float) -> None:
         """Show `value` without emitting; beyond the slider's span the handle stands at its end."""
         self.number.set_value(value)
-        self.track.blockSignals(True)
-        self.track.setValue(self._tick(value))
-        self.track.blockSignals(False)
-        self.track.update()
+        tick = self._tick(value)
+        if tick != self.track.value():
+            self.track.blockSignals(True)
+            self.track.setValue(tick)
+            self.track.blockSignals(False)
+            self.track.update()
 
     def set_label(self, label: str) -> None:
         self._label.setText(label)
@@ -190,9 +192,10 @@ class SliderField(Control):
         self.set_value(value)
 
     def set_unavailable(self, reason: str | None) -> None:
-        super().set_unavailable(reason)
-        self.number.set_owner_unavailable(reason)
-        self.retranslate()
+        if reason != self._reason:
+            super().set_unavailable(reason)
+            self.number.set_owner_unavailable(reason)
+            self.retranslate()
 
     def apply_theme(self, theme: Theme) -> None:
         super().apply_theme(theme)

@@ -8,6 +8,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton
 from pytestqt.qtbot import QtBot
+from written import Written
 
 from attnviz.gui.theme import LIGHT
 from attnviz.gui.widgets.segmented import Segmented
@@ -102,3 +103,21 @@ def test_one_tab_stop(qtbot: QtBot) -> None:
     choice, _log = make(qtbot)
     stops = [id_ for id_, *_ in OPTIONS if segment(choice, id_).focusPolicy() & Qt.FocusPolicy.TabFocus]
     assert stops == ["none"]
+
+
+def test_what_is_told_again_writes_nothing(qtbot: QtBot) -> None:
+    """A form tells its controls everything after every edit; most of it is what they show."""
+    choice, _log = make(qtbot)
+    choice.set_option_unavailable("rope", "d_head must be even")
+    written = Written(choice)
+    choice.set_value("none")
+    choice.set_option_unavailable("rope", "d_head must be even")
+    choice.set_option_unavailable("none", None)
+    choice.set_unavailable(None)
+    assert written.log == []
+    choice.set_option_unavailable("rope", "another reason")
+    assert written.log == [(segment(choice, "rope"), "ToolTipChange")]
+    assert "another reason" in segment(choice, "rope").toolTip()
+    choice.set_option_unavailable("rope", None)
+    assert segment(choice, "rope").isEnabled() and "another reason" not in segment(choice, "rope").toolTip()
+    written.stop()

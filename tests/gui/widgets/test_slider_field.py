@@ -8,8 +8,9 @@ import pytest
 from pointer import Log, drag, show_active
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QLabel
+from PySide6.QtWidgets import QApplication, QLabel
 from pytestqt.qtbot import QtBot
+from written import Written
 
 from attnviz.gui.theme import LIGHT
 from attnviz.gui.widgets.slider_field import SliderField
@@ -122,3 +123,19 @@ def test_unavailable_says_why_on_every_part(qtbot: QtBot) -> None:
 def test_names_for_screen_readers(qtbot: QtBot) -> None:
     field, _log = make(qtbot, 0.0, 0.0, 1.0)
     assert field.track.accessibleName() == field.number.accessibleName() == "Temperature"
+
+
+def test_what_is_told_again_writes_nothing(qtbot: QtBot) -> None:
+    """A form tells its controls everything after every edit; most of it is what they show."""
+    field, _log = make(qtbot, 0.5, 0.0, 1.0, default=0.25)
+    field.set_unavailable("no dropout here")
+    QApplication.processEvents()
+    written = Written(field)
+    field.set_value(0.5)
+    field.set_unavailable("no dropout here")
+    QApplication.processEvents()
+    assert written.log == []
+    field.set_value(0.75)
+    field.set_unavailable(None)
+    written.stop()
+    assert (field.value(), field.track.value(), field.isEnabled()) == (0.75, 750, True)
