@@ -6,6 +6,7 @@ with `FRESH`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -114,28 +115,28 @@ def rewrite(experiment: Experiment, written: Sequence[str], index: int, tokens: 
     return set_tokens(experiment, (*written[:index], *tokens, *experiment.tokens[index + 1 :]))
 
 
+_ESCAPES = {"\\\\": "\\", "\\n": "\n", "\\|": "|"}
+"""How the characters that a line of stop strings needs for itself are written in it."""
+
+
 def shown_strings(strings: Sequence[str]) -> str:
     """Stop strings as one line of text: a bar between them, a line end as `\\n`, a backslash doubled."""
-    return "|".join(
-        string.replace("\\", "\\\\").replace("\n", "\\n").replace("|", "\\|") for string in strings
-    )
+    written = {ord(character): escape for escape, character in _ESCAPES.items()}
+    return "|".join(string.translate(written) for string in strings)
 
 
 def strings_shown(line: str) -> tuple[str, ...]:
-    """The stop strings that `shown_strings` writes so; empty ones count for nothing."""
-    found, text, is_escaped = [], "", False
-    for character in line:
-        if is_escaped:
-            text += {"n": "\n"}.get(character, character)
-            is_escaped = False
-        elif character == "\\":
-            is_escaped = True
-        elif character == "|":
-            found.append(text)
-            text = ""
+    """The stop strings that `shown_strings` writes so; empty ones count for nothing.
+
+    A backslash before anything but a backslash, a bar or an n is itself, and so is one at the end.
+    """
+    texts = [""]
+    for part in re.findall(r"\\[\\|n]|.", line, re.DOTALL):
+        if part == "|":
+            texts.append("")
         else:
-            text += character
-    return tuple(string for string in (*found, text) if string)
+            texts[-1] += _ESCAPES.get(part, part)
+    return tuple(text for text in texts if text)
 
 
 def _with_operations(experiment: Experiment, operations: Sequence[Operation]) -> Experiment:

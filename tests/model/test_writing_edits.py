@@ -115,3 +115,18 @@ def test_what_was_written_before_a_replaced_token_becomes_the_documents() -> Non
 def test_stop_strings_are_read_as_they_are_written(strings: list[str]) -> None:
     line = shown_strings(strings)
     assert "\n" not in line and strings_shown(line) == tuple(strings)
+
+
+@pytest.mark.parametrize(
+    ("line", "strings"),
+    [
+        ("a\\", ("a\\",)),
+        ("\\", ("\\",)),
+        ("a\\|b|c\\", ("a|b", "c\\")),
+        ("\\d\\n|\\\\n", ("\\d\n", "\\n")),
+        ("|a||", ("a",)),
+    ],
+)
+def test_a_backslash_that_escapes_nothing_is_kept(line: str, strings: tuple[str, ...]) -> None:
+    assert strings_shown(line) == strings
+    assert strings_shown(shown_strings(strings)) == strings
