@@ -13,10 +13,11 @@ from typing import Any
 
 from attnviz.core.dims import Array
 from attnviz.core.precision import at_least_single, rounded
+from attnviz.core.special import Special
 from attnviz.i18n import N_
 
-Erf = Callable[[Array], Array]
-"""The error function of the engine's arrays, which the array API does not have."""
+LOWEST = -3e38
+"""Nearly the least number of float32: a share of 0 of it is 0, where one of −∞ would be NaN."""
 
 
 def layer_norm(xp: Any, x: Array, eps: float) -> Array:
@@ -43,54 +44,53 @@ def _by_root_mean_square(xp: Any, x: Array, eps: float) -> Array:
 class Activation:
     """One function of one number. `title` is a message; `formula` is written for z.
 
-    `function(xp, z, erf)` takes and gives arrays of float32 or float64; call `apply`, which takes any.
+    `function(xp, z, special)` takes and gives arrays of float32 or float64; call `apply`, which takes any.
     """
 
     id: str
     title: str
     formula: str
     source: str
-    function: Callable[[Any, Array, Erf], Array]
+    function: Callable[[Any, Array, Special], Array]
 
-    def apply(self, xp: Any, x: Array, erf: Erf) -> Array:
+    def apply(self, xp: Any, x: Array, special: Special) -> Array:
         """The function of every element of `x`, in its shape and dtype; identity gives `x` itself.
 
         No finite number overflows on the way, and an infinity gives the limit.
         """
-        return rounded(xp, self.function(xp, at_least_single(xp, x), erf), x)
+        return rounded(xp, self.function(xp, at_least_single(xp, x), special), x)
 
 
-def _relu(xp: Any, z: Array, erf: Erf) -> Array:
+def _relu(xp: Any, z: Array, special: Special) -> Array:
     return xp.where(z < 0, xp.zeros_like(z), z)  # NaN stays NaN
 
 
-def _gelu(xp: Any, z: Array, erf: Erf) -> Array:
-    return _share(xp, z, 0.5 * (1 + erf(z * math.sqrt(0.5))))
+def _gelu(xp: Any, z: Array, special: Special) -> Array:
+    return _share(xp, z, 0.5 * (1 + special.erf(z * math.sqrt(0.5))))
 
 
-def _gelu_tanh(xp: Any, z: Array, erf: Erf) -> Array:
+def _gelu_tanh(xp: Any, z: Array, special: Special) -> Array:
     # (1 + tanh u) / 2 is σ(2u), which keeps its digits where tanh comes near -1.
     near = xp.clip(z, -30.0, 30.0)  # beyond, the share is 0 or 1 to float64's last digit, and z³ may overflow
     u = math.sqrt(2 / math.pi) * (near + 0.044715 * near * near * near)
-    return _share(xp, z, _sigmoid(xp, 2 * u, erf))
+    return _share(xp, z, special.sigmoid(2 * u))
 
 
-def _silu(xp: Any, z: Array, erf: Erf) -> Array:
-    return _share(xp, z, _sigmoid(xp, z, erf))
+def _silu(xp: Any, z: Array, special: Special) -> Array:
+    return _share(xp, z, special.sigmoid(z))
 
 
-def _sigmoid(xp: Any, z: Array, erf: Erf) -> Array:
-    small = xp.exp(-xp.abs(z))  # of what is below zero only, so that it cannot overflow
-    return xp.where(z < 0, small, 1.0) / (1 + small)
+def _sigmoid(xp: Any, z: Array, special: Special) -> Array:
+    return special.sigmoid(z)
 
 
-def _identity(xp: Any, z: Array, erf: Erf) -> Array:
+def _identity(xp: Any, z: Array, special: Special) -> Array:
     return z
 
 
 def _share(xp: Any, z: Array, share: Array) -> Array:
-    """z · share, and 0 where the share is 0: at −∞ the product would be NaN, and its limit is 0."""
-    return xp.where(share == 0, 0.0, z) * share
+    """z · share, and 0 at −∞, where the share is 0: the product would be NaN, and its limit is 0."""
+    return xp.clip(z, LOWEST, None) * share
 
 
 ACTIVATIONS: tuple[Activation, ...] = (
@@ -137,29 +137,30 @@ CLAMP_ALPHA = 1.702
 class GatedUnit:
     """One way of joining gate = x W_gate and up = x W_up, number by number. `title` is a message.
 
-    `formula` is written for gate and up. `apply(xp, gate, up, erf)` gives an array of their shape and dtype.
+    `formula` is written for gate and up. `apply(xp, gate, up, special)` gives an array of their shape and
+    dtype.
     """
 
     id: str
     title: str
     formula: str
     source: str
-    apply: Callable[[Any, Array, Array, Erf], Array]
+    apply: Callable[[Any, Array, Array, Special], Array]
 
 
 def _of_activation(activation: str, title: str, source: str) -> GatedUnit:
     row = ACTIVATION_BY_ID[activation]
 
-    def apply(xp: Any, gate: Array, up: Array, erf: Erf) -> Array:
-        return row.apply(xp, gate, erf) * up
+    def apply(xp: Any, gate: Array, up: Array, special: Special) -> Array:
+        return row.apply(xp, gate, special) * up
 
     return GatedUnit(row.id, title, f"{row.formula.replace('z', 'gate')} · up", source, apply)
 
 
-def _clamped_swish(xp: Any, gate: Array, up: Array, erf: Erf) -> Array:
+def _clamped_swish(xp: Any, gate: Array, up: Array, special: Special) -> Array:
     g = xp.clip(at_least_single(xp, gate), None, CLAMP_LIMIT)
     u = xp.clip(at_least_single(xp, up), -CLAMP_LIMIT, CLAMP_LIMIT)
-    joined = (u + 1) * _share(xp, g, _sigmoid(xp, CLAMP_ALPHA * g, erf))
+    joined = (u + 1) * _share(xp, g, special.sigmoid(CLAMP_ALPHA * g))
     return rounded(xp, joined, gate)
 
 
@@ -183,6 +184,6 @@ GATED_UNITS: tuple[GatedUnit, ...] = (
 GATED_UNIT_BY_ID = {row.id: row for row in GATED_UNITS}
 
 
-def gated(xp: Any, gate: Array, up: Array, activation: str, erf: Erf) -> Array:
+def gated(xp: Any, gate: Array, up: Array, activation: str, special: Special) -> Array:
     """act(gate) · up, both (..., d_ff): the gated unit whose id is `activation`."""
-    return GATED_UNIT_BY_ID[activation].apply(xp, gate, up, erf)
+    return GATED_UNIT_BY_ID[activation].apply(xp, gate, up, special)

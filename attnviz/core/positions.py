@@ -132,26 +132,39 @@ def rope_angles(positions: Ints, frequencies: Floats) -> Floats:
     return positions[:, None].astype(np.float64) * frequencies[None, :]
 
 
-def rotate(xp: Any, x: Array, cos: Array, sin: Array, pairing: str, start: int = 0) -> Array:
+def turning(cos: Array, sin: Array, pairing: str) -> tuple[Array, Array]:
+    """What `rotate` multiplies features by, (token, 2 * pairs) each, of NumPy arrays (token, pair).
+
+    The cosine of a feature's pair; and its sine, by which the other member is multiplied, negative for the
+    first member.
+    """
+    if pairing == "interleaved":
+        signed = np.repeat(sin, 2, axis=-1)
+        signed[..., 0::2] *= -1
+        return np.repeat(cos, 2, axis=-1), signed
+    return np.concatenate((cos, cos), axis=-1), np.concatenate((-sin, sin), axis=-1)
+
+
+def rotate(xp: Any, x: Array, turned_by: tuple[Array, Array], pairing: str, start: int = 0) -> Array:
     """Turn pairs of features: (a, b) -> (a cos - b sin, a sin + b cos).
 
-    `x` is (..., token, d); `cos` and `sin` are (token, pair). Features `start` to `start` + 2 * pairs turn,
+    `x` is (..., token, d); `turned_by` comes from `turning`. Features `start` to `start` + 2 * pairs turn,
     the others stay as they are. With `interleaved` pairing pair i is features 2i and 2i+1 of those (RoFormer,
     GPT-J); with `half_split` it is i and i + n_rotated/2 (GPT-NeoX, Llama in transformers).
     """
-    n_pairs = cos.shape[-1]
-    first, second = pair_slices(n_pairs, pairing, start)
-    a, b = x[..., first], x[..., second]
-    turned_a = a * cos - b * sin
-    turned_b = a * sin + b * cos
+    cos, sin = turned_by
+    n_rotated = cos.shape[-1]
+    whole = n_rotated == x.shape[-1]
+    part = x if whole else x[..., start : start + n_rotated]
     if pairing == "interleaved":
-        stacked = xp.stack((turned_a, turned_b), axis=-1)
-        turned = xp.reshape(stacked, (*a.shape[:-1], 2 * n_pairs))
+        pairs = xp.reshape(part, (*part.shape[:-1], n_rotated // 2, 2))
+        other = xp.reshape(xp.flip(pairs, axis=-1), part.shape)
     else:
-        turned = xp.concat((turned_a, turned_b), axis=-1)
-    if turned.shape[-1] == x.shape[-1]:
+        other = xp.roll(part, n_rotated // 2, axis=-1)
+    turned = part * cos + other * sin
+    if whole:
         return turned
-    before, after = x[..., :start], x[..., start + 2 * n_pairs :]
+    before, after = x[..., :start], x[..., start + n_rotated :]
     return xp.concat(tuple(part for part in (before, turned, after) if part.shape[-1]), axis=-1)
 
 

@@ -45,7 +45,8 @@ class Choice:
         sampling = self._writing.sampling
         self.next = choose(sampling, step["logits"], self._seen, index - self._n_given + 1)
         self._written.append(self.next)
-        self.stopped = stopped(sampling.stop, self._text(), self._written, self._end)
+        text = self._text() if sampling.stop.strings else ""
+        self.stopped = stopped(sampling.stop, text, self._written, self._end)
 
     def _text(self) -> str:
         """What was written, as a reader sees it where the vocabulary says how, else its tokens one by one."""

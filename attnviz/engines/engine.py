@@ -64,8 +64,11 @@ class Engine(Protocol):
         underflows and the maximum of a row need not be taken away first.
         """
 
-    def erf(self, array: Array) -> Array:
-        """The error function of every element, which the array API does not have."""
+    def erf(self, x: Array, /) -> Array:
+        """As `attnviz.core.special` has it."""
+
+    def sigmoid(self, z: Array, /) -> Array:
+        """As `attnviz.core.special` has it."""
 
     def fill_(self, array: Array, where: NDArray[np.bool_], value: float) -> None:
         """array[..., where] = value, in place; `where` covers the last two axes."""

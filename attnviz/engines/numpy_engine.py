@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.core.erf import numpy_erf
+from attnviz.core.special import NUMPY_SPECIAL
 from attnviz.engines.constants import Constants
 from attnviz.engines.engine import EngineError, ThreadSetter
 
@@ -98,8 +98,11 @@ class NumpyEngine:
         np.exp(scores, out=scores)
         scores /= _row_sums(scores)
 
-    def erf(self, array: Any) -> Any:
-        return numpy_erf(array)
+    def erf(self, x: Any, /) -> Any:
+        return NUMPY_SPECIAL.erf(x)
+
+    def sigmoid(self, z: Any, /) -> Any:
+        return NUMPY_SPECIAL.sigmoid(z)
 
     def fill_(self, array: NDArray[Any], where: NDArray[np.bool_], value: float) -> None:
         np.copyto(array, value, where=where, casting="same_kind")

@@ -91,7 +91,6 @@ def _add_normed(engine: Engine, experiment: Experiment, features: Features, name
 
 
 def _rotated(engine: Engine, experiment: Experiment, x: Array, positions: Ints, rope: Rope) -> Array:
-    turns = engine.asarray(positions_.turns(experiment, positions))
-    return rotate(
-        engine.xp, x, turns[0], turns[1], rope.pairing, positions_.rotated_features(experiment).start
-    )
+    cos, sin = positions_.turns(experiment, positions)
+    turned_by = engine.asarray(cos), engine.asarray(sin)
+    return rotate(engine.xp, x, turned_by, rope.pairing, positions_.rotated_features(experiment).start)

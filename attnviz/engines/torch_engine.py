@@ -135,8 +135,11 @@ class TorchEngine:
         # Writes where it reads: each row is read to its end before its first result is stored.
         self._torch.softmax(scores, dim=-1, out=scores)
 
-    def erf(self, array: Any) -> Any:
-        return self._torch.erf(array)
+    def erf(self, x: Any, /) -> Any:
+        return self._torch.erf(x)
+
+    def sigmoid(self, z: Any, /) -> Any:
+        return self._torch.sigmoid(z)
 
     def fill_(self, array: Any, where: NDArray[np.bool_], value: float) -> None:
         array.masked_fill_(self._torch.tensor(where, device=self.device), value)

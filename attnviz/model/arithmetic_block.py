@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from attnviz.core.block import ACTIVATION_BY_ID, GATED_UNIT_BY_ID
-from attnviz.core.erf import numpy_erf
+from attnviz.core.special import NUMPY_SPECIAL
 from attnviz.i18n import _
 from attnviz.model.arithmetic_pieces import Line, Pieces, Term, Text, constant, guarded, words
 from attnviz.model.arithmetic_reading import Reading, stage_symbol
@@ -38,10 +38,10 @@ def hidden_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
     z = np.asarray(terms[0].value)
     if block.feed_forward.gated:
         up = np.asarray(terms[1].value)
-        result = GATED_UNIT_BY_ID[activation].apply(np, z, up, numpy_erf)
+        result = GATED_UNIT_BY_ID[activation].apply(np, z, up, NUMPY_SPECIAL)
         numbers = _clamped(*terms) if activation == "clamped_swish" else _gated(activation, *terms)
     else:
-        result = ACTIVATION_BY_ID[activation].apply(np, z, numpy_erf)
+        result = ACTIVATION_BY_ID[activation].apply(np, z, NUMPY_SPECIAL)
         numbers = _ACTIVATED[activation](terms[0])
     letters = words(activation_letters(block.feed_forward))
     if activation == "identity" and not block.feed_forward.gated:
@@ -56,7 +56,7 @@ def activated_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
     if activation == "identity":
         return (_identical(reading, cell, "transform"),)
     z, row = reading.term(Cell("transform", cell.row, cell.column)), ACTIVATION_BY_ID[activation]
-    result = float(row.apply(np, np.asarray(z.value), numpy_erf))
+    result = float(row.apply(np, np.asarray(z.value), NUMPY_SPECIAL))
     steps = (words(row.formula.replace("z", "t")), _ACTIVATED[activation](z))
     return (Line((reading.link(cell),), steps, reading.number(cell), result, _notes(activation, z)),)
 

@@ -14,7 +14,7 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from attnviz.core.positions import rope_angles, rotate
+from attnviz.core.positions import rope_angles, rotate, turning
 from attnviz.model.experiment import Experiment
 from attnviz.model.moved import entered, keys, queries
 from attnviz.model.pairing import Pair
@@ -161,11 +161,11 @@ def _turned(candidate: Experiment, q: Floats, k: Floats, away: Ints) -> Floats:
     rope = candidate.position
     assert isinstance(rope, Rope)
     angles = rope_angles(np.concatenate(([0], away)), pair_frequencies(candidate))
-    cos, sin = magnitude(rope) * np.cos(angles), magnitude(rope) * np.sin(angles)
+    cos, sin = turning(magnitude(rope) * np.cos(angles), magnitude(rope) * np.sin(angles), rope.pairing)
     rows = np.broadcast_to(k, (len(away), len(k)))
     start = rotated_features(candidate).start
-    turned_q = rotate(np, q[None], cos[:1], sin[:1], rope.pairing, start)[0]
-    found: Floats = rotate(np, rows, cos[1:], sin[1:], rope.pairing, start) @ turned_q
+    turned_q = rotate(np, q[None], (cos[:1], sin[:1]), rope.pairing, start)[0]
+    found: Floats = rotate(np, rows, (cos[1:], sin[1:]), rope.pairing, start) @ turned_q
     return found
 
 

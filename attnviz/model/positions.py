@@ -24,6 +24,7 @@ from attnviz.core.positions import (
     rope_frequencies,
     sinusoidal,
     t5_buckets,
+    turning,
     yarn_attention_factor,
     yarn_ends,
     yarn_ramp,
@@ -195,8 +196,8 @@ def pair_frequencies(experiment: Experiment) -> Floats:
     return frequencies
 
 
-def turns(experiment: Experiment, positions: Ints) -> Floats:
-    """Cosines and sines of the angles of each pair at `positions`, (2, token, pair), read-only.
+def turns(experiment: Experiment, positions: Ints) -> tuple[Floats, Floats]:
+    """What `core.positions.rotate` turns by at `positions`, (token, rotated feature) each, read-only.
 
     Both times `magnitude`. Remembered for what was asked last: q and k of all layers turn alike.
     """
@@ -206,24 +207,25 @@ def turns(experiment: Experiment, positions: Ints) -> Floats:
 class _Turning:
     """The angles of one RoPE: those of the last positions that were asked for are at hand."""
 
-    def __init__(self, frequencies: Floats, start: int, length: float) -> None:
-        self._frequencies, self._start, self._length = frequencies, start, length
-        self._last: tuple[bytes, Floats] = b"", np.empty((2, 0, len(frequencies)))
+    def __init__(self, frequencies: Floats, start: int, length: float, pairing: str) -> None:
+        self._frequencies, self._start, self._length, self._pairing = frequencies, start, length, pairing
+        self._last: tuple[bytes, tuple[Floats, Floats]] | None = None
 
-    def at(self, positions: Ints) -> Floats:
-        known, found = self._last
+    def at(self, positions: Ints) -> tuple[Floats, Floats]:
         wanted = positions.tobytes()
-        if wanted != known:
+        if self._last is None or self._last[0] != wanted:
             angles = rope_angles(positions + self._start, self._frequencies)
-            found = self._length * np.stack((np.cos(angles), np.sin(angles)))
-            found.setflags(write=False)
+            cos, sin = self._length * np.cos(angles), self._length * np.sin(angles)
+            found = turning(cos, sin, self._pairing)
+            for array in found:
+                array.setflags(write=False)
             self._last = wanted, found
-        return found
+        return self._last[1]
 
 
 @lru_cache(maxsize=8)
-def _turning_of(frequencies: bytes, start: int, length: float) -> _Turning:
-    return _Turning(np.frombuffer(frequencies), start, length)
+def _turning_of(frequencies: bytes, start: int, length: float, pairing: str) -> _Turning:
+    return _Turning(np.frombuffer(frequencies), start, length, pairing)
 
 
 @Remembered
@@ -231,7 +233,7 @@ def _turning(experiment: Experiment) -> _Turning:
     """Layers that turn alike have the same one."""
     rope = experiment.position
     assert isinstance(rope, Rope)
-    return _turning_of(pair_frequencies(experiment).tobytes(), rope.start, magnitude(rope))
+    return _turning_of(pair_frequencies(experiment).tobytes(), rope.start, magnitude(rope), rope.pairing)
 
 
 def _scaled(frequencies: Floats, experiment: Experiment, scaling: Scaling) -> Floats:

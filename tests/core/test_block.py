@@ -22,7 +22,7 @@ from attnviz.core.block import (
     layer_norm,
     rms_norm,
 )
-from attnviz.core.erf import numpy_erf
+from attnviz.core.special import NUMPY_SPECIAL
 
 torch = pytest.importorskip("torch")
 torch_xp = pytest.importorskip("array_api_compat.torch")
@@ -57,7 +57,7 @@ every_activation = pytest.mark.parametrize("row", ACTIVATIONS, ids=lambda row: r
 
 
 def on_numpy(activation: str, x: NDArray[Any]) -> NDArray[Any]:
-    found: NDArray[Any] = ACTIVATION_BY_ID[activation].apply(np, x, numpy_erf)
+    found: NDArray[Any] = ACTIVATION_BY_ID[activation].apply(np, x, NUMPY_SPECIAL)
     return found
 
 
@@ -138,10 +138,10 @@ def test_eps_keeps_rows_that_have_no_spread_finite() -> None:
 def test_an_activation_is_torchs(row: Any) -> None:
     z = np.concatenate((X.ravel(), np.linspace(-40, 40, 2001)))
     expected = TORCHS[row.id](torch.tensor(z)).numpy()
-    found = row.apply(np, z, numpy_erf)
+    found = row.apply(np, z, NUMPY_SPECIAL)
     assert found.dtype == np.float64
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
-    on_torch = row.apply(torch_xp, torch.tensor(z), torch.erf)
+    on_torch = row.apply(torch_xp, torch.tensor(z), torch)
     np.testing.assert_allclose(on_torch.numpy(), expected, rtol=1e-12, atol=1e-14)
 
 
@@ -155,10 +155,10 @@ def test_every_float16_there_is(row: Any) -> None:
     expected = TORCHS[row.id](wide).numpy()
     expected[np.isneginf(EVERY_HALF)], expected[np.isposinf(EVERY_HALF)] = LIMITS[row.id]
     with np.errstate(over="raise", invalid="raise", divide="raise"):
-        found = row.apply(np, EVERY_HALF, numpy_erf)
+        found = row.apply(np, EVERY_HALF, NUMPY_SPECIAL)
     assert found.dtype == np.float16 and len(found) == 2**16 - 2046
     np.testing.assert_allclose(found.astype(np.float64), expected, rtol=2**-10, atol=2**-23)
-    on_torch = row.apply(torch_xp, torch.tensor(EVERY_HALF), torch.erf)
+    on_torch = row.apply(torch_xp, torch.tensor(EVERY_HALF), torch)
     assert on_torch.dtype == torch.float16
     np.testing.assert_allclose(on_torch.double().numpy(), expected, rtol=2**-10, atol=2**-23)
 
@@ -170,7 +170,7 @@ def test_the_largest_numbers_and_the_infinities_give_the_limits(row: Any, dtype:
     largest = float(np.finfo(dtype).max)
     with np.errstate(over="raise", invalid="raise", divide="raise"):
         found = row.apply(
-            np, np.array([-math.inf, -largest, -60000, 60000, largest, math.inf], dtype), numpy_erf
+            np, np.array([-math.inf, -largest, -60000, 60000, largest, math.inf], dtype), NUMPY_SPECIAL
         )
     if row.id == "identity":
         assert found.tolist() == [-math.inf, -largest, *np.array([-60000, 60000], dtype), largest, math.inf]
@@ -178,13 +178,13 @@ def test_the_largest_numbers_and_the_infinities_give_the_limits(row: Any, dtype:
         assert found.tolist() == [0, 0, 0, 1, 1, 1]
     else:
         assert found.tolist() == [low, 0, 0, float(dtype(60000)), largest, high]
-    assert np.isnan(row.apply(np, np.array([math.nan], dtype), numpy_erf)).all()
+    assert np.isnan(row.apply(np, np.array([math.nan], dtype), NUMPY_SPECIAL)).all()
 
 
 @every_activation
 def test_bfloat16_on_torch_keeps_its_dtype(row: Any) -> None:
     z = torch.tensor(X, dtype=torch.bfloat16)
-    found = row.apply(torch_xp, z, torch.erf)
+    found = row.apply(torch_xp, z, torch)
     assert found.dtype == torch.bfloat16
     expected = TORCHS[row.id](z.double()).numpy()
     np.testing.assert_allclose(found.double().numpy(), expected, rtol=2**-8, atol=1e-6)
@@ -213,16 +213,16 @@ def test_a_sigmoid_and_its_mirror_image_sum_to_one(z: NDArray[np.float64]) -> No
 @every_activation
 def test_a_single_number_may_come_without_axes(row: Any) -> None:
     for z in (np.array(0.7), np.float64(0.7), np.array(0.7, dtype=np.float16)):
-        found = row.apply(np, z, numpy_erf)
+        found = row.apply(np, z, NUMPY_SPECIAL)
         assert found.shape == () and found.dtype == z.dtype
-        assert found == row.apply(np, np.array([z]), numpy_erf)[0]
+        assert found == row.apply(np, np.array([z]), NUMPY_SPECIAL)[0]
 
 
 def test_erf_is_torchs_in_every_dtype_and_shape() -> None:
     z = np.concatenate((np.linspace(-7, 7, 4001), [1e-300, 1e300, math.inf, -math.inf, math.nan]))
-    np.testing.assert_allclose(numpy_erf(z), torch.erf(torch.tensor(z)).numpy(), rtol=4e-16)
+    np.testing.assert_allclose(NUMPY_SPECIAL.erf(z), torch.erf(torch.tensor(z)).numpy(), rtol=4e-16)
     for dtype in (np.float16, np.float32):
-        found = numpy_erf(X.astype(dtype)[:, ::2].swapaxes(0, 2))
+        found = NUMPY_SPECIAL.erf(X.astype(dtype)[:, ::2].swapaxes(0, 2))
         assert found.dtype == dtype
         expected = torch.erf(torch.tensor(X.astype(dtype).astype(np.float64)[:, ::2].swapaxes(0, 2)))
         np.testing.assert_array_equal(found, expected.numpy().astype(dtype))
@@ -234,12 +234,12 @@ def test_erf_is_torchs_in_every_dtype_and_shape() -> None:
 @every_activation
 def test_a_gated_unit_is_torchs_activation_times_up(row: Any) -> None:
     expected = (TORCHS[row.id](torch.tensor(X)) * torch.tensor(UP)).numpy()
-    np.testing.assert_allclose(gated(np, X, UP, row.id, numpy_erf), expected, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(gated(np, X, UP, row.id, NUMPY_SPECIAL), expected, rtol=1e-12, atol=1e-14)
 
 
 def test_the_gated_sigmoid_is_torchs_glu() -> None:
     both = torch.tensor(np.concatenate((UP, X), axis=-1))  # torch gates with the second half
-    np.testing.assert_allclose(gated(np, X, UP, "sigmoid", numpy_erf), F.glu(both).numpy(), rtol=1e-12)
+    np.testing.assert_allclose(gated(np, X, UP, "sigmoid", NUMPY_SPECIAL), F.glu(both).numpy(), rtol=1e-12)
 
 
 def test_the_clamped_unit_stops_growing_at_its_limit() -> None:
@@ -248,8 +248,8 @@ def test_the_clamped_unit_stops_growing_at_its_limit() -> None:
     for dtype in (np.float16, np.float32, np.float64):
         gate, tall, low = z.astype(dtype), np.full(6, math.inf, dtype), np.full(6, -math.inf, dtype)
         with np.errstate(over="raise", invalid="raise"):
-            highest = gated(np, gate, tall, "clamped_swish", numpy_erf)
-            lowest = gated(np, gate, low, "clamped_swish", numpy_erf)
+            highest = gated(np, gate, tall, "clamped_swish", NUMPY_SPECIAL)
+            lowest = gated(np, gate, low, "clamped_swish", NUMPY_SPECIAL)
         assert highest.dtype == lowest.dtype == dtype
         step = float(np.finfo(dtype).eps)
         np.testing.assert_allclose(highest, np.array([top, top, top, 0, 0, 0]) * 8, rtol=step)
@@ -259,7 +259,9 @@ def test_the_clamped_unit_stops_growing_at_its_limit() -> None:
 def test_an_up_of_zero_lets_the_clamped_units_swish_through() -> None:
     gate = np.array([-2.0, 0.5, 3.0])
     expected = [z / (1 + math.exp(-1.702 * z)) for z in gate]
-    np.testing.assert_allclose(gated(np, gate, 0 * gate, "clamped_swish", numpy_erf), expected, rtol=1e-15)
+    np.testing.assert_allclose(
+        gated(np, gate, 0 * gate, "clamped_swish", NUMPY_SPECIAL), expected, rtol=1e-15
+    )
 
 
 # The tables

@@ -23,6 +23,7 @@ from attnviz.core.positions import (
     rotate,
     sinusoidal,
     t5_buckets,
+    turning,
     yarn_attention_factor,
     yarn_ends,
     yarn_ramp,
@@ -39,7 +40,7 @@ def turned(x: Floats, positions: list[int], pairing: str, n_rotated: int | None 
     """RoPE of base 10,000 on (token, d)."""
     frequencies = rope_frequencies(n_rotated or x.shape[-1], 10_000.0)
     angles = rope_angles(np.array(positions), frequencies)
-    result: Floats = rotate(xp, x, np.cos(angles), np.sin(angles), pairing)
+    result: Floats = rotate(xp, x, turning(np.cos(angles), np.sin(angles), pairing), pairing)
     return result
 
 
@@ -134,11 +135,11 @@ def test_pair_of_names_the_features_that_turn_together(pairing: str) -> None:
 def test_features_before_the_first_rotated_one_stay(pairing: str) -> None:
     x = np.random.default_rng(4).standard_normal((2, 5, 9))
     angles = np.random.default_rng(5).standard_normal((5, 2))
-    cos, sin = np.cos(angles), np.sin(angles)
-    turned = rotate(np, x, cos, sin, pairing, 3)
+    turned_by = turning(np.cos(angles), np.sin(angles), pairing)
+    turned = rotate(np, x, turned_by, pairing, 3)
     np.testing.assert_array_equal(turned[..., :3], x[..., :3])
     np.testing.assert_array_equal(turned[..., 7:], x[..., 7:])
-    np.testing.assert_array_equal(turned[..., 3:7], rotate(np, x[..., 3:7], cos, sin, pairing))
+    np.testing.assert_array_equal(turned[..., 3:7], rotate(np, x[..., 3:7], turned_by, pairing))
     pairs = [pair_of(feature, 4, pairing, 3) for feature in range(9)]
     assert pairs[:3] == pairs[7:] + [None] == [None] * 3
     expected = [(3, 4), (3, 4), (5, 6), (5, 6)] if pairing == "interleaved" else [(3, 5), (4, 6)] * 2

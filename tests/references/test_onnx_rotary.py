@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from references.onnx_cases import EXPANDED, Array, NodeCase, expanded_arrays, node_cases
 
-from attnviz.core.positions import rotate
+from attnviz.core.positions import rotate, turning
 
 CASES = node_cases("RotaryEmbedding")
 
@@ -26,7 +26,7 @@ def rotated(case: NodeCase) -> Array:
     cos, sin = case.inputs["cos_cache"], case.inputs["sin_cache"]
     if "position_ids" in case.inputs:
         cos, sin = cos[case.inputs["position_ids"]], sin[case.inputs["position_ids"]]
-    turned = np.stack([rotate(xp, x[b], cos[b], sin[b], pairing) for b in range(len(x))])
+    turned = np.stack([rotate(xp, x[b], turning(cos[b], sin[b], pairing), pairing) for b in range(len(x))])
     if heads_beside:
         turned = turned.transpose(0, 2, 1, 3).reshape(case.inputs["input"].shape)
     return turned
