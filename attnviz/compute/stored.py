@@ -107,10 +107,11 @@ def attention_given_up(decoding: Decoding, site: SiteTrace) -> Floats:
     """
     cache, n_steps = _cache(decoding), len(decoding.steps)
     found = np.zeros((site.shape("weights")[0], n_steps))
-    if site.experiment.memory is not None:
+    if cache is None or site.experiment.memory is not None:
         return found
-    gone = [range(len(first), last.start) for first, last in _kept(cache, n_steps)]
-    for head in range(len(found)):
+    kept = [kept_positions(cache, length) for length in range(1, n_steps + 1)]
+    gone = [range(len(first), last.start) for first, last in kept]
+    for head in range(len(found)) if any(gone) else ():  # to make the weights again takes a while
         weights = site.window("weights", head)
         for step, positions in enumerate(gone):
             found[head, step] = weights[step, positions.start : positions.stop].sum(dtype=np.float64)
@@ -130,12 +131,6 @@ def step_errors(made: list[Numbers], whole: Numbers) -> StepErrors:
 def _cache(decoding: Decoding) -> Cache | None:
     writing = decoding.experiment.writing
     return None if writing is None else writing.cache
-
-
-def _kept(cache: Cache | None, n_steps: int) -> list[tuple[range, range]]:
-    if cache is None:
-        return [(range(0), range(length)) for length in range(1, n_steps + 1)]
-    return [kept_positions(cache, length) for length in range(1, n_steps + 1)]
 
 
 def _put_in(site: SiteStep) -> tuple[Numbers, ...]:

@@ -128,7 +128,8 @@ class Sampling(Value, frozen=True):
 
 @dataclass(frozen=True)
 class SamplingOperation:
-    """One kind of operation. `title` and `description` (one sentence) are messages.
+    """One kind of operation. `title`, `short` (of a narrow column) and `description` (one sentence) are
+    messages.
 
     `field` is the one number that it has; `low` to `high` are legal (`low` itself only where `includes_low`,
     an infinite `high` never), `usual` is what a slider spans, `neutral` changes no distribution (None where
@@ -137,6 +138,7 @@ class SamplingOperation:
 
     kind: type[Operation]
     title: str
+    short: str
     description: str
     formula: str
     source: str
@@ -159,6 +161,7 @@ SAMPLING_OPERATIONS: tuple[SamplingOperation, ...] = (
     SamplingOperation(
         RepetitionPenalty,
         N_("repetition penalty"),
+        N_("rep."),
         N_("Tokens that the text holds already become less probable"),
         N_("seen: z > 0: z ÷ θ; z ≤ 0: z · θ"),
         N_("Keskar et al. 2019 (CTRL), which divides every z; negative ones multiplied, as is the custom"),
@@ -174,6 +177,7 @@ SAMPLING_OPERATIONS: tuple[SamplingOperation, ...] = (
     SamplingOperation(
         Temperature,
         N_("temperature"),
+        N_("temp."),
         N_("Below 1 the probable tokens gain, above 1 the improbable ones; 0 is greedy"),
         "z ÷ T; T = 0: z < max z → −∞",
         "Ackley, Hinton, Sejnowski 1985",
@@ -188,6 +192,7 @@ SAMPLING_OPERATIONS: tuple[SamplingOperation, ...] = (
     ),
     SamplingOperation(
         TopK,
+        N_("top-k"),
         N_("top-k"),
         N_("Only the k most probable tokens, and those that equal the last of them"),
         "z < z[k] → −∞; z[1] ≥ z[2] ≥ …",
@@ -204,6 +209,7 @@ SAMPLING_OPERATIONS: tuple[SamplingOperation, ...] = (
     SamplingOperation(
         TopP,
         N_("top-p (nucleus)"),
+        N_("top-p"),
         N_("Only the fewest most probable tokens whose probabilities sum to p or more"),
         "π[1] + … + π[i−1] ≥ p: z[i] → −∞; π = softmax(z), π[1] ≥ π[2] ≥ …",
         "Holtzman et al. 2020",
@@ -218,6 +224,7 @@ SAMPLING_OPERATIONS: tuple[SamplingOperation, ...] = (
     ),
     SamplingOperation(
         MinP,
+        N_("min-p"),
         N_("min-p"),
         N_("Only tokens that are at least p times as probable as the most probable one"),
         "π < p · max π: z → −∞; π = softmax(z)",
@@ -282,6 +289,10 @@ def choose(sampling: Sampling, logits: ArrayLike, seen: Sequence[int], step: int
     """
     require(step >= 0, "step", step, "a whole number of at least 0")
     *_before, (_operation, row) = _rows(sampling, logits, seen)
+    excluded = np.isneginf(row)
+    first = int(np.argmin(excluded))
+    if np.count_nonzero(excluded) == row.size - 1 and math.isfinite(row[first]):
+        return first  # the only one: whatever u is
     u = np.random.default_rng([sampling.seed, step]).random()
     return core.draw(core.softmax(row), u)
 

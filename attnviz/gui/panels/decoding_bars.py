@@ -13,16 +13,15 @@ from PySide6.QtGui import QColor, QHelpEvent, QKeyEvent, QMouseEvent, QPainter, 
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from attnviz.core.text import number
-from attnviz.gui.fonts import number_font, ui_font
+from attnviz.gui.fonts import number_font
 from attnviz.gui.theme import TEXT_PX
 from attnviz.gui.widgets.control import Control, draw_focus_ring, plain_tooltip
 from attnviz.i18n import _
 
 ROW_PX = 18
-HEADER_PX = 16
 _LABEL_LIMIT = 88
 _MARK_PX = 10
-_NUMBER_PX = 46
+_NUMBER_PX = 42
 _NARROWEST_WITH_NUMBER = 84
 _BEFORE = 0.45
 """Opacity of bars that a later operation changes once more."""
@@ -40,6 +39,19 @@ class DistributionRow:
     is_drawn: bool = False
 
 
+@dataclass(frozen=True)
+class DistributionColumn:
+    """One distribution: its name, a short one for a narrow column, what a tooltip says of it.
+
+    `can_move` where it is an operation's, whose place in the order can be changed.
+    """
+
+    title: str
+    short: str
+    words: str
+    can_move: bool = False
+
+
 class DistributionBars(Control):
     """One row for each token, one column for each distribution; removed tokens are greyed.
 
@@ -49,7 +61,7 @@ class DistributionBars(Control):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._rows: tuple[DistributionRow, ...] = ()
-        self._titles: tuple[str, ...] = ()
+        self._columns: tuple[DistributionColumn, ...] = ()
         self._values: NDArray[np.float64] = np.zeros((0, 0))
         self._removed: NDArray[np.bool_] = np.zeros((0, 0), dtype=np.bool_)
         self._current = -1
@@ -65,13 +77,13 @@ class DistributionBars(Control):
     def set_distributions(
         self,
         rows: Sequence[DistributionRow],
-        titles: Sequence[str],
+        columns: Sequence[DistributionColumn],
         values: NDArray[np.float64],
         removed: NDArray[np.bool_],
     ) -> None:
         """Show these tokens and distributions."""
         is_new_height = len(rows) != len(self._rows)
-        self._rows, self._titles = tuple(rows), tuple(titles)
+        self._rows, self._columns = tuple(rows), tuple(columns)
         self._values, self._removed = values, removed
         self._current = min(self._current, len(rows) - 1)
         if is_new_height:
@@ -79,22 +91,23 @@ class DistributionBars(Control):
         self.update()
 
     def sizeHint(self) -> QSize:
-        return QSize(240, HEADER_PX + max(len(self._rows), 1) * ROW_PX)
+        return QSize(240, max(len(self._rows), 1) * ROW_PX)
 
     def minimumSizeHint(self) -> QSize:
         return QSize(160, self.sizeHint().height())
 
     def bar_rect(self, row: int, column: int) -> QRectF:
         """The bar of one token in one distribution."""
-        left, width = self._column(column)
+        left, width = self.column(column)
         room = width - 6 - (_NUMBER_PX if self._has_number(column) else 0)
         value = self._values[row, column]
         length = room * min(float(value) / self.full, 1.0) if math.isfinite(value) else 0.0
-        return QRectF(left, HEADER_PX + row * ROW_PX + 3.0, max(length, 0.0), ROW_PX - 6.0)
+        return QRectF(left, row * ROW_PX + 3.0, max(length, 0.0), ROW_PX - 6.0)
 
-    def _column(self, column: int) -> tuple[float, float]:
+    def column(self, column: int) -> tuple[float, float]:
+        """Where a distribution begins, and how wide it is."""
         left = self._label_width() + _MARK_PX
-        count = max(len(self._titles), 1)
+        count = max(len(self._columns), 1)
         room = self.width() - left
         # The last one has its number in any case.
         each = (room - (0 if self._all_fit(room, count) else _NUMBER_PX)) / count
@@ -107,24 +120,18 @@ class DistributionBars(Control):
 
     def _has_number(self, column: int) -> bool:
         room = self.width() - self._label_width() - _MARK_PX
-        return column == len(self._titles) - 1 or self._all_fit(room, max(len(self._titles), 1))
+        return column == len(self._columns) - 1 or self._all_fit(room, max(len(self._columns), 1))
 
     def _label_width(self) -> float:
         metrics = self.fontMetrics()
         widest = max((metrics.horizontalAdvance(row.label) for row in self._rows), default=0)
-        return float(min(widest + 6, _LABEL_LIMIT, self.width() // 3))
+        return float(min(widest + 6, _LABEL_LIMIT, self.width() // 6))
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setFont(ui_font(11))
-        painter.setPen(QColor(self._theme.muted))
-        for column, title in enumerate(self._titles):
-            left, width = self._column(column)
-            shown = painter.fontMetrics().elidedText(title, Qt.TextElideMode.ElideRight, int(width - 6))
-            painter.drawText(QRectF(left, 0, width, HEADER_PX - 2), Qt.AlignmentFlag.AlignLeft, shown)
-        first = max((event.rect().top() - HEADER_PX) // ROW_PX, 0)
-        last = min((event.rect().bottom() - HEADER_PX) // ROW_PX + 1, len(self._rows))
+        first = max(event.rect().top() // ROW_PX, 0)
+        last = min(event.rect().bottom() // ROW_PX + 1, len(self._rows))
         for row in range(first, last):
             self._paint_row(painter, row)
         if self.hasFocus() and self._current >= 0:
@@ -146,13 +153,13 @@ class DistributionBars(Control):
         painter.setPen(QColor(theme.muted if is_removed else theme.ink))
         text = painter.fontMetrics().elidedText(shown.label, Qt.TextElideMode.ElideRight, int(label.width()))
         painter.drawText(label, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, text)
-        for column in range(len(self._titles)):
+        for column in range(len(self._columns)):
             self._paint_bar(painter, row, column)
         painter.setOpacity(1.0)
 
     def _paint_bar(self, painter: QPainter, row: int, column: int) -> None:
         theme, bar = self._theme, self.bar_rect(row, column)
-        is_last, is_gone = column == len(self._titles) - 1, bool(self._removed[row, column])
+        is_last, is_gone = column == len(self._columns) - 1, bool(self._removed[row, column])
         painter.setOpacity(1.0 if is_last else _BEFORE)
         if not is_gone:
             painter.fillRect(bar, QColor(theme.value))
@@ -165,7 +172,7 @@ class DistributionBars(Control):
             painter.drawText(after, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, text)
 
     def _row_rect(self, row: int) -> QRectF:
-        return QRectF(0, HEADER_PX + row * ROW_PX, self.width(), ROW_PX)
+        return QRectF(0, row * ROW_PX, self.width(), ROW_PX)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         self._go_to(self._row_at(event.position()))
@@ -191,12 +198,12 @@ class DistributionBars(Control):
     def _words(self, row: int) -> str:
         """The token, and its probability in every distribution with all digits that matter."""
         parts = [self._rows[row].words]
-        for title, value, is_gone in zip(self._titles, self._values[row], self._removed[row], strict=True):
-            parts.append(f"{title}: {_('removed') if is_gone else number(float(value), 6)}")
+        for column, value, is_gone in zip(self._columns, self._values[row], self._removed[row], strict=True):
+            parts.append(f"{column.title}: {_('removed') if is_gone else number(float(value), 6)}")
         return " · ".join(parts)
 
     def _row_at(self, position: QPointF) -> int:
-        row = int((position.y() - HEADER_PX) // ROW_PX)
+        row = int(position.y() // ROW_PX)
         return row if 0 <= row < len(self._rows) else -1
 
     def _go_to(self, row: int) -> None:

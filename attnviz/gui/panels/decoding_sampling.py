@@ -17,8 +17,9 @@ from attnviz.compute.decoded import Decoded
 from attnviz.core.text import isolated, number
 from attnviz.engines.decode import Decoding
 from attnviz.gui.field_rows import HIGHEST_SEED, Dice
-from attnviz.gui.panels.decoding_bars import DistributionBars, DistributionRow
-from attnviz.gui.panels.decoding_operation import OperationRow
+from attnviz.gui.panels.decoding_bars import DistributionBars, DistributionColumn, DistributionRow
+from attnviz.gui.panels.decoding_columns import ColumnTitles
+from attnviz.gui.panels.decoding_operation import OperationList
 from attnviz.gui.panels.decoding_text import names_of
 from attnviz.gui.store import Store
 from attnviz.gui.theme import GRID, Theme
@@ -29,7 +30,7 @@ from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.toggle import Toggle
 from attnviz.i18n import _
 from attnviz.model.refusals import translated
-from attnviz.model.sampling import OPERATION_OF, SAMPLING_OPERATIONS, Sampling, Shaped, choose, shaped
+from attnviz.model.sampling import OPERATION_OF, Sampling, SamplingOperation, Shaped, choose, shaped
 from attnviz.model.writing_edits import (
     move_operation,
     remove_operation,
@@ -55,15 +56,18 @@ class SamplingPage(QWidget):
         self._theme = active_theme()
         self._decoded: Decoded | None = None
         self._index = 0
-        self._rows = [OperationRow(row) for row in SAMPLING_OPERATIONS]
-        for row in self._rows:
-            row.changed.connect(self._on_operation)
-            row.moved.connect(self._on_moved)
+        self._operations = OperationList()
+        self._operations.changed.connect(self._on_operation)
+        self._operations.moved.connect(self._on_moved)
+        for row in self._operations.rows:
             row.slider.gesture_started.connect(store.begin_gesture)
             row.slider.gesture_finished.connect(store.end_gesture)
             row.slider.rejected.connect(store.rejected)
         self._bars = DistributionBars()
         self._bars.setObjectName("decode_distributions")
+        self._titles = ColumnTitles(self._bars)
+        self._titles.setObjectName("decode_columns")
+        self._titles.moved.connect(self._on_column_moved)
         self._drawn = ElidedLabel()
         self._drawn.setObjectName("decode_drawn")
         self._make_controls()
@@ -80,13 +84,7 @@ class SamplingPage(QWidget):
         """Show the document's sampling, and what it does to the step at once."""
         experiment = self._store.experiment
         sampling = writing_of(experiment).sampling
-        kinds = [type(operation) for operation in sampling.operations]
-        applied = dict(zip(kinds, sampling.operations, strict=True))
-        for row in self._rows:
-            kind = row.row.kind
-            place = kinds.index(kind) if kind in kinds else -1
-            row.show_operation(applied.get(kind), place, len(kinds))
-        self._put_in_order([OPERATION_OF[kind].id for kind in kinds])
+        self._operations.show_operations(sampling.operations)
         self._seed.set_value(sampling.seed)
         self._length.set_value(sampling.stop.length)
         self._end.set_value(sampling.stop.end_token)
@@ -99,12 +97,12 @@ class SamplingPage(QWidget):
 
     def apply_theme(self, theme: Theme) -> None:
         self._theme = theme
+        self._operations.apply_theme(theme)
         for label in (*self._labels.values(), self._drawn):
             label.setStyleSheet(f"color: {theme.muted}")
 
     def retranslate(self) -> None:
-        for row in self._rows:
-            row.retranslate()
+        self._operations.retranslate()
         self._dice.retranslate()
         for name, text in (
             ("seed", _("Seed")),
@@ -124,6 +122,7 @@ class SamplingPage(QWidget):
         )
         self._strings.setToolTip(plain_tooltip(hint))
         self._bars.setAccessibleName(_("Distribution of the next token"))
+        self._titles.setAccessibleName(_("Order of the operations"))
         self.refresh()
 
     # --- the bars
@@ -131,6 +130,7 @@ class SamplingPage(QWidget):
     def _show_bars(self) -> None:
         decoded = self._decoded
         self._bars.setVisible(decoded is not None)
+        self._titles.setVisible(decoded is not None)
         if decoded is None:
             self._drawn.set_line("")
             return
@@ -140,6 +140,7 @@ class SamplingPage(QWidget):
             drawn, rule = self._drawn_token(decoded, sampling)
         except ValueError as error:  # logits that are no numbers: there is no distribution
             self._bars.hide()
+            self._titles.hide()
             self._drawn.set_line(translated(str(error)))
             return
         names = decoded.decoding.vocabulary
@@ -150,15 +151,18 @@ class SamplingPage(QWidget):
             shown = np.append(shown[:-1], drawn)
         label = names_of(decoded.decoding)
         rows = [DistributionRow(label.label(names[i]), label.described(names[i]), i == drawn) for i in shown]
-        titles = [_("model"), *(_(OPERATION_OF[type(one.operation)].title) for one in found[1:])]
+        applied = [OPERATION_OF[type(one.operation)] for one in found[1:]]
+        model = DistributionColumn(_("model"), _("model"), _("The distribution as the model gives it"))
+        columns = [model, *(_column(row) for row in applied)]
         values = np.stack([one.probabilities[shown] for one in found], axis=1)
-        self._bars.set_distributions(rows, titles, values, _removed(found, shown))
+        self._titles.set_columns(columns)
+        self._bars.set_distributions(rows, columns, values, _removed(found, shown))
         rank = int(np.flatnonzero(order == drawn)[0]) + 1
         probability = number(float(found[-1].probabilities[drawn]), 4)
         text = rule.format(token=isolated(label.label(names[drawn])), p=probability, rank=rank)
         left = int(np.isfinite(found[-1].logits).sum())
         full = number(self._bars.full, 2)
-        more = _("full bar {full} · {left} of {n} tokens left").format(left=left, n=len(names), full=full)
+        more = _("{left} of {n} left · full bar {full}").format(left=left, n=len(names), full=full)
         self._drawn.set_line(f"{text} · {more}")
         ties = _("Of equally probable tokens the one with the lowest id comes first.")
         self._drawn.setToolTip(plain_tooltip(f"{text} · {more} · {ties}"))
@@ -190,21 +194,23 @@ class SamplingPage(QWidget):
 
     # --- acting
 
-    @Slot(object)
-    def _on_operation(self, operation: Any) -> None:
-        row = self.sender()
-        assert isinstance(row, OperationRow)
+    @Slot(object, object)
+    def _on_operation(self, row: SamplingOperation, operation: Any) -> None:
         if operation is None:
-            self._store.edit(remove_operation, row.row.kind)
+            self._store.edit(remove_operation, row.kind)
         else:
             self._store.edit(set_operation, operation)
         self.refresh()
 
-    @Slot(int)
-    def _on_moved(self, by: int) -> None:
-        row = self.sender()
-        assert isinstance(row, OperationRow)
-        self._store.edit(move_operation, row.row.kind, by)
+    @Slot(object, int)
+    def _on_moved(self, kind: type, by: int) -> None:
+        self._store.edit(move_operation, kind, by)
+
+    @Slot(int, int)
+    def _on_column_moved(self, source: int, target: int) -> None:
+        """A title of the bars was put in another place; the first column is the model's own."""
+        operations = writing_of(self._store.experiment).sampling.operations
+        self._on_moved(type(operations[source - 1]), target - source)
 
     @Slot(object)
     def _on_seed(self, seed: int) -> None:
@@ -256,13 +262,6 @@ class SamplingPage(QWidget):
         self._labels = {name: QLabel() for name in ("seed", "length", "strings")}
 
     def _lay_out(self) -> None:
-        operations = QWidget()
-        self._order = QVBoxLayout(operations)
-        self._order.setContentsMargins(0, 0, GRID // 2, 0)
-        self._order.setSpacing(0)
-        for row in self._rows:
-            self._order.addWidget(row)
-        self._order.addStretch(1)
         stop = QVBoxLayout()
         stop.setSpacing(2)
         for widgets in (
@@ -281,34 +280,28 @@ class SamplingPage(QWidget):
             stop.addLayout(line)
         stop.addStretch(1)
         shown = QVBoxLayout()
-        shown.setSpacing(2)
+        shown.setSpacing(0)
         shown.addWidget(self._drawn)
+        shown.addWidget(self._titles)
         shown.addWidget(clear_scroll(self._bars, sideways=False), 1)
         row_ = QHBoxLayout(self)
         row_.setContentsMargins(0, 0, 0, 0)
-        row_.setSpacing(2 * GRID)
-        scroll = clear_scroll(operations, sideways=False)
-        scroll.setMinimumWidth(270)
-        row_.addWidget(scroll, 5)
-        row_.addLayout(stop, 2)
-        row_.addLayout(shown, 5)
-
-    def _put_in_order(self, applied: list[str]) -> None:
-        """The operations that are applied first, in their order, then the others as the table has them."""
-        ids = [row.id for row in SAMPLING_OPERATIONS]
-        wanted = [*applied, *(id_ for id_ in ids if id_ not in applied)]
-        by_id = {row.row.id: row for row in self._rows}
-        for place, id_ in enumerate(wanted):
-            if self._order.indexOf(by_id[id_]) != place:
-                self._order.removeWidget(by_id[id_])
-                self._order.insertWidget(place, by_id[id_])
-        for before, after in zip(wanted, wanted[1:], strict=False):
-            QWidget.setTabOrder(by_id[before].slider.number, by_id[after].earlier)
+        row_.setSpacing(GRID * 3 // 2)
+        scroll = clear_scroll(self._operations, sideways=False)
+        row_.addWidget(scroll, 4)
+        row_.addLayout(stop, 1)
+        row_.addLayout(shown, 6)
 
 
 def n_given_tokens(decoding: Decoding) -> int:
     """How many of the steps were fed a token of the document."""
     return sum(not step.generated for step in decoding.steps)
+
+
+def _column(row: SamplingOperation) -> DistributionColumn:
+    """What stands above the distribution after an operation."""
+    words = f"{_(row.description)} · {_(row.formula)}"
+    return DistributionColumn(_(row.title), _(row.short), words, can_move=True)
 
 
 def _removed(found: tuple[Shaped, ...], shown: NDArray[np.int64]) -> NDArray[np.bool_]:

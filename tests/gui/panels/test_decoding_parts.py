@@ -16,7 +16,7 @@ from attnviz.compute.decoded import decode_and_compare
 from attnviz.core.text import number
 from attnviz.engines.program import never_cancelled
 from attnviz.gui.panels.decoding import BELOW_PX, BESIDE_PX, DecodingPanel
-from attnviz.gui.panels.decoding_bars import DistributionBars, DistributionRow
+from attnviz.gui.panels.decoding_bars import DistributionBars, DistributionColumn, DistributionRow
 from attnviz.gui.panels.decoding_slots import SlotMap, slot_groups
 from attnviz.gui.panels.decoding_text import LINE_PX, Names, TextLine
 from attnviz.gui.theme import LIGHT
@@ -85,6 +85,12 @@ def test_clicks_and_keys_choose_tokens(qtbot: QtBot) -> None:
 # --- the bars --------------------------------------------------------------------------------------
 
 
+COLUMNS = (
+    DistributionColumn("model", "model", ""),
+    DistributionColumn("top-k", "k", "The k most probable", can_move=True),
+)
+
+
 @pytest.fixture
 def bars(qtbot: QtBot) -> DistributionBars:
     made = DistributionBars()
@@ -92,7 +98,7 @@ def bars(qtbot: QtBot) -> DistributionBars:
     made.apply_theme(LIGHT)
     rows = [DistributionRow("a", "“a” · id 0"), DistributionRow("b", "“b” · id 1", is_drawn=True)]
     values = np.array([[0.4, 0.0], [0.1, 1.0]])
-    made.set_distributions(rows, ["model", "top-k"], values, np.array([[False, True], [False, False]]))
+    made.set_distributions(rows, COLUMNS, values, np.array([[False, True], [False, False]]))
     made.resize(400, made.sizeHint().height())
     made.show()
     qtbot.waitExposed(made)
@@ -119,7 +125,7 @@ def test_the_drawn_token_is_marked(bars: DistributionBars) -> None:
 def test_the_scale_is_that_of_the_largest_probability_in_steps(bars: DistributionBars) -> None:
     rows = [DistributionRow("a", "")]
     for value, full in ((0.004, 0.01), (0.03, 0.05), (0.21, 0.5), (0.51, 1.0)):
-        bars.set_distributions(rows, ["model"], np.array([[value]]), np.array([[False]]))
+        bars.set_distributions(rows, COLUMNS[:1], np.array([[value]]), np.array([[False]]))
         assert bars.full == full
 
 
