@@ -116,7 +116,7 @@ def _dispatch(arguments: list[str]) -> int:
     try:
         return actions[command](options)
     except cli_commands.Named as error:
-        raise Refused(str(error)) from None
+        raise Refused(translated(str(error))) from None
     except (EngineError, ValueError, MemoryError) as error:
         what = translated(str(error)) or _("there is not enough memory")
         raise Refused(f"{named}: {what}" if named else what) from None

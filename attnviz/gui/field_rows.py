@@ -275,8 +275,7 @@ class ChoiceRow(Row):
     def retranslate(self) -> None:
         super().retranslate()
         self.control.setAccessibleName(_(self.field.label or self.field.hint))
-        options = self._choice_field.options
-        self.control.set_options([(id_, _(label), _(tooltip)) for id_, label, tooltip in options])
+        self.control.set_options(self._choice_field.shown_options())
 
 
 class SeedRow(Row):

@@ -15,6 +15,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from attnviz.gui.widgets.segmented import Option
+from attnviz.i18n import _
 from attnviz.model.experiment import Experiment
 
 # Any, since what a field reads depends on the kind of the part: a base, where the position has one.
@@ -102,15 +103,19 @@ class Switch(Field):
 
 @dataclass(frozen=True, kw_only=True)
 class Choice(Field):
-    """One of a few; `options` are (id, label, tooltip) with message ids. `why_not` disables single options.
+    """One of a few; `options` are (id, label, tooltip) with message ids, a tooltip one a line.
 
-    Without a `label` the choice is named by its `hint`. With `as_list` it is a drop-down list instead of
-    joined buttons.
+    `why_not` disables single options. Without a `label` the choice is named by its `hint`. With `as_list` it
+    is a drop-down list instead of joined buttons.
     """
 
     options: tuple[Option, ...]
     as_list: bool = False
     why_not: Callable[[Experiment, str], str] = options_available
+
+    def shown_options(self) -> tuple[Option, ...]:
+        """The options in the present language."""
+        return tuple((id_, _(label), "\n".join(map(_, tip.split("\n")))) for id_, label, tip in self.options)
 
 
 @dataclass(frozen=True, kw_only=True)

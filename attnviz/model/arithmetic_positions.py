@@ -268,7 +268,7 @@ def biased_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
     name = _("slope of head {head}").format(head=cell.head + 1)
     slope = constant(slopes_of(reading.experiment)[cell.head], name)
     steps = (
-        words("s − slope · |i − j|"),
+        words(_("s − slope · |i − j|")),
         (score, Text(" − "), *guarded(slope), Text(f" × |{cell.row} − {cell.column}|")),
     )
     result = score.value - slope.value * abs(cell.row - cell.column)

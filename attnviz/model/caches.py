@@ -55,7 +55,10 @@ Cache = FullCache | RingCache | SinkCache | QuantisedCache | PagedCache
 
 @dataclass(frozen=True)
 class CacheRow:
-    """One kind. `title` and `hint` are messages; `is_exact`: decoding with it equals the full pass."""
+    """One kind. `title`, `hint` and `source` are messages.
+
+    `is_exact`: decoding with it equals the full pass.
+    """
 
     id: str
     kind: type[Cache]
@@ -71,7 +74,7 @@ CACHES: tuple[CacheRow, ...] = (
         FullCache,
         N_("full"),
         N_("Every key and value is kept as it was made"),
-        "Shazeer 2019, section 2.4",
+        N_("Shazeer 2019, section 2.4"),
         is_exact=True,
     ),
     CacheRow(
@@ -79,7 +82,7 @@ CACHES: tuple[CacheRow, ...] = (
         RingCache,
         N_("ring"),
         N_("The last positions only: exact where a window mask hides the others anyway"),
-        "Jiang et al. 2023, Mistral 7B, section 2",
+        N_("Jiang et al. 2023, Mistral 7B, section 2"),
         is_exact=False,
     ),
     CacheRow(
@@ -95,7 +98,7 @@ CACHES: tuple[CacheRow, ...] = (
         QuantisedCache,
         N_("quantised"),
         N_("Whole numbers of 8 or 4 bits, one step for each head and position"),
-        "Dettmers et al. 2022, LLM.int8(), section 2.1",
+        N_("Dettmers et al. 2022, LLM.int8(), section 2.1"),
         is_exact=False,
     ),
     CacheRow(

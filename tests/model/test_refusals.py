@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
+import attnviz
 from attnviz.i18n import set_language
 from attnviz.model.block_parts import Block, FeedForward, Norm
+from attnviz.model.files import DocumentError, load
 from attnviz.model.parts import Heads, SeededVectors
 from attnviz.model.position_parts import Deberta
 from attnviz.model.presets import load_preset
-from attnviz.model.refusals import FRAME, LEGAL, translated
+from attnviz.model.refusal_texts import LEGAL, SENTENCES
+from attnviz.model.refusals import translated
 from attnviz.model.sampling import MinP
 from attnviz.model.switching import refusal, set_position
 
@@ -62,17 +67,142 @@ def test_english_is_what_the_model_says() -> None:
         assert translated(refused(make)) == refused(make)
 
 
+NUMBERS = {
+    "n",
+    "all",
+    "most",
+    "least",
+    "last",
+    "first",
+    "number",
+    "line",
+    "column",
+    "row",
+    "place",
+    "described",
+}
+
+
+def filled(template: str) -> tuple[str, list[str]]:
+    """A message with something in its fields, and what that is."""
+    names = re.findall(r"\{(\w+)\}", template.replace("{{", ""))
+    fields = {name: str(7 + k) if name in NUMBERS else f"'{name}'" for k, name in enumerate(names)}
+    return template.format(**fields), list(fields.values())
+
+
 @pytest.mark.parametrize("template", LEGAL)
-def test_each_message_is_found_by_its_filled_in_form(template: str, chinese: None) -> None:
-    names = re.findall(r"\{(\w+)\}", template)
-    filled = {name: str(7 + index) for index, name in enumerate(names)}
-    sentence = FRAME.format(field="a.b", value="x", legal=template.format(**filled))
-    said = translated(sentence)
+def test_what_is_legal_is_found_by_its_filled_in_form(template: str, chinese: None) -> None:
+    words, given = filled(template)
+    said = translated(f"a.b is x; legal is {words}")
     assert said.startswith("a.b 为 x；允许的是：")
-    assert all(number in said for number in filled.values())
-    assert re.findall(r"(?i)\b(?:where|which|more|most|each|than|above)\b", said) == []
+    assert all(value in said for value in given) and english(said) == []
+
+
+@pytest.mark.parametrize("template", SENTENCES)
+def test_each_sentence_is_found_alone_and_behind_the_name_of_a_file(template: str, chinese: None) -> None:
+    sentence, given = filled(template)
+    said = translated(sentence)
+    assert all(value in said for value in given) and english(said) == []
+    for name in ("model.json", "my notes.json"):
+        assert translated(f"{name}: {sentence}") == f"{name}：{said}"
+    assert translated(f"llama: config.json: {sentence}") == f"llama：config.json：{said}"
+
+
+def english(said: str) -> list[str]:
+    """Words that are neither quoted nor names of formats and fields."""
+    bare = re.sub(r"^[\w ]+?(?= 为 |：)|'[^']*'|[\w.]*[_.\[][\w.\]]*|\(vocabulary,\)", "", said)
+    words = re.findall(r"(?<![\w-])[A-Za-z]{3,}(?!\w)", bare)
+    return [word for word in words if word not in NAMES]
+
+
+NAMES = {
+    *("JSON", "UTF", "NaN", "RMSNorm", "RoPE", "Llama", "DeBERTa", "MLA"),
+    *("NumPy", "Torch", "auto", "cpu", "cuda", "YaRN", "pip", "install", "eps"),
+    *("null", "true", "false", "all", "attnviz", "safetensors", "tokenizers", "dtype", "inf"),
+    *(
+        "block",
+        "identity",
+        "placement",
+        "activation",
+        "latent",
+        "layers",
+        "encoder",
+        "kind",
+        "version",
+        "format",
+    ),
+}
+"""Names of formats, methods, fields and values of documents, which are the same in all languages."""
+
+
+def test_a_second_bound_is_not_taken_for_the_first(chinese: None) -> None:
+    for words, said in (
+        ("a finite number above 0, or null", "大于 0 的有限数，或 null"),
+        ("one of 'layer', 'rms', or null", "以下之一：'layer', 'rms'，或 null"),
+        ("1,048,576 numbers at most", "最多 1,048,576 个数"),
+    ):
+        assert translated(f"a.b is x; legal is {words}") == f"a.b 为 x；允许的是：{said}"
+
+
+def test_a_file_that_is_no_document(chinese: None, tmp_path: Path) -> None:
+    file = tmp_path / "a b.json"
+    file.write_text('{"format": "attnviz", ', encoding="utf-8")
+    with pytest.raises(DocumentError) as caught:
+        load(file)
+    assert translated(str(caught.value)) == "a b.json：第 1 行第 23 列不是 JSON：此处应为加双引号的键"
+    with pytest.raises(DocumentError) as caught:
+        load(tmp_path / "none.json")
+    assert translated(str(caught.value)) == f"none.json：{tmp_path} 中没有这个文件"
+
+
+def test_every_refusal_of_the_source_has_a_translation(chinese: None) -> None:
+    sentences = set(refusals_of_the_source()) - IN_PIECES
+    left = {words: said for words in sentences if english(said := translated(words))}
+    assert len(sentences) > 150 and left == {}
+
+
+IN_PIECES = {"7: tensor 7 7", "7: tensor 7 is here; by 7 it is 7", "7; legal is 1 to 7", "vocabulary: 7"}
+"""Sentences of which half is made elsewhere."""
+
+
+LEGAL_ARGUMENT = {"require": 3, "_require": 3, "FieldError": 2, "Key": 3}
+"""Functions of which an argument is what is legal."""
+
+REFUSALS = {"ValueError", "DocumentError", "CheckpointError", "EngineError", "Named"}
+"""Errors of which the first argument is a sentence for the user."""
+
+PROGRAMMERS = {"threads.py", "levels.py", "text.py"}
+"""Files whose `ValueError` no input of a user can reach."""
+
+
+def refusals_of_the_source() -> Iterator[str]:
+    """The sentences that the program refuses with, as far as they stand in one piece; 7 in every field."""
+    package = Path(attnviz.__file__).parent
+    for file in sorted(package.rglob("*.py")):
+        if file.name in PROGRAMMERS or file.parts[len(package.parts)] in ("bench", "gui"):
+            continue
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+                continue
+            place = LEGAL_ARGUMENT.get(node.func.id)
+            if place is not None and len(node.args) > place:
+                for words in written(node.args[place]):
+                    yield f"a.b is 7; legal is {words}"
+            elif node.func.id in REFUSALS and node.args:
+                yield from written(node.args[0])
+
+
+def written(node: ast.expr) -> list[str]:
+    """The texts that an expression is, of both branches of a condition; none of what is made elsewhere."""
+    if isinstance(node, ast.IfExp):
+        return written(node.body) + written(node.orelse)
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return [node.value]
+    if isinstance(node, ast.JoinedStr):
+        return ["".join(part.value if isinstance(part, ast.Constant) else "7" for part in node.values)]
+    return []
 
 
 def test_other_sentences_come_back_unchanged(chinese: None) -> None:
-    for sentence in ("", "out of memory on cuda:0", "x.json: it is not JSON"):
+    for sentence in ("", "out of memory on cuda:0", "x.json: it rains"):
         assert translated(sentence) == sentence

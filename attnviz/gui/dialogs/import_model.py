@@ -31,6 +31,7 @@ from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.toggle import Toggle
 from attnviz.i18n import _
 from attnviz.model.document import Document
+from attnviz.model.refusals import translated
 
 WIDTH = 520
 TEXT_LINES = 4
@@ -261,7 +262,7 @@ class ImportDialog(QDialog):
     def _on_failed(self, error: BaseException) -> None:
         if not isinstance(error, ValueError | OSError | MemoryError):
             raise error
-        self._say(str(error) or _("there is not enough memory"), is_wrong=True)
+        self._say(translated(str(error)) or _("there is not enough memory"), is_wrong=True)
         self._refresh()
 
 

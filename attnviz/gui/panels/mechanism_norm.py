@@ -98,7 +98,7 @@ class NormLine(QWidget):
         self.eps.retranslate()
         for toggle, text in ((self.gain, _("gain")), (self.bias, _("bias"))):
             toggle.set_label(text)
-            toggle.setAccessibleName(f"{label}: {text}")
+            toggle.setAccessibleName(_("{name}: {value}").format(name=label, value=text))
         self.gain.set_tooltip(_("Every feature times a number: drawn around 1 at first; off: ones"))
         self.bias.set_tooltip(_("A number added to every feature: drawn around 0 at first; off: zeros"))
 

@@ -186,10 +186,13 @@ class Bars(Control):
     def event(self, event: QEvent) -> bool:
         if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip and self.isEnabled():
             row = self._row_at(QPointF(event.pos()))
-            text = f"{isolated(self._labels[row])}: {full_precision(self._values[row])}" if row >= 0 else ""
+            text = self._line(row, full_precision(self._values[row])) if row >= 0 else ""
             QToolTip.showText(event.globalPos(), plain_tooltip(text), self)
             return True
         return super().event(event)
+
+    def _line(self, row: int, value: str) -> str:
+        return _("{name}: {value}").format(name=isolated(self._labels[row]), value=value)
 
     def _row_at(self, position: QPointF) -> int:
         row = int(position.y() // ROW_HEIGHT)
@@ -199,6 +202,6 @@ class Bars(Control):
         if row != self._current:
             self._current = row
             if row >= 0:
-                self.setAccessibleDescription(f"{isolated(self._labels[row])}: {self._text(row)}")
+                self.setAccessibleDescription(self._line(row, self._text(row)))
             self.update()
             self.hovered.emit(row)

@@ -111,7 +111,7 @@ class GridView(Availability, QAbstractScrollArea):
         self.viewport().update()
         value = full_precision(self._scene.values[cell])
         place = _("Row {row}, column {column}").format(row=cell[0] + 1, column=cell[1] + 1)
-        self.setAccessibleDescription(f"{place}: {value}")
+        self.setAccessibleDescription(_("{name}: {value}").format(name=place, value=value))
         if is_new:
             self.current_changed.emit(*cell)
 
