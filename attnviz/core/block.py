@@ -42,7 +42,7 @@ def _by_root_mean_square(xp: Any, x: Array, eps: float) -> Array:
 
 @dataclass(frozen=True)
 class Activation:
-    """One function of one number. `title` is a message; `formula` is written for z.
+    """One function of one number. `title` and `source` are messages; `formula` is written for z.
 
     `function(xp, z, special)` takes and gives arrays of float32 or float64; call `apply`, which takes any.
     """
@@ -66,18 +66,18 @@ def _relu(xp: Any, z: Array, special: Special) -> Array:
 
 
 def _gelu(xp: Any, z: Array, special: Special) -> Array:
-    return _share(xp, z, 0.5 * (1 + special.erf(z * math.sqrt(0.5))))
+    return _share(special, z, 0.5 * (1 + special.erf(z * math.sqrt(0.5))))
 
 
 def _gelu_tanh(xp: Any, z: Array, special: Special) -> Array:
     # (1 + tanh u) / 2 is σ(2u), which keeps its digits where tanh comes near -1.
     near = xp.clip(z, -30.0, 30.0)  # beyond, the share is 0 or 1 to float64's last digit, and z³ may overflow
     u = math.sqrt(2 / math.pi) * (near + 0.044715 * near * near * near)
-    return _share(xp, z, special.sigmoid(2 * u))
+    return _share(special, z, special.sigmoid(2 * u))
 
 
 def _silu(xp: Any, z: Array, special: Special) -> Array:
-    return _share(xp, z, special.sigmoid(z))
+    return _share(special, z, special.sigmoid(z))
 
 
 def _sigmoid(xp: Any, z: Array, special: Special) -> Array:
@@ -88,39 +88,41 @@ def _identity(xp: Any, z: Array, special: Special) -> Array:
     return z
 
 
-def _share(xp: Any, z: Array, share: Array) -> Array:
+def _share(special: Special, z: Array, share: Array) -> Array:
     """z · share, and 0 at −∞, where the share is 0: the product would be NaN, and its limit is 0."""
-    return xp.clip(z, LOWEST, None) * share
+    return special.at_least(z, LOWEST) * share
 
 
 ACTIVATIONS: tuple[Activation, ...] = (
-    Activation("relu", "ReLU", "max(0, z)", "Nair and Hinton 2010; Vaswani et al. 2017, equation 2", _relu),
     Activation(
-        "gelu", "GELU", "z · (1 + erf(z ÷ √2)) ÷ 2", "Hendrycks and Gimpel 2016, exact; BERT, ViT", _gelu
+        "relu", "ReLU", "max(0, z)", N_("Nair and Hinton 2010; Vaswani et al. 2017, equation 2"), _relu
+    ),
+    Activation(
+        "gelu", "GELU", "z · (1 + erf(z ÷ √2)) ÷ 2", N_("Hendrycks and Gimpel 2016, exact; BERT, ViT"), _gelu
     ),
     Activation(
         "gelu_tanh",
         N_("GELU, by tanh"),
         "z · (1 + tanh(√(2 ÷ π) · (z + 0.044715 · z³))) ÷ 2",
-        "Hendrycks and Gimpel 2016, approximation; GPT-2, Gemma",
+        N_("Hendrycks and Gimpel 2016, approximation; GPT-2, Gemma"),
         _gelu_tanh,
     ),
     Activation(
         "silu",
         "SiLU",
         "z · σ(z)",
-        "Hendrycks and Gimpel 2016; Elfwing et al. 2017; as Swish with β = 1: Ramachandran et al. 2017",
+        N_("Hendrycks and Gimpel 2016; Elfwing et al. 2017; as Swish with β = 1: Ramachandran et al. 2017"),
         _silu,
     ),
     Activation(
         "sigmoid",
         N_("sigmoid"),
         "1 ÷ (1 + exp(−z))",
-        "the logistic function; as a gate: Dauphin et al. 2016",
+        N_("the logistic function; as a gate: Dauphin et al. 2016"),
         _sigmoid,
     ),
     Activation(
-        "identity", N_("identity"), "z", "none: without a gate, the two matrices act as one", _identity
+        "identity", N_("none (z itself)"), "z", N_("Without a gate, the two matrices act as one"), _identity
     ),
 )
 
@@ -135,10 +137,10 @@ CLAMP_ALPHA = 1.702
 
 @dataclass(frozen=True)
 class GatedUnit:
-    """One way of joining gate = x W_gate and up = x W_up, number by number. `title` is a message.
+    """One way of joining gate = x W_gate and up = x W_up, number by number.
 
-    `formula` is written for gate and up. `apply(xp, gate, up, special)` gives an array of their shape and
-    dtype.
+    `title` and `source` are messages; `formula` is written for gate and up. `apply(xp, gate, up, special)`
+    gives an array of their shape and dtype.
     """
 
     id: str
@@ -160,7 +162,7 @@ def _of_activation(activation: str, title: str, source: str) -> GatedUnit:
 def _clamped_swish(xp: Any, gate: Array, up: Array, special: Special) -> Array:
     g = xp.clip(at_least_single(xp, gate), None, CLAMP_LIMIT)
     u = xp.clip(at_least_single(xp, up), -CLAMP_LIMIT, CLAMP_LIMIT)
-    joined = (u + 1) * _share(xp, g, special.sigmoid(CLAMP_ALPHA * g))
+    joined = (u + 1) * _share(special, g, special.sigmoid(CLAMP_ALPHA * g))
     return rounded(xp, joined, gate)
 
 

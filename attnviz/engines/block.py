@@ -94,9 +94,9 @@ def _feed_forward(engine: Engine, experiment: Experiment, features: Features, so
     up = features.tf["ffn_up"]
     if ffn.gated:
         gate = features.tf["ffn_gate"]
-        hidden = gated(engine.xp, gate, up, ffn.activation, engine)
+        hidden = gated(engine.xp, gate, up, ffn.activation, engine.special)
     else:
-        hidden = ACTIVATION_BY_ID[ffn.activation].apply(engine.xp, up, engine)
+        hidden = ACTIVATION_BY_ID[ffn.activation].apply(engine.xp, up, engine.special)
     features.add("ffn_hidden", hidden)
     features.add("ffn_output", _linear(engine, experiment, ffn, "down", hidden))
 
@@ -108,7 +108,7 @@ def add_transform(engine: Engine, features: Features, transform: Transform, sour
         made = made @ engine.asarray(transform_array(transform, made.shape[-1]))
     features.add("transform", add_row(engine, made, transform.bias))
     activate = ACTIVATION_BY_ID[transform.activation].apply
-    features.add("transform_hidden", activate(engine.xp, features.tf["transform"], engine))
+    features.add("transform_hidden", activate(engine.xp, features.tf["transform"], engine.special))
     add_norm(engine, features, "transform_normed", transform.norm, "transform_hidden")
 
 

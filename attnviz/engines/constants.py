@@ -26,6 +26,7 @@ class Constants:
     def __init__(self, convert: Callable[[NDArray[Any]], Array]) -> None:
         self._convert = convert
         self._kept: dict[Hashable, _Converted] = {}
+        self._taken = 0
 
     def __call__(self, values: NDArray[Any]) -> Array:
         whole = self._kept.get(id(values))  # a matrix of a document, at the thousandth step
@@ -43,7 +44,10 @@ class Constants:
             # The place in memory becomes another array's only after the original has gone, and this with it.
             original = ref(owner, lambda _gone: self._kept.pop(key, None))
             found = self._kept[key] = _Converted(original, values.nbytes, made)
-            self._let_go()
+            self._taken += values.nbytes
+            if self._taken > KEPT_BYTES // 16:  # adding all up takes longer than a small conversion
+                self._taken = 0
+                self._let_go()
         return found.made
 
     def _let_go(self) -> None:

@@ -233,10 +233,12 @@ class _Decoder:
             self._fed += 1
         self._engine.synchronise()
         if old:
-            seconds, prefill = self._old[index].seconds, self._old[index].prefill
+            was = self._old[index]
+            seconds, prefill, costs = was.seconds, was.prefill, was.costs
         else:
             seconds = (time.perf_counter() - started) / len(made)
             prefill = range(index, self._fed) if index < self._n_prefill else None
+            costs = self._costs
         return [
             DecodeStep(
                 index=index + row,
@@ -246,7 +248,7 @@ class _Decoder:
                 main=sites[self._main],
                 last=next(reversed(sites.values())),
                 sites=sites,
-                costs=self._costs,
+                costs=costs,
                 seconds=seconds,
                 prefill=prefill,
             )

@@ -15,6 +15,7 @@ from attnviz.engines.decode_step import SiteStep
 from attnviz.engines.engine import Engine
 from attnviz.engines.features import Features
 from attnviz.engines.program import Attended, Check
+from attnviz.engines.readout import read_out
 from attnviz.model.caches import FullCache
 from attnviz.model.experiment import Experiment
 from attnviz.model.materialise import vectors_array
@@ -71,7 +72,7 @@ class DecodingSite:
         for stage in READ_OUT:
             del features.tf[stage]
         features.order = [stage for stage in features.order if stage not in READ_OUT]
-        program.read_out(self._engine, self._experiment, features)
+        read_out(self._engine, self._experiment, features)
         return dataclasses.replace(step, features=features, row=0)
 
     def feed(self, stage: str, x: Array, positions: Ints, check: Check) -> Fed:
@@ -87,7 +88,7 @@ class DecodingSite:
             cache.append(features)
         attended, mixed = self._attended(features, positions, check)
         program.output(engine, experiment, features, mixed)
-        program.read_out(engine, experiment, features)
+        read_out(engine, experiment, features)
         steps = [
             self._step(int(at), row, features, one)
             for row, (at, one) in enumerate(zip(positions, attended, strict=True))

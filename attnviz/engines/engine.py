@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.core.dims import Array
+from attnviz.core.special import Special
 
 ThreadSetter = tuple[Callable[[], int], Callable[[int], None]]
 """Reads and sets the number of threads of one library."""
@@ -36,6 +37,7 @@ class Engine(Protocol):
     xp: Any
     block_cells: int | None
     """Scores to be done at a time, so that they stay in the fast memory; None: all at once."""
+    special: Special
     thread_setters: tuple[ThreadSetter, ...]
     """Thread counts to hold during a job, besides those of the BLAS libraries that are loaded."""
 
@@ -63,12 +65,6 @@ class Engine(Protocol):
         `is_bounded`: every score is -inf or of size `SAFE_EXPONENT` at most, so that no exponential over- or
         underflows and the maximum of a row need not be taken away first.
         """
-
-    def erf(self, x: Array, /) -> Array:
-        """As `attnviz.core.special` has it."""
-
-    def sigmoid(self, z: Array, /) -> Array:
-        """As `attnviz.core.special` has it."""
 
     def fill_(self, array: Array, where: NDArray[np.bool_], value: float) -> None:
         """array[..., where] = value, in place; `where` covers the last two axes."""

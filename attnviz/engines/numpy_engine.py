@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.core.special import NUMPY_SPECIAL
+from attnviz.core.special import NUMPY_SPECIAL, Special
 from attnviz.engines.constants import Constants
 from attnviz.engines.engine import EngineError, ThreadSetter
 
@@ -53,6 +53,7 @@ class NumpyEngine:
     name = "numpy"
     device = "cpu"
     xp: Any = np  # NumPy 2 is the array API; going through a wrapper costs a tenth of a second at the start
+    special: Special = NUMPY_SPECIAL
     thread_setters: tuple[ThreadSetter, ...] = ()
 
     def __init__(
@@ -97,12 +98,6 @@ class NumpyEngine:
             scores -= scores.max(axis=-1, keepdims=True)
         np.exp(scores, out=scores)
         scores /= _row_sums(scores)
-
-    def erf(self, x: Any, /) -> Any:
-        return NUMPY_SPECIAL.erf(x)
-
-    def sigmoid(self, z: Any, /) -> Any:
-        return NUMPY_SPECIAL.sigmoid(z)
 
     def fill_(self, array: NDArray[Any], where: NDArray[np.bool_], value: float) -> None:
         np.copyto(array, value, where=where, casting="same_kind")

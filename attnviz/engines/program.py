@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from attnviz.core.dims import Array, join_heads
 from attnviz.core.dropout import keep
 from attnviz.core.normalise import softmax_with_sinks_
-from attnviz.engines.block import add_row, add_transform, after_attention
+from attnviz.engines.block import after_attention
 from attnviz.engines.engine import SAFE_EXPONENT, Engine
 from attnviz.engines.features import Features
 from attnviz.engines.projecting import project
@@ -24,20 +24,11 @@ from attnviz.engines.relative import add_relative_
 from attnviz.model import masks as masks_
 from attnviz.model import positions as positions_
 from attnviz.model.experiment import Experiment
-from attnviz.model.materialise import (
-    sinks_array,
-    unembedding_array,
-    vectors_array,
-    vocabulary,
-)
+from attnviz.model.materialise import sinks_array
 from attnviz.model.normalisers import NORMALISER_BY_ID, n_visible
-from attnviz.model.parts import (
-    NoScale,
-    ScaleValue,
-)
+from attnviz.model.parts import Causal, NoScale, ScaleValue
 from attnviz.model.relative import is_relative, relative_parts
 from attnviz.model.remembered import Remembered
-from attnviz.model.stages import result_of
 
 Check = Callable[[], None]
 Ints = NDArray[np.int64]
@@ -245,30 +236,51 @@ def attend(
     weights = engine.empty((n_groups, group_size, n_queries, len(k_positions)))
     mixed = engine.empty((n_groups, group_size, n_queries, v.shape[-1]))
     heads = np.arange(n_groups * group_size).reshape(n_groups, group_size)
-    hidden = blocked(experiment, q_positions, k_positions)
-    if hidden is not None and n_queries == 1 and not hidden.any():
-        hidden = None  # the last query of a causal mask sees every key: nothing to fill
+    see_all = _see_all(experiment, q_positions, k_positions)
+    hidden = None if see_all else blocked(experiment, q_positions, k_positions)
+    whole = Block(heads, q_positions, k_positions, hidden, (q, k))
+    attended = Attended(weights, mixed)
+    blocks = _blocks(engine.block_cells, weights.shape)
+    if len(blocks) > 1:
+        _attend_blocks(engine, experiment, whole, made, v, attended, blocks, check)
+    else:
+        check()
+        _attend_block(engine, experiment, whole, made, v, attended)
+    for head in experiment.heads.off:
+        mixed[head // group_size, head % group_size, ...] = 0
+    return attended
+
+
+def _attend_blocks(
+    engine: Engine,
+    experiment: Experiment,
+    whole: Block,
+    made: _Products,
+    v: Array,
+    out: Attended,
+    blocks: list[tuple[slice, slice]],
+    check: Check,
+) -> None:
+    """`_attend_block` of some rows of one group of heads at a time."""
+    assert whole.qk is not None
+    q, k = whole.qk
 
     def one(task: tuple[slice, slice]) -> None:
         check()
         groups, rows = task
-        visible = None if hidden is None else hidden[rows]
+        visible = None if whole.hidden is None else whole.hidden[rows]
         qk = q[groups, :, rows, :], k[groups]
-        block = Block(heads[groups], q_positions[rows], k_positions, visible, qk)
+        block = Block(whole.heads[groups], whole.q_positions[rows], whole.k_positions, visible, qk)
         part = replace(made, q=made.q[groups, :, rows, :], k=made.k[groups])
-        out = Attended(weights[groups, :, rows, :], mixed[groups, :, rows, :])
-        _attend_block(engine, experiment, block, part, v[groups], out)
+        some = Attended(out.weights[groups, :, rows, :], out.mixed[groups, :, rows, :])
+        _attend_block(engine, experiment, block, part, v[groups], some)
 
-    blocks = _blocks(engine.block_cells, weights.shape)
-    if len(blocks) > 1:
-        engine.for_each(one, blocks)
-    else:
-        check()
-        whole = Block(heads, q_positions, k_positions, hidden, (q, k))
-        _attend_block(engine, experiment, whole, made, v, Attended(weights, mixed))
-    for head in experiment.heads.off:
-        mixed[head // group_size, head % group_size, ...] = 0
-    return Attended(weights, mixed)
+    engine.for_each(one, blocks)
+
+
+def _see_all(experiment: Experiment, q_positions: Ints, k_positions: Ints) -> bool:
+    """Whether causal masks alone leave every pair: for a token that is fed, there is nothing to fill."""
+    return bool(k_positions[-1] <= q_positions[0]) and all(isinstance(m, Causal) for m in experiment.masks)
 
 
 def _attend_block(
@@ -350,35 +362,3 @@ def output(engine: Engine, experiment: Experiment, features: Features, mixed: Ar
     projected = project(engine, experiment, "output", features.tf["concatenated"])
     features.add("attention_output", projected)
     after_attention(engine, experiment, features)
-
-
-def read_out(engine: Engine, experiment: Experiment, features: Features) -> None:
-    """Add logits and probabilities, (token, vocabulary), where the experiment has a read-out.
-
-    By similarity a logit is the dot product with a distinct token's vector; a vocabulary has its own matrix,
-    and perhaps a transform before it.
-    """
-    if experiment.readout == "none":
-        return
-    vocabulary, read = experiment.vocabulary, result_of(tuple(features.order))
-    if experiment.readout == "vocabulary" and vocabulary is not None and vocabulary.transform is not None:
-        add_transform(engine, features, vocabulary.transform, read)
-        read = features.order[-1]
-    made = features.tf[read]
-    if experiment.readout == "similarity" or vocabulary is None:
-        logits = made @ engine.xp.matrix_transpose(token_embeddings(engine, experiment))
-    else:
-        logits = made @ engine.asarray(unembedding_array(vocabulary))
-        logits = add_row(engine, logits, vocabulary.bias) * vocabulary.logit_scale
-        if vocabulary.cap is not None:
-            logits = vocabulary.cap * engine.xp.tanh(logits / vocabulary.cap)
-    probabilities = logits + 0
-    engine.softmax_(probabilities)
-    features.add("logits", logits)
-    features.add("probabilities", probabilities)
-
-
-def token_embeddings(engine: Engine, experiment: Experiment) -> Array:
-    """Vectors of the distinct tokens, (vocabulary, d_model)."""
-    rows = vocabulary(experiment)[1]
-    return engine.asarray(vectors_array(experiment.vectors)[list(rows)])

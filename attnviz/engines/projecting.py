@@ -48,7 +48,7 @@ def project(engine: Engine, experiment: Experiment, role: Role, x_tf: Array) -> 
 def query_heads(
     engine: Engine, experiment: Experiment, features: Features, x: Array, positions: Ints
 ) -> None:
-    """Add q and, where they are used, q_normed and q_rotated."""
+    """Add q and, where they are used, q_normed and q_rotated; `positions` have no gaps."""
     heads = experiment.heads
     q_tf = project(engine, experiment, "query", query_latent(engine, experiment, features, x))
     features.add("q", split_query_heads(engine.xp, q_tf, heads.n_kv_heads, heads.group_size))
@@ -61,7 +61,7 @@ def query_heads(
 def key_value_heads(
     engine: Engine, experiment: Experiment, features: Features, x: Array, positions: Ints
 ) -> None:
-    """Add k and v and, where they are used, k_normed, k_rotated and v_rotated."""
+    """Add k and v and, where they are used, k_normed, k_rotated and v_rotated; `positions` have no gaps."""
     if experiment.latent is None:
         for name, role in (("k", "key"), ("v", "value")):
             projected = project(engine, experiment, role, x)  # type: ignore[arg-type]
@@ -91,6 +91,7 @@ def _add_normed(engine: Engine, experiment: Experiment, features: Features, name
 
 
 def _rotated(engine: Engine, experiment: Experiment, x: Array, positions: Ints, rope: Rope) -> Array:
-    cos, sin = positions_.turns(experiment, positions)
-    turned_by = engine.asarray(cos), engine.asarray(sin)
+    first, end = int(positions[0]), int(positions[-1]) + 1
+    cos, sin = positions_.turns(experiment, end)
+    turned_by = engine.asarray(cos)[first:end], engine.asarray(sin)[first:end]
     return rotate(engine.xp, x, turned_by, rope.pairing, positions_.rotated_features(experiment).start)

@@ -14,6 +14,7 @@ from attnviz.engines import program, projecting
 from attnviz.engines.engine import Engine
 from attnviz.engines.features import Features
 from attnviz.engines.program import Attended, Block, Check, Region
+from attnviz.engines.readout import read_out
 from attnviz.model.experiment import Experiment
 from attnviz.model.materialise import vectors_array
 from attnviz.model.sites import Place, at, places
@@ -123,7 +124,7 @@ def forward(
     attended = program.attend(engine, experiment, features, q_positions, k_positions, check)
     check()
     program.output(engine, experiment, features, attended.mixed)
-    program.read_out(engine, experiment, features)
+    read_out(engine, experiment, features)
     return features, attended
 
 

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from attnviz.core.special import Special
 from attnviz.engines.constants import Constants
 from attnviz.engines.engine import EngineError, ThreadSetter
 from attnviz.i18n import _
@@ -84,8 +85,11 @@ class TorchEngine:
         self.dtype = dtype
         self.block_cells: int | None = BLOCK_CELLS
         self.thread_setters: tuple[ThreadSetter, ...] = ((torch.get_num_threads, torch.set_num_threads),)
+        self.special: Special = TorchSpecial(torch)
         self.device = _find_device(torch, device)
         self._dtype = getattr(torch, dtype)
+        # Shorter ones are rounded by torch, once, from what the document has.
+        self._copied_in = np.dtype(dtype) if dtype in ("float32", "float64") else None
         self._constant = Constants(self._converted)
         self._precision = "high" if allow_tf32 else "highest"
 
@@ -109,8 +113,9 @@ class TorchEngine:
         return self._constant(values)
 
     def _converted(self, values: NDArray[Any]) -> Any:
-        # torch.tensor copies, so arrays that must not change may be handed over without a warning.
-        return self._torch.tensor(values, dtype=self._dtype, device=self.device)
+        # A copy, as torch warns of arrays that must not change; torch.tensor takes thrice as long for it.
+        copied = self._torch.from_numpy(np.array(values, dtype=self._copied_in))
+        return copied.to(device=self.device, dtype=self._dtype)
 
     def to_numpy(self, array: Any) -> NDArray[Any]:
         if array.dtype == self._torch.bfloat16:
@@ -134,12 +139,6 @@ class TorchEngine:
     def softmax_(self, scores: Any, is_bounded: bool = False) -> None:
         # Writes where it reads: each row is read to its end before its first result is stored.
         self._torch.softmax(scores, dim=-1, out=scores)
-
-    def erf(self, x: Any, /) -> Any:
-        return self._torch.erf(x)
-
-    def sigmoid(self, z: Any, /) -> Any:
-        return self._torch.sigmoid(z)
 
     def fill_(self, array: Any, where: NDArray[np.bool_], value: float) -> None:
         array.masked_fill_(self._torch.tensor(where, device=self.device), value)
@@ -170,6 +169,22 @@ class TorchEngine:
         if self.device != "cpu" and (lost or _CUDA_TROUBLE.search(text)):
             return EngineError(_("{device} failed: {reason}").format(device=self.device, reason=text))
         return None
+
+
+class TorchSpecial:
+    """The functions of `attnviz.core.special` for tensors, in their shape and dtype."""
+
+    def __init__(self, torch: Any) -> None:
+        self._torch = torch
+
+    def erf(self, x: Any) -> Any:
+        return self._torch.erf(x)
+
+    def sigmoid(self, z: Any) -> Any:
+        return self._torch.sigmoid(z)
+
+    def at_least(self, x: Any, least: float) -> Any:
+        return self._torch.clamp(x, min=least)
 
 
 def is_torch_device(device: str) -> bool:

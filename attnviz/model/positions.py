@@ -196,31 +196,35 @@ def pair_frequencies(experiment: Experiment) -> Floats:
     return frequencies
 
 
-def turns(experiment: Experiment, positions: Ints) -> tuple[Floats, Floats]:
-    """What `core.positions.rotate` turns by at `positions`, (token, rotated feature) each, read-only.
+def turns(experiment: Experiment, end: int) -> tuple[Floats, Floats]:
+    """What `core.positions.rotate` turns by at positions 0 to `end` - 1, and perhaps at some more.
 
-    Both times `magnitude`. Remembered for what was asked last: q and k of all layers turn alike.
+    Both (position, rotated feature), times `magnitude`, read-only. Remembered: q and k of all layers turn
+    alike, and so do the steps of a decoding.
     """
-    return _turning(experiment).at(positions)
+    return _turning(experiment).up_to(end)
 
 
 class _Turning:
-    """The angles of one RoPE: those of the last positions that were asked for are at hand."""
+    """The turns of one RoPE, for as many positions as were asked for; more are made by twice as many."""
 
     def __init__(self, frequencies: Floats, start: int, length: float, pairing: str) -> None:
         self._frequencies, self._start, self._length, self._pairing = frequencies, start, length, pairing
-        self._last: tuple[bytes, tuple[Floats, Floats]] | None = None
+        self._made = self._at(0)
 
-    def at(self, positions: Ints) -> tuple[Floats, Floats]:
-        wanted = positions.tobytes()
-        if self._last is None or self._last[0] != wanted:
-            angles = rope_angles(positions + self._start, self._frequencies)
-            cos, sin = self._length * np.cos(angles), self._length * np.sin(angles)
-            found = turning(cos, sin, self._pairing)
-            for array in found:
-                array.setflags(write=False)
-            self._last = wanted, found
-        return self._last[1]
+    def up_to(self, end: int) -> tuple[Floats, Floats]:
+        known = len(self._made[0])
+        if known < end:
+            self._made = self._at(max(end, 2 * known))
+        return self._made
+
+    def _at(self, end: int) -> tuple[Floats, Floats]:
+        angles = rope_angles(np.arange(end) + self._start, self._frequencies)
+        cos, sin = self._length * np.cos(angles), self._length * np.sin(angles)
+        made = turning(cos, sin, self._pairing)
+        for array in made:
+            array.setflags(write=False)
+        return made
 
 
 @lru_cache(maxsize=8)

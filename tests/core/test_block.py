@@ -23,6 +23,7 @@ from attnviz.core.block import (
     rms_norm,
 )
 from attnviz.core.special import NUMPY_SPECIAL
+from attnviz.engines.torch_engine import TorchSpecial
 
 torch = pytest.importorskip("torch")
 torch_xp = pytest.importorskip("array_api_compat.torch")
@@ -52,6 +53,8 @@ LIMITS = {
 _PATTERNS = np.arange(2**16, dtype=np.uint16).view(np.float16)
 EVERY_HALF = _PATTERNS[~np.isnan(_PATTERNS)]
 """All numbers that float16 has, and both infinities."""
+
+TORCH_SPECIAL = TorchSpecial(torch)
 
 every_activation = pytest.mark.parametrize("row", ACTIVATIONS, ids=lambda row: row.id)
 
@@ -141,7 +144,7 @@ def test_an_activation_is_torchs(row: Any) -> None:
     found = row.apply(np, z, NUMPY_SPECIAL)
     assert found.dtype == np.float64
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
-    on_torch = row.apply(torch_xp, torch.tensor(z), torch)
+    on_torch = row.apply(torch_xp, torch.tensor(z), TORCH_SPECIAL)
     np.testing.assert_allclose(on_torch.numpy(), expected, rtol=1e-12, atol=1e-14)
 
 
@@ -158,7 +161,7 @@ def test_every_float16_there_is(row: Any) -> None:
         found = row.apply(np, EVERY_HALF, NUMPY_SPECIAL)
     assert found.dtype == np.float16 and len(found) == 2**16 - 2046
     np.testing.assert_allclose(found.astype(np.float64), expected, rtol=2**-10, atol=2**-23)
-    on_torch = row.apply(torch_xp, torch.tensor(EVERY_HALF), torch)
+    on_torch = row.apply(torch_xp, torch.tensor(EVERY_HALF), TORCH_SPECIAL)
     assert on_torch.dtype == torch.float16
     np.testing.assert_allclose(on_torch.double().numpy(), expected, rtol=2**-10, atol=2**-23)
 
@@ -184,7 +187,7 @@ def test_the_largest_numbers_and_the_infinities_give_the_limits(row: Any, dtype:
 @every_activation
 def test_bfloat16_on_torch_keeps_its_dtype(row: Any) -> None:
     z = torch.tensor(X, dtype=torch.bfloat16)
-    found = row.apply(torch_xp, z, torch)
+    found = row.apply(torch_xp, z, TORCH_SPECIAL)
     assert found.dtype == torch.bfloat16
     expected = TORCHS[row.id](z.double()).numpy()
     np.testing.assert_allclose(found.double().numpy(), expected, rtol=2**-8, atol=1e-6)
