@@ -14,6 +14,7 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from attnviz.compute.scheduler import Cancelled, CancelToken, Scheduler
 from attnviz.gui.live import GUI_CORES, Live
 from attnviz.gui.store import Store
+from attnviz.i18n import current_language
 from attnviz.model.document import Document
 from attnviz.model.experiment import Experiment
 from attnviz.model.trace import Trace
@@ -43,7 +44,7 @@ class DecodeLive(QObject):
         super().__init__(parent)
         self._store, self._live, self._scheduler = store, live, scheduler
         self._is_watched = True
-        self._decoded_for: tuple[Experiment, str, str] | None = None
+        self._decoded_for: tuple[Experiment, str, str, str] | None = None
         self._last: Decoding | None = None
         self._seconds = 0.0
         self._took = 0.0
@@ -70,7 +71,7 @@ class DecodeLive(QObject):
 
     @Slot(object)
     def _on_trace(self, trace: Trace) -> None:
-        wanted = trace.experiment, self._live.engine, self._live.device
+        wanted = trace.experiment, self._live.engine, self._live.device, current_language()
         if not self._is_watched or wanted == self._decoded_for:
             return
         is_quick = self._seconds <= QUICK_SECONDS
@@ -85,7 +86,7 @@ class DecodeLive(QObject):
         if trace is None or trace.experiment != self._store.experiment:
             return  # the next trace is on its way
         experiment, engine, device = trace.experiment, self._live.engine, self._live.device
-        generation, earlier = self._generation, self._last
+        generation, earlier, language = self._generation, self._last, current_language()
 
         def job(token: CancelToken) -> Decoded:
             from attnviz.compute.decoded import decode_and_compare
@@ -98,7 +99,7 @@ class DecodeLive(QObject):
             return decode_and_compare(experiment, engine, device, check, GUI_CORES, earlier)
 
         def done(decoded: Decoded) -> None:
-            self._decoded_for = experiment, engine, device
+            self._decoded_for = experiment, engine, device, language
             self._seconds = self._took = decoded.seconds
             self._last = decoded.decoding
             self._store.set_decoded(decoded)

@@ -14,6 +14,7 @@ from attnviz.gui import look
 from attnviz.gui.dialogs.about import show_about
 from attnviz.gui.dialogs.preferences import show_preferences
 from attnviz.gui.dialogs.shortcuts import show_shortcuts
+from attnviz.i18n import current_language
 from attnviz.model import edits
 from attnviz.model.sites import site_names
 
@@ -156,12 +157,14 @@ class Handlers(QObject):
 
     def apply_preferences(self) -> None:
         """Take colours, language and engine from the settings."""
-        window = self._window
+        window, language = self._window, current_language()
         look.apply(look.application(), window.settings)
         window.retranslate()
         chosen = window.settings["engine"], window.settings["device"]
         if chosen != (window.live.engine, window.live.device):
             window.live.choose(*chosen)
+        elif language != current_language():
+            window.live.run_now()  # notices, and why writing stopped, are said by the run
 
     def _step_head(self, step: int) -> None:
         store = self._window.store
