@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from attnviz.cli_words import speak
+from attnviz.cli_words import Help, speak
 from attnviz.i18n import LANGUAGES, N_, _, set_language
 from attnviz.version import __version__
 
@@ -44,7 +44,7 @@ class _Parser(argparse.ArgumentParser):
     """Says in one line what is wrong, without the usage."""
 
     def error(self, message: str) -> NoReturn:
-        raise Refused(f"{message} ({_('see {command} --help').format(command=self.prog)})")
+        raise Refused(_("{message} (see {command} --help)").format(message=message, command=self.prog))
 
 
 def _whole_number(text: str) -> int:
@@ -102,6 +102,7 @@ def _dispatch(arguments: list[str]) -> int:
         return _open_window(getattr(options, "document", None))
     from attnviz import cli_commands
     from attnviz.engines.engine import EngineError
+    from attnviz.model.refusal_texts import WHERE
     from attnviz.model.refusals import translated
 
     actions: dict[str, Callable[[argparse.Namespace], int]] = {
@@ -119,7 +120,7 @@ def _dispatch(arguments: list[str]) -> int:
         raise Refused(translated(str(error))) from None
     except (EngineError, ValueError, MemoryError) as error:
         what = translated(str(error)) or _("there is not enough memory")
-        raise Refused(f"{named}: {what}" if named else what) from None
+        raise Refused(_(WHERE).format(where=named, problem=what) if named else what) from None
 
 
 def _open_window(document: str | None) -> int:
@@ -154,6 +155,7 @@ def parser() -> argparse.ArgumentParser:
     top = _Parser(
         prog="attnviz",
         description=_("A workbench for the mechanics of attention. Without a command it opens the window."),
+        formatter_class=Help,
         allow_abbrev=False,
     )
     shows = _("show the version of the program and exit")
@@ -163,7 +165,9 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
 
     def command(name: str, text: str, epilog: str = "") -> argparse.ArgumentParser:
-        return commands.add_parser(name, help=text, description=text, epilog=epilog, allow_abbrev=False)
+        return commands.add_parser(
+            name, help=text, description=text, epilog=epilog, formatter_class=Help, allow_abbrev=False
+        )
 
     gui = command("gui", _("open the window"))
     gui.add_argument("document", nargs="?", metavar="DOC", help=_("a document file"))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from attnviz.checkpoints.presets import PRESETS, load_preset, preset_ids
-from attnviz.core.text import number, visible
+from attnviz.core.text import columns, number, visible
 from attnviz.i18n import _
 from attnviz.model.document import Document
 from attnviz.model.edits import set_tokens
@@ -323,16 +323,10 @@ def _print_decoding(decoding: Decoding) -> None:
 
 def _print_table(rows: tuple[tuple[str, ...], ...]) -> None:
     """Columns as wide as their widest text; Chinese characters take two places."""
-    sizes = [max(_places(row[i]) for row in rows) for i in range(len(rows[0]))]
+    sizes = [max(columns(row[i]) for row in rows) for i in range(len(rows[0]))]
     for row in rows:
-        cells = [text + " " * (size - _places(text)) for text, size in zip(row, sizes, strict=True)]
+        cells = [text + " " * (size - columns(text)) for text, size in zip(row, sizes, strict=True)]
         print("  ".join(cells).rstrip())
-
-
-def _places(text: str) -> int:
-    from unicodedata import east_asian_width
-
-    return sum(2 if east_asian_width(character) in "WF" else 1 for character in text)
 
 
 def _cost(cost: Cost) -> dict[str, int]:

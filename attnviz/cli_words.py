@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from attnviz.core.text import wrapped
 from attnviz.i18n import N_, _, ngettext
 
 WORDS = (
@@ -22,6 +23,16 @@ WORDS = (
     N_("invalid choice: %(value)r (choose from %(choices)s)"),
 )
 """Its messages that a user of this program can come to see."""
+
+
+class Help(argparse.HelpFormatter):
+    """Counts columns where argparse counts characters, and breaks Chinese lines, which have no spaces."""
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        return wrapped(text, width)
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return "\n".join(indent + line for line in wrapped(text, width - len(indent)))
 
 
 def speak() -> None:

@@ -8,12 +8,14 @@ which all panels, figures and tables write a float.
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 
 _PICTURES = {code: 0x2400 + code for code in range(0x20)} | {0x7F: 0x2421}
 _RIGHT_TO_LEFT = ("R", "AL", "AN")
 _LARGE = 1e6
 _SPACE = "\u2423"
+_PARTS = re.compile(r"\s+|(?:[\u2e80-\uffff]|[^\s\u2e80-\uffff]+)[，。、；：）》”]*")
 
 
 def visible(text: str) -> str:
@@ -63,6 +65,28 @@ def elide(text: str, n: int) -> str:
     if n < 1:
         raise ValueError(f"n: {n} is not legal; at least 1 character is needed")
     return text if len(text) <= n else text[: n - 1] + "\u2026"
+
+
+def columns(text: str) -> int:
+    """How many columns of a terminal `text` takes: two for a Chinese character, one for a Latin one."""
+    return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """`text` in lines of at most `width` columns: a line ends at a space or beside a wide character.
+
+    No line begins with a wide closing mark; a word that is wider than a line has one for itself.
+    """
+    lines, line, gap = [], "", ""
+    for part in _PARTS.findall(text.strip()):
+        if part.isspace():
+            gap = " "
+        elif not line or columns(line + gap + part) <= width:
+            line, gap = line + gap + part, ""
+        else:
+            lines.append(line)
+            line, gap = part, ""
+    return [*lines, line]
 
 
 def number(value: float, digits: int = 3) -> str:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from attnviz.core.text import elide, isolated, number, visible
+from attnviz.core.text import columns, elide, isolated, number, visible, wrapped
 
 
 @pytest.mark.parametrize(
@@ -81,3 +81,22 @@ def test_number(value: float, digits: int, text: str) -> None:
 def test_no_number_but_zero_is_written_as_zero() -> None:
     for value in np.geomspace(1e-300, 1, 400):
         assert float(number(value, 3).replace("−", "-")) == pytest.approx(value, rel=0.51)
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("two  words here", ["two words", "here"]),
+        ("", [""]),
+        ("一二三四五六七", ["一二三四五", "六七"]),
+        ("一二三四五，六", ["一二三四", "五，六"]),
+        ("缓存 read_rows 行", ["缓存", "read_rows", "行"]),
+        ("unbreakable_word 一", ["unbreakable_word", "一"]),
+    ],
+)
+def test_lines_are_as_wide_as_a_terminal_shows_them(text: str, lines: list[str]) -> None:
+    assert wrapped(text, 10) == lines
+
+
+def test_a_chinese_character_takes_two_columns() -> None:
+    assert [columns(text) for text in ("abc", "词元", "词 a，", "")] == [3, 4, 6, 0]

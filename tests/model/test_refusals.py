@@ -138,7 +138,7 @@ NAMES = {
 def test_a_second_bound_is_not_taken_for_the_first(chinese: None) -> None:
     for words, said in (
         ("a finite number above 0, or null", "大于 0 的有限数，或 null"),
-        ("one of 'layer', 'rms', or null", "以下之一：'layer', 'rms'，或 null"),
+        ("one of 'layer', 'rms', or null", "'layer', 'rms' 之一，或 null"),
         ("1,048,576 numbers at most", "最多 1,048,576 个数"),
     ):
         assert translated(f"a.b is x; legal is {words}") == f"a.b 为 x；允许的是：{said}"
