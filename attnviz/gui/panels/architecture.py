@@ -6,7 +6,6 @@ import dataclasses
 
 from msgspec.structs import replace
 from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer, Slot
-from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
 
 from attnviz.core.text import isolated, number, visible
@@ -43,6 +42,8 @@ class ArchitecturePanel(Panel):
     Pointing at a cell lights the same tokens in all maps.
     """
 
+    follows = ("head", "orientation", "range", "locked")
+
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
         self.canvas = ArchitectureCanvas()
@@ -55,7 +56,6 @@ class ArchitecturePanel(Panel):
         self._scroll.setObjectName("architecture_scroll")
         self._scroll.viewport().installEventFilter(self)
         self._counted: dict[tuple[tuple[Mask, ...], int, int], Pairs] = {}
-        self._is_stale = True
         # Where a map stands is known once the scroll area has been laid out, which Qt does later.
         self._laid_out = QTimer(self)
         self._laid_out.setSingleShot(True)
@@ -80,14 +80,6 @@ class ArchitecturePanel(Panel):
 
     def on_hover(self, cell: Cell | None) -> None:
         self._light()
-
-    def on_seen(self) -> None:
-        self._show()
-
-    def showEvent(self, event: QShowEvent) -> None:
-        super().showEvent(event)
-        if self._is_stale:
-            self._show()
 
     def apply_theme(self, theme: Theme) -> None:
         super().apply_theme(theme)
@@ -125,10 +117,8 @@ class ArchitecturePanel(Panel):
 
     @Slot()
     def _show(self) -> None:
-        """Draw anew, or remember to where nobody can see it."""
-        self._is_stale = not (self.is_seen and self.isVisible())
         trace = self.store.trace
-        if trace is None or self._is_stale:
+        if trace is None:
             return
         self._stack.setCurrentIndex(1 if len(trace.sites) > 1 else 0)
         if len(trace.sites) < 2:
@@ -167,7 +157,7 @@ class ArchitecturePanel(Panel):
 
     def _light(self) -> None:
         trace = self.store.trace
-        if trace is None or self._is_stale or len(trace.sites) < 2:
+        if trace is None or len(trace.sites) < 2:
             return
         focus = self.store.hover_elsewhere or self.store.hover or self.store.document.view.locked
         source = self.store.site.name if focus is None else focus.site or self.store.site.name
@@ -204,7 +194,8 @@ class ArchitecturePanel(Panel):
 
     @Slot(object)
     def _on_elsewhere(self, cell: Cell | None) -> None:
-        self._light()
+        if self.is_seen:
+            self._light()
 
     @Slot(str)
     def _on_chosen(self, name: str) -> None:

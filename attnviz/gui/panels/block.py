@@ -34,9 +34,10 @@ SCROLL_BAR = 12
 class BlockPanel(Panel):
     """Formulas above, the diagram below. A click looks at a stage; the mouse lights it everywhere."""
 
+    follows = ("stage", "head", "orientation", "locked")
+
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
-        self._is_stale = True
         self.formulas = tuple(FormulaLine(f"site_formula_{line}") for line in range(LINES))
         row = QWidget()
         line = QHBoxLayout(row)
@@ -90,7 +91,7 @@ class BlockPanel(Panel):
         self._show()
 
     def on_hover(self, cell: Cell | None) -> None:
-        if self.is_seen and self.store.trace is not None:
+        if self.store.trace is not None:
             self._light()
 
     def on_stage_hover(self, stage: str) -> None:
@@ -99,16 +100,11 @@ class BlockPanel(Panel):
             formula.set_lit(stage)
         self._bring_symbol_into_sight(stage)
 
-    def on_seen(self) -> None:
-        if self._is_stale and self.store.trace is not None:
-            self._show()
-
     def retranslate(self) -> None:
         self.setAccessibleName(_("Block"))
         self.diagram.setAccessibleName(_("Diagram of the block"))
         if self.store.trace is not None:
-            self._show()
-            self._say(self.store.site)  # also under another tab
+            self._show()  # also under another tab
 
     def apply_theme(self, theme: Theme) -> None:
         super().apply_theme(theme)
@@ -123,10 +119,7 @@ class BlockPanel(Panel):
         self._laid_out.start()
 
     def _show(self) -> None:
-        """Fill the boxes with the site's numbers; under another tab that waits until it is seen."""
-        self._is_stale = not self.is_seen
-        if self._is_stale:
-            return
+        """Fill the boxes with the site's numbers."""
         site = self.store.site
         if site.stages != self.diagram.stages:
             hues: dict[str, str] = {stage: STAGE_BY_ID[stage].hue for stage in site.stages}
@@ -158,7 +151,8 @@ class BlockPanel(Panel):
         for index, formula_line in enumerate(self.formulas):
             formula_line.setVisible(index < len(lines))
             formula_line.set_parts(lines[index] if index < len(lines) else ())
-            formula_line.setMinimumWidth(formula_line.sizeHint().width())  # what does not fit is scrolled to
+            # What does not fit is scrolled to. A label's size hint is never less than its last least width.
+            formula_line.setMinimumWidth(formula_line.fontMetrics().horizontalAdvance(formula_line.text()))
 
     def _light(self) -> None:
         site, view, focus = self.store.site, self.store.document.view, self.store.focus

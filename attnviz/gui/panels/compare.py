@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QSize, Qt, Signal, Slot
-from PySide6.QtGui import QResizeEvent, QShowEvent
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
 from attnviz.core.levels import levels
@@ -52,6 +52,8 @@ class ComparePanel(Panel):
     asked = Signal(object)
     """An Asked; the answer comes through `show_compared` or `show_reason`."""
 
+    follows = ("head", "orientation")
+
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
         self._asked: Asked | None = None
@@ -94,13 +96,6 @@ class ComparePanel(Panel):
             self._draw()
 
     def on_trace(self, trace: Trace) -> None:
-        self._ask()
-
-    def on_seen(self) -> None:
-        self._ask()
-
-    def showEvent(self, event: QShowEvent) -> None:
-        super().showEvent(event)
         self._ask()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -147,9 +142,9 @@ class ComparePanel(Panel):
         self._draw()
 
     def _ask(self) -> None:
-        """Ask for what is chosen, once; nothing while another tab lies over the panel."""
+        """Ask for what is chosen, once."""
         trace = self.store.trace
-        if not (self.is_seen and self.isVisible()) or trace is None:
+        if trace is None:
             return
         if trace.experiment != self.store.experiment:
             return  # the next trace is on its way

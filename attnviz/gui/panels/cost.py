@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from PySide6.QtCore import QSize, Qt, QTimer, Slot
-from PySide6.QtGui import QGuiApplication, QResizeEvent, QShowEvent
+from PySide6.QtGui import QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QLayout, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
 from attnviz.core.cost_stack import Stack
@@ -42,6 +42,8 @@ REST_MS = 120
 class CostPanel(Panel):
     """Choose whose cost and which quantity; drag the sizes; read the arithmetic and the curve."""
 
+    follows = ()
+
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
         self.question = _of_experiment(Question(architecture=architecture_of(store.experiment)), store)
@@ -66,6 +68,7 @@ class CostPanel(Panel):
         self._rest.setInterval(REST_MS)
         self._rest.timeout.connect(self._show)
         self._lay_out()
+        store.traced.connect(self._note_run)
 
     def on_document(self, old: Document | None, new: Document) -> None:
         is_first = old is None or old.experiment != new.experiment
@@ -75,10 +78,7 @@ class CostPanel(Panel):
                 self._show_soon()
 
     def on_trace(self, trace: Trace) -> None:
-        key = _run_key(trace)
-        self._runs.append((key, Measured(trace.experiment.n_queries, trace.seconds, trace.engine)))
-        del self._runs[:-MOST_RUNS]
-        if self.question.source == EXPERIMENT and self.is_seen and self.isVisible():
+        if self.question.source == EXPERIMENT:
             self._rest.start()
 
     def apply_theme(self, theme: Theme) -> None:
@@ -113,13 +113,6 @@ class CostPanel(Panel):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._arrange()
-
-    def on_seen(self) -> None:
-        self._show_soon()
-
-    def showEvent(self, event: QShowEvent) -> None:
-        super().showEvent(event)
-        self._show_soon()
 
     def ask(self, question: Question) -> None:
         """Count something else."""
@@ -190,8 +183,15 @@ class CostPanel(Panel):
     # --- showing
 
     def _show_soon(self) -> None:
-        if self.is_seen and self.isVisible() and not self._timer.isActive():
+        if not self._timer.isActive():
             self._timer.start()
+
+    @Slot(object)
+    def _note_run(self, trace: Trace) -> None:
+        """Write down how long a run took: also one that is made while the panel cannot be seen."""
+        run = Measured(trace.experiment.n_queries, trace.seconds, trace.engine)
+        self._runs.append((_run_key(trace), run))
+        del self._runs[:-MOST_RUNS]
 
     @Slot()
     def _show(self) -> None:

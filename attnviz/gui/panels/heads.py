@@ -25,6 +25,8 @@ MOST_HEADS = 128
 class HeadsPanel(Panel):
     """One thumbnail per head. Stages without heads are shown by their weights."""
 
+    follows = ("stage", "head", "range", "orientation", "locked")
+
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
         self._thumbnails: list[Thumbnail] = []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 from PySide6.QtCore import QSize, QTimer, Slot
-from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
 from attnviz.gui.panels.inspector_page import InspectorPage
@@ -26,6 +25,8 @@ from attnviz.model.view import Cell
 
 class InspectorPanel(Panel):
     """Hovering previews a cell, locking keeps it; a click on a term goes on to the cell it comes from."""
+
+    follows = ("locked",)
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
@@ -79,20 +80,13 @@ class InspectorPanel(Panel):
         self._path_line.retranslate()
         self._timer.start()
 
-    def on_seen(self) -> None:
-        self._show_soon()
-
-    def showEvent(self, event: QShowEvent) -> None:
-        super().showEvent(event)
-        self._show_soon()
-
     def sizeHint(self) -> QSize:
         return QSize(520, 150)
 
     # --- showing
 
     def _show_soon(self) -> None:
-        if self.is_seen and self.isVisible() and not self._timer.isActive():
+        if not self._timer.isActive():
             self._timer.start()
 
     @Slot()

@@ -26,6 +26,8 @@ SYMBOL_OF_ROLE = dict(zip(ROLES, (weight.symbol for weight in WEIGHTS), strict=F
 class MatricesPanel(Panel):
     """One weight at a time. Editing a seeded, tied or identity matrix makes it an explicit one."""
 
+    follows = ()
+
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
         self._known: tuple[str, ...] = ()

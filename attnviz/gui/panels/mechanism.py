@@ -52,6 +52,8 @@ class MechanismPanel(Panel):
 
     paint_mode_toggled = Signal(bool)
 
+    follows = ("head", "query", "locked")
+
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
         content = QWidget()

@@ -96,9 +96,6 @@ class LayersSection(Section):
         super().on_document(old, new)
         self._show_rest()
 
-    def on_view(self, document: Document) -> None:
-        self._show_rest()
-
     def retranslate(self) -> None:
         super().retranslate()
         for button, text in ((self._copy, _("Copy this layer")), (self._remove, _("Remove it"))):
@@ -121,7 +118,8 @@ class LayersSection(Section):
         reason = refusal(lambda e, _value: remove_layer(e, site), experiment, None)
         self._remove.setEnabled(not reason)
         tip = reason or _("Take the layer that is looked at out")
-        self._remove.setToolTip(plain_tooltip(tip))
+        if plain_tooltip(tip) != self._remove.toolTip():
+            self._remove.setToolTip(plain_tooltip(tip))
         self._alike.set_value(self.store.edits_alike)
         self._alike.set_unavailable(why_not_alike(experiment, site) or None)
         for line in self._norms:

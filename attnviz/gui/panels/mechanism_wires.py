@@ -89,8 +89,9 @@ class HeadWires(Control):
         if heads != self._heads:
             self._heads = heads
             self._arrange()
-        self._shown = min(shown, heads.n_heads - 1)
-        self.update()
+        if min(shown, heads.n_heads - 1) != self._shown:
+            self._shown = min(shown, heads.n_heads - 1)
+            self.update()
 
     def dot(self, head: int) -> QPointF:
         """The centre of one query head's dot."""

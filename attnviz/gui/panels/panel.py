@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
@@ -9,15 +11,19 @@ from attnviz.gui.store import Store
 from attnviz.gui.theme import LIGHT, Theme
 from attnviz.model.document import Document
 from attnviz.model.trace import Trace
-from attnviz.model.view import Cell
+from attnviz.model.view import Cell, View
 
 
 class Panel(QWidget):
     """Base of the panels. Subclasses build their widgets in `__init__`, then override what concerns them.
 
     The window calls `start` once the panel is complete, `apply_theme` and `retranslate` when theme
-    or language change. Panels know the store and no other panel.
+    or language change. Panels know the store and no other panel. While another tab lies over a panel it is
+    told nothing; when it comes to the front it is told what it has missed, as one change.
     """
+
+    follows: ClassVar[tuple[str, ...]] = View.__struct_fields__
+    """Fields of the view that the panel shows: another look is not told. The experiment always is."""
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -25,6 +31,7 @@ class Panel(QWidget):
         self.theme: Theme = LIGHT
         self.is_seen = True
         """False while another tab lies over the panel; Qt counts it as visible all the same."""
+        self._told: tuple[Document | None, Trace | None] = (None, None)
 
     def start(self) -> None:
         """Connect to the store and show its present state."""
@@ -33,12 +40,13 @@ class Panel(QWidget):
         self.store.hovered.connect(self._hover_moved)
         self.store.stage_hovered.connect(self._stage_hover_moved)
         self.retranslate()
-        self.on_document(None, self.store.document)
-        if self.store.trace is not None:
-            self.on_trace(self.store.trace)
+        self._tell()
 
     def on_document(self, old: Document | None, new: Document) -> None:
-        """The document changed; `old` is None the first time. Repaint what differs."""
+        """The document changed in what the panel shows; `old` is None the first time. Repaint what differs.
+
+        Where another attention is looked at, `on_trace` follows.
+        """
 
     def on_trace(self, trace: Trace) -> None:
         """The numbers of a run arrived, or another of its sites is looked at.
@@ -56,9 +64,6 @@ class Panel(QWidget):
     def on_stage_hover(self, stage: str) -> None:
         """The mouse is on this stage's picture or symbol in some panel, or (empty) on none."""
 
-    def on_seen(self) -> None:
-        """The panel's tab came to the front: show what changed meanwhile."""
-
     def apply_theme(self, theme: Theme) -> None:
         """Take other colours; subclasses call this first, then pass the theme on to what paints itself."""
         self.theme = theme
@@ -69,25 +74,43 @@ class Panel(QWidget):
     @Slot(bool)
     def set_seen(self, is_seen: bool) -> None:
         """Say whether the panel can be seen, or another tab lies over it."""
-        if is_seen != self.is_seen:
-            self.is_seen = is_seen
-            if is_seen:
-                self.on_seen()
+        if is_seen == self.is_seen:
+            return
+        self.is_seen = is_seen
+        if is_seen and self._told[0] is not None:
+            self._tell()
+            self.on_hover(self.store.hover)
+            self.on_stage_hover(self.store.stage_hover)
+
+    def _tell(self) -> None:
+        """Hand on what is new since the last time, and concerns the panel."""
+        (old, old_trace), (new, trace) = self._told, (self.store.document, self.store.trace)
+        self._told = new, trace
+        moved = old is not None and old.site != new.site
+        if old is None or moved or old.experiment is not new.experiment or self._looks_anew(old, new):
+            self.on_document(old, new)
+        if trace is not None and (moved or trace is not old_trace):
+            self.on_trace(trace)
+
+    def _looks_anew(self, old: Document, new: Document) -> bool:
+        return any(getattr(old.view, name) != getattr(new.view, name) for name in self.follows)
 
     @Slot(object, object)
     def _document_changed(self, old: Document, new: Document) -> None:
-        self.on_document(old, new)
-        if old.site != new.site and self.store.trace is not None:
-            self.on_trace(self.store.trace)
+        if self.is_seen:
+            self._tell()
 
     @Slot(object)
     def _trace_arrived(self, trace: Trace) -> None:
-        self.on_trace(trace)
+        if self.is_seen:
+            self._tell()
 
     @Slot(object)
     def _hover_moved(self, cell: Cell | None) -> None:
-        self.on_hover(cell)
+        if self.is_seen:
+            self.on_hover(cell)
 
     @Slot(str)
     def _stage_hover_moved(self, stage: str) -> None:
-        self.on_stage_hover(stage)
+        if self.is_seen:
+            self.on_stage_hover(stage)

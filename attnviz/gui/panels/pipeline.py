@@ -29,6 +29,8 @@ SIDE = 42
 class PipelinePanel(Panel):
     """Clicking a thumbnail opens its stage; the stages of the hovered cell's sources are outlined."""
 
+    follows = ("stage", "head", "orientation", "locked")
+
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
         self._thumbnails: dict[str, Thumbnail] = {}

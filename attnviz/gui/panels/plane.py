@@ -36,6 +36,8 @@ MANY = 32
 class PlanePanel(Panel):
     """Dragging a tip edits a vector; below stand product, lengths, angle, cosine of the pair in focus."""
 
+    follows = ("head", "query", "plane", "locked")
+
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
         self._later = QTimer(self)
@@ -67,7 +69,8 @@ class PlanePanel(Panel):
         return self._controls
 
     def on_document(self, old: Document | None, new: Document) -> None:
-        if old is not None and self.store.trace is not None and old.view != new.view:
+        is_here = old is not None and old.site == new.site  # of another attention the trace is told as well
+        if old is not None and is_here and self.store.trace is not None and old.view != new.view:
             self._show(self.store.site)
 
     def on_trace(self, trace: Trace) -> None:

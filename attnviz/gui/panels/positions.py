@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt, Slot
-from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from attnviz.core.text import elide, number, visible
@@ -32,6 +31,8 @@ class PositionsPanel(Panel):
     With an additive encoding its rows stand beside, positions down and features across.
     """
 
+    follows = ("head", "query", "locked")
+
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
         self.plot = DistancePlot()
@@ -57,7 +58,6 @@ class PositionsPanel(Panel):
         column.setSpacing(2)
         column.addWidget(self._caption)
         column.addLayout(body, 1)
-        self._is_stale = True
 
     def sizeHint(self) -> QSize:
         return QSize(456, 150)
@@ -75,14 +75,6 @@ class PositionsPanel(Panel):
     def on_hover(self, cell: Cell | None) -> None:
         self._show()
 
-    def on_seen(self) -> None:
-        self._show()
-
-    def showEvent(self, event: QShowEvent) -> None:
-        super().showEvent(event)
-        if self._is_stale:
-            self._show()
-
     def apply_theme(self, theme: Theme) -> None:
         super().apply_theme(theme)
         self.plot.apply_theme(theme)
@@ -98,9 +90,7 @@ class PositionsPanel(Panel):
 
     @Slot()
     def _show(self) -> None:
-        """Draw anew, or remember to where nobody can see it."""
-        self._is_stale = not (self.is_seen and self.isVisible())
-        if self.store.trace is not None and not self._is_stale:
+        if self.store.trace is not None:
             self._draw(self.store.site)
 
     def _draw(self, site: SiteTrace) -> None:

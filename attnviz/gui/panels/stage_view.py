@@ -37,6 +37,8 @@ MOST_BARS = 200
 class StageViewPanel(Panel):
     """The stage that the view names: hover lights, click locks, painting blocks cells by hand."""
 
+    follows = ("stage", "head", "query", "range", "orientation", "locked")
+
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
         self.map = HeatMap()
@@ -79,8 +81,8 @@ class StageViewPanel(Panel):
         return holder
 
     def on_document(self, old: Document | None, new: Document) -> None:
-        if self.store.trace is None or old is None:
-            return
+        if self.store.trace is None or old is None or old.site != new.site:
+            return  # of another attention the trace is told as well
         if old.view != new.view:
             self._show(self.store.site)
 

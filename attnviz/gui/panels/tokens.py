@@ -33,6 +33,8 @@ class TokensPanel(Panel):
     Where the experiment has a vocabulary that says how a text becomes tokens, that is a way to split, too.
     """
 
+    follows = ("query",)
+
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
         self._line = QLineEdit()

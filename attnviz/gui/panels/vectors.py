@@ -30,6 +30,8 @@ MOST_SEED = 9999
 class VectorsPanel(Panel):
     """x of the queries' sequence, or of the memory; drag, wheel, type, paste, or draw from a seed."""
 
+    follows = ()
+
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
         self.grid = NumberGrid()

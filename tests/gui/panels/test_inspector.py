@@ -288,10 +288,10 @@ def test_nothing_is_worked_out_while_the_tab_is_hidden(made) -> None:  # type: i
     store, panel = made()
     store.look(locked=WEIGHT)
     before = text(panel)
-    panel.hide()
+    panel.set_seen(False)
     store.look(locked=Cell("scores", 0, 0))
     assert text(panel) == before
-    panel.show()
+    panel.set_seen(True)
     assert text(panel).startswith("scores[a, a]")
 
 

@@ -150,8 +150,8 @@ def test_the_present_curve_is_painted_in_the_accent(panel: PositionsPanel, theme
 
 def test_nothing_is_computed_where_nobody_looks(panel: PositionsPanel) -> None:
     before = curve(panel, "rope")
-    panel.hide()
+    panel.set_seen(False)
     panel.store.change(position=Rope(base=5.0))
     assert curve(panel, "rope") == before
-    panel.show()
+    panel.set_seen(True)
     assert curve(panel, "rope") != before

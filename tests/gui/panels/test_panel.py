@@ -1,0 +1,124 @@
+"""What all panels have in common: who is told what, and that nobody shows what is past."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from experiments import STACKS
+from msgspec.structs import replace
+from panels import PanelBench
+from PySide6.QtGui import QImage
+from PySide6.QtWidgets import QApplication, QScrollBar
+from pytestqt.qtbot import QtBot
+from written import Written
+
+from attnviz.gui.panels import table
+from attnviz.gui.panels.cost import REST_MS
+from attnviz.gui.panels.panel import Panel
+from attnviz.gui.store import Store
+from attnviz.gui.widgets.arrow_plot import ArrowPlot
+from attnviz.model.document import Document
+from attnviz.model.view import Cell, View
+
+# What the offscreen platform says of every window with a minimum size.
+pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
+
+ROWS = {row.id: row for row in table.PANELS}
+PANEL_IDS = tuple(ROWS)
+
+LOOKS: dict[str, Any] = {
+    "stage": "scores",
+    "head": 1,
+    "query": 2,
+    "step": 2,
+    "range": "global",
+    "orientation": "queries_as_columns",
+    "plane": (1, 2),
+    "locked": Cell("weights", 2, 1, 1),
+    "site": "layers.1.self",
+}
+"""Another value of every field of the view."""
+
+
+def bench_of(qtbot: QtBot, id_: str, document: Document) -> PanelBench[Panel]:
+    def make(store: Store) -> Panel:
+        panel = ROWS[id_].make(store)
+        panel.setObjectName(f"{id_}_panel")
+        return panel
+
+    return PanelBench(qtbot, make, document, 900, 420)  # type: ignore[arg-type]
+
+
+def image(qtbot: QtBot, bench: PanelBench[Panel]) -> QImage:
+    """The panel as it is painted once it has come to rest: without the focus, scrolled to its beginning."""
+    focused = QApplication.focusWidget()
+    if focused is not None:
+        focused.clearFocus()
+    for plot in bench.panel.findChildren(ArrowPlot):
+        plot.fit()
+    qtbot.wait(2 * REST_MS if bench.panel.objectName() == "cost_panel" else 5)
+    found = bench.panel.grab().toImage()
+    while True:
+        for bar in bench.panel.findChildren(QScrollBar):
+            bar.setValue(bar.minimum())
+        qtbot.wait(5)
+        before, found = found, bench.panel.grab().toImage()
+        if found == before:
+            return found
+
+
+def document() -> Document:
+    return Document(STACKS["two layers, pre"])
+
+
+def test_every_field_of_the_view_is_looked_at_here() -> None:
+    assert set(LOOKS) == set(View.__struct_fields__)
+    assert all(value != getattr(View(), name) for name, value in LOOKS.items())
+
+
+@pytest.mark.parametrize("id_", PANEL_IDS)
+def test_a_panel_shows_every_look_that_it_follows_and_no_other_matters_to_it(qtbot: QtBot, id_: str) -> None:
+    """A panel that has seen the look is painted like one that is made afterwards."""
+    bench = bench_of(qtbot, id_, document())
+    for name, value in LOOKS.items():
+        bench.store.look(**{name: value})
+        fresh = bench_of(qtbot, id_, bench.store.document)
+        assert image(qtbot, bench) == image(qtbot, fresh), name
+        fresh.panel.hide()
+
+
+@pytest.mark.parametrize("id_", PANEL_IDS)
+def test_under_another_tab_a_panel_does_nothing_and_then_it_catches_up(qtbot: QtBot, id_: str) -> None:
+    bench = bench_of(qtbot, id_, document())
+    image(qtbot, bench)
+    told: list[str] = []
+    for name in ("on_document", "on_trace", "on_hover", "on_stage_hover"):
+        setattr(bench.panel, name, noted(told, name, getattr(bench.panel, name)))
+    bench.panel.set_seen(False)
+    written = Written(bench.panel)
+    bench.store.edit(replace, temperature=3.0)
+    bench.store.edit(lambda e: replace(e, tokens=("other", *e.tokens[1:])))
+    bench.store.look(stage="scores", query=2, head=1, step=1)
+    bench.store.set_hover(Cell("weights", 1, 1))
+    bench.store.set_stage_hover("k")
+    qtbot.wait(20)
+    assert told == []
+    assert written.log == []
+    written.stop()
+    bench.panel.set_seen(True)
+    assert told == ["on_document", "on_trace", "on_hover", "on_stage_hover"]
+    bench.store.set_hover(None)
+    bench.store.set_stage_hover("")
+    fresh = bench_of(qtbot, id_, bench.store.document)
+    assert image(qtbot, bench) == image(qtbot, fresh)
+
+
+def noted(told: list[str], name: str, function: Any) -> Any:
+    """`function`, writing down that it was called."""
+
+    def call(*args: Any) -> None:
+        told.append(name)
+        function(*args)
+
+    return call
