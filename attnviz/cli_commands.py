@@ -160,6 +160,8 @@ def _step_json(step: DecodeStep) -> dict[str, Any]:
         "index": step.index,
         "token": step.token,
         "generated": step.generated,
+        "prefill": step.prefill is not None,
+        "seconds": step.seconds,
         **_site_json(step.main),
         "probabilities": json_numbers(step.probabilities),
         "next_token": step.next_token,
@@ -308,6 +310,9 @@ def _print_decoding(decoding: Decoding) -> None:
     cached, uncached = decoding.total(len(decoding.steps) - 1)
     total = (_("sum"), "", "", "", "", "", str(cached.score_pairs), str(uncached.score_pairs))
     _print_table((head, *rows, total))
+    n_prefill = sum(step.prefill is not None for step in decoding.steps)
+    if n_prefill:
+        print(_("steps 0 to {last}: prefill, the prompt read in one pass").format(last=n_prefill - 1))
     if any(step.generated for step in decoding.steps):
         is_drawn = decoding.experiment.writing is not None
         drawn = _("* drawn from the probabilities of the step before")

@@ -176,9 +176,19 @@ def test_one_attention_is_printed_without_a_name(capsys: Capture) -> None:
     assert main(["decode", "causal-decode", "--steps", "1", "--json"]) == 0
     (step,) = json.loads(capsys.readouterr().out)["steps"]
     assert set(step) == {
-        *("index", "token", "generated", "read", "appended", "weights", "output", "probabilities"),
-        *("next_token", "cached", "uncached"),
+        *("index", "token", "generated", "prefill", "seconds", "read", "appended", "weights", "output"),
+        *("probabilities", "next_token", "cached", "uncached"),
     }
+
+
+def test_decode_says_what_was_read_in_one_pass(capsys: Capture) -> None:
+    text = ["--text", "Tom saw a fox", "--steps", "8"]
+    assert main(["decode", "stories-en", *text, "--json"]) == 0
+    steps = json.loads(capsys.readouterr().out)["steps"]
+    assert [step["prefill"] for step in steps] == [True] * 5 + [False] * 3
+    assert len({step["seconds"] for step in steps[:5]}) == 1
+    assert main(["decode", "stories-en", *text]) == 0
+    assert "\nsteps 0 to 4: prefill, the prompt read in one pass\n" in capsys.readouterr().out
 
 
 def test_decode_prints_a_table(capsys: Capture) -> None:
