@@ -36,6 +36,7 @@ from attnviz.gui.status import StatusLine
 from attnviz.gui.store import Store
 from attnviz.gui.theme import GRID, Theme
 from attnviz.gui.tool_bar import ToolBar
+from attnviz.gui.uncached_live import UncachedLive
 from attnviz.gui.widgets.card import Card
 from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.panel_dock import PanelDock
@@ -179,6 +180,7 @@ class Window(QMainWindow):
         for id_, dock in self.docks.items():
             self.panels[id_].set_seen(not self.isVisible() or not dock.visibleRegion().isEmpty())
         self._watch_comparisons()
+        self._watch_player()
         self._on_history()
         self.setFocus()
         self.live.choose(self.settings["engine"], self.settings["device"])
@@ -189,6 +191,13 @@ class Window(QMainWindow):
         panel = self.panels["compare"]
         assert isinstance(panel, ComparePanel)
         self.compare_live = CompareLive(panel, self.live, self.decode_scheduler, self)
+
+    def _watch_player(self) -> None:
+        from attnviz.gui.panels.decoding import DecodingPanel
+
+        panel = self.panels["decoding"]
+        assert isinstance(panel, DecodingPanel)
+        self.uncached_live = UncachedLive(panel, self.store, self.decode_scheduler, self)
 
     # --- text, colours, layout
 

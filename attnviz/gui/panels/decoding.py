@@ -5,25 +5,25 @@ A page shows a step, the sampling or the cache. Where the panel is wide or high 
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Qt, QTimer, Slot
+from PySide6.QtCore import QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QLabel, QSlider, QToolButton, QVBoxLayout, QWidget
 
 from attnviz.compute.decoded import Decoded
+from attnviz.compute.uncached import UncachedStep
 from attnviz.core.text import isolated
 from attnviz.gui.icons import icon
 from attnviz.gui.panels.decoding_cache import CachePage
-from attnviz.gui.panels.decoding_counts import plain_label, reuse_words, verdict
-from attnviz.gui.panels.decoding_sampling import SamplingPage, n_given_tokens
+from attnviz.gui.panels.decoding_counts import fed_together, plain_label
+from attnviz.gui.panels.decoding_line import WholeLabel, WrittenLine
+from attnviz.gui.panels.decoding_sampling import SamplingPage
 from attnviz.gui.panels.decoding_step import WIDE, StepView, shown_step_site
-from attnviz.gui.panels.decoding_text import LINE_PX, TextLine, names_of, written_tokens
+from attnviz.gui.panels.decoding_text import names_of, written_tokens
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
 from attnviz.gui.theme import GRID, Theme
 from attnviz.gui.widgets.drag_number import DragNumber
-from attnviz.gui.widgets.elided import ElidedLabel
 from attnviz.gui.widgets.segmented import Segmented
-from attnviz.gui.widgets.toggle import Toggle
 from attnviz.i18n import N_, _
 from attnviz.model.document import Document
 from attnviz.model.site_titles import label_among_several
@@ -31,6 +31,9 @@ from attnviz.model.view import Cell
 from attnviz.model.writing_edits import FRESH, rewrite, set_writing
 
 STEPS_PER_SECOND = 1.5
+
+REST_MS = 250
+"""How long the player stands at a step before the pass without a cache is made for it."""
 
 SHOWN = ("step", "head", "site")
 """What of the view the picture follows."""
@@ -49,33 +52,38 @@ BELOW_PX = 440
 """From this height on they stand below each other."""
 
 
-NOTICE_PX = 720
-"""Most room for the words beside the text; a quarter of it where the panel is not wide."""
-
 SMALLEST = QSize(600, 132)
 """Room for one page: however many show, the panel can be made as small again."""
 
 
-class WholeLabel(ElidedLabel):
-    """One line that would like to show whole, and may be cut."""
-
-    def sizeHint(self) -> QSize:
-        return QLabel.sizeHint(self)
-
-
 class DecodingPanel(Panel):
-    """The player, the text, and the pages. The player only ever changes `View.step`."""
+    """The player, the text, and the pages. The player only ever changes `View.step`.
+
+    `rested` carries the decoding and the step that the player has come to rest on, or the last one of its
+    prefill; whoever makes that step without a cache calls `show_uncached`. Each is asked for once, and
+    remembered with the decoding.
+    """
+
+    rested = Signal(object, int)
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
+        self._uncached: dict[int, UncachedStep | str] = {}
+        self._uncached_of: Decoded | None = None
+        self._rest = QTimer(self)
+        self._rest.setSingleShot(True)
+        self._rest.setInterval(REST_MS)
+        self._rest.timeout.connect(self._on_rest)
         self._timer = QTimer(self)
         self._timer.timeout.connect(self._on_tick)
         self._view = StepView(store)
         self._sampling, self._cache = SamplingPage(store), CachePage(store)
         self._page = "step"
-        self._shown_text: Decoded | None = None
         self._last_writing = FRESH
-        self._make_line()
+        self._line = WrittenLine()
+        self._line.chosen.connect(self.go_to)
+        self._line.rewritten.connect(self._on_rewritten)
+        self._line.writes_changed.connect(self._on_writes)
         self._buttons: dict[str, QToolButton] = {}
         for name, slot in (
             ("first", self._on_first),
@@ -121,6 +129,7 @@ class DecodingPanel(Panel):
             self._on_speed(self._speed.value())
             self._timer.start()
         self._show_buttons()
+        self._show_pages()
 
     def step(self, by: int) -> None:
         """Some steps forward or back."""
@@ -140,13 +149,24 @@ class DecodingPanel(Panel):
         """Whether steps follow by themselves."""
         return self._timer.isActive()
 
+    def show_uncached(self, decoded: Decoded, index: int, step: UncachedStep | str) -> None:
+        """Take a step without a cache, or the sentence why there is none."""
+        if decoded is self._uncached_of:
+            self._uncached[index] = step
+            self._show_pages()
+
     # --- following the store
+
+    @Slot(bool)
+    def set_seen(self, is_seen: bool) -> None:
+        super().set_seen(is_seen)
+        self._wait_for_rest()
 
     def on_document(self, old: Document | None, new: Document) -> None:
         if new.experiment.writing is not None:
             self._last_writing = new.experiment.writing
         if old is None or old.experiment != new.experiment:
-            self._writes.set_value(new.experiment.writing is not None)
+            self._line.set_writes(new.experiment.writing is not None)
             self._sampling.refresh()
             self._cache.refresh()
         if old is None or any(getattr(old.view, name) != getattr(new.view, name) for name in SHOWN):
@@ -159,7 +179,7 @@ class DecodingPanel(Panel):
         super().apply_theme(theme)
         self._where.setStyleSheet(f"color: {theme.muted}")
         self._speed_label.setStyleSheet(f"color: {theme.muted}")
-        self._notice.setStyleSheet(f"color: {theme.muted}")
+        self._line.apply_theme(theme)
         for title in self._titles.values():
             title.setStyleSheet(f"color: {theme.muted}")
         self._show_buttons()
@@ -178,11 +198,7 @@ class DecodingPanel(Panel):
         self._slider.setAccessibleName(_("Step"))
         self._speed.setAccessibleName(_("Speed"))
         self._speed.set_tooltip(_("Speed"))
-        self._writes.set_label(_("Write on"))
-        self._writes.set_tooltip(
-            _("Go on after the document's tokens: each step feeds the token that was drawn")
-        )
-        self._text.setAccessibleName(_("Text"))
+        self._line.retranslate()
         self._pages.setAccessibleName(_("Page"))
         self._pages.set_options([(id_, _(title), "") for id_, title in PAGES])
         for id_, title in PAGES:
@@ -190,7 +206,6 @@ class DecodingPanel(Panel):
         self._view.retranslate()
         self._sampling.retranslate()
         self._cache.retranslate()
-        self._shown_text = None
         self._show()
 
     @Slot(object)
@@ -214,53 +229,48 @@ class DecodingPanel(Panel):
             button.setEnabled(count > 1)
         if decoded is None:
             self._where.set_line("")
-            self._parity.setText("")
         else:
-            token = isolated(names_of(decoded.decoding).label(decoded.decoding.steps[step].token))
+            made = decoded.decoding.steps[step]
+            token = isolated(names_of(decoded.decoding).label(made.token))
             text = _("step {step} of {count} · “{token}”")
+            if made.prefill is not None:
+                text = _("step {step} of {count} · prefill · “{token}”")
             where = text.format(step=step + 1, count=count, token=token)
             experiment = decoded.decoding.experiment
             site = label_among_several(experiment, shown_step_site(decoded, self.store.document.view.site))
             self._where.set_line(f"{where} · {site}" if site else where)
-            found = verdict(decoded)
-            self._parity.setText("● " + found.text)
-            self._parity.setStyleSheet(f"color: {found.color(self.theme)}")
-            self._parity.setToolTip(found.stages)
-        self._show_text(decoded, step)
+        self._line.show_step(decoded, step)
         self._show_pages()
 
     def _show_pages(self) -> None:
         """The step on the pages that can be seen: each takes a while for a model of many layers."""
-        pages: tuple[StepView | SamplingPage | CachePage, ...] = (self._view, self._sampling, self._cache)
-        for (id_, _title), page in zip(PAGES, pages, strict=True):
-            if not self._holders[id_].isHidden():
-                page.show_step(self.store.decoded_now, self._step())
+        decoded, step = self.store.decoded_now, self._step()
+        if decoded is not self._uncached_of:
+            self._uncached_of, self._uncached = decoded, {}
+        if self._shows("step"):
+            self._view.show_step(decoded, step, self._uncached.get(self._pass()), self.is_playing)
+        for id_, page in (("sampling", self._sampling), ("cache", self._cache)):
+            if self._shows(id_):
+                page.show_step(decoded, step)
+        self._wait_for_rest()
 
-    def _show_text(self, decoded: Decoded | None, step: int) -> None:
-        """The text up to the step, and why it ends."""
-        self._line.setVisible(decoded is not None)
-        if decoded is None:
-            self._shown_text = None
-            return
-        decoding = decoded.decoding
-        if decoded is not self._shown_text:
-            self._shown_text = decoded
-            tokens = written_tokens(decoding)
-            names = names_of(decoding)
+    def _shows(self, page: str) -> bool:
+        return not self._holders[page].isHidden()
 
-            def describe(index: int) -> str:
-                return _("token {index}: {token}").format(index=index, token=names.described(tokens[index]))
+    def _pass(self) -> int:
+        """The last step of the pass that makes the step looked at; −1 where there is none."""
+        decoded = self.store.decoded_now
+        return -1 if decoded is None else fed_together(decoded.decoding, self._step()).stop - 1
 
-            written = [names.written(token) for token in tokens]
-            self._text.set_tokens(
-                written, n_given_tokens(decoding), are_joined=names.are_joined, describe=describe
-            )
-        self._text.set_current(step)
-        ends_here = decoding.stopped and step == len(decoding.steps) - 1
-        stopped = _("stopped: {why}").format(why=decoding.stopped) if ends_here else ""
-        words = [word for word in (stopped, reuse_words(decoded), *decoding.notices) if word]
-        self._notice.set_line(" · ".join(words))
-        self._notice.setVisible(bool(words))
+    def _wait_for_rest(self) -> None:
+        """Begin to wait anew, where the step without a cache is wanted and not there.
+
+        The last step is the pass over the whole text, which was made and measured with the decoding.
+        """
+        self._rest.stop()
+        is_wanted = self.is_seen and not self.is_playing and self._shows("step")
+        if is_wanted and self._pass() < self._count() - 1 and self._pass() not in self._uncached:
+            self._rest.start()
 
     def _show_buttons(self) -> None:
         for name, button in self._buttons.items():
@@ -275,6 +285,13 @@ class DecodingPanel(Panel):
         if self._step() >= self._count() - 1:
             self._timer.stop()
             self._show_buttons()
+            self._show_pages()
+
+    @Slot()
+    def _on_rest(self) -> None:
+        decoded = self.store.decoded_now
+        if decoded is not None:
+            self.rested.emit(decoded, self._pass())
 
     @Slot(object)
     def _on_speed(self, speed: float) -> None:
@@ -329,31 +346,10 @@ class DecodingPanel(Panel):
         for id_, _title in PAGES:
             self._holders[id_].setVisible(shows_all or id_ == self._page)
             self._titles[id_].setVisible(shows_all and id_ != "step")
-        self._notice.setMaximumWidth(NOTICE_PX if self.width() >= WIDE else NOTICE_PX // 4)
         n_lines = max(min((self.height() - 120) // 70, 4), 1)
-        self._text.setFixedHeight(LINE_PX * n_lines)
+        self._line.set_room(n_lines, is_wide=self.width() >= WIDE)
         if changes:
             self._show_pages()
-
-    def _make_line(self) -> None:
-        """The line of the text: whether it is written on, the text, why it ends, and the light."""
-        self._writes = Toggle("")
-        self._writes.setObjectName("decode_writes")
-        self._writes.changed.connect(self._on_writes)
-        self._text = TextLine()
-        self._text.setObjectName("decode_text")
-        self._text.chosen.connect(self.go_to)
-        self._text.rewritten.connect(self._on_rewritten)
-        self._notice, self._parity = WholeLabel(), plain_label("decode_parity")
-        self._notice.setObjectName("decode_notice")
-        self._line = QWidget()
-        row = QHBoxLayout(self._line)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(GRID * 3 // 2)
-        for beside in (self._writes, self._notice, self._parity):
-            beside.setFixedHeight(LINE_PX)
-        for widget, stretch in ((self._writes, 0), (self._text, 1), (self._notice, 0), (self._parity, 0)):
-            row.addWidget(widget, stretch, Qt.AlignmentFlag.AlignTop if not stretch else Qt.AlignmentFlag(0))
 
     def _lay_out(self) -> None:
         self._player = QWidget()

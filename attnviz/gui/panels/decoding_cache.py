@@ -13,7 +13,7 @@ from attnviz.engines.decode_cost import position_bytes
 from attnviz.engines.decode_step import DecodeStep
 from attnviz.gui.field_rows import Note
 from attnviz.gui.fonts import number_font
-from attnviz.gui.panels.decoding_counts import grouped, plain_label
+from attnviz.gui.panels.decoding_counts import fed_together, grouped, plain_label
 from attnviz.gui.panels.decoding_errors import ErrorTable
 from attnviz.gui.panels.decoding_slots import Slot as Place
 from attnviz.gui.panels.decoding_slots import SlotMap, slot_groups
@@ -96,8 +96,9 @@ class CachePage(QWidget):
             return
         step = decoded.decoding.steps[index]
         cache = _cache_of(decoded)
-        self._slots.set_groups(slot_groups(cache, index + 1), self._describe)
-        self._show_bytes(decoded, step, cache)
+        fed = fed_together(decoded.decoding, index)
+        self._slots.set_groups(slot_groups(cache, fed), self._describe)
+        self._show_bytes(decoded, step, cache, fed.stop)
         view = self._store.document.view
         name = shown_step_site(decoded, view.site)
         n_heads = step.site(name).experiment.heads.n_heads
@@ -120,7 +121,7 @@ class CachePage(QWidget):
         self._labels["bits"].setVisible(is_quantised)
         if isinstance(cache, QuantisedCache):
             self._bits.set_value(str(cache.bits))
-        words = _("{what}. {source}").format(what=_(row.hint), source=row.source)
+        words = _("{what}. {source}").format(what=_(row.hint), source=_(row.source))
         has_latent = self._store.attention.latent is not None
         latent = _("Kept is the latent, of which keys and values are made.")
         self._hint.set_line(latent if has_latent else words)
@@ -136,7 +137,7 @@ class CachePage(QWidget):
 
     def retranslate(self) -> None:
         self._kind.setAccessibleName(_("Kind of cache"))
-        self._kind.set_options([(row.id, _(row.title), f"{_(row.hint)} · {row.source}") for row in CACHES])
+        self._kind.set_options([(row.id, _(row.title), f"{_(row.hint)} · {_(row.source)}") for row in CACHES])
         self._bits.setAccessibleName(_("bits"))
         self._labels["bits"].setText(_("bits"))
         for field, title, _smallest in NUMBERS:
@@ -165,14 +166,17 @@ class CachePage(QWidget):
         token = isolated(names_of(decoded.decoding).label(decoded.decoding.steps[place.position].token))
         return words.format(position=place.position, token=token)
 
-    def _show_bytes(self, decoded: Decoded, step: DecodeStep, cache: Cache) -> None:
+    def _show_bytes(self, decoded: Decoded, step: DecodeStep, cache: Cache, length: int) -> None:
+        """The bytes after the step, or after the prefill that it is of: `length` positions were appended."""
         decoding = decoded.decoding
-        itemsize, length = ITEMSIZE[decoding.dtype], step.index + 1
+        itemsize = ITEMSIZE[decoding.dtype]
         own = [site for site in step.sites.values() if site.experiment.memory is None]
         rows = [position_bytes(site.experiment, cache, itemsize) for site in own]
         places = capacity(cache, length)
+        positions = {name: length for name, site in step.sites.items() if site.experiment.memory is None}
         full = sum(
-            position_bytes(site.experiment, FullCache(), itemsize) * site.seen for site in step.sites.values()
+            position_bytes(site.experiment, FullCache(), itemsize) * positions.get(name, site.seen)
+            for name, site in step.sites.items()
         )
         has_latent = any(site.experiment.latent is not None for site in own)
         expanded = sum(expanded_numbers(site.experiment) for site in own) * length * itemsize

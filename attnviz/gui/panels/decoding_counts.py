@@ -9,6 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGridLayout, QLabel, QVBoxLayout, QWidget
 
 from attnviz.compute.decoded import Decoded
+from attnviz.compute.uncached import UncachedStep
 from attnviz.core.text import number
 from attnviz.engines.decode import Decoding
 from attnviz.engines.decode_cost import Cost
@@ -17,7 +18,10 @@ from attnviz.gui.theme import GRID, TEXT_PX, Theme
 from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.i18n import N_, _
 from attnviz.model.caches import CACHES
+from attnviz.model.experiment import Experiment
+from attnviz.model.site_titles import site_label
 from attnviz.model.sites import places
+from attnviz.model.stages import STAGE_BY_ID
 
 COUNTS: tuple[tuple[str, str], ...] = (
     ("kv_projections", N_("K, V projections")),
@@ -28,6 +32,9 @@ COUNTS: tuple[tuple[str, str], ...] = (
 )
 
 TIME = "milliseconds"
+
+NOT_MEASURED, MEASURING = "–", "…"
+"""What stands for a time that is not there, and that is on its way."""
 
 TOLERANCE = {"float64": 1e-12, "float32": 1e-4, "float16": 3e-2, "bfloat16": 2e-1}
 """Differences below this are rounding of the dtype; above it the light says so."""
@@ -80,6 +87,15 @@ def reuse_words(decoded: Decoded) -> str:
     )
 
 
+def fed_together(decoding: Decoding, index: int) -> range:
+    """The steps that were made in one pass with step `index`: those of its prefill, or it alone.
+
+    Of steps that were taken over from a longer prompt's prefill, those that there are.
+    """
+    prefill = decoding.steps[index].prefill
+    return range(index, index + 1) if prefill is None else prefill[: len(decoding.steps) - prefill.start]
+
+
 class Counts(QWidget):
     """A table of two columns: no cache, cache."""
 
@@ -91,13 +107,15 @@ class Counts(QWidget):
         self._labels: dict[str, tuple[QLabel, QLabel, QLabel]] = {}
         self._lay_out()
 
-    def show_step(self, decoded: Decoded, index: int) -> None:
-        """The costs up to step `index`; the times are those of one step."""
+    def show_step(
+        self, decoded: Decoded, index: int, uncached: UncachedStep | str | None, is_playing: bool
+    ) -> None:
+        """The costs up to step `index`; the times are those of one step, see `StepView.show_step`."""
         plain, cached = self._total(decoded.decoding, index)
         for key, _title in COUNTS:
             self._labels[key][1].setText(grouped(getattr(plain, key)))
             self._labels[key][2].setText(grouped(getattr(cached, key)))
-        self._show_times(decoded, index)
+        self._show_times(decoded, index, uncached, is_playing)
         self._has_several = len(places(decoded.decoding.experiment)) > 1
         self._labels[""][0].setText(_("all attentions") if self._has_several else "")
 
@@ -112,7 +130,6 @@ class Counts(QWidget):
         """Set the texts again, in the present language."""
         for key, title in COUNTS:
             self._labels[key][0].setText(_(title))
-        self._labels[TIME][0].setText(_("ms, one step"))
         self._labels[""][0].setText(_("all attentions") if self._has_several else "")
         self._labels[""][1].setText(_("no cache"))
         self._labels[""][2].setText(_("cache"))
@@ -126,21 +143,42 @@ class Counts(QWidget):
             self._totals.append((plain.then(step.uncached), cached.then(step.cached)))
         return self._totals[index]
 
-    def _show_times(self, decoded: Decoded, index: int) -> None:
-        """With a cache, this step as it was measured; without, one pass over all tokens: the last step's."""
+    def _show_times(
+        self, decoded: Decoded, index: int, uncached: UncachedStep | str | None, is_playing: bool
+    ) -> None:
+        """This step as it was measured, or the prefill it is of: with the cache, and without."""
         steps = decoded.decoding.steps
-        passed = decoded.full_seconds
-        is_last = index == len(steps) - 1
-        plain = "–" if math.isnan(passed) else number(1000 * passed, 2)
-        self._labels[TIME][1].setText(plain if is_last else "–")
-        self._labels[TIME][2].setText(number(1000 * steps[index].seconds, 2))
-        whole = _(
-            "Measured once: a pass over all {n} tokens, which is what the last step takes without a cache. "
-            "Earlier steps have fewer tokens and were not measured."
-        )
-        self._labels[TIME][1].setToolTip(plain_tooltip(whole.format(n=len(steps))))
+        fed = fed_together(decoded.decoding, index)
+        name = _("ms, prefill of {n}") if steps[index].prefill is not None else _("ms, one step")
+        self._labels[TIME][0].setText(name.format(n=len(fed)))
+        text, words = self._uncached_time(decoded, fed.stop, uncached, is_playing)
+        self._labels[TIME][1].setText(text)
+        self._labels[TIME][1].setToolTip(plain_tooltip(words))
         this = _("Measured: step {step} with the cache, its choice of the next token included.")
-        self._labels[TIME][2].setToolTip(plain_tooltip(this.format(step=index + 1)))
+        if steps[index].prefill is not None:
+            this = _("Measured: the pass that put tokens {first} to {last} into the cache.")
+        self._labels[TIME][2].setText(number(1000 * steps[index].seconds * len(fed), 2))
+        words = this.format(step=index + 1, first=fed.start + 1, last=fed.stop)
+        self._labels[TIME][2].setToolTip(plain_tooltip(words))
+
+    @staticmethod
+    def _uncached_time(
+        decoded: Decoded, n: int, uncached: UncachedStep | str | None, is_playing: bool
+    ) -> tuple[str, str]:
+        """The milliseconds of a pass over the first n tokens, or what stands for them; and what that is."""
+        if isinstance(uncached, str):
+            return NOT_MEASURED, uncached
+        seconds = math.nan if uncached is None else uncached.seconds
+        if uncached is None and n == len(decoded.decoding.steps):
+            seconds = decoded.full_seconds
+        if not math.isnan(seconds):
+            words = _(
+                "Measured: a pass over the {n} tokens so far on the same engine, with the logits of all."
+            )
+            return number(1000 * seconds, 2), words.format(n=n)
+        if is_playing:
+            return NOT_MEASURED, _("Not measured while it plays: only where the player rests.")
+        return MEASURING, _("Being measured: a pass over the {n} tokens so far.").format(n=n)
 
     def _lay_out(self) -> None:
         grid = QGridLayout()
@@ -179,10 +217,23 @@ def _worst_stages(decoded: Decoded) -> list[str]:
     """Each stage with its difference; where there are several attentions, the worst stage of each."""
     found = decoded.differences
     if len(places(decoded.decoding.experiment)) == 1:
-        return [f"{stage}: {number(worst, 2)}" for stage, worst in found.items()]
+        return [_stage_line(_(STAGE_BY_ID[stage].title), worst) for stage, worst in found.items()]
     worst_of: dict[str, str] = {}
     for name in found:
         site = name.rpartition(".")[0]
         if site not in worst_of or found[name] > found[worst_of[site]]:
             worst_of[site] = name
-    return [f"{name}: {number(found[name], 2)}" for name in worst_of.values()]
+    return [
+        _stage_line(_site_and_stage(decoded.decoding.experiment, name), found[name])
+        for name in worst_of.values()
+    ]
+
+
+def _site_and_stage(experiment: Experiment, name: str) -> str:
+    """`decoder.0.cross.scores` in words."""
+    site, _dot, stage = name.rpartition(".")
+    return f"{site_label(experiment, site)} · {_(STAGE_BY_ID[stage].title)}"
+
+
+def _stage_line(name: str, worst: float) -> str:
+    return _("{name}: {value}").format(name=name, value=number(worst, 2))

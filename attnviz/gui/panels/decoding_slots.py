@@ -42,13 +42,14 @@ class SlotGroup:
     slots: tuple[Slot, ...]
 
 
-def slot_groups(cache: caches.Cache, length: int) -> tuple[SlotGroup, ...]:
-    """The places of a cache after `length` positions were appended, the last of them just now."""
+def slot_groups(cache: caches.Cache, fed: range) -> tuple[SlotGroup, ...]:
+    """The places of a cache after the positions `fed` were appended just now, behind those before them."""
+    length = fed.stop
     first, last = kept_positions(cache, length)
     kept = [*first, *last]
 
     def slot(position: int) -> Slot:
-        return Slot(position, "new" if position == length - 1 else "kept")
+        return Slot(position, "new" if position in fed else "kept")
 
     if isinstance(cache, PagedCache):
         places = [slot(p) if p < length else Slot(-1, "empty") for p in range(capacity(cache, length))]

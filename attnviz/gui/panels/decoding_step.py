@@ -12,9 +12,10 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from attnviz.compute.decoded import Decoded
+from attnviz.compute.uncached import UncachedStep
 from attnviz.core.text import number
 from attnviz.engines.decode_step import DecodeStep, Numbers, SiteStep
-from attnviz.gui.panels.decoding_counts import Counts, plain_label
+from attnviz.gui.panels.decoding_counts import Counts, fed_together, plain_label
 from attnviz.gui.panels.decoding_text import names_of
 from attnviz.gui.store import Store
 from attnviz.gui.theme import GRID, Theme
@@ -30,6 +31,9 @@ from attnviz.model.stages import as_read
 from attnviz.model.view import Cell
 
 MOST_BARS = 64
+
+MOST_EMPTY = 16
+"""Places that are drawn from the start; from there on, twice as many whenever they are full."""
 
 WIDE = 960
 """From this width on there is room for the token's own vectors and its row of weights."""
@@ -60,8 +64,17 @@ class StepView(QWidget):
         self._empty = plain_label("decode_empty")
         self._lay_out()
 
-    def show_step(self, decoded: Decoded | None, index: int) -> None:
-        """Show step `index` of a decoding, or that there is none."""
+    def show_step(
+        self,
+        decoded: Decoded | None,
+        index: int,
+        uncached: UncachedStep | str | None = None,
+        is_playing: bool = False,
+    ) -> None:
+        """Show step `index` of a decoding, or that there is none.
+
+        `uncached` is the step without a cache, a sentence why there is none, or None where it is not made.
+        """
         self._decoded = decoded
         self._body.setVisible(decoded is not None)
         self._empty.setVisible(decoded is None)
@@ -73,12 +86,13 @@ class StepView(QWidget):
         head = min(self._store.document.view.head, heads.n_heads - 1)
         kv_head = head // heads.group_size
         self._show_vectors(step, site, head, kv_head)
-        self._show_outputs(decoded, step, name)
-        self._show_again(decoded, name, site, kv_head)
-        self._show_cache(decoded, site, kv_head)
+        self._show_outputs(decoded, step, name, uncached)
+        fed = fed_together(decoded.decoding, index) if site.experiment.memory is None else range(0)
+        self._show_again(decoded, name, site, kv_head, len(fed) > 1)
+        self._show_cache(decoded, site, kv_head, fed)
         self._show_weights(decoded, site, head)
         self._show_next(decoded, step)
-        self._counts.show_step(decoded, index)
+        self._counts.show_step(decoded, index, uncached, is_playing)
 
     def light(self, cell: Cell | None) -> None:
         """Outline the row of the cache that the hovered cell belongs to."""
@@ -117,10 +131,23 @@ class StepView(QWidget):
                 widget.set_rows(row, 1, 0, (step.token,))
                 widget.set_title(name, hue)
 
-    def _show_outputs(self, decoded: Decoded, step: DecodeStep, name: str) -> None:
-        """The output row of the step, computed both ways, and how far they are apart."""
+    def _show_outputs(
+        self, decoded: Decoded, step: DecodeStep, name: str, uncached: UncachedStep | str | None
+    ) -> None:
+        """The output row of the step, computed both ways, and how far they are apart.
+
+        Without a cache it is the last row of the pass over the tokens so far; until that is made, the same
+        row of the pass over the whole text, of which later tokens change nothing.
+        """
         cached, full = step.site(name).attention_output, decoded.full.get(name)
         whole = None if full is None else full.output[step.index]
+        words = _("Row {n} of a pass over all {count} tokens: those behind it change nothing of it")
+        if isinstance(uncached, UncachedStep) and uncached.index == step.index:
+            whole = uncached.outputs[name]
+            words = _("The last row of a pass over the {n} tokens so far")
+        self._vectors["output_again"].setAccessibleDescription(
+            words.format(n=step.index + 1, count=len(decoded.decoding.steps))
+        )
         title = _("output, cache")
         if whole is not None:
             apart = number(float(np.max(np.abs(cached.astype(np.float64) - whole), initial=0.0)), 1)
@@ -134,8 +161,13 @@ class StepView(QWidget):
                 widget.set_rows(row[None, :], 1, 0, (step.token,))
                 widget.set_title(words, "ink")
 
-    def _show_again(self, decoded: Decoded, name: str, site: SiteStep, kv_head: int) -> None:
-        """Without a cache: the keys and values of all tokens so far, made again by the full pass."""
+    def _show_again(
+        self, decoded: Decoded, name: str, site: SiteStep, kv_head: int, is_prefill: bool
+    ) -> None:
+        """Without a cache: the keys and values of all tokens so far, made again by the full pass.
+
+        The prefill makes them for the first time, with a cache as without.
+        """
         full = decoded.full.get(name)
         n_made = site.index + 1 if site.experiment.memory is None else site.experiment.n_keys
         for widget, array, letter, hue in (
@@ -145,13 +177,18 @@ class StepView(QWidget):
             widget.setVisible(array is not None)
             if array is None:
                 continue
-            widget.set_rows(array[kv_head, :n_made], array.shape[1], -1, _key_tokens(decoded, site))
+            places = _places(n_made, array.shape[1])
+            widget.set_rows(array[kv_head, :n_made], places, -1, _key_tokens(decoded, site))
             widget.set_marks(is_new=True)
-            widget.set_title(_("{name} again · {count}").format(name=letter, count=n_made), hue)
+            title = _("{name} made · {count}") if is_prefill else _("{name} again · {count}")
+            widget.set_title(title.format(name=letter, count=n_made), hue)
             words = _("Without a cache {count} rows are computed again")
+            if is_prefill:
+                words = _("{count} rows are computed by the prefill")
             widget.setAccessibleDescription(words.format(count=n_made))
 
-    def _show_cache(self, decoded: Decoded, site: SiteStep, kv_head: int) -> None:
+    def _show_cache(self, decoded: Decoded, site: SiteStep, kv_head: int, fed: range) -> None:
+        """What the cache had after the step. `fed` went in by one pass; empty where a memory is read."""
         caches = [_at_their_positions(site, rows) for rows in site.held]
         writing = decoded.decoding.experiment.writing
         kind = FullCache() if writing is None or site.experiment.memory is not None else writing.cache
@@ -159,14 +196,18 @@ class StepView(QWidget):
         letters = (("K", "key"), ("V", "value"))
         if site.experiment.latent is not None:
             kv_head, letters = 0, (("c", "key"), ("kᴿ", "key"))
-        filled, new_row = site.seen, site.index if site.experiment.memory is None else -1
-        seen = set(site.key_positions.tolist()) - {new_row}
+        filled, new = site.seen, set(range(fed.start, site.index + 1)) if fed else set()
+        there = set(site.key_positions.tolist())
         counts = {"read": site.read, "appended": site.appended}
+        if len(new) > 1:  # what one pass puts in is not read from the cache
+            counts = {"read": len(there - new), "appended": len(new)}
         self._values.setVisible(len(caches) > 1)
         for widget, cache, (letter, hue) in zip((self._keys, self._values), caches, letters, strict=False):
-            places = max(site.cache.length, capacity(kind, filled))
+            places = max(_places(filled, site.cache.length), capacity(kind, filled))
+            new_row = site.index if new else -1
             widget.set_rows(cache[kv_head, :filled], places, new_row, _key_tokens(decoded, site))
-            widget.set_marks(read=seen, gone=set(range(filled)) - seen - {new_row}, block=block)
+            gone = set(range(filled)) - there
+            widget.set_marks(there - new, gone, block, is_new=len(new) == filled > 1)
             widget.set_title(_("{name} cache · {read} + {appended}").format(name=letter, **counts), hue)
             words = _("{read} rows are read from the cache, {appended} are appended")
             widget.setAccessibleDescription(words.format(**counts))
@@ -287,6 +328,11 @@ def _key_tokens(decoded: Decoded, site: SiteStep) -> tuple[str, ...]:
     """The tokens whose keys a site reads: the memory's, or all that were fed."""
     memory = site.experiment.memory
     return decoded.decoding.experiment.tokens if memory is None else memory.tokens
+
+
+def _places(filled: int, most: int) -> int:
+    """Places to draw for rows that fill up to `most`: few sizes, so that the picture seldom changes scale."""
+    return min(max(MOST_EMPTY, 1 << (filled - 1).bit_length()), most)
 
 
 def _at_their_positions(site: SiteStep, rows: Numbers) -> Numbers:

@@ -23,6 +23,7 @@ from attnviz.model.document import Document
 from attnviz.model.edits import set_heads, set_n_tokens
 from attnviz.model.latent_parts import Latent
 from attnviz.model.parts import NoPosition, Padding, Projections
+from attnviz.model.site_titles import site_label
 from attnviz.model.sites import site_names
 from attnviz.model.view import Cell
 
@@ -168,9 +169,9 @@ def test_the_next_token_and_the_counts_are_the_whole_models(stack: PanelBench[De
     assert all(picture == shown[0] for picture in shown)
     assert stack.find(QLabel, "count__name").text() == "all attentions"
     lines = stack.find(QLabel, "decode_parity").toolTip().splitlines()
-    assert [line.split(": ")[0].rpartition(".")[0] for line in lines] == list(
-        site_names(decoded.decoding.experiment)
-    )
+    experiment = decoded.decoding.experiment
+    said = [line.rpartition(" · ")[0] for line in lines]
+    assert said == [site_label(experiment, name) for name in site_names(experiment)]
 
 
 def test_one_attention_has_no_name_and_no_totals_to_explain(bench: PanelBench[DecodingPanel]) -> None:

@@ -22,6 +22,7 @@ from attnviz.gui.panels.decoding_text import LINE_PX, Names, TextLine
 from attnviz.gui.theme import LIGHT
 from attnviz.gui.widgets.row_matrix import RowMatrix
 from attnviz.model.caches import FullCache, PagedCache, QuantisedCache, RingCache, SinkCache
+from attnviz.model.edits import rename_token, set_vector_cell
 from attnviz.model.presets import load_preset
 from attnviz.model.writing_edits import FRESH, set_cache, set_writing
 
@@ -138,14 +139,20 @@ def test_a_row_is_said_with_all_its_probabilities(bars: DistributionBars) -> Non
 # --- the places ------------------------------------------------------------------------------------
 
 
-def states(cache: object, length: int) -> list[tuple[str, list[tuple[int, str]]]]:
-    groups = slot_groups(cache, length)  # type: ignore[arg-type]
+def states(cache: object, length: int, n_new: int = 1) -> list[tuple[str, list[tuple[int, str]]]]:
+    groups = slot_groups(cache, range(length - n_new, length))  # type: ignore[arg-type]
     return [(group.title, [(slot.position, slot.state) for slot in group.slots]) for group in groups]
 
 
 def test_every_position_has_a_place_in_a_full_cache() -> None:
     for cache in (FullCache(), QuantisedCache(4)):
         assert states(cache, 3) == [("positions", [(0, "kept"), (1, "kept"), (2, "new")])]
+
+
+def test_what_one_pass_puts_in_is_new_together() -> None:
+    assert states(FullCache(), 3, 3) == [("positions", [(0, "new"), (1, "new"), (2, "new")])]
+    ring, gone = states(RingCache(3), 5, 2)
+    assert ring == ("ring", [(3, "new"), (4, "new"), (2, "kept")]) and len(gone[1]) == 2
 
 
 def test_a_ring_turns_and_gives_up_the_oldest() -> None:
@@ -173,7 +180,7 @@ def test_all_places_fit(qtbot: QtBot, length: int) -> None:
     places = SlotMap()
     qtbot.addWidget(places)
     places.resize(260, 100)
-    places.set_groups(slot_groups(RingCache(16), length), lambda slot: str(slot.position))
+    places.set_groups(slot_groups(RingCache(16), range(length - 1, length)), lambda slot: str(slot.position))
     rects = [rect for group in places.slot_rects() for rect in group]
     assert len(rects) == 16 + max(length - 16, 0)
     assert all(rect.bottom() <= 101 and rect.right() <= 261 for rect in rects)
@@ -265,14 +272,51 @@ def test_rows_that_are_gone_are_hatched_at_the_step_that_is_shown(qtbot: QtBot) 
     bench.store.edit(set_cache, RingCache(4))
     decoded = decode_and_compare(bench.store.experiment, "numpy", "cpu", never_cancelled, 0)
     bench.store.set_decoded(decoded)
-    keys = bench.find(RowMatrix, "k_cache")
-    bench.panel.go_to(2)
-    assert keys._gone == () and keys._read == {0, 1}
-    bench.panel.go_to(9)
-    assert keys._gone == ((0, 5),) and keys._read == {6, 7, 8}
+    keys, n = bench.find(RowMatrix, "k_cache"), bench.store.experiment.n_queries
     whole = attnviz.run(decoded.decoding.experiment)["k_rotated"][0]
-    assert np.isnan(keys._values[:6]).all()
-    np.testing.assert_allclose(keys._values[6:10], whole[6:10], rtol=1e-9)
+    for step in (n, n + 3):
+        bench.panel.go_to(step)
+        assert keys._gone == ((0, step - 4),) and keys._read == {step - 3, step - 2, step - 1}
+        assert np.isnan(keys._values[: step - 3]).all()
+        np.testing.assert_allclose(keys._values[step - 3 : step + 1], whole[step - 3 : step + 1], rtol=1e-9)
+
+
+def test_what_the_prefill_puts_in_is_not_read_from_the_cache(qtbot: QtBot) -> None:
+    bench = PanelBench(qtbot, DecodingPanel, "causal-decode", 1100, 300)
+    bench.store.edit(set_writing, FRESH)
+    first = decode_and_compare(bench.store.experiment, "numpy", "cpu", never_cancelled, 0)
+    bench.store.set_decoded(first)
+    keys, again = bench.find(RowMatrix, "k_cache"), bench.find(RowMatrix, "k_again")
+    n, where = bench.store.experiment.n_queries, bench.find(QLabel, "decode_where")
+    bench.panel.go_to(5)
+    assert (keys.accessibleName(), again.accessibleName()) == ("K cache · 0 + 6", "K made · 6")
+    assert keys._read == frozenset() and where.text().startswith(f"step 6 of {n + 31} · prefill · “")
+    bench.panel.go_to(n)
+    assert (keys.accessibleName(), again.accessibleName()) == (f"K cache · {n} + 1", f"K again · {n + 1}")
+    assert keys._read == set(range(n)) and "prefill" not in where.text()
+    # Four of its tokens are there from before: the prefill of the others reads them.
+    bench.store.edit(rename_token, 4, "otherwise")
+    bench.store.edit(set_vector_cell, 4, 0, 1.5)
+    second = decode_and_compare(bench.store.experiment, "numpy", "cpu", never_cancelled, 0, first.decoding)
+    bench.store.set_decoded(second)
+    bench.panel.go_to(6)
+    assert second.decoding.reused == 4 and second.decoding.steps[6].prefill == range(4, n)
+    assert (keys.accessibleName(), keys._read) == ("K cache · 4 + 3", {0, 1, 2, 3})
+
+
+def test_the_bytes_of_the_prefill_are_those_after_it(qtbot: QtBot) -> None:
+    bench = PanelBench(qtbot, DecodingPanel, "causal-decode", 780, 460)
+    bench.store.edit(set_writing, FRESH)
+    bench.store.set_decoded(decode_and_compare(bench.store.experiment, "numpy", "cpu", never_cancelled, 0))
+    n, heads = bench.store.experiment.n_queries, bench.store.experiment.heads
+    row = 2 * heads.n_kv_heads * heads.d_head * {"float32": 4, "float64": 8}[bench.store.experiment.dtype]
+    slots = bench.find(SlotMap, "decode_slots")
+    for step, length, n_new in ((0, n, n), (n - 1, n, n), (n, n + 1, 1)):
+        bench.panel.go_to(step)
+        shown = [bench.find(QLabel, f"cache_{name}").text() for name in ("measured", "formula", "full")]
+        assert shown == [f"{length * row:,}".replace(",", "\u202f")] * 3
+        assert f"places {length} × bytes {row}" in bench.find(QLabel, "decode_cache_terms").text()
+        assert [slot.state for slot in slots._groups[0].slots].count("new") == n_new
 
 
 def test_names_of_tokens_without_a_model_are_what_they_are() -> None:

@@ -1,0 +1,62 @@
+"""The pass without a cache for the step that the player rests on: made in the worker, the newest wins."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Slot
+
+from attnviz.compute.scheduler import Cancelled, CancelToken, Scheduler
+from attnviz.gui.live import GUI_CORES
+from attnviz.gui.store import Store
+from attnviz.model.document import Document
+from attnviz.model.refusals import translated
+
+if TYPE_CHECKING:
+    from attnviz.compute.decoded import Decoded
+    from attnviz.compute.uncached import UncachedStep
+    from attnviz.gui.panels.decoding import DecodingPanel
+
+KEY = "uncached"
+
+
+class UncachedLive(QObject):
+    """Answers where the panel rests. An edit ends a pass under way: its decoding is not to wait."""
+
+    def __init__(
+        self, panel: DecodingPanel, store: Store, scheduler: Scheduler, parent: QObject | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._panel, self._scheduler = panel, scheduler
+        self._generation = 0
+        panel.rested.connect(self._on_rested)
+        store.changed.connect(self._on_changed)
+
+    @Slot(object, object)
+    def _on_changed(self, old: Document, new: Document) -> None:
+        if old.experiment != new.experiment:
+            self._generation += 1
+
+    @Slot(object, int)
+    def _on_rested(self, decoded: Decoded, index: int) -> None:
+        generation = self._generation
+
+        def job(token: CancelToken) -> UncachedStep:
+            from attnviz.compute.uncached import uncached_step
+
+            def check() -> None:
+                token.check()
+                if generation != self._generation:
+                    raise Cancelled
+
+            return uncached_step(decoded.decoding, index, check, GUI_CORES)
+
+        def done(step: UncachedStep) -> None:
+            self._panel.show_uncached(decoded, index, step)
+
+        def failed(error: BaseException) -> None:
+            if not isinstance(error, ValueError | RuntimeError | MemoryError):
+                raise error
+            self._panel.show_uncached(decoded, index, translated(str(error)))
+
+        self._scheduler.submit(job, done, failed, key=KEY)
