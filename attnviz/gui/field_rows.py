@@ -23,7 +23,7 @@ from attnviz.gui.widgets.slider_field import SliderField
 from attnviz.gui.widgets.toggle import Toggle
 from attnviz.i18n import _
 from attnviz.model.experiment import Experiment
-from attnviz.model.refusals import translated
+from attnviz.model.refusals import in_words
 
 NUMBER_WIDTH = 56
 """Room for the numbers at the right end of sliders, so that the sliders end below each other."""
@@ -352,7 +352,7 @@ class TextRow(Row):
         try:
             self._edited(self.subject, text)
         except ValueError as error:
-            self._mark(translated(str(error)))
+            self._mark(in_words(str(error)))
         else:
             self._mark("")
             self.commit(text)

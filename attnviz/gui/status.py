@@ -12,7 +12,7 @@ from attnviz.gui.store import Store
 from attnviz.gui.theme import LIGHT, Theme
 from attnviz.i18n import _
 from attnviz.model.document import Document
-from attnviz.model.refusals import translated
+from attnviz.model.refusals import in_words
 from attnviz.model.trace import Trace
 
 SHOWN_MS = 8000
@@ -61,7 +61,7 @@ class StatusLine(QStatusBar):
     @Slot(str)
     def warn(self, sentence: str) -> None:
         """Show what went wrong; the whole sentence is in the tooltip as well."""
-        self._show(translated(sentence), self._theme.error)
+        self._show(in_words(sentence), self._theme.error)
         self._is_refusal = True
 
     @Slot(str)

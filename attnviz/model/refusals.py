@@ -10,6 +10,7 @@ import re
 from functools import cache
 
 from attnviz.i18n import N_, _, current_language
+from attnviz.model.field_titles import field_title
 from attnviz.model.refusal_texts import LEGAL, SENTENCES, WHERE
 
 VALUES = (N_("there"), N_("'there'"))
@@ -17,6 +18,7 @@ VALUES = (N_("there"), N_("'there'"))
 
 _NUMBERS = ("least", "most", "n", "number", "last", "span")
 _NUMBER = r"(?:[^,;]|,(?=\d))+?"  # a comma ends it, unless it stands between thousands
+_PATH = re.compile(r"[\w.]+(?:\[\d+\][\w.]*)*(?= (?:is|has) )")
 _FIELD = re.compile(r"\{\w+\}")
 
 
@@ -36,6 +38,13 @@ def translated(sentence: str) -> str:
     for where in reversed(about):
         said = _(WHERE).format(where=where, problem=said)
     return said
+
+
+def in_words(sentence: str) -> str:
+    """A refusal as the window says it: not in English, a field is called what stands at its control."""
+    found = _PATH.match(sentence)
+    title = field_title(found[0]) if found and current_language() != "en" else ""
+    return translated(f"“{title}”{sentence[len(found[0]) :]}" if found and title else sentence)
 
 
 Found = tuple[str, dict[str, str]]

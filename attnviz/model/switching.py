@@ -35,7 +35,7 @@ from attnviz.model.parts import (
 )
 from attnviz.model.position_parts import Deberta, Learned, T5Buckets, TransformerXl, WrittenTable
 from attnviz.model.positions import slopes_of
-from attnviz.model.refusals import translated
+from attnviz.model.refusals import in_words
 
 T = TypeVar("T")
 
@@ -45,7 +45,7 @@ def refusal(edit: Callable[[Experiment, Any], Experiment], experiment: Experimen
     try:
         edit(experiment, value)
     except ValueError as error:
-        return translated(str(error))
+        return in_words(str(error))
     return ""
 
 

@@ -12,14 +12,16 @@ import pytest
 import attnviz
 from attnviz.i18n import set_language
 from attnviz.model.block_parts import Block, FeedForward, Norm
+from attnviz.model.field_titles import FIELD_TITLES
 from attnviz.model.files import DocumentError, load
 from attnviz.model.parts import Heads, SeededVectors
 from attnviz.model.position_parts import Deberta
 from attnviz.model.presets import load_preset
 from attnviz.model.refusal_texts import LEGAL, SENTENCES
-from attnviz.model.refusals import translated
+from attnviz.model.refusals import in_words, translated
 from attnviz.model.sampling import MinP
 from attnviz.model.switching import refusal, set_position
+from attnviz.model.value import Value
 
 
 @pytest.fixture
@@ -59,7 +61,27 @@ def test_field_and_value_stay_and_nothing_else_is_english(
 def test_what_a_tooltip_says_of_an_option(chinese: None) -> None:
     experiment = load_preset("multi-head-latent").experiment
     why = refusal(set_position, experiment, Deberta())
-    assert why == "position.kind 为 'deberta'；允许的是：有潜向量时，不与 q、k 相乘的位置编码"
+    assert why == "“位置” 为 'deberta'；允许的是：有潜向量时，不与 q、k 相乘的位置编码"
+
+
+def test_the_window_calls_a_field_what_stands_at_its_control(chinese: None) -> None:
+    why = refused(lambda: Heads(4, 3, 4))
+    assert in_words(why) == "“键/值头” 为 3；允许的是：n_heads (4) 的约数"
+    assert in_words("layers[0].sinks.values[2] is nan; legal is a finite number") == (
+        "“注意力汇（sink）” 为 nan；允许的是：有限数"
+    )
+    assert in_words("tensor 'a' ends early: it is damaged") == "张量 'a' 提前结束：文件已损坏"
+    set_language("en")
+    assert in_words(why) == why
+
+
+def test_every_titled_field_is_one_of_the_document() -> None:
+    def fields(kind: type[Value]) -> Iterator[str]:
+        for below in kind.__subclasses__():
+            yield from (below.where + name for name in below.__struct_fields__)
+            yield from fields(below)
+
+    assert FIELD_TITLES.keys() - set(fields(Value)) == {"position.kind"}
 
 
 def test_english_is_what_the_model_says() -> None:

@@ -29,7 +29,7 @@ from attnviz.gui.widgets.elided import ElidedLabel
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.toggle import Toggle
 from attnviz.i18n import _
-from attnviz.model.refusals import translated
+from attnviz.model.refusals import in_words
 from attnviz.model.sampling import OPERATION_OF, Sampling, SamplingOperation, Shaped, choose, shaped
 from attnviz.model.writing_edits import (
     move_operation,
@@ -141,7 +141,7 @@ class SamplingPage(QWidget):
         except ValueError as error:  # logits that are no numbers: there is no distribution
             self._bars.hide()
             self._titles.hide()
-            self._drawn.set_line(translated(str(error)))
+            self._drawn.set_line(in_words(str(error)))
             return
         names = decoded.decoding.vocabulary
         # Where the softmax of the read-out and that of the logits differ, it is by rounding alone.

@@ -19,7 +19,7 @@ from attnviz.i18n import N_, _
 from attnviz.model.block_edits import LastSeen, drawn_bias, drawn_gain, norm_of_kind
 from attnviz.model.block_parts import Norm
 from attnviz.model.experiment import Experiment
-from attnviz.model.refusals import translated
+from attnviz.model.refusals import in_words
 
 KINDS = (
     ("none", N_("none"), N_("No norm")),
@@ -156,5 +156,5 @@ def _why_no_bias(norm: Norm) -> str:
     try:
         _with(norm, bias=norm.bias or drawn_bias("norm_1", LastSeen()))
     except ValueError as error:
-        return translated(str(error))
+        return in_words(str(error))
     return ""

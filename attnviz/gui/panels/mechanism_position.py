@@ -23,7 +23,7 @@ from attnviz.model.experiment import Experiment
 from attnviz.model.parts import Rope, Sinusoidal
 from attnviz.model.position_parts import DrawnTable, Learned, T5Buckets, TransformerXl
 from attnviz.model.positions import POSITIONS, SCALINGS, n_rotated
-from attnviz.model.refusals import translated
+from attnviz.model.refusals import in_words
 from attnviz.model.switching import Remembered, refusal, set_n_rotated, set_position
 from attnviz.model.trace import Trace
 from attnviz.model.view import Cell
@@ -241,5 +241,5 @@ class PositionSection(Section):
     def _on_rejected(self, sentence: str) -> None:
         """A refused edit that concerns the position is said here too, until the next change."""
         if sentence.startswith("position."):
-            self._complaint.setText(translated(sentence))
+            self._complaint.setText(in_words(sentence))
             self._complaint.show()
