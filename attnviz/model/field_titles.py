@@ -97,7 +97,7 @@ _INDEX = re.compile(r"\[\d+\]$")
 
 
 def field_title(path: str) -> str:
-    """What the field at a path is called in the present language, in any layer; empty where it has no name."""
+    """What the field at a path is called in the present language, in any layer; else empty."""
     within = _STACK.sub("", path, count=1)
     message = FIELD_TITLES.get(_INDEX.sub("", within), "")
     return _(message)
