@@ -28,6 +28,8 @@ def overview(values: Numbers, blocked: Bools | None) -> tuple[Numbers, Bools | N
     hidden = None if blocked is None else _reduced(np.logical_and, blocked, down, across)
     seen = values if blocked is None else np.where(blocked, values.dtype.type(0), values)
     highest = _reduced(np.maximum, seen, down, across)
+    if seen.min() >= 0:  # as weights are; false where there is a NaN
+        return highest, hidden
     lowest = _reduced(np.minimum, seen, down, across)
     return np.where(-lowest > highest, lowest, highest), hidden
 
@@ -35,13 +37,29 @@ def overview(values: Numbers, blocked: Bools | None) -> tuple[Numbers, Bools | N
 def _reduced(combine: np.ufunc, array: Numbers, down: int, across: int) -> Numbers:
     """Blocks of (down, across) cells as one each; those at the far edges may be smaller.
 
+    Rows first: whole rows are combined several times as fast as cells within them.
+    """
+    return _along(1, combine, _along(0, combine, array, down), across)
+
+
+def _along(axis: int, combine: np.ufunc, array: Numbers, step: int) -> Numbers:
+    """Each `step` cells along an axis as one.
+
     Strided slices one after the other: a reduction over short axes takes many times as long.
     """
-    for step, axis in ((down, 0), (across, 1)):
-        kept = np.swapaxes(array, 0, axis)
-        merged = kept[::step].copy()
-        for offset in range(1, step):
-            part = kept[offset::step]
-            combine(merged[: len(part)], part, out=merged[: len(part)])
-        array = np.swapaxes(merged, 0, axis)
-    return array
+    if step <= 1:
+        return array
+    length = array.shape[axis]
+    whole = length - length % step
+    slices = [_part(array, axis, slice(offset, whole, step)) for offset in range(step)]
+    merged = combine(slices[0], slices[1])
+    for part in slices[2:]:
+        combine(merged, part, out=merged)
+    if whole == length:
+        return merged
+    rest = combine.reduce(_part(array, axis, slice(whole, length)), axis=axis, keepdims=True)
+    return np.concatenate((merged, rest), axis=axis)
+
+
+def _part(array: Numbers, axis: int, part: slice) -> Numbers:
+    return array[part] if axis == 0 else array[:, part]
