@@ -198,17 +198,34 @@ class BytePairs:
 
         Raises `ValueError` for a text with half of a surrogate pair: it has no bytes.
         """
-        if not text:
-            return []
-        check_text(text)
-        if self.leading_space == "always" or (
+        return self.encode_inside(self.begun(text))
+
+    def begun(self, text: str) -> str:
+        """`text` with the space that is put before it, if one is; an empty text stays empty."""
+        is_put = self.leading_space == "always" or (
             self.leading_space == "unless_there" and not self._begins(text)
-        ):
-            text = " " + text
+        )
+        return " " + text if text and is_put else text
+
+    def encode_inside(self, text: str) -> list[int]:
+        """The ids of a part of a text: as `encode`, with no space put before it."""
+        check_text(text)
         ids: list[int] = []
         for piece in PIECE_KIND_BY_ID[self.kind].cut(text):
             ids += self._known.get(piece) or self._remember(piece)
         return ids
+
+    def has(self, token: str) -> bool:
+        """Whether `token` is one of the vocabulary."""
+        return token in self._ids
+
+    def byte_id(self, byte: int) -> int | None:
+        """The id of the token that writes one byte: its character where that is a token, else the byte's own.
+
+        None where there is no such token; every byte of UTF-8 texts has one.
+        """
+        written = PIECE_KIND_BY_ID[self.kind].written(byte)
+        return next((self._ids[token] for token in reversed(written) if token in self._ids), None)
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of `ids`; special tokens add nothing, and bytes that are no character read ⟨E4⟩.
@@ -245,7 +262,7 @@ class BytePairs:
 
     def _begins(self, text: str) -> bool:
         """Whether a text begins with what is put before the others."""
-        return text[0] == " " or (self.kind == "metaspace" and text[0] == SPACE)
+        return text[:1] == " " or (self.kind == "metaspace" and text[:1] == SPACE)
 
     def _remember(self, piece: str) -> tuple[int, ...]:
         """Encode one pre-token, and keep the answer: words come again."""

@@ -6,6 +6,7 @@ shape, it is cut, or filled with zeros, instead of the change being refused.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, Literal
 
 import numpy as np
@@ -13,6 +14,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from attnviz.model.arrays import Matrix
+from attnviz.model.block_parts import Vocabulary
 from attnviz.model.experiment import Experiment
 from attnviz.model.fitting import fitted_attention, fitted_norm, fitted_vocabulary
 from attnviz.model.masks import MASK_ORDER
@@ -35,6 +37,7 @@ from attnviz.model.parts import (
     Vectors,
     vectors_shape,
 )
+from attnviz.model.pieces import own_tokens
 from attnviz.model.positions import added_rows
 from attnviz.model.sites import at, places, with_records
 
@@ -90,25 +93,33 @@ def reseed_vectors(experiment: Experiment, seed: int, sequence: Sequence = "toke
 def set_tokens(experiment: Experiment, tokens: tuple[str, ...], sequence: Sequence = "tokens") -> Experiment:
     """Put another text in: a token that was there keeps its vector, wherever it now stands.
 
-    Of a token that was not, a vocabulary gives the vector; without one it is drawn.
+    Of a token that was not, a vocabulary gives the vector; without one it is drawn. A text that is no token
+    of a model that says how it reads texts is cut into those that are.
     """
     if not tokens:
         raise ValueError("tokens is []; legal is one token at least")
     old_tokens, old = tokens_of(experiment, sequence), vectors_of(experiment, sequence)
+    if experiment.vocabulary is not None and sequence == "tokens":
+        tokens = _written(experiment.vocabulary, tokens, old_tokens)
     known = _embeddings(experiment, sequence, tokens)
     return _with_sequence(experiment, sequence, tokens, _carried_over(old_tokens, old, tokens, known))
 
 
 def rename_token(experiment: Experiment, index: int, text: str, sequence: Sequence = "tokens") -> Experiment:
-    """Change the text of one token; its vector stays, unless a vocabulary has one for the new text."""
-    tokens, vectors = list(tokens_of(experiment, sequence)), vectors_of(experiment, sequence)
-    tokens[index] = text
-    known = _embeddings(experiment, sequence, (text,))
+    """Change the text of one token; its vector stays, unless a vocabulary has one for the new text.
+
+    For a text that is no token of a model that says how it reads texts, those of the model that write it
+    come in its place, with their vectors.
+    """
+    tokens, vectors = tokens_of(experiment, sequence), vectors_of(experiment, sequence)
+    vocabulary = None if sequence == "memory" else experiment.vocabulary
+    written = (text,) if vocabulary is None else own_tokens(vocabulary, text)
+    known = _embeddings(experiment, sequence, written)
     if known:
-        values = vectors_array(vectors).copy()
-        values[index] = known[text]
-        vectors = ExplicitVectors(Matrix(values))
-    return _with_sequence(experiment, sequence, tuple(tokens), vectors)
+        values = vectors_array(vectors)
+        rows = np.array([known[token] for token in written])
+        vectors = ExplicitVectors(Matrix(np.vstack([values[:index], rows, values[index + 1 :]])))
+    return _with_sequence(experiment, sequence, (*tokens[:index], *written, *tokens[index + 1 :]), vectors)
 
 
 def move_token(experiment: Experiment, source: int, target: int, sequence: Sequence = "tokens") -> Experiment:
@@ -173,6 +184,15 @@ def _with_sequence(
     if sequence == "memory":
         return _fitted(experiment, {"memory": Memory(tokens, vectors)})
     return _fitted(experiment, {"tokens": tokens, "vectors": vectors})
+
+
+def _written(vocabulary: Vocabulary, tokens: tuple[str, ...], old: tuple[str, ...]) -> tuple[str, ...]:
+    """`tokens` with those that are new and no tokens of a model cut into some that are."""
+    there, found = Counter(old), list[str]()
+    for token in tokens:
+        there[token] -= 1
+        found += (token,) if there[token] >= 0 else own_tokens(vocabulary, token)
+    return tuple(found)
 
 
 def _embeddings(experiment: Experiment, sequence: Sequence, tokens: tuple[str, ...]) -> dict[str, Array]:

@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from attnviz.core.bpe import BytePairs, LeadingSpace, fault_in
+from attnviz.core.tokens import token_bytes
 from attnviz.model.faults import Said
 from attnviz.model.value import Value, require
 
@@ -71,6 +72,22 @@ def text_tokens(vocabulary: Vocabulary, text: str) -> tuple[str, ...]:
         raise ValueError("vocabulary.pieces is null; legal is a rule by which texts become tokens")
     begin = () if vocabulary.begin is None else (vocabulary.begin,)
     return (*begin, *(vocabulary.tokens[one] for one in pairs.encode(text)))
+
+
+def own_tokens(vocabulary: Vocabulary, text: str) -> tuple[str, ...]:
+    """The tokens of the vocabulary that a text stands for in the middle of others, each with an embedding.
+
+    A text that is a token, or that a token is shown as (⟨E4⟩ for a byte), is that one; any other is cut as
+    the model would cut it there. Where the vocabulary does not say how, it is the text itself. Raises
+    `ValueError` for half of a surrogate pair.
+    """
+    pairs = byte_pairs(vocabulary)
+    if pairs is None or pairs.has(text):
+        return (text,)
+    data = token_bytes(text)
+    byte = pairs.byte_id(data[0]) if len(data) == 1 else None
+    ids = pairs.encode_inside(text) if byte is None else [byte]
+    return tuple(pairs.tokens[one] for one in ids)
 
 
 @lru_cache(maxsize=4)

@@ -6,17 +6,22 @@ has a vocabulary that says how a text becomes its tokens.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
+from attnviz.core.bpe import check_text
 from attnviz.core.text import visible
 from attnviz.core.tokens import SPLITTINGS, Splitting, guess_splitting, join, split, token_bytes
 from attnviz.i18n import N_, _
 from attnviz.model.block_parts import Vocabulary
 from attnviz.model.experiment import Experiment
 from attnviz.model.materialise import token_ids
-from attnviz.model.pieces import byte_pairs, text_tokens
+from attnviz.model.pieces import byte_pairs, own_tokens, text_tokens
 
 MODEL = Splitting("model", N_("model"))
+
+_SPACED_WORD = re.compile(r"\s*\S+|\s+$")
+"""A word with the space before it, as models write it; spaces at the end."""
 
 _MOST_BYTES = 12
 """Bytes of one token that are written out."""
@@ -37,22 +42,35 @@ def splittings(experiment: Experiment) -> tuple[Splitting, ...]:
 
 
 def split_text(experiment: Experiment, text: str, splitting: str) -> tuple[str, ...]:
-    """The tokens of `text`. The model's way puts the token that begins a text before them.
+    """The tokens of `text`.
+
+    Of a model that says how it reads texts all of them are tokens of its own, after the one that begins a
+    text: a word (with the space before it), a character or a byte that is none is cut further, as the model
+    would cut it. So each has an embedding.
 
     Raises `ValueError` for a splitting that this experiment does not have, and for a text that has no bytes.
     """
-    if splitting != MODEL.id:
+    vocabulary = experiment.vocabulary
+    pairs = byte_pairs(vocabulary)
+    if splitting == MODEL.id:
+        if vocabulary is None:
+            raise ValueError("vocabulary is null; legal is one that says how a text becomes its tokens")
+        return text_tokens(vocabulary, text)
+    if vocabulary is None or pairs is None:
         return split(text, splitting)
-    if experiment.vocabulary is None:
-        raise ValueError("vocabulary is null; legal is one that says how a text becomes its tokens")
-    return text_tokens(experiment.vocabulary, text)
+    check_text(text)
+    read = pairs.begun(text)
+    parts = _SPACED_WORD.findall(read) if splitting == "word" else split(read, splitting)
+    begin = () if vocabulary.begin is None else (vocabulary.begin,)
+    return (*begin, *(token for part in parts for token in own_tokens(vocabulary, part)))
 
 
 def join_text(experiment: Experiment, tokens: tuple[str, ...], splitting: str) -> str:
     """The text of `tokens`, as far as there is one that is split into them."""
     vocabulary = experiment.vocabulary
     pairs = byte_pairs(vocabulary)
-    if splitting != MODEL.id or vocabulary is None or pairs is None:
+    is_read = vocabulary is not None and (splitting == MODEL.id or _are_mostly_known(vocabulary, tokens))
+    if vocabulary is None or pairs is None or not is_read:
         return join(tokens, "word" if splitting == MODEL.id else splitting)
     ids = token_ids(vocabulary.tokens)
     data = (pairs.token_bytes(ids[token]) if token in ids else token_bytes(token) for token in tokens)
@@ -60,13 +78,25 @@ def join_text(experiment: Experiment, tokens: tuple[str, ...], splitting: str) -
 
 
 def likely_splitting(experiment: Experiment) -> str:
-    """The way in which a text line would most likely show the tokens."""
+    """The way in which a text line would most likely show the tokens: the first that gives them again."""
     tokens, vocabulary = experiment.tokens, experiment.vocabulary
-    if vocabulary is not None and byte_pairs(vocabulary) is not None:
-        ids = token_ids(vocabulary.tokens)
-        if 2 * sum(token in ids for token in tokens) >= len(tokens):
-            return MODEL.id
-    return guess_splitting(tokens)
+    if vocabulary is None or byte_pairs(vocabulary) is None or not _are_mostly_known(vocabulary, tokens):
+        return guess_splitting(tokens)
+    return next((way.id for way in splittings(experiment) if gives(experiment, way.id)), MODEL.id)
+
+
+def gives(experiment: Experiment, splitting: str) -> bool:
+    """Whether the text of the experiment's tokens is split into them again."""
+    text = join_text(experiment, experiment.tokens, splitting)
+    try:
+        return split_text(experiment, text, splitting) == experiment.tokens
+    except ValueError:  # half of a surrogate pair
+        return False
+
+
+def _are_mostly_known(vocabulary: Vocabulary, tokens: tuple[str, ...]) -> bool:
+    ids = token_ids(vocabulary.tokens)
+    return 2 * sum(token in ids for token in tokens) >= len(tokens)
 
 
 def shown_token(vocabulary: Vocabulary | None, token: str) -> str:

@@ -44,7 +44,44 @@ def test_a_text_and_its_tokens() -> None:
     assert tokens == ("<s>", "the", " cat", "<0x20>", "<0xC3>", "<0xA9>")
     assert join_text(experiment("the"), tokens, "model") == "the cat é"
     assert split_text(experiment("the"), "", "model") == ("<s>",)
-    assert split_text(experiment("the"), "the cat", "word") == ("the", "cat")
+
+
+@pytest.mark.parametrize(
+    ("splitting", "parts"),
+    [
+        ("word", ("the", "<0x20>", "d", "o", "g", "<0x20>", "<0x20>", "<0xE5>", "<0xB0>", "<0x8F>")),
+        (
+            "character",
+            ("t", "h", "e", "<0x20>", "d", "o", "g", "<0x20>", "<0x20>", "<0xE5>", "<0xB0>", "<0x8F>"),
+        ),
+        ("byte", ("t", "h", "e", "<0x20>", "d", "o", "g", "<0x20>", "<0x20>", "<0xE5>", "<0xB0>", "<0x8F>")),
+    ],
+)
+def test_of_a_model_every_way_gives_its_own_tokens(splitting: str, parts: tuple[str, ...]) -> None:
+    """As the model would cut each part; the text stays, to the space."""
+    known = experiment("the").vocabulary
+    assert known is not None
+    own = tuple(part if part in NAMES else byte_token(ord(part)) for part in parts)
+    made = split_text(experiment("the"), "the dog  小", splitting)
+    assert made == ("<s>", *own) and set(made) <= set(known.tokens)
+    assert join_text(experiment("the"), made, splitting) == "the dog  小"
+
+
+def test_without_pieces_a_text_is_cut_as_it_is() -> None:
+    for plain in (PLAIN, experiment("the", pieces=None)):
+        assert split_text(plain, "the dog", "word") == ("the", "dog")
+        assert join_text(plain, ("the", "dog"), "word") == "the dog"
+
+
+def test_the_space_before_a_text_is_put_once() -> None:
+    names = ("\u2581a", "\u2581", "a", "b", *map(byte_token, range(256)))
+    pieces = Pieces("metaspace", merges=(("\u2581", "a"),), leading_space="always")
+    known = Vocabulary(names, Matrix(np.zeros((len(names), 2))), pieces=pieces)
+    made = Experiment(("a",), SeededVectors(1, 2, 0), vocabulary=known)
+    assert split_text(made, "a ba", "word") == ("\u2581a", "\u2581", "b", "a")
+    assert split_text(made, "a b", "character") == ("\u2581", "a", "\u2581", "b")
+    for way in ("model", "word", "character", "byte"):
+        assert join_text(made, split_text(made, "a ba", way), way) == "a ba"
 
 
 def test_a_token_outside_the_vocabulary_is_its_text() -> None:
@@ -67,6 +104,12 @@ def test_the_likely_way_is_the_models_while_half_of_the_tokens_are_its_own() -> 
     assert likely_splitting(experiment("a", "dog", "the")) == "word"
     assert likely_splitting(experiment("<s>", "the", pieces=None)) == "word"
     assert likely_splitting(PLAIN) == "character"
+
+
+def test_letters_that_are_tokens_are_no_text_as_the_model_reads_it() -> None:
+    letters = split_text(experiment("the"), "the", "character")
+    assert likely_splitting(experiment(*letters)) == "character"
+    assert likely_splitting(experiment("<s>", "the", " cat")) == "model"
 
 
 def test_every_token_shows_its_id_and_its_bytes() -> None:

@@ -46,6 +46,8 @@ class TokensPanel(Panel):
         self._typing.finished.connect(store.end_gesture)
         self._before: Experiment | None = None
         self._is_own = False
+        self._cut: tuple[tuple[str, ...], str] = ((), "")
+        """The tokens that were last made here, and the way in which they were cut."""
         self.chips = TokenChips()
         self.chips.setObjectName("token_chips")
         self.chips.clicked.connect(self._on_chosen)
@@ -77,7 +79,8 @@ class TokensPanel(Panel):
         if reads_anew or old is None or old.experiment.tokens != tokens:
             self.chips.set_tokens(tokens, faces(new.experiment))
             self._count.set_value(len(tokens))
-            if reads_anew or not self._line.hasFocus():
+            is_chosen = self._is_own or self._cut == (tokens, self._splitting.value())
+            if reads_anew or not (is_chosen or self._line.hasFocus()):
                 self._splitting.set_value(likely_splitting(new.experiment))
             self._show_text(new.experiment)
         if old is None or old.view.query != new.view.query:
@@ -146,14 +149,14 @@ class TokensPanel(Panel):
         # From what was there before the line was touched: words that are typed again find their vectors.
         self._before = before = self._before or self.store.experiment
         self._typing.touch()
-        self._is_own = True
         self._put(tokens, before)
-        self._is_own = False
 
     def _put(self, tokens: tuple[str, ...], before: Experiment) -> None:
         """Take these tokens with the vectors that they had `before`, unless they are too many to show."""
         if len(tokens) <= MOST_TOKENS:
+            self._is_own, self._cut = True, (tokens, self._splitting.value())
             self.store.edit(_retyped, before, tokens)
+            self._is_own = False
             return
         sentence = _("tokens: {n} are too many; legal are {most} at most")
         self.store.rejected.emit(sentence.format(n=len(tokens), most=MOST_TOKENS))
@@ -199,7 +202,11 @@ class TokensPanel(Panel):
 
     @Slot()
     def _on_added(self) -> None:
-        self.store.edit(edits.set_tokens, (*self.store.experiment.tokens, _("new")))
+        """A token more: a new word, with the space before it where a model writes it so."""
+        known, text = self.store.experiment.vocabulary, _("new")
+        if known is not None and text not in known.tokens and " " + text in known.tokens:
+            text = " " + text
+        self.store.edit(edits.set_tokens, (*self.store.experiment.tokens, text))
 
     def _lay_out(self) -> None:
         row = QHBoxLayout()

@@ -7,9 +7,10 @@ import html
 import numpy as np
 import pytest
 from desk import count_color, picture
+from msgspec.structs import replace
 from panels import PanelBench
 from pointer import move
-from PySide6.QtCore import QEvent
+from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QHelpEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLineEdit, QToolTip, QWidget
@@ -109,20 +110,59 @@ def test_a_token_outside_the_vocabulary_is_dashed_and_says_why(bench: PanelBench
     chips = bench.panel.chips
     bench.store.look(query=0)
     whole = count_color(picture(chips.viewport()), LIGHT.line, chips.chip_rect(2))
-    kept = vectors_array(bench.store.experiment.vectors)[2].copy()
-    bench.store.edit(rename_token, 2, " cow")
+    bench.store.open(Document(replace(bench.store.experiment, tokens=("<s>", "the", " cow"))))
     assert chips.tokens()[2] == " cow"
-    np.testing.assert_array_equal(vectors_array(bench.store.experiment.vectors)[2], kept)
     dashed = count_color(picture(chips.viewport()), LIGHT.line, chips.chip_rect(2))
     assert 0 < dashed < 0.9 * whole
     assert "not in the vocabulary" in tool_tip(bench, 2)
     assert splitting(bench).value() == "model" and line(bench).text() == "the cow"
 
 
-def test_another_way_to_split_is_a_choice_away_and_back(bench: PanelBench[TokensPanel]) -> None:
-    splitting(bench).changed.emit("word")
-    assert bench.store.experiment.tokens == ("the", "cat")
-    assert tool_tip(bench, 1).startswith("Token 1: cat · not in the vocabulary")
+def is_real(experiment: Experiment) -> bool:
+    """Whether each token's vector is its row of the embedding."""
+    ids = [NAMES.index(token) for token in experiment.tokens]
+    return np.array_equal(vectors_array(experiment.vectors), 2.0 * ROWS[ids])
+
+
+def test_a_chip_renamed_to_what_is_no_token_becomes_the_models_tokens(bench: PanelBench[TokensPanel]) -> None:
+    bench.store.edit(rename_token, 1, "cow")
+    assert bench.store.experiment.tokens == ("<s>", *(byte_token(ord(c)) for c in "cow"), " cat")
+    assert is_real(bench.store.experiment) and line(bench).text() == "cow cat"
+    assert bench.panel.chips.tokens() == bench.store.experiment.tokens
+
+
+@pytest.mark.parametrize("before", [(), ("character",), ("byte", "word"), ("word", "character")])
+@pytest.mark.parametrize("way", ["word", "character", "byte"])
+def test_each_way_to_split_gives_the_same_rows_wherever_one_comes_from(
+    bench: PanelBench[TokensPanel], before: tuple[str, ...], way: str
+) -> None:
+    retype(bench, "the dog sat")
+    for one in (*before, way):
+        segment = splitting(bench).findChild(QWidget, f"segment_{one}")
+        assert isinstance(segment, QWidget)
+        QTest.mouseClick(segment, Qt.MouseButton.LeftButton)
+    experiment = bench.store.experiment
+    wanted = {
+        "word": ("<s>", "the", *(byte_token(ord(c)) for c in " dog"), " sat"),
+        "character": ("<s>", *(byte_token(ord(c)) for c in "the dog sat")),
+        "byte": ("<s>", *(byte_token(ord(c)) for c in "the dog sat")),
+    }
+    assert experiment.tokens == wanted[way] and is_real(experiment)
+    assert splitting(bench).value() == way, "what was clicked stays"
+    assert line(bench).text() == "the dog sat"
+
+
+def test_what_was_clicked_stays_until_other_tokens_come(bench: PanelBench[TokensPanel]) -> None:
+    segment = splitting(bench).findChild(QWidget, "segment_character")
+    assert isinstance(segment, QWidget)
+    QTest.mouseClick(segment, Qt.MouseButton.LeftButton)
+    bench.store.change(temperature=2.0)
+    assert splitting(bench).value() == "character"
+    bench.store.undo()
+    bench.store.undo()
+    assert splitting(bench).value() == "model" and line(bench).text() == "the cat"
+    bench.store.redo()
+    assert splitting(bench).value() == "character" and line(bench).text() == "the cat"
 
 
 def test_without_pieces_there_is_no_such_way(bench: PanelBench[TokensPanel]) -> None:
