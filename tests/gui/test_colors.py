@@ -55,7 +55,7 @@ def test_table_is_shared_and_read_only() -> None:
 def test_an_image_has_one_pixel_a_cell() -> None:
     positions = np.array([[0.0, 0.25, 1.0], [0.5, np.nan, 0.75]], dtype=np.float32)
     image = to_image(positions, "sequential", LIGHT)
-    assert image.format() == QImage.Format.Format_Indexed8
+    assert image.format() == QImage.Format.Format_ARGB32_Premultiplied
     assert (image.width(), image.height()) == (3, 2)
     for (row, column), position in np.ndenumerate(positions):
         shown = image.pixelColor(column, row)

@@ -26,7 +26,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from attnviz.gui.colors import paintable, to_image
+from attnviz.gui.colors import to_image
 from attnviz.gui.theme import GRID
 from attnviz.gui.widgets.control import Control, draw_focus_ring
 from attnviz.i18n import _
@@ -263,7 +263,7 @@ class LatentPicture(Control):
             strip: _normalised(shown.numbers.get((strip.stage, strip.head)), strip.size) for strip in strips
         }
         found = [row for row in rows.values() if row is not None]
-        image = paintable(to_image(np.concatenate(found)[None, :], "diverging", theme)) if found else QImage()
+        image = to_image(np.concatenate(found)[None, :], "diverging", theme) if found else QImage()
         painter.setBrush(Qt.BrushStyle.NoBrush)
         at = 0
         for strip, row in rows.items():

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QWidget
 
 from attnviz.core.color_maps import Kind
 from attnviz.core.text import number
-from attnviz.gui.colors import LEVELS, cell_colors, indexed_image, paintable
+from attnviz.gui.colors import LEVELS, cell_colors, indexed_image
 from attnviz.gui.fonts import number_font
 from attnviz.gui.theme import LIGHT, Theme
 from attnviz.gui.widgets.heat_hatch import is_vector
@@ -121,8 +121,7 @@ class ColorBar(QWidget):
         if is_vector(painter):
             self._paint_steps(painter, strip)
         else:
-            image = indexed_image(map_bytes, self._scale.kind, self._theme)
-            painter.drawImage(strip, paintable(image))
+            painter.drawImage(strip, indexed_image(map_bytes, self._scale.kind, self._theme))
         painter.setFont(font)
         painter.setPen(QColor(self._theme.muted))
         for text, y in zip(

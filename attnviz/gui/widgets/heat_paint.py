@@ -20,7 +20,6 @@ from attnviz.gui.colors import (
     cell_colors,
     indexed_image,
     inks,
-    paintable,
     pool,
 )
 from attnviz.gui.theme import Theme
@@ -59,7 +58,7 @@ def _draw_image(painter: QPainter, geometry: Geometry, indices: Indices, kind: K
     top, left = top // down * down, left // across * across  # so that blocks stay put while panning
     image = indexed_image(pool(indices[top:bottom, left:right], (down, across), kind), kind, theme)
     target = geometry.block_rect(top, left, image.height() * down, image.width() * across)
-    painter.drawImage(target, paintable(image))
+    painter.drawImage(target, image)
 
 
 def _draw_rectangles(painter: QPainter, geometry: Geometry, shown: Indices, kind: Kind, theme: Theme) -> None:

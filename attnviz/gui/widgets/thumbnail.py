@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,7 @@ from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
 
 from attnviz.core.color_maps import Kind
 from attnviz.core.text import visible
-from attnviz.gui.colors import BLOCKED, Indices, indexed_image, paintable, pool
+from attnviz.gui.colors import BLOCKED, Indices, indexed_image, pool
 from attnviz.gui.fonts import ui_font
 from attnviz.gui.theme import LIGHT, Theme
 from attnviz.gui.widgets.heat_content import NO_HIGHLIGHT, Highlight, cell_indices, color_kind
@@ -38,6 +39,14 @@ _FLATTEST = 0.5
 """A matrix flatter or narrower than this is drawn with stretched cells, so that it stays a picture."""
 
 
+class _Line(NamedTuple):
+    """A caption as it is painted: the text that fits, its left end, and its height above the base line."""
+
+    text: str
+    left: float
+    ascent: float
+
+
 class Thumbnail(QAbstractButton):
     """A picture button. `clicked` comes from the mouse, Space and Enter; its owner calls `set_selected`."""
 
@@ -50,7 +59,10 @@ class Thumbnail(QAbstractButton):
         self._theme = LIGHT
         self._indices: Indices = np.zeros((0, 0), np.uint8)
         self._kind: Kind = "sequential"
+        self._has_blocked = False
         self._caption = ""
+        self._line = _Line("", 0.0, 0.0)
+        self._lined: tuple[str, bool, int] | None = None
         self._told = ("", "")
         self._shape, self._is_transposed = (0, 0), False
         self._lit = NO_HIGHLIGHT
@@ -88,6 +100,7 @@ class Thumbnail(QAbstractButton):
         # Pooled once, here: a strip of large stages keeps bytes of what it shows, not of what it was given.
         turned = indices.T if transposed else indices
         self._indices = self._pooled(turned, 2.0 * self._side, 2.0 * self._side)
+        self._has_blocked = blocked is not None and bool((self._indices == BLOCKED).any())
         self.update()
 
     def set_selected(self, selected: bool) -> None:
@@ -189,26 +202,34 @@ class Thumbnail(QAbstractButton):
     def _paint_picture(self, painter: QPainter, picture: QRectF) -> None:
         painter.setOpacity(_FAINT if self._is_struck else 1.0)
         if self._indices.size:
-            if bool((self._indices == BLOCKED).any()):
+            if self._has_blocked:
                 draw_blocked(painter, picture, self._theme, _HATCH)
             ratio = self.devicePixelRatio()
             small = self._pooled(self._indices, picture.height() * ratio, picture.width() * ratio)
             if is_vector(painter):
                 fill_rectangles(painter, picture, small, self._kind, self._theme, picture)
             else:
-                painter.drawImage(picture, paintable(indexed_image(small, self._kind, self._theme)))
+                painter.drawImage(picture, indexed_image(small, self._kind, self._theme))
         painter.setOpacity(1.0)
 
     def _paint_caption(self, painter: QPainter) -> None:
         font = self._caption_font(self.isChecked())
+        line = self._caption_line(font)
         font.setStrikeOut(self._is_struck)
-        metrics = QFontMetricsF(font)
         painter.setFont(font)
         is_marked = self.isChecked() or self._is_pointed
         painter.setPen(QColor(self._theme.accent if is_marked else self._theme.muted))
-        text = metrics.elidedText(self._caption, Qt.TextElideMode.ElideRight, self.width())
-        x = (self.width() - metrics.horizontalAdvance(text)) / 2
-        painter.drawText(QPointF(x, self._side + 2 * _FRAME + metrics.ascent()), text)
+        painter.drawText(QPointF(line.left, self._side + 2 * _FRAME + line.ascent), line.text)
+
+    def _caption_line(self, font: QFont) -> _Line:
+        """The caption as it fits below the picture; measured once, for the picture changes more often."""
+        wanted = self._caption, self.isChecked(), self.width()
+        if wanted != self._lined:
+            metrics = QFontMetricsF(font)
+            text = metrics.elidedText(self._caption, Qt.TextElideMode.ElideRight, self.width())
+            left = (self.width() - metrics.horizontalAdvance(text)) / 2
+            self._line, self._lined = _Line(text, left, metrics.ascent()), wanted
+        return self._line
 
     def _pooled(self, indices: Indices, height: float, width: float) -> Indices:
         """At most one cell for each of `height` x `width` pixels."""
