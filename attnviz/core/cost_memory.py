@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from attnviz.core.architecture import Architecture, Latent
 from attnviz.core.cost import Bill, Factor, Line, parameter_count
+from attnviz.core.dims import group_counts
 from attnviz.i18n import _
 
 GB = 10**9
@@ -135,9 +136,9 @@ def layouts(a: Architecture) -> tuple[tuple[str, str, Architecture], ...]:
 
 
 def _group_heads(n_heads: int) -> int:
-    divisors = [g for g in range(2, n_heads) if n_heads % g == 0]
-    below = [g for g in divisors if g <= max(n_heads // 8, 2)]
-    return below[-1] if below else (divisors[0] if divisors else n_heads)
+    between = group_counts(n_heads)[1:-1]
+    below = [g for g in between if g <= max(n_heads // 8, 2)]
+    return below[-1] if below else (between[0] if between else n_heads)
 
 
 def _per_token(bill: Bill, a: Architecture, format_: Format) -> int:

@@ -14,6 +14,11 @@ Array = Any
 """An array of whichever library the engine runs on (the Python array API standard)."""
 
 
+def group_counts(n_heads: int) -> tuple[int, ...]:
+    """How many key/value heads `n_heads` query heads can share evenly: the divisors, ascending."""
+    return tuple(n for n in range(1, n_heads + 1) if n_heads % n == 0)
+
+
 def split_query_heads(xp: Any, x_tf: Array, n_groups: int, group_size: int) -> Array:
     """(token, g·r·d) -> (g, r, token, d); heads lie side by side, those of one group next to each other."""
     n_tokens, width = x_tf.shape

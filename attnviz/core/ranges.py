@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 _PART = re.compile(r"(\d+)(?:\s*[-\N{EN DASH}\N{MINUS SIGN}~]\s*(\d+))?")
 _BETWEEN = re.compile(r"[,;\s\N{FULLWIDTH COMMA}\N{IDEOGRAPHIC COMMA}]+")
@@ -32,14 +32,21 @@ def parse_ranges(text: str, count: int) -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
+def runs(positions: Iterable[int]) -> list[tuple[int, int]]:
+    """Unbroken runs of positions, ascending, each as its first position and how many there are."""
+    found: list[tuple[int, int]] = []
+    for position in sorted(set(positions)):
+        if found and position == sum(found[-1]):
+            found[-1] = (found[-1][0], found[-1][1] + 1)
+        else:
+            found.append((position, 1))
+    return found
+
+
 def format_ranges(positions: Sequence[int]) -> str:
     """The shortest such text: runs of three and more become ranges."""
     parts: list[str] = []
-    run: list[int] = []
-    for position in [*sorted(set(positions)), None]:
-        if run and position != run[-1] + 1:
-            parts += [f"{run[0]}-{run[-1]}"] if len(run) > 2 else [str(member) for member in run]
-            run = []
-        if position is not None:
-            run.append(position)
+    for first, length in runs(positions):
+        members = range(first, first + length)
+        parts += [f"{first}-{members[-1]}"] if length > 2 else map(str, members)
     return ", ".join(parts)

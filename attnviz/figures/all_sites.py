@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from attnviz.core.shades import Shades
+from attnviz.core.thinning import nice_step
 from attnviz.figures import bar, heat
 from attnviz.figures.content import Content, Scale, content
 from attnviz.figures.fonts import middle, number_font, text_font, widest, width
@@ -27,7 +28,6 @@ from attnviz.figures.layout import (
     across_angle,
     across_height,
     across_need,
-    nice_step,
 )
 from attnviz.i18n import _
 from attnviz.model.site_pairs import Pairs, pairs_of, sum_of_pairs

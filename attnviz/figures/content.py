@@ -16,11 +16,10 @@ from attnviz.core.levels import levels, normalise
 from attnviz.core.shades import Shades
 from attnviz.core.text import elide, visible
 from attnviz.i18n import N_, _
-from attnviz.model.experiment import Experiment
 from attnviz.model.stage_formulas import stage_formula
 from attnviz.model.stages import STAGE_BY_ID, Axis, Stage
 from attnviz.model.trace import SiteTrace
-from attnviz.model.view import View
+from attnviz.model.view import View, shown_head
 
 Head = int | Literal["all"] | None
 """A head counted from 0, all of them, or the one that the view shows."""
@@ -127,18 +126,10 @@ def content(
     )
 
 
-def shown_head(experiment: Experiment, view: View, stage: Stage) -> int:
-    """The head of `stage` that the view shows: the chosen query head, or the key/value head it reads."""
-    if not stage.per_head:
-        return 0
-    head = min(view.head, experiment.heads.n_heads - 1)
-    return head if stage.axes[0] == "head" else head // experiment.heads.group_size
-
-
 def _heads(site: SiteTrace, view: View, stage: Stage, head: Head) -> tuple[int, ...]:
     count = site.shape(stage.id)[0] if stage.per_head else 1
     if head is None:
-        return (shown_head(site.experiment, view, stage),)
+        return (shown_head(site.experiment, view, stage.id),)
     if head == "all":
         return tuple(range(count))
     if isinstance(head, bool) or not isinstance(head, int) or not 0 <= head < count:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from attnviz.core.thinning import nice_step
+
 MARGIN = 14.0
 GAP = 6.0
 HEADER = 40.0
@@ -130,16 +132,6 @@ def across_height(label_width: float, label: float, angle: int) -> float:
     if angle == 0:
         return label
     return label_width if angle == 90 else (label_width + label) * math.sqrt(0.5)
-
-
-def nice_step(least: float) -> int:
-    """The smallest of 1, 2, 5, 10, 20, 50, ... that is at least `least`."""
-    power = 1
-    while True:
-        for factor in (1, 2, 5):
-            if factor * power >= least:
-                return factor * power
-        power *= 10
 
 
 def across_need(label_width: float, label: float, angle: int) -> float:

@@ -17,7 +17,6 @@ from attnviz.compute.scheduler import CancelToken, Scheduler
 from attnviz.figures import FORMATS, save_figure
 from attnviz.figures.files import format_of
 from attnviz.gui.dialogs.export import FigureChoice, FigureDialog, PanelDialog, draw_choice
-from attnviz.gui.live import shown_head
 from attnviz.gui.painted import picture, widget_bytes
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.panels.table import PANELS
@@ -34,6 +33,7 @@ from attnviz.i18n import _
 from attnviz.model.files import replace_file
 from attnviz.model.numbers import CSV_SUFFIX, NPZ_SUFFIX, save_csv
 from attnviz.model.trace import Trace
+from attnviz.model.view import shown_head
 
 KEY = "export"
 

@@ -6,9 +6,11 @@ The same four files serve the figures, so a figure has the digits and the charac
 from __future__ import annotations
 
 import logging
+from functools import lru_cache
 
 from PySide6.QtGui import QFont, QFontDatabase
 
+from attnviz.gui.theme import TEXT_PX
 from attnviz.resources import FONT_CHINESE, FONT_MONO, FONT_SANS, font_files
 
 _log = logging.getLogger(__name__)
@@ -32,6 +34,11 @@ def load_fonts() -> tuple[str, ...]:
 
 def ui_font(px: int, weight: QFont.Weight = QFont.Weight.Normal) -> QFont:
     """The font of labels and controls, `px` device-independent pixels high. Its digits are equally wide."""
+    return QFont(_ui_font(px, weight))
+
+
+@lru_cache(maxsize=32)
+def _ui_font(px: int, weight: QFont.Weight) -> QFont:
     load_fonts()
     system = QFontDatabase.systemFont(QFontDatabase.SystemFont.GeneralFont).family()
     font = _font([FONT_SANS, system, FONT_CHINESE], px, weight)
@@ -41,10 +48,24 @@ def ui_font(px: int, weight: QFont.Weight = QFont.Weight.Normal) -> QFont:
 
 def number_font(px: int, weight: QFont.Weight = QFont.Weight.Normal) -> QFont:
     """The font of numbers in cells, fields and formulas: every character is equally wide."""
+    return QFont(_number_font(px, weight))
+
+
+@lru_cache(maxsize=32)
+def _number_font(px: int, weight: QFont.Weight) -> QFont:
     load_fonts()
     system = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont).family()
     font = _font([FONT_MONO, system, FONT_CHINESE], px, weight)
     font.setStyleHint(QFont.StyleHint.Monospace)
+    return font
+
+
+def section_title_font() -> QFont:
+    """The font of the titles of cards and docks: the window's own, small, heavy and set wide."""
+    font = QFont()
+    font.setPixelSize(TEXT_PX - 1)
+    font.setWeight(QFont.Weight.DemiBold)
+    font.setLetterSpacing(QFont.SpacingType.AbsoluteSpacing, 0.8)
     return font
 
 

@@ -19,7 +19,7 @@ from attnviz.model.document import Document
 from attnviz.model.experiment import Experiment
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import Trace
-from attnviz.model.view import View
+from attnviz.model.view import View, shown_head
 from attnviz.model.writing_edits import differs_in_writing
 
 GUI_CORES = 1
@@ -137,12 +137,3 @@ def warm(trace: Trace, view: View, check: Callable[[], None]) -> None:
             for head in range(site.shape(view.stage)[0]):
                 check()
                 site.overview(view.stage, head)
-
-
-def shown_head(experiment: Experiment, view: View, stage: str) -> int:
-    """The head of `stage` that the view shows: the chosen query head, or the key/value head it reads."""
-    row = STAGE_BY_ID[stage]
-    if not row.per_head:
-        return 0
-    head = min(view.head, experiment.heads.n_heads - 1)
-    return head if row.axes[0] == "head" else head // experiment.heads.group_size

@@ -10,7 +10,6 @@ from functools import lru_cache
 import numpy as np
 
 from attnviz.core.levels import levels
-from attnviz.gui.live import shown_head
 from attnviz.gui.theme import Theme
 from attnviz.gui.widgets.heat_content import NO_HIGHLIGHT, Highlight
 from attnviz.gui.widgets.heat_map import HeatContent
@@ -21,7 +20,7 @@ from attnviz.model.parts import vectors_shape
 from attnviz.model.provenance import Region, consumers, sources, tokens_of
 from attnviz.model.stages import STAGE_BY_ID, Axis
 from attnviz.model.trace import SiteTrace
-from attnviz.model.view import Cell, View
+from attnviz.model.view import Cell, View, shown_head
 
 SUMMED = ("weights", "dropped", "probabilities")
 """Stages whose rows are distributions, so that their sums are worth a look."""

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from attnviz.model.experiment import Experiment
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.value import Value, require
 
@@ -50,3 +51,12 @@ class View(Value, frozen=True):
         require(self.stage in STAGE_BY_ID, "view.stage", self.stage, legal)
         if self.locked is not None:
             require(self.locked.stage in STAGE_BY_ID, "view.locked.stage", self.locked.stage, legal)
+
+
+def shown_head(experiment: Experiment, view: View, stage: str) -> int:
+    """The head of `stage` that the view shows: the chosen query head, or the key/value head it reads."""
+    row = STAGE_BY_ID[stage]
+    if not row.per_head:
+        return 0
+    head = min(view.head, experiment.heads.n_heads - 1)
+    return head if row.axes[0] == "head" else head // experiment.heads.group_size

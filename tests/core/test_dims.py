@@ -6,7 +6,7 @@ import array_api_compat.numpy as xp
 import numpy as np
 import pytest
 
-from attnviz.core.dims import join_heads, split_kv_heads, split_query_heads
+from attnviz.core.dims import group_counts, join_heads, split_kv_heads, split_query_heads
 
 LAYOUTS = [(1, 1, 4), (3, 1, 2), (1, 6, 2), (2, 3, 4)]
 """(key/value groups, query heads in each, features of a head)."""
@@ -43,3 +43,7 @@ def test_split_agrees_with_view_and_permute() -> None:
     np.testing.assert_array_equal(
         split_query_heads(xp, x, 1, 2)[0], x.reshape(1, 3, 2, 4).transpose(0, 2, 1, 3)[0]
     )
+
+
+def test_key_value_heads_are_shared_evenly() -> None:
+    assert group_counts(12) == (1, 2, 3, 4, 6, 12) and group_counts(1) == (1,) and group_counts(7) == (1, 7)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnviz.core.ranges import format_ranges, parse_ranges
+from attnviz.core.ranges import format_ranges, parse_ranges, runs
 
 
 @pytest.mark.parametrize(
@@ -52,3 +52,8 @@ def test_writes_runs_as_ranges(positions: tuple[int, ...], text: str) -> None:
 @given(st.sets(st.integers(0, 40)))
 def test_what_was_written_reads_back(positions: set[int]) -> None:
     assert set(parse_ranges(format_ranges(tuple(positions)), 41)) == positions
+
+
+def test_runs_are_unbroken() -> None:
+    assert runs([3, 1, 2, 7, 2]) == [(1, 3), (7, 1)]
+    assert runs([]) == []

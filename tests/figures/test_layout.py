@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnviz.figures.layout import BAR, GAP, MARGIN, Sizes, arrange, grid_columns, nice_step
+from attnviz.figures.layout import BAR, GAP, MARGIN, Sizes, arrange, grid_columns
 
 lengths = st.floats(0, 160)
 
@@ -46,7 +46,3 @@ def test_everything_lies_on_the_sheet(
 
 def test_grids_are_full_rectangles_where_they_can_be() -> None:
     assert [grid_columns(n) for n in (1, 2, 4, 6, 8, 12, 16, 32)] == [1, 2, 2, 3, 4, 4, 4, 8]
-
-
-def test_steps_are_round() -> None:
-    assert [nice_step(least) for least in (0.2, 1, 1.1, 3, 7, 11, 21, 60)] == [1, 1, 2, 5, 10, 20, 50, 100]

@@ -16,12 +16,10 @@ from attnviz.compute.scheduler import Scheduler
 from attnviz.engines.engine import EngineError
 from attnviz.gui import live as live_module
 from attnviz.gui.bridge import Bridge
-from attnviz.gui.live import PATIENCE_SECONDS, Live, shown_head
+from attnviz.gui.live import PATIENCE_SECONDS, Live
 from attnviz.gui.store import Store
 from attnviz.model import edits
 from attnviz.model.presets import load_preset
-from attnviz.model.stages import STAGE_BY_ID
-from attnviz.model.view import View
 from attnviz.model.writing_edits import set_seed
 
 
@@ -186,15 +184,3 @@ def test_an_engine_that_does_not_exist_is_a_sentence(bench: Bench, qtbot: QtBot)
     bench.live.choose("abacus", "auto")
     qtbot.waitUntil(lambda: len(bench.log.values("failed")) == 1)
     assert "abacus" in str(bench.log.values("failed")[0])
-
-
-def test_the_shown_head_of_keys_is_the_one_that_the_query_head_reads() -> None:
-    experiment = load_preset("grouped-query").experiment
-    assert (experiment.heads.n_heads, experiment.heads.n_kv_heads) == (8, 2)
-    for head in range(8):
-        view = View(head=head)
-        assert shown_head(experiment, view, "weights") == head
-        assert shown_head(experiment, view, "k") == head // 4
-        assert shown_head(experiment, view, "tokens_embedded") == 0
-    assert shown_head(experiment, View(head=99), "scores") == 7
-    assert all(shown_head(experiment, View(), stage) == 0 for stage in STAGE_BY_ID)

@@ -25,13 +25,12 @@ from attnviz.figures.all_sites import shared_heads, shared_stages
 from attnviz.figures.figure import ALL_SITES
 from attnviz.figures.files import DPI
 from attnviz.figures.palette import PALETTES
-from attnviz.gui.live import shown_head
 from attnviz.gui.theme import GRID
 from attnviz.i18n import N_, _
 from attnviz.model.site_titles import site_title
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace, Trace
-from attnviz.model.view import View
+from attnviz.model.view import View, shown_head
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

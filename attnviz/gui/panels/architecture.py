@@ -10,7 +10,6 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QStackedWidget, 
 
 from attnviz.core.text import isolated, number, visible
 from attnviz.gui.fonts import ui_font
-from attnviz.gui.live import shown_head
 from attnviz.gui.panels.architecture_canvas import ArchitectureCanvas, SiteEntry
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.shown import highlight, stage_content
@@ -29,7 +28,7 @@ from attnviz.model.site_pairs import Pairs, pairs_of, sum_of_pairs
 from attnviz.model.site_titles import attention_title, layer_title
 from attnviz.model.sites import place_of
 from attnviz.model.trace import SiteTrace, Trace
-from attnviz.model.view import Cell
+from attnviz.model.view import Cell, shown_head
 
 STAGE = "weights"
 MOST_POINTED = 256

@@ -7,7 +7,6 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
 from attnviz.gui.fonts import number_font
-from attnviz.gui.live import shown_head
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.shown import highlight
 from attnviz.gui.store import Store
@@ -21,7 +20,7 @@ from attnviz.model.site_formula import site_lines
 from attnviz.model.stage_formulas import stage_axes, stage_formula
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace, Trace
-from attnviz.model.view import Cell
+from attnviz.model.view import Cell, shown_head
 
 FORMULA_PX = 11
 LINES = 3

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
 
 from attnviz.core.architecture import Architecture, Latent
 from attnviz.core.cost_memory import FORMATS, MEMORIES_GB
+from attnviz.core.dims import group_counts
 from attnviz.gui.panels.cost_question import EXPERIMENT, Question
 from attnviz.gui.theme import GRID, Theme
 from attnviz.gui.widgets.combo import Combo
@@ -86,7 +87,7 @@ def _fitted(a: Architecture, name: str, value: Any) -> Architecture:
         g = max(d for d in range(1, a.n_kv_heads + 1) if value % d == 0)
         return replace(a, n_heads=value, n_kv_heads=g)
     if name == "n_kv_heads":
-        return replace(a, n_kv_heads=min(_divisors(a.n_heads), key=lambda d: abs(d - value)))
+        return replace(a, n_kv_heads=min(group_counts(a.n_heads), key=lambda d: abs(d - value)))
     if name == "layers":
         experts = a.experts and replace(a.experts, dense_layers=min(a.experts.dense_layers, value))
         windowed = a.layers == a.windowed_layers
@@ -99,10 +100,6 @@ def _fitted(a: Architecture, name: str, value: Any) -> Architecture:
     if name == "windowed_layers":
         return replace(a, windowed_layers=min(value, a.layers), window=a.window or 4096)
     return replace(a, **{name: value})
-
-
-def _divisors(number: int) -> list[int]:
-    return [d for d in range(1, number + 1) if number % d == 0]
 
 
 def _set_latent(q: Question, is_on: bool) -> Question:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 
+from attnviz.core.dims import group_counts
 from attnviz.gui.fields import Choice, Number
 from attnviz.gui.fonts import number_font
 from attnviz.gui.panels.mechanism_head_switches import HeadSwitches
@@ -31,11 +32,6 @@ SEGMENTS = 5
 """More divisors than this are chosen from a list, since they have no room beside each other."""
 
 MOST_HEADS, WIDEST_HEAD = 256, 1024
-
-
-def divisors(n: int) -> tuple[int, ...]:
-    """The divisors of `n`, ascending."""
-    return tuple(d for d in range(1, n + 1) if n % d == 0)
 
 
 def layout_name(experiment: Experiment) -> str:
@@ -79,7 +75,7 @@ class HeadsSection(Section):
     def __init__(self, store: Store) -> None:
         super().__init__(store)
         self._chosen_head: int | None = None
-        self._divisors: tuple[int, ...] = ()
+        self._counts: tuple[int, ...] = ()
         self._seen = SeenBySite(store)
         self.add_form((self._source_choice(), COUNT))
         self._kv_label = QLabel()
@@ -150,9 +146,9 @@ class HeadsSection(Section):
         self._note_seen(new.attention)
         super().on_document(old, new)
         heads = new.attention.heads
-        found = divisors(heads.n_heads)
-        if found != self._divisors:
-            self._divisors = found
+        found = group_counts(heads.n_heads)
+        if found != self._counts:
+            self._counts = found
             options = [(str(d), str(d), "") for d in found]
             is_few = len(found) <= SEGMENTS
             self._few.set_options(options if is_few else [])

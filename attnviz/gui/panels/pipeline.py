@@ -7,7 +7,6 @@ from PySide6.QtGui import QColor, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 
 from attnviz.gui.fonts import ui_font
-from attnviz.gui.live import shown_head
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.panels.pipeline_sites import SiteChooser
 from attnviz.gui.shown import highlight
@@ -21,7 +20,7 @@ from attnviz.model.parts import NoScale, ScaleValue, SqrtDHead
 from attnviz.model.stage_formulas import stage_axes, stage_formula, stage_operation
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace, Trace
-from attnviz.model.view import Cell
+from attnviz.model.view import Cell, shown_head
 
 SIDE = 42
 

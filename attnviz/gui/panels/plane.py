@@ -9,7 +9,6 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from attnviz.core.text import elide, isolated, number, visible
 from attnviz.gui.fonts import number_font
-from attnviz.gui.live import shown_head
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
 from attnviz.gui.theme import GRID, TEXT_PX, Theme
@@ -25,7 +24,7 @@ from attnviz.model.parts import Role, Rope
 from attnviz.model.provenance import kv_head
 from attnviz.model.stages import STAGE_BY_ID, as_read
 from attnviz.model.trace import SiteTrace, Trace
-from attnviz.model.view import Cell
+from attnviz.model.view import Cell, shown_head
 
 MOST_ARROWS = 64
 

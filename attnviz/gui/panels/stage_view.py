@@ -8,7 +8,6 @@ from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QVBoxLayout, QWidg
 
 from attnviz.core.levels import RANGES
 from attnviz.core.text import isolated, visible
-from attnviz.gui.live import shown_head
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.shown import highlight, stage_content, stage_title
 from attnviz.gui.store import Store
@@ -26,7 +25,7 @@ from attnviz.model.site_formula import stage_parts
 from attnviz.model.site_titles import label_among_several
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import MASKED_STAGES, SiteTrace, Trace
-from attnviz.model.view import Cell
+from attnviz.model.view import Cell, shown_head
 
 SIDE_WIDTH = 208
 OUTPUT_SIDE = 84

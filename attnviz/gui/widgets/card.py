@@ -8,6 +8,7 @@ from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QPainter, QPaintEvent, QPalette, QPen
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
+from attnviz.gui.fonts import section_title_font
 from attnviz.gui.theme import GRID, RADIUS, TEXT_PX, Theme
 from attnviz.gui.widgets.control import Control
 
@@ -27,7 +28,7 @@ class Card(Control):
         for label, name in ((self._title, "card_title"), (self._hint, "card_hint")):
             label.setObjectName(name)
             label.setTextFormat(Qt.TextFormat.PlainText)
-        self._title.setFont(_title_font())
+        self._title.setFont(section_title_font())
         self._hint.setFont(_hint_font())
         self._hint.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self._hint.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
@@ -89,14 +90,6 @@ class Card(Control):
 def _capitals(title: str) -> str:
     """`title` in capitals, except quoted text (a token is shown as it is) and single letters (x, q, k)."""
     return re.sub(r"“[^”]*”|\w[\w’'-]+", lambda m: m[0] if m[0].startswith("“") else m[0].upper(), title)
-
-
-def _title_font() -> QFont:
-    font = QFont()
-    font.setPixelSize(TEXT_PX - 1)
-    font.setWeight(QFont.Weight.DemiBold)
-    font.setLetterSpacing(QFont.SpacingType.AbsoluteSpacing, 0.8)
-    return font
 
 
 def _hint_font() -> QFont:

@@ -10,7 +10,8 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter
 
 from attnviz.core.text import elide, number, visible
-from attnviz.gui.widgets.heat_layout import LABEL_LINE, Geometry, nice_step
+from attnviz.core.thinning import nice_step
+from attnviz.gui.widgets.heat_layout import LABEL_LINE, Geometry
 
 _LONGEST = 24
 _MEASURED = 12

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QPointF, QRectF, QSizeF
 
+from attnviz.core.thinning import nice_step
+
 MARGIN = 8.0
 BAR_WIDTH = 76.0
 MAX_CELL = 64.0
@@ -25,7 +27,6 @@ LABEL_LINE = 14.0
 LABEL_MAX = 110.0
 SLANTED_FROM = 20.0
 SUMS_FROM = 340.0
-_NICE = (1, 2, 5)
 
 
 @dataclass(frozen=True)
@@ -167,16 +168,6 @@ def cells_between(start: tuple[int, int], end: tuple[int, int]) -> list[tuple[in
         )
         for i in range(1, steps + 1)
     ]
-
-
-def nice_step(least: float) -> int:
-    """The smallest of 1, 2, 5, 10, 20, 50, ... that is at least `least`."""
-    power = 1
-    while True:
-        for factor in _NICE:
-            if factor * power >= least:
-                return factor * power
-        power *= 10
 
 
 def _cell_size(room: QSizeF, n_down: int, n_across: int, zoom: float) -> tuple[float, float]:

@@ -7,23 +7,13 @@ from collections.abc import Iterable
 from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPen
 
+from attnviz.core.ranges import runs
 from attnviz.gui.theme import Theme
 from attnviz.gui.widgets.heat_content import Cell
 from attnviz.gui.widgets.heat_layout import Geometry
 
 Block = tuple[int, int, int, int]
 """First row and column, and the number of rows and columns."""
-
-
-def runs(indices: Iterable[int]) -> list[tuple[int, int]]:
-    """Sorted stretches of neighbouring numbers, as (first, length)."""
-    result: list[tuple[int, int]] = []
-    for index in sorted(indices):
-        if result and index == sum(result[-1]):
-            result[-1] = (result[-1][0], result[-1][1] + 1)
-        else:
-            result.append((index, 1))
-    return result
 
 
 def blocks(cells: Iterable[Cell]) -> list[Block]:

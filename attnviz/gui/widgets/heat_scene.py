@@ -11,6 +11,7 @@ from PySide6.QtCore import QPointF, QSizeF
 from PySide6.QtGui import QFont, QPainter
 
 from attnviz.core.levels import row_levels
+from attnviz.core.ranges import runs
 from attnviz.core.text import visible
 from attnviz.gui.colors import BLOCKED, NAN, Indices
 from attnviz.gui.fonts import number_font, ui_font
@@ -19,7 +20,7 @@ from attnviz.gui.widgets.color_bar import ColorScale
 from attnviz.gui.widgets.heat_content import Cell, HeatContent, Highlight, cell_indices
 from attnviz.gui.widgets.heat_labels import Labels, draw_across, draw_down, draw_sums, sum_width
 from attnviz.gui.widgets.heat_layout import BAR_WIDTH, Geometry, Measures, arrange
-from attnviz.gui.widgets.heat_overlay import Block, blocks, clip_to_plot, outline, runs, strong_outline
+from attnviz.gui.widgets.heat_overlay import Block, blocks, clip_to_plot, outline, strong_outline
 from attnviz.gui.widgets.heat_paint import draw_cells, draw_numbers
 
 EMPTY = HeatContent(np.zeros((0, 0), np.float32), (), (), LIGHT.query, LIGHT.key)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QRectF, Qt
-from PySide6.QtGui import QColor, QFont, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QDockWidget, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
-from attnviz.gui.theme import GRID, LIGHT, RADIUS, TEXT_PX, Theme
+from attnviz.gui.fonts import section_title_font
+from attnviz.gui.theme import GRID, LIGHT, RADIUS, Theme
 
 PADDING = 12
 
@@ -21,7 +22,7 @@ class PanelDock(QDockWidget):
         self._has_frame = has_frame
         self._label = QLabel()
         self._label.setTextFormat(Qt.TextFormat.PlainText)
-        self._label.setFont(_title_font())
+        self._label.setFont(section_title_font())
         bar, body = QWidget(), QWidget()
         self._bar, self._body = QHBoxLayout(bar), QVBoxLayout(body)
         self._bar.setContentsMargins(0, 0, 0, 0)
@@ -59,11 +60,3 @@ class PanelDock(QDockWidget):
         painter.setPen(QPen(QColor(self._theme.line), 1))
         painter.setBrush(QColor(self._theme.panel))
         painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), RADIUS, RADIUS)
-
-
-def _title_font() -> QFont:
-    font = QFont()
-    font.setPixelSize(TEXT_PX - 1)
-    font.setWeight(QFont.Weight.DemiBold)
-    font.setLetterSpacing(QFont.SpacingType.AbsoluteSpacing, 0.8)
-    return font

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +11,7 @@ from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from attnviz.core.levels import levels, normalise
+from attnviz.core.ranges import runs
 from attnviz.core.text import number, visible
 from attnviz.gui.colors import indexed_image, to_indices
 from attnviz.gui.fonts import ui_font
@@ -42,7 +42,7 @@ class RowMatrix(QWidget):
         self._title, self._hue = "", "value"
         self._lit_row = -1
         self._read: frozenset[int] = frozenset()
-        self._gone: tuple[tuple[int, int], ...] = ()
+        self._gone: list[tuple[int, int]] = []
         self._block, self._outlines_all = 0, False
         self._pointed = (-1, -1)
         self.setMouseTracking(True)
@@ -76,7 +76,7 @@ class RowMatrix(QWidget):
 
         With `is_new` all filled rows are outlined as one.
         """
-        self._read, self._gone = frozenset(read), _runs(gone)
+        self._read, self._gone = frozenset(read), runs(gone)
         self._block, self._outlines_all = block, is_new
         self.update()
 
@@ -141,13 +141,11 @@ class RowMatrix(QWidget):
 
     def _paint_marks(self, painter: QPainter, area: QRectF, hue: QColor) -> None:
         height = area.height() / max(self._places, 1)
-        for first, last in self._gone:
+        for first, length in self._gone:
             top = area.top() + first * height
-            draw_blocked(
-                painter, QRectF(area.left(), top, area.width(), (last - first + 1) * height), self._theme
-            )
-        for first, last in _runs(self._read):
-            bar = QRectF(area.left() - 0.5, area.top() + first * height, 3, (last - first + 1) * height)
+            draw_blocked(painter, QRectF(area.left(), top, area.width(), length * height), self._theme)
+        for first, length in runs(self._read):
+            bar = QRectF(area.left() - 0.5, area.top() + first * height, 3, length * height)
             painter.fillRect(bar, hue)
         if self._block:
             painter.setPen(QPen(QColor(self._theme.ink), 1))
@@ -199,10 +197,3 @@ class RowMatrix(QWidget):
     def _cell_text(self, row: int, column: int) -> str:
         label = visible(self._labels[row]) if row < len(self._labels) else str(row)
         return f"{label} · {column} = {number(float(self._values[row, column]), 6)}"
-
-
-def _runs(rows: Collection[int]) -> tuple[tuple[int, int], ...]:
-    """(first, last) of each unbroken run of rows."""
-    ordered = sorted(rows)
-    runs = [list(run) for _key, run in groupby(enumerate(ordered), lambda pair: pair[1] - pair[0])]
-    return tuple((run[0][1], run[-1][1]) for run in runs)

@@ -21,7 +21,6 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 
 from attnviz.gui.panels.mechanism import MechanismPanel
-from attnviz.gui.panels.mechanism_heads import divisors
 from attnviz.gui.panels.mechanism_tile import MaskTile
 from attnviz.gui.panels.mechanism_wires import HeadWires, lay_out
 from attnviz.gui.store import Store
@@ -168,7 +167,6 @@ def test_key_value_heads_are_the_divisors(qtbot: QtBot, panel: MechanismPanel) -
         b.objectName() for b in find(panel, Segmented, "n_kv_heads_segmented").findChildren(QAbstractButton)
     ]
     assert names[-4:] == ["segment_1", "segment_2", "segment_3", "segment_6"]
-    assert divisors(12) == (1, 2, 3, 4, 6, 12)
 
 
 def test_a_head_is_switched_off_by_its_button_its_dot_or_a_key(qtbot: QtBot, panel: MechanismPanel) -> None:

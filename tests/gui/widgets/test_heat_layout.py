@@ -4,8 +4,8 @@ import pytest
 from PySide6.QtCore import QPointF, QRectF, QSizeF
 
 from attnviz.gui.widgets.heat_hatch import hatch_lines
-from attnviz.gui.widgets.heat_layout import Geometry, Measures, arrange, nice_step
-from attnviz.gui.widgets.heat_overlay import blocks, runs
+from attnviz.gui.widgets.heat_layout import Geometry, Measures, arrange
+from attnviz.gui.widgets.heat_overlay import blocks
 
 WORDS = Measures(down_label=60, across_label=50, sum_width=60, sums_below=False)
 SIZES = [QSizeF(w, h) for w, h in ((1440, 900), (560, 320), (300, 200), (220, 140))]
@@ -70,12 +70,7 @@ def test_labels_are_turned_and_then_thinned_out() -> None:
     assert dense.down_step * dense.cell_h >= 14
 
 
-def test_nice_steps() -> None:
-    assert [nice_step(x) for x in (0.1, 1, 1.5, 3, 7, 11, 120)] == [1, 1, 2, 5, 10, 20, 200]
-
-
 def test_cells_are_joined_to_blocks() -> None:
-    assert runs([3, 1, 2, 7]) == [(1, 3), (7, 1)]
     assert blocks((5, c) for c in range(6)) == [(5, 0, 1, 6)]
     assert blocks((r, 2) for r in range(4)) == [(0, 2, 4, 1)]
     assert sorted(blocks([(0, 0), (1, 1)])) == [(0, 0, 1, 1), (1, 1, 1, 1)]
