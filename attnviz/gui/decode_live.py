@@ -18,7 +18,7 @@ from attnviz.i18n import current_language
 from attnviz.model.document import Document
 from attnviz.model.experiment import Experiment
 from attnviz.model.trace import Trace
-from attnviz.model.writing_edits import differs_in_writing
+from attnviz.model.writing_edits import differs_in_writing, writing_of
 
 if TYPE_CHECKING:
     from attnviz.compute.decoded import Decoded
@@ -33,6 +33,12 @@ REST_MS = 120
 
 STALE_SECONDS = 0.25
 """Where the last decoding took longer than this, it leaves the screen as soon as it is out of date."""
+
+OVERDUE_MS = 300
+"""So long one that is out of date may stay while the next is made."""
+
+SAMPLED_OVERDUE_MS = 1500
+"""The same where only the drawing has changed: the distributions that are drawn from are still right."""
 
 
 class DecodeLive(QObject):
@@ -52,6 +58,9 @@ class DecodeLive(QObject):
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.timeout.connect(self._decode)
+        self._overdue = QTimer(self)
+        self._overdue.setSingleShot(True)
+        self._overdue.timeout.connect(self._on_overdue)
         store.traced.connect(self._on_trace)
         store.changed.connect(self._on_changed)
 
@@ -75,10 +84,18 @@ class DecodeLive(QObject):
         if not self._is_watched or wanted == self._decoded_for:
             return
         is_quick = self._seconds <= QUICK_SECONDS
-        is_stale = self._decoded_for is None or not differs_in_writing(self._decoded_for[0], trace.experiment)
-        if self._took > STALE_SECONDS and is_stale and self._store.decoded_now is not None:
-            self._store.set_decoded(None)  # for so long, an older decoding would pass for this one
+        is_stale = self._decoded_for is None or not _differs_in_drawing(
+            self._decoded_for[0], trace.experiment
+        )
+        if self._took > STALE_SECONDS and is_stale:
+            self._on_overdue()  # for so long, an older decoding would pass for this one
+        self._overdue.start(OVERDUE_MS if is_stale else SAMPLED_OVERDUE_MS)
         self._timer.start(0 if is_quick else REST_MS)
+
+    @Slot()
+    def _on_overdue(self) -> None:
+        if self._store.decoded_now is not None:
+            self._store.set_decoded(None)
 
     @Slot()
     def _decode(self) -> None:
@@ -102,6 +119,7 @@ class DecodeLive(QObject):
             self._decoded_for = experiment, engine, device, language
             self._seconds = self._took = decoded.seconds
             self._last = decoded.decoding
+            self._overdue.stop()
             self._store.set_decoded(decoded)
 
         # Slow until it is done: one that every edit cancels would otherwise count as quick for ever.
@@ -111,5 +129,11 @@ class DecodeLive(QObject):
     def _on_failed(self, error: BaseException) -> None:
         if not isinstance(error, ValueError | RuntimeError | MemoryError):
             raise error
+        self._overdue.stop()
         self._store.set_decoded(None)
         self.failed.emit(str(error))
+
+
+def _differs_in_drawing(one: Experiment, other: Experiment) -> bool:
+    """Whether how the next token is drawn is all that may differ: every distribution is as it was."""
+    return differs_in_writing(one, other) and writing_of(one).cache == writing_of(other).cache

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -31,7 +33,7 @@ from attnviz.model.experiment import Experiment
 from attnviz.model.parts import Causal, ExplicitVectors, Heads, Projections, Rope, Seeded
 from attnviz.model.sampling import Sampling, StopConditions, Temperature
 from attnviz.model.writing import Writing
-from attnviz.model.writing_edits import set_stop, writing_of
+from attnviz.model.writing_edits import set_cache, set_stop, writing_of
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 
@@ -341,3 +343,32 @@ def test_why_writing_stopped_is_said_again_in_the_new_language(desk: Desk) -> No
     desk.qtbot.waitUntil(lambda: decoding(desk) is not english, timeout=8000)
     assert decoding(desk).stopped == "已达到新词元数的上限：100"
     assert decoding(desk).reused == len(english.steps)  # said again, not computed again
+
+
+def test_a_decoding_that_is_long_in_coming_does_not_leave_the_old_one_on_the_screen(
+    make_desk: MakeDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until it is there, nothing of the old one is shown, and the player waits where it was."""
+    from attnviz.compute import decoded
+
+    desk = make_desk(Document(model()), inline=False)
+    desk.window.docks["decoding"].raise_()
+    settle(desk)
+
+    made, released = decoded.decode_and_compare, threading.Event()
+
+    def waits(*given: Any) -> Any:
+        assert released.wait(8)
+        return made(*given)
+
+    monkeypatch.setattr(decoded, "decode_and_compare", waits)
+    player(desk).go_to(7)
+    old = desk.store.decoded_now
+    desk.store.edit(set_cache, QuantisedCache(4))
+    desk.qtbot.waitUntil(lambda: desk.store.decoded_now is None, timeout=4000)
+    player(desk).go_to(3)
+    assert desk.store.document.view.step == 7
+    released.set()
+    settle(desk)
+    assert desk.store.decoded_now not in (None, old)
+    assert desk.store.document.view.step == 7
