@@ -14,8 +14,8 @@
 
     document = attnviz.import_checkpoint("SmolLM2-135M", text="The cat sat")    # a trained model
 
-An `Experiment` is made of the structs in `attnviz.parts` (`Heads`, `Causal`, `Rope`, ...). Everything is
-imported when it is first used: `import attnviz` itself loads nothing.
+An `Experiment` is made of the structs in `attnviz.parts` (`Heads`, `Causal`, `Rope`, `Writing`, ...).
+Everything is imported when it is first used: `import attnviz` itself loads nothing.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Literal
 
+    from attnviz import parts
     from attnviz.checkpoints import presets
     from attnviz.checkpoints.importing import import_checkpoint
     from attnviz.checkpoints.reader import CheckpointError
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from attnviz.engines.decode import Decoding
     from attnviz.engines.decode_step import DecodeStep
     from attnviz.engines.engine import EngineError
-    from attnviz.model import parts
     from attnviz.model.document import Document
     from attnviz.model.experiment import Experiment
     from attnviz.model.files import load, save
@@ -84,7 +84,7 @@ _HOMES = {
 }
 """Where each public name lives that is imported on first use."""
 
-_MODULES = {"parts": "attnviz.model.parts", "presets": "attnviz.checkpoints.presets"}
+_MODULES = {"parts": "attnviz.parts", "presets": "attnviz.checkpoints.presets"}
 
 
 def run(

@@ -22,6 +22,9 @@ REFUSED, INTERRUPTED, PIPE_CLOSED = 2, 130, 141
 
 ORIENTATIONS = ("queries_as_rows", "queries_as_columns")
 
+SUFFIXES = (".json", ".safetensors")
+"""What the names of document files end with."""
+
 DOC_HELP = N_("a document file, or the name of a preset (see attnviz presets)")
 
 DECODE_FORMAT = N_(
@@ -91,13 +94,12 @@ def _drop_output() -> None:
 
 
 def _dispatch(arguments: list[str]) -> int:
-    # The language first: the help is in it.
-    if "--language" in arguments[:-1]:
-        _set_language(arguments[arguments.index("--language") + 1])
+    # The language first: the help and the refusals are in it.
+    known, _others = _language_parser().parse_known_args(arguments)
+    if known.language is not None:
+        _set_language(known.language)
     speak()
-    options = parser().parse_args(arguments)
-    if options.language is not None:
-        _set_language(options.language)
+    options = parser().parse_args(_with_command(arguments))
     command = options.command or "gui"
     if command == "gui":
         return _open_window(getattr(options, "document", None))
@@ -122,6 +124,23 @@ def _dispatch(arguments: list[str]) -> int:
     except (EngineError, ValueError, MemoryError) as error:
         what = translated(str(error)) or _("there is not enough memory")
         raise Refused(_(WHERE).format(where=named, problem=what) if named else what) from None
+
+
+def _language_parser() -> argparse.ArgumentParser:
+    """Reads --language alone, wherever it stands; what is wrong with it is said with the rest."""
+    only = _Parser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    only.add_argument("--language", nargs="?")
+    return only
+
+
+def _with_command(arguments: list[str]) -> list[str]:
+    """The arguments with `gui` before a document that stands where a command would: `attnviz FILE`."""
+    at = 0
+    while at < len(arguments) and arguments[at].startswith("-"):
+        at += 2 if arguments[at] == "--language" else 1
+    if at < len(arguments) and (Path(arguments[at]).suffix in SUFFIXES or Path(arguments[at]).is_file()):
+        return [*arguments[:at], "gui", *arguments[at:]]
+    return arguments
 
 
 def _open_window(document: str | None) -> int:
@@ -155,7 +174,10 @@ def parser() -> argparse.ArgumentParser:
     # No abbreviations: a script that says --out today must not mean something else tomorrow.
     top = _Parser(
         prog="attnviz",
-        description=_("A workbench for the mechanics of attention. Without a command it opens the window."),
+        description=_(
+            "A workbench for the mechanics of attention. Without a command it opens the window, with the "
+            "document FILE where one is named: attnviz FILE"
+        ),
         formatter_class=Help,
         allow_abbrev=False,
     )
@@ -245,8 +267,18 @@ def _add_import(command: argparse.ArgumentParser) -> None:
 
 def _add_decode(command: argparse.ArgumentParser) -> None:
     _add_document(command)
-    command.add_argument(
-        "--steps", type=_whole_number, metavar="N", help=_("how many (default: one for each token)")
+    length = command.add_mutually_exclusive_group()
+    length.add_argument(
+        "--new",
+        type=_whole_number,
+        metavar="N",
+        help=_("how many new tokens to write behind the prompt (default: what the document says, or none)"),
+    )
+    length.add_argument(
+        "--steps",
+        type=_whole_number,
+        metavar="N",
+        help=_("how many tokens to feed at most, those of the prompt included"),
     )
     command.add_argument("--json", action="store_true", help=_("print JSON instead of a table"))
 

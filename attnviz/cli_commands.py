@@ -19,6 +19,8 @@ from attnviz.model.edits import set_tokens
 from attnviz.model.files import DocumentError, load, save
 from attnviz.model.pieces import byte_pairs
 from attnviz.model.splitting import MODEL, join_text, shown_token, split_text
+from attnviz.model.value import require
+from attnviz.model.writing_edits import set_stop
 
 if TYPE_CHECKING:
     from attnviz.engines.decode import Decoding
@@ -82,9 +84,16 @@ def render(options: Namespace) -> int:
 def decode(options: Namespace) -> int:
     """Decode and print every step, as a table or as JSON."""
     from attnviz.compute.execute import execute_decoding
+    from attnviz.engines.decodable import MAX_STEPS
 
-    document = _document(options)
-    decoding = execute_decoding(document.experiment, options.steps, options.engine, options.device)
+    experiment, steps = _document(options).experiment, options.steps
+    if options.new is not None:
+        require(1 <= options.new <= MAX_STEPS, "new", options.new, f"1 to {MAX_STEPS:,}")
+        if experiment.writing is None:
+            steps = experiment.n_queries + options.new
+        else:
+            experiment = set_stop(experiment, length=options.new)
+    decoding = execute_decoding(experiment, steps, options.engine, options.device)
     for notice in decoding.notices:
         _notice(notice)
     if options.json:

@@ -23,6 +23,26 @@ def test_every_public_name_is_there() -> None:
     assert set(attnviz.__all__) <= set(dir(attnviz))
 
 
+def test_whatever_an_experiment_is_made_of_is_among_its_parts() -> None:
+    from attnviz.model.value import Value
+
+    def kinds(kind: type) -> set[type]:
+        return {kind}.union(*map(kinds, kind.__subclasses__()))
+
+    attnviz.Document, attnviz.View  # noqa: B018  (imported, so that all kinds are known)
+    others = {"Value", "Document", "Experiment", "View", "Cell"}
+    there = {kind.__name__ for kind in kinds(Value) if kind.__module__.startswith("attnviz.")}
+    assert {"Writing", "Sampling", "StopConditions", "RingCache", "PagedCache", "Block"} <= there - others
+    assert set(p.__all__) == there - others | {"Matrix"}
+    assert all(getattr(p, name).__name__ == name for name in p.__all__)
+
+
+def test_writing_is_said_with_the_parts() -> None:
+    sampling = p.Sampling((p.Temperature(0.0),), stop=p.StopConditions(length=3))
+    experiment = toy(writing=p.Writing(sampling, p.FullCache()))
+    assert len(attnviz.decode(experiment).steps) == 6  # the third new token is drawn, and fed no more
+
+
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'attend'"):
         attnviz.attend  # noqa: B018

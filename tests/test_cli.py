@@ -344,6 +344,49 @@ def test_version_and_language(capsys: Capture) -> None:
     assert "四个词元" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("language", [["--language", "zh_CN"], ["--language=zh_CN"]])
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["frob"], "参数 COMMAND：无效的选择：'frob'"),
+        (["decode", "causal-decode", "--steps", "x"], "参数 --steps：'x' 不是数"),
+        (["decode", "broken.json"], "broken.json：$.experiment.vectors 为 3；允许的是"),
+        (["gone.json"], "gone.json：没有这个文件"),
+    ],
+)
+def test_refusals_are_in_the_language_that_is_asked_for(
+    language: list[str],
+    arguments: list[str],
+    sentence: str,
+    capsys: Capture,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    broken = '{"format": "attnviz", "version": 1, "experiment": {"tokens": ["a"], "vectors": 3}}'
+    Path("broken.json").write_text(broken, encoding="utf-8")
+    assert main([*language, *arguments]) == 2
+    assert capsys.readouterr().err.startswith(f"attnviz: {sentence}")
+
+
+@pytest.mark.parametrize("before", [[], ["--language", "en"], ["--language=en"]])
+def test_a_file_in_place_of_a_command_is_opened(
+    before: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str | None] = []
+    monkeypatch.setattr("attnviz.cli._open_window", lambda document: opened.append(document) or 0)
+    file = tmp_path / "a document"
+    file.write_text("{}", encoding="utf-8")
+    assert main([*before, str(file)]) == 0 and main([*before, "gone.safetensors"]) == 0
+    assert main([*before, "gui", str(file)]) == 0 and main(before) == 0
+    assert opened == [str(file), "gone.safetensors", str(file), None]
+
+
+def test_the_package_runs_as_a_module() -> None:
+    done = subprocess.run([sys.executable, "-m", "attnviz", "--version"], capture_output=True, text=True)
+    assert (done.stdout, done.stderr, done.returncode) == (f"attnviz {attnviz.__version__}\n", "", 0)
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="no such pipes and devices")
 def test_a_reader_that_leaves_and_a_full_disk_leave_no_traceback() -> None:
     command = f"{sys.executable} -m attnviz.cli decode causal-decode --steps 400 --json"

@@ -32,6 +32,8 @@ def test_stages_of_another_text_are_computed(capsys: Capture) -> None:
     ("arguments", "sentence"),
     [
         (["decode", "toy-attention", "--text", "a"], "vocabulary is null; legal is one that says how a text"),
+        (["decode", "stories-en", "--new", "0"], "stories-en: new is 0; legal is 1 to 100,000"),
+        (["decode", "stories-en", "--new", "1", "--steps", "2"], "--steps: not allowed with argument --new"),
         (["run", "stories-en", "--text", "a\udce4"], "text has U+DCE4, half of a character; legal are whole"),
     ],
 )
@@ -49,3 +51,24 @@ def test_the_table_shows_pieces_as_bytes_and_ends_with_the_text(capsys: Capture)
     assert fed == ["<|begin|>", "Tom", "␣saw", "␣", "⟨F0⟩", "⟨A0⟩", "⟨80⟩", "⟨80⟩"]
     assert lines[-2] == "* drawn from the probabilities of the step before"
     assert lines[-1].startswith("Tom saw 𠀀") and "\ufffd" not in lines[-1]
+
+
+@pytest.mark.parametrize("prompt", ["Tom", "Tom saw a fox in the garden"])
+def test_so_many_new_tokens_are_written_behind_any_prompt(prompt: str, capsys: Capture) -> None:
+    given = ["decode", "stories-en", "--text", prompt]
+    assert main([*given, "--new", "3", "--json"]) == 0
+    read = json.loads(capsys.readouterr().out)
+    drawn = [step["next_token"] for step in read["steps"]]
+    n_prompt = sum(not step["generated"] for step in read["steps"])
+    assert len(drawn) - n_prompt + 1 == 3, "the last one is drawn and not fed"
+    assert main([*given, "--new", "3"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-1] == "the limit of new tokens is reached: 3"
+    assert lines[-2].startswith(prompt) and lines[-2] == prompt + "".join(drawn[n_prompt - 1 :])
+
+
+def test_without_writing_the_new_ones_are_fed(capsys: Capture) -> None:
+    assert main(["decode", "causal-decode", "--new", "2", "--json"]) == 0
+    steps = json.loads(capsys.readouterr().out)["steps"]
+    n = len(load_preset("causal-decode").experiment.tokens)
+    assert [step["generated"] for step in steps] == [False] * n + [True] * 2

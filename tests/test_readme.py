@@ -26,8 +26,9 @@ def test_the_document_opens_and_runs() -> None:
 
 def test_the_script_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    (script,) = blocks("python")
-    exec(compile(script, "README.md", "exec"), {})
+    names: dict[str, object] = {}
+    for script in blocks("python"):
+        exec(compile(script, "README.md", "exec"), names)
     assert {file.name for file in tmp_path.glob("*.*")} == {"weights.pdf", "attentions.pdf", "my.json"}
 
 
