@@ -1,6 +1,6 @@
 """Switching a part of the experiment to another kind, and back to the numbers that it had.
 
-Pure: `Remembered` is a value that its owner feeds with the records it sees.
+Pure: `LastOfKind` is a value that its owner feeds with the records it sees.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def refusal(edit: Callable[[Experiment, Any], Experiment], experiment: Experimen
     return ""
 
 
-class Remembered:
+class LastOfKind:
     """The last record of each kind that was seen."""
 
     def __init__(self) -> None:
@@ -218,7 +218,7 @@ def scale_value(experiment: Experiment) -> float:
     return 1.0 if isinstance(scale, NoScale) else float(experiment.d_qk**-0.5)
 
 
-def scale_of_kind(experiment: Experiment, kind: str, remembered: Remembered) -> Scale:
+def scale_of_kind(experiment: Experiment, kind: str, remembered: LastOfKind) -> Scale:
     """The scale of a kind; a number that was never chosen is what the scale is at present."""
     if kind == "value":
         return remembered.last(ScaleValue, ScaleValue(scale_value(experiment)))

@@ -19,7 +19,7 @@ from attnviz.model.parts import (
 )
 from attnviz.model.positions import n_rotated, slopes_of
 from attnviz.model.switching import (
-    Remembered,
+    LastOfKind,
     fitting_position,
     scale_of_kind,
     set_n_rotated,
@@ -34,7 +34,7 @@ def experiment(**fields: object) -> Experiment:
 
 
 def test_the_last_of_each_kind_is_remembered() -> None:
-    seen = Remembered()
+    seen = LastOfKind()
     assert seen.last(Rope, Rope()) == Rope()
     seen.note(Rope(base=500.0))
     seen.note(Alibi())
@@ -79,7 +79,7 @@ def test_the_first_written_slope_writes_out_the_published_ones() -> None:
 
 
 def test_a_scale_of_ones_own_begins_as_what_the_scale_is() -> None:
-    seen = Remembered()
+    seen = LastOfKind()
     assert scale_of_kind(experiment(heads=Heads(1, 1, 16)), "value", seen) == ScaleValue(0.25)
     assert scale_of_kind(experiment(scale=NoScale()), "value", seen) == ScaleValue(1.0)
     seen.note(ScaleValue(3.0))

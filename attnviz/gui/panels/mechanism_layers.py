@@ -9,6 +9,7 @@ from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QHBoxLayout, QPushButton
 
 from attnviz.gui.fields import Number, Switch
+from attnviz.gui.panels.mechanism_memory import has_memory
 from attnviz.gui.panels.mechanism_norm import NormLine, NormSlot
 from attnviz.gui.panels.mechanism_section import Section
 from attnviz.gui.store import Store
@@ -44,10 +45,6 @@ NORM_SLOTS: tuple[tuple[NormField, str, str], ...] = (
     ("final_norm", N_("at last"), N_("A norm after the last layer")),
     ("encoder_norm", N_("encoder"), N_("A norm after the encoder's last layer")),
 )
-
-
-def _has_memory(experiment: Experiment) -> bool:
-    return experiment.memory is not None
 
 
 def _has_encoder(experiment: Experiment) -> bool:
@@ -146,7 +143,7 @@ class LayersSection(Section):
                 read=lambda e: len(e.encoder),
                 edit=lambda e, n: set_n_encoder_layers(e, int(n)),
                 hint=N_("Layers that the second sequence passes through before it is read"),
-                shown=_has_memory,
+                shown=has_memory,
                 from_start=True,
                 minimum=0,
                 maximum=MOST_LAYERS,
@@ -159,7 +156,7 @@ class LayersSection(Section):
                 read=lambda e: e.cross is not None,
                 edit=self._set_cross,
                 hint=N_("Every layer looks at its own tokens first, then at the second sequence"),
-                shown=_has_memory,
+                shown=has_memory,
                 reason=lambda e: refusal(self._set_cross, e, e.cross is None),
             ),
         )

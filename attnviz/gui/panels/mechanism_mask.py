@@ -20,7 +20,7 @@ from attnviz.model.experiment import Experiment
 from attnviz.model.mask_edits import find_mask, fitting_mask, put_mask, take_mask
 from attnviz.model.masks import MaskFamily, visible_pairs
 from attnviz.model.parts import Mask, OneMask, Padding, Painted
-from attnviz.model.switching import Remembered
+from attnviz.model.switching import LastOfKind
 from attnviz.model.view import Cell
 
 MOST_COUNTED = 1 << 20
@@ -37,7 +37,7 @@ class MaskSection(Section):
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
-        self._masks = Remembered()
+        self._masks = LastOfKind()
         self._counted: tuple[tuple[Mask, ...], int, int] | None = None
         self._seen: int | None = None
         self.tile = MaskTile()

@@ -13,7 +13,8 @@ from attnviz.model.experiment import Experiment
 from attnviz.model.parts import Memory
 
 
-def _has_memory(experiment: Experiment) -> bool:
+def has_memory(experiment: Experiment) -> bool:
+    """Whether there is a second sequence."""
     return experiment.memory is not None
 
 
@@ -33,7 +34,7 @@ class MemorySection(Section):
                     name="memory_toggle",
                     whole=True,
                     label=N_("Cross-attention"),
-                    read=_has_memory,
+                    read=has_memory,
                     edit=self._set_on,
                     hint=N_("Keys and values are made from a second sequence"),
                 ),
@@ -45,7 +46,7 @@ class MemorySection(Section):
                     edit=self._set_text,
                     hint=N_("Text of the second sequence"),
                     placeholder=N_("Text of the second sequence"),
-                    shown=_has_memory,
+                    shown=has_memory,
                     from_start=True,
                 ),
                 Choice(
@@ -55,7 +56,7 @@ class MemorySection(Section):
                     read=lambda e: self._splitting,
                     edit=self._set_splitting,
                     options=tuple((splitting.id, splitting.title, "") for splitting in SPLITTINGS),
-                    shown=_has_memory,
+                    shown=has_memory,
                 ),
             )
         )

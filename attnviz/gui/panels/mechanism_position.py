@@ -24,7 +24,7 @@ from attnviz.model.parts import Rope, Sinusoidal
 from attnviz.model.position_parts import DrawnTable, Learned, T5Buckets, TransformerXl
 from attnviz.model.positions import POSITIONS, SCALINGS, n_rotated
 from attnviz.model.refusals import in_words
-from attnviz.model.switching import Remembered, refusal, set_n_rotated, set_position
+from attnviz.model.switching import LastOfKind, refusal, set_n_rotated, set_position
 from attnviz.model.trace import Trace
 from attnviz.model.view import Cell
 
@@ -135,7 +135,7 @@ class PositionSection(Section):
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
-        self._positions, self._scalings, self._tables = Remembered(), Remembered(), Remembered()
+        self._positions, self._scalings, self._tables = LastOfKind(), LastOfKind(), LastOfKind()
         self.add_form(
             (
                 Choice(

@@ -21,7 +21,7 @@ from attnviz.model.normalisers import NORMALISERS
 from attnviz.model.parts import ScaleValue, SeededSinks, Sinks
 from attnviz.model.qk_norms import QK_NORMS
 from attnviz.model.switching import (
-    Remembered,
+    LastOfKind,
     refusal,
     scale_of_kind,
     scale_value,
@@ -59,7 +59,7 @@ class ScoreSection(Section):
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
-        self._scales = Remembered()
+        self._scales = LastOfKind()
         self._seen = SeenBySite(store)
         self._last_cap = USUAL_CAP
         self._last_sinks: Sinks = SeededSinks()
