@@ -25,15 +25,6 @@ BLOCKED, PLUS_INF, MINUS_INF, NAN = 252, 253, 254, 255
 """Bytes of cells without a colour."""
 
 
-def color_at(position: float, kind: Kind, theme: Theme) -> tuple[int, int, int]:
-    """The (red, green, blue) that a heat map gives a cell at `position` 0..1."""
-    index = int(to_indices(np.array([[position]], dtype=np.float32))[0, 0])
-    if index >= LEVELS:
-        raise ValueError(f"position: {position} has no colour; it must be a number from 0 to 1")
-    rgb = cell_colors(kind, theme)[index]
-    return int(rgb[0]), int(rgb[1]), int(rgb[2])
-
-
 @lru_cache(maxsize=8)
 def inks(kind: Kind, theme: Theme) -> tuple[str, ...]:
     """For every colour byte, the ink to write on it."""

@@ -6,6 +6,7 @@ import html
 
 import numpy as np
 import pytest
+from cell_colors import color_at
 from msgspec.structs import replace
 from panels import PanelBench
 from PySide6.QtCore import QPoint, Qt
@@ -13,7 +14,6 @@ from PySide6.QtGui import QColor, QImage
 from PySide6.QtWidgets import QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
-from attnviz.gui.colors import color_at
 from attnviz.gui.panels.mechanism import MechanismPanel
 from attnviz.gui.panels.mechanism_latent import LatentPicture, Strip
 from attnviz.gui.theme import LIGHT

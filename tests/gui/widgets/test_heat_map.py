@@ -4,13 +4,13 @@ import math
 
 import numpy as np
 import pytest
+from cell_colors import color_at
 from PySide6.QtCore import QBuffer, QByteArray, QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QColor, QHelpEvent, QImage, QKeyEvent, QPainter, QWheelEvent
 from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QApplication, QToolTip
 from pytestqt.qtbot import QtBot
 
-from attnviz.gui.colors import color_at
 from attnviz.gui.theme import DARK, LIGHT, THEMES, Theme
 from attnviz.gui.widgets.heat_content import HeatContent, Highlight
 from attnviz.gui.widgets.heat_map import HeatMap

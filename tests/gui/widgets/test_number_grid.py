@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cell_colors import color_at
 from numpy.typing import NDArray
 from pointer import Log, drag, move, show_active, wheel
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt
@@ -15,7 +16,6 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLineEdit, QMainWindow
 from pytestqt.qtbot import QtBot
 
-from attnviz.gui.colors import color_at
 from attnviz.gui.theme import DARK, LIGHT
 from attnviz.gui.widgets.number_grid import NumberGrid
 

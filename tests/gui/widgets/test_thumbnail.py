@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from cell_colors import color_at
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QColor, QImage
 from pytestqt.qtbot import QtBot
 
-from attnviz.gui.colors import color_at
 from attnviz.gui.theme import LIGHT, THEMES, Theme
 from attnviz.gui.widgets.thumbnail import Thumbnail
 
