@@ -134,8 +134,7 @@ QLineEdit, QPlainTextEdit, QTextEdit, QComboBox {
 }
 QLineEdit:focus, QPlainTextEdit:focus, QTextEdit:focus, QComboBox:focus { border: 1px solid @accent; }
 QLineEdit:disabled, QComboBox:disabled { color: @faded; }
-QLineEdit[compact="true"] { background: @panel; border: 1px solid @accent; border-radius: 3px;
-    padding: 0px 2px; }
+QLineEdit[compact="true"] { background: @panel; border-radius: 3px; padding: 0px 2px; }
 QLineEdit[invalid="true"] { border: 1px solid @error; }
 QAbstractSpinBox QLineEdit { background: transparent; border: none; padding: 0px; }
 QComboBox::drop-down { border: none; width: 18px; }

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pyqtgraph as pg
 import pytest
-from PySide6.QtWidgets import QApplication, QMessageBox, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QLineEdit, QMessageBox, QPushButton, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
 from attnviz.gui.style import apply_style, style_sheet
@@ -55,6 +55,29 @@ def test_a_widget_made_later_has_the_theme(qtbot: QtBot, qapp: QApplication) -> 
     qtbot.addWidget(card)
     card.resize(100, 60)
     assert card.grab().toImage().pixelColor(50, 50).name() == DARK.panel
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("is_compact", [False, True])
+def test_only_the_line_with_the_focus_has_the_accent(
+    qtbot: QtBot, qapp: QApplication, theme: Theme, is_compact: bool
+) -> None:
+    window = QWidget()
+    qtbot.addWidget(window)
+    layout = QVBoxLayout(window)
+    first, second = QLineEdit(), QLineEdit()
+    for line in (first, second):
+        line.setProperty("compact", is_compact)
+        layout.addWidget(line)
+    apply_style(qapp, theme)
+    window.show()
+    window.activateWindow()
+    for focused, other in ((first, second), (second, first)):
+        focused.setFocus()
+        qtbot.waitUntil(focused.hasFocus)
+        for line, border in ((focused, theme.accent), (other, theme.line)):
+            image = line.grab().toImage()
+            assert image.pixelColor(0, line.height() // 2).name() == border
 
 
 @pytest.mark.parametrize("theme", THEMES)
