@@ -12,6 +12,7 @@ from attnviz.bench.cases import (
     WANTED_TORCH,
     Size,
 )
+from attnviz.core.text import columns
 from attnviz.i18n import _
 
 ENGINE_COLUMNS = ("numpy", "torch", "plain_torch", "plain_torch_own_threads", "floor")
@@ -147,11 +148,10 @@ def _pair(ratios: dict[str, float], least: dict[str, float], key: str) -> str:
 
 def aligned(rows: list[tuple[str, ...]]) -> list[str]:
     """Columns as wide as their widest cell, the first to the left, the others to the right."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return [
-        "  ".join(
-            cell.ljust(width) if column == 0 else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
+    widths = [max(columns(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = []
+    for first, *rest in rows:
+        cells = [first + " " * (widths[0] - columns(first))]
+        cells += [" " * (width - columns(cell)) + cell for cell, width in zip(rest, widths[1:], strict=True)]
+        lines.append("  ".join(cells).rstrip())
+    return lines

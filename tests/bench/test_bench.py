@@ -56,6 +56,15 @@ def test_ratios_are_paired_and_percentiles_are_values() -> None:
     assert percentile([7.0], 0.5) == 7.0
 
 
+def test_tables_are_aligned_where_characters_are_wide() -> None:
+    rows = [("", "有缓存", "p50"), ("NumPy", "1.0 (2.0)", "3"), ("朴素", "—", "12345")]
+    assert report.aligned(rows) == [
+        "          有缓存    p50",
+        "NumPy  1.0 (2.0)      3",
+        "朴素           —  12345",
+    ]
+
+
 @pytest.mark.parametrize(("value", "begins"), [(1.0, "PASS"), (1.2, "over by 20 %")])
 def test_verdicts(value: float, begins: str) -> None:
     assert report.verdict(value, 1.0).startswith(begins)
