@@ -168,14 +168,6 @@ def rotate(xp: Any, x: Array, turned_by: tuple[Array, Array], pairing: str, star
     return xp.concat(tuple(part for part in (before, turned, after) if part.shape[-1]), axis=-1)
 
 
-def pair_slices(n_pairs: int, pairing: str, start: int = 0) -> tuple[slice, slice]:
-    """Where the first and the second members of the pairs stand among the features of a head."""
-    middle, end = start + n_pairs, start + 2 * n_pairs
-    if pairing == "interleaved":
-        return slice(start, end, 2), slice(start + 1, end, 2)
-    return slice(start, middle), slice(middle, end)
-
-
 def pair_of(feature: int, n_rotated: int, pairing: str, start: int = 0) -> tuple[int, int] | None:
     """The two features of the pair that `feature` belongs to, or None where it is not rotated.
 

@@ -17,7 +17,6 @@ from attnviz.core.positions import (
     linear_scaling,
     llama3_scaling,
     pair_of,
-    pair_slices,
     rope_angles,
     rope_frequencies,
     rotate,
@@ -126,9 +125,6 @@ def test_pair_of_names_the_features_that_turn_together(pairing: str) -> None:
         touched = set(np.flatnonzero(turned(one, [1], pairing, n_rotated)[0]).tolist())
         pair = pair_of(feature, n_rotated, pairing)
         assert touched == (set(pair) if pair else {feature})
-    first, second = pair_slices(3, pairing)
-    both = list(zip(range(d_head)[first], range(d_head)[second], strict=True))
-    assert both == [pair_of(a, n_rotated, pairing) for a, _ in both]
 
 
 @pytest.mark.parametrize("pairing", ["interleaved", "half_split"])
@@ -144,8 +140,6 @@ def test_features_before_the_first_rotated_one_stay(pairing: str) -> None:
     assert pairs[:3] == pairs[7:] + [None] == [None] * 3
     expected = [(3, 4), (3, 4), (5, 6), (5, 6)] if pairing == "interleaved" else [(3, 5), (4, 6)] * 2
     assert pairs[3:7] == expected
-    first, second = pair_slices(2, pairing, 3)
-    assert list(zip(range(9)[first], range(9)[second], strict=True)) == sorted(set(expected))
 
 
 # --- ALiBi -----------------------------------------------------------------------------------------
