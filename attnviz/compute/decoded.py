@@ -9,9 +9,10 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from attnviz.compute.estimating import estimate
 from attnviz.compute.execute import execute, execute_decoding
 from attnviz.compute.stored import StepErrors, StoredRows, attention_given_up, step_errors, stored_rows
-from attnviz.engines.decode import Decoding
+from attnviz.engines.decode import ITEMSIZE, Decoding
 from attnviz.engines.parity import compared
 from attnviz.engines.program import Check, scale_factor
 from attnviz.model.experiment import Experiment
@@ -25,6 +26,9 @@ AS_PROJECTED = ("tokens_embedded", "x", "q", "k", "v", "q_rotated", "k_rotated",
 
 SCORES = ("scores", "relative", "scaled", "capped", "biased", "masked")
 """Stages whose rounding is that of the vectors that are multiplied, however small the sum comes out."""
+
+KEPT_BYTES = 256 * 1024**2
+"""Largest full pass that is kept beside the decoding it was compared with."""
 
 MOST_LATER = 1e-3
 """What is further apart than this, relative to its stage, is different however large the scores are."""
@@ -65,6 +69,8 @@ class Decoded:
     """What the cache of every site reads back, beside what was put in."""
     next_errors: StepErrors | None = None
     """How far the probabilities of every step are from the full pass's."""
+    trace: Trace | None = None
+    """The full pass itself, which explains its numbers; None where it has more than `KEPT_BYTES`."""
 
     @property
     def worst(self) -> float:
@@ -117,7 +123,10 @@ def decode_and_compare(
     probabilities = [step.probabilities for step in decoding.steps]
     next_errors = step_errors(probabilities, last["probabilities"])
     seconds = time.perf_counter() - started
-    return Decoded(decoding, differences, seconds, sizes, scores, rows, full_seconds, stored, next_errors)
+    kept = full if estimate(decoding.experiment, ITEMSIZE[decoding.dtype]).bytes <= KEPT_BYTES else None
+    return Decoded(
+        decoding, differences, seconds, sizes, scores, rows, full_seconds, stored, next_errors, kept
+    )
 
 
 def _full_rows(decoding: Decoding, trace: Trace, name: str) -> FullRows:

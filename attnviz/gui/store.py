@@ -17,6 +17,7 @@ from attnviz.model.document import Document
 from attnviz.model.experiment import Experiment
 from attnviz.model.history import History
 from attnviz.model.layer_edits import companions, edit_alike
+from attnviz.model.provenance import tokens_of
 from attnviz.model.sites import at, put
 from attnviz.model.trace import SiteTrace, Trace
 from attnviz.model.view import Cell
@@ -36,6 +37,8 @@ class Store(QObject):
     """The Cell under the mouse in some panel, or None."""
     hovered_elsewhere = Signal(object)
     """The Cell under the mouse of an attention that is not looked at, or None."""
+    written_shown = Signal(object)
+    """The Cell of a written token under the mouse, or held, or None: no trace of the document has it."""
     stage_hovered = Signal(str)
     """The stage whose picture or symbol is under the mouse in some panel, or empty."""
     decoded = Signal(object)
@@ -59,6 +62,8 @@ class Store(QObject):
         self.trace: Trace | None = None
         self.hover: Cell | None = None
         self.hover_elsewhere: Cell | None = None
+        self.hover_written: Cell | None = None
+        self.held_written: Cell | None = None
         self.stage_hover = ""
         self.decoded_now: Decoded | None = None
         self._paint_mode = self._edits_alike = False
@@ -88,6 +93,20 @@ class Store(QObject):
     def focus(self) -> Cell | None:
         """The cell whose sources are lit: the hovered one, else the one of this attention that is locked."""
         return self.hover or self.document.locked_here
+
+    def written(self, cell: Cell) -> SiteTrace | None:
+        """The attention of a cell in the pass over all tokens, the written ones too; None without a pass."""
+        trace = None if self.decoded_now is None else self.decoded_now.trace
+        return None if trace is None else trace.shown(cell.site or self.document.view.site)
+
+    def is_written(self, cell: Cell) -> bool:
+        """Whether a cell is of a token that was written: behind the document's."""
+        if self.decoded_now is None:
+            return False
+        site = at(self.experiment, cell.site) if cell.site else self.attention
+        queries, keys = tokens_of(cell)
+        own = queries if site.memory is not None else (*queries, *keys)
+        return any(token >= site.n_queries for token in own)
 
     @property
     def paint_mode(self) -> bool:
@@ -161,6 +180,8 @@ class Store(QObject):
 
     def look(self, **fields: Any) -> None:
         """Replace fields of the view: `store.look(stage="scores")`."""
+        if "locked" in fields:
+            self.hold_written(None)
         old = self.document
         view = replace(old.view, **fields)
         if view != old.view:
@@ -171,8 +192,13 @@ class Store(QObject):
         """Say which cell the mouse is on.
 
         A cell of an attention that is not looked at is `hover_elsewhere`: what shows the one that is looked
-        at need not know of it.
+        at need not know of it. Nor need it know of a written token's, `hover_written`.
         """
+        is_written = cell is not None and self.is_written(cell)
+        written, cell = (cell, None) if is_written else (None, cell)
+        if written != self.hover_written:
+            self.hover_written = written
+            self.written_shown.emit(written or self.held_written)
         is_here = cell is None or cell.site in ("", self.document.site)
         elsewhere, cell = (None, cell) if is_here else (cell, None)
         if elsewhere != self.hover_elsewhere:
@@ -181,6 +207,12 @@ class Store(QObject):
         if cell != self.hover:
             self.hover = cell
             self.hovered.emit(cell)
+
+    def hold_written(self, cell: Cell | None) -> None:
+        """Keep the cell of a written token in sight, as locking does with the document's; None lets it go."""
+        if cell != self.held_written:
+            self.held_written = cell
+            self.written_shown.emit(self.hover_written or cell)
 
     def set_stage_hover(self, stage: str) -> None:
         """Say which stage's picture or symbol the mouse is on; empty for none."""

@@ -26,6 +26,7 @@ from attnviz.model import parts as p
 from attnviz.model.arrays import Matrix
 from attnviz.model.block_parts import Block, FeedForward, Transform, Vocabulary
 from attnviz.model.experiment import Experiment
+from attnviz.model.positions import n_rotated
 from attnviz.model.rows import DrawnRow
 from attnviz.model.sites import at, site_names
 
@@ -186,6 +187,7 @@ def test_the_estimate_counts_the_matrices_that_are_converted(
     monkeypatch.setattr(NumpyEngine, "_converted", convert)
     run(NumpyEngine("float32"), given)
     sequences = 5 * 6 + (0 if given.memory is None else 3 * 5)
+    sequences += 2 * 5 * n_rotated(given)  # the cosines and sines by which positions turn
     of_tokens = 4 * 6 if given.readout == "similarity" else 0  # four distinct ones, which are picked out
     (line,) = [line for line in estimate(given, 4).lines if line.label == "converted weights"]
     assert line.value == 4 * (sum(converted) - sequences + of_tokens)

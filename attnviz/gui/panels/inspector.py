@@ -48,6 +48,8 @@ class InspectorPanel(Panel):
         self._timer.setSingleShot(True)
         self._timer.setInterval(0)
         self._timer.timeout.connect(self._show)
+        store.written_shown.connect(self._on_written)
+        store.decoded.connect(self._on_decoded)
         self._lay_out()
 
     def on_document(self, old: Document | None, new: Document) -> None:
@@ -55,9 +57,7 @@ class InspectorPanel(Panel):
         if locked is None:
             self._path = ()
         else:
-            here = _located(locked, new.site)
-            passed = self._path.index(here) if here in self._path else 0
-            self._path = (*self._path[:passed], here)
+            self._arrive(locked)
         if old is None or old.view.locked != locked:
             self._show_soon()
 
@@ -85,34 +85,47 @@ class InspectorPanel(Panel):
 
     # --- showing
 
+    def _arrive(self, cell: Cell) -> None:
+        """Go on with the path to a cell, or back on it, or begin another one."""
+        here = _located(cell, self.store.document.site)
+        passed = self._path.index(here) if here in self._path else 0
+        self._path = (*self._path[:passed], here)
+
     def _show_soon(self) -> None:
         if not self._timer.isActive():
             self._timer.start()
 
     @Slot()
     def _show(self) -> None:
-        trace, cell = self.store.trace, self._shown_cell()
-        if trace is None or cell is None:
+        cell = self._shown_cell()
+        is_written = cell is not None and cell in (self.store.hover_written, self.store.held_written)
+        site = None if self.store.trace is None else self.store.site
+        if cell is not None and is_written:
+            site = self.store.written(cell)
+        if cell is None or site is None:
             self._say(_("Hover a cell, or click one to lock it."))
             return
-        site = self.store.site
         if not exists(site, cell):
             self._say(_("This cell is not there any more. Hover a cell, or click one to lock it."))
             return
         explanation = explain(site, cell)
         self.page.set_explanation(explanation)
-        is_locked = cell == self.store.document.view.locked
+        is_locked = cell in (self.store.document.view.locked, self.store.held_written)
         passed = tuple(self._crumb(step) for step in self._path[:-1]) if is_locked else ()
-        attention = label_among_several(trace.experiment, site.name)
-        title = " · ".join(part for part in (attention, explanation.title) if part)
+        attention = label_among_several(self.store.experiment, site.name)
+        # Of a written token there is the pass over all tokens alone; a cache of fewer numbers has others.
+        made_by = _("pass without a cache") if is_written else ""
+        title = " · ".join(part for part in (attention, explanation.title, made_by) if part)
         self._path_line.set_path(passed, title, is_locked)
         self._stack.setCurrentIndex(1)
 
     def _shown_cell(self) -> Cell | None:
         """The cell in focus, unless it is in focus because a link of this page is pointed at."""
-        if self.store.hover is not None and self.store.hover != self._pointed:
-            return self.store.hover
-        return self.store.document.view.locked
+        store = self.store
+        for hovered in (store.hover, store.hover_written):
+            if hovered is not None and hovered != self._pointed:
+                return hovered
+        return store.held_written or store.document.view.locked
 
     def _crumb(self, step: Cell) -> str:
         """A cell passed on the way: its stage, and of another attention that one's name too."""
@@ -124,6 +137,18 @@ class InspectorPanel(Panel):
         self._stack.setCurrentIndex(0)
 
     # --- acting
+
+    @Slot(object)
+    def _on_written(self, cell: Cell | None) -> None:
+        if self.store.held_written is not None:
+            self._arrive(self.store.held_written)
+        if self.is_seen and (cell is None or cell != self._pointed):
+            self._show_soon()
+
+    @Slot(object)
+    def _on_decoded(self, decoded: object) -> None:
+        if self.is_seen and self.store.held_written is not None:
+            self._show_soon()
 
     @Slot(object)
     def _on_pointed(self, cell: Cell | None) -> None:
@@ -152,6 +177,9 @@ class InspectorPanel(Panel):
     def _lock(self, cell: Cell) -> None:
         """Lock a cell and show the attention, the stage and the head where it stands."""
         document = self.store.document
+        if self.store.is_written(cell):
+            self.store.hold_written(cell)
+            return
         if cell.site not in site_names(document.experiment):
             return
         view, heads = document.view, at(document.experiment, cell.site).heads

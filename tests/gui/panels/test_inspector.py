@@ -14,7 +14,9 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
+from attnviz.compute.decoded import decode_and_compare
 from attnviz.engines.numpy_engine import NumpyEngine
+from attnviz.engines.program import never_cancelled
 from attnviz.engines.run import run
 from attnviz.gui.panels.inspector import InspectorPanel
 from attnviz.gui.shown import highlight
@@ -28,7 +30,10 @@ from attnviz.model.block_parts import Block
 from attnviz.model.document import Document
 from attnviz.model.experiment import Experiment
 from attnviz.model.parts import Causal, Heads, Padding, Projections, Seeded, SeededVectors
+from attnviz.model.sampling import Sampling, StopConditions, Temperature
+from attnviz.model.trace import Trace
 from attnviz.model.view import Cell, View
+from attnviz.model.writing import Writing
 
 # The offscreen platform says this whenever a window with a smallest size is shown.
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
@@ -392,3 +397,51 @@ def test_the_same_cell_of_another_layer_is_shown_when_that_is_looked_at(stacked)
     store.look(site="layers.0.self")
     assert word(panel, "inspector_title") == "layer 1 of 2 · self · scores · head 1 of 4"
     assert not panel.findChild(QToolButton, "inspector_back").isVisible()
+
+
+def written(store: Store) -> Trace:
+    """The store's document goes on by three tokens; gives the pass over all of them."""
+    stop = StopConditions(length=4)
+    store.change(writing=Writing(Sampling((Temperature(0.0),), stop=stop)), readout="similarity")
+    traced(store)
+    store.set_decoded(decode_and_compare(store.experiment, "numpy", "cpu", never_cancelled, 0))
+    assert store.decoded_now is not None and store.decoded_now.trace is not None
+    return store.decoded_now.trace
+
+
+def test_a_written_token_opens_to_the_pass_over_all_tokens(made) -> None:  # type: ignore[no-untyped-def]
+    store, panel = made()
+    trace = written(store)
+    assert trace.experiment.n_queries == 7
+    cell = Cell("k", 5, 1, head=1)
+    store.set_hover(cell)
+    assert store.hover is None  # what shows the document alone need not know of it
+    expected = f"{trace.only['k'][1, 5, 1]:.6f}".replace("-", "−")
+    assert f" = {expected}" in text(panel)
+    assert word(panel, "inspector_title") == "k · KV head 2 of 2 · pass without a cache"
+    store.set_hover(None)
+    QApplication.processEvents()
+    assert not panel.page.isVisible()
+
+
+def test_a_written_token_s_cell_is_held_and_followed_down_to_the_document_s(made) -> None:  # type: ignore[no-untyped-def]
+    store, panel = made()
+    written(store)
+    store.hold_written(Cell("weights", 6, 5, head=3))
+    assert word(panel, "inspector_hint") == "locked · Esc frees"
+    click_link(panel, Cell("masked", 6, 5, head=3))
+    assert store.held_written == Cell("masked", 6, 5, head=3, site="layers.0.self")
+    assert store.document.view.locked is None
+    store.hold_written(Cell("scores", 6, 2, head=3))
+    assert text(panel).startswith("scores[")
+    click_link(panel, Cell("k", 2, 0, head=1))
+    assert store.held_written is None and store.document.view.locked == Cell("k", 2, 0, head=1)
+
+
+def test_a_lock_of_the_document_lets_a_written_token_s_cell_go(made) -> None:  # type: ignore[no-untyped-def]
+    store, panel = made()
+    written(store)
+    store.hold_written(Cell("k", 5, 1, head=1))
+    store.look(locked=None)
+    QApplication.processEvents()
+    assert store.held_written is None and not panel.page.isVisible()
