@@ -23,6 +23,7 @@ from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
 from attnviz.gui.theme import GRID, Theme
 from attnviz.gui.widgets.drag_number import DragNumber
+from attnviz.gui.widgets.narrow_scroll import NarrowScroll
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.i18n import N_, _
 from attnviz.model.document import Document
@@ -45,8 +46,11 @@ PAGES: tuple[tuple[str, str], ...] = (
     ("cache", N_("Cache")),
 )
 
-BESIDE_PX = 2000
-"""From this width on the pages stand beside each other."""
+STRETCH = {"step": 5, "sampling": 6, "cache": 4}
+"""How the pages share the height where all of them show."""
+
+BESIDE_PX = 2360
+"""From this width on the pages stand beside each other, each as wide as one in a window of 1280 × 800."""
 
 BELOW_PX = 440
 """From this height on they stand below each other."""
@@ -136,8 +140,9 @@ class DecodingPanel(Panel):
         self.go_to(self._step() + by)
 
     def go_to(self, step: int) -> None:
-        """To one step, or the nearest that there is."""
-        self.store.look(step=max(0, min(step, self._count() - 1)))
+        """To one step, or the nearest that there is; without a decoding it stays where it is."""
+        if self._count():
+            self.store.look(step=max(0, min(step, self._count() - 1)))
 
     @Slot()
     def go_to_end(self) -> None:
@@ -281,6 +286,8 @@ class DecodingPanel(Panel):
 
     @Slot()
     def _on_tick(self) -> None:
+        if not self._count():
+            return  # the next decoding is on its way: play goes on in it
         self.step(1)
         if self._step() >= self._count() - 1:
             self._timer.stop()
@@ -346,6 +353,8 @@ class DecodingPanel(Panel):
         for id_, _title in PAGES:
             self._holders[id_].setVisible(shows_all or id_ == self._page)
             self._titles[id_].setVisible(shows_all and id_ != "step")
+            self._places.setStretchFactor(self._holders[id_], 1 if is_wide else STRETCH[id_])
+        self._view.set_room(self.width() // len(PAGES) if is_wide else self.width())
         n_lines = max(min((self.height() - 120) // 70, 4), 1)
         self._line.set_room(n_lines, is_wide=self.width() >= WIDE)
         if changes:
@@ -377,9 +386,10 @@ class DecodingPanel(Panel):
             inside.setContentsMargins(0, 0, 0, 0)
             inside.setSpacing(2)
             inside.addWidget(self._titles[id_])
-            inside.addWidget(page, 1)
+            # What is too narrow for a page is scrolled: a number that is cut off would be another number.
+            inside.addWidget(NarrowScroll(page), 1)
             self._holders[id_] = holder
-            self._places.addWidget(holder, 1)
+            self._places.addWidget(holder, STRETCH[id_])
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(GRID // 2)

@@ -21,8 +21,10 @@ from attnviz.i18n import _
 ROW_PX = 18
 _LABEL_LIMIT = 88
 _MARK_PX = 10
-_NUMBER_PX = 42
+_NUMBER_PX = 40
 _NARROWEST_WITH_NUMBER = 84
+_NARROWEST = 33
+"""Room for a short name above a bar."""
 _BEFORE = 0.45
 """Opacity of bars that a later operation changes once more."""
 
@@ -82,11 +84,11 @@ class DistributionBars(Control):
         removed: NDArray[np.bool_],
     ) -> None:
         """Show these tokens and distributions."""
-        is_new_height = len(rows) != len(self._rows)
+        is_new_size = (len(rows), len(columns)) != (len(self._rows), len(self._columns))
         self._rows, self._columns = tuple(rows), tuple(columns)
         self._values, self._removed = values, removed
         self._current = min(self._current, len(rows) - 1)
-        if is_new_height:
+        if is_new_size:
             self.updateGeometry()
         self.update()
 
@@ -94,7 +96,7 @@ class DistributionBars(Control):
         return QSize(240, max(len(self._rows), 1) * ROW_PX)
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(160, self.sizeHint().height())
+        return QSize(100 + _NARROWEST * max(len(self._columns), 1), self.sizeHint().height())
 
     def bar_rect(self, row: int, column: int) -> QRectF:
         """The bar of one token in one distribution."""
@@ -125,7 +127,7 @@ class DistributionBars(Control):
     def _label_width(self) -> float:
         metrics = self.fontMetrics()
         widest = max((metrics.horizontalAdvance(row.label) for row in self._rows), default=0)
-        return float(min(widest + 6, _LABEL_LIMIT, self.width() // 6))
+        return float(min(widest + 6, _LABEL_LIMIT, self.width() // 7))
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)

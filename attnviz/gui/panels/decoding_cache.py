@@ -241,7 +241,7 @@ class CachePage(QWidget):
             for column, label in enumerate(labels):
                 grid.addWidget(label, place, column)
             labels[1].setFont(number_font(TEXT_PX - 1))
-            labels[1].setAlignment(Qt.AlignmentFlag.AlignRight)
+            labels[1].setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         bytes_ = QVBoxLayout()
         bytes_.setSpacing(GRID // 2)
         bytes_.addLayout(grid)

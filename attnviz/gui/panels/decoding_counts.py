@@ -191,7 +191,7 @@ class Counts(QWidget):
                 grid.addWidget(label, place, column)
                 if column:
                     label.setFont(number_font(TEXT_PX - 1))
-                    label.setAlignment(Qt.AlignmentFlag.AlignRight)
+                    label.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
             self._labels[key] = (labels[0], labels[1], labels[2])
         column_ = QVBoxLayout(self)
         column_.setContentsMargins(0, 0, 0, 0)

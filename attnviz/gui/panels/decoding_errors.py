@@ -144,13 +144,13 @@ class ErrorTable(QWidget):
         for column, title in enumerate(self._titles.values()):
             grid.addWidget(title, 0, column)
             if column:
-                title.setAlignment(Qt.AlignmentFlag.AlignRight)
+                title.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         for place, row in enumerate(ROWS, start=1):
             grid.addWidget(self._names[row], place, 0)
             for column, (key, _title) in enumerate(COLUMNS, start=1):
                 label: QLabel = self._values[row, key]
                 label.setFont(number_font(TEXT_PX - 1))
-                label.setAlignment(Qt.AlignmentFlag.AlignRight)
+                label.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
                 grid.addWidget(label, place, column)
         column_ = QVBoxLayout(self)
         column_.setContentsMargins(0, 0, 0, 0)

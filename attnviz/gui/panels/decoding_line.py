@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtCore import QSize, Qt, Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 
 from attnviz.compute.decoded import Decoded
@@ -46,6 +46,8 @@ class WrittenLine(QWidget):
         self._text.setObjectName("decode_text")
         self._text.chosen.connect(self.chosen)
         self._text.rewritten.connect(self.rewritten)
+        self._text.wrapped.connect(self._fit)
+        self._most_lines = 1
         self._notice, self._parity = WholeLabel(), plain_label("decode_parity")
         self._notice.setObjectName("decode_notice")
         row = QHBoxLayout(self)
@@ -63,9 +65,15 @@ class WrittenLine(QWidget):
         self._writes.set_value(writes)
 
     def set_room(self, n_lines: int, *, is_wide: bool) -> None:
-        """How many lines of text there is room for, and whether for words beside them."""
-        self._text.setFixedHeight(LINE_PX * n_lines)
+        """How many lines of text there is room for at most, and whether for words beside them."""
+        self._most_lines = n_lines
         self._notice.setMaximumWidth(NOTICE_PX if is_wide else NOTICE_PX // 4)
+        self._fit()
+
+    @Slot()
+    def _fit(self) -> None:
+        """As many lines as the text takes and there is room for."""
+        self._text.setFixedHeight(LINE_PX * min(self._text.n_lines, self._most_lines))
 
     def show_step(self, decoded: Decoded | None, step: int) -> None:
         """The text up to the step, why it ends, and whether it equals the full pass."""
@@ -93,7 +101,10 @@ class WrittenLine(QWidget):
         tokens, names = written_tokens(decoding), names_of(decoding)
 
         def describe(index: int) -> str:
-            return _("token {index}: {token}").format(index=index, token=names.described(tokens[index]))
+            text = _("step {step} · position {index}: {token}")
+            if index >= len(decoding.steps):  # drawn and not fed
+                text = _("position {index}: {token}")
+            return text.format(step=index + 1, index=index, token=names.described(tokens[index]))
 
         written = [names.written(token) for token in tokens]
         n_given = n_given_tokens(decoding)

@@ -67,7 +67,7 @@ class OperationRow(QWidget):
             highest=row.high if math.isfinite(row.high) else _HIGHEST,
         )
         self.slider.setObjectName(f"slider_{row.id}")
-        self.slider.number.setMinimumWidth(44)
+        self.slider.number.setMinimumWidth(40)
         self.slider.changed.connect(self._on_slid)
         label = self.slider.findChild(QLabel, "slider_label")
         assert isinstance(label, QLabel)
@@ -173,7 +173,7 @@ class OperationList(QWidget):
         self._dragged: OperationRow | None = None
         self._gap = 0
         self._order = QVBoxLayout(self)
-        self._order.setContentsMargins(0, 0, GRID // 2, 0)
+        self._order.setContentsMargins(0, 0, 0, 0)
         self._order.setSpacing(0)
         for row in self.rows:
             row.changed.connect(self._on_changed)

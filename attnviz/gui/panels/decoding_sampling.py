@@ -103,6 +103,8 @@ class SamplingPage(QWidget):
 
     def retranslate(self) -> None:
         self._operations.retranslate()
+        bar = self._scroll.verticalScrollBar().sizeHint().width()
+        self._scroll.setMinimumWidth(self._operations.minimumSizeHint().width() + bar)
         self._dice.retranslate()
         for name, text in (
             ("seed", _("Seed")),
@@ -157,6 +159,7 @@ class SamplingPage(QWidget):
         values = np.stack([one.probabilities[shown] for one in found], axis=1)
         self._titles.set_columns(columns)
         self._bars.set_distributions(rows, columns, values, _removed(found, shown))
+        self._rows_scroll.setMinimumWidth(self._bars.minimumSizeHint().width())
         rank = int(np.flatnonzero(order == drawn)[0]) + 1
         probability = number(float(found[-1].probabilities[drawn]), 4)
         text = rule.format(token=isolated(label.label(names[drawn])), p=probability, rank=rank)
@@ -283,12 +286,13 @@ class SamplingPage(QWidget):
         shown.setSpacing(0)
         shown.addWidget(self._drawn)
         shown.addWidget(self._titles)
-        shown.addWidget(clear_scroll(self._bars, sideways=False), 1)
+        self._rows_scroll = clear_scroll(self._bars, sideways=False)
+        shown.addWidget(self._rows_scroll, 1)
         row_ = QHBoxLayout(self)
         row_.setContentsMargins(0, 0, 0, 0)
-        row_.setSpacing(GRID * 3 // 2)
-        scroll = clear_scroll(self._operations, sideways=False)
-        row_.addWidget(scroll, 4)
+        row_.setSpacing(GRID + 2)
+        self._scroll = clear_scroll(self._operations, sideways=False)
+        row_.addWidget(self._scroll, 4)
         row_.addLayout(stop, 1)
         row_.addLayout(shown, 6)
 

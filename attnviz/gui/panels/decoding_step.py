@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from attnviz.compute.decoded import Decoded
@@ -37,6 +36,9 @@ MOST_EMPTY = 16
 
 WIDE = 960
 """From this width on there is room for the token's own vectors and its row of weights."""
+
+NARROW = 700
+"""Below this width there is none for the next token, which the line of the text has as well."""
 
 
 class StepView(QWidget):
@@ -260,10 +262,11 @@ class StepView(QWidget):
                 cell = Cell("latent", row, column, 0, of) if name == "k" else beside
             self._store.set_hover(cell)
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
+    def set_room(self, width: int) -> None:
+        """Show what there is room for in `width` pixels: the counts and both ways in any case."""
         for part in (self._token_part, self._weights_part):
-            part.setVisible(self.width() >= WIDE)
+            part.setVisible(width >= WIDE)
+        self._next_part.setVisible(width >= NARROW)
 
     def _lay_out(self) -> None:
         self._body = QWidget()
@@ -280,15 +283,15 @@ class StepView(QWidget):
         for name in ("q", "k", "v"):
             vectors.addWidget(self._vectors[name])
         vectors.addStretch(1)
-        weights = _titled(self._weights_title, self._weights)
-        weights.setContentsMargins(0, 0, 0, 0)
-        self._weights_part.setLayout(weights)
+        self._next_part = QWidget()
+        self._weights_part.setLayout(_titled(self._weights_title, self._weights))
+        self._next_part.setLayout(_titled(self._next_title, self._next))
         row.addWidget(self._token_part, 2)
         again, cached = self._vectors["output_again"], self._vectors["output"]
         row.addLayout(_way(self._keys_again, self._values_again, again), 7)
         row.addLayout(_way(self._keys, self._values, cached), 7)
         row.addWidget(self._weights_part, 4)
-        row.addLayout(_titled(self._next_title, self._next), 3)
+        row.addWidget(self._next_part, 3)
         row.addWidget(self._counts, 0)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -311,6 +314,7 @@ def _way(keys: RowMatrix, values: RowMatrix, output: RowMatrix) -> QVBoxLayout:
 
 def _titled(title: QLabel, bars: Bars) -> QVBoxLayout:
     column = QVBoxLayout()
+    column.setContentsMargins(0, 0, 0, 0)
     column.setSpacing(GRID // 2)
     column.addWidget(title)
     column.addWidget(clear_scroll(bars, sideways=False), 1)

@@ -113,6 +113,8 @@ class TextLine(Control):
 
     chosen = Signal(int)
     rewritten = Signal(int, str)
+    wrapped = Signal()
+    """The text takes another number of lines than before."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -145,6 +147,11 @@ class TextLine(Control):
             self.setAccessibleDescription(self._describe(index))
         self.update()
 
+    @property
+    def n_lines(self) -> int:
+        """Lines that the whole text takes, one at least."""
+        return 1 + (self._rects[-1].y() // LINE_PX if self._rects else 0)
+
     def token_rect(self, index: int) -> QRect:
         """Where a token stands on the widget."""
         return self._rects[index].translated(0, -self._first_line() * LINE_PX)
@@ -160,7 +167,7 @@ class TextLine(Control):
         self._lay_out()
 
     def _lay_out(self) -> None:
-        metrics = self.fontMetrics()
+        metrics, before = self.fontMetrics(), self.n_lines
         widest = max(self.width(), 1)
         padding = 0 if self._joins else _PADDING
         widths = [min(metrics.horizontalAdvance(text) + 2 * padding, widest) for text in self._shown]
@@ -169,6 +176,8 @@ class TextLine(Control):
             # `flow` leaves the gap below lines, too.
             self._rects = [rect.translated(0, -_GAP * (rect.y() // (LINE_PX + _GAP))) for rect in self._rects]
         self.update()
+        if self.n_lines != before:
+            self.wrapped.emit()
 
     def _first_line(self) -> int:
         """The first line that shows: the next token's line is the last one, where not all fit."""

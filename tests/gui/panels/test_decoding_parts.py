@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
 import attnviz
+import attnviz.checkpoints.presets
 from attnviz.compute.decoded import decode_and_compare
 from attnviz.core.text import number
 from attnviz.engines.program import never_cancelled
@@ -20,8 +21,9 @@ from attnviz.gui.panels.decoding_bars import DistributionBars, DistributionColum
 from attnviz.gui.panels.decoding_slots import SlotMap, slot_groups
 from attnviz.gui.panels.decoding_text import LINE_PX, Names, TextLine
 from attnviz.gui.theme import LIGHT
+from attnviz.gui.widgets.narrow_scroll import NarrowScroll
 from attnviz.gui.widgets.row_matrix import RowMatrix
-from attnviz.model.caches import FullCache, PagedCache, QuantisedCache, RingCache, SinkCache
+from attnviz.model.caches import Cache, FullCache, PagedCache, QuantisedCache, RingCache, SinkCache
 from attnviz.model.edits import rename_token, set_vector_cell
 from attnviz.model.presets import load_preset
 from attnviz.model.writing_edits import FRESH, set_cache, set_writing
@@ -263,8 +265,36 @@ def test_all_pages_show_where_there_is_room_and_one_where_there_is_not(qtbot: Qt
     bench.panel.resize(780, 150)
     assert visible() == [True, False, False]
     bench.panel.resize(BESIDE_PX, 200)
+    qtbot.wait(1)
     lefts = [part.mapTo(bench.panel, part.rect().topLeft()).x() for part in parts]
     assert visible() == [True, True, True] and lefts == sorted(lefts)
+
+
+@pytest.mark.parametrize("width", [600, 776, 1100, BESIDE_PX])
+@pytest.mark.parametrize("cache", [QuantisedCache(4), RingCache(8)])
+def test_no_number_is_cut_however_narrow_the_panel_is(qtbot: QtBot, width: int, cache: Cache) -> None:
+    """The story's model has FLOPs of ten digits; what does not fit is scrolled, not squeezed."""
+    document = attnviz.checkpoints.presets.load_preset("stories-en")
+    bench = PanelBench(qtbot, DecodingPanel, document, width, 132)
+    bench.store.edit(set_cache, cache)
+    bench.store.set_decoded(decode_and_compare(bench.store.experiment, "numpy", "cpu", never_cancelled, 0))
+    bench.panel.go_to(60)
+    found = 0
+    for page in ("step", "sampling", "cache"):
+        bench.panel._on_page(page)
+        qtbot.wait(1)
+        for label in bench.panel.findChildren(QLabel):
+            is_number = label.objectName().startswith(("count_", "cache_", "error_"))
+            if is_number and label.isVisible() and label.text() and not label.wordWrap():
+                needed = label.fontMetrics().horizontalAdvance(label.text())
+                assert label.width() >= needed, (label.objectName(), label.text())
+                found += 1
+        assert page != "step" or width != 600 or found
+        scroll = bench.panel.findChildren(NarrowScroll)[["step", "sampling", "cache"].index(page)]
+        if page == "step" or width >= 776:
+            assert scroll.widget().width() == scroll.viewport().width(), (page, width)
+        assert scroll.widget().height() == scroll.viewport().height()
+    assert found > 20
 
 
 def test_rows_that_are_gone_are_hatched_at_the_step_that_is_shown(qtbot: QtBot) -> None:
@@ -276,7 +306,7 @@ def test_rows_that_are_gone_are_hatched_at_the_step_that_is_shown(qtbot: QtBot) 
     whole = attnviz.run(decoded.decoding.experiment)["k_rotated"][0]
     for step in (n, n + 3):
         bench.panel.go_to(step)
-        assert keys._gone == ((0, step - 4),) and keys._read == {step - 3, step - 2, step - 1}
+        assert keys._gone == [(0, step - 3)] and keys._read == {step - 3, step - 2, step - 1}
         assert np.isnan(keys._values[: step - 3]).all()
         np.testing.assert_allclose(keys._values[step - 3 : step + 1], whole[step - 3 : step + 1], rtol=1e-9)
 
