@@ -27,6 +27,7 @@ from attnviz.figures.files import DPI
 from attnviz.figures.palette import PALETTES
 from attnviz.gui.theme import GRID
 from attnviz.i18n import N_, _
+from attnviz.model.refusals import in_words
 from attnviz.model.site_titles import site_title
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace, Trace
@@ -230,7 +231,7 @@ class FigureDialog(QDialog):
         self._preview.setPixmap(picture)
 
     def _show_no_preview(self, error: BaseException) -> None:
-        self._preview.setText(_("No preview: {reason}").format(reason=error))
+        self._preview.setText(_("No preview: {reason}").format(reason=in_words(str(error))))
 
 
 class PanelDialog(QDialog):
