@@ -15,6 +15,7 @@ _PICTURES = {code: 0x2400 + code for code in range(0x20)} | {0x7F: 0x2421}
 _RIGHT_TO_LEFT = ("R", "AL", "AN")
 _LARGE = 1e6
 _SPACE = "\u2423"
+_BYTE_TOKEN = re.compile(r"<0x([0-9A-F]{2})>")
 _PARTS = re.compile(r"\s+|(?:[\u2e80-\uffff]|[^\s\u2e80-\uffff]+)[，。、；：）》”]*")
 
 
@@ -24,8 +25,12 @@ def visible(text: str) -> str:
     C0 controls and DEL become their Unicode control pictures (line feed: U+240A). Format characters
     (zero-width, bidirectional), C1 controls, line and paragraph separators and lone surrogates become
     `⟨U+202E⟩`. Spaces at the beginning and at the end become U+2423, so that " the" is not taken for "the",
-    and a token of nothing but spaces is not an empty label. The rest is unchanged.
+    and a token of nothing but spaces is not an empty label. A token that vocabularies write for one byte,
+    `<0xE4>`, is that byte: `⟨E4⟩`, or its character where it is one of ASCII. The rest is unchanged.
     """
+    byte = _BYTE_TOKEN.fullmatch(text) if text[:1] == "<" else None
+    if byte is not None:
+        return _visible_byte(int(byte[1], 16))
     inside = text.strip(" ")
     if inside and inside.isascii() and inside.isprintable():
         shown = inside
@@ -35,6 +40,12 @@ def visible(text: str) -> str:
     before = len(text) - len(text.lstrip(" "))
     after = len(text) - before - len(inside)
     return _SPACE * before + shown + _SPACE * after
+
+
+def _visible_byte(byte: int) -> str:
+    """As `BytePairs.shown` has it: a control character, but for the line end, is shown as a byte."""
+    is_shown = 0x20 <= byte < 0x7F or byte == 0x0A
+    return visible(chr(byte)) if is_shown else f"\u27e8{byte:02X}\u27e9"
 
 
 def _visible_character(character: str, only_spaces: bool) -> str:

@@ -30,6 +30,14 @@ from attnviz.core.text import columns, elide, isolated, number, visible, wrapped
         ("é 😀", "é 😀"),
         ("\ud800", "⟨U+D800⟩"),
         ("", ""),
+        ("<0xE4>", "⟨E4⟩"),
+        ("<0x00>", "⟨00⟩"),
+        ("<0x0A>", "\u240a"),
+        ("<0x20>", "␣"),
+        ("<0x41>", "A"),
+        ("<0x7F>", "⟨7F⟩"),
+        ("<0xe4>", "<0xe4>"),
+        ("<0xE4> ", "<0xE4>␣"),
     ],
 )
 def test_every_character_shows(text: str, shown: str) -> None:

@@ -152,7 +152,7 @@ def test_a_click_on_a_token_goes_to_its_step_and_pieces_of_characters_are_bytes(
     text.setFocus()
     desk.press_key(Qt.Key.Key_Right)
     assert desk.store.document.view.step == 3
-    assert text.accessibleDescription() == "token 3: “␣on” · id 3 · 20 6F 6E"
+    assert text.accessibleDescription() == "step 4 · position 3: “␣on” · id 3 · 20 6F 6E"
     byte = tokens(desk).index("⟨8C⟩")
     player(desk).go_to(byte)
     assert text.accessibleDescription() == f"token {byte}: “⟨8C⟩” · id 8 · 8C"

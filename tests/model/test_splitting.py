@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from attnviz.core.bpe import byte_token
+from attnviz.core.text import visible
 from attnviz.model.arrays import Matrix
 from attnviz.model.block_parts import Vocabulary
 from attnviz.model.experiment import Experiment
@@ -16,6 +17,7 @@ from attnviz.model.splitting import (
     faces,
     join_text,
     likely_splitting,
+    shown_token,
     split_text,
     splittings,
 )
@@ -138,3 +140,10 @@ def test_a_token_outside_is_marked_with_the_reason() -> None:
     assert (
         face.is_outside and face.shown == "␣dog" and face.note.startswith("not in the vocabulary: its vector")
     )
+
+
+def test_a_byte_is_shown_in_one_way_with_the_vocabulary_and_without() -> None:
+    vocabulary = experiment("the").vocabulary
+    for byte in range(256):
+        token = byte_token(byte)
+        assert shown_token(vocabulary, token) == visible(token)

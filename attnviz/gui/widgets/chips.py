@@ -264,9 +264,9 @@ class TokenChips(Availability, QAbstractScrollArea):
         QToolTip.showText(event.globalPos(), plain_tooltip(text), self.viewport())
 
     def _said(self, index: int) -> str:
-        """What a chip is, in words: its place and text, its id and bytes."""
+        """What a chip is, in words: its position (from 0, as masks count) and text, its id and bytes."""
         face = self._faces[index]
-        text = _("Token {index}: {text}").format(index=index, text=face.shown)
+        text = _("Position {index}: {text}").format(index=index, text=face.shown)
         return f"{text} · {face.note}" if face.note else text
 
     def _gap_at(self, position: QPoint) -> int:

@@ -242,9 +242,7 @@ class NumberGrid(GridView):
             return
         self._scroll_to(cell)
         shown = full_precision(self._scene.values[cell]) if text is None else text
-        self._editor.setAccessibleName(
-            _("Row {row}, column {column}").format(row=cell[0] + 1, column=cell[1] + 1)
-        )
+        self._editor.setAccessibleName(_("Row {row}, column {column}").format(row=cell[0], column=cell[1]))
         rect = self._geometry().cell_rect(*cell)
         wide = rect.adjusted(0, 0, max(84 - rect.width(), 0), 0)
         wide.moveRight(min(wide.right(), max(self.viewport().width() - 1, wide.width() - 1)))

@@ -102,8 +102,8 @@ def test_half_a_surrogate_pair_is_refused_in_a_sentence(bench: PanelBench[Tokens
 
 
 def test_a_chip_says_its_id_and_its_bytes_and_shows_its_space(bench: PanelBench[TokensPanel]) -> None:
-    assert tool_tip(bench, 0) == "Token 0: <s> · id 0 · begins a text"
-    assert tool_tip(bench, 2) == "Token 2: ␣cat · id 2 · 20 63 61 74"
+    assert tool_tip(bench, 0) == "Position 0: <s> · id 0 · begins a text"
+    assert tool_tip(bench, 2) == "Position 2: ␣cat · id 2 · 20 63 61 74"
 
 
 def test_a_token_outside_the_vocabulary_is_dashed_and_says_why(bench: PanelBench[TokensPanel]) -> None:
@@ -169,4 +169,4 @@ def test_without_pieces_there_is_no_such_way(bench: PanelBench[TokensPanel]) -> 
     bench.store.open(load_preset("dog-bites-man"))
     assert splitting(bench).findChild(QWidget, "segment_model") is None
     assert splitting(bench).value() == "word" and line(bench).text() == "dog bites man"
-    assert tool_tip(bench, 0) == "Token 0: dog · 64 6F 67"
+    assert tool_tip(bench, 0) == "Position 0: dog · 64 6F 67"
