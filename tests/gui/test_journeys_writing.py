@@ -155,7 +155,7 @@ def test_a_click_on_a_token_goes_to_its_step_and_pieces_of_characters_are_bytes(
     assert text.accessibleDescription() == "step 4 · position 3: “␣on” · id 3 · 20 6F 6E"
     byte = tokens(desk).index("⟨8C⟩")
     player(desk).go_to(byte)
-    assert text.accessibleDescription() == f"token {byte}: “⟨8C⟩” · id 8 · 8C"
+    assert text.accessibleDescription() == f"step {byte + 1} · position {byte}: “⟨8C⟩” · id 8 · 8C"
     assert all("\ufffd" not in shown for shown in text._shown)
     # The last token is drawn and fed to no step: it belongs to the last one.
     desk.press_key(Qt.Key.Key_End)
