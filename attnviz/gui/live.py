@@ -79,7 +79,7 @@ class Live(QObject):
 
     @Slot(object, object)
     def _on_changed(self, old: Document, new: Document) -> None:
-        if old.experiment != new.experiment and not self._timer.isActive():
+        if old.experiment is not new.experiment and not self._timer.isActive():
             self._timer.start(0)  # after what has happened at the same moment; the rest waits for `_again`
 
     @Slot()

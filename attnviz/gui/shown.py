@@ -79,7 +79,7 @@ def all_head_levels(site: SiteTrace, stage: str, range_id: str) -> tuple[float, 
 def axis_labels(site: SiteTrace, axis: Axis, length: int) -> tuple[str, ...]:
     """Tokens along axes of tokens, numbers along the others."""
     if axis in ("feature", "head", "kv_head"):
-        return _numbers(length)
+        return numbered(length)
     return site.labels(axis)
 
 
@@ -149,5 +149,6 @@ def _light(
 
 
 @lru_cache(maxsize=64)
-def _numbers(length: int) -> tuple[str, ...]:
+def numbered(length: int) -> tuple[str, ...]:
+    """Labels of an axis without names: its indices."""
     return tuple(np.arange(length).astype(str).tolist())

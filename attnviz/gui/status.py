@@ -106,7 +106,7 @@ class StatusLine(QStatusBar):
     @Slot(object, object)
     def _on_changed(self, old: Document, new: Document) -> None:
         """A refusal is over with the next edit that is taken."""
-        if self._is_refusal and old.experiment != new.experiment:
+        if self._is_refusal and old.experiment is not new.experiment:
             self.clear()
 
     @Slot(bool)

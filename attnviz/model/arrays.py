@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +14,9 @@ MAX_NUMBERS = 64_000_000
 
 MAX_DRAWN = 2**28
 """Largest number of entries of a matrix that is drawn from a seed (2 GB in float64)."""
+
+COMPARED_AT_ONCE = 2**15
+"""Numbers of two matrices that are compared before it is asked whether some differ."""
 
 _NO_NUMBERS = (bool, str, dict, list, tuple)
 
@@ -39,6 +43,9 @@ class Matrix:
             raise ValueError(
                 f"row {row}, column {column} is {array[row, column]}; only finite numbers are legal"
             )
+        self._take(array)
+
+    def _take(self, array: NDArray[np.float64]) -> None:
         array.setflags(write=False)
         self.array = array
         self._hash: int | None = None
@@ -53,12 +60,21 @@ class Matrix:
         """This matrix with one entry changed."""
         array = self.array.copy()
         array[row, column] = value
-        return Matrix(array)
+        if not math.isfinite(array[row, column]):
+            return Matrix(array)  # which says what is wrong
+        changed = Matrix.__new__(Matrix)  # its other numbers have been checked
+        changed._take(array)
+        return changed
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Matrix):
             return NotImplemented
-        return self is other or bool(np.array_equal(self.array, other.array))
+        if self is other or self.shape != other.shape:
+            return self is other
+        # Part by part: two that differ mostly do so early, and are compared several times for one edit.
+        step = max(1, COMPARED_AT_ONCE // self.shape[1])
+        starts = range(0, self.shape[0], step)
+        return all(np.array_equal(self.array[i : i + step], other.array[i : i + step]) for i in starts)
 
     def __hash__(self) -> int:
         if self._hash is None:

@@ -68,8 +68,9 @@ def set_vector_cell(
     experiment: Experiment, row: int, column: int, value: float, sequence: Sequence = "tokens"
 ) -> Experiment:
     """Change one number of a token vector; seeded vectors become explicit ones."""
-    values = Matrix(vectors_array(vectors_of(experiment, sequence))).replaced(row, column, value)
-    vectors = ExplicitVectors(values)
+    old = vectors_of(experiment, sequence)
+    values = old.values if isinstance(old, ExplicitVectors) else Matrix(vectors_array(old))
+    vectors = ExplicitVectors(values.replaced(row, column, value))
     return _with_sequence(experiment, sequence, tokens_of(experiment, sequence), vectors)
 
 

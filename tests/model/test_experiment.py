@@ -232,6 +232,18 @@ def test_matrices_that_are_equal_hash_alike() -> None:
     assert Matrix([[1.0, 2.0]]) != Matrix([[1.0], [2.0]])
 
 
+def test_long_matrices_are_compared_to_their_last_number_and_changed_alone() -> None:
+    long = Matrix(np.random.default_rng(0).standard_normal((700, 100)))
+    for row, column in ((0, 0), (350, 99), (699, 99)):
+        changed = long.replaced(row, column, 9.0)
+        assert changed != long and changed == long.replaced(row, column, 9.0)
+        assert np.argwhere(changed.array != long.array).tolist() == [[row, column]]
+        assert not changed.array.flags.writeable
+    assert long == Matrix(long.array) and long != Matrix(long.array[:-1])
+    with pytest.raises(ValueError, match="row 3, column 2 is inf; only finite numbers are legal"):
+        long.replaced(3, 2, math.inf)
+
+
 def test_shapes_of_the_four_projections() -> None:
     memory = Memory(("m",) * 3, SeededVectors(3, 5))
     made = experiment(memory=memory, heads=Heads(4, 2, 3))

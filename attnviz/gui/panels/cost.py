@@ -71,7 +71,7 @@ class CostPanel(Panel):
         store.traced.connect(self._note_run)
 
     def on_document(self, old: Document | None, new: Document) -> None:
-        is_first = old is None or old.experiment != new.experiment
+        is_first = old is None or old.experiment is not new.experiment
         if is_first and self.question.source == EXPERIMENT:
             self.question = _of_experiment(self.question, self.store)
             if old is None or not differ_in_vectors_alone(old.experiment, new.experiment):

@@ -8,6 +8,7 @@ from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from attnviz.gui.panels.panel import Panel
+from attnviz.gui.shown import numbered
 from attnviz.gui.store import Store
 from attnviz.gui.theme import GRID, Theme
 from attnviz.gui.widgets.number_block import laid_over
@@ -102,9 +103,7 @@ class MatricesPanel(Panel):
         attention, weight = self.store.attention, self._chosen()
         values = weight.array(attention)
         rows, columns = values.shape
-        self.grid.set_values(
-            values, tuple(str(i) for i in range(rows)), tuple(str(i) for i in range(columns))
-        )
+        self.grid.set_values(values, numbered(rows), numbered(columns))
         source = weight.source(attention)
         kind = {
             "identity": _("identity"),

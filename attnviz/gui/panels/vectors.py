@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWi
 from attnviz.core.text import visible
 from attnviz.gui.icons import icon
 from attnviz.gui.panels.panel import Panel
+from attnviz.gui.shown import numbered
 from attnviz.gui.store import Store
 from attnviz.gui.theme import GRID, Theme
 from attnviz.gui.widgets.drag_number import DragNumber
@@ -59,6 +60,8 @@ class VectorsPanel(Panel):
         self._sequence.setObjectName("sequence_segmented")
         self._sequence.changed.connect(self._on_sequence)
         self._seed_label, self._width_label = QLabel(), QLabel()
+        self._tokens: tuple[str, ...] = ()
+        self._labels: tuple[str, ...] = ()
         self._lay_out()
 
     def on_document(self, old: Document | None, new: Document) -> None:
@@ -66,7 +69,7 @@ class VectorsPanel(Panel):
         self._sequence.setVisible(memory is not None)
         if memory is None:
             self._sequence.set_value("tokens")
-        if old is None or old.experiment != new.experiment:
+        if old is None or old.experiment is not new.experiment:
             self._show()
 
     def on_hover(self, cell: Cell | None) -> None:
@@ -112,9 +115,10 @@ class VectorsPanel(Panel):
         experiment, which = self.store.experiment, self._which()
         vectors = edits.vectors_of(experiment, which)
         values = vectors_array(vectors)
-        labels = tuple(visible(token) for token in edits.tokens_of(experiment, which))
-        columns = tuple(str(i) for i in range(values.shape[1]))
-        self.grid.set_values(values, labels, columns)
+        tokens = edits.tokens_of(experiment, which)
+        if tokens is not self._tokens:  # in a drag they stay
+            self._tokens, self._labels = tokens, tuple(visible(token) for token in tokens)
+        self.grid.set_values(values, self._labels, numbered(values.shape[1]))
         self._width.set_value(values.shape[1])
         if isinstance(vectors, SeededVectors):
             self._seed.set_value(vectors.seed)
