@@ -15,9 +15,9 @@ from attnviz.gui.field_rows import Note
 from attnviz.gui.fonts import number_font
 from attnviz.gui.panels.decoding_counts import fed_together, grouped, plain_label
 from attnviz.gui.panels.decoding_errors import ErrorTable
+from attnviz.gui.panels.decoding_links import shown_step_site
 from attnviz.gui.panels.decoding_slots import Slot as Place
 from attnviz.gui.panels.decoding_slots import SlotMap, slot_groups
-from attnviz.gui.panels.decoding_step import shown_step_site
 from attnviz.gui.panels.decoding_text import names_of
 from attnviz.gui.store import Store
 from attnviz.gui.theme import GRID, TEXT_PX, Theme

@@ -6,8 +6,10 @@ appended. Both make the same output row, to the rounding that stands beside it.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from attnviz.compute.decoded import Decoded
@@ -15,6 +17,7 @@ from attnviz.compute.uncached import UncachedStep
 from attnviz.core.text import number
 from attnviz.engines.decode_step import DecodeStep, Numbers, SiteStep
 from attnviz.gui.panels.decoding_counts import Counts, fed_together, plain_label
+from attnviz.gui.panels.decoding_links import Links, StepCells, shown_step_site
 from attnviz.gui.panels.decoding_text import names_of
 from attnviz.gui.store import Store
 from attnviz.gui.theme import GRID, Theme
@@ -25,7 +28,6 @@ from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.i18n import _
 from attnviz.model.caches import FullCache, PagedCache, capacity
 from attnviz.model.provenance import tokens_of
-from attnviz.model.sites import shown_site
 from attnviz.model.stages import as_read
 from attnviz.model.view import Cell
 
@@ -48,13 +50,10 @@ class StepView(QWidget):
         super().__init__(parent)
         self._store = store
         self._theme = active_theme()
-        self._decoded: Decoded | None = None
         self._vectors = {name: RowMatrix() for name in ("q", "k", "v", "output", "output_again")}
         self._keys, self._values = RowMatrix(), RowMatrix()
         self._keys.setObjectName("k_cache")
         self._values.setObjectName("v_cache")
-        self._keys.cell_hovered.connect(self._on_key_hovered)
-        self._values.cell_hovered.connect(self._on_value_hovered)
         self._keys_again, self._values_again = RowMatrix(), RowMatrix()
         self._keys_again.setObjectName("k_again")
         self._values_again.setObjectName("v_again")
@@ -64,6 +63,8 @@ class StepView(QWidget):
         self._next.setObjectName("decode_next")
         self._counts = Counts()
         self._empty = plain_label("decode_empty")
+        self._cells = StepCells(store)
+        self._link()
         self._lay_out()
 
     def show_step(
@@ -77,7 +78,7 @@ class StepView(QWidget):
 
         `uncached` is the step without a cache, a sentence why there is none, or None where it is not made.
         """
-        self._decoded = decoded
+        self._cells.decoded, self._cells.index = decoded, index
         self._body.setVisible(decoded is not None)
         self._empty.setVisible(decoded is None)
         if decoded is None:
@@ -216,7 +217,7 @@ class StepView(QWidget):
 
     def _show_weights(self, decoded: Decoded, site: SiteStep, head: int) -> None:
         weights = site.weights if site.dropped is None else site.dropped
-        first = max(0, weights.shape[1] - MOST_BARS)
+        self._cells.first_weight = first = max(0, weights.shape[1] - MOST_BARS)
         tokens = _key_tokens(decoded, site)[first : weights.shape[1]]
         self._weights.set_rows(
             tokens, weights[head, first:].tolist(), self._theme.accent, limit=1.0, label_color=self._theme.key
@@ -225,6 +226,7 @@ class StepView(QWidget):
     def _show_next(self, decoded: Decoded, step: DecodeStep) -> None:
         decoding = decoded.decoding
         order = np.argsort(-np.nan_to_num(step.probabilities), kind="stable")[:MOST_BARS]
+        self._cells.order = order.tolist()
         self._next.set_rows(
             [names_of(decoding).label(decoding.vocabulary[i]) for i in order],
             step.probabilities[order].tolist(),
@@ -232,35 +234,19 @@ class StepView(QWidget):
             limit=1.0,
         )
 
-    @Slot(int, int)
-    def _on_key_hovered(self, row: int, column: int) -> None:
-        self._hover("k", row, column)
-
-    @Slot(int, int)
-    def _on_value_hovered(self, row: int, column: int) -> None:
-        self._hover("v", row, column)
-
-    def _hover(self, name: str, row: int, column: int) -> None:
-        """A cell of the cache is a cell of k, v or the latent: it lights what it lights everywhere."""
-        trace, decoded = self._store.trace, self._decoded
-        if trace is None or decoded is None or row < 0:
-            self._store.set_hover(None)
-            return
-        looked_at = self._store.document.view.site
-        shown = shown_step_site(decoded, looked_at)
-        if shown not in trace.sites:
-            return  # the next trace or the next decoding is on its way
-        site = trace.site(shown)
-        heads = site.experiment.heads
-        kv_head = min(self._store.document.view.head, heads.n_heads - 1) // heads.group_size
-        if row < site.experiment.n_keys:
-            of = "" if trace.shown(looked_at) is site else shown
-            cell = Cell(as_read(name, site.stages), row, column, kv_head, of)
-            if site.experiment.latent is not None:
-                # The RoPE key stands behind the content of every head's key.
-                beside = Cell(as_read("k", site.stages), row, heads.d_head + column, kv_head, of)
-                cell = Cell("latent", row, column, 0, of) if name == "k" else beside
-            self._store.set_hover(cell)
+    def _link(self) -> None:
+        """Every number opens in the inspector."""
+        cells, store = self._cells, self._store
+        for name, kept, made in (
+            ("k", self._keys, self._keys_again),
+            ("v", self._values, self._values_again),
+        ):
+            Links(store, kept, partial(cells.kept, name))
+            Links(store, made, partial(cells.made, name))
+        for name, row in self._vectors.items():
+            Links(store, row, partial(cells.own, name))
+        Links(store, self._weights, cells.weight)
+        Links(store, self._next, cells.next)
 
     def set_room(self, width: int) -> None:
         """Show what there is room for in `width` pixels: the counts and both ways in any case."""
@@ -319,13 +305,6 @@ def _titled(title: QLabel, bars: Bars) -> QVBoxLayout:
     column.addWidget(title)
     column.addWidget(clear_scroll(bars, sideways=False), 1)
     return column
-
-
-def shown_step_site(decoded: Decoded, looked_at: str) -> str:
-    """The site whose steps are shown: the one looked at, or the main one where that is an encoder's."""
-    experiment = decoded.decoding.experiment
-    name = shown_site(experiment, looked_at)
-    return name if name in decoded.decoding.steps[0].sites else shown_site(experiment, "")
 
 
 def _key_tokens(decoded: Decoded, site: SiteStep) -> tuple[str, ...]:

@@ -28,10 +28,12 @@ class RowMatrix(QWidget):
     """A matrix of which `filled` rows hold numbers; the rest are empty places. One row, or all, are outlined.
 
     Rows that are read have a bar beside them, those that are gone are hatched, blocks of rows end in a line.
-    `cell_hovered` carries (row, column), or (-1, -1). Rows shrink so that all places fit the height.
+    `cell_hovered` carries (row, column), or (-1, -1); `cell_clicked` those of a number. Rows shrink so that all
+    places fit the height.
     """
 
     cell_hovered = Signal(int, int)
+    cell_clicked = Signal(int, int)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -173,6 +175,11 @@ class RowMatrix(QWidget):
         self._pointed = self._cell_at(event.position())
         self._show_number()
         self.cell_hovered.emit(*self._pointed)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        row, column = self._cell_at(event.position())
+        if event.button() == Qt.MouseButton.LeftButton and row >= 0:
+            self.cell_clicked.emit(row, column)
 
     def leaveEvent(self, event: QEvent) -> None:
         self._pointed = (-1, -1)
