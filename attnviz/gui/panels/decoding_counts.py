@@ -23,13 +23,46 @@ from attnviz.model.site_titles import site_label
 from attnviz.model.sites import places
 from attnviz.model.stages import STAGE_BY_ID
 
-COUNTS: tuple[tuple[str, str], ...] = (
-    ("kv_projections", N_("K, V projections")),
-    ("score_pairs", N_("score pairs")),
-    ("flops", N_("FLOPs")),
-    ("bytes_moved", N_("bytes moved")),
-    ("bytes_held", N_("bytes held")),
+COUNTS: tuple[tuple[str, str, str], ...] = (
+    (
+        "kv_projections",
+        N_("K, V projections"),
+        N_(
+            "Tokens of which keys and values were made, all steps so far and all attentions: the prefill makes "
+            "each once; then a step makes those of all tokens again, with the cache its own only"
+        ),
+    ),
+    (
+        "score_pairs",
+        N_("score pairs"),
+        N_(
+            "Pairs of a query and a key, for each head, all steps so far and all attentions; blocked ones are "
+            "not counted. Of self-attention step t has t (t + 1) / 2, with the cache those of its own query: t"
+        ),
+    ),
+    (
+        "flops",
+        N_("FLOPs"),
+        N_(
+            "Multiplications and additions of all steps so far, by the shapes of the matrices: projections, "
+            "scores, mixtures, feed-forward layers, norms and the logits of one token a step"
+        ),
+    ),
+    (
+        "bytes_moved",
+        N_("bytes moved"),
+        N_("Keys and values that were read and written by all steps so far, in the numbers of this dtype"),
+    ),
+    (
+        "bytes_held",
+        N_("bytes held"),
+        N_(
+            "Keys and values that are kept after this step, by the formula: none without a cache. "
+            "The Cache page has them as measured"
+        ),
+    ),
 )
+"""What is counted: the field of a `Cost`, its title, and where the number comes from."""
 
 TIME = "milliseconds"
 
@@ -112,7 +145,7 @@ class Counts(QWidget):
     ) -> None:
         """The costs up to step `index`; the times are those of one step, see `StepView.show_step`."""
         plain, cached = self._total(decoded.decoding, index)
-        for key, _title in COUNTS:
+        for key, _title, _words in COUNTS:
             self._labels[key][1].setText(grouped(getattr(plain, key)))
             self._labels[key][2].setText(grouped(getattr(cached, key)))
         self._show_times(decoded, index, uncached, is_playing)
@@ -128,8 +161,10 @@ class Counts(QWidget):
 
     def retranslate(self) -> None:
         """Set the texts again, in the present language."""
-        for key, title in COUNTS:
+        for key, title, words in COUNTS:
             self._labels[key][0].setText(_(title))
+            for label in self._labels[key]:
+                label.setToolTip(plain_tooltip(_(words)))
         self._labels[""][0].setText(_("all attentions") if self._has_several else "")
         self._labels[""][1].setText(_("no cache"))
         self._labels[""][2].setText(_("cache"))
@@ -184,7 +219,7 @@ class Counts(QWidget):
         grid = QGridLayout()
         grid.setHorizontalSpacing(GRID * 3 // 2)
         grid.setVerticalSpacing(0)
-        for place, key in enumerate(("", *(key for key, _title in COUNTS), TIME)):
+        for place, key in enumerate(("", *(key for key, _title, _words in COUNTS), TIME)):
             names = (f"count_{key}_{part}" for part in ("name", "plain", "cached"))
             labels = tuple(plain_label(name) for name in names)
             for column, label in enumerate(labels):
