@@ -16,8 +16,9 @@ from attnviz.gui.icons import icon
 from attnviz.gui.panels.decoding_cache import CachePage
 from attnviz.gui.panels.decoding_counts import fed_together, plain_label
 from attnviz.gui.panels.decoding_line import WholeLabel, WrittenLine
+from attnviz.gui.panels.decoding_links import shown_step_site
 from attnviz.gui.panels.decoding_sampling import SamplingPage
-from attnviz.gui.panels.decoding_step import WIDE, StepView, shown_step_site
+from attnviz.gui.panels.decoding_step import WIDE, StepView
 from attnviz.gui.panels.decoding_text import names_of, written_tokens
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
