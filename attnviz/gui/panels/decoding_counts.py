@@ -28,16 +28,16 @@ COUNTS: tuple[tuple[str, str, str], ...] = (
         "kv_projections",
         N_("K, V projections"),
         N_(
-            "Tokens of which keys and values were made, all steps so far and all attentions: the prefill makes "
-            "each once; then a step makes those of all tokens again, with the cache its own only"
+            "Tokens of which keys and values were made, all steps so far and all attentions: the prefill "
+            "makes each once; then a step makes those of all tokens again, with the cache its own only"
         ),
     ),
     (
         "score_pairs",
         N_("score pairs"),
         N_(
-            "Pairs of a query and a key, for each head, all steps so far and all attentions; blocked ones are "
-            "not counted. Of self-attention step t has t (t + 1) / 2, with the cache those of its own query: t"
+            "Pairs of a query and a key, for each head, all steps so far and all attentions; blocked ones "
+            "are not counted. Step t of self-attention has t (t + 1) / 2, with the cache its own query's: t"
         ),
     ),
     (
