@@ -1,4 +1,4 @@
-"""A place that may be too narrow for what stands in it: then that is scrolled sideways, and never squeezed."""
+"""A place that may be too narrow for what stands in it: then that is scrolled sideways, never squeezed."""
 
 from __future__ import annotations
 
