@@ -16,7 +16,7 @@ _RIGHT_TO_LEFT = ("R", "AL", "AN")
 _LARGE = 1e6
 _SPACE = "\u2423"
 _BYTE_TOKEN = re.compile(r"<0x([0-9A-F]{2})>")
-_PARTS = re.compile(r"\s+|(?:[\u2e80-\uffff]|[^\s\u2e80-\uffff]+)[，。、；：）》”]*")
+_PARTS = r"\s+|(?:[\u2e80-\uffff]|[^\s\u2e80-\uffff]+)[，。、；：）》”]*"
 
 
 def visible(text: str) -> str:
@@ -89,7 +89,7 @@ def wrapped(text: str, width: int) -> list[str]:
     No line begins with a wide closing mark; a word that is wider than a line has one for itself.
     """
     lines, line, gap = [], "", ""
-    for part in _PARTS.findall(text.strip()):
+    for part in re.findall(_PARTS, text.strip()):  # slow to compile, and seldom wanted
         if part.isspace():
             gap = " "
         elif not line or columns(line + gap + part) <= width:

@@ -17,12 +17,12 @@ from attnviz.gui.store import Store
 from attnviz.i18n import current_language
 from attnviz.model.document import Document
 from attnviz.model.experiment import Experiment
-from attnviz.model.trace import Trace
 from attnviz.model.writing_edits import differs_in_writing, writing_of
 
 if TYPE_CHECKING:
     from attnviz.compute.decoded import Decoded
     from attnviz.engines.decode import Decoding
+    from attnviz.model.trace import Trace
 
 KEY = "decode"
 

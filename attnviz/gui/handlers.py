@@ -11,9 +11,6 @@ from PySide6.QtCore import QObject, Slot
 from PySide6.QtGui import QAction
 
 from attnviz.gui import look
-from attnviz.gui.dialogs.about import show_about
-from attnviz.gui.dialogs.preferences import show_preferences
-from attnviz.gui.dialogs.shortcuts import show_shortcuts
 from attnviz.i18n import current_language
 from attnviz.model import edits
 from attnviz.model.sites import site_names
@@ -76,6 +73,8 @@ class Handlers(QObject):
 
     @Slot()
     def on_preferences(self) -> None:
+        from attnviz.gui.dialogs.preferences import show_preferences
+
         if show_preferences(self._window, self._window.settings):
             self.apply_preferences()
 
@@ -259,10 +258,14 @@ class Handlers(QObject):
 
     @Slot()
     def on_shortcuts(self) -> None:
+        from attnviz.gui.dialogs.shortcuts import show_shortcuts
+
         show_shortcuts(self._window)
 
     @Slot()
     def on_about(self) -> None:
+        from attnviz.gui.dialogs.about import show_about
+
         show_about(self._window)
 
     @Slot(str)

@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from attnviz.compute.scheduler import CancelToken, Scheduler
-from attnviz.compute.threads import limited_threads
 from attnviz.gui.store import Store
 from attnviz.model.document import Document
 from attnviz.model.experiment import Experiment
 from attnviz.model.stages import STAGE_BY_ID
-from attnviz.model.trace import Trace
 from attnviz.model.view import View, shown_head
 from attnviz.model.writing_edits import differs_in_writing
+
+if TYPE_CHECKING:
+    from attnviz.model.trace import Trace
 
 GUI_CORES = 1
 """Cores that a run leaves to the window."""
@@ -69,6 +71,8 @@ class Live(QObject):
         document, engine, device = self._store.document, self.engine, self.device
 
         def job(token: CancelToken) -> Trace:
+            from attnviz.compute.threads import limited_threads
+
             trace = execute(document.experiment, engine, device, check=token.check, reserve=GUI_CORES)
             with limited_threads(1):  # products of one head: a second thread costs more than it does
                 warm(trace, document.view, token.check)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from PySide6.QtCore import QObject, Qt
+from PySide6.QtCore import QObject, Qt, Slot
 from PySide6.QtGui import QAction, QKeyEvent, QKeySequence
-from PySide6.QtWidgets import QMenu, QMenuBar
+from PySide6.QtWidgets import QMenu, QMenuBar, QToolBar
 
 from attnviz.gui.actions import ACTIONS, MENUS
 from attnviz.gui.icons import icon
 from attnviz.gui.theme import Theme
+from attnviz.gui.widgets.control import active_theme
 from attnviz.i18n import _
 
 PLAIN_KEYS = {"Space": Qt.Key.Key_Space, "Esc": Qt.Key.Key_Escape}
@@ -26,6 +27,7 @@ class Commands(QObject):
         self._menus: dict[str, QMenu] = {}
         self._actions: dict[str, QAction] = {}
         self._plain: dict[Qt.Key, QAction] = {}
+        self._theme = active_theme()
         for row in ACTIONS:
             action = QAction(self)
             action.setObjectName(f"action_{row.id}")
@@ -49,6 +51,7 @@ class Commands(QObject):
         for id_, _title in MENUS:
             menu = bar.addMenu("")
             menu.setObjectName(f"menu_{id_}")
+            menu.aboutToShow.connect(self._dress)
             self._menus[id_] = menu
             for row in ACTIONS:
                 if row.menu == id_:
@@ -76,10 +79,19 @@ class Commands(QObject):
             self._actions[row.id].setToolTip(self._tool_tip(row.id, text))
 
     def apply_theme(self, theme: Theme) -> None:
-        """Give the icons the ink of `theme`."""
+        """Give the icons the ink of `theme`: at once in a tool bar, in a menu when it opens."""
+        self._theme = theme
         for row in ACTIONS:
-            if row.icon:
+            owners = self._actions[row.id].associatedObjects()
+            if row.icon and any(isinstance(owner, QToolBar) for owner in owners):
                 self._actions[row.id].setIcon(icon(row.icon, theme))
+
+    @Slot()
+    def _dress(self) -> None:
+        """Draw the icons of the menu that opens: all of them would take longer than the first frame."""
+        for row in ACTIONS:
+            if row.icon and self._menus[row.menu] is self.sender():
+                self._actions[row.id].setIcon(icon(row.icon, self._theme))
 
     def _tool_tip(self, id_: str, text: str) -> str:
         keys = self._actions[id_].shortcut().toString(QKeySequence.SequenceFormat.NativeText)

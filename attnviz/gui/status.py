@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, QTimer, Slot
 from PySide6.QtWidgets import QLabel, QSizePolicy, QStatusBar, QWidget
@@ -13,7 +14,9 @@ from attnviz.gui.theme import LIGHT, Theme
 from attnviz.i18n import _
 from attnviz.model.document import Document
 from attnviz.model.refusals import in_words
-from attnviz.model.trace import Trace
+
+if TYPE_CHECKING:
+    from attnviz.model.trace import Trace
 
 SHOWN_MS = 8000
 """How long a sentence stays."""

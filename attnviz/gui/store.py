@@ -17,13 +17,12 @@ from attnviz.model.document import Document
 from attnviz.model.experiment import Experiment
 from attnviz.model.history import History
 from attnviz.model.layer_edits import companions, edit_alike
-from attnviz.model.provenance import tokens_of
 from attnviz.model.sites import at, put
-from attnviz.model.trace import SiteTrace, Trace
 from attnviz.model.view import Cell
 
 if TYPE_CHECKING:
     from attnviz.compute.decoded import Decoded
+    from attnviz.model.trace import SiteTrace, Trace
 
 
 class Store(QObject):
@@ -104,6 +103,8 @@ class Store(QObject):
         if self.decoded_now is None:
             return False
         site = at(self.experiment, cell.site) if cell.site else self.attention
+        from attnviz.model.provenance import tokens_of  # which the first frame does without
+
         queries, keys = tokens_of(cell)
         own = queries if site.memory is not None else (*queries, *keys)
         return any(token >= site.n_queries for token in own)

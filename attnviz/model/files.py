@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -218,7 +217,7 @@ def replace_file(path: Path, data: bytes) -> None:
     was, and nothing is left beside it.
     """
     target = Path(os.path.realpath(path))
-    temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.tmp")
+    temporary = target.with_name(f".{target.name[:100]}.{os.urandom(6).hex()}.tmp")
     try:
         with temporary.open("xb") as file:
             file.write(data)
