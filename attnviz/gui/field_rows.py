@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from PySide6.QtCore import QEvent, Qt, Slot
 from PySide6.QtGui import QColor, QKeyEvent, QPalette
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QWidget
 
 from attnviz.gui.fields import Choice, Field, Number, Seed, Slider, Switch, Text
-from attnviz.gui.icons import icon
 from attnviz.gui.store import Store
 from attnviz.gui.theme import GRID, Theme
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.control import active_theme, plain_tooltip
+from attnviz.gui.widgets.dice import HIGHEST_SEED, Dice
+from attnviz.gui.widgets.document_line import DocumentLine
 from attnviz.gui.widgets.drag_number import DragNumber
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.slider_field import SliderField
@@ -27,9 +27,6 @@ from attnviz.model.refusals import in_words
 
 NUMBER_WIDTH = 56
 """Room for the numbers at the right end of sliders, so that the sliders end below each other."""
-
-HIGHEST_SEED = 2**32 - 1
-_THROWN_BELOW = 10_000
 
 
 class Note(QLabel):
@@ -46,30 +43,6 @@ class Note(QLabel):
         palette = self.palette()
         palette.setColor(QPalette.ColorRole.WindowText, QColor(theme.muted))
         self.setPalette(palette)
-
-
-class Dice(QToolButton):
-    """The button that throws another seed."""
-
-    def __init__(self, name: str, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setObjectName(name)
-        self.setFixedSize(24, 22)
-        self.retranslate()
-        self.apply_theme(active_theme())
-
-    def retranslate(self) -> None:
-        self.setToolTip(plain_tooltip(_("Another seed")))
-        self.setAccessibleName(_("Another seed"))
-
-    def apply_theme(self, theme: Theme) -> None:
-        self.setIcon(icon("randomise", theme))
-
-    @staticmethod
-    def throw(present: int) -> int:
-        """A small seed that is not `present`. Which one comes is of no consequence; it is written down."""
-        thrown = random.randrange(_THROWN_BELOW - 1)
-        return thrown + (thrown >= present)
 
 
 class Row(QWidget):
@@ -316,18 +289,22 @@ class TextRow(Row):
     def __init__(self, field: Text, store: Store) -> None:
         super().__init__(field, store)
         self._text_field = field
-        self.control = QLineEdit()
+        self.control = DocumentLine()
         self.control.setObjectName(field.name)
         self.control.textEdited.connect(self._on_edited)
         self.control.returnPressed.connect(self._on_return)
         self.control.installEventFilter(self)
-        self._is_typing = False
+        self._is_typing = self._is_own = False
+        self._known: Any = None
         self._add_label()
         self.line.addWidget(self.control, 1)
 
     def show_value(self, value: Any) -> None:
-        if not self._is_typing and self.control.text() != value:
-            self.control.setText(str(value))
+        is_typed = self._is_typing and (self._is_own or value == self._known)
+        self._known = value
+        if not is_typed:  # what is typed stays as it is until something else changes the text, such as undo
+            self._end_typing()
+            self.control.show_text(str(value))
 
     def retranslate(self) -> None:
         super().retranslate()
@@ -355,7 +332,9 @@ class TextRow(Row):
             self._mark(in_words(str(error)))
         else:
             self._mark("")
+            self._is_own = True
             self.commit(text)
+            self._is_own = False
 
     @Slot()
     def _on_return(self) -> None:
@@ -366,11 +345,14 @@ class TextRow(Row):
 
     def _leave(self) -> None:
         """Typing is over: from here on the line shows the document again."""
+        self._end_typing()
+        self._mark("")
+        self.refresh()
+
+    def _end_typing(self) -> None:
         if self._is_typing:
             self._is_typing = False
             self.end()
-        self._mark("")
-        self.refresh()
 
     def _mark(self, complaint: str) -> None:
         """Outline the line as not legal, with the reason as its tooltip; or take both away."""

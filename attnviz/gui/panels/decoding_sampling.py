@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from attnviz.compute.decoded import Decoded
 from attnviz.core.text import isolated, number
 from attnviz.engines.decode import Decoding
-from attnviz.gui.field_rows import HIGHEST_SEED, Dice
 from attnviz.gui.panels.decoding_bars import DistributionBars, DistributionColumn, DistributionRow
 from attnviz.gui.panels.decoding_columns import ColumnTitles
 from attnviz.gui.panels.decoding_operation import OperationList
@@ -24,6 +23,8 @@ from attnviz.gui.panels.decoding_text import names_of
 from attnviz.gui.store import Store
 from attnviz.gui.theme import GRID, Theme
 from attnviz.gui.widgets.control import active_theme, plain_tooltip
+from attnviz.gui.widgets.dice import HIGHEST_SEED, Dice
+from attnviz.gui.widgets.document_line import DocumentLine
 from attnviz.gui.widgets.drag_number import DragNumber
 from attnviz.gui.widgets.elided import ElidedLabel
 from attnviz.gui.widgets.scroll import clear_scroll
@@ -91,8 +92,8 @@ class SamplingPage(QWidget):
         vocabulary = experiment.vocabulary
         has_end = vocabulary is not None and vocabulary.end is not None
         self._end.set_unavailable(None if has_end else _("This model has no end token"))
-        if not self._strings.hasFocus():
-            self._strings.setText(shown_strings(sampling.stop.strings))
+        if not self._strings.isModified():
+            self._strings.show_text(shown_strings(sampling.stop.strings))
         self._show_bars()
 
     def apply_theme(self, theme: Theme) -> None:
@@ -235,6 +236,7 @@ class SamplingPage(QWidget):
 
     @Slot()
     def _on_strings(self) -> None:
+        self._strings.setModified(False)
         strings = strings_shown(self._strings.text())
         if strings != writing_of(self._store.experiment).sampling.stop.strings:
             self._store.edit(set_stop, strings=strings)
@@ -258,7 +260,7 @@ class SamplingPage(QWidget):
         self._end = Toggle("")
         self._end.setObjectName("decode_end_token")
         self._end.changed.connect(self._on_end)
-        self._strings = QLineEdit()
+        self._strings = DocumentLine(is_live=False)
         self._strings.setObjectName("decode_stop_strings")
         self._strings.setProperty("compact", True)
         self._strings.editingFinished.connect(self._on_strings)

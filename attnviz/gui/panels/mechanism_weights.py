@@ -9,11 +9,11 @@ from typing import Any
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QWidget
 
-from attnviz.gui.field_rows import HIGHEST_SEED, Dice
 from attnviz.gui.store import Store
 from attnviz.gui.theme import GRID, Theme
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.control import active_theme
+from attnviz.gui.widgets.dice import HIGHEST_SEED, Dice
 from attnviz.gui.widgets.drag_number import DragNumber
 from attnviz.gui.widgets.toggle import Toggle
 from attnviz.i18n import N_, _

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
 from attnviz.gui.theme import GRID, Theme
 from attnviz.gui.widgets.chips import TokenChips
 from attnviz.gui.widgets.control import Gesture
+from attnviz.gui.widgets.document_line import DocumentLine
 from attnviz.gui.widgets.drag_number import DragNumber
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.i18n import _
@@ -37,7 +38,7 @@ class TokensPanel(Panel):
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
-        self._line = QLineEdit()
+        self._line = DocumentLine()
         self._line.setObjectName("token_line")
         self._line.textEdited.connect(self._on_text)
         self._line.editingFinished.connect(self._on_finished)
@@ -129,7 +130,7 @@ class TokensPanel(Panel):
         splitting = self._splitting.value() or "word"
         text = join_text(experiment, experiment.tokens, splitting)
         if self._split(self._line.text(), splitting) != experiment.tokens:
-            self._line.setText(text)
+            self._line.show_text(text)
             if not self._line.hasFocus():
                 self._line.setCursorPosition(0)  # a long sentence is read from its beginning
 

@@ -1,0 +1,39 @@
+"""The button that throws another seed."""
+
+from __future__ import annotations
+
+import random
+
+from PySide6.QtWidgets import QToolButton, QWidget
+
+from attnviz.gui.icons import icon
+from attnviz.gui.theme import Theme
+from attnviz.gui.widgets.control import active_theme, plain_tooltip
+from attnviz.i18n import _
+
+HIGHEST_SEED = 2**32 - 1
+_THROWN_BELOW = 10_000
+
+
+class Dice(QToolButton):
+    """The button that throws another seed."""
+
+    def __init__(self, name: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName(name)
+        self.setFixedSize(24, 22)
+        self.retranslate()
+        self.apply_theme(active_theme())
+
+    def retranslate(self) -> None:
+        self.setToolTip(plain_tooltip(_("Another seed")))
+        self.setAccessibleName(_("Another seed"))
+
+    def apply_theme(self, theme: Theme) -> None:
+        self.setIcon(icon("randomise", theme))
+
+    @staticmethod
+    def throw(present: int) -> int:
+        """A small seed that is not `present`. Which one comes is of no consequence; it is written down."""
+        thrown = random.randrange(_THROWN_BELOW - 1)
+        return thrown + (thrown >= present)

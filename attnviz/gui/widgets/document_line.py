@@ -1,0 +1,52 @@
+"""A line of text whose content is the document's, and so are its undo and redo."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, Qt
+from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QKeySequence
+from PySide6.QtWidgets import QLineEdit
+
+_HISTORY = (QKeySequence.StandardKey.Undo, QKeySequence.StandardKey.Redo)
+
+
+class DocumentLine(QLineEdit):
+    """A line edit that leaves undo and redo to the window.
+
+    With `is_live` every key is an edit of the document. Without, the text is taken when it is finished: what
+    is typed and not yet taken (`isModified`) is undone by the line itself.
+    """
+
+    def __init__(self, *, is_live: bool = True) -> None:
+        super().__init__()
+        self._is_live = is_live
+
+    def show_text(self, text: str) -> None:
+        """Show what the document has now, with the caret before what stood behind it, or after the change."""
+        old, rest = self.text(), self.text()[self.cursorPosition() :]
+        if text == old:
+            return
+        if not text.endswith(rest):
+            room = min(len(text), len(old))
+            before = next((i for i in range(room) if text[i] != old[i]), room)
+            room -= before
+            behind = next((i for i in range(room) if text[-1 - i] != old[-1 - i]), room)
+            rest = old[len(old) - behind :]
+        self.setText(text)
+        self.setCursorPosition(len(text) - len(rest))
+
+    def event(self, event: QEvent) -> bool:
+        if isinstance(event, QKeyEvent) and self._leaves_history() and any(map(event.matches, _HISTORY)):
+            event.ignore()  # to the window's shortcut
+            return event.type() == QEvent.Type.ShortcutOverride
+        return super().event(event)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        menu = self.createStandardContextMenu()
+        if self._leaves_history():
+            for action in menu.actions()[:3]:  # undo, redo and the line below them
+                menu.removeAction(action)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.popup(event.globalPos())
+
+    def _leaves_history(self) -> bool:
+        return self._is_live or not self.isModified()
