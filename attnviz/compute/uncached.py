@@ -1,7 +1,13 @@
-"""One decoding step as it is without a cache: a pass over all tokens so far, made and measured by itself."""
+"""One decoding step as it is without a cache: a pass over all tokens so far, made and measured by itself.
+
+A time that was taken while a text was written holds whatever else the machine did then. So the step is made
+with its cache once more, beside the pass, and the two times are of the same moment.
+"""
 
 from __future__ import annotations
 
+import dataclasses
+import math
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +15,7 @@ from typing import Any
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from attnviz.compute.execute import execute
+from attnviz.compute.execute import execute, execute_decoding
 from attnviz.engines.decodable import at_length
 from attnviz.engines.decode import Decoding
 from attnviz.engines.program import Check
@@ -23,10 +29,16 @@ Numbers = NDArray[Any]
 @dataclass(frozen=True, eq=False)
 class UncachedStep:
     """Step `index` without a cache, measured: `seconds` for the whole pass, an encoder's and the logits of
-    all tokens included. `outputs` are the last token's rows of every site, (d_model,), read-only."""
+    all tokens included.
+
+    `cached_seconds` is what the step, or the prefill that ends with it, takes with the cache of those before,
+    which is copied first (NaN where it cannot be taken over). `outputs` are the last token's rows of every
+    site, (d_model,), read-only.
+    """
 
     index: int
     seconds: float
+    cached_seconds: float
     outputs: dict[str, Numbers]
 
 
@@ -35,14 +47,24 @@ def uncached_step(decoding: Decoding, index: int, check: Check, reserve: int) ->
 
     Raises what `execute` raises.
     """
-    experiment = up_to(decoding.experiment, index + 1)
-    experiment = replace(experiment, dtype=decoding.dtype)
+    experiment = replace(up_to(decoding.experiment, index + 1), dtype=decoding.dtype)
     began = time.perf_counter()
     trace = execute(experiment, decoding.engine, decoding.device, check=check, reserve=reserve)
     seconds = time.perf_counter() - began
-    return UncachedStep(
-        index, seconds, {name: _last_row(trace.site(name)) for name in decoding.steps[0].sites}
-    )
+    cached = _cached_seconds(decoding, experiment, check, reserve)
+    outputs = {name: _last_row(trace.site(name)) for name in decoding.steps[index].sites}
+    return UncachedStep(index, seconds, cached, outputs)
+
+
+def _cached_seconds(decoding: Decoding, experiment: Experiment, check: Check, reserve: int) -> float:
+    """The last step of `experiment` with the cache of those before it, or its prefill with what was there."""
+    count = experiment.n_queries
+    prefill = decoding.steps[count - 1].prefill
+    before = count - 1 if prefill is None else prefill.start
+    earlier = dataclasses.replace(decoding, steps=decoding.steps[:before])
+    where = decoding.engine, decoding.device
+    made = execute_decoding(experiment, count, *where, check=check, reserve=reserve, earlier=earlier)
+    return sum(step.seconds for step in made.steps[before:]) if made.reused == before else math.nan
 
 
 def up_to(experiment: Experiment, length: int) -> Experiment:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,9 +11,12 @@ from experiments import SPREAD, STACKS
 from msgspec.structs import replace
 
 import attnviz
+from attnviz.compute import uncached as uncached_module
 from attnviz.compute.decoded import Decoded, decode_and_compare
+from attnviz.compute.execute import execute_decoding
 from attnviz.compute.scheduler import Cancelled
 from attnviz.compute.uncached import uncached_step, up_to
+from attnviz.engines.decode import Decoding
 from attnviz.model.edits import permute_tokens, set_tokens
 from attnviz.model.experiment import Experiment
 from attnviz.model.parts import Rope
@@ -68,6 +72,29 @@ def test_frequencies_that_depend_on_the_length_are_those_of_the_whole_text() -> 
     np.testing.assert_allclose(alone, found.full["layers.0.self"].output[2], rtol=1e-12)
     alone_in_the_world = attnviz.run(permute_tokens(found.decoding.experiment, (0, 1, 2)))
     assert not np.allclose(alone, alone_in_the_world["attention_output"][2], rtol=1e-6)
+
+
+def test_beside_it_the_step_is_made_again_with_the_cache_of_those_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """And no other step: what is measured is one token, or the prefill."""
+    writing = Writing(Sampling((Temperature(0.0),), stop=StopConditions(False, 6)))
+    experiment = STACKS["two layers, pre"]
+    n = experiment.n_queries
+    made: list[Decoding] = []
+
+    def kept(*args: Any, **named: Any) -> Decoding:
+        made.append(execute_decoding(*args, **named))
+        return made[-1]
+
+    monkeypatch.setattr(uncached_module, "execute_decoding", kept)
+    written, fed = decoded(replace(experiment, writing=writing)), decoded(experiment)
+    for found, index, reused in ((written, n + 2, n + 2), (written, n - 1, 0), (fed, 3, 3)):
+        alone = uncached_step(found.decoding, index, nothing, 1)
+        assert (len(made[-1].steps), made[-1].reused) == (index + 1, reused)
+        assert alone.cached_seconds == sum(step.seconds for step in made[-1].steps[reused:]) > 0
+        again, before = made[-1].steps[-1], found.decoding.steps[index]
+        np.testing.assert_allclose(again.attention_output, before.attention_output, rtol=1e-12, atol=1e-14)
 
 
 def test_it_computes_where_the_decoding_did() -> None:

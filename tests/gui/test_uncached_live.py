@@ -117,8 +117,12 @@ def test_where_the_player_rests_the_step_is_measured_once_and_remembered(bench: 
     assert bench.steps == [step]
     assert bench.shown() == number(1000 * bench.made[0].seconds, 2)
     assert f"a pass over the {step + 1} tokens so far" in bench.why()
-    assert bench.shown("cached") == number(1000 * bench.decoding.steps[step].seconds, 2)
+    assert bench.shown("cached") == number(1000 * bench.made[0].cached_seconds, 2)
+    written = number(1000 * bench.decoding.steps[step].seconds, 2)
+    label = bench.panel.findChild(QLabel, "count_milliseconds_cached")
+    assert label is not None and f"when the text was written it took {written} ms" in label.toolTip()
     bench.panel.go_to(step + 1)
+    assert bench.shown("cached") == number(1000 * bench.decoding.steps[step + 1].seconds, 2)
     bench.panel.go_to(step)
     assert bench.shown() == number(1000 * bench.made[0].seconds, 2)
     bench.rest()
@@ -174,12 +178,13 @@ def test_the_tokens_of_the_prefill_have_the_time_of_its_one_pass(bench: Bench) -
     assert name is not None and name.text() == f"ms, prefill of {bench.n_given}"
     # It was measured when the first step was looked at: one pass for all tokens of the prompt.
     assert bench.steps == [] and f"over the {bench.n_given} tokens" in bench.why()
-    whole = sum(step.seconds for step in bench.decoding.steps[: bench.n_given])
-    assert float(bench.shown("cached")) == pytest.approx(1000 * whole, abs=0.006)
-    shown = bench.shown()
+    whole = number(1000 * sum(step.seconds for step in bench.decoding.steps[: bench.n_given]), 2)
+    label = bench.panel.findChild(QLabel, "count_milliseconds_cached")
+    shown = bench.shown(), bench.shown("cached")
     for step in range(bench.n_given):
         bench.panel.go_to(step)
-        assert bench.shown() == shown
+        assert (bench.shown(), bench.shown("cached")) == shown
+        assert label is not None and f"when the text was written it took {whole} ms" in label.toolTip()
     bench.panel.go_to(bench.n_given)
     assert name.text() == "ms, one step"
 

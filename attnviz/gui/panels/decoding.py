@@ -270,13 +270,10 @@ class DecodingPanel(Panel):
         return -1 if decoded is None else fed_together(decoded.decoding, self._step()).stop - 1
 
     def _wait_for_rest(self) -> None:
-        """Begin to wait anew, where the step without a cache is wanted and not there.
-
-        The last step is the pass over the whole text, which was made and measured with the decoding.
-        """
+        """Begin to wait anew, where the step without a cache is wanted and not there."""
         self._rest.stop()
         is_wanted = self.is_seen and not self.is_playing and self._shows("step")
-        if is_wanted and self._pass() < self._count() - 1 and self._pass() not in self._uncached:
+        if is_wanted and self._count() and self._pass() not in self._uncached:
             self._rest.start()
 
     def _show_buttons(self) -> None:

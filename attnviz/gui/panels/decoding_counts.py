@@ -189,11 +189,16 @@ class Counts(QWidget):
         text, words = self._uncached_time(decoded, fed.stop, uncached, is_playing)
         self._labels[TIME][1].setText(text)
         self._labels[TIME][1].setToolTip(plain_tooltip(words))
+        written = steps[index].seconds * len(fed)
+        again = uncached.cached_seconds if isinstance(uncached, UncachedStep) else math.nan
         this = _("Measured: step {step} with the cache, its choice of the next token included.")
         if steps[index].prefill is not None:
             this = _("Measured: the pass that put tokens {first} to {last} into the cache.")
-        self._labels[TIME][2].setText(number(1000 * steps[index].seconds * len(fed), 2))
         words = this.format(step=index + 1, first=fed.start + 1, last=fed.stop)
+        if not math.isnan(again):
+            then = _("Beside the pass without a cache, just now; when the text was written it took {ms} ms.")
+            words = f"{words} {then.format(ms=number(1000 * written, 2))}"
+        self._labels[TIME][2].setText(number(1000 * (written if math.isnan(again) else again), 2))
         self._labels[TIME][2].setToolTip(plain_tooltip(words))
 
     @staticmethod
