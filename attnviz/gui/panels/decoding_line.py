@@ -15,8 +15,8 @@ from attnviz.gui.widgets.elided import ElidedLabel
 from attnviz.gui.widgets.toggle import Toggle
 from attnviz.i18n import _
 
-NOTICE_PX = 720
-"""Most room for the words beside the text; a quarter of it where the panel is not wide."""
+NOTICE_PX, NARROW_NOTICE_PX = 720, 204
+"""Most room for the words beside the text, in a wide panel and in another: why it stopped fits both."""
 
 
 class WholeLabel(ElidedLabel):
@@ -67,7 +67,7 @@ class WrittenLine(QWidget):
     def set_room(self, n_lines: int, *, is_wide: bool) -> None:
         """How many lines of text there is room for at most, and whether for words beside them."""
         self._most_lines = n_lines
-        self._notice.setMaximumWidth(NOTICE_PX if is_wide else NOTICE_PX // 4)
+        self._notice.setMaximumWidth(NOTICE_PX if is_wide else NARROW_NOTICE_PX)
         self._fit()
 
     @Slot()
