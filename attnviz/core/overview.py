@@ -25,21 +25,22 @@ def overview(values: Numbers, blocked: Bools | None) -> tuple[Numbers, Bools | N
     down, across = math.ceil(rows / SIDE), math.ceil(columns / SIDE)
     if down <= 1 and across <= 1:
         return values, blocked
-    hidden = None if blocked is None else _reduced(np.logical_and, blocked, down, across)
+    hidden = None if blocked is None else reduced(np.logical_and, blocked, (down, across))
     seen = values if blocked is None else np.where(blocked, values.dtype.type(0), values)
-    highest = _reduced(np.maximum, seen, down, across)
+    highest = reduced(np.maximum, seen, (down, across))
     if seen.min() >= 0:  # as weights are; false where there is a NaN
         return highest, hidden
-    lowest = _reduced(np.minimum, seen, down, across)
+    lowest = reduced(np.minimum, seen, (down, across))
     return np.where(-lowest > highest, lowest, highest), hidden
 
 
-def _reduced(combine: np.ufunc, array: Numbers, down: int, across: int) -> Numbers:
-    """Blocks of (down, across) cells as one each; those at the far edges may be smaller.
+def reduced(combine: np.ufunc, array: Numbers, block: tuple[int, int]) -> Numbers:
+    """Each block of (rows, columns) cells as one, combined; those at the far edges may be smaller.
 
-    Rows first: whole rows are combined several times as fast as cells within them.
+    Shape (r, c) becomes (ceil(r / block[0]), ceil(c / block[1])). Rows first: whole rows are combined several
+    times as fast as cells within them.
     """
-    return _along(1, combine, _along(0, combine, array, down), across)
+    return _along(1, combine, _along(0, combine, array, block[0]), block[1])
 
 
 def _along(axis: int, combine: np.ufunc, array: Numbers, step: int) -> Numbers:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Literal
 
 from attnviz.i18n import N_
@@ -334,8 +334,12 @@ def as_read(name: str, present: Container[str]) -> str:
     return name
 
 
+@lru_cache(maxsize=1024)
 def inputs(stage_id: str, present: tuple[str, ...]) -> tuple[str, ...]:
-    """The stages that `stage_id` reads in a trace that has the stages `present`, in data-flow order."""
+    """The stages that `stage_id` reads in a trace that has the stages `present`, in data-flow order.
+
+    Remembered: what a hovered cell lights asks for the inputs of every stage in every picture.
+    """
     before = present[: present.index(stage_id)] if stage_id in present else present
     found = []
     for candidates in STAGE_BY_ID[stage_id].reads:
