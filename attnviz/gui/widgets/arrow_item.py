@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pyqtgraph as pg
 from numpy.typing import NDArray
-from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QPainter, QPainterPath
+from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QPainter
 
 DOT_PX, STRONG_DOT_PX = 7.0, 11.0
 """Diameters of the dots at the tips."""
@@ -54,12 +54,8 @@ class ArrowItem(pg.GraphicsObject):
         strong = self._tips[self._strong : self._strong + 1] if is_quiet else []
         others = [tip for index, tip in enumerate(self._tips) if index != self._strong]
         for tips, color, width in ((self._tips, faint, 1.4), (strong, self._color, 3.0)):
-            lines = QPainterPath()  # one path: where faint lines meet they stay faint
-            for tip in tips:
-                lines.moveTo(0.0, 0.0)
-                lines.lineTo(tip)
             painter.setPen(pg.mkPen(color, width=width))
-            painter.drawPath(lines)
+            painter.drawLines([QLineF(QPointF(), tip) for tip in tips])
         dot_color = faint if is_quiet else self._color
         for tips, color, size in ((others, dot_color, DOT_PX), (strong, self._color, STRONG_DOT_PX)):
             pen = pg.mkPen(color, width=size)
