@@ -104,9 +104,12 @@ def verdict(decoded: Decoded) -> Verdict:
 
 
 def reuse_words(decoded: Decoded) -> str:
-    """How many steps an earlier decoding had made already, and what they did not cost again; else empty."""
+    """How many steps an earlier decoding had made already, and what they did not cost again; else empty.
+
+    Empty as well where all were there: nothing was made, as when the same is said in another language.
+    """
     decoding = decoded.decoding
-    if not decoding.reused:
+    if decoding.reused in (0, len(decoding.steps)):
         return ""
     saved = decoding.total(decoding.reused - 1)[0]
     milliseconds = 1000 * sum(step.seconds for step in decoding.steps[: decoding.reused])
