@@ -164,8 +164,14 @@ class Answers:
     def __init__(self) -> None:
         self.button = QMessageBox.StandardButton.Cancel
         self.boxes: list[str] = []
+        self.texts: list[str] = []
+        self.offers: list[str] = []
+        """What the button says that saves."""
 
     def exec(self, box: QMessageBox) -> QMessageBox.StandardButton:
         self.boxes.append(box.objectName())
+        self.texts.append(box.text())
+        save = box.button(QMessageBox.StandardButton.Save)
+        self.offers.append(save.text() if save is not None else "")
         assert box.textFormat() != Qt.TextFormat.RichText
         return self.button

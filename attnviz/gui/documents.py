@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
 
 from attnviz.checkpoints.presets import load_preset, needs_model
@@ -22,6 +22,7 @@ from attnviz.model.files import (
     number_count,
     save,
 )
+from attnviz.model.refusals import in_words
 
 FIRST_PRESET = "fluffy-blue-creature"
 """What a window is made with: a document that is quick to read, until there is another."""
@@ -126,45 +127,96 @@ class Documents(QObject):
         """Write to the document's file, or ask for one. Returns whether the document is on the disk."""
         return self._write(self._store.path) if self._store.path else self.save_as()
 
-    def save_as(self) -> bool:
-        """Ask for a file and write to it."""
-        is_large = number_count(self._store.experiment) > INLINE_NUMBERS
-        suffix = TENSORS_SUFFIX if is_large else JSON_SUFFIX
-        start = str(self._store.path or Path(_("attention") + suffix))
+    def save_as(self, start: Path | None = None) -> bool:
+        """Ask for a file, `start` or the document's own unless the person names another, and write to it."""
+        start = start or self._store.path or Path(_("attention") + self._suffix())
+        if start.suffix.lower() == JSON_SUFFIX:
+            start = start.with_suffix(self._suffix())
         name, _kind = QFileDialog.getSaveFileName(
-            self._window, _("Save the document"), start, _documents_filter()
+            self._window, _("Save the document"), str(start), _documents_filter()
         )
-        return bool(name) and self._write(Path(name))
+        path = Path(name)
+        if (
+            name and not path.suffix
+        ):  # the file dialog has asked about another name than the one that is written
+            path = path.with_name(path.name + self._suffix())
+            if path.exists() and not self._may_replace(path):
+                return False
+        return bool(name) and self._write(path)
+
+    def _suffix(self) -> str:
+        """What a file that holds the document ends with."""
+        is_large = number_count(self._store.experiment) > INLINE_NUMBERS
+        return TENSORS_SUFFIX if is_large else JSON_SUFFIX
+
+    def _may_replace(self, path: Path) -> bool:
+        question = _("{file} exists. Replace it?").format(file=path.name)
+        box = self._box("replace_box", _("Save the document"), question)
+        answer = self._ask(box, _("Replace"))
+        return answer == QMessageBox.StandardButton.Save
 
     def may_discard(self) -> bool:
         """Whether the present document may go: it is saved, or the person says so, or saves it now."""
         if not self._store.is_modified:
             return True
         buttons = QMessageBox.StandardButton
-        box = QMessageBox(self._window)
-        box.setObjectName("unsaved_box")
-        box.setWindowTitle(_("Unsaved changes"))
-        box.setText(_("The document has changes that are not saved."))
-        box.setStandardButtons(buttons.Save | buttons.Discard | buttons.Cancel)
-        box.setDefaultButton(buttons.Save)
-        answer = box.exec()
-        box.deleteLater()
+        unsaved = _("The document has changes that are not saved.")
+        box = self._box("unsaved_box", _("Unsaved changes"), unsaved)
+        box.addButton(buttons.Discard)
+        answer = self._ask(box)
         if answer == buttons.Save:
             return self.save()
         return bool(answer == buttons.Discard)
+
+    def _box(self, name: str, title: str, text: str) -> QMessageBox:
+        """A question that saving answers, or nothing."""
+        buttons = QMessageBox.StandardButton
+        box = QMessageBox(self._window)
+        box.setObjectName(name)
+        box.setWindowTitle(title)
+        box.setTextFormat(Qt.TextFormat.PlainText)
+        box.setText(text)
+        box.setStandardButtons(buttons.Save | buttons.Cancel)
+        box.setDefaultButton(buttons.Save)
+        return box
+
+    def _ask(self, box: QMessageBox, save_text: str = "") -> int:
+        """The button that the person presses."""
+        if save_text:
+            box.button(QMessageBox.StandardButton.Save).setText(save_text)
+        answer = box.exec()
+        box.deleteLater()
+        return answer
 
     def _write(self, path: Path) -> bool:
         # Written here and not in the worker: closing the window waits for the answer, and a document
         # is small next to what the eye notices.
         try:
             written = save(self._store.document, path)
-        except (ValueError, OSError) as error:
-            self.failed.emit(str(error))
-            return False
+        except (ValueError, OSError, MemoryError) as error:
+            sentence = str(error) or _("there is not enough memory")
+            self.failed.emit(sentence)
+            return self._save_elsewhere(path, sentence)
         self._store.mark_saved(written)
         self._remember(written)
         self.said.emit(_("Saved {file}").format(file=written.name))
         return True
+
+    def _save_elsewhere(self, path: Path, sentence: str) -> bool:
+        """Say why nothing was written, so that nobody takes the work for saved, and offer another file.
+
+        Where another suffix is all that is wanted, that is the file; else the person names one.
+        """
+        text = _("The document is not saved.") + "\n\n" + in_words(sentence)
+        box = self._box("not_saved_box", _("Not saved"), text)
+        box.setIcon(QMessageBox.Icon.Warning)
+        is_wrong = path.suffix and path.suffix.lower() not in (TENSORS_SUFFIX, self._suffix())
+        other = path.with_suffix(self._suffix()) if is_wrong else path
+        is_offered = is_wrong and not other.exists()
+        offer = _("Save as {file}").format(file=other.name) if is_offered else _("Save as…")
+        if self._ask(box, offer) != QMessageBox.StandardButton.Save:
+            return False
+        return self._write(other) if is_offered else self.save_as(other)
 
     def _remember(self, path: Path) -> None:
         self._settings.add_recent(path)

@@ -16,6 +16,7 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QMenu, QMessageBox
 
 import attnviz
 from attnviz.checkpoints.presets import PRESETS, load_preset
+from attnviz.model.edits import set_vectors
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 BUTTON = QMessageBox.StandardButton
@@ -84,6 +85,70 @@ def test_save_writes_to_the_same_file_without_asking(
     assert attnviz.load(file) == desk.store.document
 
 
+def large(desk: Desk) -> None:
+    """Vectors past what a .json holds."""
+    values = np.random.default_rng(0).standard_normal((4, 5000))
+    desk.store.edit(set_vectors, values)
+    desk.settle()
+
+
+def test_a_document_that_is_too_large_for_json_is_saved_beside_it(
+    desk: Desk, file: Path, answers: Answers
+) -> None:
+    change(desk)
+    trigger(desk, "save_as")
+    small = attnviz.load(file)
+    large(desk)
+    trigger(desk, "save")
+    assert answers.boxes == ["not_saved_box"] and desk.store.is_modified
+    assert "20,000 numbers; .json holds 16,384 at most, .safetensors holds more" in answers.texts[-1]
+    answers.button = BUTTON.Save
+    trigger(desk, "save")
+    tensors = file.with_suffix(".safetensors")
+    assert answers.offers[-1] == f"Save as {tensors.name}"
+    assert attnviz.load(tensors) == desk.store.document and not desk.store.is_modified
+    assert attnviz.load(file) == small, "the old file stays as it was"
+    assert desk.window.windowTitle() == f"{tensors.name} — attnviz"
+
+
+def test_another_file_is_not_written_over_without_a_question(
+    desk: Desk, file: Path, answers: Answers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = file.with_suffix(".safetensors")
+    attnviz.save(load_preset("toy-attention"), other)
+    trigger(desk, "save_as")
+    large(desk)
+    asked: list[str] = []
+
+    def ask(_parent: object, _title: str, start: str, _kinds: str) -> tuple[str, str]:
+        asked.append(start)
+        return "", ""
+
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", ask)
+    answers.button = BUTTON.Save
+    trigger(desk, "save")
+    assert asked == [str(other)] and answers.offers[-1] == "Save as…"
+    assert attnviz.load(other) == load_preset("toy-attention") and desk.store.is_modified
+    without = file.with_suffix("")
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_a, **_n: (str(without), ""))
+    answers.button = BUTTON.Cancel
+    trigger(desk, "save_as")
+    assert answers.boxes[-1] == "replace_box" and attnviz.load(other) == load_preset("toy-attention")
+    answers.button = BUTTON.Save
+    trigger(desk, "save_as")
+    assert attnviz.load(other) == desk.store.document
+
+
+def test_a_document_that_cannot_be_saved_keeps_the_window(
+    desk: Desk, file: Path, answers: Answers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    large(desk)
+    pressed = iter((BUTTON.Save, BUTTON.Cancel))
+    monkeypatch.setattr(QMessageBox, "exec", lambda box: next(pressed))
+    desk.window.close()
+    assert desk.window.isVisible() and desk.store.is_modified and not file.exists()
+
+
 def test_undo_back_to_what_is_on_the_disk_is_not_modified(desk: Desk, file: Path) -> None:
     trigger(desk, "save_as")
     change(desk)
@@ -129,13 +194,15 @@ def test_a_file_that_is_not_there_is_said(desk: Desk, file: Path) -> None:
 
 
 def test_a_place_that_cannot_be_written_loses_nothing(
-    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    desk: Desk, tmp_path: Path, answers: Answers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     change(desk)
     target = tmp_path / "no such folder" / "a.json"
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_args: (str(target), ""))
     trigger(desk, "save")
     assert "a.json" in desk.said() or "no such folder" in desk.said()
+    assert answers.boxes == ["not_saved_box"] and desk.said() in answers.texts[0]
+    assert answers.offers == ["Save as…"]
     assert desk.store.is_modified and desk.store.path is None
 
 
