@@ -163,10 +163,12 @@ class DragNumber(Control):
     def set_value(self, value: float) -> None:
         """Show `value` without emitting; a text being typed is left alone."""
         if value != self._value:
+            room = self.sizeHint()
             self._value = value
             self._set_complaint("")
             self.setAccessibleDescription(self.text())
-            self.updateGeometry()
+            if self.sizeHint() != room:  # a new layout of all that stands below costs more than the number
+                self.updateGeometry()
             self.update()
 
     def set_range(self, minimum: float, maximum: float) -> None:
@@ -331,6 +333,8 @@ class DragNumber(Control):
         self.changed.emit(self.value())
 
     def _set_complaint(self, sentence: str) -> None:
+        if sentence == self._complaint:
+            return
         self._complaint = sentence
         self._say_tooltip()
         if sentence:

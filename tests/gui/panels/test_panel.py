@@ -8,13 +8,16 @@ import pytest
 from experiments import STACKS
 from msgspec.structs import replace
 from panels import PanelBench
+from PySide6.QtCore import QObject
 from PySide6.QtGui import QImage
-from PySide6.QtWidgets import QApplication, QScrollBar
+from PySide6.QtWidgets import QApplication, QScrollBar, QWidget
 from pytestqt.qtbot import QtBot
 from written import Written
 
+from attnviz.gui.field_rows import Row
 from attnviz.gui.panels import table
 from attnviz.gui.panels.cost import REST_MS
+from attnviz.gui.panels.mechanism_section import Section
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.arrow_plot import ArrowPlot
@@ -122,3 +125,32 @@ def noted(told: list[str], name: str, function: Any) -> Any:
         function(*args)
 
     return call
+
+
+def test_the_mechanism_writes_only_what_an_edit_has_changed(qtbot: QtBot) -> None:
+    """It has some two hundred controls, and is told everything after every edit."""
+    bench = bench_of(qtbot, "mechanism", document())
+    image(qtbot, bench)
+    written = Written(bench.panel)
+    bench.panel.on_document(None, bench.store.document)
+    qtbot.wait(5)
+    assert written.log == []
+    bench.store.edit(replace, temperature=1.5)
+    qtbot.wait(5)
+    written.stop()
+    (changed,) = bench.panel.findChildren(Row, "temperature_field_row")
+    assert {type(widget).__name__ for widget in written_of(written, Section)} == {"ScoreSection"}
+    assert written_of(written, Row) == {changed}
+    # The factor beside the title is new as well; that it has another width moves nothing.
+    assert {kind for _widget, kind in written.log} <= {"UpdateRequest", "Paint", "LayoutRequest"}
+
+
+def written_of(written: Written, kind: type[QWidget]) -> set[QObject]:
+    """The widgets of a kind that were written to, or that hold such a one."""
+    found: set[QObject] = set()
+    for widget, _event in written.log:
+        part: QObject | None = widget
+        while part is not None and not isinstance(part, kind):
+            part = part.parent()
+        found |= set() if part is None else {part}
+    return found
