@@ -97,7 +97,9 @@ def _end_of_run(classes: str, at: int) -> int:
 
 
 def _text_bytes(token: str) -> bytes:
-    return bytes([_byte_value(token)]) if _is_byte(token) else token.encode("utf-8", errors="surrogatepass")
+    return (
+        bytes([_byte_value(token)]) if is_byte_token(token) else token.encode("utf-8", errors="surrogatepass")
+    )
 
 
 def _space_bytes(token: str) -> bytes:
@@ -110,7 +112,8 @@ def _alphabet_bytes(token: str) -> bytes:
     return token.encode("utf-8", errors="surrogatepass")
 
 
-def _is_byte(token: str) -> bool:
+def is_byte_token(token: str) -> bool:
+    """Whether a token is written as `byte_token` writes them."""
     return _BYTE_TOKEN.fullmatch(token) is not None
 
 

@@ -14,7 +14,9 @@ import unicodedata
 _PICTURES = {code: 0x2400 + code for code in range(0x20)} | {0x7F: 0x2421}
 _RIGHT_TO_LEFT = ("R", "AL", "AN")
 _LARGE = 1e6
-_SPACE = "\u2423"
+SPACE = "\u2423"
+"""What is written for a space that would not show."""
+
 _BYTE_TOKEN = re.compile(r"<0x([0-9A-F]{2})>")
 _PARTS = r"\s+|(?:[\u2e80-\uffff]|[^\s\u2e80-\uffff]+)[，。、；：）》”]*"
 
@@ -39,7 +41,7 @@ def visible(text: str) -> str:
         shown = "".join(_visible_character(c, only_spaces) for c in inside)
     before = len(text) - len(text.lstrip(" "))
     after = len(text) - before - len(inside)
-    return _SPACE * before + shown + _SPACE * after
+    return SPACE * before + shown + SPACE * after
 
 
 def _visible_byte(byte: int) -> str:
@@ -54,7 +56,7 @@ def _visible_character(character: str, only_spaces: bool) -> str:
         return chr(_PICTURES[code])
     category = unicodedata.category(character)
     if only_spaces and character == " ":
-        return _SPACE
+        return SPACE
     if category in ("Cc", "Cf", "Cs", "Zl", "Zp") or (only_spaces and category == "Zs"):
         return f"\u27e8U+{code:04X}\u27e9"
     return character

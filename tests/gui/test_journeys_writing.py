@@ -20,6 +20,7 @@ from attnviz.gui.panels.decoding import DecodingPanel
 from attnviz.gui.panels.decoding_bars import DistributionBars
 from attnviz.gui.panels.decoding_slots import SlotMap
 from attnviz.gui.panels.decoding_text import TextLine
+from attnviz.gui.widgets.chips import TokenChips
 from attnviz.gui.widgets.elided import ElidedLabel
 from attnviz.gui.widgets.row_matrix import RowMatrix
 from attnviz.gui.widgets.slider_field import SliderField
@@ -195,6 +196,37 @@ def test_a_written_token_is_replaced_and_writing_goes_on_from_there(desk: Desk) 
     desk.store.undo()
     settle(desk)
     assert tokens(desk) == before and decoding(desk).reused >= 50
+
+
+def test_the_space_of_a_written_token_is_seen_in_its_editor_and_stays(desk: Desk) -> None:
+    before, text = tokens(desk), desk.find(TextLine, "decode_text")
+    at = next(index for index in range(20, 100) if before[index].startswith(" "))
+    player(desk).go_to(at)
+    text.setFocus()
+    desk.press_key(Qt.Key.Key_F2)
+    editor = desk.find(QLineEdit, "decode_text_editor")
+    assert editor.text() == "␣" + before[at][1:]
+    other = "mat" if before[at] != " mat" else "cat"
+    QTest.keyClicks(editor, other)
+    QTest.keyClick(editor, Qt.Key.Key_Return)
+    settle(desk)
+    assert desk.store.experiment.tokens == (*before[:at], " " + other)
+
+
+@pytest.mark.parametrize("place", ["text", "chips"])
+def test_play_pauses_while_a_token_is_written_anew(desk: Desk, place: str) -> None:
+    desk.store.look(step=0)
+    player(desk).toggle_play()
+    player(desk)._timer.setInterval(1)
+    if place == "text":
+        desk.find(TextLine, "decode_text").open_editor(2)
+    else:
+        desk.find(TokenChips, "token_chips").open_editor(1)
+    before = desk.store.document.view.step
+    desk.qtbot.waitUntil(lambda: not player(desk).is_playing, timeout=2000)
+    assert desk.store.document.view.step == before
+    name = "decode_text_editor" if place == "text" else "chip_editor"
+    assert desk.find(QLineEdit, name).isVisible()
 
 
 def test_the_bars_move_with_the_slider_and_tokens_change_only_after_the_first_other_draw(desk: Desk) -> None:

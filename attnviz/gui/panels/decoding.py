@@ -7,7 +7,16 @@ from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QLabel, QSlider, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QApplication,
+    QBoxLayout,
+    QHBoxLayout,
+    QLabel,
+    QSlider,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
 
 from attnviz.compute.decoded import Decoded
 from attnviz.compute.uncached import UncachedStep
@@ -23,6 +32,7 @@ from attnviz.gui.panels.decoding_text import names_of, written_tokens
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
 from attnviz.gui.theme import GRID, Theme
+from attnviz.gui.widgets.chip_editor import ChipEditor
 from attnviz.gui.widgets.drag_number import DragNumber
 from attnviz.gui.widgets.narrow_scroll import NarrowScroll
 from attnviz.gui.widgets.segmented import Segmented
@@ -287,6 +297,9 @@ class DecodingPanel(Panel):
     def _on_tick(self) -> None:
         if not self._count():
             return  # the next decoding is on its way: play goes on in it
+        if isinstance(QApplication.focusWidget(), ChipEditor):
+            self.toggle_play()  # a token is being written anew
+            return
         self.step(1)
         if self._step() >= self._count() - 1:
             self._timer.stop()

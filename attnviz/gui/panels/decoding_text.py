@@ -18,7 +18,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
-from attnviz.core.text import isolated, visible
+from attnviz.core.text import SPACE, isolated, visible
 from attnviz.core.tokens import token_bytes
 from attnviz.engines.decode import Decoding
 from attnviz.gui.widgets.chip_editor import ChipEditor
@@ -32,9 +32,6 @@ _GAP = 5
 _PADDING = 2
 _FUTURE = 0.4
 """Opacity of tokens behind the step: the text is written up to there."""
-
-SPACE = "\u2423"
-"""What `visible` writes for a space at an end."""
 
 _KEYS = (Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Home, Qt.Key.Key_End)
 
@@ -71,10 +68,11 @@ class Names:
 
     def tokens_of(self, text: str) -> tuple[str, ...]:
         """The tokens that a text stands for: the one that is written so, or those that the model reads."""
-        one = next((token for token in self.ids if self.written(token) == text), None)
+        shown = visible(text)
+        one = next((token for token in self.ids if self.label(token) == shown), None)
         if one is not None or self._pairs is None:
             return (text if one is None else one,)
-        return tuple(self._pairs.tokens[id_] for id_ in self._pairs.encode(text))
+        return tuple(self._pairs.tokens[id_] for id_ in self._pairs.encode_inside(text))
 
     def described(self, token: str) -> str:
         """“text”, its id and its bytes in hexadecimal digits."""
@@ -232,18 +230,12 @@ class TextLine(Control):
         rect.setWidth(max(rect.width() + 16, 72))
         rect.moveRight(min(rect.right(), self.width() - 1))
         self._edited = index
-        self._editor.setText(self._shown[index])
         self._editor.setAccessibleName(self._describe(index))
-        self._editor.setGeometry(rect)
-        self._editor.is_open = True
-        self._editor.show()
-        self._editor.setFocus()
-        self._editor.selectAll()
+        self._editor.open_editor(self._shown[index], rect)
 
     @Slot(str)
     def _on_committed(self, text: str) -> None:
-        if text and text != self._shown[self._edited]:
-            self.rewritten.emit(self._edited, text)
+        self.rewritten.emit(self._edited, text)
 
     def takes_key(self, event: QKeyEvent) -> bool:
         if event.key() == Qt.Key.Key_F2:

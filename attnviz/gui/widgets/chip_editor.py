@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QRect, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent
 from PySide6.QtWidgets import QLineEdit, QWidget
 
+from attnviz.core.text import SPACE
+
 
 class ChipEditor(QLineEdit):
-    """The line edit over a chip: Enter or leaving takes the text, Esc gives up."""
+    """The line edit over a chip: Enter or leaving takes the text, Esc gives up.
+
+    A space at an end is there as ␣, which a text that is typed over the rest leaves as it is.
+    """
 
     committed = Signal(str)
+    """Another text than before, with its spaces."""
     closed = Signal()
 
     def __init__(self, parent: QWidget) -> None:
@@ -18,13 +24,26 @@ class ChipEditor(QLineEdit):
         self.setObjectName("chip_editor")
         self.setProperty("compact", True)
         self.is_open = False
+        self._before = ""
         self.hide()
+
+    def open_editor(self, text: str, rect: QRect) -> None:
+        """Show `text` over a chip, all of it but the space before it selected."""
+        word = text.strip(" ")
+        before = len(text) - len(text.lstrip(" "))
+        self._before = SPACE * before + word + SPACE * (len(text) - before - len(word))
+        self.setText(self._before)
+        self.setGeometry(rect)
+        self.is_open = True
+        self.show()
+        self.setFocus()
+        self.setSelection(before if word else 0, len(text))
 
     def close_editor(self, take: bool) -> None:
         if self.is_open:
             self.is_open = False
-            if take:
-                self.committed.emit(self.text())
+            if take and self.text() not in ("", self._before):
+                self.committed.emit(self.text().replace(SPACE, " "))
             self.closed.emit()
             self.hide()
 

@@ -18,6 +18,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QSizePolicy, QToolTip, QWidget
 
+from attnviz.core.bpe import is_byte_token
 from attnviz.core.text import visible
 from attnviz.gui.theme import RADIUS, Theme
 from attnviz.gui.widgets.chip_editor import ChipEditor
@@ -336,16 +337,13 @@ class TokenChips(Availability, QAbstractScrollArea):
         rect = self.chip_rect(index)
         rect.setWidth(max(rect.width() + 16, 72))
         rect.moveRight(min(rect.right(), max(self.viewport().width() - 1, rect.width() - 1)))
-        self._editor.setText(self._tokens[index])
         self._editor.setAccessibleName(self._said(index))
-        self._editor.setGeometry(rect)
-        self._editor.is_open = True
-        self._editor.show()
-        self._editor.setFocus()
-        self._editor.selectAll()
+        shown, token = self._faces[index].shown, self._tokens[index]
+        is_text = shown == visible(token) and not is_byte_token(token)
+        self._editor.open_editor(token if is_text else shown, rect)
 
     def _on_committed(self, text: str) -> None:
-        if 0 <= self._selected < len(self._tokens) and text and text != self._tokens[self._selected]:
+        if 0 <= self._selected < len(self._tokens):
             self.renamed.emit(self._selected, text)
 
     def _on_closed(self) -> None:

@@ -23,7 +23,7 @@ from attnviz.gui.widgets.segmented import Segmented
 from attnviz.model.arrays import Matrix
 from attnviz.model.block_parts import Vocabulary
 from attnviz.model.document import Document
-from attnviz.model.edits import rename_token
+from attnviz.model.edits import rename_token, set_tokens
 from attnviz.model.experiment import Experiment
 from attnviz.model.materialise import vectors_array
 from attnviz.model.parts import ExplicitVectors
@@ -129,6 +129,37 @@ def test_a_chip_renamed_to_what_is_no_token_becomes_the_models_tokens(bench: Pan
     assert bench.store.experiment.tokens == ("<s>", *(byte_token(ord(c)) for c in "cow"), " cat")
     assert is_real(bench.store.experiment) and line(bench).text() == "cow cat"
     assert bench.panel.chips.tokens() == bench.store.experiment.tokens
+
+
+def rename(bench: PanelBench[TokensPanel], index: int, text: str) -> str:
+    """Double-click a chip, type over what is selected, Enter; what stood in the editor before."""
+    viewport = bench.panel.chips.viewport()
+    at = bench.panel.chips.chip_rect(index).center()
+    QTest.mouseDClick(viewport, Qt.MouseButton.LeftButton, pos=at)
+    editor = bench.find(QLineEdit, "chip_editor")
+    before = editor.text()
+    QTest.keyClicks(editor, text)
+    QTest.keyClick(editor, Qt.Key.Key_Return)
+    return before
+
+
+def test_the_space_before_a_token_is_seen_in_its_editor_and_stays(bench: PanelBench[TokensPanel]) -> None:
+    assert rename(bench, 2, "sat") == "␣cat"
+    assert bench.store.experiment.tokens == ("<s>", "the", " sat") and line(bench).text() == "the sat"
+    assert is_real(bench.store.experiment)
+    before = bench.store.experiment
+    assert rename(bench, 2, "") == "␣sat"
+    assert bench.store.experiment == before, "nothing was typed"
+
+
+def test_a_byte_is_edited_as_it_is_shown(bench: PanelBench[TokensPanel]) -> None:
+    retype(bench, "the")
+    bench.store.edit(set_tokens, ("<s>", "the", byte_token(0xC3), byte_token(0xA9)))
+    assert rename(bench, 2, "") == "⟨C3⟩"
+    assert bench.store.experiment.tokens[2] == byte_token(0xC3)
+    bench.store.edit(rename_token, 3, "⟨A8⟩")
+    assert bench.store.experiment.tokens == ("<s>", "the", byte_token(0xC3), byte_token(0xA8))
+    assert line(bench).text() == "theè"
 
 
 @pytest.mark.parametrize("before", [(), ("character",), ("byte", "word"), ("word", "character")])
