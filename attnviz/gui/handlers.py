@@ -162,8 +162,15 @@ class Handlers(QObject):
         chosen = window.settings["engine"], window.settings["device"]
         if chosen != (window.live.engine, window.live.device):
             window.live.choose(*chosen)
-        elif language != current_language():
-            window.live.run_now()  # notices, and why writing stopped, are said by the run
+        elif language != current_language() and self._has_said():
+            window.live.run_now()  # and say it again
+
+    def _has_said(self) -> bool:
+        """Whether the run or the decoding says something: notices, why writing stopped."""
+        store = self._window.store
+        decoding = None if store.decoded_now is None else store.decoded_now.decoding
+        said = decoding is not None and (decoding.notices or decoding.stopped)
+        return bool(said or (store.trace is not None and store.trace.notices))
 
     def _step_head(self, step: int) -> None:
         store = self._window.store

@@ -91,7 +91,8 @@ def verdict(decoded: Decoded) -> Verdict:
     Approximate is what a cache of a kind that is not exact makes of it: the greatest difference of all
     stages, and that of the probabilities.
     """
-    stages, worst = "\n".join(_worst_stages(decoded)), number(decoded.worst, 1)
+    heading = _("The greatest difference of all {n} steps:").format(n=len(decoded.decoding.steps))
+    stages, worst = "\n".join((heading, *_worst_stages(decoded))), number(decoded.worst, 1)
     if decoded.is_equal(TOLERANCE[decoded.decoding.dtype]):
         return Verdict("equal", _("equal to the full pass: max |Δ| = {worst}").format(worst=worst), stages)
     writing = decoded.decoding.experiment.writing

@@ -91,7 +91,8 @@ class WrittenLine(QWidget):
         self._notice.set_line(" · ".join(words))
         self._notice.setVisible(bool(words))
         self._parity.setText("● " + found.text)
-        self._parity.setStyleSheet(f"color: {found.color(self._theme)}")
+        # By its name: the tooltip, a label too, keeps its own ink.
+        self._parity.setStyleSheet(f"#decode_parity {{ color: {found.color(self._theme)} }}")
         self._parity.setToolTip(found.stages)
 
     def _show_text(self, decoded: Decoded) -> None:

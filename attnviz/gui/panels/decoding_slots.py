@@ -23,6 +23,9 @@ _WITH_NUMBER = 18
 _TITLE_PX = 14
 _BETWEEN = 8
 
+MOST_EMPTY = 64
+"""Empty places that are drawn: of a cache of 100,000 the others are counted."""
+
 State = Literal["kept", "new", "empty", "gone"]
 
 
@@ -45,6 +48,7 @@ class SlotGroup:
 def slot_groups(cache: caches.Cache, fed: range) -> tuple[SlotGroup, ...]:
     """The places of a cache after the positions `fed` were appended just now, behind those before them."""
     length = fed.stop
+    most = length + MOST_EMPTY
     first, last = kept_positions(cache, length)
     kept = [*first, *last]
 
@@ -52,21 +56,31 @@ def slot_groups(cache: caches.Cache, fed: range) -> tuple[SlotGroup, ...]:
         return Slot(position, "new" if position in fed else "kept")
 
     if isinstance(cache, PagedCache):
-        places = [slot(p) if p < length else Slot(-1, "empty") for p in range(capacity(cache, length))]
+        held = capacity(cache, length)
+        places = [slot(p) if p < length else Slot(-1, "empty") for p in range(min(held, most))]
         blocks = [places[start : start + cache.block] for start in range(0, len(places), cache.block)]
-        return tuple(SlotGroup(_("block {n}").format(n=n), tuple(block)) for n, block in enumerate(blocks, 1))
+        titles = [_("block {n}").format(n=n) for n in range(1, len(blocks) + 1)]
+        titles[-1] = _with_more(titles[-1], held - len(places))
+        return tuple(SlotGroup(title, tuple(block)) for title, block in zip(titles, blocks, strict=True))
     if not isinstance(cache, RingCache | SinkCache):
         return (SlotGroup(_("positions"), tuple(map(slot, kept))),)
     n_sinks = cache.n_sinks if isinstance(cache, SinkCache) else 0
     lies_at = {n_sinks + (p - n_sinks) % cache.window: p for p in last}
-    ring = [lies_at.get(n_sinks + at, -1) for at in range(cache.window)]
+    ring = [lies_at.get(n_sinks + at, -1) for at in range(min(cache.window, most))]
     turning = tuple(slot(p) if p >= 0 else Slot(-1, "empty") for p in ring)
     gone = tuple(Slot(p, "gone") for p in range(len(first), last.start))
-    groups = [SlotGroup(_("ring"), turning), SlotGroup(_("gone"), gone)]
+    title = _with_more(_("ring"), cache.window - len(ring))
+    groups = [SlotGroup(title, turning), SlotGroup(_("gone"), gone)]
     if isinstance(cache, SinkCache):
-        places = [slot(p) if p in first else Slot(-1, "empty") for p in range(cache.n_sinks)]
-        groups.insert(0, SlotGroup(_("sinks"), tuple(places)))
+        shown = min(cache.n_sinks, most)
+        places = [slot(p) if p in first else Slot(-1, "empty") for p in range(shown)]
+        groups.insert(0, SlotGroup(_with_more(_("sinks"), cache.n_sinks - shown), tuple(places)))
     return tuple(group for group in groups if group.slots)
+
+
+def _with_more(title: str, more: int) -> str:
+    """The title of a group of which so many empty places are not drawn."""
+    return _("{title} · {more} more empty").format(title=title, more=f"{more:,}") if more else title
 
 
 class SlotMap(Control):

@@ -28,8 +28,8 @@ class RowMatrix(QWidget):
     """A matrix of which `filled` rows hold numbers; the rest are empty places. One row, or all, are outlined.
 
     Rows that are read have a bar beside them, those that are gone are hatched, blocks of rows end in a line.
-    `cell_hovered` carries (row, column), or (-1, -1); `cell_clicked` those of a number. Rows shrink so that all
-    places fit the height.
+    `cell_hovered` carries (row, column), or (-1, -1); `cell_clicked` those of a number. Rows shrink so that
+    all places fit the height.
     """
 
     cell_hovered = Signal(int, int)

@@ -75,6 +75,8 @@ class _Segment(Availability, QAbstractButton):
         step = _STEPS.get(Qt.Key(event.key()))
         if step is not None and isinstance(owner, Segmented):
             owner.step(step)
+        elif event.key() == Qt.Key.Key_Space and self.isChecked():
+            event.ignore()  # it is chosen already: the window may have a use for the key
         else:
             super().keyPressEvent(event)
 

@@ -146,6 +146,15 @@ def states(cache: object, length: int, n_new: int = 1) -> list[tuple[str, list[t
     return [(group.title, [(slot.position, slot.state) for slot in group.slots]) for group in groups]
 
 
+def test_of_very_many_empty_places_some_are_drawn_and_the_others_counted() -> None:
+    (block,) = slot_groups(PagedCache(100_000), range(29, 30))
+    assert (len(block.slots), block.title) == (30 + 64, "block 1 · 99,906 more empty")
+    sinks, ring = slot_groups(SinkCache(90_000, 80_000), range(29, 30))
+    assert (len(sinks.slots), sinks.title) == (30 + 64, "sinks · 89,906 more empty")
+    assert (len(ring.slots), ring.title) == (30 + 64, "ring · 79,906 more empty")
+    assert [slot.state for slot in sinks.slots[28:31]] == ["kept", "new", "empty"]
+
+
 def test_every_position_has_a_place_in_a_full_cache() -> None:
     for cache in (FullCache(), QuantisedCache(4)):
         assert states(cache, 3) == [("positions", [(0, "kept"), (1, "kept"), (2, "new")])]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 from pointer import Log, show_active
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, Qt
+from PySide6.QtGui import QKeyEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractButton
+from PySide6.QtWidgets import QAbstractButton, QApplication
 from pytestqt.qtbot import QtBot
 from written import Written
 
@@ -121,3 +122,14 @@ def test_what_is_told_again_writes_nothing(qtbot: QtBot) -> None:
     choice.set_option_unavailable("rope", None)
     assert segment(choice, "rope").isEnabled() and "another reason" not in segment(choice, "rope").toolTip()
     written.stop()
+
+
+def test_space_on_what_is_chosen_is_left_to_the_window(qtbot: QtBot) -> None:
+    """It would choose what is chosen; in the window it plays."""
+    choice, log = make(qtbot)
+    segment(choice, "none").setFocus()
+    pressed = QKeyEvent(QEvent.Type.KeyPress, Qt.Key.Key_Space, Qt.KeyboardModifier.NoModifier, " ")
+    QApplication.sendEvent(segment(choice, "none"), pressed)
+    assert not pressed.isAccepted() and choice.value() == "none"
+    QTest.keyClick(segment(choice, "rope"), Qt.Key.Key_Space)
+    assert log.values("changed") == ["rope"]
