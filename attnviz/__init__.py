@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from attnviz.model.document import Document
     from attnviz.model.experiment import Experiment
     from attnviz.model.files import load, save
+    from attnviz.model.schema import document_schema
     from attnviz.model.trace import SiteTrace, Trace
     from attnviz.model.view import View
 
@@ -58,6 +59,7 @@ __all__ = [
     "View",
     "__version__",
     "decode",
+    "document_schema",
     "import_checkpoint",
     "load",
     "parts",
@@ -78,6 +80,7 @@ _HOMES = {
     "SiteTrace": "attnviz.model.trace",
     "Trace": "attnviz.model.trace",
     "View": "attnviz.model.view",
+    "document_schema": "attnviz.model.schema",
     "import_checkpoint": "attnviz.checkpoints.importing",
     "load": "attnviz.model.files",
     "save": "attnviz.model.files",

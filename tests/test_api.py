@@ -43,6 +43,12 @@ def test_writing_is_said_with_the_parts() -> None:
     assert len(attnviz.decode(experiment).steps) == 6  # the third new token is drawn, and fed no more
 
 
+def test_the_schema_of_documents_names_their_fields() -> None:
+    schema = attnviz.document_schema()
+    assert schema["$schema"].endswith("2020-12/schema")
+    assert "n_kv_heads" in schema["$defs"]["Heads"]["properties"]
+
+
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'attend'"):
         attnviz.attend  # noqa: B018
