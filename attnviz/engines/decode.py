@@ -195,7 +195,7 @@ class _Decoder:
         self.reused = 0
         self._x = engine.asarray(vectors_array(experiment.vectors))
         self._n_prefill = 0 if experiment.writing is None else min(experiment.n_queries, steps)
-        self._costs = StepCosts(experiment, ITEMSIZE[engine.dtype], self._n_prefill)
+        self._costs: StepCosts | None = None
         self._main = shown_site(experiment, "")
         self.names, self._known = output_tokens(experiment), _known_vectors(experiment)
         self._generated: list[int] = []
@@ -238,7 +238,7 @@ class _Decoder:
         else:
             seconds = (time.perf_counter() - started) / len(made)
             prefill = range(index, self._fed) if index < self._n_prefill else None
-            costs = self._costs
+            costs = self._costs_from(index)
         return [
             DecodeStep(
                 index=index + row,
@@ -254,6 +254,13 @@ class _Decoder:
             )
             for row, (sites, (token, next_token)) in enumerate(zip(made, chosen, strict=True))
         ]
+
+    def _costs_from(self, index: int) -> StepCosts:
+        """The counts of the steps that are made, of which `index` is the first."""
+        if self._costs is None:
+            itemsize = ITEMSIZE[self._engine.dtype]
+            self._costs = StepCosts(self._experiment, itemsize, range(index, self._n_prefill))
+        return self._costs
 
     def _next(self) -> tuple[tuple[str, ...], Array]:
         """The tokens that come next, and their vectors (token, d_model): given ones, or the one chosen."""

@@ -114,6 +114,10 @@ def test_what_follows_an_edited_token_is_read_in_one_pass() -> None:
     assert again.reused == 2
     assert [step.prefill for step in again.steps[:6]] == [range(5)] * 2 + [range(2, 5)] * 3 + [None]
     assert apart(again, alone, len(alone.steps)) < 1e-13
+    # Of each layer, the pass over three tokens reads the two rows that are there, and its own.
+    row = 2 * 4 * 8
+    assert [step.cached.bytes_read for step in again.steps[2:5]] == [2 * 3 * row, 2 * row, 2 * row]
+    assert [step.uncached.bytes_read for step in again.steps[2:5]] == [2 * row] * 3
 
 
 def test_a_prefill_costs_as_much_with_a_cache_as_without() -> None:
