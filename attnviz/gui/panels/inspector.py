@@ -114,7 +114,7 @@ class InspectorPanel(Panel):
         passed = tuple(self._crumb(step) for step in self._path[:-1]) if is_locked else ()
         attention = label_among_several(self.store.experiment, site.name)
         # Of a written token there is the pass over all tokens alone; a cache of fewer numbers has others.
-        made_by = _("pass without a cache") if is_written else ""
+        made_by = _("without a cache") if is_written else ""
         title = " · ".join(part for part in (attention, explanation.title, made_by) if part)
         self._path_line.set_path(passed, title, is_locked)
         self._stack.setCurrentIndex(1)

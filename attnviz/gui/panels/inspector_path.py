@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from PySide6.QtCore import QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QToolButton, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QToolButton, QWidget
 
 from attnviz.gui.theme import GRID, LIGHT, Theme
+from attnviz.gui.widgets.elided import WholeLabel
 from attnviz.i18n import _
 
 MOST_CRUMBS = 5
@@ -56,7 +57,10 @@ class InspectorPath(QWidget):
             crumb.setAutoRaise(True)
             crumb.clicked.connect(self._on_crumb)
             self._crumbs.append(crumb)
-        self._title, self._hint = _label("inspector_title"), _label("inspector_hint")
+        self._title, self._hint = WholeLabel(), QLabel()
+        self._title.setObjectName("inspector_title")
+        self._hint.setObjectName("inspector_hint")
+        self._hint.setTextFormat(Qt.TextFormat.PlainText)
         self._lock = LockMark()
         self._lock.setObjectName("inspector_lock")
         row = QHBoxLayout(self)
@@ -68,6 +72,8 @@ class InspectorPath(QWidget):
         row.addWidget(self._lock)
         row.addWidget(self._hint)
         self.setFixedHeight(24)
+        # A long way down does not widen the dock.
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self._first = 0
 
     def set_path(self, passed: tuple[str, ...], title: str, is_locked: bool) -> None:
@@ -81,7 +87,7 @@ class InspectorPath(QWidget):
                 text = f"{shown[place]} ›"
                 crumb.setText(text.replace("&", "&&"))
                 crumb.setAccessibleName(shown[place])
-        self._title.setText(title)
+        self._title.set_line(title)
         self._lock.setVisible(is_locked)
         self._hint.setText(_("locked · Esc frees") if is_locked else _("click to lock"))
 
@@ -106,10 +112,3 @@ class InspectorPath(QWidget):
         sender = self.sender()
         if isinstance(sender, QToolButton):
             self.crumb_wanted.emit(self._first + self._crumbs.index(sender))
-
-
-def _label(name: str) -> QLabel:
-    label = QLabel()
-    label.setObjectName(name)
-    label.setTextFormat(Qt.TextFormat.PlainText)
-    return label

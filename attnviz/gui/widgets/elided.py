@@ -33,3 +33,10 @@ class ElidedLabel(QLabel):
         text = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideRight, self.width())
         painter.drawText(self.rect(), Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, text)
         painter.end()
+
+
+class WholeLabel(ElidedLabel):
+    """One line that would like to show whole, and may be cut."""
+
+    def sizeHint(self) -> QSize:
+        return QLabel.sizeHint(self)

@@ -418,7 +418,7 @@ def test_a_written_token_opens_to_the_pass_over_all_tokens(made) -> None:  # typ
     assert store.hover is None  # what shows the document alone need not know of it
     expected = f"{trace.only['k'][1, 5, 1]:.6f}".replace("-", "−")
     assert f" = {expected}" in text(panel)
-    assert word(panel, "inspector_title") == "k · KV head 2 of 2 · pass without a cache"
+    assert word(panel, "inspector_title") == "k · KV head 2 of 2 · without a cache"
     store.set_hover(None)
     QApplication.processEvents()
     assert not panel.page.isVisible()
@@ -445,3 +445,14 @@ def test_a_lock_of_the_document_lets_a_written_token_s_cell_go(made) -> None:  #
     store.look(locked=None)
     QApplication.processEvents()
     assert store.held_written is None and not panel.page.isVisible()
+
+
+def test_a_long_title_does_not_widen_the_panel(made) -> None:  # type: ignore[no-untyped-def]
+    store, panel = made()
+    written(store)
+    before = panel.minimumSizeHint().width()
+    for stage in ("weights", "k", "attention_output"):
+        store.hold_written(Cell(stage, 6, 1))
+        QApplication.processEvents()
+        assert panel.page.isVisible()
+        assert panel.minimumSizeHint().width() == before
