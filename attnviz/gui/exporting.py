@@ -71,8 +71,7 @@ class Exporter(QObject):
 
     def export_panel(self, panels: dict[str, Panel]) -> None:
         """Ask which panel and where, then write it as it stands."""
-        titles = {row.id: _(row.title) for row in PANELS if row.id in panels}
-        dialog = PanelDialog(self._window, titles, _panel_in_focus(panels))
+        dialog = PanelDialog(self._window, seen_titles(panels), _panel_in_focus(panels))
         accepted = dialog.exec() == QDialog.DialogCode.Accepted
         panel_id, format_id = dialog.panel_id, dialog.format_id
         dialog.deleteLater()
@@ -226,6 +225,11 @@ def _framed(panel: QWidget) -> QWidget:
     while around is not None and not isinstance(around, Card | PanelDock):
         around = around.parentWidget()
     return panel if around is None else around
+
+
+def seen_titles(panels: dict[str, Panel]) -> dict[str, str]:
+    """Id and title of the panels that can be seen: under another tab a panel shows what is past."""
+    return {row.id: _(row.title) for row in PANELS if row.id in panels and panels[row.id].is_seen}
 
 
 def _panel_in_focus(panels: dict[str, Panel]) -> str:

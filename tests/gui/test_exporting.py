@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from desk import MakeDesk
 from msgspec.structs import replace
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QColor, QGuiApplication, QImage, QPainter
@@ -30,7 +31,7 @@ import attnviz
 from attnviz.compute.scheduler import Scheduler
 from attnviz.figures import figure_bytes, render
 from attnviz.gui.dialogs.export import FigureChoice, FigureDialog, PanelDialog
-from attnviz.gui.exporting import Exporter
+from attnviz.gui.exporting import Exporter, seen_titles
 from attnviz.gui.fonts import load_fonts
 from attnviz.gui.painted import picture
 from attnviz.gui.panels.stage_view import StageViewPanel
@@ -348,6 +349,17 @@ def test_from_the_command_to_the_file(
     assert asked == ["weights.pdf"]
     assert (tmp_path / "mine.pdf").read_bytes().startswith(b"%PDF")
     assert bench.said == ["Saved mine.pdf"]
+
+
+# What the offscreen platform says of every window with a minimum size.
+@pytest.mark.qt_log_ignore("propagateSizeHints")
+def test_a_panel_is_offered_while_it_can_be_seen(make_desk: MakeDesk) -> None:
+    desk = make_desk("toy-attention")
+    assert {"stage", "decoding", "inspector"} <= set(seen_titles(desk.window.panels))
+    assert not {"compare", "cost"} & set(seen_titles(desk.window.panels))
+    desk.window.docks["compare"].raise_()
+    desk.qtbot.waitUntil(lambda: "compare" in seen_titles(desk.window.panels))
+    assert "decoding" not in seen_titles(desk.window.panels)
 
 
 def test_the_panel_dialog_starts_with_the_panel_in_focus(bench: Bench) -> None:
