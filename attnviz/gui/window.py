@@ -11,7 +11,6 @@ from PySide6.QtWidgets import (
     QGraphicsOpacityEffect,
     QMainWindow,
     QMenu,
-    QSplitter,
     QTabWidget,
     QVBoxLayout,
     QWidget,
@@ -38,6 +37,7 @@ from attnviz.gui.theme import GRID, Theme
 from attnviz.gui.tool_bar import ToolBar
 from attnviz.gui.uncached_live import UncachedLive
 from attnviz.gui.widgets.card import Card
+from attnviz.gui.widgets.centre_splitter import CentreSplitter
 from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.panel_dock import PanelDock
 from attnviz.i18n import _
@@ -96,9 +96,7 @@ class Window(QMainWindow):
     # --- building
 
     def _make_places(self) -> None:
-        centre = QSplitter(Qt.Orientation.Vertical)
-        centre.setObjectName("centre")
-        centre.setChildrenCollapsible(False)
+        centre = CentreSplitter()
         first: dict[str, PanelDock] = {}
         at_right: dict[str, PanelDock] = {}
         for row in PANELS:

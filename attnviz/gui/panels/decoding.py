@@ -24,7 +24,7 @@ from attnviz.core.text import isolated
 from attnviz.gui.icons import icon
 from attnviz.gui.panels.decoding_cache import CachePage
 from attnviz.gui.panels.decoding_counts import fed_together, plain_label
-from attnviz.gui.panels.decoding_line import WholeLabel, WrittenLine
+from attnviz.gui.panels.decoding_line import WrittenLine
 from attnviz.gui.panels.decoding_links import shown_step_site
 from attnviz.gui.panels.decoding_sampling import SamplingPage
 from attnviz.gui.panels.decoding_step import WIDE, StepView
@@ -34,6 +34,7 @@ from attnviz.gui.store import Store
 from attnviz.gui.theme import GRID, Theme
 from attnviz.gui.widgets.chip_editor import ChipEditor
 from attnviz.gui.widgets.drag_number import DragNumber
+from attnviz.gui.widgets.elided import WholeLabel
 from attnviz.gui.widgets.narrow_scroll import NarrowScroll
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.i18n import N_, _
@@ -67,7 +68,7 @@ BELOW_PX = 440
 """From this height on they stand below each other."""
 
 
-SMALLEST = QSize(600, 132)
+SMALLEST = QSize(552, 132)
 """Room for one page: however many show, the panel can be made as small again."""
 
 

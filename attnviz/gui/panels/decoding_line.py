@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Qt, Signal, Slot
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from attnviz.compute.decoded import Decoded
 from attnviz.gui.panels.decoding_counts import plain_label, reuse_words, verdict
@@ -11,19 +11,12 @@ from attnviz.gui.panels.decoding_sampling import n_given_tokens
 from attnviz.gui.panels.decoding_text import LINE_PX, TextLine, names_of, written_tokens
 from attnviz.gui.theme import GRID, Theme
 from attnviz.gui.widgets.control import active_theme
-from attnviz.gui.widgets.elided import ElidedLabel
+from attnviz.gui.widgets.elided import WholeLabel
 from attnviz.gui.widgets.toggle import Toggle
 from attnviz.i18n import _
 
 NOTICE_PX, NARROW_NOTICE_PX = 720, 204
 """Most room for the words beside the text, in a wide panel and in another: why it stopped fits both."""
-
-
-class WholeLabel(ElidedLabel):
-    """One line that would like to show whole, and may be cut."""
-
-    def sizeHint(self) -> QSize:
-        return QLabel.sizeHint(self)
 
 
 class WrittenLine(QWidget):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Slot
+from PySide6.QtCore import QSize, Slot
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from attnviz.gui.panels.panel import Panel
@@ -17,7 +18,8 @@ from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace, Trace
 from attnviz.model.view import Cell
 
-SIDE = 60
+SIDE, SMALLEST_SIDE = 60, 34
+"""Pixels of a thumbnail: where there is room, and in a window that is low."""
 MOST_HEADS = 128
 """Thumbnails in the strip; models have fewer heads than this."""
 
@@ -37,12 +39,31 @@ class HeadsPanel(Panel):
         self._row.addStretch(1)
         self._scroll = clear_scroll(strip, sideways=True)
         self._scroll.setObjectName("heads_scroll")
-        self._scroll.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self._scroll.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self._scroll)
+        self._side = SIDE
         self._ensure(1)
-        self._scroll.setFixedHeight(strip.sizeHint().height() + 8)
+        self._full = strip.sizeHint().height() + 8
+        self._scroll.setMaximumHeight(self._full)
+
+    def sizeHint(self) -> QSize:
+        return QSize(super().sizeHint().width(), self._full)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(super().minimumSizeHint().width(), self._full - SIDE + SMALLEST_SIDE)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Thumbnails as large as the height allows, with their captions."""
+        super().resizeEvent(event)
+        side = max(SMALLEST_SIDE, min(SIDE, SIDE - self._full + self.height()))
+        if side != self._side:
+            self._side = side
+            for thumbnail in self._thumbnails:
+                thumbnail.set_side(side)
+            if self.store.trace is not None:
+                self._paint(self.store.site)
 
     def on_document(self, old: Document | None, new: Document) -> None:
         if old is None or self.store.trace is None:
@@ -116,7 +137,7 @@ class HeadsPanel(Panel):
     def _ensure(self, count: int) -> None:
         while len(self._thumbnails) < count:
             head = len(self._thumbnails)
-            thumbnail = Thumbnail(SIDE)
+            thumbnail = Thumbnail(self._side)
             thumbnail.setObjectName(f"head_{head}")
             thumbnail.setProperty("head", head)
             thumbnail.apply_theme(self.theme)

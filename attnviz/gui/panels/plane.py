@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import Qt, QTimer, Slot
+from PySide6.QtCore import QSize, Qt, QTimer, Slot
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from attnviz.core.text import elide, isolated, number, visible
@@ -28,6 +29,9 @@ from attnviz.model.view import Cell, shown_head
 
 MOST_ARROWS = 64
 
+SMALLEST = 60
+"""Height in pixels, however many lines the numbers take."""
+
 MANY = 32
 """Tokens from which on the arrows wait for the next frame: they take as long as all other panels together."""
 
@@ -44,7 +48,7 @@ class PlanePanel(Panel):
         self._later.timeout.connect(self._show_present)
         self.plot = ArrowPlot()
         self.plot.setObjectName("plane_plot")
-        self.plot.setMinimumHeight(64)
+        self.plot.setMinimumHeight(11)
         self.plot.tip_moved.connect(self._on_moved)
         self.plot.tip_hovered.connect(self._on_hovered)
         self.plot.tip_clicked.connect(self._on_clicked)
@@ -116,6 +120,18 @@ class PlanePanel(Panel):
         families = families or self._qk_arrows(site, dims, query, key)
         self.plot.set_arrows(families)
         self._facts.setText(self._pair_facts(site, query, key))
+        self._fit_facts()
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(super().minimumSizeHint().width(), SMALLEST)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit_facts()
+
+    def _fit_facts(self) -> None:
+        """The numbers stay whole in however many lines; the arrows have the rest."""
+        self._facts.setMinimumHeight(self._facts.heightForWidth(self.width()))
 
     def _plane(self, width: int) -> tuple[int, int]:
         first, second = self.store.document.view.plane

@@ -13,6 +13,7 @@ from attnviz.gui.shown import highlight, stage_content, stage_title
 from attnviz.gui.store import Store
 from attnviz.gui.theme import GRID, Theme
 from attnviz.gui.widgets.bars import Bars
+from attnviz.gui.widgets.elided import WholeLabel
 from attnviz.gui.widgets.formula_line import FormulaLine
 from attnviz.gui.widgets.heat_map import HeatMap
 from attnviz.gui.widgets.scroll import clear_scroll
@@ -28,6 +29,8 @@ from attnviz.model.trace import MASKED_STAGES, SiteTrace, Trace
 from attnviz.model.view import Cell, shown_head
 
 SIDE_WIDTH = 208
+WIDE = 440
+"""From this width on there is room for output and row beside the map."""
 OUTPUT_SIDE = 84
 MOST_BARS = 200
 """Bars of one row drawn; of a longer row, those around the query."""
@@ -46,7 +49,8 @@ class StageViewPanel(Panel):
         self.map.cell_clicked.connect(self._on_clicked)
         self.map.cell_stroked.connect(self._on_stroked)
         self.map.stroke_finished.connect(store.end_gesture)
-        self._title, self._formula = _label("stage_title"), FormulaLine("stage_formula")
+        self._title, self._formula = WholeLabel(), FormulaLine("stage_formula")
+        self._title.setObjectName("stage_title")
         self._formula.stage_pointed.connect(store.set_stage_hover)
         self._formula.stage_clicked.connect(self._on_stage)
         self._flag = _label("stage_flag")
@@ -125,7 +129,7 @@ class StageViewPanel(Panel):
         content = stage_content(site, view, stage, self.theme)
         self.map.set_content(content)
         self._range.setCurrentIndex(self._range.findData(view.range))
-        self._title.setText(self._titled(stage_title(site, view, stage)))
+        self._title.set_line(self._titled(stage_title(site, view, stage)))
         self._formula.set_parts(stage_parts(site.experiment, stage, site.stages))
         self._flag.setText(_flags(site, stage))
         output, _hidden = site.overview("attention_output")
@@ -238,10 +242,14 @@ class StageViewPanel(Panel):
         self.store.edit_attention(edits.set_padding, key, padding is None or key not in padding.tokens)
 
     def sizeHint(self) -> QSize:
-        return QSize(640, 420)
+        return QSize(640, 160)
+
+    def minimumSizeHint(self) -> QSize:
+        return self.map.minimumSizeHint()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """A tall window has room for a larger output."""
+        """A tall window has room for a larger output, a narrow one has room for the map alone."""
+        self._side.setVisible(self.width() >= WIDE)
         side = min(max(self.height() // 4, OUTPUT_SIDE), SIDE_WIDTH - 8)
         if side != self._output_side:
             self._output_side = side
@@ -259,12 +267,13 @@ class StageViewPanel(Panel):
         column.addSpacing(GRID)
         column.addWidget(self._row_title)
         column.addWidget(clear_scroll(self._bars, sideways=False), 1)
-        side.setFixedWidth(SIDE_WIDTH)
+        self._side = clear_scroll(side, sideways=False)
+        self._side.setFixedWidth(SIDE_WIDTH)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(2 * GRID)
         row.addWidget(self.map, 1)
-        row.addWidget(side)
+        row.addWidget(self._side)
 
 
 def _flags(site: SiteTrace, stage: str) -> str:

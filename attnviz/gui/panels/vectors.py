@@ -37,7 +37,7 @@ class VectorsPanel(Panel):
         super().__init__(store, parent)
         self.grid = NumberGrid()
         self.grid.setObjectName("vectors_grid")
-        self.grid.setMinimumHeight(68)
+        self.grid.setMinimumHeight(58)
         self.grid.edited.connect(self._on_edited)
         self.grid.pasted.connect(self._on_pasted)
         self.grid.rejected.connect(store.rejected)
@@ -63,6 +63,10 @@ class VectorsPanel(Panel):
         self._tokens: tuple[str, ...] = ()
         self._labels: tuple[str, ...] = ()
         self._lay_out()
+
+    def header(self) -> QWidget:
+        """Whose vectors, where there are two sequences."""
+        return self._sequence
 
     def on_document(self, old: Document | None, new: Document) -> None:
         memory = new.experiment.memory
@@ -167,7 +171,6 @@ class VectorsPanel(Panel):
         row.addWidget(self._dice)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(GRID)
-        column.addWidget(self._sequence)
+        column.setSpacing(GRID // 2)
         column.addWidget(self.grid, 1)
         column.addLayout(row)

@@ -199,8 +199,8 @@ class HeatMap(QWidget):
         return QSize(520, 320)
 
     def minimumSizeHint(self) -> QSize:
-        """Room for labels, bar and a few pixels a cell."""
-        return QSize(220, 140)
+        """Room for labels, bar and a few pixels a cell, in a window that fits a screen of 1024 × 700."""
+        return QSize(220, 112)
 
     def _arrange(self) -> None:
         """Lay out anew, and paint all of it at the next chance."""

@@ -30,7 +30,7 @@ class PanelDock(QDockWidget):
             self._bar.setContentsMargins(PADDING, GRID, PADDING, 0)
             self._bar.addWidget(self._label, 1)
         top = GRID // 2 if shows_title else PADDING
-        self._body.setContentsMargins(*((PADDING, top, PADDING, PADDING) if has_frame else (0, 0, 0, 0)))
+        self._body.setContentsMargins(*((PADDING, top, PADDING, GRID) if has_frame else (0, 0, 0, 0)))
         self.setTitleBarWidget(bar)
         self.setWidget(body)
 

@@ -1,0 +1,45 @@
+"""The window fits small screens: 1366 × 768 with the desktop's bars, and 1024 wide; numbers stay whole."""
+
+from __future__ import annotations
+
+import pytest
+from desk import MakeDesk
+from PySide6.QtWidgets import QApplication, QLabel
+
+from attnviz.gui.panels.heads import SMALLEST_SIDE
+from attnviz.gui.settings import Settings
+from attnviz.gui.widgets.thumbnail import Thumbnail
+
+pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
+
+
+@pytest.mark.parametrize("language", ["en", "zh_CN"])
+@pytest.mark.parametrize("preset", ["fluffy-blue-creature", "encoder-decoder", "multi-head-latent"])
+def test_the_window_can_be_made_small(
+    make_desk: MakeDesk, settings: Settings, preset: str, language: str
+) -> None:
+    settings["language"] = language
+    desk = make_desk(preset)
+    desk.window.resize(400, 300)
+    QApplication.processEvents()
+    assert desk.window.width() <= 1024 and desk.window.height() <= 680
+
+
+def test_in_a_small_window_numbers_and_captions_are_whole(make_desk: MakeDesk) -> None:
+    desk = make_desk("fluffy-blue-creature")
+    desk.window.resize(1024, 680)
+    QApplication.processEvents()
+    grid = desk.vectors
+    assert grid.viewport().rect().contains(grid.cell_rect(0, 0)), "a row of vectors"
+    head = desk.find(Thumbnail, "head_0")
+    strip = head.parentWidget()
+    assert strip is not None and strip.height() >= head.sizeHint().height() >= SMALLEST_SIDE
+    assert strip.visibleRegion().boundingRect().contains(head.geometry()), "a head with its caption"
+    facts = desk.find(QLabel, "plane_facts")
+    assert facts.height() >= facts.heightForWidth(facts.width())
+    cell = desk.map.layout_shown.cell_rect(0, 0)
+    assert cell.height() >= 4 and desk.map.rect().contains(cell.toAlignedRect())
+    before = head.sizeHint().height()
+    desk.window.resize(1280, 1000)
+    QApplication.processEvents()
+    assert head.sizeHint().height() > before
