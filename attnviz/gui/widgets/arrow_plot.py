@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pyqtgraph as pg
 from numpy.typing import NDArray
-from PySide6.QtCore import QEvent, QPointF, Qt, Signal
+from PySide6.QtCore import QEvent, QPointF, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QWidget
 
 from attnviz.core.text import elide, visible
 from attnviz.gui.fonts import ui_font
 from attnviz.gui.theme import Theme
+from attnviz.gui.widgets.arrow_item import ArrowItem
 from attnviz.gui.widgets.control import active_theme, plain_tooltip
 
 REACH_PX = 12
@@ -24,6 +26,10 @@ MOST_LABELS = 16
 
 KEY_STEP = 0.05
 """What one press of an arrow key moves a tip by, in the plane's units."""
+
+
+_MARGIN, _ROOM = 1.25, 5.0
+"""What is shown, as a multiple of the longest arrow: when fitted, and at most before it is fitted again."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,14 +64,15 @@ class ArrowPlot(pg.PlotWidget):
         super().__init__(parent, enableMenu=False)
         self._theme = active_theme()
         self._families: dict[str, Arrows] = {}
-        self._lines: dict[str, pg.PlotCurveItem] = {}
-        self._strong_lines: dict[str, pg.PlotCurveItem] = {}
-        self._tips: dict[str, pg.ScatterPlotItem] = {}
+        self._items: dict[str, ArrowItem] = {}
         self._texts: list[pg.TextItem] = []
+        self._written: list[Label | None] = []
         self._held: tuple[str, int] | None = None
         self._hovered: tuple[str, int] = ("", -1)
         self._chosen: tuple[str, int] | None = None
-        self._is_fitted = False
+        self._reach = 0.0
+        """How far from the origin the plot was last made to show; 0 before there are arrows."""
+        self._is_users = False
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAspectLocked(True)
         self.hideButtons()
@@ -75,26 +82,41 @@ class ArrowPlot(pg.PlotWidget):
         for line in self._cross:
             self.addItem(line)
         self.viewport().setMouseTracking(True)
+        self.getPlotItem().vb.sigResized.connect(self._on_resized)
+        self.getPlotItem().vb.sigRangeChangedManually.connect(self._on_zoomed)
 
     def set_arrows(self, families: tuple[Arrows, ...]) -> None:
         """Draw these families and no others."""
         for name in set(self._families) - {family.name for family in families}:
-            for items in (self._lines, self._strong_lines, self._tips):
-                items[name].setVisible(False)
+            self._items[name].setVisible(False)
         self._families = {family.name: family for family in families}
         for family in families:
             self._draw(family)
         self._draw_labels()
-        if not self._is_fitted and families:
+        longest = self._longest()
+        if self._held is None and not self._is_users and not longest < self._reach < _ROOM * longest:
             self.fit()
 
     def fit(self) -> None:
-        """Show all arrows, with the origin in view."""
-        tips = [family.tips for family in self._families.values() if len(family.tips)]
-        everything = np.concatenate([*tips, np.zeros((1, 2))]) if tips else np.zeros((1, 2))
-        reach = max(float(np.nanmax(np.abs(everything), initial=0.0)), 1e-3) * 1.25
-        self.setRange(xRange=(-reach, reach), yRange=(-reach, reach), padding=0)
-        self._is_fitted = bool(tips)
+        """Show all arrows, with the origin in view, and go on doing so until somebody zooms."""
+        self._is_users = False
+        self._reach = _MARGIN * self._longest()
+        self.setRange(xRange=(-self._reach, self._reach), yRange=(-self._reach, self._reach), padding=0)
+
+    def _longest(self) -> float:
+        """The largest coordinate of a tip."""
+        tips = [np.abs(family.tips[np.isfinite(family.tips)]) for family in self._families.values()]
+        return max(1e-3, *(float(np.max(part, initial=0.0)) for part in tips)) if tips else 1e-3
+
+    @Slot(object)
+    def _on_resized(self, box: object) -> None:
+        if self._reach and not self._is_users:
+            self.fit()
+
+    @Slot(object)
+    def _on_zoomed(self, axes: object) -> None:
+        """What was zoomed or moved by hand stays, whatever the arrows and the window do."""
+        self._is_users = True
 
     def apply_theme(self, theme: Theme) -> None:
         """Take the colours of `theme`."""
@@ -115,49 +137,36 @@ class ArrowPlot(pg.PlotWidget):
     # --- drawing
 
     def _draw(self, family: Arrows) -> None:
-        if family.name not in self._lines:
-            self._lines[family.name] = pg.PlotCurveItem(connect="pairs", antialias=True)
-            self._strong_lines[family.name] = pg.PlotCurveItem(connect="pairs", antialias=True)
-            self._tips[family.name] = pg.ScatterPlotItem(pxMode=True, useCache=False)
-            for items in (self._lines, self._strong_lines, self._tips):
-                self.addItem(items[family.name])
-        color, faint = QColor(family.color), QColor(family.color)
-        is_quiet = family.strong >= 0
-        faint.setAlphaF(0.45 if is_quiet else 0.9)
-        tips = np.nan_to_num(family.tips)
-        self._lines[family.name].setData(*_from_origin(tips), pen=pg.mkPen(faint, width=1.4))
-        strong = tips[family.strong : family.strong + 1] if is_quiet else tips[:0]
-        self._strong_lines[family.name].setData(*_from_origin(strong), pen=pg.mkPen(color, width=3))
-        sizes = np.full(len(tips), 7.0)
-        if is_quiet and len(tips):
-            sizes[family.strong] = 11.0
-        brushes = [color if index == family.strong or not is_quiet else faint for index in range(len(tips))]
-        self._tips[family.name].setData(
-            x=tips[:, 0], y=tips[:, 1], size=sizes, brush=brushes, pen=None, symbol="o"
-        )
-        for items in (self._lines, self._strong_lines, self._tips):
-            items[family.name].setVisible(True)
+        if family.name not in self._items:
+            self._items[family.name] = ArrowItem()
+            self.addItem(self._items[family.name], ignoreBounds=True)
+        self._items[family.name].set_arrows(family.tips, family.color, family.strong)
+        self._items[family.name].setVisible(True)
 
     def _draw_labels(self) -> None:
         wanted = []
         many = sum(len(family.tips) for family in self._families.values()) > MOST_LABELS
         for family in self._families.values():
-            for index, tip in enumerate(np.nan_to_num(family.tips)):
+            for index, (x, y) in enumerate(np.nan_to_num(family.tips).tolist()):
                 if index == family.strong or not (many or family.names_strong_only):
-                    wanted.append((f"{family.name} {family.labels[index]}", family.color, tip))
+                    label = Label(f"{family.name} {family.labels[index]}", family.color, y >= 0)
+                    wanted.append((label, x, y))
         while len(self._texts) < len(wanted):
-            text = pg.TextItem(anchor=(0.5, 1.2))
+            text = pg.TextItem()
             text.setFont(ui_font(11))
             self.addItem(text, ignoreBounds=True)
             self._texts.append(text)
+            self._written.append(None)
         for place, item in enumerate(self._texts):
             item.setVisible(place < len(wanted))
             if place < len(wanted):
-                words, color, tip = wanted[place]
-                item.setPlainText(elide(visible(words), 18))
-                item.setColor(QColor(color))
-                item.setAnchor((0.5, 1.25) if tip[1] >= 0 else (0.5, -0.25))
-                item.setPos(float(tip[0]), float(tip[1]))
+                label, x, y = wanted[place]
+                if label != self._written[place]:  # in a drag only the places are new
+                    self._written[place] = label
+                    item.setPlainText(elide(visible(label.words), 18))
+                    item.setColor(QColor(label.color))
+                    item.setAnchor((0.5, 1.25) if label.is_above else (0.5, -0.25))
+                item.setPos(x, y)
 
     # --- mouse and keys
 
@@ -246,8 +255,9 @@ class ArrowPlot(pg.PlotWidget):
         return point
 
 
-def _from_origin(tips: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """x and y of segments from the origin to every tip, in pairs."""
-    ends = np.zeros((2 * len(tips), 2))
-    ends[1::2] = tips
-    return ends[:, 0], ends[:, 1]
+class Label(NamedTuple):
+    """What stands at a tip, in which colour, and whether it stands above."""
+
+    words: str
+    color: str
+    is_above: bool

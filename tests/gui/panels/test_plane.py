@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from pointer import move, press, release
 from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtGui import QWheelEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractButton, QLabel
+from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel
 from pytestqt.qtbot import QtBot
 
 import attnviz
@@ -18,6 +19,7 @@ from attnviz.gui.panels.plane import PlanePanel
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.drag_number import DragNumber
 from attnviz.model.document import Document
+from attnviz.model.edits import set_vector_cell
 from attnviz.model.experiment import Experiment
 from attnviz.model.layer_edits import set_n_layers
 from attnviz.model.materialise import vectors_array
@@ -223,3 +225,62 @@ def test_a_cell_that_is_locked_in_another_layer_moves_no_pair(qtbot: QtBot) -> N
     assert bench.facts() == shown
     bench.store.look(locked=Cell("weights", 2, 1))
     assert bench.facts() != shown
+
+
+def outside(bench: Bench) -> list[tuple[str, int]]:
+    """The tips that are not to be seen."""
+    shown = bench.panel.plot.viewport().rect()
+    names = [(name, index) for name in ("q", "k") for index in range(bench.store.experiment.n_queries)]
+    return [one for one in names if not shown.contains(bench.tip(*one))]
+
+
+def spread(bench: Bench) -> float:
+    """The farthest tip from the middle, as a part of the way to the nearer edge."""
+    shown = bench.panel.plot.viewport().rect()
+    tips = [bench.tip(name, index) - shown.center() for name in ("q", "k") for index in range(3)]
+    farthest = max(max(abs(tip.x()), abs(tip.y())) for tip in tips)
+    return farthest / (min(shown.width(), shown.height()) / 2)
+
+
+@pytest.mark.parametrize("size", [(1100, 300), (260, 700), (900, 900), (200, 180)])
+def test_all_arrows_are_to_be_seen_at_every_size(qtbot: QtBot, size: tuple[int, int]) -> None:
+    bench = Bench(qtbot)
+    bench.panel.resize(*size)
+    QApplication.processEvents()
+    assert outside(bench) == [] and spread(bench) == pytest.approx(0.8, abs=0.05)
+    bench.panel.resize(420, 460)
+    QApplication.processEvents()
+    assert outside(bench) == [] and spread(bench) == pytest.approx(0.8, abs=0.05)
+
+
+def test_arrows_that_grow_out_of_the_plane_come_back_into_it(qtbot: QtBot) -> None:
+    bench = Bench(qtbot)
+    bench.store.edit(set_vector_cell, 1, 0, 40.0)
+    assert outside(bench) == []
+    bench.store.undo()
+    assert outside(bench) == [] and spread(bench) == pytest.approx(0.8, abs=0.05)
+
+
+def test_what_was_zoomed_by_hand_stays_until_a_double_click(qtbot: QtBot) -> None:
+    bench = Bench(qtbot)
+    plot = bench.panel.plot
+    at = QPointF(plot.viewport().rect().center())
+    for _turn in range(6):
+        wheel = QWheelEvent(
+            at,
+            QPointF(plot.viewport().mapToGlobal(at.toPoint())),
+            QPoint(),
+            QPoint(0, 120),
+            Qt.MouseButton.NoButton,
+            Qt.KeyboardModifier.NoModifier,
+            Qt.ScrollPhase.NoScrollPhase,
+            False,
+        )
+        QApplication.sendEvent(plot.viewport(), wheel)
+    bench.panel.resize(500, 500)
+    QApplication.processEvents()
+    assert outside(bench)
+    QTest.mouseDClick(plot.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(5, 5))
+    bench.panel.resize(700, 300)
+    QApplication.processEvents()
+    assert outside(bench) == []
