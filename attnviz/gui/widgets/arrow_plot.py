@@ -149,7 +149,7 @@ class ArrowPlot(pg.PlotWidget):
         for family in self._families.values():
             for index, (x, y) in enumerate(np.nan_to_num(family.tips).tolist()):
                 if index == family.strong or not (many or family.names_strong_only):
-                    label = Label(f"{family.name} {family.labels[index]}", family.color, y >= 0)
+                    label = Label(f"{family.name} {visible(family.labels[index])}", family.color, y >= 0)
                     wanted.append((label, x, y))
         while len(self._texts) < len(wanted):
             text = pg.TextItem()
@@ -163,7 +163,7 @@ class ArrowPlot(pg.PlotWidget):
                 label, x, y = wanted[place]
                 if label != self._written[place]:  # in a drag only the places are new
                     self._written[place] = label
-                    item.setPlainText(elide(visible(label.words), 18))
+                    item.setPlainText(elide(label.words, 18))
                     item.setColor(QColor(label.color))
                     item.setAnchor((0.5, 1.25) if label.is_above else (0.5, -0.25))
                 item.setPos(x, y)

@@ -284,3 +284,9 @@ def test_what_was_zoomed_by_hand_stays_until_a_double_click(qtbot: QtBot) -> Non
     bench.panel.resize(700, 300)
     QApplication.processEvents()
     assert outside(bench) == []
+
+
+def test_a_byte_and_a_space_are_seen_in_the_names_of_tips(qtbot: QtBot) -> None:
+    bench = Bench(qtbot, tokens=("<0xF0>", " b", "c"))
+    names = {text.toPlainText() for text in bench.panel.plot._texts if text.isVisible()}
+    assert {"q ⟨F0⟩", "k ␣b", "k c"} <= names
