@@ -7,16 +7,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import (
-    QApplication,
-    QBoxLayout,
-    QHBoxLayout,
-    QLabel,
-    QSlider,
-    QToolButton,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QLabel, QSlider, QToolButton, QVBoxLayout, QWidget
 
 from attnviz.compute.decoded import Decoded
 from attnviz.compute.uncached import UncachedStep
@@ -66,7 +57,6 @@ BESIDE_PX = 2360
 
 BELOW_PX = 440
 """From this height on they stand below each other."""
-
 
 SMALLEST = QSize(552, 132)
 """Room for one page: however many show, the panel can be made as small again."""
@@ -298,9 +288,8 @@ class DecodingPanel(Panel):
     def _on_tick(self) -> None:
         if not self._count():
             return  # the next decoding is on its way: play goes on in it
-        if isinstance(QApplication.focusWidget(), ChipEditor):
-            self.toggle_play()  # a token is being written anew
-            return
+        if isinstance(self.window().focusWidget(), ChipEditor):
+            return self.toggle_play()  # a token is being written anew
         self.step(1)
         if self._step() >= self._count() - 1:
             self._timer.stop()
