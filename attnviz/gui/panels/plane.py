@@ -131,7 +131,7 @@ class PlanePanel(Panel):
 
     def _fit_facts(self) -> None:
         """The numbers stay whole in however many lines; the arrows have the rest."""
-        self._facts.setMinimumHeight(self._facts.heightForWidth(self.width()))
+        self._facts.setMinimumHeight(max(0, self._facts.heightForWidth(self.width())))
 
     def _plane(self, width: int) -> tuple[int, int]:
         first, second = self.store.document.view.plane

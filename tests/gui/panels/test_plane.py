@@ -290,3 +290,12 @@ def test_a_byte_and_a_space_are_seen_in_the_names_of_tips(qtbot: QtBot) -> None:
     bench = Bench(qtbot, tokens=("<0xF0>", " b", "c"))
     names = {text.toPlainText() for text in bench.panel.plot._texts if text.isVisible()}
     assert {"q ⟨F0⟩", "k ␣b", "k c"} <= names
+
+
+def test_a_plane_without_numbers_yet_has_a_legal_size(qtbot: QtBot) -> None:
+    panel = PlanePanel(Store(Document(Experiment(("a",), SeededVectors(1, 4)))))
+    qtbot.addWidget(panel)
+    panel.resize(300, 200)
+    panel.show()
+    label = panel.findChild(QLabel, "plane_facts")
+    assert isinstance(label, QLabel) and label.text() == "" and label.minimumHeight() == 0
