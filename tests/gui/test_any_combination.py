@@ -26,6 +26,7 @@ from attnviz.gui.shown import stage_content
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.control import Availability
 from attnviz.gui.widgets.dial import Dial
+from attnviz.gui.widgets.document_line import DocumentLine
 from attnviz.gui.widgets.drag_number import DragNumber
 from attnviz.gui.widgets.number_grid import NumberGrid
 from attnviz.gui.widgets.segmented import Segmented
@@ -276,6 +277,7 @@ ACTS: dict[type, Callable[[Walk, Any], None]] = {
     Dial: Walk.turn,
     NumberGrid: Walk.cell,
     QLineEdit: Walk.write,
+    DocumentLine: Walk.write,
 }
 
 

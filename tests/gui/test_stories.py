@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from desk import WAIT_MS, Desk, MakeDesk
+from desk import WAIT_MS, Answers, Desk, MakeDesk
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QFileDialog, QLineEdit
@@ -94,7 +94,7 @@ def test_a_fresh_start_shows_the_story(make_desk: MakeDesk, qtbot: QtBot, settin
     try:
         desk.settle()
         assert desk.store.document == STORY and not desk.store.can_undo
-        assert window.windowTitle() == "A small model writes a story — layer 3 of 4 · self — attnviz"
+        assert window.windowTitle() == "A small model writes a story — layer 1 of 4 · self — attnviz"
     finally:
         desk.leave()
 
@@ -156,7 +156,7 @@ def test_other_text_is_read_by_the_model_and_undone(desk: Desk) -> None:
     desk.settle()
     assert desk.store.experiment.tokens == ("<|begin|>", "Tom", " saw", " a", " fox")
     assert desk.find(TokenChips, "token_chips").tokens() == desk.store.experiment.tokens
-    expected = attnviz.run(desk.store.experiment).site("layers.2.self")["weights"][2]
+    expected = attnviz.run(desk.store.experiment).site("layers.0.self")["weights"][3]
     np.testing.assert_array_equal(desk.map.content.values, expected)
     desk.store.undo()
     assert desk.store.experiment == STORY.experiment
@@ -164,7 +164,7 @@ def test_other_text_is_read_by_the_model_and_undone(desk: Desk) -> None:
 
 
 def test_it_is_saved_where_its_numbers_fit_and_opened_again(
-    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    desk: Desk, tmp_path: Path, answers: Answers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     offered: list[str] = []
     answer = [str(tmp_path / "story.json")]
@@ -178,6 +178,7 @@ def test_it_is_saved_where_its_numbers_fit_and_opened_again(
     assert offered[-1].endswith(".safetensors") and list(tmp_path.glob("*.json")) == []
     said = desk.said()
     assert said.startswith("story.json: its arrays have ") and said.endswith(".safetensors holds more")
+    assert answers.boxes == ["not_saved_box"] and said in answers.texts[0]
     answer[0] = str(tmp_path / "story")  # without a suffix, the one that fits
     desk.window.commands["save_as"].trigger()
     assert desk.store.path == tmp_path / "story.safetensors"
