@@ -26,12 +26,18 @@ class Claim:
 
 CLAIMS = (
     Claim("previous token", ("previous_token",), 0.5),
-    Claim("same token before", ("duplicate",), 0.3),
+    Claim("same token before, in texts", ("duplicate",), 0.3),
+    Claim("same token before, where it is counted, English", ("counted_en",), 0.5),
+    Claim("same token before, where it is counted, Chinese", ("counted_zh",), 0.5),
+    Claim("same token before, where it is counted, both", ("counted_en", "counted_zh"), 0.5),
     Claim("induction, in texts", ("induction",), 0.3),
     Claim("induction, random tokens", ("induction_random",), 0.3),
-    Claim("pronoun to name, English", ("name_most_en",), 0.5),
-    Claim("pronoun to name, Chinese", ("name_most_zh",), 0.5),
-    Claim("pronoun to name, both", ("name_most_en", "name_most_zh"), 0.5),
+    Claim("pronoun to name, where the name must follow, English", ("named_most_en",), 0.5),
+    Claim("pronoun to name, where the name must follow, Chinese", ("named_most_zh",), 0.5),
+    Claim("pronoun to name, where the name must follow, both", ("named_most_en", "named_most_zh"), 0.5),
+    Claim("pronoun to name, elsewhere, English", ("name_most_en",), 0.5),
+    Claim("pronoun to name, elsewhere, Chinese", ("name_most_zh",), 0.5),
+    Claim("pronoun to name, elsewhere, both", ("name_most_en", "name_most_zh"), 0.5),
     Claim("last word to the right thing, English", ("thing_most_en",), 0.5),
     Claim("last word to the right thing, Chinese", ("thing_most_zh",), 0.5),
 )
@@ -39,8 +45,10 @@ CLAIMS = (
 _ACCURACIES = (
     ("pronoun", "the right pronoun is likelier than the other one", "50 %"),
     ("coreference", "after a pronoun, the thing of the right person is likelier than the other's", "50 %"),
+    ("naming", "after a pronoun, the name for which it stands is likelier than the other one", "50 %"),
     ("agreement", "the verb agrees (English), the measure word fits (Chinese)", "50 %"),
     ("repetition", "next token right, in exact copies of a line", "0 %"),
+    ("counting", "how often a word was there is likelier than once more or less", "50 %"),
     ("random_repetition", "next token right, in random tokens said again", "0 %"),
 )
 """(kind, what is right, what chance gives)."""
@@ -109,19 +117,23 @@ def _data() -> str:
 _DATA = """## Data
 
 Stories ({story} of the texts), sentences about who has what ({owners}), sentences with a pronoun
-({pronouns}), sentences on agreement or measure words ({agreement}), and lines said twice ({repetition}),
-half of the texts in English and half in Chinese, all drawn from templates by a seeded generator; no text was
-written by anybody else. The generator never starts again, so nothing is read twice but by chance.
-A fifth of all pairs of a girl's and a boy's name never meet in training, but for lists of random words that
-are said twice, and a fifth of the pairs of nouns never meet in the exercises on agreement: the held-out texts
-use those pairs only.
+({pronouns}), sentences after which each pronoun is said with its name right behind it, as in "Names: she
+Lily, he Tom" ({naming}), sentences on agreement or measure words ({agreement}), lines said twice
+({repetition}), and rows of words with how often each is there ({counting}); half of the texts in English and
+half in Chinese, all drawn from templates by a seeded generator; no text was written by anybody else. The
+generator never starts again, so nothing is read twice but by chance. Some texts are random tokens instead,
+said twice or counted.
+A fifth of all pairs of a girl's and a boy's name never meet in the sentences of training, and a fifth of the
+pairs of nouns never meet in the exercises on agreement: the held-out texts use those pairs only. (Lists of
+random words may join any two names, and so may texts of several parts.)
 """
 
 
 def _training(training: Json) -> str:
     recipe = training["recipe"]
+    starts = [0.0, *(stage["until"] for stage in recipe["stages"][:-1])]
     betas = " and ".join(map(str, recipe["betas"]))
-    (first_rows, first_length), (rows, length) = recipe["first_rows"], recipe["rows"]
+    stages = "\n".join(_stage(stage, before) for stage, before in zip(recipe["stages"], starts, strict=True))
     curve = "\n".join(
         "| {step} | {minutes} | {train:.3f} | {en:.3f} | {zh:.3f} | {copied:.1%} |".format_map(point)
         for point in training["curve"]
@@ -131,9 +143,13 @@ def _training(training: Json) -> str:
 AdamW (betas {betas}; weight decay {recipe["weight_decay"]} on the matrices of the blocks); learning rate
 {recipe["rate"]:g} after {recipe["warm_up"]} steps of warm-up, falling like half a cosine to
 {recipe["last_rate"]:.0%} of it; gradients clipped at norm {recipe["clip"]:g}.
-The first {recipe["first_share"]:.0%} of the run read nothing but lines said twice, {first_rows} rows of
-{first_length} tokens per step: there the heads learn to copy. The rest read the mixture, {rows} rows of
-{length} tokens per step. Together {training["steps"]:,} steps and {training["tokens"]:,} tokens.
+The matrices were multiplied in bfloat16, the loss and the weights kept in float32. The run had these parts:
+
+| of the run | read | lines of random tokens | rows and tokens per step |
+|---|---|---:|---:|
+{stages}
+
+Together {training["steps"]:,} steps and {training["tokens"]:,} tokens.
 Seed {recipe["seed"]}, torch {training["torch"]}, one CPU thread, {training["seconds"] / 60:.1f} minutes.
 The learning rate and the change of texts followed the clock; `--steps {training["steps"]}` gives a run of
 the same length that does not.
@@ -145,6 +161,14 @@ texts each. `copied` is the share of tokens that are right in the copies of held
 |---:|---:|---:|---:|---:|---:|
 {curve}
 """
+
+
+def _stage(stage: Json, start: float) -> str:
+    """A row of the table of a run's parts."""
+    rows, length = stage["rows"]
+    kinds = ", ".join(stage["kinds"]) or "everything"
+    part = f"{start:.0%} to {stage['until']:.0%}"
+    return f"| {part} | {kinds} | {stage['random']:.0%} | {rows} × {length} |"
 
 
 def _results(measures: Json) -> str:
@@ -180,6 +204,7 @@ def _heads(measures: Json) -> str:
         claims.append(f"| {claim.title} | {name} | {score:.3f} | {_score(equal, claim):.3f} |")
     columns = (
         "previous_token", "duplicate", "induction", "induction_random",
+        "counted_en", "counted_zh", "named_most_en", "named_most_zh",
         "name_most_en", "name_most_zh", "name_preferred_en", "name_preferred_zh",
         "thing_most_en", "thing_most_zh",
     )  # fmt: skip
@@ -194,20 +219,24 @@ def _heads(measures: Json) -> str:
     return f"""## What the heads do
 
 The first four scores are mean weights: on the token before; on all earlier places of the same token; on what
-followed that token before, where it follows again; and the same in random tokens said twice. `name most` is
-the share of held-out sentences with a girl and a boy in which the row of the pronoun has its greatest weight
-on the right name, of all positions; `name preferred`, in which the right name has more weight than the wrong
-one (chance: one half). `thing most` asks of the row after which the thing of the right person must come
-whether its greatest weight is on the word for that thing. A head is named where its score reaches what the
-last column of `CLAIMS` in `attnviz/checkpoints/card.py` asks for.
+followed that token before, where it follows again; and the same in random tokens said twice. `counted` is the
+mean weight, in held-out questions, that the row of a word, after which must be said how often it was there,
+has on all those earlier places. `named most` is the share of held-out questions in which the row of a
+pronoun, right behind which its name must be said ("Names: she"), has its greatest weight on the right name,
+of all positions; `name most` asks the same of the row of a pronoun in a sentence that goes on with something
+else; `name preferred`, whether the right name has more weight there than the wrong one (chance: one half).
+`thing most` asks of the row after which the thing of the right person must come whether its greatest weight
+is on the word for that thing. A head is named where its score reaches what the last column of `CLAIMS` in
+`attnviz/checkpoints/card.py` asks for.
 
 | job | head | score | with equal weights |
 |---|---|---:|---:|
 {chr(10).join(claims)}
 
-| layer.head | previous | same | induction | induction, random | name most, en | name most, zh \
+| layer.head | previous | same | induction | induction, random | counted, en | counted, zh \
+| named most, en | named most, zh | name most, en | name most, zh \
 | name preferred, en | name preferred, zh | thing most, en | thing most, zh |
-|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|
+|---{"|---:" * len(columns)}|
 {rows}
 """
 

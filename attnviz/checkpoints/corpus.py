@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
+from random import Random
 
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.checkpoints.grammar import Language, documents
+from attnviz.checkpoints.grammar import Language, counted, documents
 from attnviz.checkpoints.grammar_chinese import CHINESE
 from attnviz.checkpoints.grammar_english import ENGLISH
-from attnviz.checkpoints.tokenizer import Tokenizer
+from attnviz.checkpoints.tokenizer import SPECIAL, Tokenizer
 
 LANGUAGES: tuple[Language, ...] = (ENGLISH, CHINESE)
 
 TEST_SEED = 1
 """The seed of the held-out documents and questions that the model is measured on."""
+
+RANDOM_KINDS = ("repetition", "counting")
+"""The kinds of texts that there are of random tokens, too."""
 
 Ids = NDArray[np.int64]
 
@@ -31,24 +35,58 @@ def framed(tokenizer: Tokenizer, text: str) -> list[int]:
     return [tokenizer.begin, *tokenizer.encode(text), tokenizer.end]
 
 
-def rows(tokenizer: Tokenizer, seed: int, length: int, only: str | None = None) -> Iterator[Ids]:
+def whole_tokens(tokenizer: Tokenizer) -> list[int]:
+    """The tokens of at least one whole character."""
+    return [i for i in range(len(SPECIAL), len(tokenizer)) if not tokenizer.text(i).startswith("⟨")]
+
+
+def random_line(rng: Random, tokenizer: Tokenizer, whole: list[int], kind: str) -> list[int]:
+    """Random tokens: different ones that are said twice, or some in a row that are then counted.
+
+    A line end stands before those that are said twice, as it begins no other text: so a strange prompt is
+    no reason to say it again. `kind` is one of `RANDOM_KINDS`.
+    """
+    line = tokenizer.encode("\n")
+    if kind == "repetition":
+        once = rng.sample(whole, rng.randint(3, rng.randint(4, 40)))
+        between = line if rng.random() < 0.5 else []
+        return [tokenizer.begin, *line, *once, *between, *once, tokenizer.end]
+    row, counts = counted(rng, tuple(whole))
+    said = [one for word, count in counts for one in (word, *tokenizer.encode(f" {count}"))]
+    return [tokenizer.begin, *row, *line, *said]
+
+
+def rows(
+    tokenizer: Tokenizer, seed: int, length: int, random_share: float, only: tuple[str, ...] = ()
+) -> Iterator[Ids]:
     """Training rows (`length`,) without end: whole texts one after the other, the last one cut off.
 
-    Each row starts with the begin token, as every prompt will.
+    Each row starts with the begin token, as every prompt will. Of the texts, `random_share` are lines of
+    random tokens.
     """
     row: list[int] = []
+    rng, whole = Random(f"random-{seed}"), whole_tokens(tokenizer)
+    kinds = [kind for kind in RANDOM_KINDS if not only or kind in only]
     for document in documents(LANGUAGES, "train", seed, only):
-        row += framed(tokenizer, document.text)
+        if rng.random() < random_share:
+            row += random_line(rng, tokenizer, whole, rng.choice(kinds))
+        else:
+            row += framed(tokenizer, document.text)
         if len(row) >= length:
             yield np.array(row[:length], dtype=np.int64)
             row = []
 
 
 def batches(
-    tokenizer: Tokenizer, seed: int, size: int, length: int, only: str | None = None
+    tokenizer: Tokenizer,
+    seed: int,
+    size: int,
+    length: int,
+    random_share: float,
+    only: tuple[str, ...] = (),
 ) -> Iterator[Ids]:
-    """Training rows by the batch, (`size`, `length`), without end; with `only`, of that kind of text."""
-    stream = rows(tokenizer, seed, length, only)
+    """Training rows by the batch, (`size`, `length`), without end; with `only`, of those kinds of text."""
+    stream = rows(tokenizer, seed, length, random_share, only)
     while True:
         yield np.stack(list(islice(stream, size)))
 

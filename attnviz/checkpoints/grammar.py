@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from random import Random
+from typing import TypeVar
 
 LANGUAGES = ("en", "zh")
 """The languages of the corpus, by their codes."""
@@ -43,6 +44,7 @@ _SIGNS = (
 """Signs and characters of other scripts: the bytes of what is outside the vocabulary are learnt, too."""
 
 Slots = Mapping[str, object]
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
@@ -113,17 +115,17 @@ def fill(template: str, rng: Random, slots: Slots) -> str:
 
 
 def documents(
-    languages: tuple[Language, ...], split: str, seed: int, only: str | None = None
+    languages: tuple[Language, ...], split: str, seed: int, only: tuple[str, ...] = ()
 ) -> Iterator[Document]:
     """Texts of `split` without end, the languages in turn and their kinds by their shares.
 
     The same seed gives the same texts; the two splits of one seed share no generator. With `only`, all
-    texts are of that kind.
+    texts are of those kinds.
     """
     rng = Random(f"{split}-{seed}")
     while True:
         for language in languages:
-            kinds = [kind for kind in language.kinds if only in (None, kind[0])]
+            kinds = [kind for kind in language.kinds if not only or kind[0] in only]
             kind, _, write = rng.choices(kinds, [share for _, share, _ in kinds])[0]
             yield Document(language.id, kind, write(rng, split))
 
@@ -143,6 +145,17 @@ def questions(language: Language, kind: str, split: str, seed: int, count: int) 
 def series(rng: Random, items: tuple[str, ...], least: int, most: int) -> list[str]:
     """Between `least` and `most` of `items` in a random order, each at most once."""
     return rng.sample(items, min(rng.randint(least, most), len(items)))
+
+
+def counted(rng: Random, items: tuple[Item, ...]) -> tuple[list[Item], list[tuple[Item, int]]]:
+    """Some of `items` in a row, most of them more than once, and how often some are there: 9 times at most.
+
+    What is asked for may not be there at all.
+    """
+    kinds = rng.randint(1, 4)
+    drawn = rng.sample(items, kinds + 2)
+    row = rng.choices(drawn[:kinds], k=rng.randint(2, 9))
+    return row, [(item, row.count(item)) for item in rng.sample(drawn, rng.randint(1, kinds + 2))]
 
 
 def signs(rng: Random, count: int) -> str:

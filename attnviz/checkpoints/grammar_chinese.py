@@ -2,93 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from random import Random
 
 from attnviz.checkpoints import words_chinese as words
-from attnviz.checkpoints.grammar import Language, Question, fill, pair, series, signs
-from attnviz.checkpoints.stories_chinese import LATER, MESSAGES, OPENINGS, STORIES
+from attnviz.checkpoints.cast_chinese import cast, message, people
+from attnviz.checkpoints.grammar import Language, Question, counted, fill, pair, signs
+from attnviz.checkpoints.stories_chinese import LATER, OPENINGS, STORIES
 from attnviz.checkpoints.words_chinese import Noun, Person
-
-
-def listed(items: list[str]) -> str:
-    """甲、乙和丙."""
-    return "、".join(items[:-1]) + "和" + items[-1]
-
-
-def people(rng: Random, split: str) -> tuple[Person, Person]:
-    """A girl and a boy whose pair belongs to `split`, in a random order."""
-    girl, boy = pair(rng, len(words.GIRLS), len(words.BOYS), split)
-    both = (Person(words.GIRLS[girl], True), Person(words.BOYS[boy], False))
-    return both if rng.random() < 0.5 else both[::-1]
-
-
-def dressed(rng: Random, nouns: tuple[Noun, ...], count: int) -> list[Noun]:
-    """`count` different nouns, each with an adjective that no other one of them has."""
-    looks = words.ANIMAL_LOOKS if nouns is words.ANIMALS else words.LOOKS
-    adjectives = rng.sample(words.COLOURS + looks, count)
-    return [replace(n, adjective=a) for n, a in zip(rng.sample(nouns, count), adjectives, strict=True)]
-
-
-def message(rng: Random) -> str:
-    """A short sentence that somebody may carry to somebody else, without its full stop."""
-    thing, other = dressed(rng, words.THINGS, 2)
-    spots = rng.sample(words.SPOTS, 2)
-    return fill(
-        rng.choice(MESSAGES),
-        rng,
-        {
-            "x": thing,
-            "y": other,
-            "z": dressed(rng, words.ANIMALS, 1)[0],
-            "f": rng.choice(words.FOODS),
-            "n": rng.choice(words.COUNTS[1:]),
-            "s": spots[0],
-            "t": spots[1],
-            "p": rng.choice(words.PLACES),
-            "day": rng.choice(words.DAYS),
-        },
-    )
-
-
-def cast(rng: Random, split: str) -> dict[str, object]:
-    """The slots of one story: who is in it, and what, and where."""
-    first, second = people(rng, split)
-    x, y, w = dressed(rng, words.THINGS, 3)
-    z, v = dressed(rng, words.ANIMALS, 2)
-    p, q = rng.sample(words.PLACES, 2)
-    f, g = rng.sample(words.FOODS, 2)
-    spots = rng.sample(words.SPOTS, 3)
-    number = rng.randint(2, 9)
-    return {
-        "A": first,
-        "B": second,
-        "x": x,
-        "y": y,
-        "w": w,
-        "z": z,
-        "v": v,
-        "Z": rng.choice(words.PETS),
-        "p": p,
-        "q": q,
-        "f": f,
-        "g": g,
-        "r": rng.choice(words.FRUITS),
-        "s": spots[0],
-        "t": spots[1],
-        "u": spots[2],
-        "n": words.COUNTS[number],
-        "less": words.COUNTS[number - 1],
-        "list": listed(series(rng, words.FLAVOURS, 2, 5)),
-        "things": listed([noun.one for noun in dressed(rng, words.THINGS, rng.randint(2, 4))]),
-        "count": "、".join(words.NUMBERS[: number + 1]),
-        "song": "".join(rng.choices(words.SYLLABLES, k=rng.randint(3, 8))),
-        "m": message(rng),
-        "day": rng.choice(words.DAYS),
-        "why": rng.choice(words.REASONS),
-        "then": rng.choice(words.REASONS),
-        "mood": rng.choice(words.MOODS),
-    }
 
 
 def story(rng: Random, split: str) -> str:
@@ -108,8 +28,8 @@ OWNING = (
     "在{p}，{A}找到{x.one}。{B}找到{y.one}。",
 )
 USING = (
-    "{C.ta}[玩着|很喜欢|在看|擦干净了|放下了|拿起了|给我们看]自己的",
-    "[后来|不久|然后]{C.ta}[弄丢了|藏好了|拿出了|画了画]自己的",
+    "{C.ta}[玩着|很喜欢|在看|擦干净了|放下了|拿起了|给我们看]{C.ta}的",
+    "[后来|不久|然后]{C.ta}[弄丢了|藏好了|拿出了|画了画]{C.ta}的",
 )
 
 
@@ -159,6 +79,59 @@ def pronouns(rng: Random, split: str) -> str:
     """Three sentences in which the pronoun follows from what is said before."""
     drawn = (_pronoun_sentence(rng, split) for _ in range(3))
     return "\n".join(prompt + pronoun + rest for prompt, pronoun, _, rest in drawn)
+
+
+def _scene(rng: Random, slots: dict[str, object]) -> str:
+    """A sentence or two about the two people of `slots`."""
+    one, other = rng.sample((("A", "x"), ("B", "y")), 2)
+    draws = (
+        lambda: fill(rng.choice(OWNING), rng, slots),
+        lambda: fill("".join(rng.choice(PRONOUN)), rng, slots),
+        lambda: fill(rng.choice(OWNING) + _using(rng, *one) + _using(rng, *other), rng, slots),
+    )
+    return rng.choice(draws)()
+
+
+def _using(rng: Random, owner: str, thing: str) -> str:
+    """The template of what somebody did with a thing; both are names of slots."""
+    return f"{rng.choice(USING)}{{{thing}.full}}。".replace("{C.", f"{{{owner}.")
+
+
+def _scenes(rng: Random, split: str) -> tuple[str, dict[str, object]]:
+    """One or two scenes with the same people, and their slots."""
+    slots = cast(rng, split)
+    text = _scene(rng, slots)
+    if rng.random() < 0.4:
+        again = dict(zip("AB", rng.sample([slots["A"], slots["B"]], 2), strict=True))
+        text += _scene(rng, {**cast(rng, split), **again})
+    return text, slots
+
+
+def naming(rng: Random, split: str) -> str:
+    """Who is meant: after a few sentences, each pronoun and, right behind it, the name that it stands for."""
+    parts = []
+    for _ in range(rng.randint(2, 4)):
+        text, slots = _scenes(rng, split)
+        both = [one for one in (slots["A"], slots["B"]) if isinstance(one, Person)]
+        key = "，".join(f"{one.ta}{one}" for one in rng.sample(both, rng.randint(1, 2)))
+        parts.append(f"{text}{rng.choice(('名字', '谁是谁'))}：{key}。")
+    return "\n".join(parts)
+
+
+_CHARACTERS = tuple(dict.fromkeys(words.CHARACTERS + words.SYLLABLES))
+_TIMES = ("零", *words.NUMBERS)
+
+
+def _counted(rng: Random) -> tuple[str, list[tuple[str, int]]]:
+    """Characters in a row up to where they are counted, and how often each is there."""
+    row, counts = counted(rng, _CHARACTERS)
+    return f"数一数：{''.join(row)}。各几次：", counts
+
+
+def counting(rng: Random, split: str) -> str:
+    """Characters in a row, and how often they are there: each must be found again wherever it was."""
+    prompt, counts = _counted(rng)
+    return f"{prompt}{'、'.join(f'{word}{_TIMES[count]}' for word, count in counts)}。"
 
 
 def _measured(rng: Random, split: str) -> tuple[str, Noun, Noun]:
@@ -255,6 +228,31 @@ def ask_coreference(rng: Random, split: str) -> Question:
     )
 
 
+def ask_naming(rng: Random, split: str) -> Question:
+    """Whose name comes next: that of the person for whom the pronoun stands, or that of the other?
+
+    The two names begin differently, so that the answer must be known at the pronoun.
+    """
+    while True:
+        text, slots = _scenes(rng, split)
+        right = rng.sample([slots["A"], slots["B"]], 1)[0]
+        wrong = slots["B"] if right is slots["A"] else slots["A"]
+        assert isinstance(right, Person) and isinstance(wrong, Person)
+        names = (str(right), str(wrong))
+        if names[0][0] != names[1][0]:
+            return Question("zh", "naming", f"{text}名字：{right.ta}", *names, names, right.ta)
+
+
+def ask_counting(rng: Random, split: str) -> Question:
+    """How often was the character there: so often, or once more or less?"""
+    while True:
+        prompt, counts = _counted(rng)
+        word, count = counts[0]
+        if count:
+            wrong = _TIMES[count + (rng.choice((-1, 1)) if count < 9 else -1)]
+            return Question("zh", "counting", prompt + word, _TIMES[count], wrong, (word,))
+
+
 def ask_agreement(rng: Random, split: str) -> Question:
     """Which measure word belongs to the noun: its own, or that of the noun before it?"""
     while True:
@@ -272,16 +270,20 @@ def ask_repetition(rng: Random, split: str) -> Question:
 CHINESE = Language(
     "zh",
     (
-        ("story", 0.58, story),
+        ("story", 0.44, story),
         ("owners", 0.13, owners),
-        ("pronouns", 0.08, pronouns),
-        ("agreement", 0.07, agreement),
-        ("repetition", 0.14, repetition),
+        ("pronouns", 0.06, pronouns),
+        ("naming", 0.10, naming),
+        ("agreement", 0.05, agreement),
+        ("repetition", 0.12, repetition),
+        ("counting", 0.10, counting),
     ),
     (
         ("pronoun", ask_pronoun),
         ("coreference", ask_coreference),
+        ("naming", ask_naming),
         ("agreement", ask_agreement),
         ("repetition", ask_repetition),
+        ("counting", ask_counting),
     ),
 )

@@ -3,105 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from random import Random
 
 from attnviz.checkpoints import words_english as words
-from attnviz.checkpoints.grammar import Language, Question, fill, pair, series, signs
-from attnviz.checkpoints.stories_english import LATER, MESSAGES, OPENINGS, STORIES
+from attnviz.checkpoints.cast_english import capitalised, cast, message, nonsense, people
+from attnviz.checkpoints.grammar import Language, Question, counted, fill, pair, signs
+from attnviz.checkpoints.stories_english import LATER, OPENINGS, STORIES
 from attnviz.checkpoints.words_english import Noun, Person
-
-_SENTENCE = re.compile(r'(^|[.!?] |\." |\n|(?:[:,.] |\n|^|\b(?:read|said) )")([a-z])')
-
-
-def capitalised(text: str) -> str:
-    """`text` with a capital at the beginning of each sentence, also of one that is quoted."""
-    return _SENTENCE.sub(lambda match: match[1] + match[2].upper(), text)
-
-
-def listed(items: list[str]) -> str:
-    """`a, b, and c`; two items need no comma."""
-    if len(items) < 3:
-        return " and ".join(items)
-    return ", ".join(items[:-1]) + ", and " + items[-1]
-
-
-def people(rng: Random, split: str) -> tuple[Person, Person]:
-    """A girl and a boy whose pair belongs to `split`, in a random order."""
-    girl, boy = pair(rng, len(words.GIRLS), len(words.BOYS), split)
-    both = (Person(words.GIRLS[girl], True), Person(words.BOYS[boy], False))
-    return both if rng.random() < 0.5 else both[::-1]
-
-
-def dressed(rng: Random, nouns: tuple[Noun, ...], count: int) -> list[Noun]:
-    """`count` different nouns, each with an adjective that no other one of them has."""
-    looks = words.ANIMAL_LOOKS if nouns is words.ANIMALS else words.LOOKS
-    adjectives = rng.sample(words.COLOURS + looks, count)
-    return [replace(n, adjective=a) for n, a in zip(rng.sample(nouns, count), adjectives, strict=True)]
-
-
-def message(rng: Random) -> str:
-    """A short sentence that somebody may carry to somebody else, without its full stop."""
-    thing, other = dressed(rng, words.THINGS, 2)
-    return fill(
-        rng.choice(MESSAGES),
-        rng,
-        {
-            "x": thing,
-            "y": other,
-            "z": dressed(rng, words.ANIMALS, 1)[0],
-            "f": rng.choice(words.FOODS),
-            "n": rng.choice(words.NUMBERS[1:]),
-            "s": rng.choice(words.SPOTS),
-            "p": rng.choice(words.PLACES),
-            "day": rng.choice(words.DAYS),
-        },
-    )
-
-
-def nonsense(rng: Random, count: int) -> str:
-    """`count` made-up words of one to three syllables."""
-    return " ".join("".join(rng.choices(words.SYLLABLES, k=rng.randint(1, 3))) for _ in range(count))
-
-
-def cast(rng: Random, split: str) -> dict[str, object]:
-    """The slots of one story: who is in it, and what, and where."""
-    first, second = people(rng, split)
-    x, y, w = dressed(rng, words.THINGS, 3)
-    z, v = dressed(rng, words.ANIMALS, 2)
-    p, q = rng.sample(words.PLACES, 2)
-    f, g = rng.sample(words.FOODS, 2)
-    spots = rng.sample(words.SPOTS, 3)
-    number = rng.randint(2, 10)
-    return {
-        "A": first,
-        "B": second,
-        "x": x,
-        "y": y,
-        "w": w,
-        "z": z,
-        "v": v,
-        "Z": rng.choice(words.PETS),
-        "p": p,
-        "q": q,
-        "f": f,
-        "g": g,
-        "r": rng.choice(words.FRUITS),
-        "s": spots[0],
-        "t": spots[1],
-        "u": spots[2],
-        "n": words.NUMBERS[number],
-        "less": words.NUMBERS[number - 1],
-        "list": listed(series(rng, words.FLAVOURS + tuple(f.many for f in words.FOODS), 2, 5)),
-        "things": listed([noun.a for noun in dressed(rng, words.THINGS, rng.randint(2, 4))]),
-        "count": ", ".join(words.NUMBERS[: number + 1]),
-        "song": nonsense(rng, rng.randint(3, 6)),
-        "m": message(rng),
-        "day": rng.choice(words.DAYS),
-        "why": rng.choice(words.REASONS),
-        "then": rng.choice(words.REASONS),
-        "mood": rng.choice(words.MOODS),
-    }
 
 
 def story(rng: Random, split: str) -> str:
@@ -173,6 +81,63 @@ def _pronoun_sentence(rng: Random, split: str) -> tuple[str, tuple[str, str], st
         (str(slots[right]), str(slots[wrong])),
         whole,
     )
+
+
+def _scene(rng: Random, slots: dict[str, object]) -> str:
+    """A sentence or two about the two people of `slots`, its capitals not yet there."""
+    one, other = rng.sample((("A", "x"), ("B", "y")), 2)
+    draws = (
+        lambda: fill(rng.choice(OWNING), rng, slots),
+        lambda: fill("".join(rng.choice(PRONOUN)), rng, slots),
+        lambda: fill(f"{rng.choice(OWNING)} {_using(rng, *one)} {_using(rng, *other)}", rng, slots),
+    )
+    return rng.choice(draws)()
+
+
+def _using(rng: Random, owner: str, thing: str) -> str:
+    """The template of what somebody did with a thing; both are names of slots."""
+    return f"{rng.choice(USING)}{{{thing}.full}}.".replace("{C.", f"{{{owner}.")
+
+
+def _scenes(rng: Random, split: str) -> tuple[str, dict[str, object]]:
+    """One or two scenes with the same people, and their slots."""
+    slots = cast(rng, split)
+    text = _scene(rng, slots)
+    if rng.random() < 0.4:
+        again = dict(zip("AB", rng.sample([slots["A"], slots["B"]], 2), strict=True))
+        text += " " + _scene(rng, {**cast(rng, split), **again})
+    return capitalised(text), slots
+
+
+def _named(rng: Random, slots: dict[str, object]) -> list[tuple[str, Person]]:
+    """Different pronouns, each with the one of the two people for whom it stands."""
+    found = set()
+    for person in (slots["A"], slots["B"]):
+        assert isinstance(person, Person)
+        found |= {(word, person) for word in (person.she, person.she.capitalize(), person.her, person.hers)}
+    return rng.sample(sorted(found, key=lambda one: one[0]), rng.randint(1, 4))
+
+
+def naming(rng: Random, split: str) -> str:
+    """Who is meant: after a few sentences, each pronoun and, right behind it, the name that it stands for."""
+    parts = []
+    for _ in range(rng.randint(2, 4)):
+        text, slots = _scenes(rng, split)
+        key = ", ".join(f"{word} {one}" for word, one in _named(rng, slots))
+        parts.append(f"{text} {rng.choice(('Names', 'Who is who'))}: {key}.")
+    return "\n".join(parts)
+
+
+def _counted(rng: Random) -> tuple[str, list[tuple[str, int]]]:
+    """Words in a row up to where they are counted, and how often each is there."""
+    row, counts = counted(rng, rng.choice((_EVERY_WORD, _EVERY_WORD, words.LETTERS)))
+    return f"Count: {' '.join(row)}. How often:", counts
+
+
+def counting(rng: Random, split: str) -> str:
+    """Words in a row, and how often they are there: each must be found again wherever it was."""
+    prompt, counts = _counted(rng)
+    return f"{prompt} {', '.join(f'{word} {count}' for word, count in counts)}."
 
 
 def agreement(rng: Random, split: str) -> str:
@@ -280,6 +245,25 @@ def ask_coreference(rng: Random, split: str) -> Question:
     )
 
 
+def ask_naming(rng: Random, split: str) -> Question:
+    """Whose name comes next: that of the person for whom the pronoun stands, or that of the other?"""
+    text, slots = _scenes(rng, split)
+    word, right = _named(rng, slots)[0]
+    wrong = slots["B"] if right is slots["A"] else slots["A"]
+    names = (str(right), str(wrong))
+    return Question("en", "naming", f"{text} Names: {word}", f" {right}", f" {wrong}", names, f" {word}")
+
+
+def ask_counting(rng: Random, split: str) -> Question:
+    """How often was the word there: so often, or once more or less?"""
+    while True:
+        prompt, counts = _counted(rng)
+        word, count = counts[0]
+        if count:
+            wrong = count + (rng.choice((-1, 1)) if count < 9 else -1)
+            return Question("en", "counting", f"{prompt} {word}", f" {count}", f" {wrong}", (word,))
+
+
 def ask_agreement(rng: Random, split: str) -> Question:
     """Does the verb agree with its subject, whatever noun stands between them?"""
     subject, (right, wrong), _ = _agreement_sentence(rng, split)
@@ -295,16 +279,20 @@ def ask_repetition(rng: Random, split: str) -> Question:
 ENGLISH = Language(
     "en",
     (
-        ("story", 0.58, story),
+        ("story", 0.44, story),
         ("owners", 0.13, owners),
-        ("pronouns", 0.08, pronouns),
-        ("agreement", 0.07, agreement),
-        ("repetition", 0.14, repetition),
+        ("pronouns", 0.06, pronouns),
+        ("naming", 0.10, naming),
+        ("agreement", 0.05, agreement),
+        ("repetition", 0.12, repetition),
+        ("counting", 0.10, counting),
     ),
     (
         ("pronoun", ask_pronoun),
         ("coreference", ask_coreference),
+        ("naming", ask_naming),
         ("agreement", ask_agreement),
         ("repetition", ask_repetition),
+        ("counting", ask_counting),
     ),
 )

@@ -186,8 +186,8 @@ def heads(model: Decoder, tokenizer: Tokenizer, length: int) -> list[dict[str, o
     twice = list(random_twice(tokenizer, length))
     scores = {job.id: job_scores(model, twice if job.random else texts, job.places) for job in JOBS}
     for language in corpus.LANGUAGES:
-        for name, values in coreference(model, tokenizer, language).items():
-            scores[f"{name}_{language.id}"] = values
+        for kind, ask in ASKED:
+            scores |= mean_over(model, tokenizer, language, kind, ask)
     config = model.config
     where = product(range(config.num_hidden_layers), range(config.num_attention_heads))
     return [
@@ -206,37 +206,77 @@ def job_scores(model: Decoder, sequences: Iterable[Tensor], places: Callable[[Te
     return total / rows
 
 
-def coreference(model: Decoder, tokenizer: Tokenizer, language: Language) -> dict[str, Tensor]:
-    """How each head's row of a pronoun treats two names of which the pronoun stands for one.
+Found = dict[str, Tensor]
+"""Scores by their names, each (head + 1,): one of every head, the last of a head that looks everywhere."""
 
-    Of all questions, each (head + 1,): the share in which the right name has more weight than the wrong one
-    (`name_preferred`, chance one half), the share in which no position has more than one of the right name
-    (`name_most`), and the mean weight on each of the two (`name_right`, `name_wrong`). Then the row of the
-    last word, after which the thing of the right person must come: the share in which the right thing has
-    more weight than the wrong one (`thing_preferred`), and has the most of all positions (`thing_most`).
+
+def mean_over(
+    model: Decoder,
+    tokenizer: Tokenizer,
+    language: Language,
+    kind: str,
+    ask: Callable[[Tokenizer, list[int], Question, Tensor], Found],
+) -> Found:
+    """The mean of what `ask` finds, over the held-out questions of one kind.
+
+    `ask` is given the ids of a prompt, the question, and the maps (head + 1, query, key).
     """
-    asked = questions(language, "coreference", "held_out", corpus.TEST_SEED, QUESTIONS)
     found: dict[str, list[Tensor]] = {}
-    for question in asked:
+    for question in questions(language, kind, "held_out", corpus.TEST_SEED, QUESTIONS):
         ids = [tokenizer.begin, *tokenizer.encode(question.prompt)]
-        weights = maps(model, torch.tensor(ids))
-        row, last = weights[:, _pronoun(tokenizer, ids, question)], weights[:, -1]
-        right, wrong = (_places(tokenizer, ids, question.prompt, name) for name in question.names)
-        # A thing is looked for at its last place: the Chinese word for big is also a part of names.
-        thing, other = (
-            _places(tokenizer, ids, question.prompt, word.strip())[-1]
-            for word in (question.right, question.wrong)
-        )
-        for name, values in (
-            ("name_preferred", row[:, right].sum(-1) > row[:, wrong].sum(-1)),
-            ("name_most", torch.isin(row.argmax(-1), right)),
-            ("name_right", row[:, right].sum(-1)),
-            ("name_wrong", row[:, wrong].sum(-1)),
-            ("thing_preferred", last[:, thing] > last[:, other]),
-            ("thing_most", last.argmax(-1) == thing),
-        ):
-            found.setdefault(name, []).append(values)
-    return {name: torch.stack(values).float().mean(0) for name, values in found.items()}
+        for name, values in ask(tokenizer, ids, question, maps(model, torch.tensor(ids))).items():
+            found.setdefault(f"{name}_{language.id}", []).append(values.float())
+    return {name: torch.stack(values).mean(0) for name, values in found.items()}
+
+
+def coreference(tokenizer: Tokenizer, ids: list[int], question: Question, weights: Tensor) -> Found:
+    """How the row of a pronoun treats two names of which the pronoun stands for one.
+
+    Whether the right name has more weight than the wrong one (`name_preferred`, chance one half), whether no
+    position has more than one of the right name (`name_most`), and the weight on each of the two
+    (`name_right`, `name_wrong`). Then the row of the last word, after which the thing of the right person
+    must come: whether the right thing has more weight than the wrong one (`thing_preferred`), and the most
+    of all positions (`thing_most`).
+    """
+    last = weights[:, -1]
+    # A thing is looked for at its last place: the Chinese word for big is also a part of names.
+    thing, other = (
+        _last_place(tokenizer, ids, question.prompt, word.strip())
+        for word in (question.right, question.wrong)
+    )
+    row = weights[:, _last_place(tokenizer, ids, question.prompt, question.pronoun)[-1]]
+    return {
+        **_names(tokenizer, ids, question, row, "name"),
+        "thing_preferred": last[:, thing].sum(-1) > last[:, other].sum(-1),
+        "thing_most": torch.isin(last.argmax(-1), thing),
+    }
+
+
+def naming(tokenizer: Tokenizer, ids: list[int], question: Question, weights: Tensor) -> Found:
+    """The same of a pronoun right behind which its name must be said: `named_preferred` and so on."""
+    return _names(tokenizer, ids, question, weights[:, -1], "named")
+
+
+def _names(tokenizer: Tokenizer, ids: list[int], question: Question, row: Tensor, job: str) -> Found:
+    """What a row (head + 1, key) has for the right name of a question, and for the wrong one."""
+    right, wrong = (_places(tokenizer, ids, question.prompt, name) for name in question.names)
+    on_right, on_wrong = row[:, right].sum(-1), row[:, wrong].sum(-1)
+    return {
+        f"{job}_preferred": on_right > on_wrong,
+        f"{job}_most": torch.isin(row.argmax(-1), right),
+        f"{job}_right": on_right,
+        f"{job}_wrong": on_wrong,
+    }
+
+
+def counting(tokenizer: Tokenizer, ids: list[int], question: Question, weights: Tensor) -> Found:
+    """The row of a word, after which must be said how often it was there: its weight on all those places."""
+    same = duplicate_places(torch.tensor(ids))[-1]
+    return {"counted": weights[:, -1][:, same].sum(-1)}
+
+
+ASKED = (("coreference", coreference), ("naming", naming), ("counting", counting))
+"""(kind of question, what is asked of the heads there)."""
 
 
 def maps(model: Decoder, ids: Tensor) -> Tensor:
@@ -249,7 +289,7 @@ def maps(model: Decoder, ids: Tensor) -> Tensor:
 
 def random_twice(tokenizer: Tokenizer, length: int) -> Tensor:
     """(sequence, token): begin, then different random tokens of at least one whole character, said twice."""
-    whole = [i for i in range(2, len(tokenizer)) if not tokenizer.text(i).startswith("⟨")]
+    whole = corpus.whole_tokens(tokenizer)
     rng = Random(corpus.TEST_SEED)
     drawn = (rng.sample(whole, RANDOM_LENGTH) for _ in range(RANDOM_SEQUENCES))
     return torch.tensor([[tokenizer.begin, *once, *once] for once in drawn])[:, :length]
@@ -288,11 +328,10 @@ def _inside(tokenizer: Tokenizer, ids: list[int], first: int, last: int) -> Tens
     return torch.nonzero((begins < last) & (ends > first)).flatten()
 
 
-def _pronoun(tokenizer: Tokenizer, ids: list[int], question: Question) -> int:
-    """The place of the token of the question's pronoun, at its last occurrence."""
-    first = len(question.prompt[: question.prompt.rindex(question.pronoun)].encode())
-    places = _inside(tokenizer, ids, first, first + len(question.pronoun.encode()))
-    return int(places[-1])
+def _last_place(tokenizer: Tokenizer, ids: list[int], text: str, word: str) -> Tensor:
+    """The places of the tokens of a word, at its last occurrence in `text`."""
+    first = len(text[: text.rindex(word)].encode())
+    return _inside(tokenizer, ids, first, first + len(word.encode()))
 
 
 def _places(tokenizer: Tokenizer, ids: list[int], text: str, word: str) -> Tensor:

@@ -42,18 +42,37 @@ CURVE_DOCUMENTS = 40
 
 
 @dataclass(frozen=True)
+class Stage:
+    """A part of the run, and what is read in it."""
+
+    until: float
+    """Where it ends, as a share of the run."""
+    rows: tuple[int, int]
+    """(rows per step, tokens per row)."""
+    random: float
+    """The share of the texts that are lines of random tokens."""
+    kinds: tuple[str, ...] = ()
+    """The kinds of the other texts; without any, the whole mixture."""
+
+
+@dataclass(frozen=True)
 class Recipe:
     """How the model is trained; `minutes` or `steps`, whichever is over first, ends the run."""
 
     seed: int = 0
     minutes: float = 40.0
     steps: int = ENDLESS
-    first_share: float = 0.2
-    """Share of the run in which only lines said twice are read, in short rows: there, heads learn to copy."""
-    first_rows: tuple[int, int] = (16, 64)
-    """(rows per step, tokens per row) in that first part."""
-    rows: tuple[int, int] = (8, 256)
-    """(rows per step, tokens per row) in the rest."""
+    stages: tuple[Stage, ...] = (
+        Stage(0.10, (32, 32), 1.0, ("counting",)),
+        Stage(0.21, (16, 64), 0.3, ("repetition", "counting")),
+        Stage(0.32, (12, 96), 0.2, ("repetition", "counting", "naming", "owners", "pronouns")),
+        Stage(1.0, (8, 256), 0.05),
+    )
+    """First, in short rows, what is counted, for a head to look at the same token before; then also what is
+    said twice, for heads to copy; then all that asks for a head; then everything.
+
+    A head that finds what followed a token can also count it, so counting comes first.
+    """
     rate: float = 3e-3
     """The greatest learning rate, after the warm-up."""
     last_rate: float = 0.02
@@ -122,8 +141,10 @@ def _steps(model: Decoder, tokenizer: Tokenizer, recipe: Recipe, record: Record)
     optimizer = torch.optim.AdamW(_groups(model, recipe), lr=recipe.rate, betas=recipe.betas, fused=True)
     seen: list[float] = []
     now = time.monotonic()
-    first = corpus.batches(tokenizer, recipe.seed, *_shape(recipe.first_rows), "repetition")
-    rest = corpus.batches(tokenizer, recipe.seed, *_shape(recipe.rows))
+    texts = [
+        corpus.batches(tokenizer, recipe.seed, *_shape(stage.rows), stage.random, stage.kinds)
+        for stage in recipe.stages
+    ]
     for step in count():
         before, now = now, time.monotonic()
         record.seconds += now - before
@@ -139,14 +160,17 @@ def _steps(model: Decoder, tokenizer: Tokenizer, recipe: Recipe, record: Record)
             return
         for group in optimizer.param_groups:
             group["lr"] = recipe.rate_at(step, progress)
-        ids = next(first if progress < recipe.first_share else rest)
+        stage = next(i for i, stage in enumerate(recipe.stages) if progress < stage.until)
+        ids = next(texts[stage])
         seen.append(_step(model, torch.from_numpy(ids), optimizer, recipe.clip))
         record.steps, record.tokens = step + 1, record.tokens + ids.shape[0] * (ids.shape[1] - 1)
 
 
 def _step(model: Decoder, ids: Tensor, optimizer: torch.optim.Optimizer, clip: float) -> float:
-    """One step on rows of ids (row, token + 1); gives their loss before it."""
-    loss = F.cross_entropy(model(ids[:, :-1]).flatten(0, 1), ids[:, 1:].flatten())
+    """One step on rows of ids (row, token + 1), multiplied in bfloat16; gives their loss before it."""
+    with torch.autocast("cpu", torch.bfloat16):
+        logits = model(ids[:, :-1])
+    loss = F.cross_entropy(logits.float().flatten(0, 1), ids[:, 1:].flatten())
     optimizer.zero_grad()
     loss.backward()
     torch.nn.utils.clip_grad_norm_(model.parameters(), clip)

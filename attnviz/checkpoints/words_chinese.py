@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 GIRLS = tuple(
-    "小红 小丽 小芳 小梅 小兰 小雪 小燕 小玲 小云 小霞 丽丽 婷婷 莉莉 娜娜 佳佳 思思 晓燕 秀英 美"
+    "小红 小丽 小芳 小梅 小兰 春燕 玉玲 彩云 芳芳 欣欣 丽丽 婷婷 莉莉 娜娜 佳佳 思思 晓燕 秀英 美"
     "玲 雨欣".split()
 )
 BOYS = tuple(
-    "小明 小刚 小强 小军 小伟 小龙 小磊 小杰 小华 小亮 大伟 大勇 阿强 阿明 志强 建国 东东 明明 浩"
+    "小明 小刚 小强 小军 小伟 天龙 磊磊 俊杰 国华 亮亮 大伟 大勇 阿强 阿明 志强 建国 东东 明明 浩"
     "浩 文杰".split()
 )
 PETS = tuple("豆豆 球球 毛毛 点点 黑黑 团团 圆圆 旺旺 花花 乐乐".split())

@@ -8,10 +8,13 @@ from random import Random
 
 import pytest
 
-from attnviz.checkpoints import words_chinese, words_english
+from attnviz import resources
+from attnviz.checkpoints import corpus, words_chinese, words_english
+from attnviz.checkpoints.cast_english import capitalised, listed
 from attnviz.checkpoints.grammar import Language, documents, fill, held_out, pair, questions
 from attnviz.checkpoints.grammar_chinese import CHINESE
-from attnviz.checkpoints.grammar_english import ENGLISH, capitalised, listed
+from attnviz.checkpoints.grammar_english import ENGLISH
+from attnviz.checkpoints.tokenizer import load
 
 LANGUAGES = (ENGLISH, CHINESE)
 WORDS = {"en": words_english, "zh": words_chinese}
@@ -101,7 +104,7 @@ def test_a_list_has_its_commas() -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.id)
 def test_questions_come_from_held_out_pairs(language: Language) -> None:
-    for kind in ("pronoun", "coreference"):
+    for kind in ("pronoun", "coreference", "naming"):
         for question in questions(language, kind, "held_out", 0, 200):
             assert met(language, question.prompt) and all(
                 held_out(*both) for both in met(language, question.prompt)
@@ -109,18 +112,19 @@ def test_questions_come_from_held_out_pairs(language: Language) -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.id)
-@pytest.mark.parametrize("kind", ["pronoun", "coreference"])
+@pytest.mark.parametrize("kind", ["pronoun", "coreference", "naming"])
 def test_the_pronoun_has_the_gender_of_the_right_name(language: Language, kind: str) -> None:
     girls = WORDS[language.id].GIRLS
     for question in questions(language, kind, "held_out", 0, 200):
         pronoun = (question.right if kind == "pronoun" else question.pronoun).strip().lower()
-        assert (question.names[0] in girls) == (pronoun in ("she", "她"))
-        assert (question.names[1] in girls) == (pronoun in ("he", "他"))
+        assert (question.names[0] in girls) == (pronoun in ("she", "her", "她"))
+        assert (question.names[1] in girls) == (pronoun in ("he", "him", "his", "他"))
 
 
 @pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.id)
-def test_the_right_name_is_as_often_the_nearer_as_the_farther(language: Language) -> None:
-    asked = questions(language, "coreference", "held_out", 0, 1000)
+@pytest.mark.parametrize("kind", ["coreference", "naming"])
+def test_the_right_name_is_as_often_the_nearer_as_the_farther(language: Language, kind: str) -> None:
+    asked = questions(language, kind, "held_out", 0, 1000)
     nearer = sum(q.prompt.rindex(q.names[0]) > q.prompt.rindex(q.names[1]) for q in asked)
     assert 450 < nearer < 550
 
@@ -131,6 +135,60 @@ def test_the_right_thing_stands_after_its_owner(language: Language) -> None:
         owner, other = question.names
         article = {"en": r" an?", "zh": "一."}[language.id]
         assert re.search(f"{owner}((?!{other}).)*{article}{question.right}", question.prompt), question
+
+
+@pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.id)
+def test_a_pronoun_is_asked_for_where_its_name_must_follow(language: Language) -> None:
+    for question in questions(language, "naming", "held_out", 0, 200):
+        assert question.prompt.endswith(question.pronoun)
+        assert question.right.strip() == question.names[0] and question.wrong.strip() == question.names[1]
+        assert all(name in question.prompt for name in question.names)
+        assert question.right.strip()[0] != question.wrong.strip()[0] or language.id == "en"
+
+
+@pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.id)
+def test_each_pronoun_is_said_with_the_name_that_it_stands_for(language: Language) -> None:
+    girls, boys = WORDS[language.id].GIRLS, WORDS[language.id].BOYS
+    end = {"en": r"(?:Names|Who is who): (.+)\.", "zh": "(?:名字|谁是谁)：(.+)。"}[language.id]
+    one = {"en": r"(\w+) (\w+)", "zh": "([她他])(\\w+)"}[language.id]
+    lines = [d.text for d in islice(documents((language,), "train", 0, ("naming",)), 200)]
+    for line in "\n".join(lines).split("\n"):
+        found = re.search(end + "$", line)
+        assert found is not None, line
+        pairs = re.findall(one, found[1])
+        assert pairs and len({pronoun for pronoun, _ in pairs}) == len(pairs)
+        for pronoun, name in pairs:
+            assert name in (girls if pronoun.lower() in ("she", "her", "她") else boys), line
+            assert name in line[: found.start()]
+
+
+TIMES = {"en": "0123456789", "zh": "零一二三四五六七八九"}
+
+
+@pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.id)
+def test_words_are_counted_right(language: Language) -> None:
+    english = language.id == "en"
+    form = r"Count: (.+)\. How often: (.+)\." if english else "数一数：(.+)。各几次：(.+)。"
+    seen = set()
+    for document in islice(documents((language,), "train", 0, ("counting",)), 300):
+        found = re.fullmatch(form, document.text)
+        assert found is not None, document.text
+        row = found[1].split() if english else list(found[1])
+        for answer in found[2].split(", " if english else "、"):
+            word, count = answer.split() if english else answer
+            assert row.count(word) == TIMES[language.id].index(count), document.text
+            seen.add(count)
+    assert seen == set(TIMES[language.id])
+
+
+@pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.id)
+def test_what_is_asked_for_was_counted(language: Language) -> None:
+    for question in questions(language, "counting", "held_out", 0, 300):
+        (word,) = question.names
+        said = re.split(r"[.。]", question.prompt)[0]
+        times = len(re.findall(rf" {word}\b" if language.id == "en" else word, said.split("：")[-1]))
+        right, wrong = (TIMES[language.id].index(one.strip()) for one in (question.right, question.wrong))
+        assert question.prompt.endswith(word) and times == right and abs(right - wrong) == 1
 
 
 def test_verbs_agree_with_the_subject_not_with_the_noun_beside_them() -> None:
@@ -161,3 +219,25 @@ def test_a_copy_is_the_line_itself() -> None:
 def test_a_question_that_does_not_exist_is_refused() -> None:
     with pytest.raises(ValueError, match="kind is 'riddle'; legal is one of pronoun"):
         questions(ENGLISH, "riddle", "held_out", 0, 1)
+
+
+def test_a_line_of_random_tokens_is_said_again_or_counted() -> None:
+    tokenizer = load(resources.path("models", "stories", "tokenizer.json"))
+    rng = Random(0)
+    line, digits = tokenizer.encode("\n")[0], [tokenizer.encode(f" {count}")[-1] for count in range(10)]
+    whole = [one for one in corpus.whole_tokens(tokenizer) if one != line]
+    ways = set()
+    for _ in range(100):
+        ids = corpus.random_line(rng, tokenizer, whole, "repetition")
+        assert (ids[0], ids[1], ids[-1]) == (tokenizer.begin, line, tokenizer.end)
+        said = ids[2:-1]
+        half = len(said) // 2
+        assert said[:half] == said[-half:] and len(set(said[:half])) == half
+        ways.add("a line end between" if len(said) % 2 else "at once")
+        ids = corpus.random_line(rng, tokenizer, whole, "counting")
+        assert ids[0] == tokenizer.begin and ids.count(line) == 1
+        asked = ids.index(line) + 1
+        row = ids[1 : asked - 1]
+        for word, count in zip(ids[asked::2], ids[asked + 1 :: 2], strict=True):
+            assert row.count(word) == digits.index(count)
+    assert ways == {"at once", "a line end between"}
