@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from attnviz.core.positions import alibi_slopes
 from attnviz.core.tokens import split
 from attnviz.engines.decode import decode
-from attnviz.engines.decode_cost import step_costs
+from attnviz.engines.decode_cost import StepCosts
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
 from attnviz.model.arrays import Matrix
@@ -325,7 +325,7 @@ def test_a_sentence_as_characters_and_as_bytes() -> None:
 def cache_bytes(layers: int, n_kv_heads: int, d_head: int = 128) -> int:
     """Bytes that one token adds to the caches of all layers in half precision."""
     one = Experiment(("t",), SeededVectors(1, 1), heads=Heads(n_kv_heads, n_kv_heads, d_head))
-    cached, _ = step_costs(one, 0, itemsize=2)
+    cached, _ = StepCosts(one, 2).step(0)
     return layers * cached.bytes_held
 
 

@@ -37,6 +37,9 @@ class Cache(Protocol):
     def held_bytes(self) -> int:
         """Bytes of the arrays in which they lie."""
 
+    def bytes_of(self, length: int) -> int:
+        """The same, as it was after `length` positions."""
+
     def append(self, made: Features) -> None:
         """Keep what the next positions need, of the stages that the site made of them."""
 
@@ -68,7 +71,10 @@ class _Stored:
 
     @property
     def held_bytes(self) -> int:
-        return self._store.held_bytes
+        return self.bytes_of(self.length)
+
+    def bytes_of(self, length: int) -> int:
+        return self._store.bytes_of(length)
 
     def positions(self, length: int) -> Ints:
         return self._store.positions(length)
@@ -121,12 +127,13 @@ class LatentCache(_Stored):
 
     def _expanded(self, length: int) -> tuple[Array, Array]:
         """Keys and values of all heads; those of the last length that was asked for are at hand."""
-        if self._read is None or self._read[0] != length:
+        read = self._read
+        if read is None or read[0] != length:
             latent, *rope_keys = (rows[0] for rows in self._store.rows(length))
             with self._engine.active():
                 made = expanded(self._engine, self._site, latent, rope_keys[0] if rope_keys else None)
-            self._read = length, made
-        return self._read[1]
+            self._read = read = length, made
+        return read[1]
 
 
 def cache_for(engine: Engine, site: Experiment, capacity: int, kind: caches.Cache) -> Cache:

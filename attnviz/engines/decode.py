@@ -29,6 +29,7 @@ from attnviz.engines.decodable import (
     table_end,
 )
 from attnviz.engines.decode_cost import Cost, StepCosts
+from attnviz.engines.decode_reuse import can_reuse, settled
 from attnviz.engines.decode_site import DecodingSite
 from attnviz.engines.decode_step import DecodeStep, SiteStep
 from attnviz.engines.engine import Engine
@@ -43,7 +44,6 @@ from attnviz.model.parts import ExplicitVectors
 from attnviz.model.sites import at, places, shown_site
 from attnviz.model.stages import result_of
 from attnviz.model.trace import Trace
-from attnviz.model.writing import Writing
 
 Numbers = NDArray[Any]
 
@@ -166,6 +166,8 @@ def decode(
         while len(made) < steps and not decoder.stopped:
             check()
             made += decoder.feed()
+        if decoder.reused < len(made):
+            made = settled(engine, made, decoder.reused, {site.name: site.cache for site in decoder.sites})
         engine.synchronise()
         if decoder.spreads_nan():
             notices = (*notices, _(NOT_FINITE))
@@ -191,11 +193,13 @@ class _Decoder:
     ) -> None:
         self._engine, self._experiment, self._check = engine, experiment, check
         self._choice = Choice(experiment, output_tokens(experiment))
-        self._old = () if earlier is None or not can_reuse(engine, experiment, earlier) else earlier.steps
+        self._old: tuple[DecodeStep, ...] = ()
+        if earlier is not None and can_reuse(engine, experiment, earlier.made_by, earlier.experiment):
+            self._old = earlier.steps
         self.reused = 0
         self._x = engine.asarray(vectors_array(experiment.vectors))
         self._n_prefill = 0 if experiment.writing is None else min(experiment.n_queries, steps)
-        self._costs: StepCosts | None = None
+        self._costs = StepCosts(experiment, ITEMSIZE[engine.dtype], self._n_prefill)
         self._main = shown_site(experiment, "")
         self.names, self._known = output_tokens(experiment), _known_vectors(experiment)
         self._generated: list[int] = []
@@ -232,13 +236,7 @@ class _Decoder:
             chosen.append((token, self.names[self._choice.next]))
             self._fed += 1
         self._engine.synchronise()
-        if old:
-            was = self._old[index]
-            seconds, prefill, costs = was.seconds, was.prefill, was.costs
-        else:
-            seconds = (time.perf_counter() - started) / len(made)
-            prefill = range(index, self._fed) if index < self._n_prefill else None
-            costs = self._costs_from(index)
+        seconds = self._old[index].seconds if old else (time.perf_counter() - started) / len(made)
         return [
             DecodeStep(
                 index=index + row,
@@ -248,19 +246,12 @@ class _Decoder:
                 main=sites[self._main],
                 last=next(reversed(sites.values())),
                 sites=sites,
-                costs=costs,
+                costs=self._costs,
                 seconds=seconds,
-                prefill=prefill,
+                prefill=range(self._n_prefill) if index < self._n_prefill else None,
             )
             for row, (sites, (token, next_token)) in enumerate(zip(made, chosen, strict=True))
         ]
-
-    def _costs_from(self, index: int) -> StepCosts:
-        """The counts of the steps that are made, of which `index` is the first."""
-        if self._costs is None:
-            itemsize = ITEMSIZE[self._engine.dtype]
-            self._costs = StepCosts(self._experiment, itemsize, range(index, self._n_prefill))
-        return self._costs
 
     def _next(self) -> tuple[tuple[str, ...], Array]:
         """The tokens that come next, and their vectors (token, d_model): given ones, or the one chosen."""
@@ -295,6 +286,8 @@ class _Decoder:
         if not np.array_equal(self._engine.to_numpy(fed), self._engine.to_numpy(x)):
             return {}
         self.reused += 1
+        held = max(index + 1, self._n_prefill)
+        old = {name: step.holding(held) for name, step in old.items()}
         if self._experiment.readout == "vocabulary":
             return old
         # By similarity a step is read out against all tokens that there are: others than at its time.
@@ -325,24 +318,6 @@ def _table_reason(experiment: Experiment, fed: int) -> str:
     """Why writing ends at the end of a learned table; empty where it does not."""
     is_at_end = experiment.writing is not None and fed == table_end(experiment)
     return _("the table of positions ends here") if is_at_end else ""
-
-
-def can_reuse(engine: Engine, experiment: Experiment, earlier: Decoding) -> bool:
-    """Whether its steps may be taken over: all but the tokens and their choice is equal."""
-    old = earlier.experiment
-    same_cache = (old.writing or Writing()).cache == (experiment.writing or Writing()).cache
-    # Compared, not replaced: with vectors of another width the old experiment need not be legal.
-    others = [field for field in Experiment.__struct_fields__ if field not in _MAY_DIFFER]
-    is_same = old.d_model == experiment.d_model and same_cache
-    places = [(made.name, made.device, made.dtype) for made in (earlier.made_by, engine)]
-    return (
-        places[0] == places[1]
-        and is_same
-        and all(getattr(old, field) == getattr(experiment, field) for field in others)
-    )
-
-
-_MAY_DIFFER = {"tokens", "vectors", "writing"}
 
 
 def _known_vectors(experiment: Experiment) -> Callable[[int], Numbers]:

@@ -20,8 +20,7 @@ Cross-attention over M memory tokens, cached before step 1 and counted there
 
 The prefill reads its tokens in one pass, with a cache as without: what is above for self-attention at step t
 becomes 1 projection, t pairs, 1 row written and 1 read for the t-th of them, as every row is made once and
-read once by the pass; held are all its rows, from the first token on. Rows that an earlier decoding has
-cached are read once by the pass behind them, and counted with its first token. A cache that lets rows go
+read once by the pass; held are all its rows, from the first token on. A cache that lets rows go
 while they come is read by every token in its turn: n(t) rows. The rows of a memory are made and read once, by
 the first.
 
@@ -101,16 +100,14 @@ class _SiteCost:
     cache: Cache
     flops: SiteFlops
 
-    def of_prefill(self, t: int, prefill: range) -> tuple[Cost, Cost]:
-        """(with a cache, without one) of the t-th token, one of those that are read in one pass."""
+    def of_prefill(self, t: int, length: int) -> tuple[Cost, Cost]:
+        """(with a cache, without one) of the t-th of `length` tokens that are read in one pass."""
         m = self.memory
         if self.is_encoder:
             return self.of_step(t)
         if m is None:
             kept = _kept(self.cache, t)
-            length = prefill.stop
-            reused = prefill.start if t == prefill.start + 1 else 0
-            read = 1 + reused if _kept(self.cache, length) == length else kept
+            read = 1 if _kept(self.cache, length) == length else kept
             cached = self._cost(1, 1, kept, read, 1, capacity(self.cache, length), self.cached_row)
             return cached, self._cost(1, 1, t, 1, 1, 0)
         new = m if t == 1 else 0
@@ -151,13 +148,14 @@ def _kept(cache: Cache, length: int) -> int:
 
 
 class StepCosts:
-    """The counts of every step of one decoding; `itemsize` are the bytes of a number.
+    """The counts of every step of one decoding, whose first `n_prefill` tokens are read in one pass.
 
-    The tokens of `prefill`, counted from 0, are read in one pass behind those of which the cache is there.
+    `itemsize` are the bytes of a number. What an earlier decoding had made already is counted too: the
+    counts are those of the text, from its beginning.
     """
 
-    def __init__(self, experiment: Experiment, itemsize: int, prefill: range = range(0)) -> None:
-        self._prefill = prefill
+    def __init__(self, experiment: Experiment, itemsize: int, n_prefill: int = 0) -> None:
+        self._n_prefill = n_prefill
         self._sites = []
         for place in places(experiment):
             site = at(experiment, place.name)
@@ -174,9 +172,10 @@ class StepCosts:
         """(with a cache, without one) of step `index`, counted from 0; formulas above."""
         t = index + 1
         cached, uncached = Cost(), Cost()
+        is_prefill = index < self._n_prefill
         for site in self._sites:
             more_cached, more_uncached = (
-                site.of_prefill(t, self._prefill) if index in self._prefill else site.of_step(t)
+                site.of_prefill(t, self._n_prefill) if is_prefill else site.of_step(t)
             )
             cached, uncached = cached.beside(more_cached), uncached.beside(more_uncached)
         return cached, uncached
@@ -194,8 +193,3 @@ def position_bytes(site: Experiment, cache: Cache, itemsize: int) -> int:
         return 2 * quantised_bytes(heads.n_kv_heads, heads.d_head, cache.bits)
     widths = (latent.d_c, latent.d_rope) if latent.d_rope else (latent.d_c,)
     return sum(quantised_bytes(1, width, cache.bits) for width in widths)
-
-
-def step_costs(experiment: Experiment, step: int, itemsize: int) -> tuple[Cost, Cost]:
-    """(with a cache, without one) of decoding step `step`, counted from 0; formulas above."""
-    return StepCosts(experiment, itemsize).step(step)

@@ -68,12 +68,13 @@ class DecodingSite:
 
     def read_out_again(self, step: SiteStep) -> SiteStep:
         """A step of an earlier decoding with the logits of this one's tokens."""
-        features = step.features.row(step.row)
+        xp = self._engine.xp
+        features = step.features.rows(slice(step.row, step.row + 1), xp)
         for stage in READ_OUT:
             del features.tf[stage]
         features.order = [stage for stage in features.order if stage not in READ_OUT]
         read_out(self._engine, self._experiment, features)
-        return dataclasses.replace(step, features=features, row=0)
+        return dataclasses.replace(step, features=features, row=0, attended=step.attended.copied(xp))
 
     def feed(self, stage: str, x: Array, positions: Ints, check: Check) -> Fed:
         """What comes in, (token, d_model), through the site; `stage` as `projecting.enter` has it.
@@ -115,7 +116,7 @@ class DecodingSite:
             seen,
             read,
             appended,
-            cache.held_bytes,
+            cache.length,
         )
 
     def _attended(self, features: Features, positions: Ints, check: Check) -> tuple[list[Attended], Array]:

@@ -6,7 +6,7 @@ steps of many layers cost what they compute.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -126,8 +126,18 @@ class SiteStep(StepStages):
     """Positions that the token could see: of those fed together, the ones up to its own."""
     read: int
     appended: int
-    held_bytes: int
-    """Bytes of the arrays in which the cache's positions lay after the step or the prefill, measured."""
+    n_held: int
+    """Positions that were in the cache after the step, or after the prefill that it is of."""
+
+    @property
+    def held_bytes(self) -> int:
+        """Bytes of the arrays in which those positions lay, measured."""
+        return self.cache.bytes_of(self.n_held)
+
+    def holding(self, n_held: int) -> SiteStep:
+        """The step in a decoding whose prefill is of another length; a memory is held from the start."""
+        same = self.experiment.memory is not None or n_held == self.n_held
+        return self if same else replace(self, n_held=n_held)
 
     @property
     def stages(self) -> tuple[str, ...]:
@@ -206,7 +216,15 @@ class DecodeStep(StepStages):
     earlier decoding, what it took when it was computed.
     """
     prefill: range | None = None
-    """The positions that went through all sites in one pass with this one; None for a token fed alone."""
+    """The positions that went through all sites in one pass with this one; None for a token fed alone.
+
+    Where an earlier decoding had the first of them, they were taken over, and the others went through behind.
+    """
+
+    def with_sites(self, sites: dict[str, SiteStep]) -> DecodeStep:
+        """The step with its sites in other arrays."""
+        main = next(name for name, site in self.sites.items() if site is self.main)
+        return replace(self, sites=sites, main=sites[main], last=sites[next(reversed(sites))])
 
     def site(self, name: str) -> SiteStep:
         """One site. Raises `KeyError` naming the sites there are."""

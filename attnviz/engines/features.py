@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from attnviz.core.dims import Array
 from attnviz.model.stages import SITE_INPUTS, STAGE_BY_ID, as_read
@@ -32,10 +33,14 @@ class Features:
         """What the projections of the tokens read, (token, d_model)."""
         return self.tf["norm_1" if "norm_1" in self.tf else self.came_in()]
 
-    def row(self, index: int) -> Features:
-        """The stages of one token alone; views."""
-        tf = {stage: array[index : index + 1] for stage, array in self.tf.items()}
-        heads = {stage: array[..., index : index + 1, :] for stage, array in self.heads.items()}
+    @property
+    def n_tokens(self) -> int:
+        return int(next(iter(self.tf.values())).shape[0])
+
+    def rows(self, part: slice, xp: Any) -> Features:
+        """The stages of some tokens alone; copies, that keep nothing of the others."""
+        tf = {stage: xp.asarray(array[part], copy=True) for stage, array in self.tf.items()}
+        heads = {stage: xp.asarray(array[..., part, :], copy=True) for stage, array in self.heads.items()}
         return Features(tf, heads, list(self.order))
 
     def query(self) -> Array:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -215,6 +216,10 @@ class Attended:
         """One query, and the first `n_keys` of its weights; views."""
         part = slice(query, query + 1)
         return Attended(self.weights[:, :, part, :n_keys], self.mixed[:, :, part, :])
+
+    def copied(self, xp: Any) -> Attended:
+        """In arrays of its own."""
+        return Attended(xp.asarray(self.weights, copy=True), xp.asarray(self.mixed, copy=True))
 
 
 def attend(

@@ -1,7 +1,7 @@
 """How the rows of a cache are held: all of them, the last ones, as whole numbers of few bits, in pages.
 
 A store holds rows of several arrays side by side, (g, position, d) each, and knows nothing of what they mean.
-`held_bytes` is measured: the bytes of the arrays in which the positions so far lie.
+`bytes_of` is measured: the bytes of the arrays in which positions lie.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ class Store(Protocol):
     """Rows of positions. `length` in a call is how many had been appended at the moment that is meant."""
 
     length: int
-    held_bytes: int
+
+    def bytes_of(self, length: int) -> int:
+        """Bytes of the arrays in which the first `length` positions lay, when they were all."""
 
     def append(self, rows: Rows) -> None:
         """Take the rows of the next positions, (g, n, d) each."""
@@ -50,7 +52,7 @@ class FullStore:
         self._arrays: Rows = ()
         self._bytes_each = 0
         self._read: tuple[int, Rows] = -1, ()
-        self.length = self.held_bytes = 0
+        self.length = 0
 
     def append(self, rows: Rows) -> None:
         if not self._arrays:
@@ -61,13 +63,17 @@ class FullStore:
         for array, row in zip(self._arrays, rows, strict=True):
             array[:, self.length : end, :] = row
         self.length = end
-        self.held_bytes = end * self._bytes_each
+
+    def bytes_of(self, length: int) -> int:
+        return length * self._bytes_each
 
     def rows(self, length: int) -> Rows:
         """Views; those of the length that was asked for last are at hand, for keys and values in turn."""
-        if self._read[0] != length:
-            self._read = length, tuple(array[:, :length, :] for array in self._arrays)
-        return self._read[1]
+        known, found = self._read
+        if known != length:
+            found = tuple(array[:, :length, :] for array in self._arrays)
+            self._read = length, found
+        return found
 
     def take_over(self, older: Store, length: int) -> None:
         self.append(older.rows(length))
@@ -88,7 +94,7 @@ class KeptStore:
         self._n_sinks = kind.n_sinks if isinstance(kind, SinkCache) else 0
         self._record = FullStore(engine, capacity)
         self._slots: Rows = ()
-        self.length = self.held_bytes = 0
+        self.length = 0
 
     def append(self, rows: Rows) -> None:
         if not self._slots:
@@ -100,8 +106,10 @@ class KeptStore:
             for array, row in zip(self._slots, rows, strict=True):
                 array[:, slot, :] = row[:, index, :]
             self.length += 1
-        used = min(self.length, self._n_sinks + self._kind.window)
-        self.held_bytes = sum(_bytes(array[:, :used, :]) for array in self._slots)
+
+    def bytes_of(self, length: int) -> int:
+        used = min(length, self._n_sinks + self._kind.window)
+        return sum(_bytes(array[:, :used, :]) for array in self._slots)
 
     def rows(self, length: int) -> Rows:
         kept = self.positions(length)
@@ -139,7 +147,7 @@ class QuantisedStore:
         self._widths: tuple[int, ...] = ()
         self._codes: Rows = ()
         self._steps: Rows = ()
-        self.length = self.held_bytes = 0
+        self.length = 0
 
     def append(self, rows: Rows) -> None:
         xp = self._engine.xp
@@ -159,7 +167,9 @@ class QuantisedStore:
         for kept, part in zip((*self._codes, *self._steps), (*codes, *steps), strict=True):
             kept[:, self.length : end, :] = part
         self.length = end
-        self.held_bytes = sum(_bytes(array[:, :end, :]) for array in (*self._codes, *self._steps))
+
+    def bytes_of(self, length: int) -> int:
+        return sum(_bytes(array[:, :length, :]) for array in (*self._codes, *self._steps))
 
     def rows(self, length: int) -> Rows:
         xp = self._engine.xp
@@ -190,7 +200,7 @@ class PagedStore:
         self._engine, self._block = engine, block
         self._positions = np.arange(capacity)
         self._pages: list[Rows] = []
-        self.length = self.held_bytes = 0
+        self.length = 0
 
     def append(self, rows: Rows) -> None:
         for index in range(rows[0].shape[1]):
@@ -198,10 +208,12 @@ class PagedStore:
             if page == len(self._pages):
                 made = tuple(self._engine.empty((r.shape[0], self._block, r.shape[2])) for r in rows)
                 self._pages.append(made)
-                self.held_bytes += sum(map(_bytes, made))
             for array, row in zip(self._pages[page], rows, strict=True):
                 array[:, slot, :] = row[:, index, :]
             self.length += 1
+
+    def bytes_of(self, length: int) -> int:
+        return sum(sum(map(_bytes, page)) for page in self._pages[: -(-length // self._block)])
 
     def rows(self, length: int) -> Rows:
         pages = self._pages[: -(-length // self._block)]

@@ -213,10 +213,10 @@ class _Turning:
         self._made = self._at(0)
 
     def up_to(self, end: int) -> tuple[Floats, Floats]:
-        known = len(self._made[0])
-        if known < end:
-            self._made = self._at(max(end, 2 * known))
-        return self._made
+        made = self._made
+        if len(made[0]) < end:
+            self._made = made = self._at(max(end, 2 * len(made[0])))
+        return made
 
     def _at(self, end: int) -> tuple[Floats, Floats]:
         angles = rope_angles(np.arange(end) + self._start, self._frequencies)

@@ -13,7 +13,7 @@ from cases import HEADS, MASKS, MEMORY, POSITIONS, TOKENS, experiment
 from attnviz.engines import program, projecting
 from attnviz.engines.decodable import MAX_STEPS, causal_experiment
 from attnviz.engines.decode import Decoding, decode
-from attnviz.engines.decode_cost import Cost, step_costs
+from attnviz.engines.decode_cost import Cost, StepCosts
 from attnviz.engines.engine import Engine
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.parity import parity
@@ -300,7 +300,7 @@ def test_the_counts_of_one_step_by_hand() -> None:
     given = experiment(heads="gqa")
     # The third step; a row is K and V of 2 heads of 4 float32 numbers, 64 bytes. q and output: 2·8·16 FLOPs
     # each, k and v 2·8·8 each, a pair 4·(4·4 + 5); the logits of six tokens 6·(2·8 + 5).
-    cached, uncached = step_costs(given, 2, 4)
+    cached, uncached = StepCosts(given, 4).step(2)
     assert cached == Cost(1, 3, 3 * 64, 1 * 64, 3 * 64, 256 + 256 + 128 + 128 + 3 * 84 + 126)
     assert uncached == Cost(3, 6, 3 * 64, 3 * 64, 0, 3 * 768 + 6 * 84 + 126)
     assert (cached.bytes_moved, uncached.bytes_moved) == (4 * 64, 6 * 64)
@@ -310,20 +310,20 @@ def test_the_counts_of_cross_attention_by_hand() -> None:
     given = experiment(heads="gqa", memory=MEMORY)
     # Five memory tokens of 6 features: k and v 2·6·8 FLOPs each.
     held = 5 * 64
-    assert step_costs(given, 0, 4)[0] == Cost(5, 5, held, held, held, 512 + 5 * 192 + 5 * 84 + 126)
-    cached, uncached = step_costs(given, 2, 4)
+    assert StepCosts(given, 4).step(0)[0] == Cost(5, 5, held, held, held, 512 + 5 * 192 + 5 * 84 + 126)
+    cached, uncached = StepCosts(given, 4).step(2)
     assert cached == Cost(0, 5, held, 0, held, 512 + 5 * 84 + 126)
     assert uncached == Cost(5, 15, held, held, 0, 3 * 512 + 5 * 192 + 15 * 84 + 126)
 
 
 def test_identity_projections_cost_nothing() -> None:
     given = Experiment(("a", "b"), p.SeededVectors(2, 4), heads=p.Heads(1, 1, 4))
-    assert step_costs(given, 0, 4)[0].flops == 4 * 4 + 5
+    assert StepCosts(given, 4).step(0)[0].flops == 4 * 4 + 5
 
 
 def test_llama_2_7b_holds_512_kib_per_token() -> None:
     layer = Experiment(("a",), p.SeededVectors(1, 4096), heads=p.Heads(32, 32, 128))
-    assert 32 * step_costs(layer, 0, 2)[0].bytes_held == 512 * 1024
+    assert 32 * StepCosts(layer, 2).step(0)[0].bytes_held == 512 * 1024
 
 
 def test_the_kept_arrays_weigh_what_is_counted() -> None:

@@ -14,7 +14,7 @@ from stacks import stacks
 
 from attnviz.engines.decodable import causal_experiment
 from attnviz.engines.decode import NOT_FINITE, Decoding, decode
-from attnviz.engines.decode_cost import Cost, step_costs
+from attnviz.engines.decode_cost import Cost, StepCosts
 from attnviz.engines.engine import Engine
 from attnviz.engines.flops import around, feed_forward
 from attnviz.engines.numpy_engine import NumpyEngine
@@ -229,7 +229,7 @@ def test_the_counts_of_two_layers_by_hand() -> None:
     block = 42 + 24 + 180 + 16 + 10 + 12
     assert (around(first), around(second)) == (block, block + 24)  # and the norm after the last layer
     assert feed_forward(first.block.feed_forward, 6) == 206  # type: ignore[union-attr, arg-type]
-    cached, uncached = step_costs(experiment, 2, 8)
+    cached, uncached = StepCosts(experiment, 8).step(2)
     # Projections 2·6·4 each of one head of 4; then q and output 2·6·8, k and v 2·6·4; a pair 4·4 + 5 a head.
     logits = 4 * (2 * 6 + 5)
     tokens, readout = 96 + block + 192 + block + 24, logits
@@ -245,11 +245,11 @@ def test_the_counts_of_two_layers_by_hand() -> None:
 
 def test_an_encoder_is_counted_once() -> None:
     experiment = causal_experiment(STACKS["encoder and decoder"])
-    first, again = step_costs(experiment, 0, 8)[0], step_costs(experiment, 1, 8)[0]
+    first, again = StepCosts(experiment, 8).step(0)[0], StepCosts(experiment, 8).step(1)[0]
     # Three memory tokens: two encoder sites, two cross attentions; a token for each of two self-attentions.
     assert (first.kv_projections, again.kv_projections) == (3 * 4 + 2, 2)
     assert (first.score_pairs, again.score_pairs) == (2 * 9 + 2 * 3 + 2 * 1, 2 * 3 + 2 * 2)
-    without = step_costs(experiment, 1, 8)[1]
+    without = StepCosts(experiment, 8).step(1)[1]
     assert (without.kv_projections, without.score_pairs, without.bytes_held) == (
         2 * 3 + 2 * 2,
         2 * 6 + 2 * 3,

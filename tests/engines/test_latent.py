@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from attnviz.engines.decode import decode
-from attnviz.engines.decode_cost import step_costs
+from attnviz.engines.decode_cost import StepCosts
 from attnviz.engines.engine import Engine
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.parity import parity
@@ -189,7 +189,7 @@ def test_what_a_step_costs() -> None:
     query, output = 2 * 6 * 12, 2 * 8 * 6
     made, expanded, pair = 2 * 6 * (3 + 2) + 4 * 3, 2 * 2 * 3 * 8, 2 * (2 * 6 + 2 * 4 + 5)
     one = replace(SPREAD["mla"], readout="none")
-    cached, uncached = step_costs(one, 3, 8)
+    cached, uncached = StepCosts(one, 8).step(3)
     assert cached.flops == query + output + made + 4 * expanded + 4 * pair
     assert uncached.flops == 4 * (query + output + made + expanded) + 10 * pair
     assert (cached.bytes_written, cached.bytes_read) == (5 * 8, 4 * 5 * 8)

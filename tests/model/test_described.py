@@ -11,7 +11,7 @@ from attnviz.core.architecture import pairs
 from attnviz.core.cost import parameter_count, parameters, total
 from attnviz.core.cost_flops import decode_step, prefill
 from attnviz.core.cost_memory import FORMAT_BY_ID, bytes_per_token, cache_bytes
-from attnviz.engines.decode_cost import step_costs
+from attnviz.engines.decode_cost import StepCosts
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
 from attnviz.model.block_parts import Norm
@@ -53,7 +53,7 @@ def experiment(n: int = 7, **fields: object) -> Experiment:
 def test_a_step_costs_what_the_decoder_says_it_does(step: int, projections: Projections) -> None:
     heads = Heads(4, 4, 2) if isinstance(projections.key, Tied) else Heads(4, 2, 4)
     shown = experiment(projections=projections, heads=heads)
-    cached, _uncached = step_costs(shown, step, itemsize=4)
+    cached, _uncached = StepCosts(shown, 4).step(step)
     described = architecture_of(shown)
     assert total(decode_step(described, step + 1)) == cached.flops
     assert cache_bytes(described, step + 1, FORMAT_BY_ID["float32"]) == cached.bytes_held
@@ -61,7 +61,7 @@ def test_a_step_costs_what_the_decoder_says_it_does(step: int, projections: Proj
 
 def test_steps_after_the_first_of_a_cross_attention() -> None:
     crossed = experiment(memory=Memory(("x", "y", "z"), SeededVectors(3, 5)), masks=())
-    cached, _uncached = step_costs(crossed, 4, itemsize=4)
+    cached, _uncached = StepCosts(crossed, 4).step(4)
     described = architecture_of(crossed)
     assert total(decode_step(described, 5)) == cached.flops
     assert cache_bytes(described, 5, FORMAT_BY_ID["float32"]) == cached.bytes_held
@@ -127,9 +127,9 @@ def test_a_latent_costs_what_it_multiplies(shown: Experiment) -> None:
     learned = sum(weight.array(shown).size for path, weight in mine.items() if kinds[path] != "identity")
     assert parameter_count(described) == learned
     bare = replace(shown, latent=replace(shown.latent, norm=None, query_norm=None), masks=shown.masks[:1])
-    _cached, uncached = step_costs(bare, n - 1, itemsize=4)
+    _cached, uncached = StepCosts(bare, 4).step(n - 1)
     assert total(prefill(described, n)) == uncached.flops
-    cached, _uncached = step_costs(shown, n - 1, itemsize=4)
+    cached, _uncached = StepCosts(shown, 4).step(n - 1)
     assert cache_bytes(described, n, FORMAT_BY_ID["float32"]) == cached.bytes_held
 
 

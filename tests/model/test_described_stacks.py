@@ -12,7 +12,7 @@ from stacks import stacks
 from attnviz.core import cost_stack
 from attnviz.core.cost import Line, total
 from attnviz.core.cost_memory import FORMAT_BY_ID
-from attnviz.engines.decode_cost import step_costs
+from attnviz.engines.decode_cost import StepCosts
 from attnviz.engines.flops import around, feed_forward, site_flops
 from attnviz.model.arrays import Matrix
 from attnviz.model.block_parts import Block, FeedForward, Norm, Transform, Vocabulary
@@ -137,7 +137,7 @@ def test_operations_are_those_that_the_engines_count(name: str) -> None:
             cached += flops.of(1, int(is_self), 0, n if is_self else keys, 0) - linear(site)
     assert total(cost_stack.prefill(stack, n)) == expected
     assert total(cost_stack.decode_step(stack, n)) == cached
-    with_cache, _without = step_costs(experiment, n - 1, itemsize=8)
+    with_cache, _without = StepCosts(experiment, 8).step(n - 1)
     assert cost_stack.cache_bytes(stack, n, FLOAT64) == with_cache.bytes_held
     assert total(cost_stack.cache(stack, n, FLOAT64)) == with_cache.bytes_held
 
