@@ -31,7 +31,8 @@ class StoredError:
 
     `greatest` is max |read − made| and `rms` the root of the mean square, over the numbers of all rows.
     `head`, `position` and `feature` say where the greatest is, `made` and `read` are the two numbers there,
-    `half_step` is what the error of that row cannot exceed (NaN where the cache is not quantised).
+    `half_step` is what the error of that row cannot exceed (NaN where the cache is not quantised), but for
+    the rounding of numbers of 16 bits when they are read.
     """
 
     greatest: float

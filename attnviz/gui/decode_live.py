@@ -81,7 +81,11 @@ class DecodeLive(QObject):
     @Slot(object)
     def _on_trace(self, trace: Trace) -> None:
         wanted = trace.experiment, self._live.engine, self._live.device, current_language()
-        if not self._is_watched or wanted == self._decoded_for:
+        if not self._is_watched:
+            return
+        if wanted == self._decoded_for:  # an edit that was taken back before its decoding began
+            self._overdue.stop()
+            self._timer.stop()
             return
         is_quick = self._seconds <= QUICK_SECONDS
         is_stale = self._decoded_for is None or not _differs_in_drawing(
@@ -94,6 +98,8 @@ class DecodeLive(QObject):
 
     @Slot()
     def _on_overdue(self) -> None:
+        """Show none; what was there is made again when it is wanted, of steps that are all there."""
+        self._decoded_for = None
         if self._store.decoded_now is not None:
             self._store.set_decoded(None)
 
@@ -130,7 +136,7 @@ class DecodeLive(QObject):
         if not isinstance(error, ValueError | RuntimeError | MemoryError):
             raise error
         self._overdue.stop()
-        self._store.set_decoded(None)
+        self._on_overdue()
         self.failed.emit(str(error))
 
 

@@ -17,7 +17,8 @@ from attnviz.model.document import Document
 from attnviz.model.experiment import Experiment
 from attnviz.model.history import History
 from attnviz.model.layer_edits import companions, edit_alike
-from attnviz.model.sites import at, put
+from attnviz.model.provenance import tokens_of
+from attnviz.model.sites import at, put, site_names
 from attnviz.model.view import Cell
 
 if TYPE_CHECKING:
@@ -36,8 +37,8 @@ class Store(QObject):
     """The Cell under the mouse in some panel, or None."""
     hovered_elsewhere = Signal(object)
     """The Cell under the mouse of an attention that is not looked at, or None."""
-    written_shown = Signal(object)
-    """The Cell of a written token under the mouse, or held, or None: no trace of the document has it."""
+    decoded_cell = Signal(object)
+    """The Cell of the decoding that is under the mouse in the player, or held, or None."""
     stage_hovered = Signal(str)
     """The stage whose picture or symbol is under the mouse in some panel, or empty."""
     decoded = Signal(object)
@@ -61,8 +62,8 @@ class Store(QObject):
         self.trace: Trace | None = None
         self.hover: Cell | None = None
         self.hover_elsewhere: Cell | None = None
-        self.hover_written: Cell | None = None
-        self.held_written: Cell | None = None
+        self.hover_decoded: Cell | None = None
+        self.held_decoded: Cell | None = None
         self.stage_hover = ""
         self.decoded_now: Decoded | None = None
         self._paint_mode = self._edits_alike = False
@@ -93,18 +94,18 @@ class Store(QObject):
         """The cell whose sources are lit: the hovered one, else the one of this attention that is locked."""
         return self.hover or self.document.locked_here
 
-    def written(self, cell: Cell) -> SiteTrace | None:
-        """The attention of a cell in the pass over all tokens, the written ones too; None without a pass."""
+    def decoded_site(self, cell: Cell) -> SiteTrace | None:
+        """The attention of a cell in the pass over all tokens of the decoding; None where there is none."""
         trace = None if self.decoded_now is None else self.decoded_now.trace
-        return None if trace is None else trace.shown(cell.site or self.document.view.site)
+        if trace is None or (cell.site and cell.site not in trace.sites):
+            return None
+        return trace.shown(cell.site or self.document.view.site)
 
     def is_written(self, cell: Cell) -> bool:
-        """Whether a cell is of a token that was written: behind the document's."""
-        if self.decoded_now is None:
-            return False
+        """Whether a cell is of a token behind the document's, or of no attention of the document."""
+        if cell.site and cell.site not in site_names(self.experiment):
+            return True
         site = at(self.experiment, cell.site) if cell.site else self.attention
-        from attnviz.model.provenance import tokens_of  # which the first frame does without
-
         queries, keys = tokens_of(cell)
         own = queries if site.memory is not None else (*queries, *keys)
         return any(token >= site.n_queries for token in own)
@@ -182,7 +183,7 @@ class Store(QObject):
     def look(self, **fields: Any) -> None:
         """Replace fields of the view: `store.look(stage="scores")`."""
         if "locked" in fields:
-            self.hold_written(None)
+            self.hold_in_decoding(None)
         old = self.document
         view = replace(old.view, **fields)
         if view != old.view:
@@ -193,13 +194,8 @@ class Store(QObject):
         """Say which cell the mouse is on.
 
         A cell of an attention that is not looked at is `hover_elsewhere`: what shows the one that is looked
-        at need not know of it. Nor need it know of a written token's, `hover_written`.
+        at need not know of it.
         """
-        is_written = cell is not None and self.is_written(cell)
-        written, cell = (cell, None) if is_written else (None, cell)
-        if written != self.hover_written:
-            self.hover_written = written
-            self.written_shown.emit(written or self.held_written)
         is_here = cell is None or cell.site in ("", self.document.site)
         elsewhere, cell = (None, cell) if is_here else (cell, None)
         if elsewhere != self.hover_elsewhere:
@@ -209,11 +205,22 @@ class Store(QObject):
             self.hover = cell
             self.hovered.emit(cell)
 
-    def hold_written(self, cell: Cell | None) -> None:
-        """Keep the cell of a written token in sight, as locking does with the document's; None lets it go."""
-        if cell != self.held_written:
-            self.held_written = cell
-            self.written_shown.emit(self.hover_written or cell)
+    def point_in_decoding(self, cell: Cell | None) -> None:
+        """Say which number of the player the mouse is on.
+
+        It opens in the decoding's own pass: a document that is not causal has other numbers in its own, and a
+        written token has none there. Of a token that the document has, it lights what it lights everywhere.
+        """
+        self.set_hover(None if cell is None or self.is_written(cell) else cell)
+        if cell != self.hover_decoded:
+            self.hover_decoded = cell
+            self.decoded_cell.emit(cell or self.held_decoded)
+
+    def hold_in_decoding(self, cell: Cell | None) -> None:
+        """Keep a cell of the decoding in sight, as locking does with the document's; None lets it go."""
+        if cell != self.held_decoded:
+            self.held_decoded = cell
+            self.decoded_cell.emit(self.hover_decoded or cell)
 
     def set_stage_hover(self, stage: str) -> None:
         """Say which stage's picture or symbol the mouse is on; empty for none."""
@@ -288,6 +295,7 @@ class Store(QObject):
         old = self.document
         self._history = history
         if self.document is not old:
-            self.set_hover(None)
+            self.point_in_decoding(None)
+            self.hold_in_decoding(None)
             self.changed.emit(old, self.document)
         self.history_changed.emit()

@@ -106,3 +106,32 @@ def test_a_refusal_is_a_sentence_and_takes_the_old_numbers_away(
     assert bench.store.decoded_now is None
     bench.store.edit(edits.set_vector_cell, 0, 0, 7.0)
     qtbot.waitUntil(bench.settled)
+
+
+@pytest.mark.parametrize("wait", [0, 40, 90, 160, 400])
+def test_an_edit_that_is_taken_back_leaves_a_decoding_on_the_screen(
+    bench: Bench, qtbot: QtBot, wait: int
+) -> None:
+    bench.decode._seconds = bench.decode._took = 0.2  # one that waits for the hand to rest
+    bench.store.edit(edits.set_vector_cell, 0, 0, 5.0)
+    edited = bench.store.experiment
+    qtbot.waitUntil(lambda: bench.store.trace.experiment == edited)  # type: ignore[union-attr]
+    qtbot.wait(wait)
+    bench.store.undo()
+    qtbot.waitUntil(bench.settled)
+    qtbot.wait(450)  # past the moment at which one that is out of date is taken away
+    qtbot.waitUntil(bench.settled)
+
+
+def test_after_a_refusal_that_is_undone_the_decoding_comes_back(
+    bench: Bench, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*args: Any, **named: Any) -> Any:
+        raise ValueError("too large")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(decoded_module, "execute_decoding", refuse)
+        bench.store.edit(edits.set_vector_cell, 0, 0, 6.0)
+        qtbot.waitUntil(lambda: bench.log.values("failed") == ["too large"])
+    bench.store.undo()
+    qtbot.waitUntil(bench.settled)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -244,3 +245,27 @@ def test_a_refusal_is_said_where_the_time_would_stand(bench: Bench, monkeypatch:
         bench.panel.go_to(bench.n_given + 5)
         bench.rest()
     assert bench.shown() == "–" and "too large" in bench.why()
+
+
+def test_an_edit_that_is_taken_back_during_the_pass_does_not_end_the_wait(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, released = threading.Event(), threading.Event()
+
+    def slow(decoding: Any, index: int, check: Any, *rest: Any) -> UncachedStep:
+        begun.set()
+        released.wait(8)
+        check()
+        return bench.counted(decoding, index, check, *rest)
+
+    decoding = bench.decoding
+    monkeypatch.setattr(uncached_module, "uncached_step", slow)
+    bench.panel.go_to(bench.n_given + 5)
+    bench.qtbot.waitUntil(begun.is_set, timeout=8000)
+    bench.store.edit(set_vector_cell, 0, 0, 5.0)
+    bench.store.undo()
+    bench.qtbot.wait(30)
+    released.set()
+    bench.qtbot.waitUntil(lambda: bench.steps[-1:] == [bench.n_given + 5], timeout=8000)
+    bench.qtbot.waitUntil(lambda: bench.shown() not in ("–", "…"), timeout=8000)
+    assert bench.decoding is decoding

@@ -96,7 +96,12 @@ class ErrorTable(QWidget):
         for key, title in COLUMNS:
             self._titles[key].setText(_(title))
         self._titles["bound"].setToolTip(
-            plain_tooltip(_("No number of a row is off by more than half of the row's step"))
+            plain_tooltip(
+                _(
+                    "No number of a row is off by more than half of the row's step; one of 16 bits also by "
+                    "its rounding when it is read"
+                )
+            )
         )
 
     def _kept_words(self, decoded: Decoded, found: StoredError) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from msgspec.structs import replace
 from PySide6.QtCore import QObject, Slot
 
 from attnviz.compute.decoded import Decoded
@@ -35,18 +34,13 @@ class Links(QObject):
 
     @Slot(int, int)
     def _on_hovered(self, row: int, column: int) -> None:
-        self._store.set_hover(self._cell_of(row, column) if row >= 0 else None)
+        self._store.point_in_decoding(self._cell_of(row, column) if row >= 0 else None)
 
     @Slot(int, int)
     def _on_clicked(self, row: int, column: int) -> None:
         cell = self._cell_of(row, column)
-        if cell is None:
-            return
-        if self._store.is_written(cell):
-            self._store.hold_written(cell)
-        else:
-            site = cell.site or self._store.document.view.site
-            self._store.look(site=site, locked=replace(cell, site=""))
+        if cell is not None:
+            self._store.hold_in_decoding(cell)
 
     @Slot(int)
     def _on_row_hovered(self, row: int) -> None:

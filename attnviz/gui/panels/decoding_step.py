@@ -218,7 +218,8 @@ class StepView(QWidget):
     def _show_weights(self, decoded: Decoded, site: SiteStep, head: int) -> None:
         weights = site.weights if site.dropped is None else site.dropped
         self._cells.first_weight = first = max(0, weights.shape[1] - MOST_BARS)
-        tokens = _key_tokens(decoded, site)[first : weights.shape[1]]
+        names = _key_tokens(decoded, site)
+        tokens = [names[position] for position in site.key_positions[first:]]
         self._weights.set_rows(
             tokens, weights[head, first:].tolist(), self._theme.accent, limit=1.0, label_color=self._theme.key
         )

@@ -16,6 +16,7 @@ from attnviz.i18n import _
 from attnviz.model.arithmetic import exists, explain
 from attnviz.model.arithmetic_reading import stage_symbol
 from attnviz.model.document import Document
+from attnviz.model.experiment import Experiment
 from attnviz.model.site_titles import label_among_several
 from attnviz.model.sites import at, site_names
 from attnviz.model.stages import STAGE_BY_ID
@@ -48,7 +49,7 @@ class InspectorPanel(Panel):
         self._timer.setSingleShot(True)
         self._timer.setInterval(0)
         self._timer.timeout.connect(self._show)
-        store.written_shown.connect(self._on_written)
+        store.decoded_cell.connect(self._on_decoded_cell)
         store.decoded.connect(self._on_decoded)
         self._lay_out()
 
@@ -97,11 +98,10 @@ class InspectorPanel(Panel):
 
     @Slot()
     def _show(self) -> None:
-        cell = self._shown_cell()
-        is_written = cell is not None and cell in (self.store.hover_written, self.store.held_written)
+        cell, is_decoded = self._shown_cell()
         site = None if self.store.trace is None else self.store.site
-        if cell is not None and is_written:
-            site = self.store.written(cell)
+        if cell is not None and is_decoded:
+            site = self.store.decoded_site(cell)
         if cell is None or site is None:
             self._say(_("Hover a cell, or click one to lock it."))
             return
@@ -110,22 +110,41 @@ class InspectorPanel(Panel):
             return
         explanation = explain(site, cell)
         self.page.set_explanation(explanation)
-        is_locked = cell in (self.store.document.view.locked, self.store.held_written)
+        is_locked = cell == (self.store.held_decoded if is_decoded else self.store.document.view.locked)
         passed = tuple(self._crumb(step) for step in self._path[:-1]) if is_locked else ()
-        attention = label_among_several(self.store.experiment, site.name)
-        # Of a written token there is the pass over all tokens alone; a cache of fewer numbers has others.
-        made_by = _("without a cache") if is_written else ""
+        attention = label_among_several(self._experiment(is_decoded), site.name)
+        # The cache may hold other numbers: those of the pass are what is taken apart.
+        made_by = _("without a cache") if is_decoded else ""
         title = " · ".join(part for part in (attention, explanation.title, made_by) if part)
         self._path_line.set_path(passed, title, is_locked)
         self._stack.setCurrentIndex(1)
 
-    def _shown_cell(self) -> Cell | None:
-        """The cell in focus, unless it is in focus because a link of this page is pointed at."""
+    def _shown_cell(self) -> tuple[Cell | None, bool]:
+        """The cell in focus, unless it is in focus because a link of this page is pointed at.
+
+        And whether it is the decoding's.
+        """
         store = self.store
-        for hovered in (store.hover, store.hover_written):
-            if hovered is not None and hovered != self._pointed:
-                return hovered
-        return store.held_written or store.document.view.locked
+        if store.hover_decoded is not None and self._has(store.hover_decoded):
+            return store.hover_decoded, True
+        if store.hover is not None and store.hover != self._pointed:
+            return store.hover, False
+        if store.held_decoded is not None and self._has(store.held_decoded):
+            return store.held_decoded, True
+        return store.document.view.locked, False
+
+    def _has(self, cell: Cell) -> bool:
+        """Whether the decoding has its pass at hand, with this cell in it."""
+        site = self.store.decoded_site(cell)
+        return site is not None and exists(site, cell)
+
+    def _experiment(self, is_decoded: bool) -> Experiment:
+        """Whose attentions are named: that of the trace which is shown, not of one that is on its way."""
+        decoded = self.store.decoded_now
+        if is_decoded and decoded is not None:
+            return decoded.decoding.experiment
+        assert self.store.trace is not None
+        return self.store.trace.experiment
 
     def _crumb(self, step: Cell) -> str:
         """A cell passed on the way: its stage, and of another attention that one's name too."""
@@ -139,15 +158,15 @@ class InspectorPanel(Panel):
     # --- acting
 
     @Slot(object)
-    def _on_written(self, cell: Cell | None) -> None:
-        if self.store.held_written is not None:
-            self._arrive(self.store.held_written)
-        if self.is_seen and (cell is None or cell != self._pointed):
+    def _on_decoded_cell(self, cell: Cell | None) -> None:
+        if self.store.held_decoded is not None:
+            self._arrive(self.store.held_decoded)
+        if self.is_seen:
             self._show_soon()
 
     @Slot(object)
     def _on_decoded(self, decoded: object) -> None:
-        if self.is_seen and self.store.held_written is not None:
+        if self.is_seen and self.store.held_decoded is not None:
             self._show_soon()
 
     @Slot(object)
@@ -155,7 +174,8 @@ class InspectorPanel(Panel):
         self._pointed = cell
         # What is a cell of another attention lights nothing in the one that is looked at.
         is_here = cell is not None and cell.site in ("", self.store.document.site)
-        self.store.set_hover(cell if is_here else None)
+        is_lit = cell is not None and is_here and not self.store.is_written(cell)
+        self.store.set_hover(cell if is_lit else None)
 
     @Slot(object)
     def _on_followed(self, cell: Cell) -> None:
@@ -177,8 +197,8 @@ class InspectorPanel(Panel):
     def _lock(self, cell: Cell) -> None:
         """Lock a cell and show the attention, the stage and the head where it stands."""
         document = self.store.document
-        if self.store.is_written(cell):
-            self.store.hold_written(cell)
+        if self.store.held_decoded is not None:
+            self.store.hold_in_decoding(cell)
             return
         if cell.site not in site_names(document.experiment):
             return

@@ -14,13 +14,14 @@ from pytestqt.qtbot import QtBot
 import attnviz
 import attnviz.checkpoints.presets
 from attnviz.compute.decoded import decode_and_compare
-from attnviz.core.text import number
+from attnviz.core.text import number, visible
 from attnviz.engines.program import never_cancelled
 from attnviz.gui.panels.decoding import BELOW_PX, BESIDE_PX, DecodingPanel
 from attnviz.gui.panels.decoding_bars import DistributionBars, DistributionColumn, DistributionRow
 from attnviz.gui.panels.decoding_slots import SlotMap, slot_groups
 from attnviz.gui.panels.decoding_text import LINE_PX, Names, TextLine
 from attnviz.gui.theme import LIGHT
+from attnviz.gui.widgets.bars import Bars
 from attnviz.gui.widgets.narrow_scroll import NarrowScroll
 from attnviz.gui.widgets.row_matrix import RowMatrix
 from attnviz.model.caches import Cache, FullCache, PagedCache, QuantisedCache, RingCache, SinkCache
@@ -251,6 +252,19 @@ def test_a_ring_says_what_it_has_no_more_and_how_much_of_the_attention_that_was(
         assert texts(bench, "first") == [""] * 4 and texts(bench, "output")[0] == "output"
     bench.panel.go_to(3)
     assert bench.find(QLabel, "error_given_up").text().startswith("0 of 4 positions given up: weight 0.0000")
+
+
+def test_the_weights_of_a_ring_have_the_names_of_the_positions_that_are_left(qtbot: QtBot) -> None:
+    bench = PanelBench(qtbot, DecodingPanel, "causal-decode", 1100, 460)
+    bench.store.edit(set_cache, RingCache(3))
+    bench.store.set_decoded(decode_and_compare(bench.store.experiment, "numpy", "cpu", never_cancelled, 0))
+    bench.store.look(step=9)
+    bars, said = bench.find(Bars, "decode_weights"), []
+    for _row in range(3):
+        QTest.keyClick(bars, Qt.Key.Key_Down)
+        said.append(bars.accessibleDescription())
+    for token, line in zip(bench.store.experiment.tokens[7:10], said, strict=True):
+        assert visible(token) in line
 
 
 # --- the pages -------------------------------------------------------------------------------------

@@ -413,38 +413,54 @@ def test_a_written_token_opens_to_the_pass_over_all_tokens(made) -> None:  # typ
     store, panel = made()
     trace = written(store)
     assert trace.experiment.n_queries == 7
-    cell = Cell("k", 5, 1, head=1)
-    store.set_hover(cell)
+    store.point_in_decoding(Cell("k", 5, 1, head=1))
     assert store.hover is None  # what shows the document alone need not know of it
     expected = f"{trace.only['k'][1, 5, 1]:.6f}".replace("-", "−")
     assert f" = {expected}" in text(panel)
     assert word(panel, "inspector_title") == "k · KV head 2 of 2 · without a cache"
-    store.set_hover(None)
+    store.point_in_decoding(None)
     QApplication.processEvents()
     assert not panel.page.isVisible()
 
 
-def test_a_written_token_s_cell_is_held_and_followed_down_to_the_document_s(made) -> None:  # type: ignore[no-untyped-def]
+def test_a_cell_of_the_decoding_is_held_and_followed_down_in_it(made) -> None:  # type: ignore[no-untyped-def]
     store, panel = made()
     written(store)
-    store.hold_written(Cell("weights", 6, 5, head=3))
+    store.hold_in_decoding(Cell("weights", 6, 5, head=3))
     assert word(panel, "inspector_hint") == "locked · Esc frees"
     click_link(panel, Cell("masked", 6, 5, head=3))
-    assert store.held_written == Cell("masked", 6, 5, head=3, site="layers.0.self")
-    assert store.document.view.locked is None
-    store.hold_written(Cell("scores", 6, 2, head=3))
+    assert store.held_decoded == Cell("masked", 6, 5, head=3, site="layers.0.self")
+    store.hold_in_decoding(Cell("scores", 6, 2, head=3))
     assert text(panel).startswith("scores[")
     click_link(panel, Cell("k", 2, 0, head=1))
-    assert store.held_written is None and store.document.view.locked == Cell("k", 2, 0, head=1)
+    assert store.held_decoded == Cell("k", 2, 0, head=1, site="layers.0.self")
+    assert store.document.view.locked is None
+    assert word(panel, "inspector_title").endswith("without a cache")
 
 
-def test_a_lock_of_the_document_lets_a_written_token_s_cell_go(made) -> None:  # type: ignore[no-untyped-def]
+def test_a_lock_of_the_document_or_another_document_lets_the_decodings_cell_go(made) -> None:  # type: ignore[no-untyped-def]
     store, panel = made()
     written(store)
-    store.hold_written(Cell("k", 5, 1, head=1))
+    store.hold_in_decoding(Cell("k", 5, 1, head=1))
     store.look(locked=None)
     QApplication.processEvents()
-    assert store.held_written is None and not panel.page.isVisible()
+    assert store.held_decoded is None and not panel.page.isVisible()
+    store.hold_in_decoding(Cell("k", 5, 1, head=1))
+    store.open(document(4))
+    assert store.held_decoded is None
+
+
+def test_names_are_those_of_the_trace_that_is_shown(made) -> None:  # type: ignore[no-untyped-def]
+    """Layers are gone from the document before the next trace is there."""
+    store, panel = made()
+    store.change(layers=(Layer(heads=Heads(4, 2, 3), projections=store.experiment.projections),))
+    traced(store)
+    store.look(site="layers.1.self", locked=Cell("q", 1, 1))
+    assert word(panel, "inspector_title").startswith("layer 2 of 2")
+    store.change(layers=())
+    QApplication.processEvents()
+    traced(store)
+    QApplication.processEvents()
 
 
 def test_a_long_title_does_not_widen_the_panel(made) -> None:  # type: ignore[no-untyped-def]
@@ -452,7 +468,7 @@ def test_a_long_title_does_not_widen_the_panel(made) -> None:  # type: ignore[no
     written(store)
     before = panel.minimumSizeHint().width()
     for stage in ("weights", "k", "attention_output"):
-        store.hold_written(Cell(stage, 6, 1))
+        store.hold_in_decoding(Cell(stage, 6, 1))
         QApplication.processEvents()
         assert panel.page.isVisible()
         assert panel.minimumSizeHint().width() == before
