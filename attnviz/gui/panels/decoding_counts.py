@@ -124,6 +124,11 @@ def reuse_words(decoded: Decoded) -> str:
     )
 
 
+def taken_over(decoding: Decoding) -> range:
+    """The first positions, whose rows an earlier decoding had cached; none where nothing was made anew."""
+    return range(decoding.reused if decoding.reused < len(decoding.steps) else 0)
+
+
 def fed_together(decoding: Decoding, index: int) -> range:
     """The steps that were made in one pass with step `index`: those of its prefill, or it alone.
 

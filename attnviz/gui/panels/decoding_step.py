@@ -16,7 +16,7 @@ from attnviz.compute.decoded import Decoded
 from attnviz.compute.uncached import UncachedStep
 from attnviz.core.text import number
 from attnviz.engines.decode_step import DecodeStep, Numbers, SiteStep
-from attnviz.gui.panels.decoding_counts import Counts, fed_together, plain_label
+from attnviz.gui.panels.decoding_counts import Counts, fed_together, plain_label, taken_over
 from attnviz.gui.panels.decoding_links import Links, StepCells, shown_step_site
 from attnviz.gui.panels.decoding_text import names_of
 from attnviz.gui.store import Store
@@ -199,15 +199,16 @@ class StepView(QWidget):
         letters = (("K", "key"), ("V", "value"))
         if site.experiment.latent is not None:
             kv_head, letters = 0, (("c", "key"), ("kᴿ", "key"))
-        filled, new = site.seen, set(range(fed.start, site.index + 1)) if fed else set()
-        there = set(site.key_positions.tolist())
-        counts = {"read": site.read, "appended": site.appended}
-        if len(new) > 1:  # what one pass puts in is not read from the cache
+        filled, there = site.seen, set(site.key_positions.tolist())
+        new, counts = set(), {"read": site.read, "appended": site.appended}
+        if fed:  # what one pass puts in is not read from the cache; what was there before an edit is
+            new = set(range(fed.start, site.index + 1))
+            new -= set(taken_over(decoded.decoding)) if len(fed) > 1 else set()
             counts = {"read": len(there - new), "appended": len(new)}
         self._values.setVisible(len(caches) > 1)
         for widget, cache, (letter, hue) in zip((self._keys, self._values), caches, letters, strict=False):
             places = max(_places(filled, site.cache.length), capacity(kind, filled))
-            new_row = site.index if new else -1
+            new_row = site.index if site.index in new else -1
             widget.set_rows(cache[kv_head, :filled], places, new_row, _key_tokens(decoded, site))
             gone = set(range(filled)) - there
             widget.set_marks(there - new, gone, block, is_new=len(new) == filled > 1)

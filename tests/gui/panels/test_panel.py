@@ -62,13 +62,14 @@ def image(qtbot: QtBot, bench: PanelBench[Panel]) -> QImage:
         plot.fit()
     qtbot.wait(2 * REST_MS if bench.panel.objectName() == "cost_panel" else 5)
     found = bench.panel.grab().toImage()
-    while True:
+    equal = 0
+    while equal < 3:  # two frames of a transition that has just begun may look alike
         for bar in bench.panel.findChildren(QScrollBar):
             bar.setValue(bar.minimum())
-        qtbot.wait(5)
+        qtbot.wait(10)
         before, found = found, bench.panel.grab().toImage()
-        if found == before:
-            return found
+        equal = equal + 1 if found == before else 0
+    return found
 
 
 def document() -> Document:
