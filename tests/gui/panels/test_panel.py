@@ -9,7 +9,7 @@ from experiments import STACKS
 from msgspec.structs import replace
 from panels import PanelBench
 from PySide6.QtCore import QObject
-from PySide6.QtGui import QImage
+from PySide6.QtGui import QCursor, QImage
 from PySide6.QtWidgets import QApplication, QScrollBar, QWidget
 from pytestqt.qtbot import QtBot
 from written import Written
@@ -42,6 +42,12 @@ LOOKS: dict[str, Any] = {
     "site": "layers.1.self",
 }
 """Another value of every field of the view."""
+
+
+@pytest.fixture(autouse=True)
+def far_away(qapp: QApplication) -> None:
+    """The mouse, wherever a test before this one has left it: what appears below it is pointed at."""
+    QCursor.setPos(qapp.primaryScreen().geometry().bottomRight())
 
 
 def bench_of(qtbot: QtBot, id_: str, document: Document) -> PanelBench[Panel]:
