@@ -57,10 +57,9 @@ def uncached_step(decoding: Decoding, index: int, check: Check, reserve: int) ->
 
 
 def _cached_seconds(decoding: Decoding, experiment: Experiment, check: Check, reserve: int) -> float:
-    """The last step of `experiment` with the cache of those before it, or its prefill with what was there."""
+    """The last step of `experiment` with the cache of those before it, or its whole prefill."""
     count = experiment.n_queries
-    prefill = decoding.steps[count - 1].prefill
-    before = count - 1 if prefill is None else prefill.start
+    before = count - 1 if decoding.steps[count - 1].prefill is None else 0
     earlier = dataclasses.replace(decoding, steps=decoding.steps[:before])
     where = decoding.engine, decoding.device
     made = execute_decoding(experiment, count, *where, check=check, reserve=reserve, earlier=earlier)

@@ -130,12 +130,9 @@ def taken_over(decoding: Decoding) -> range:
 
 
 def fed_together(decoding: Decoding, index: int) -> range:
-    """The steps that were made in one pass with step `index`: those of its prefill, or it alone.
-
-    Of steps that were taken over from a longer prompt's prefill, those that there are.
-    """
+    """The steps that were made in one pass with step `index`: those of its prefill, or it alone."""
     prefill = decoding.steps[index].prefill
-    return range(index, index + 1) if prefill is None else prefill[: len(decoding.steps) - prefill.start]
+    return range(index, index + 1) if prefill is None else prefill
 
 
 class Counts(QWidget):
@@ -198,7 +195,7 @@ class Counts(QWidget):
         text, words = self._uncached_time(decoded, fed.stop, uncached, is_playing)
         self._labels[TIME][1].setText(text)
         self._labels[TIME][1].setToolTip(plain_tooltip(words))
-        written = steps[index].seconds * len(fed)
+        written = sum(step.seconds for step in steps[fed.start : fed.stop])
         again = uncached.cached_seconds if isinstance(uncached, UncachedStep) else math.nan
         this = _("Measured: step {step} with the cache, its choice of the next token included.")
         if steps[index].prefill is not None:
