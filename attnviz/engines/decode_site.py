@@ -125,17 +125,17 @@ class DecodingSite:
         Tokens that are fed together are attended together, each to those up to itself; one by one where the
         cache lets rows go while they come, so that a token sees what was there in its turn.
         """
-        cache, query, length = self.cache, features.query(), self.cache.length
-        key_positions = cache.positions(length)
-        if self.memory is None and len(key_positions) < length and len(positions) > 1:
+        query, length = features.query(), self.cache.length
+        if len(positions) == 1:
+            attended = self._attend(query, positions, length, check)
+            return [attended], attended.mixed
+        if self.memory is None and len(self.cache.positions(length)) < length:
             rows = [
                 self._attend(query[:, :, row : row + 1, :], positions[row : row + 1], int(at) + 1, check)
                 for row, at in enumerate(positions)
             ]
             return rows, self._engine.xp.concat([one.mixed for one in rows], axis=2)
         attended = self._attend(query, positions, length, check)
-        if len(positions) == 1:
-            return [attended], attended.mixed
         seen = [length if self.memory is not None else int(at) + 1 for at in positions]
         return [attended.row(row, count) for row, count in enumerate(seen)], attended.mixed
 
