@@ -93,9 +93,9 @@ def test_the_same_experiment_is_not_decoded_twice(bench: Bench, qtbot: QtBot) ->
     assert bench.runs == 0
 
 
-def test_a_refusal_is_a_sentence_and_takes_the_old_numbers_away(
-    bench: Bench, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def edit_and_be_refused(bench: Bench, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An edit whose decoding is refused in one sentence."""
+
     def refuse(*args: Any, **named: Any) -> Any:
         raise ValueError("too large")
 
@@ -103,6 +103,12 @@ def test_a_refusal_is_a_sentence_and_takes_the_old_numbers_away(
         patch.setattr(decoded_module, "execute_decoding", refuse)
         bench.store.edit(edits.set_vector_cell, 0, 0, 6.0)
         qtbot.waitUntil(lambda: bench.log.values("failed") == ["too large"])
+
+
+def test_a_refusal_is_a_sentence_and_takes_the_old_numbers_away(
+    bench: Bench, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    edit_and_be_refused(bench, qtbot, monkeypatch)
     assert bench.store.decoded_now is None
     bench.store.edit(edits.set_vector_cell, 0, 0, 7.0)
     qtbot.waitUntil(bench.settled)
@@ -126,12 +132,6 @@ def test_an_edit_that_is_taken_back_leaves_a_decoding_on_the_screen(
 def test_after_a_refusal_that_is_undone_the_decoding_comes_back(
     bench: Bench, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(*args: Any, **named: Any) -> Any:
-        raise ValueError("too large")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(decoded_module, "execute_decoding", refuse)
-        bench.store.edit(edits.set_vector_cell, 0, 0, 6.0)
-        qtbot.waitUntil(lambda: bench.log.values("failed") == ["too large"])
+    edit_and_be_refused(bench, qtbot, monkeypatch)
     bench.store.undo()
     qtbot.waitUntil(bench.settled)
