@@ -7,6 +7,7 @@ from dataclasses import replace
 from random import Random
 
 from attnviz.checkpoints import words_english as words
+from attnviz.checkpoints.cast import moods, who_and_what
 from attnviz.checkpoints.grammar import fill, pair, series
 from attnviz.checkpoints.stories_english import MESSAGES
 from attnviz.checkpoints.words_english import Noun, Person
@@ -66,30 +67,9 @@ def nonsense(rng: Random, count: int) -> str:
 
 def cast(rng: Random, split: str) -> dict[str, object]:
     """The slots of one story: who is in it, and what, and where."""
-    first, second = people(rng, split)
-    x, y, w = dressed(rng, words.THINGS, 3)
-    z, v = dressed(rng, words.ANIMALS, 2)
-    p, q = rng.sample(words.PLACES, 2)
-    f, g = rng.sample(words.FOODS, 2)
-    spots = rng.sample(words.SPOTS, 3)
-    number = rng.randint(2, 10)
+    slots, number = who_and_what(rng, words, people(rng, split), dressed, 10)
     return {
-        "A": first,
-        "B": second,
-        "x": x,
-        "y": y,
-        "w": w,
-        "z": z,
-        "v": v,
-        "Z": rng.choice(words.PETS),
-        "p": p,
-        "q": q,
-        "f": f,
-        "g": g,
-        "r": rng.choice(words.FRUITS),
-        "s": spots[0],
-        "t": spots[1],
-        "u": spots[2],
+        **slots,
         "n": words.NUMBERS[number],
         "less": words.NUMBERS[number - 1],
         "list": listed(series(rng, words.FLAVOURS + tuple(f.many for f in words.FOODS), 2, 5)),
@@ -97,8 +77,5 @@ def cast(rng: Random, split: str) -> dict[str, object]:
         "count": ", ".join(words.NUMBERS[: number + 1]),
         "song": nonsense(rng, rng.randint(3, 6)),
         "m": message(rng),
-        "day": rng.choice(words.DAYS),
-        "why": rng.choice(words.REASONS),
-        "then": rng.choice(words.REASONS),
-        "mood": rng.choice(words.MOODS),
+        **moods(rng, words),
     }
