@@ -46,8 +46,8 @@ GRACE_S = 1.0
 @pytest.fixture(scope="session")
 def qapp(qapp: Any) -> Any:
     """The application, in the shipped fonts: what a test measures does not depend on the machine's fonts."""
-    from attnviz.gui.fonts import ui_font
-    from attnviz.gui.theme import TEXT_PX
+    from attnviz.gui.look.fonts import ui_font
+    from attnviz.gui.look.theme import TEXT_PX
 
     qapp.setFont(ui_font(TEXT_PX))
     return qapp
