@@ -36,15 +36,15 @@ if TYPE_CHECKING:
     from attnviz.checkpoints.importing import import_checkpoint
     from attnviz.checkpoints.reader import CheckpointError
     from attnviz.compute.budget import BudgetError
-    from attnviz.engines.decode import Decoding
-    from attnviz.engines.decode_step import DecodeStep
+    from attnviz.engines.decode.run import Decoding
+    from attnviz.engines.decode.step import DecodeStep
     from attnviz.engines.engine import EngineError
-    from attnviz.model.document import Document
-    from attnviz.model.experiment import Experiment
-    from attnviz.model.files import load, save
-    from attnviz.model.schema import document_schema
+    from attnviz.model.io.files import load, save
+    from attnviz.model.io.schema import document_schema
+    from attnviz.model.spec.document import Document
+    from attnviz.model.spec.experiment import Experiment
+    from attnviz.model.spec.view import View
     from attnviz.model.trace import SiteTrace, Trace
-    from attnviz.model.view import View
 
 __all__ = [
     "BudgetError",
@@ -72,18 +72,18 @@ __all__ = [
 _HOMES = {
     "BudgetError": "attnviz.compute.budget",
     "CheckpointError": "attnviz.checkpoints.reader",
-    "DecodeStep": "attnviz.engines.decode_step",
-    "Decoding": "attnviz.engines.decode",
-    "Document": "attnviz.model.document",
+    "DecodeStep": "attnviz.engines.decode.step",
+    "Decoding": "attnviz.engines.decode.run",
+    "Document": "attnviz.model.spec.document",
     "EngineError": "attnviz.engines.engine",
-    "Experiment": "attnviz.model.experiment",
+    "Experiment": "attnviz.model.spec.experiment",
     "SiteTrace": "attnviz.model.trace",
     "Trace": "attnviz.model.trace",
-    "View": "attnviz.model.view",
-    "document_schema": "attnviz.model.schema",
+    "View": "attnviz.model.spec.view",
+    "document_schema": "attnviz.model.io.schema",
     "import_checkpoint": "attnviz.checkpoints.importing",
-    "load": "attnviz.model.files",
-    "save": "attnviz.model.files",
+    "load": "attnviz.model.io.files",
+    "save": "attnviz.model.io.files",
 }
 """Where each public name lives that is imported on first use."""
 
@@ -163,7 +163,7 @@ def render(
     from attnviz.figures import render as draw
     from attnviz.figures import save_figure
     from attnviz.figures.files import format_of
-    from attnviz.model.document import Document
+    from attnviz.model.spec.document import Document
     from attnviz.model.trace import Trace
 
     format_of(path)
@@ -173,8 +173,8 @@ def render(
 
 
 def _experiment(given: Any) -> Experiment:
-    from attnviz.model.document import Document
-    from attnviz.model.experiment import Experiment
+    from attnviz.model.spec.document import Document
+    from attnviz.model.spec.experiment import Experiment
 
     if isinstance(given, Document):
         return given.experiment

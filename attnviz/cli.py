@@ -105,8 +105,8 @@ def _dispatch(arguments: list[str]) -> int:
         return _open_window(getattr(options, "document", None))
     from attnviz import cli_commands
     from attnviz.engines.engine import EngineError
-    from attnviz.model.refusal_texts import WHERE
-    from attnviz.model.refusals import translated
+    from attnviz.model.errors.messages import WHERE
+    from attnviz.model.errors.refusals import translated
 
     actions: dict[str, Callable[[argparse.Namespace], int]] = {
         "presets": cli_commands.presets,

@@ -14,18 +14,18 @@ from msgspec.structs import replace
 from attnviz.checkpoints.presets import PRESETS, load_preset, preset_ids
 from attnviz.core.text import columns, number, visible
 from attnviz.i18n import _
-from attnviz.model.document import Document
-from attnviz.model.edits import set_tokens
-from attnviz.model.files import DocumentError, load, save
-from attnviz.model.pieces import byte_pairs
-from attnviz.model.splitting import MODEL, join_text, shown_token, split_text
-from attnviz.model.value import require
-from attnviz.model.writing_edits import set_stop
+from attnviz.model.edit.edits import set_tokens
+from attnviz.model.edit.generation import set_stop
+from attnviz.model.io.files import DocumentError, load, save
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.pieces import byte_pairs
+from attnviz.model.spec.value import require
+from attnviz.model.text import MODEL, join_text, shown_token, split_text
 
 if TYPE_CHECKING:
-    from attnviz.engines.decode import Decoding
-    from attnviz.engines.decode_cost import Cost
-    from attnviz.engines.decode_step import DecodeStep, SiteStep
+    from attnviz.engines.decode.cost import Cost
+    from attnviz.engines.decode.run import Decoding
+    from attnviz.engines.decode.step import DecodeStep, SiteStep
     from attnviz.model.trace import Trace
 
 
@@ -44,7 +44,7 @@ def presets(options: Namespace) -> int:
 def run(options: Namespace) -> int:
     """Compute a document; write the arrays, or print what stages there are."""
     from attnviz.compute.saving import save_arrays
-    from attnviz.model.numbers import NPZ_SUFFIX
+    from attnviz.model.io.numbers import NPZ_SUFFIX
 
     document, output = _document(options), options.output
     if output is not None and Path(output).suffix.lower() != NPZ_SUFFIX:
@@ -84,7 +84,7 @@ def render(options: Namespace) -> int:
 def decode(options: Namespace) -> int:
     """Decode and print every step, as a table or as JSON."""
     from attnviz.compute.execute import execute_decoding
-    from attnviz.engines.decodable import MAX_STEPS
+    from attnviz.engines.decode.decodable import MAX_STEPS
 
     experiment, steps = _document(options).experiment, options.steps
     if options.new is not None:
@@ -136,7 +136,7 @@ def _ids(name: str, text: str | None) -> tuple[int, ...] | None:
 def bench(options: Namespace) -> int:
     """Measure this machine: engines and window, or decoding."""
     if options.subject == "decode":
-        from attnviz.bench.decode import main as of_decoding
+        from attnviz.bench.decoding.bench import main as of_decoding
 
         return of_decoding(json=options.json)
     from attnviz.bench import main
@@ -219,7 +219,7 @@ def _document(options: Namespace) -> Document:
         document = replace(document, experiment=set_tokens(document.experiment, tokens))
     if options.dtype is None:
         return document
-    from attnviz.engines.decode import ITEMSIZE
+    from attnviz.engines.decode.run import ITEMSIZE
 
     if options.dtype not in ITEMSIZE:
         raise ValueError(f"dtype is {options.dtype!r}; legal is one of {', '.join(ITEMSIZE)}")

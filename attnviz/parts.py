@@ -6,12 +6,13 @@ vocabulary; how a text is written on (`Writing`): by which sampling, until when,
 
 from __future__ import annotations
 
-from attnviz.model.arrays import Matrix
-from attnviz.model.attention import Attention, Layer
-from attnviz.model.block_parts import Block, FeedForward, Norm, Transform, Vocabulary
 from attnviz.model.caches import FullCache, PagedCache, QuantisedCache, RingCache, SinkCache
-from attnviz.model.latent_parts import Latent
-from attnviz.model.parts import (
+from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.attention import Attention, Layer
+from attnviz.model.spec.block import Block, FeedForward, Norm, Transform, Vocabulary
+from attnviz.model.spec.generation import Writing
+from attnviz.model.spec.latent import Latent
+from attnviz.model.spec.parts import (
     AnyOf,
     Blocks,
     Causal,
@@ -40,8 +41,8 @@ from attnviz.model.parts import (
     Tied,
     Window,
 )
-from attnviz.model.pieces import Pieces
-from attnviz.model.position_parts import (
+from attnviz.model.spec.pieces import Pieces
+from attnviz.model.spec.positions import (
     Alibi,
     Deberta,
     DrawnTable,
@@ -58,9 +59,16 @@ from attnviz.model.position_parts import (
     WrittenTable,
     Yarn,
 )
-from attnviz.model.rows import DrawnRow, WrittenRow
-from attnviz.model.sampling import MinP, RepetitionPenalty, Sampling, StopConditions, Temperature, TopK, TopP
-from attnviz.model.writing import Writing
+from attnviz.model.spec.rows import DrawnRow, WrittenRow
+from attnviz.model.spec.sampling import (
+    MinP,
+    RepetitionPenalty,
+    Sampling,
+    StopConditions,
+    Temperature,
+    TopK,
+    TopP,
+)
 
 __all__ = [
     "Alibi",

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from attnviz.model.block_parts import FeedForward, Norm
-from attnviz.model.experiment import Experiment
-from attnviz.model.materialise import projection_array
-from attnviz.model.parts import Explicit, Identity, Role, Seeded
-from attnviz.model.rows import DrawnRow, Row
+from attnviz.model.operands.matrices import projection_array
+from attnviz.model.spec.block import FeedForward, Norm
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import Explicit, Identity, Role, Seeded
+from attnviz.model.spec.rows import DrawnRow, Row
+from attnviz.model.spec.view import Cell
 from attnviz.model.trace import Trace
-from attnviz.model.view import Cell
 
 ROLES: dict[str, Role] = {"q": "query", "k": "key", "v": "value", "attention_output": "output"}
 LATENT = ("q_latent", "latent_projected", "latent", "rope_key")

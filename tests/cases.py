@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from attnviz.model import parts as p
-from attnviz.model import position_parts as pp
-from attnviz.model.experiment import Experiment
+from attnviz.model.spec import parts as p
+from attnviz.model.spec import positions as pp
+from attnviz.model.spec.experiment import Experiment
 
 TOKENS = ("the", "dog", "bites", "the", "man", "again", "today")
 

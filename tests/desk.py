@@ -14,16 +14,16 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLineEdit, QMessageBox, QWidget
 from pytestqt.qtbot import QtBot
 
-from attnviz.engines.decodable import causal_experiment
-from attnviz.gui.theme import Theme
+from attnviz.engines.decode.decodable import causal_experiment
+from attnviz.gui.look.theme import Theme
 from attnviz.gui.widgets.control import active_theme
-from attnviz.gui.widgets.drag_number import DragNumber
-from attnviz.gui.widgets.heat_map import HeatMap
-from attnviz.gui.widgets.number_grid import NumberGrid
+from attnviz.gui.widgets.heat.map import HeatMap
+from attnviz.gui.widgets.numbers.drag import DragNumber
+from attnviz.gui.widgets.numbers.grid import NumberGrid
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.toggle import Toggle
 from attnviz.gui.window import Window
-from attnviz.model.experiment import Experiment
+from attnviz.model.spec.experiment import Experiment
 
 W = TypeVar("W", bound=QWidget)
 WAIT_MS = 8000

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from attnviz.model.document import Document
-from attnviz.model.experiment import Experiment
-from attnviz.model.parts import ExplicitVectors
-from attnviz.model.view import View
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import ExplicitVectors
+from attnviz.model.spec.view import View
 
 BY_HAND = """
 {"format": "attnviz", "version": 1,

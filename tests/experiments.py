@@ -7,12 +7,13 @@ from typing import Any
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from attnviz.model.arrays import Matrix
-from attnviz.model.attention import Attention, Layer
-from attnviz.model.block_parts import Block, FeedForward, Norm, Transform, Vocabulary
-from attnviz.model.experiment import Experiment
-from attnviz.model.latent_parts import LATENT_ROLES, Latent
-from attnviz.model.parts import (
+from attnviz.model.sites.sites import site_names
+from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.attention import Attention, Layer
+from attnviz.model.spec.block import Block, FeedForward, Norm, Transform, Vocabulary
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.latent import LATENT_ROLES, Latent
+from attnviz.model.spec.parts import (
     Alibi,
     AnyOf,
     Blocks,
@@ -43,7 +44,7 @@ from attnviz.model.parts import (
     Tied,
     Window,
 )
-from attnviz.model.position_parts import (
+from attnviz.model.spec.positions import (
     Deberta,
     DrawnTable,
     DynamicNtk,
@@ -56,8 +57,7 @@ from attnviz.model.position_parts import (
     WrittenTable,
     Yarn,
 )
-from attnviz.model.rows import DrawnRow
-from attnviz.model.sites import site_names
+from attnviz.model.spec.rows import DrawnRow
 
 TOKENS = ("the", "cat", "the", "<s>", "猫")
 """One of them twice: a vocabulary of four."""

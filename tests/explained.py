@@ -13,8 +13,8 @@ import numpy as np
 
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
-from attnviz.model.arithmetic_pieces import Explanation, Line, Pieces, Series, Term, flat, plain
-from attnviz.model.experiment import Experiment
+from attnviz.model.explain.arithmetic.terms import Explanation, Line, Pieces, Series, Term, flat, plain
+from attnviz.model.spec.experiment import Experiment
 from attnviz.model.trace import SiteTrace
 
 

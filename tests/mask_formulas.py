@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attnviz.model import parts as p
+from attnviz.model.spec import parts as p
 
 
 def sees(mask: p.Mask, query: int, key: int) -> bool:

@@ -10,8 +10,8 @@ from pytestqt.qtbot import QtBot
 import attnviz
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
-from attnviz.model.document import Document
-from attnviz.model.presets import load_preset
+from attnviz.model.io.presets import load_preset
+from attnviz.model.spec.document import Document
 
 P = TypeVar("P", bound=Panel)
 W = TypeVar("W", bound=QWidget)

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from block_by_hand import dot
 
-from attnviz.model.experiment import Experiment
-from attnviz.model.parts import Rope
-from attnviz.model.position_parts import (
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import Rope
+from attnviz.model.spec.positions import (
     Deberta,
     DynamicNtk,
     LinearScaling,
@@ -24,7 +24,7 @@ from attnviz.model.position_parts import (
     WrittenTable,
     Yarn,
 )
-from attnviz.model.view import Cell
+from attnviz.model.spec.view import Cell
 
 
 def rotated(experiment: Experiment, cell: Cell, read: Any) -> float:

@@ -18,12 +18,12 @@ from experiments import (
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from attnviz.model.arrays import Matrix
-from attnviz.model.attention import Attention, Layer
-from attnviz.model.block_parts import Block, FeedForward, Norm, Transform, Vocabulary
-from attnviz.model.experiment import Experiment
-from attnviz.model.latent_parts import Latent
-from attnviz.model.parts import (
+from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.attention import Attention, Layer
+from attnviz.model.spec.block import Block, FeedForward, Norm, Transform, Vocabulary
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.latent import Latent
+from attnviz.model.spec.parts import (
     Alibi,
     Dropout,
     Heads,
@@ -37,7 +37,7 @@ from attnviz.model.parts import (
     SeededVectors,
     Sinusoidal,
 )
-from attnviz.model.rows import DrawnRow
+from attnviz.model.spec.rows import DrawnRow
 
 _SEEDS = st.integers(0, 50)
 ROWS = st.one_of(st.none(), st.builds(DrawnRow, _SEEDS, st.just(0.5), st.just(0.3)))

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from stacks import stacks
 
 import attnviz
-from attnviz.model.document import Document
-from attnviz.model.experiment import Experiment
-from attnviz.model.files import dumps, loads
-from attnviz.model.sites import site_names
-from attnviz.model.view import View
+from attnviz.model.io.files import dumps, loads
+from attnviz.model.sites.sites import site_names
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.view import View
 
 ANY = st.one_of(stacks(), experiments())
 NOTHING = {"nothing at all": 1}

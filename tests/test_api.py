@@ -24,7 +24,7 @@ def test_every_public_name_is_there() -> None:
 
 
 def test_whatever_an_experiment_is_made_of_is_among_its_parts() -> None:
-    from attnviz.model.value import Value
+    from attnviz.model.spec.value import Value
 
     def kinds(kind: type) -> set[type]:
         return {kind}.union(*map(kinds, kind.__subclasses__()))

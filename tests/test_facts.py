@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 
 from attnviz.core.positions import alibi_slopes
 from attnviz.core.tokens import split
-from attnviz.engines.decode import decode
-from attnviz.engines.decode_cost import StepCosts
+from attnviz.engines.decode.cost import StepCosts
+from attnviz.engines.decode.run import decode
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
-from attnviz.model.arrays import Matrix
-from attnviz.model.experiment import Experiment
-from attnviz.model.parts import (
+from attnviz.model.io.presets import load_preset
+from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import (
     ROLES,
     Alibi,
     Causal,
@@ -39,7 +40,6 @@ from attnviz.model.parts import (
     Sinusoidal,
     Tied,
 )
-from attnviz.model.presets import load_preset
 from attnviz.model.trace import Trace
 
 Array = NDArray[Any]

@@ -165,6 +165,32 @@ def test_messages_inside_f_strings_and_conditions_are_found(update: ModuleType) 
     assert found == {"self", "cross", "a", "b", ("n", "ns")}
 
 
+def test_a_reworded_message_keeps_its_translation(update: ModuleType, tmp_path: Path) -> None:
+    source, tests, po = tmp_path / "attnviz", tmp_path / "tests", tmp_path / "zh_CN/LC_MESSAGES/attnviz.po"
+    for folder in (source, tests, po.parent):
+        folder.mkdir(parents=True)
+    (source / "a.py").write_text(
+        'key = "old"\né = _("old") + _(\n    "a long "\n    "text"\n)  # why\n'
+        'ngettext("{n} a", "{n} as", 2)\n'
+    )
+    (tests / "test_a.py").write_text('assert shown == "old"\n')
+    catalog = Catalog(locale="zh_CN", domain="attnviz", charset="utf-8", fuzzy=False)
+    catalog.add("old", "旧")
+    catalog.add("a long text", "长")
+    catalog.add(("{n} a", "{n} as"), ("{n} 个",))
+    po.write_bytes(update.text(catalog))
+
+    names = {"old": "new", "a long text": 'w"' * 60 + " end", "{n} as": "{n} bs", "not there": "x"}
+    assert update.rename(names, source, tests, [po]) == ["not there"]
+
+    code = (source / "a.py").read_text()
+    assert set(update.messages(ast.parse(code))) == {"new", names["a long text"], ("{n} a", "{n} bs")}
+    assert 'key = "old"' in code and "# why" in code, "only messages change"
+    assert (tests / "test_a.py").read_text() == 'assert shown == "new"\n'
+    kept = {tuple(forms(message.id)): forms(message.string) for message in update.read(po) if message.id}
+    assert kept == {("new",): ["旧"], (names["a long text"],): ["长"], ("{n} a", "{n} bs"): ["{n} 个"]}
+
+
 def test_argparse_speaks_the_language_too(capsys: pytest.CaptureFixture[str]) -> None:
     source = inspect.getsource(argparse)
     assert [word for word in WORDS if word not in source] == [], "argparse says something else now"

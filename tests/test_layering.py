@@ -34,7 +34,7 @@ MAY_IMPORT = {
 TORCH = {
     "engines/torch_engine.py",
     "bench/plain_torch.py",
-    "bench/transformers_llama.py",
+    "bench/decoding/transformers_llama.py",
 }
 THREADING = {"threading", "_thread", "concurrent", "multiprocessing", "asyncio"}
 THREAD_HOOK = "gui/app_errors.py"
@@ -121,7 +121,7 @@ def collect(check: Callable[[Path], list[str]]) -> list[str]:
 
 
 def test_the_package_is_read() -> None:
-    assert {"i18n.py", "gui/theme.py"} <= {name_of(file) for file in FILES}
+    assert {"i18n.py", "gui/look/theme.py"} <= {name_of(file) for file in FILES}
 
 
 def test_layers_import_downwards_only() -> None:
@@ -176,22 +176,17 @@ def test_threads_stay_in_compute_and_the_bridge() -> None:
 
 
 def test_panels_do_not_import_each_other() -> None:
-    stems = {file.stem for file in FILES if file.relative_to(PACKAGE).parts[:2] == ("gui", "panels")}
-
-    def panel_of(stem: str) -> str:
-        """`mechanism_dropout.py` belongs to `mechanism.py`: one panel may need several files."""
-        return min((other for other in stems if (stem + "_").startswith(other + "_")), key=len, default=stem)
-
     def check(file: Path) -> list[str]:
         parts = file.relative_to(PACKAGE).parts
         if parts[:2] != ("gui", "panels") or name_of(file) == PANEL_TABLE:
             return []
+        # A panel is a file, or a folder where it has parts.
+        own = parts[2].removesuffix(".py")
 
         def is_wrong(module: str) -> bool:
             if not module.startswith("attnviz.gui.panels."):
                 return False
-            stem = module.split(".")[3]
-            return stem != PANEL_BASE and panel_of(stem) != panel_of(file.stem)
+            return module.split(".")[3] not in (PANEL_BASE, own)
 
         return broken(file, is_wrong)
 

@@ -16,7 +16,7 @@ def blocks(language: str) -> list[str]:
 
 def test_the_document_opens_and_runs() -> None:
     from attnviz import run
-    from attnviz.model.files import loads
+    from attnviz.model.io.files import loads
 
     (text,) = blocks("json")
     trace = run(loads(text))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from attnviz.model.experiment import Experiment
-from attnviz.model.parts import Heads, Identity, Projections, Seeded, SeededVectors
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import Heads, Identity, Projections, Seeded, SeededVectors
 
 VECTORS_SEED = 0
 

@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 from attnviz.bench.cases import PROJECTIONS, SIZES, Size, experiment
 from attnviz.bench.floor import floor
 from attnviz.bench.timing import interleaved, paired_ratio
-from attnviz.compute.estimating import estimate
+from attnviz.compute.estimate import estimate
 from attnviz.compute.execute import execute
 from attnviz.compute.threads import available_cores, limited_threads, threads_for
-from attnviz.engines.decode import ITEMSIZE
+from attnviz.engines.decode.run import ITEMSIZE
 from attnviz.engines.table import ENGINE_BY_ID
-from attnviz.model.experiment import Experiment
-from attnviz.model.materialise import projection_array, vectors_array
-from attnviz.model.parts import ROLES
+from attnviz.model.operands.matrices import projection_array, vectors_array
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import ROLES
 
 SECONDS = 5.0
 ROUNDS = (7, 400)

@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.checkpoints.family import Array, Config, Tensor, transposed
-from attnviz.checkpoints.family_common import ACTIVATIONS
-from attnviz.checkpoints.family_llama import LLAMA
+from attnviz.checkpoints.families.common import ACTIVATIONS
+from attnviz.checkpoints.families.family import Array, Config, Tensor, transposed
+from attnviz.checkpoints.families.llama import LLAMA
 from attnviz.checkpoints.filling import filled
 from attnviz.checkpoints.importing import read_config
-from attnviz.model.arrays import Matrix
-from attnviz.model.attention import Layer
-from attnviz.model.block_parts import FeedForward, Norm, Vocabulary
-from attnviz.model.experiment import Experiment
-from attnviz.model.parts import Explicit, Rope
-from attnviz.model.rows import WrittenRow
+from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.attention import Layer
+from attnviz.model.spec.block import FeedForward, Norm, Vocabulary
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import Explicit, Rope
+from attnviz.model.spec.rows import WrittenRow
 
 _NO_LLAMA = (
     "{field} is not what a Llama has; legal are causal layers of RMSNorm, RoPE, grouped heads and a gate"

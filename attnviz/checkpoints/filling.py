@@ -8,11 +8,11 @@ from typing import Any, TypeVar, get_args
 import msgspec
 from msgspec.structs import replace
 
-from attnviz.checkpoints.family import Array
-from attnviz.model.arrays import Matrix
-from attnviz.model.parts import Explicit, ExplicitSinks
-from attnviz.model.position_parts import WrittenTable
-from attnviz.model.rows import WrittenRow
+from attnviz.checkpoints.families.family import Array
+from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.parts import Explicit, ExplicitSinks
+from attnviz.model.spec.positions import WrittenTable
+from attnviz.model.spec.rows import WrittenRow
 
 _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 

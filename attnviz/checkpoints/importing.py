@@ -10,19 +10,19 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from attnviz.checkpoints.families import FAMILIES
-from attnviz.checkpoints.family import Around, Array, Arrays, Config, Family, Sizes
+from attnviz.checkpoints.families.family import Around, Array, Arrays, Config, Family, Sizes
+from attnviz.checkpoints.families.table import FAMILIES
 from attnviz.checkpoints.filling import filled, filled_fields
 from attnviz.checkpoints.plan import Planned, has_head, plan
 from attnviz.checkpoints.reader import CONFIG, Checkpoint, CheckpointError, read_checkpoint
 from attnviz.checkpoints.texts import Tokens, read_tokens, token_ids
-from attnviz.model.arrays import Matrix
-from attnviz.model.attention import Layer
-from attnviz.model.block_parts import Vocabulary
-from attnviz.model.document import Document
-from attnviz.model.experiment import Experiment
-from attnviz.model.faults import short
-from attnviz.model.parts import DType, ExplicitVectors, Memory
+from attnviz.model.errors.faults import short
+from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.attention import Layer
+from attnviz.model.spec.block import Vocabulary
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import DType, ExplicitVectors, Memory
 
 NO_NUMBERS = frozenset(
     # Names, versions, storage:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from attnviz.core.bpe import SPACE, WORDS, LeadingSpace, fault_in
-from attnviz.model.pieces import MOST_MERGES, PieceName, Pieces
+from attnviz.model.spec.pieces import MOST_MERGES, PieceName, Pieces
 
 Json = Mapping[str, Any]
 

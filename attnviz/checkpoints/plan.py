@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from attnviz.checkpoints.family import Array, Config, Family, Ignored, Sizes, Tensor
+from attnviz.checkpoints.families.family import Array, Config, Family, Ignored, Sizes, Tensor
 from attnviz.checkpoints.reader import Checkpoint, CheckpointError, StoredTensor, shape_text
-from attnviz.model.faults import short
+from attnviz.model.errors.faults import short
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,13 @@ from msgspec.structs import replace
 
 from attnviz import resources
 from attnviz.i18n import N_
-from attnviz.model import presets as files
-from attnviz.model.document import Document
-from attnviz.model.files import DocumentError
-from attnviz.model.presets import Preset
-from attnviz.model.sampling import Sampling, StopConditions, Temperature, TopP
-from attnviz.model.view import View
-from attnviz.model.writing import Writing
+from attnviz.model.io import presets as files
+from attnviz.model.io.files import DocumentError
+from attnviz.model.io.presets import Preset
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.generation import Writing
+from attnviz.model.spec.sampling import Sampling, StopConditions, Temperature, TopP
+from attnviz.model.spec.view import View
 
 MODEL = "stories"
 """The model in the box: `resources/models/stories`."""

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.model.faults import short
-from attnviz.model.json_text import parse
-from attnviz.model.tensors import MAX_NUMBERS, read_header
+from attnviz.model.errors.faults import short
+from attnviz.model.io.json_text import parse
+from attnviz.model.io.tensors import MAX_NUMBERS, read_header
 
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 

@@ -10,9 +10,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from attnviz.checkpoints.family import Config, Key, flag, group, one_of, positive, whole
+from attnviz.checkpoints.families.family import Config, Key, flag, group, one_of, positive, whole
 from attnviz.core.positions import yarn_attention_factor
-from attnviz.model.position_parts import (
+from attnviz.model.spec.positions import (
     DynamicNtk,
     LinearScaling,
     Llama3Scaling,

@@ -17,8 +17,8 @@ from typing import Any
 from attnviz.checkpoints.pieces import FORM_FAULTS, read_begin, read_pieces
 from attnviz.checkpoints.reader import CheckpointError
 from attnviz.core.bpe import BytePairs
-from attnviz.model.faults import short
-from attnviz.model.pieces import Pieces
+from attnviz.model.errors.faults import short
+from attnviz.model.spec.pieces import Pieces
 
 TOKENIZER = "tokenizer.json"
 

@@ -14,18 +14,18 @@ from typing import Any, TypeVar
 
 from attnviz.compute import budget as budget_
 from attnviz.compute.budget import Estimate
-from attnviz.compute.estimating import estimate, estimate_decoding
+from attnviz.compute.estimate import estimate, estimate_decoding
 from attnviz.compute.threads import available_cores, limited_threads, parallel_map, threads_for
-from attnviz.engines import decode as decode_
-from attnviz.engines.decodable import step_count
-from attnviz.engines.decode import ITEMSIZE, Decoding
+from attnviz.engines.decode import run as decode_
+from attnviz.engines.decode.decodable import step_count
+from attnviz.engines.decode.run import ITEMSIZE, Decoding
 from attnviz.engines.engine import Engine, EngineError
 from attnviz.engines.numpy_engine import ForEach, one_by_one
 from attnviz.engines.program import Check, never_cancelled
 from attnviz.engines.run import run
 from attnviz.engines.table import ENGINE_BY_ID, EngineKind
 from attnviz.i18n import _
-from attnviz.model.experiment import Experiment
+from attnviz.model.spec.experiment import Experiment
 from attnviz.model.trace import Trace
 
 Result = TypeVar("Result")
@@ -79,7 +79,7 @@ def execute_decoding(
     reserve: int = 0,
     earlier: Decoding | None = None,
 ) -> Decoding:
-    """Decode `experiment` with a cache; see `attnviz.engines.decode.decode`, and `execute` for the rest."""
+    """Decode `experiment` with a cache; see `engines.decode.run.decode`, and `execute` for the rest."""
 
     def job(made: Engine, notices: Notices) -> Decoding:
         return decode_.decode(made, experiment, steps, check, notices, earlier)

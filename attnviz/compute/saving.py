@@ -8,7 +8,7 @@ from pathlib import Path
 from attnviz.compute import budget
 from attnviz.compute.budget import Estimate, EstimateLine
 from attnviz.i18n import _
-from attnviz.model.numbers import COPIES, array_bytes, save_npz
+from attnviz.model.io.numbers import COPIES, array_bytes, save_npz
 from attnviz.model.trace import Trace
 
 

@@ -16,11 +16,11 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from attnviz.compute.execute import execute, execute_decoding
-from attnviz.engines.decodable import at_length
-from attnviz.engines.decode import Decoding
+from attnviz.engines.decode.decodable import at_length
+from attnviz.engines.decode.run import Decoding
 from attnviz.engines.program import Check
-from attnviz.model.edits import permute_tokens
-from attnviz.model.experiment import Experiment
+from attnviz.model.edit.edits import permute_tokens
+from attnviz.model.spec.experiment import Experiment
 from attnviz.model.trace import SiteTrace
 
 Numbers = NDArray[Any]

@@ -1,7 +1,7 @@
 """The colours that the window and the figures have in common: one table, light and dark.
 
 Dimensions carry their colour everywhere: `query`, `key` and `value` are the same hue wherever a query, a key
-or a value is drawn. Nothing outside this file and the window's own `gui/theme.py` names a colour.
+or a value is drawn. Nothing outside this file and the window's own `gui/look/theme.py` names a colour.
 """
 
 from __future__ import annotations

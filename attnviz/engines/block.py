@@ -6,11 +6,11 @@ from attnviz.core.block import ACTIVATION_BY_ID, gated, layer_norm, rms_norm
 from attnviz.core.dims import Array
 from attnviz.engines.engine import Engine
 from attnviz.engines.features import Features
-from attnviz.model.block_parts import Block, FeedForward, FeedForwardRole, Norm, Transform
-from attnviz.model.experiment import Experiment
-from attnviz.model.materialise import feed_forward_array, transform_array
-from attnviz.model.parts import Identity
-from attnviz.model.rows import Row, held_row
+from attnviz.model.operands.matrices import feed_forward_array, transform_array
+from attnviz.model.spec.block import Block, FeedForward, FeedForwardRole, Norm, Transform
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import Identity
+from attnviz.model.spec.rows import Row, held_row
 from attnviz.model.stages import result_of
 
 

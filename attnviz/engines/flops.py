@@ -21,11 +21,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from attnviz.model.block_parts import NORMS, FeedForward, Norm
-from attnviz.model.experiment import Experiment
-from attnviz.model.latent_parts import LatentRole
-from attnviz.model.materialise import is_identity, output_tokens
-from attnviz.model.parts import Identity, Role
+from attnviz.model.operands.matrices import is_identity, output_tokens
+from attnviz.model.spec.block import NORMS, FeedForward, Norm
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.latent import LatentRole
+from attnviz.model.spec.parts import Identity, Role
 
 NORM_FLOPS = {"layer": 5, "rms": 3}
 """Operations for each feature of a norm: mean, difference, squares and their sum, quotient."""

@@ -6,11 +6,11 @@ from attnviz.core.dims import Array, split_kv_heads
 from attnviz.engines.block import normed
 from attnviz.engines.engine import Engine
 from attnviz.engines.features import Features
-from attnviz.model.experiment import Experiment
-from attnviz.model.latent import latent_of
-from attnviz.model.latent_parts import LatentRole
-from attnviz.model.materialise import latent_array
-from attnviz.model.parts import Identity
+from attnviz.model.operands.latent import latent_of
+from attnviz.model.operands.matrices import latent_array
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.latent import LatentRole
+from attnviz.model.spec.parts import Identity
 
 
 def query_latent(engine: Engine, experiment: Experiment, features: Features, x: Array) -> Array:

@@ -24,12 +24,12 @@ from attnviz.engines.projecting import project
 from attnviz.engines.relative import add_relative_
 from attnviz.model import masks as masks_
 from attnviz.model import positions as positions_
-from attnviz.model.experiment import Experiment
-from attnviz.model.materialise import sinks_array
+from attnviz.model.memo import Remembered
 from attnviz.model.normalisers import NORMALISER_BY_ID, n_visible
-from attnviz.model.parts import Causal, NoScale, ScaleValue
-from attnviz.model.relative import is_relative, relative_parts
-from attnviz.model.remembered import Remembered
+from attnviz.model.operands.matrices import sinks_array
+from attnviz.model.operands.relative import is_relative, relative_parts
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import Causal, NoScale, ScaleValue
 
 Check = Callable[[], None]
 Ints = NDArray[np.int64]

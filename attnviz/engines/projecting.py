@@ -13,9 +13,9 @@ from attnviz.engines.engine import Engine
 from attnviz.engines.features import Features
 from attnviz.engines.latent import add_latent, expanded, query_latent
 from attnviz.model import positions as positions_
-from attnviz.model.experiment import Experiment
-from attnviz.model.materialise import projection_array
-from attnviz.model.parts import Identity, Role, Rope
+from attnviz.model.operands.matrices import projection_array
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import Identity, Role, Rope
 
 Ints = NDArray[np.int64]
 

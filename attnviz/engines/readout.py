@@ -6,8 +6,8 @@ from attnviz.core.dims import Array
 from attnviz.engines.block import add_row, add_transform
 from attnviz.engines.engine import Engine
 from attnviz.engines.features import Features
-from attnviz.model.experiment import Experiment
-from attnviz.model.materialise import unembedding_array, vectors_array, vocabulary
+from attnviz.model.operands.matrices import unembedding_array, vectors_array, vocabulary
+from attnviz.model.spec.experiment import Experiment
 from attnviz.model.stages import result_of
 
 

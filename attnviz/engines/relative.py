@@ -6,7 +6,7 @@ import numpy as np
 
 from attnviz.core.dims import Array
 from attnviz.engines.engine import Engine
-from attnviz.model.relative import RelativeParts
+from attnviz.model.operands.relative import RelativeParts
 
 
 def add_relative_(engine: Engine, s_grqk: Array, q_grqd: Array, k_gkd: Array, parts: RelativeParts) -> None:

@@ -15,9 +15,9 @@ from attnviz.engines.engine import Engine
 from attnviz.engines.features import Features
 from attnviz.engines.program import Attended, Block, Check, Region
 from attnviz.engines.readout import read_out
-from attnviz.model.experiment import Experiment
-from attnviz.model.materialise import vectors_array
-from attnviz.model.sites import Place, at, places
+from attnviz.model.operands.matrices import vectors_array
+from attnviz.model.sites.sites import Place, at, places
+from attnviz.model.spec.experiment import Experiment
 from attnviz.model.stages import STAGE_BY_ID, result_of
 from attnviz.model.trace import Origin, SiteTrace, Trace
 

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from attnviz.core import why_not as core
 from attnviz.core.text import elide, number, visible
 from attnviz.i18n import N_, _
-from attnviz.model.experiment import Experiment
-from attnviz.model.parts import NoPosition
-from attnviz.model.sites import at, put, shown_site
+from attnviz.model.sites.sites import at, put, shown_site
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import NoPosition
 from attnviz.model.stages import STAGE_BY_ID, inputs
 from attnviz.model.trace import SiteTrace, Trace
 from attnviz.model.why_not import MASK_BIAS, WIDE, WhyNot, permuted

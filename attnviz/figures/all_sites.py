@@ -30,12 +30,12 @@ from attnviz.figures.layout import (
     across_need,
 )
 from attnviz.i18n import _
-from attnviz.model.site_pairs import Pairs, pairs_of, sum_of_pairs
-from attnviz.model.site_titles import attention_title, layer_title
-from attnviz.model.sites import place_of
+from attnviz.model.sites.pairs import Pairs, pairs_of, sum_of_pairs
+from attnviz.model.sites.sites import place_of
+from attnviz.model.sites.titles import attention_title, layer_title
+from attnviz.model.spec.view import View
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace, Trace
-from attnviz.model.view import View
 
 LABEL = 7.0
 CAPTION_LINE = 11.0

@@ -16,10 +16,10 @@ from attnviz.core.levels import levels, normalise
 from attnviz.core.shades import Shades
 from attnviz.core.text import elide, visible
 from attnviz.i18n import N_, _
-from attnviz.model.stage_formulas import stage_formula
+from attnviz.model.explain.formulas.stages import stage_formula
+from attnviz.model.spec.view import View, shown_head
 from attnviz.model.stages import STAGE_BY_ID, Axis, Stage
 from attnviz.model.trace import SiteTrace
-from attnviz.model.view import View, shown_head
 
 Head = int | Literal["all"] | None
 """A head counted from 0, all of them, or the one that the view shows."""

@@ -11,9 +11,9 @@ from attnviz.core.shades import Shades
 from attnviz.figures.content import Head, content
 from attnviz.figures.fonts import drawing
 from attnviz.figures.palette import palette
-from attnviz.model.site_titles import site_title
+from attnviz.model.sites.titles import site_title
+from attnviz.model.spec.view import View
 from attnviz.model.trace import SiteTrace, Trace
-from attnviz.model.view import View
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

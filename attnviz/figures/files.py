@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from attnviz.figures.figure import BASE_DPI
 from attnviz.figures.fonts import drawing
 from attnviz.figures.svg import write_svg
-from attnviz.model.files import replace_file
+from attnviz.model.io.files import replace_file
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

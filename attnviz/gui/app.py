@@ -11,13 +11,14 @@ from PySide6.QtCore import QCoreApplication, QEvent, QObject, QTimer, Slot
 from PySide6.QtWidgets import QApplication
 
 from attnviz.compute.scheduler import end_process
-from attnviz.gui import app_errors, look
+from attnviz.gui import app_errors
 from attnviz.gui.documents import FIRST_PRESET
-from attnviz.gui.fonts import load_fonts
-from attnviz.gui.icons import app_icon
+from attnviz.gui.look import look
+from attnviz.gui.look.fonts import load_fonts
+from attnviz.gui.look.icons import app_icon
 from attnviz.gui.settings import Settings
 from attnviz.gui.window import Window
-from attnviz.model.presets import load_preset
+from attnviz.model.io.presets import load_preset
 
 SWITCH_SECONDS = 0.001
 """How long a thread may keep the interpreter from others; the default of 5 ms is felt in a drag."""

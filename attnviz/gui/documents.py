@@ -13,8 +13,8 @@ from attnviz.compute.scheduler import CancelToken, Scheduler
 from attnviz.gui.settings import Settings
 from attnviz.gui.store import Store
 from attnviz.i18n import _, current_language
-from attnviz.model.document import Document
-from attnviz.model.files import (
+from attnviz.model.errors.refusals import in_words
+from attnviz.model.io.files import (
     INLINE_NUMBERS,
     JSON_SUFFIX,
     TENSORS_SUFFIX,
@@ -22,7 +22,7 @@ from attnviz.model.files import (
     number_count,
     save,
 )
-from attnviz.model.refusals import in_words
+from attnviz.model.spec.document import Document
 
 FIRST_PRESET = "fluffy-blue-creature"
 """What a window is made with: a document that is quick to read, until there is another."""

@@ -10,14 +10,14 @@ import numpy as np
 from PySide6.QtCore import QObject, Slot
 from PySide6.QtGui import QAction
 
-from attnviz.gui import look
+from attnviz.gui.look import look
 from attnviz.i18n import current_language
-from attnviz.model import edits
-from attnviz.model.sites import site_names
+from attnviz.model.edit import edits
+from attnviz.model.sites.sites import site_names
 
 if TYPE_CHECKING:
-    from attnviz.gui.exporting import Exporter
-    from attnviz.gui.panels.decoding import DecodingPanel
+    from attnviz.gui.export.export import Exporter
+    from attnviz.gui.panels.decoding.panel import DecodingPanel
     from attnviz.gui.window import Window
 
 
@@ -33,7 +33,7 @@ class Handlers(QObject):
     @cached_property
     def _exporter(self) -> Exporter:
         """Made when it is first wanted: what it stands on is slow to import."""
-        from attnviz.gui.exporting import Exporter
+        from attnviz.gui.export.export import Exporter
 
         window = self._window
         exporter = Exporter(window, window.store, window.scheduler)

@@ -10,8 +10,8 @@ from PySide6.QtGui import QAction, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QMenu, QMenuBar, QToolBar
 
 from attnviz.gui.actions import ACTIONS, MENUS
-from attnviz.gui.icons import icon
-from attnviz.gui.theme import Theme
+from attnviz.gui.look.icons import icon
+from attnviz.gui.look.theme import Theme
 from attnviz.gui.widgets.control import active_theme
 from attnviz.i18n import _
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Qt, QTimer, Slot
 from PySide6.QtWidgets import QLabel, QSizePolicy, QStatusBar, QWidget
 
-from attnviz.gui.live import Live
+from attnviz.gui.live.trace import Live
+from attnviz.gui.look.theme import LIGHT, Theme
 from attnviz.gui.store import Store
-from attnviz.gui.theme import LIGHT, Theme
 from attnviz.i18n import _
-from attnviz.model.document import Document
-from attnviz.model.refusals import in_words
+from attnviz.model.errors.refusals import in_words
+from attnviz.model.spec.document import Document
 
 if TYPE_CHECKING:
     from attnviz.model.trace import Trace

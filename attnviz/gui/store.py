@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 from PySide6.QtCore import QObject, Signal
 
-from attnviz.model.document import Document
-from attnviz.model.experiment import Experiment
-from attnviz.model.history import History
-from attnviz.model.layer_edits import companions, edit_alike
+from attnviz.model.edit.history import History
+from attnviz.model.edit.layers import companions, edit_alike
 from attnviz.model.provenance import tokens_of
-from attnviz.model.sites import at, put, site_names
-from attnviz.model.view import Cell
+from attnviz.model.sites.sites import at, put, site_names
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.view import Cell
 
 if TYPE_CHECKING:
-    from attnviz.compute.decoded import Decoded
+    from attnviz.compute.decoding import Decoded
     from attnviz.model.trace import SiteTrace, Trace
 
 

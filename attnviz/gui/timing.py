@@ -16,16 +16,16 @@ from typing import Any
 from PySide6.QtCore import QCoreApplication, QEvent, QEventLoop, QObject, QSettings, QTimer
 from PySide6.QtWidgets import QAbstractButton, QWidget
 
-from attnviz.gui import look
 from attnviz.gui.app import SWITCH_SECONDS, FirstFrame, make_application
 from attnviz.gui.documents import FIRST_PRESET
+from attnviz.gui.look import look
 from attnviz.gui.settings import Settings
 from attnviz.gui.window import Window
-from attnviz.model import edits
-from attnviz.model.document import Document
-from attnviz.model.experiment import Experiment
-from attnviz.model.parts import Heads, SeededVectors
-from attnviz.model.presets import load_preset
+from attnviz.model.edit import edits
+from attnviz.model.io.presets import load_preset
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import Heads, SeededVectors
 from attnviz.model.trace import Trace
 
 PATIENCE_S = 30.0

@@ -8,11 +8,11 @@ from PySide6.QtWidgets import QMenu, QSizePolicy, QToolBar, QToolButton, QWidget
 
 from attnviz.checkpoints.presets import PRESETS
 from attnviz.engines.table import ENGINES
-from attnviz.gui.live import Live
+from attnviz.gui.live.trace import Live
 from attnviz.gui.menus import Commands
 from attnviz.gui.store import Store
 from attnviz.i18n import _
-from attnviz.model.document import Document
+from attnviz.model.spec.document import Document
 
 
 class ToolBar(QToolBar):

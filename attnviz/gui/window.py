@@ -19,30 +19,30 @@ from PySide6.QtWidgets import (
 from attnviz.checkpoints.presets import PRESETS
 from attnviz.compute.scheduler import Scheduler
 from attnviz.engines.table import ENGINE_BY_ID
-from attnviz.gui import look
 from attnviz.gui.bridge import Bridge
-from attnviz.gui.compare_live import CompareLive
-from attnviz.gui.decode_live import DecodeLive
 from attnviz.gui.documents import SUFFIXES, Documents
 from attnviz.gui.handlers import Handlers
-from attnviz.gui.icons import app_icon
-from attnviz.gui.live import Live
+from attnviz.gui.live.compare import CompareLive
+from attnviz.gui.live.decoding import DecodeLive
+from attnviz.gui.live.trace import Live
+from attnviz.gui.live.uncached import UncachedLive
+from attnviz.gui.look import look
+from attnviz.gui.look.icons import app_icon
+from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.menus import Commands
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.panels.table import PANELS
 from attnviz.gui.settings import Settings
 from attnviz.gui.status import StatusLine
 from attnviz.gui.store import Store
-from attnviz.gui.theme import GRID, Theme
 from attnviz.gui.tool_bar import ToolBar
-from attnviz.gui.uncached_live import UncachedLive
 from attnviz.gui.widgets.card import Card
 from attnviz.gui.widgets.centre_splitter import CentreSplitter
 from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.panel_dock import PanelDock
 from attnviz.i18n import _
-from attnviz.model.document import Document
-from attnviz.model.site_titles import label_among_several
+from attnviz.model.sites.titles import label_among_several
+from attnviz.model.spec.document import Document
 
 AREAS = {
     "left": Qt.DockWidgetArea.LeftDockWidgetArea,
@@ -191,7 +191,7 @@ class Window(QMainWindow):
         self.compare_live = CompareLive(panel, self.live, self.decode_scheduler, self)
 
     def _watch_player(self) -> None:
-        from attnviz.gui.panels.decoding import DecodingPanel
+        from attnviz.gui.panels.decoding.panel import DecodingPanel
 
         panel = self.panels["decoding"]
         assert isinstance(panel, DecodingPanel)
@@ -298,7 +298,7 @@ class Window(QMainWindow):
     @Slot(str, str)
     def _on_engine(self, engine: str, device: str) -> None:
         self.settings["engine"], self.settings["device"] = engine, device
-        from attnviz.gui.panels.mechanism import MechanismPanel
+        from attnviz.gui.panels.mechanism.panel import MechanismPanel
 
         mechanism = self.panels["mechanism"]
         assert isinstance(mechanism, MechanismPanel)

@@ -1,6 +1,6 @@
 """`CACHES`: what a decoder keeps of the keys and values it has made, and how exact that is.
 
-Adding a kind is one record, one row, and one class in `engines/cache.py`.
+Adding a kind is one record, one row, and one class in `engines/decode/cache.py`.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from attnviz.i18n import N_
-from attnviz.model.bounds import Index, Positive
-from attnviz.model.value import Value
+from attnviz.model.spec.bounds import Index, Positive
+from attnviz.model.spec.value import Value
 
 
 class FullCache(Value, frozen=True, tag_field="kind", tag="full"):

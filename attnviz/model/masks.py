@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from attnviz.core import masks as core
 from attnviz.i18n import N_, _
-from attnviz.model import mask_reasons as reasons
-from attnviz.model.experiment import Experiment
-from attnviz.model.parts import (
+from attnviz.model.explain import mask_reasons as reasons
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import (
     AnyOf,
     Blocks,
     Causal,

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from attnviz.core.dims import Array
 from attnviz.core.normalise import relu_squared_, sigmoid_
 from attnviz.i18n import N_
-from attnviz.model.experiment import Experiment
-from attnviz.model.parts import Normaliser
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import Normaliser
 
 
 @dataclass(frozen=True)

@@ -31,9 +31,10 @@ from attnviz.core.positions import (
     yarn_scaling,
 )
 from attnviz.i18n import N_
-from attnviz.model.experiment import Experiment
-from attnviz.model.materialise import table_array
-from attnviz.model.position_parts import (
+from attnviz.model.memo import Remembered
+from attnviz.model.operands.matrices import table_array
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.positions import (
     Alibi,
     Deberta,
     DynamicNtk,
@@ -50,7 +51,6 @@ from attnviz.model.position_parts import (
     TransformerXl,
     Yarn,
 )
-from attnviz.model.remembered import Remembered
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -9,14 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from attnviz.core.positions import pair_of
-from attnviz.model.experiment import Experiment
-from attnviz.model.materialise import vocabulary
 from attnviz.model.normalisers import NORMALISER_BY_ID
-from attnviz.model.parts import Rope
+from attnviz.model.operands.matrices import vocabulary
 from attnviz.model.positions import rotated_features
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import Rope
+from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID, Rule, Stage, inputs
 from attnviz.model.trace import SiteTrace
-from attnviz.model.view import Cell
 
 Indices = tuple[int, ...] | None
 """Some indices along one axis; None means all of them."""

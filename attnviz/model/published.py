@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from attnviz.core.architecture import Architecture, Experts, Latent
+from attnviz.core.cost.architecture import Architecture, Experts, Latent
 from attnviz.i18n import N_
 
 

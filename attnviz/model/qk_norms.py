@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from attnviz.i18n import N_
-from attnviz.model.parts import QKNormKind
+from attnviz.model.spec.parts import QKNormKind
 
 
 @dataclass(frozen=True)

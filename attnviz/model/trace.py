@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.core.overview import overview
-from attnviz.model.experiment import Experiment
-from attnviz.model.latent import latent_width
-from attnviz.model.materialise import output_tokens
-from attnviz.model.sites import shown_site
+from attnviz.model.operands.latent import latent_width
+from attnviz.model.operands.matrices import output_tokens
+from attnviz.model.sites.sites import shown_site
+from attnviz.model.spec.experiment import Experiment
 from attnviz.model.stages import HIDDEN_STAGES, LATENT_STAGES, STAGE_BY_ID, Axis
 
 Numbers = NDArray[Any]

@@ -14,15 +14,15 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from attnviz.model.arrays import Matrix
-from attnviz.model.block_parts import NORMS
-from attnviz.model.experiment import Experiment
-from attnviz.model.latent import latent_width
-from attnviz.model.latent_parts import LatentRole
-from attnviz.model.materialise import feed_forward_array, latent_array, projection_array, table_array
-from attnviz.model.parts import ROLES, Explicit
-from attnviz.model.position_parts import Deberta, DrawnTable, Learned, T5Buckets, TransformerXl, WrittenTable
-from attnviz.model.rows import DrawnRow, WrittenRow, row_array
+from attnviz.model.operands.latent import latent_width
+from attnviz.model.operands.matrices import feed_forward_array, latent_array, projection_array, table_array
+from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.block import NORMS
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.latent import LatentRole
+from attnviz.model.spec.parts import ROLES, Explicit
+from attnviz.model.spec.positions import Deberta, DrawnTable, Learned, T5Buckets, TransformerXl, WrittenTable
+from attnviz.model.spec.rows import DrawnRow, WrittenRow, row_array
 
 Array = NDArray[np.float64]
 Shape = Callable[[Experiment], tuple[int, int]]

@@ -14,11 +14,11 @@ import numpy as np
 from msgspec.structs import replace
 
 from attnviz.i18n import N_
-from attnviz.model.arrays import Matrix
-from attnviz.model.experiment import Experiment
 from attnviz.model.masks import blocked
-from attnviz.model.materialise import vectors_array
-from attnviz.model.parts import (
+from attnviz.model.operands.matrices import vectors_array
+from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import (
     Causal,
     Dropout,
     ExplicitVectors,

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from attnviz.checkpoints import import_checkpoint
 from attnviz.engines.engine import Engine
 from attnviz.engines.run import run
-from attnviz.model.experiment import Experiment
+from attnviz.model.spec.experiment import Experiment
 from attnviz.model.stages import result_of
 from attnviz.model.trace import Trace
 

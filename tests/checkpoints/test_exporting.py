@@ -10,14 +10,14 @@ import pytest
 from msgspec.structs import replace
 from safetensors.numpy import save_file
 
-from attnviz.bench.decode_case import drawn_model
+from attnviz.bench.decoding.case import drawn_model
 from attnviz.checkpoints import import_checkpoint
 from attnviz.checkpoints.exporting import llama_config, llama_tensors
-from attnviz.model.arrays import Matrix
-from attnviz.model.block_parts import Norm
-from attnviz.model.experiment import Experiment
-from attnviz.model.parts import Heads, NoPosition, Projections
-from attnviz.model.rows import DrawnRow, WrittenRow
+from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.block import Norm
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import Heads, NoPosition, Projections
+from attnviz.model.spec.rows import DrawnRow, WrittenRow
 
 
 def drawn(**changes: Any) -> Experiment:

@@ -46,13 +46,13 @@ from transformers import (  # noqa: E402
 )
 
 from attnviz.checkpoints import CheckpointError, import_checkpoint  # noqa: E402
-from attnviz.checkpoints.family import REQUIRED  # noqa: E402
+from attnviz.checkpoints.families.family import REQUIRED  # noqa: E402
 from attnviz.checkpoints.importing import family_of, read_config  # noqa: E402
 from attnviz.engines.numpy_engine import NumpyEngine  # noqa: E402
 from attnviz.engines.run import run  # noqa: E402
 from attnviz.engines.torch_engine import TorchEngine  # noqa: E402
-from attnviz.model.experiment import Experiment  # noqa: E402
-from attnviz.model.parts import Rope  # noqa: E402
+from attnviz.model.spec.experiment import Experiment  # noqa: E402
+from attnviz.model.spec.parts import Rope  # noqa: E402
 
 TOLERANCE = 1e-10
 

@@ -40,7 +40,7 @@ from attnviz.checkpoints import CheckpointError, import_checkpoint  # noqa: E402
 from attnviz.engines.numpy_engine import NumpyEngine  # noqa: E402
 from attnviz.engines.run import run  # noqa: E402
 from attnviz.engines.torch_engine import TorchEngine  # noqa: E402
-from attnviz.model.experiment import Experiment  # noqa: E402
+from attnviz.model.spec.experiment import Experiment  # noqa: E402
 
 TOLERANCE = 1e-10
 

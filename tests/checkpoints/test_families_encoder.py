@@ -55,8 +55,8 @@ from attnviz.checkpoints import CheckpointError, import_checkpoint  # noqa: E402
 from attnviz.engines.numpy_engine import NumpyEngine  # noqa: E402
 from attnviz.engines.run import run  # noqa: E402
 from attnviz.engines.torch_engine import TorchEngine  # noqa: E402
-from attnviz.model.experiment import Experiment  # noqa: E402
-from attnviz.model.parts import Padding  # noqa: E402
+from attnviz.model.spec.experiment import Experiment  # noqa: E402
+from attnviz.model.spec.parts import Padding  # noqa: E402
 from attnviz.model.stages import result_of  # noqa: E402
 from attnviz.model.trace import Trace  # noqa: E402
 

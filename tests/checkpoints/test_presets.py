@@ -20,12 +20,12 @@ from attnviz.checkpoints.presets import (
     needs_model,
     preset_ids,
 )
-from attnviz.model import presets as files
-from attnviz.model.edits import set_tokens
-from attnviz.model.files import INLINE_NUMBERS, DocumentError, number_count
-from attnviz.model.materialise import token_ids, vectors_array
-from attnviz.model.sites import site_names
-from attnviz.model.splitting import join_text, likely_splitting, split_text
+from attnviz.model.edit.edits import set_tokens
+from attnviz.model.io import presets as files
+from attnviz.model.io.files import INLINE_NUMBERS, DocumentError, number_count
+from attnviz.model.operands.matrices import token_ids, vectors_array
+from attnviz.model.sites.sites import site_names
+from attnviz.model.text import join_text, likely_splitting, split_text
 
 IDS = [preset.id for preset in MODEL_PRESETS]
 each = pytest.mark.parametrize("preset", MODEL_PRESETS, ids=IDS)

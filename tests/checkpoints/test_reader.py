@@ -14,12 +14,12 @@ from safetensors.numpy import save_file
 
 import attnviz
 from attnviz.checkpoints import CheckpointError, import_checkpoint
-from attnviz.checkpoints.families import FAMILIES
-from attnviz.checkpoints.family_llama import LLAMA
+from attnviz.checkpoints.families.llama import LLAMA
+from attnviz.checkpoints.families.table import FAMILIES
 from attnviz.checkpoints.reader import read_checkpoint
-from attnviz.model.experiment import Experiment
-from attnviz.model.parts import Explicit, ExplicitVectors
-from attnviz.model.rows import WrittenRow
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import Explicit, ExplicitVectors
+from attnviz.model.spec.rows import WrittenRow
 
 IDS = (1, 0, 6, 6)
 
@@ -431,7 +431,7 @@ def test_what_is_saved_can_be_read_again(
     document = import_checkpoint(folder, ids=IDS)
     file = attnviz.save(document, tmp_path / "made.safetensors")
     assert attnviz.load(file) == document
-    monkeypatch.setattr("attnviz.model.tensors.MAX_NUMBERS", 200)
+    monkeypatch.setattr("attnviz.model.io.tensors.MAX_NUMBERS", 200)
     for action in (lambda: attnviz.load(file), lambda: attnviz.save(document, tmp_path / "more.safetensors")):
         with pytest.raises(ValueError, match="numbers; legal is 200 at most"):
             action()

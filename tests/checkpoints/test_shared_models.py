@@ -20,9 +20,9 @@ from attnviz.engines.engine import Engine
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
 from attnviz.engines.torch_engine import TorchEngine
-from attnviz.model.arrays import Matrix
-from attnviz.model.experiment import Experiment
-from attnviz.model.parts import Causal, ExplicitVectors, Heads, Memory, ScaleValue
+from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import Causal, ExplicitVectors, Heads, Memory, ScaleValue
 from attnviz.model.trace import Trace
 
 MODELS = Path(__file__).parents[3] / "shared" / "models"

@@ -14,21 +14,21 @@ from msgspec.structs import replace
 
 from attnviz.compute import execute as module
 from attnviz.compute.budget import BudgetError
-from attnviz.compute.estimating import estimate, estimate_decoding
+from attnviz.compute.estimate import estimate, estimate_decoding
 from attnviz.compute.execute import execute, execute_decoding
 from attnviz.engines import run as run_module
-from attnviz.engines.decode import decode
+from attnviz.engines.decode.run import decode
 from attnviz.engines.engine import EngineError
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
 from attnviz.engines.table import ENGINE_BY_ID
-from attnviz.model import parts as p
-from attnviz.model.arrays import Matrix
-from attnviz.model.block_parts import Block, FeedForward, Transform, Vocabulary
-from attnviz.model.experiment import Experiment
 from attnviz.model.positions import n_rotated
-from attnviz.model.rows import DrawnRow
-from attnviz.model.sites import at, site_names
+from attnviz.model.sites.sites import at, site_names
+from attnviz.model.spec import parts as p
+from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.block import Block, FeedForward, Transform, Vocabulary
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.rows import DrawnRow
 
 BIG = Experiment(("a",) * 512, p.SeededVectors(512, 64), heads=p.Heads(8, 8, 64), masks=(p.Causal(),))
 

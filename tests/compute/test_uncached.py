@@ -12,17 +12,17 @@ from msgspec.structs import replace
 
 import attnviz
 from attnviz.compute import uncached as uncached_module
-from attnviz.compute.decoded import Decoded, decode_and_compare
+from attnviz.compute.decoding import Decoded, decode_and_compare
 from attnviz.compute.execute import execute_decoding
 from attnviz.compute.scheduler import Cancelled
 from attnviz.compute.uncached import uncached_step, up_to
-from attnviz.engines.decode import Decoding
-from attnviz.model.edits import permute_tokens, set_tokens
-from attnviz.model.experiment import Experiment
-from attnviz.model.parts import Rope
-from attnviz.model.position_parts import DynamicNtk
-from attnviz.model.sampling import Sampling, StopConditions, Temperature
-from attnviz.model.writing import Writing
+from attnviz.engines.decode.run import Decoding
+from attnviz.model.edit.edits import permute_tokens, set_tokens
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.generation import Writing
+from attnviz.model.spec.parts import Rope
+from attnviz.model.spec.positions import DynamicNtk
+from attnviz.model.spec.sampling import Sampling, StopConditions, Temperature
 
 CASES = {**SPREAD, **STACKS}
 

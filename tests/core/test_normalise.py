@@ -11,7 +11,7 @@ import pytest
 
 from attnviz.core.normalise import relu_squared_, sigmoid_, softmax_with_sinks_
 from attnviz.model.normalisers import NORMALISERS
-from attnviz.model.parts import Normaliser
+from attnviz.model.spec.parts import Normaliser
 
 ROWS = [[0.3, -1.2, -math.inf, 2.5], [-math.inf, 0.0, 0.0, 0.0], [30.0, -40.0, 5.0, -math.inf]]
 VISIBLE = [3, 3, 3]

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from attnviz.core.qk_norm import normed
-from attnviz.model.parts import QKNormKind
 from attnviz.model.qk_norms import QK_NORMS
+from attnviz.model.spec.parts import QKNormKind
 
 X = np.random.default_rng(4).standard_normal((2, 3, 5, 6)) + 0.4
 

@@ -12,8 +12,8 @@ from attnviz.engines.constants import Constants
 from attnviz.engines.engine import SAFE_EXPONENT
 from attnviz.engines.numpy_engine import PLAIN_SUM, NumpyEngine
 from attnviz.engines.run import run
-from attnviz.model import parts as p
-from attnviz.model.experiment import Experiment
+from attnviz.model.spec import parts as p
+from attnviz.model.spec.experiment import Experiment
 
 N, HEADS, D_HEAD = 96, 2, 16
 

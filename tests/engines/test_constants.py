@@ -12,7 +12,7 @@ from cases import experiment
 from attnviz.engines import constants as constants_module
 from attnviz.engines import numpy_engine
 from attnviz.engines.constants import Constants
-from attnviz.engines.decode import decode
+from attnviz.engines.decode.run import decode
 from attnviz.engines.numpy_engine import NumpyEngine
 
 

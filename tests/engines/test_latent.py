@@ -12,19 +12,19 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from attnviz.engines.decode import decode
-from attnviz.engines.decode_cost import StepCosts
+from attnviz.engines.decode.cost import StepCosts
+from attnviz.engines.decode.run import decode
 from attnviz.engines.engine import Engine
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.parity import parity
 from attnviz.engines.run import run
 from attnviz.engines.torch_engine import TorchEngine
-from attnviz.model.arrays import Matrix
-from attnviz.model.block_parts import Norm
-from attnviz.model.experiment import Experiment
-from attnviz.model.latent_parts import Latent
-from attnviz.model.materialise import latent_array, projection_array, vectors_array
-from attnviz.model.parts import (
+from attnviz.model.operands.matrices import latent_array, projection_array, vectors_array
+from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.block import Norm
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.latent import Latent
+from attnviz.model.spec.parts import (
     Causal,
     Explicit,
     Heads,
@@ -33,8 +33,8 @@ from attnviz.model.parts import (
     Seeded,
     SeededVectors,
 )
-from attnviz.model.position_parts import Alibi, Learned, NoPosition, Sinusoidal, T5Buckets
-from attnviz.model.rows import DrawnRow
+from attnviz.model.spec.positions import Alibi, Learned, NoPosition, Sinusoidal, T5Buckets
+from attnviz.model.spec.rows import DrawnRow
 
 Array = NDArray[np.float64]
 

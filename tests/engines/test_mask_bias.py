@@ -9,15 +9,16 @@ import pytest
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
 
-from attnviz.engines.decode import decode
+from attnviz.engines.decode.run import decode
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.parity import parity
 from attnviz.engines.run import run
 from attnviz.engines.torch_engine import TorchEngine
-from attnviz.model.arithmetic import explain
-from attnviz.model.arrays import Matrix
-from attnviz.model.experiment import Experiment
-from attnviz.model.parts import (
+from attnviz.model.explain.arithmetic.cell import explain
+from attnviz.model.explain.formulas.stages import stage_formula
+from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import (
     Causal,
     Explicit,
     ExplicitVectors,
@@ -29,8 +30,7 @@ from attnviz.model.parts import (
     SeededSinks,
     SeededVectors,
 )
-from attnviz.model.stage_formulas import stage_formula
-from attnviz.model.view import Cell
+from attnviz.model.spec.view import Cell
 
 N, D = 5, 4
 

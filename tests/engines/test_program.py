@@ -12,9 +12,9 @@ from attnviz.engines.engine import EngineError
 from attnviz.engines.features import Features
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
-from attnviz.model.experiment import Experiment
-from attnviz.model.materialise import vectors_array
-from attnviz.model.parts import (
+from attnviz.model.operands.matrices import vectors_array
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import (
     Causal,
     Dropout,
     ExplicitVectors,

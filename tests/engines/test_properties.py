@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
-from attnviz.model.arrays import Matrix
-from attnviz.model.experiment import Experiment
-from attnviz.model.materialise import projection_array, vectors_array
-from attnviz.model.parts import (
+from attnviz.model.operands.matrices import projection_array, vectors_array
+from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import (
     Alibi,
     Causal,
     Dropout,

@@ -16,8 +16,8 @@ from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
 from attnviz.engines.table import ENGINE_BY_ID, ENGINES
 from attnviz.engines.torch_engine import TorchEngine, load_torch, torch_status
-from attnviz.model import parts as p
-from attnviz.model.experiment import Experiment
+from attnviz.model.spec import parts as p
+from attnviz.model.spec.experiment import Experiment
 
 torch = pytest.importorskip("torch")
 

@@ -14,24 +14,25 @@ import torch
 import transformers
 from msgspec.structs import replace
 
-from attnviz.bench.decode_case import drawn_model
-from attnviz.bench.transformers_llama import TransformersLlama
-from attnviz.core.architecture import Architecture
-from attnviz.core.architecture import Latent as LatentSizes
-from attnviz.core.cost_memory import FORMAT_BY_ID, Format, cache_bytes
+from attnviz.bench.decoding.case import drawn_model
+from attnviz.bench.decoding.transformers_llama import TransformersLlama
+from attnviz.core.cost.architecture import Architecture
+from attnviz.core.cost.architecture import Latent as LatentSizes
+from attnviz.core.cost.memory import FORMAT_BY_ID, Format, cache_bytes
 from attnviz.core.quantise import SCALE_BYTES
-from attnviz.engines.decode import Decoding, decode
+from attnviz.engines.decode.run import Decoding, decode
 from attnviz.engines.engine import Engine
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.parity import compared
 from attnviz.engines.run import run
 from attnviz.engines.torch_engine import TorchEngine
-from attnviz.model.attention import Layer
 from attnviz.model.caches import Cache, FullCache, PagedCache, QuantisedCache
-from attnviz.model.experiment import Experiment
-from attnviz.model.latent_parts import Latent
-from attnviz.model.parts import Causal, Heads, Projections, Rope, Seeded, SeededVectors
-from attnviz.model.sampling import (
+from attnviz.model.spec.attention import Layer
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.generation import Writing
+from attnviz.model.spec.latent import Latent
+from attnviz.model.spec.parts import Causal, Heads, Projections, Rope, Seeded, SeededVectors
+from attnviz.model.spec.sampling import (
     RepetitionPenalty,
     Sampling,
     StopConditions,
@@ -40,7 +41,6 @@ from attnviz.model.sampling import (
     TopP,
     shaped,
 )
-from attnviz.model.writing import Writing
 
 N_PROMPT, STEPS = 6, 200
 HEADS = Heads(4, 2, 4)

@@ -16,10 +16,10 @@ from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
 from attnviz.engines.torch_engine import TorchEngine
 from attnviz.engines.why_not import MOST_TOKENS, Compared, compare
-from attnviz.model.experiment import Experiment
-from attnviz.model.parts import Alibi, Causal, Padding, Sinusoidal
-from attnviz.model.presets import load_preset
-from attnviz.model.sites import site_names
+from attnviz.model.io.presets import load_preset
+from attnviz.model.sites.sites import site_names
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import Alibi, Causal, Padding, Sinusoidal
 from attnviz.model.trace import Trace
 from attnviz.model.why_not import WHY_NOT_BY_ID, WHY_NOTS, WhyNot, permuted
 

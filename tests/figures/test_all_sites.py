@@ -14,8 +14,8 @@ from attnviz.figures.all_sites import all_sites, measure
 from attnviz.figures.content import Map
 from attnviz.figures.fonts import drawing
 from attnviz.figures.palette import palette
-from attnviz.model.presets import load_preset
-from attnviz.model.view import View
+from attnviz.model.io.presets import load_preset
+from attnviz.model.spec.view import View
 
 LIGHT = palette("light")
 SVG = "{http://www.w3.org/2000/svg}"
@@ -65,7 +65,7 @@ def _matrix(one: Map) -> tuple[int, int]:
 def test_layers_of_an_encoder_and_a_decoder_go_upwards_and_those_of_one_stack_sideways() -> None:
     document = load_preset("encoder-decoder")
     experiment = document.experiment
-    from attnviz.model.attention import Layer
+    from attnviz.model.spec.attention import Layer
 
     first = {name: getattr(experiment, name) for name in Layer.__struct_fields__}
     two = replace(experiment, layers=(Layer(**first),), encoder=experiment.encoder * 2)

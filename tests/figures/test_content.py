@@ -13,8 +13,8 @@ from attnviz.figures.bar import range_name, ticks
 from attnviz.figures.content import content
 from attnviz.figures.heat import cell_numbers, footnotes, picture
 from attnviz.figures.palette import PALETTES, palette
-from attnviz.model import parts as p
-from attnviz.model.view import View
+from attnviz.model.spec import parts as p
+from attnviz.model.spec.view import View
 
 LIGHT = palette("light")
 
@@ -119,7 +119,7 @@ def test_the_bar_says_its_range_with_ticks_on_it(range_id: str) -> None:
 
 
 def test_colours_are_those_of_the_window() -> None:
-    from attnviz.gui import colors, theme
+    from attnviz.gui.look import colors, theme
 
     for shades, window in zip(PALETTES, theme.THEMES, strict=True):
         assert vars(shades).items() <= vars(window).items()

@@ -17,9 +17,9 @@ from cases import experiment
 import attnviz
 from attnviz.core.color_maps import color_table
 from attnviz.figures import FORMATS, figure_bytes, render, save_figure
-from attnviz.model import parts as p
-from attnviz.model.presets import load_preset
-from attnviz.model.view import View
+from attnviz.model.io.presets import load_preset
+from attnviz.model.spec import parts as p
+from attnviz.model.spec.view import View
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = ("<s>", "$x_1^2$", "a\nb", "\\frac{1}{2}", "<img src=x>", "&amp;", " ", "小")

@@ -11,13 +11,13 @@ from PySide6.QtCore import QSettings, QTranslator
 from PySide6.QtWidgets import QApplication, QMessageBox
 from pytestqt.qtbot import QtBot
 
-from attnviz.gui import look
-from attnviz.gui.fonts import load_fonts
+from attnviz.gui.look import look
+from attnviz.gui.look.fonts import load_fonts
 from attnviz.gui.settings import Settings
 from attnviz.gui.widgets.control import THEME_PROPERTY
 from attnviz.gui.window import Window
-from attnviz.model.document import Document
-from attnviz.model.presets import load_preset
+from attnviz.model.io.presets import load_preset
+from attnviz.model.spec.document import Document
 
 
 @pytest.fixture

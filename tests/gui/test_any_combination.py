@@ -21,22 +21,22 @@ from PySide6.QtGui import QStandardItemModel
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QComboBox, QLineEdit, QWidget
 
-from attnviz.gui.field_rows import ChoiceRow, NumberRow, Row, SliderRow, SwitchRow
-from attnviz.gui.shown import stage_content
+from attnviz.gui.forms.rows import ChoiceRow, NumberRow, Row, SliderRow, SwitchRow
+from attnviz.gui.stage_heat import stage_content
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.control import Availability
-from attnviz.gui.widgets.dial import Dial
 from attnviz.gui.widgets.document_line import DocumentLine
-from attnviz.gui.widgets.drag_number import DragNumber
-from attnviz.gui.widgets.number_grid import NumberGrid
+from attnviz.gui.widgets.numbers.drag import DragNumber
+from attnviz.gui.widgets.numbers.grid import NumberGrid
+from attnviz.gui.widgets.pictures.dial import Dial
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.slider_field import Track
-from attnviz.model.arithmetic import explain
-from attnviz.model.document import Document
-from attnviz.model.layer_edits import set_n_layers
-from attnviz.model.sites import site_names
-from attnviz.model.switching import refusal
-from attnviz.model.view import Cell, View
+from attnviz.model.edit.layers import set_n_layers
+from attnviz.model.edit.switching import refusal
+from attnviz.model.explain.arithmetic.cell import explain
+from attnviz.model.sites.sites import site_names
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.view import Cell, View
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 

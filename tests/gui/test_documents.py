@@ -16,7 +16,7 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QMenu, QMessageBox
 
 import attnviz
 from attnviz.checkpoints.presets import PRESETS, load_preset
-from attnviz.model.edits import set_vectors
+from attnviz.model.edit.edits import set_vectors
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 BUTTON = QMessageBox.StandardButton

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QLineEdit, QToolButton
 
 import attnviz
 from attnviz.gui.window import first_size
-from attnviz.model.presets import load_preset
+from attnviz.model.io.presets import load_preset
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 

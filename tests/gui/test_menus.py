@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QDialog, QMenu
 from attnviz.gui.actions import ACTIONS, MENUS
 from attnviz.gui.handlers import Handlers
 from attnviz.gui.menus import PLAIN_KEYS
-from attnviz.model.parts import SeededVectors
+from attnviz.model.spec.parts import SeededVectors
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 

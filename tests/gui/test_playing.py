@@ -7,10 +7,10 @@ from desk import WAIT_MS, Desk, MakeDesk
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-from attnviz.gui.panels.decoding import DecodingPanel
+from attnviz.gui.panels.decoding.panel import DecodingPanel
 from attnviz.gui.settings import Settings
 from attnviz.gui.window import Window
-from attnviz.model.presets import load_preset
+from attnviz.model.io.presets import load_preset
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 

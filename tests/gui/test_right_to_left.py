@@ -6,8 +6,8 @@ import pytest
 from desk import MakeDesk
 from PySide6.QtWidgets import QLabel
 
-from attnviz.gui.widgets.heat_words import exact_text
-from attnviz.model import edits
+from attnviz.gui.widgets.heat.words import exact_text
+from attnviz.model.edit import edits
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QApplication, QLabel
 
 from attnviz.gui.panels.heads import SMALLEST_SIDE
 from attnviz.gui.settings import Settings
-from attnviz.gui.widgets.thumbnail import Thumbnail
+from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 

@@ -6,7 +6,7 @@ import pytest
 from desk import WAIT_MS, MakeDesk
 from PySide6.QtWidgets import QLabel
 
-from attnviz.gui.widgets.drag_number import DragNumber
+from attnviz.gui.widgets.numbers.drag import DragNumber
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 

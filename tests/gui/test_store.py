@@ -11,10 +11,10 @@ from pytestqt.qtbot import QtBot
 
 import attnviz
 from attnviz.gui.store import Store
-from attnviz.model import edits
-from attnviz.model.history import LIMIT
-from attnviz.model.presets import load_preset
-from attnviz.model.view import Cell
+from attnviz.model.edit import edits
+from attnviz.model.edit.history import LIMIT
+from attnviz.model.io.presets import load_preset
+from attnviz.model.spec.view import Cell
 
 
 @pytest.fixture

@@ -17,14 +17,14 @@ from attnviz.checkpoints.presets import load_preset
 from attnviz.gui import documents
 from attnviz.gui.app import FirstFrame, _fill
 from attnviz.gui.documents import FIRST_PRESET
-from attnviz.gui.panels.decoding import DecodingPanel
+from attnviz.gui.panels.decoding.panel import DecodingPanel
 from attnviz.gui.settings import Settings
 from attnviz.gui.widgets.chips import TokenChips
 from attnviz.gui.window import Window
 from attnviz.i18n import set_language
-from attnviz.model.document import Document
-from attnviz.model.files import DocumentError
-from attnviz.model.splitting import join_text
+from attnviz.model.io.files import DocumentError
+from attnviz.model.spec.document import Document
+from attnviz.model.text import join_text
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints", r"does not support raise\(\)")
 

@@ -14,10 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mask_formulas import blocks_cell, sees
 
-from attnviz.model import parts as p
-from attnviz.model.document import Document
-from attnviz.model.experiment import Experiment
-from attnviz.model.files import dumps, loads
+from attnviz.model.io.files import dumps, loads
+from attnviz.model.io.schema import document_schema
 from attnviz.model.masks import (
     FAMILY_OF,
     MASK_ORDER,
@@ -28,7 +26,9 @@ from attnviz.model.masks import (
     visible_pairs,
     why_blocked,
 )
-from attnviz.model.schema import document_schema
+from attnviz.model.spec import parts as p
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.experiment import Experiment
 
 N = len(TOKENS)
 EVERYWHERE = np.arange(N)

@@ -8,16 +8,17 @@ import numpy as np
 import pytest
 from experiments import small
 
-from attnviz.engines.decode import decode
+from attnviz.engines.decode.run import decode
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.parity import parity
 from attnviz.engines.run import run
-from attnviz.model import edits, switching
-from attnviz.model.arrays import Matrix
-from attnviz.model.experiment import Experiment
-from attnviz.model.files import dumps, load, loads, save
-from attnviz.model.parts import Alibi, Heads, Position, Rope, SeededVectors, Sinusoidal
-from attnviz.model.position_parts import (
+from attnviz.model.edit import edits, switching
+from attnviz.model.io.files import dumps, load, loads, save
+from attnviz.model.positions import POSITIONS, SCALINGS, added_rows, changes, learned_table, magnitude
+from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import Alibi, Heads, Position, Rope, SeededVectors, Sinusoidal
+from attnviz.model.spec.positions import (
     Deberta,
     DrawnTable,
     DynamicNtk,
@@ -31,7 +32,6 @@ from attnviz.model.position_parts import (
     WrittenTable,
     Yarn,
 )
-from attnviz.model.positions import POSITIONS, SCALINGS, added_rows, changes, learned_table, magnitude
 
 ENGINE = NumpyEngine("float64")
 STAGES_OF = {

@@ -10,16 +10,16 @@ from experiments import SPREAD, STACKS, block, small
 from msgspec.structs import replace
 
 import attnviz
-from attnviz.model import edits
-from attnviz.model.arrays import Matrix
-from attnviz.model.block_parts import Norm
-from attnviz.model.experiment import Experiment
-from attnviz.model.materialise import vectors_array
-from attnviz.model.parts import Causal, Dropout, ExplicitVectors, Heads, Rope
+from attnviz.model.edit import edits
+from attnviz.model.operands.matrices import vectors_array
 from attnviz.model.provenance import Region, consumers, kv_head, sources, tokens_of
+from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.block import Norm
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import Causal, Dropout, ExplicitVectors, Heads, Rope
+from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import Origin, SiteTrace
-from attnviz.model.view import Cell
 
 GROUPED = small(heads=Heads(4, 2, 4), position=Rope(base=50.0), masks=(Causal(),), dropout=Dropout(0.3, 1))
 

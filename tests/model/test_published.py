@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from attnviz.core.cost import parameter_count
+from attnviz.core.cost.lines import parameter_count
 from attnviz.model.published import PUBLISHED, PUBLISHED_BY_ID, Published
 
 EXACT = {

@@ -36,23 +36,23 @@ from positions_by_hand import bucket, entry, related, rotated
 
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
-from attnviz.model.experiment import Experiment
-from attnviz.model.materialise import vectors_array
-from attnviz.model.parts import (
+from attnviz.model.operands.matrices import vectors_array
+from attnviz.model.provenance import consumers, sources
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import (
     Alibi,
     ExplicitSinks,
     ScaleValue,
     Sinusoidal,
     SqrtDHead,
 )
-from attnviz.model.position_parts import (
+from attnviz.model.spec.positions import (
     Learned,
     T5Buckets,
 )
-from attnviz.model.provenance import consumers, sources
+from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID, STAGES, inputs
 from attnviz.model.trace import Origin, SiteTrace, Trace
-from attnviz.model.view import Cell
 
 
 @pytest.fixture(scope="module", params=SITES, ids="/".join)

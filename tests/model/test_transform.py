@@ -10,15 +10,15 @@ import pytest
 from msgspec.structs import replace
 from safetensors.numpy import load_file
 
-from attnviz.model.arrays import Matrix
-from attnviz.model.block_parts import Norm, Transform, Vocabulary
-from attnviz.model.edits import set_d_model
-from attnviz.model.experiment import Experiment
-from attnviz.model.files import dumps, load, loads, save
-from attnviz.model.latent_parts import Latent
-from attnviz.model.materialise import transform_array
-from attnviz.model.parts import Explicit, ExplicitVectors, Heads, SeededVectors
-from attnviz.model.rows import WrittenRow
+from attnviz.model.edit.edits import set_d_model
+from attnviz.model.io.files import dumps, load, loads, save
+from attnviz.model.operands.matrices import transform_array
+from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.block import Norm, Transform, Vocabulary
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.latent import Latent
+from attnviz.model.spec.parts import Explicit, ExplicitVectors, Heads, SeededVectors
+from attnviz.model.spec.rows import WrittenRow
 
 KNOWN = Vocabulary(("a", "b"), Matrix([[1.0, 2.0, 3.0], [0.5, -1.0, 0.0]]))
 

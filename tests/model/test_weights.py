@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from experiments import SPREAD, block, small
 
-from attnviz.model.experiment import Experiment
-from attnviz.model.files import number_count
-from attnviz.model.materialise import projection_array
-from attnviz.model.parts import Identity, Projections, Seeded, Tied
+from attnviz.model.io.files import number_count
+from attnviz.model.operands.matrices import projection_array
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import Identity, Projections, Seeded, Tied
 from attnviz.model.weights import WEIGHTS, weights_of
 
 

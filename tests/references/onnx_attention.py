@@ -28,9 +28,9 @@ from attnviz.engines.engine import Engine
 from attnviz.engines.features import Features
 from attnviz.engines.program import Region
 from attnviz.engines.run import run
-from attnviz.model.arrays import Matrix
-from attnviz.model.experiment import Experiment
-from attnviz.model.parts import (
+from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import (
     Causal,
     Explicit,
     ExplicitVectors,

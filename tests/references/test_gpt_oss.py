@@ -12,8 +12,8 @@ from attnviz.engines.engine import Engine
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
 from attnviz.engines.torch_engine import TorchEngine
-from attnviz.model.experiment import Experiment
-from attnviz.model.parts import (
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import (
     Causal,
     ExplicitSinks,
     Heads,

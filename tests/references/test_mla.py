@@ -16,12 +16,12 @@ from attnviz.engines.engine import Engine
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
 from attnviz.engines.torch_engine import TorchEngine
-from attnviz.model.arrays import Matrix
-from attnviz.model.block_parts import Norm
-from attnviz.model.experiment import Experiment
-from attnviz.model.latent_parts import Latent
-from attnviz.model.parts import Causal, Explicit, ExplicitVectors, Heads, Projections, Rope
-from attnviz.model.rows import WrittenRow
+from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.block import Norm
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.latent import Latent
+from attnviz.model.spec.parts import Causal, Explicit, ExplicitVectors, Heads, Projections, Rope
+from attnviz.model.spec.rows import WrittenRow
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")

@@ -21,9 +21,9 @@ from torch.nn.functional import scaled_dot_product_attention
 from attnviz.core.positions import alibi_slopes
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
-from attnviz.model.arrays import Matrix
-from attnviz.model.experiment import Experiment
-from attnviz.model.parts import (
+from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import (
     Alibi,
     AnyOf,
     Blocks,

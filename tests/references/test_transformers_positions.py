@@ -20,10 +20,19 @@ from transformers.models.xlnet.modeling_xlnet import XLNetModel, XLNetRelativeAt
 from attnviz.core.positions import deberta_buckets, rope_angles, t5_buckets
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
-from attnviz.model.arrays import Matrix
-from attnviz.model.experiment import Experiment
-from attnviz.model.parts import Explicit, ExplicitVectors, Heads, Projections, Rope, ScaleValue, SeededVectors
-from attnviz.model.position_parts import (
+from attnviz.model.positions import SCALINGS, bias, magnitude, pair_frequencies
+from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import (
+    Explicit,
+    ExplicitVectors,
+    Heads,
+    Projections,
+    Rope,
+    ScaleValue,
+    SeededVectors,
+)
+from attnviz.model.spec.positions import (
     Deberta,
     DynamicNtk,
     LinearScaling,
@@ -35,7 +44,6 @@ from attnviz.model.position_parts import (
     WrittenTable,
     Yarn,
 )
-from attnviz.model.positions import SCALINGS, bias, magnitude, pair_frequencies
 
 CASES: dict[str, tuple[Scaling, dict[str, Any], int]] = {
     "linear": (LinearScaling(4.0), {"rope_type": "linear", "factor": 4.0}, 8),

@@ -26,7 +26,7 @@ from transformers import GenerationConfig, LlamaConfig, LlamaForCausalLM, MaxLen
 from transformers import generation as hf
 
 from attnviz.core import sampling as core
-from attnviz.model.sampling import (
+from attnviz.model.spec.sampling import (
     OPERATION_OF,
     SAMPLING_OPERATIONS,
     MinP,

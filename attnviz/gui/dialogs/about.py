@@ -11,8 +11,8 @@ from PySide6.QtCore import Qt, qVersion
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from attnviz.engines.table import ENGINES
-from attnviz.gui.icons import app_icon
-from attnviz.gui.theme import GRID
+from attnviz.gui.look.icons import app_icon
+from attnviz.gui.look.theme import GRID
 from attnviz.i18n import _
 from attnviz.version import __version__
 

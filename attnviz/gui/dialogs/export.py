@@ -25,13 +25,13 @@ from attnviz.figures.all_sites import shared_heads, shared_stages
 from attnviz.figures.figure import ALL_SITES
 from attnviz.figures.files import DPI
 from attnviz.figures.palette import PALETTES
-from attnviz.gui.theme import GRID
+from attnviz.gui.look.theme import GRID
 from attnviz.i18n import N_, _
-from attnviz.model.refusals import in_words
-from attnviz.model.site_titles import site_title
+from attnviz.model.errors.refusals import in_words
+from attnviz.model.sites.titles import site_title
+from attnviz.model.spec.view import View, shown_head
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace, Trace
-from attnviz.model.view import View, shown_head
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

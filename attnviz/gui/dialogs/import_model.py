@@ -25,13 +25,13 @@ from PySide6.QtWidgets import (
 
 from attnviz.checkpoints.importing import Described, describe, import_checkpoint
 from attnviz.compute.scheduler import CancelToken, Scheduler
-from attnviz.gui.theme import GRID
+from attnviz.gui.look.theme import GRID
 from attnviz.gui.widgets.control import active_theme
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.toggle import Toggle
 from attnviz.i18n import _
-from attnviz.model.document import Document
-from attnviz.model.refusals import translated
+from attnviz.model.errors.refusals import translated
+from attnviz.model.spec.document import Document
 
 WIDTH = 520
 TEXT_LINES = 4

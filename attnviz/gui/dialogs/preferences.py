@@ -12,8 +12,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from attnviz.gui.look.theme import GRID
 from attnviz.gui.settings import SETTINGS, Setting, Settings
-from attnviz.gui.theme import GRID
 from attnviz.i18n import _
 
 

@@ -17,8 +17,8 @@ from PySide6.QtWidgets import (
 )
 
 from attnviz.gui.actions import ACTIONS, MENUS
-from attnviz.gui.fonts import number_font
-from attnviz.gui.theme import GRID, TEXT_PX
+from attnviz.gui.look.fonts import number_font
+from attnviz.gui.look.theme import GRID, TEXT_PX
 from attnviz.i18n import N_, _
 
 MOUSE: tuple[tuple[str, str], ...] = (

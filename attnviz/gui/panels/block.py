@@ -6,21 +6,21 @@ from PySide6.QtCore import QSize, Qt, QTimer, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
-from attnviz.gui.fonts import number_font
+from attnviz.gui.look.fonts import number_font
+from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.panels.panel import Panel
-from attnviz.gui.shown import highlight
+from attnviz.gui.stage_heat import highlight
 from attnviz.gui.store import Store
-from attnviz.gui.theme import GRID, Theme
-from attnviz.gui.widgets.block_diagram import BlockDiagram, shape_text
 from attnviz.gui.widgets.formula_line import FormulaLine
+from attnviz.gui.widgets.pictures.block_diagram import BlockDiagram, shape_text
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.i18n import _
-from attnviz.model.document import Document
-from attnviz.model.site_formula import site_lines
-from attnviz.model.stage_formulas import stage_axes, stage_formula
+from attnviz.model.explain.formulas.stages import stage_axes, stage_formula
+from attnviz.model.explain.formulas.symbols import site_lines
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.view import Cell, shown_head
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace, Trace
-from attnviz.model.view import Cell, shown_head
 
 FORMULA_PX = 11
 LINES = 3

@@ -13,17 +13,17 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSizePolicy, QVB
 
 from attnviz.core.levels import levels
 from attnviz.core.text import isolated, number, visible
-from attnviz.gui.fonts import number_font
+from attnviz.gui.look.fonts import number_font
+from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
-from attnviz.gui.theme import GRID, Theme
 from attnviz.gui.widgets.combo import Combo
-from attnviz.gui.widgets.compare_map import CompareMap
 from attnviz.gui.widgets.control import plain_tooltip
-from attnviz.gui.widgets.heat_content import NO_HIGHLIGHT, HeatContent, Highlight
+from attnviz.gui.widgets.heat.compare_map import CompareMap
+from attnviz.gui.widgets.heat.content import NO_HIGHLIGHT, HeatContent, Highlight
 from attnviz.i18n import _
-from attnviz.model.document import Document
-from attnviz.model.experiment import Experiment
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.experiment import Experiment
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import Trace
 from attnviz.model.why_not import WHY_NOT_BY_ID, WHY_NOTS, WhyNot

@@ -6,17 +6,17 @@ from PySide6.QtCore import QSize, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
+from attnviz.gui.look.theme import GRID
 from attnviz.gui.panels.panel import Panel
-from attnviz.gui.shown import all_head_levels, highlight
+from attnviz.gui.stage_heat import all_head_levels, highlight
 from attnviz.gui.store import Store
-from attnviz.gui.theme import GRID
+from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 from attnviz.gui.widgets.scroll import clear_scroll
-from attnviz.gui.widgets.thumbnail import Thumbnail
 from attnviz.i18n import _
-from attnviz.model.document import Document
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace, Trace
-from attnviz.model.view import Cell
 
 SIDE, SMALLEST_SIDE = 60, 34
 """Pixels of a thumbnail: where there is room, and in a window that is low."""

@@ -7,18 +7,18 @@ from numpy.typing import NDArray
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
+from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.panels.panel import Panel
-from attnviz.gui.shown import numbered
+from attnviz.gui.stage_heat import numbered
 from attnviz.gui.store import Store
-from attnviz.gui.theme import GRID, Theme
-from attnviz.gui.widgets.number_block import laid_over
-from attnviz.gui.widgets.number_grid import NumberGrid
+from attnviz.gui.widgets.numbers.block import laid_over
+from attnviz.gui.widgets.numbers.grid import NumberGrid
 from attnviz.i18n import _
-from attnviz.model.document import Document
-from attnviz.model.experiment import Experiment
-from attnviz.model.parts import ROLES, Tied
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import ROLES, Tied
+from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID
-from attnviz.model.view import Cell
 from attnviz.model.weights import WEIGHTS, Weight, weights_of
 
 SYMBOL_OF_ROLE = dict(zip(ROLES, (weight.symbol for weight in WEIGHTS), strict=False))

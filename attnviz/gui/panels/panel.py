@@ -7,11 +7,11 @@ from typing import ClassVar
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
+from attnviz.gui.look.theme import LIGHT, Theme
 from attnviz.gui.store import Store
-from attnviz.gui.theme import LIGHT, Theme
-from attnviz.model.document import Document
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.view import Cell, View
 from attnviz.model.trace import Trace
-from attnviz.model.view import Cell, View
 
 
 class Panel(QWidget):

@@ -9,23 +9,23 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from attnviz.core.text import elide, isolated, number, visible
-from attnviz.gui.fonts import number_font
+from attnviz.gui.look.fonts import number_font
+from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
-from attnviz.gui.theme import GRID, TEXT_PX, Theme
-from attnviz.gui.widgets.arrow_plot import ArrowPlot, Arrows
-from attnviz.gui.widgets.drag_number import DragNumber
+from attnviz.gui.widgets.numbers.drag import DragNumber
+from attnviz.gui.widgets.pictures.arrow_plot import ArrowPlot, Arrows
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.i18n import _
-from attnviz.model import edits
-from attnviz.model.document import Document
-from attnviz.model.experiment import Experiment
-from attnviz.model.materialise import is_identity, vectors_array
-from attnviz.model.parts import Role, Rope
+from attnviz.model.edit import edits
+from attnviz.model.operands.matrices import is_identity, vectors_array
 from attnviz.model.provenance import kv_head
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import Role, Rope
+from attnviz.model.spec.view import Cell, shown_head
 from attnviz.model.stages import STAGE_BY_ID, as_read
 from attnviz.model.trace import SiteTrace, Trace
-from attnviz.model.view import Cell, shown_head
 
 MOST_ARROWS = 64
 

@@ -8,25 +8,25 @@ from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QVBoxLayout, QWidg
 
 from attnviz.core.levels import RANGES
 from attnviz.core.text import isolated, visible
+from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.panels.panel import Panel
-from attnviz.gui.shown import highlight, stage_content, stage_title
+from attnviz.gui.stage_heat import highlight, stage_content, stage_title
 from attnviz.gui.store import Store
-from attnviz.gui.theme import GRID, Theme
-from attnviz.gui.widgets.bars import Bars
 from attnviz.gui.widgets.elided import WholeLabel
 from attnviz.gui.widgets.formula_line import FormulaLine
-from attnviz.gui.widgets.heat_map import HeatMap
+from attnviz.gui.widgets.heat.map import HeatMap
+from attnviz.gui.widgets.heat.thumbnail import Thumbnail
+from attnviz.gui.widgets.pictures.bars import Bars
 from attnviz.gui.widgets.scroll import clear_scroll
-from attnviz.gui.widgets.thumbnail import Thumbnail
 from attnviz.i18n import _
-from attnviz.model import edits
-from attnviz.model.document import Document
-from attnviz.model.parts import Padding, Painted
-from attnviz.model.site_formula import stage_parts
-from attnviz.model.site_titles import label_among_several
+from attnviz.model.edit import edits
+from attnviz.model.explain.formulas.symbols import stage_parts
+from attnviz.model.sites.titles import label_among_several
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.parts import Padding, Painted
+from attnviz.model.spec.view import Cell, shown_head
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import MASKED_STAGES, SiteTrace, Trace
-from attnviz.model.view import Cell, shown_head
 
 SIDE_WIDTH = 208
 WIDE = 440

@@ -55,7 +55,7 @@ def _plane(store: Store) -> Panel:
 
 
 def _pipeline(store: Store) -> Panel:
-    from attnviz.gui.panels.pipeline import PipelinePanel
+    from attnviz.gui.panels.pipeline.panel import PipelinePanel
 
     return PipelinePanel(store)
 
@@ -73,19 +73,19 @@ def _heads(store: Store) -> Panel:
 
 
 def _mechanism(store: Store) -> Panel:
-    from attnviz.gui.panels.mechanism import MechanismPanel
+    from attnviz.gui.panels.mechanism.panel import MechanismPanel
 
     return MechanismPanel(store)
 
 
 def _inspector(store: Store) -> Panel:
-    from attnviz.gui.panels.inspector import InspectorPanel
+    from attnviz.gui.panels.inspector.panel import InspectorPanel
 
     return InspectorPanel(store)
 
 
 def _decoding(store: Store) -> Panel:
-    from attnviz.gui.panels.decoding import DecodingPanel
+    from attnviz.gui.panels.decoding.panel import DecodingPanel
 
     return DecodingPanel(store)
 
@@ -103,13 +103,13 @@ def _matrices(store: Store) -> Panel:
 
 
 def _cost(store: Store) -> Panel:
-    from attnviz.gui.panels.cost import CostPanel
+    from attnviz.gui.panels.cost.panel import CostPanel
 
     return CostPanel(store)
 
 
 def _positions(store: Store) -> Panel:
-    from attnviz.gui.panels.positions import PositionsPanel
+    from attnviz.gui.panels.positions.panel import PositionsPanel
 
     return PositionsPanel(store)
 
@@ -121,7 +121,7 @@ def _compare(store: Store) -> Panel:
 
 
 def _architecture(store: Store) -> Panel:
-    from attnviz.gui.panels.architecture import ArchitecturePanel
+    from attnviz.gui.panels.architecture.panel import ArchitecturePanel
 
     return ArchitecturePanel(store)
 

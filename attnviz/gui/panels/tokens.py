@@ -6,24 +6,24 @@ from msgspec.structs import replace
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
+from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
-from attnviz.gui.theme import GRID, Theme
 from attnviz.gui.widgets.chips import TokenChips
 from attnviz.gui.widgets.control import Gesture
 from attnviz.gui.widgets.document_line import DocumentLine
-from attnviz.gui.widgets.drag_number import DragNumber
+from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.i18n import _
-from attnviz.model import edits
-from attnviz.model.document import Document
-from attnviz.model.experiment import Experiment
+from attnviz.model.edit import edits
 from attnviz.model.provenance import tokens_of
-from attnviz.model.site_links import tokens_in
-from attnviz.model.sites import place_of, site_names
-from attnviz.model.splitting import faces, join_text, likely_splitting, split_text, splittings
+from attnviz.model.sites.links import tokens_in
+from attnviz.model.sites.sites import place_of, site_names
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID
-from attnviz.model.view import Cell
+from attnviz.model.text import faces, join_text, likely_splitting, split_text, splittings
 
 MOST_TOKENS = 4096
 

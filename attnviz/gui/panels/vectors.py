@@ -8,22 +8,22 @@ from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWidget
 
 from attnviz.core.text import visible
-from attnviz.gui.icons import icon
+from attnviz.gui.look.icons import icon
+from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.panels.panel import Panel
-from attnviz.gui.shown import numbered
+from attnviz.gui.stage_heat import numbered
 from attnviz.gui.store import Store
-from attnviz.gui.theme import GRID, Theme
-from attnviz.gui.widgets.drag_number import DragNumber
-from attnviz.gui.widgets.number_block import laid_over
-from attnviz.gui.widgets.number_grid import NumberGrid
+from attnviz.gui.widgets.numbers.block import laid_over
+from attnviz.gui.widgets.numbers.drag import DragNumber
+from attnviz.gui.widgets.numbers.grid import NumberGrid
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.i18n import _
-from attnviz.model import edits
-from attnviz.model.document import Document
-from attnviz.model.materialise import vectors_array
-from attnviz.model.parts import SeededVectors
+from attnviz.model.edit import edits
+from attnviz.model.operands.matrices import vectors_array
 from attnviz.model.provenance import consumers, sources
-from attnviz.model.view import Cell
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.parts import SeededVectors
+from attnviz.model.spec.view import Cell
 
 MOST_SEED = 9999
 

@@ -8,8 +8,8 @@ from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QPainter, QPaintEvent, QPalette, QPen
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
-from attnviz.gui.fonts import section_title_font
-from attnviz.gui.theme import GRID, RADIUS, TEXT_PX, Theme
+from attnviz.gui.look.fonts import section_title_font
+from attnviz.gui.look.theme import GRID, RADIUS, TEXT_PX, Theme
 from attnviz.gui.widgets.control import Control
 
 PADDING = 12

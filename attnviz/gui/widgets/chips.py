@@ -20,12 +20,12 @@ from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QSizePolicy, QToolTip
 
 from attnviz.core.bpe import is_byte_token
 from attnviz.core.text import visible
-from attnviz.gui.theme import RADIUS, Theme
+from attnviz.gui.look.theme import RADIUS, Theme
 from attnviz.gui.widgets.chip_editor import ChipEditor
 from attnviz.gui.widgets.control import Availability, active_theme, draw_focus_ring, plain_tooltip
 from attnviz.gui.widgets.flow_layout import flow
 from attnviz.i18n import _
-from attnviz.model.splitting import Face
+from attnviz.model.text import Face
 
 CHIP_HEIGHT = 24
 _GAP = 6

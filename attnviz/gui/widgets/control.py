@@ -8,7 +8,7 @@ from PySide6.QtCore import QEvent, QObject, QRectF, Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QHideEvent, QKeyEvent, QPainter, QPen
 from PySide6.QtWidgets import QApplication, QStyle, QWidget
 
-from attnviz.gui.theme import LIGHT, MOTION_MS, RADIUS, THEMES, Theme
+from attnviz.gui.look.theme import LIGHT, MOTION_MS, RADIUS, THEMES, Theme
 
 THEME_PROPERTY = "attnviz_theme"
 BURST_MS = 400

@@ -6,8 +6,8 @@ import random
 
 from PySide6.QtWidgets import QToolButton, QWidget
 
-from attnviz.gui.icons import icon
-from attnviz.gui.theme import Theme
+from attnviz.gui.look.icons import icon
+from attnviz.gui.look.theme import Theme
 from attnviz.gui.widgets.control import active_theme, plain_tooltip
 from attnviz.i18n import _
 

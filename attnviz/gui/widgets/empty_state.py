@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QColor, QPalette
 from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
 
-from attnviz.gui.theme import GRID, Theme
+from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.widgets.control import Control
 
 

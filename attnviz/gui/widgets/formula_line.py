@@ -6,9 +6,9 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QLabel, QWidget
 
-from attnviz.gui.theme import Theme
+from attnviz.gui.look.theme import Theme
 from attnviz.gui.widgets.control import active_theme, plain_tooltip
-from attnviz.model.site_formula import Part, Parts
+from attnviz.model.explain.formulas.symbols import Part, Parts
 
 NARROWEST = 60
 """Width below which a formula is not squeezed; what does not fit is in the tool tip."""

@@ -6,8 +6,8 @@ from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QDockWidget, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
-from attnviz.gui.fonts import section_title_font
-from attnviz.gui.theme import GRID, LIGHT, RADIUS, Theme
+from attnviz.gui.look.fonts import section_title_font
+from attnviz.gui.look.theme import GRID, LIGHT, RADIUS, Theme
 
 PADDING = 12
 

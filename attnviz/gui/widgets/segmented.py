@@ -8,7 +8,7 @@ from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPainterPath, QPaintEvent, QPen
 from PySide6.QtWidgets import QAbstractButton, QHBoxLayout, QSizePolicy, QWidget
 
-from attnviz.gui.theme import RADIUS, Theme
+from attnviz.gui.look.theme import RADIUS, Theme
 from attnviz.gui.widgets.control import Availability, Control, active_theme, draw_focus_ring
 
 Option = tuple[str, str, str]

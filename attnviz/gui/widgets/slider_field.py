@@ -8,9 +8,9 @@ from PySide6.QtCore import QEvent, QObject, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QWheelEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QSlider, QWidget
 
-from attnviz.gui.theme import GRID, Theme
+from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.widgets.control import Availability, Control, active_theme, plain_tooltip
-from attnviz.gui.widgets.drag_number import DragNumber
+from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.i18n import _
 
 _TICKS = 1000

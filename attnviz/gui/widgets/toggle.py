@@ -10,7 +10,7 @@ from PySide6.QtCore import QEasingCurve, QRectF, QSignalBlocker, QSize, Qt, QVar
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
 
-from attnviz.gui.theme import GRID, Theme
+from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.widgets.control import Availability, active_theme, draw_focus_ring, transition_ms
 
 TRACK = QSize(24, 14)

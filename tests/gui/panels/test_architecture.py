@@ -14,17 +14,17 @@ from pytestqt.qtbot import QtBot
 
 import attnviz
 from attnviz.core.color_maps import color_table
-from attnviz.gui.panels.architecture import ArchitecturePanel
+from attnviz.gui.look.theme import LIGHT
+from attnviz.gui.panels.architecture.panel import ArchitecturePanel
 from attnviz.gui.panels.tokens import TokensPanel
-from attnviz.gui.theme import LIGHT
 from attnviz.gui.widgets.empty_state import EmptyState
-from attnviz.gui.widgets.site_map import SiteMap
-from attnviz.model.attention import Layer
-from attnviz.model.document import Document
-from attnviz.model.experiment import Experiment
-from attnviz.model.parts import Causal, SeededVectors
-from attnviz.model.presets import load_preset
-from attnviz.model.view import Cell
+from attnviz.gui.widgets.heat.site_map import SiteMap
+from attnviz.model.io.presets import load_preset
+from attnviz.model.spec.attention import Layer
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import Causal, SeededVectors
+from attnviz.model.spec.view import Cell
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 

@@ -14,17 +14,17 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 import attnviz
+from attnviz.gui.look.theme import DARK
 from attnviz.gui.panels.block import BlockPanel
-from attnviz.gui.theme import DARK
-from attnviz.gui.widgets import block_layout
-from attnviz.gui.widgets.block_diagram import HIGHEST, LOWEST
 from attnviz.gui.widgets.formula_line import FormulaLine
-from attnviz.model.block_parts import Block
-from attnviz.model.document import Document
-from attnviz.model.layer_edits import set_n_layers
-from attnviz.model.site_formula import Part
+from attnviz.gui.widgets.pictures import block_layout
+from attnviz.gui.widgets.pictures.block_diagram import HIGHEST, LOWEST
+from attnviz.model.edit.layers import set_n_layers
+from attnviz.model.explain.formulas.symbols import Part
+from attnviz.model.spec.block import Block
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.view import Cell
 from attnviz.model.stages import inputs
-from attnviz.model.view import Cell
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 FULL = small(block=block("pre"))

@@ -8,9 +8,9 @@ from desk import Desk, MakeDesk
 from PySide6.QtWidgets import QLabel, QPushButton
 
 from attnviz.gui.panels.compare import SIDES, ComparePanel
-from attnviz.gui.widgets.compare_map import BAR_FROM, range_text
+from attnviz.gui.widgets.heat.compare_map import BAR_FROM, range_text
 from attnviz.i18n import set_language
-from attnviz.model.parts import Causal
+from attnviz.model.spec.parts import Causal
 from attnviz.model.why_not import WHY_NOTS
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")

@@ -12,22 +12,22 @@ from PySide6.QtGui import QColor, QGuiApplication
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QLineEdit, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
-from attnviz.core.cost_memory import FORMAT_BY_ID, cache_bytes
+from attnviz.core.cost.memory import FORMAT_BY_ID, cache_bytes
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
-from attnviz.gui.panels.cost import CostPanel
-from attnviz.gui.panels.cost_curve import CostCurve
-from attnviz.gui.panels.cost_lines import CostLines
+from attnviz.gui.look.theme import DARK, LIGHT
+from attnviz.gui.panels.cost.curve import CostCurve
+from attnviz.gui.panels.cost.lines import CostLines
+from attnviz.gui.panels.cost.panel import CostPanel
 from attnviz.gui.store import Store
-from attnviz.gui.theme import DARK, LIGHT
 from attnviz.gui.widgets.combo import Combo
-from attnviz.gui.widgets.drag_number import DragNumber
+from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.i18n import set_language
-from attnviz.model.document import Document
-from attnviz.model.experiment import Experiment
-from attnviz.model.parts import Causal, Heads, Padding, Projections, Seeded, SeededVectors
 from attnviz.model.published import PUBLISHED, PUBLISHED_BY_ID
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import Causal, Heads, Padding, Projections, Seeded, SeededVectors
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 

@@ -12,11 +12,11 @@ from pytestqt.qtbot import QtBot
 
 import attnviz
 from attnviz.gui.panels.heads import HeadsPanel
-from attnviz.gui.widgets.thumbnail import Thumbnail
-from attnviz.model.attention import Layer
-from attnviz.model.edits import set_heads
-from attnviz.model.parts import Heads
-from attnviz.model.view import Cell
+from attnviz.gui.widgets.heat.thumbnail import Thumbnail
+from attnviz.model.edit.edits import set_heads
+from attnviz.model.spec.attention import Layer
+from attnviz.model.spec.parts import Heads
+from attnviz.model.spec.view import Cell
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 

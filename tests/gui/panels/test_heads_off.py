@@ -10,11 +10,11 @@ from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
 from attnviz.gui.panels.heads import HeadsPanel
 from attnviz.gui.store import Store
-from attnviz.gui.widgets.thumbnail import Thumbnail
-from attnviz.model.document import Document
-from attnviz.model.edits import toggle_head
-from attnviz.model.experiment import Experiment
-from attnviz.model.parts import Heads, SeededVectors
+from attnviz.gui.widgets.heat.thumbnail import Thumbnail
+from attnviz.model.edit.edits import toggle_head
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import Heads, SeededVectors
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 

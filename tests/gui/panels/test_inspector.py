@@ -14,26 +14,26 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
-from attnviz.compute.decoded import decode_and_compare
+from attnviz.compute.decoding import decode_and_compare
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.program import never_cancelled
 from attnviz.engines.run import run
-from attnviz.gui.panels.inspector import InspectorPanel
-from attnviz.gui.shown import highlight
+from attnviz.gui.look.theme import DARK, LIGHT
+from attnviz.gui.panels.inspector.panel import InspectorPanel
+from attnviz.gui.stage_heat import highlight
 from attnviz.gui.store import Store
-from attnviz.gui.theme import DARK, LIGHT
-from attnviz.gui.widgets.heat_content import NO_HIGHLIGHT
+from attnviz.gui.widgets.heat.content import NO_HIGHLIGHT
 from attnviz.i18n import set_language
-from attnviz.model import edits
-from attnviz.model.attention import Layer
-from attnviz.model.block_parts import Block
-from attnviz.model.document import Document
-from attnviz.model.experiment import Experiment
-from attnviz.model.parts import Causal, Heads, Padding, Projections, Seeded, SeededVectors
-from attnviz.model.sampling import Sampling, StopConditions, Temperature
+from attnviz.model.edit import edits
+from attnviz.model.spec.attention import Layer
+from attnviz.model.spec.block import Block
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.generation import Writing
+from attnviz.model.spec.parts import Causal, Heads, Padding, Projections, Seeded, SeededVectors
+from attnviz.model.spec.sampling import Sampling, StopConditions, Temperature
+from attnviz.model.spec.view import Cell, View
 from attnviz.model.trace import Trace
-from attnviz.model.view import Cell, View
-from attnviz.model.writing import Writing
 
 # The offscreen platform says this whenever a window with a smallest size is shown.
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")

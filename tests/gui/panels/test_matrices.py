@@ -16,13 +16,13 @@ from pytestqt.qtbot import QtBot
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
 from attnviz.gui.panels.matrices import MatricesPanel
-from attnviz.model.block_parts import Block, FeedForward, Norm
-from attnviz.model.materialise import projection_array
-from attnviz.model.parts import Explicit, Identity, Projections, QKNorm, Seeded, Tied
-from attnviz.model.position_parts import TransformerXl
-from attnviz.model.rows import DrawnRow
-from attnviz.model.sites import at, site_names
-from attnviz.model.view import Cell
+from attnviz.model.operands.matrices import projection_array
+from attnviz.model.sites.sites import at, site_names
+from attnviz.model.spec.block import Block, FeedForward, Norm
+from attnviz.model.spec.parts import Explicit, Identity, Projections, QKNorm, Seeded, Tied
+from attnviz.model.spec.positions import TransformerXl
+from attnviz.model.spec.rows import DrawnRow
+from attnviz.model.spec.view import Cell
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 KINDS = Projections(Seeded(3), Tied("query"), Identity(), Seeded(4))

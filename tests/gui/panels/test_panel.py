@@ -14,15 +14,15 @@ from PySide6.QtWidgets import QApplication, QScrollBar, QWidget
 from pytestqt.qtbot import QtBot
 from written import Written
 
-from attnviz.gui.field_rows import Row
+from attnviz.gui.forms.rows import Row
 from attnviz.gui.panels import table
-from attnviz.gui.panels.cost import REST_MS
-from attnviz.gui.panels.mechanism_section import Section
+from attnviz.gui.panels.cost.panel import REST_MS
+from attnviz.gui.panels.mechanism.section import Section
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
-from attnviz.gui.widgets.arrow_plot import ArrowPlot
-from attnviz.model.document import Document
-from attnviz.model.view import Cell, View
+from attnviz.gui.widgets.pictures.arrow_plot import ArrowPlot
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.view import Cell, View
 
 # What the offscreen platform says of every window with a minimum size.
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")

@@ -13,17 +13,17 @@ from PySide6.QtWidgets import QToolButton
 from pytestqt.qtbot import QtBot
 
 import attnviz
-from attnviz.gui.panels.pipeline import PipelinePanel, operation
+from attnviz.gui.panels.pipeline.panel import PipelinePanel, operation
 from attnviz.gui.widgets.combo import Combo
-from attnviz.gui.widgets.thumbnail import Thumbnail
+from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 from attnviz.gui.widgets.toggle import Toggle
 from attnviz.i18n import set_language
-from attnviz.model.block_parts import Norm
-from attnviz.model.document import Document
-from attnviz.model.layer_edits import set_cross, set_n_encoder_layers, set_n_layers
-from attnviz.model.parts import Causal, Dropout, NoScale, QKNorm, Rope, ScaleValue
+from attnviz.model.edit.layers import set_cross, set_n_encoder_layers, set_n_layers
+from attnviz.model.spec.block import Norm
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.parts import Causal, Dropout, NoScale, QKNorm, Rope, ScaleValue
+from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID
-from attnviz.model.view import Cell
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 

@@ -17,13 +17,13 @@ from pytestqt.qtbot import QtBot
 import attnviz
 from attnviz.gui.panels.plane import PlanePanel
 from attnviz.gui.store import Store
-from attnviz.gui.widgets.drag_number import DragNumber
-from attnviz.model.document import Document
-from attnviz.model.edits import set_vector_cell
-from attnviz.model.experiment import Experiment
-from attnviz.model.layer_edits import set_n_layers
-from attnviz.model.materialise import vectors_array
-from attnviz.model.parts import (
+from attnviz.gui.widgets.numbers.drag import DragNumber
+from attnviz.model.edit.edits import set_vector_cell
+from attnviz.model.edit.layers import set_n_layers
+from attnviz.model.operands.matrices import vectors_array
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import (
     ExplicitVectors,
     Heads,
     Memory,
@@ -33,7 +33,7 @@ from attnviz.model.parts import (
     SeededVectors,
     Sinusoidal,
 )
-from attnviz.model.view import Cell, View
+from attnviz.model.spec.view import Cell, View
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 

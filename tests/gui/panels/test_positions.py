@@ -13,16 +13,25 @@ from pytestqt.qtbot import QtBot
 
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
-from attnviz.gui.panels.positions import PositionsPanel
-from attnviz.gui.panels.positions_legend import NAMES, Entry
-from attnviz.gui.panels.positions_plot import HUES, curve_color
+from attnviz.gui.look.theme import DARK, LIGHT
+from attnviz.gui.panels.positions.legend import NAMES, Entry
+from attnviz.gui.panels.positions.panel import PositionsPanel
+from attnviz.gui.panels.positions.plot import HUES, curve_color
 from attnviz.gui.store import Store
-from attnviz.gui.theme import DARK, LIGHT
-from attnviz.model.document import Document
-from attnviz.model.experiment import Experiment
-from attnviz.model.parts import Alibi, Heads, NoPosition, Projections, Rope, Seeded, SeededVectors, Sinusoidal
-from attnviz.model.position_curves import candidates
-from attnviz.model.view import Cell
+from attnviz.model.explain.position_curves import candidates
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import (
+    Alibi,
+    Heads,
+    NoPosition,
+    Projections,
+    Rope,
+    Seeded,
+    SeededVectors,
+    Sinusoidal,
+)
+from attnviz.model.spec.view import Cell
 
 # The offscreen platform says so for every window that has a smallest size.
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")

@@ -13,18 +13,18 @@ from pytestqt.qtbot import QtBot
 
 import attnviz
 from attnviz.core.levels import RANGES
+from attnviz.gui.look.theme import LIGHT
 from attnviz.gui.panels.stage_view import MOST_BARS, StageViewPanel
-from attnviz.gui.theme import LIGHT
-from attnviz.gui.widgets.bars import Bars
 from attnviz.gui.widgets.formula_line import FormulaLine
-from attnviz.model import edits
-from attnviz.model.document import Document
-from attnviz.model.layer_edits import set_n_layers
-from attnviz.model.parts import Causal, Padding, Painted
-from attnviz.model.presets import load_preset
-from attnviz.model.sites import at
+from attnviz.gui.widgets.pictures.bars import Bars
+from attnviz.model.edit import edits
+from attnviz.model.edit.layers import set_n_layers
+from attnviz.model.io.presets import load_preset
+from attnviz.model.sites.sites import at
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.parts import Causal, Padding, Painted
+from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID
-from attnviz.model.view import Cell
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 

@@ -10,12 +10,12 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLineEdit
 from pytestqt.qtbot import QtBot
 
+from attnviz.gui.look.theme import LIGHT
 from attnviz.gui.panels.tokens import MOST_TOKENS, TokensPanel
-from attnviz.gui.theme import LIGHT
-from attnviz.gui.widgets.drag_number import DragNumber
+from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.segmented import Segmented
-from attnviz.model.edits import set_tokens
-from attnviz.model.view import Cell
+from attnviz.model.edit.edits import set_tokens
+from attnviz.model.spec.view import Cell
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 

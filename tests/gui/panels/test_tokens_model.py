@@ -17,18 +17,18 @@ from PySide6.QtWidgets import QApplication, QLineEdit, QToolTip, QWidget
 from pytestqt.qtbot import QtBot
 
 from attnviz.core.bpe import byte_token
+from attnviz.gui.look.theme import LIGHT
 from attnviz.gui.panels.tokens import TokensPanel
-from attnviz.gui.theme import LIGHT
 from attnviz.gui.widgets.segmented import Segmented
-from attnviz.model.arrays import Matrix
-from attnviz.model.block_parts import Vocabulary
-from attnviz.model.document import Document
-from attnviz.model.edits import rename_token, set_tokens
-from attnviz.model.experiment import Experiment
-from attnviz.model.materialise import vectors_array
-from attnviz.model.parts import ExplicitVectors
-from attnviz.model.pieces import Pieces
-from attnviz.model.presets import load_preset
+from attnviz.model.edit.edits import rename_token, set_tokens
+from attnviz.model.io.presets import load_preset
+from attnviz.model.operands.matrices import vectors_array
+from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.block import Vocabulary
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import ExplicitVectors
+from attnviz.model.spec.pieces import Pieces
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints", r"raise\(\)")
 

@@ -13,10 +13,10 @@ from PySide6.QtWidgets import QAbstractButton
 from pytestqt.qtbot import QtBot
 
 from attnviz.gui.panels.vectors import VectorsPanel
-from attnviz.gui.widgets.drag_number import DragNumber
-from attnviz.model.materialise import vectors_array
-from attnviz.model.parts import SeededVectors
-from attnviz.model.view import Cell
+from attnviz.gui.widgets.numbers.drag import DragNumber
+from attnviz.model.operands.matrices import vectors_array
+from attnviz.model.spec.parts import SeededVectors
+from attnviz.model.spec.view import Cell
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 

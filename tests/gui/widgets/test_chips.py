@@ -11,7 +11,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLineEdit
 from pytestqt.qtbot import QtBot
 
-from attnviz.gui.theme import LIGHT
+from attnviz.gui.look.theme import LIGHT
 from attnviz.gui.widgets.chips import TokenChips
 
 # What the offscreen platform says of every window with a minimum size.

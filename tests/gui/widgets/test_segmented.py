@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QAbstractButton, QApplication
 from pytestqt.qtbot import QtBot
 from written import Written
 
-from attnviz.gui.theme import LIGHT
+from attnviz.gui.look.theme import LIGHT
 from attnviz.gui.widgets.segmented import Segmented
 
 # What the offscreen platform says of every window with a minimum size.

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QApplication, QLabel
 from pytestqt.qtbot import QtBot
 from written import Written
 
-from attnviz.gui.theme import LIGHT
+from attnviz.gui.look.theme import LIGHT
 from attnviz.gui.widgets.slider_field import SliderField
 
 # What the offscreen platform says of every window with a minimum size.

@@ -1,0 +1,305 @@
+"""DeepSeek-V2 and V3: keys and values of all heads from one latent of each token, RoPE beside the content.
+
+DeepSeek-AI 2024, arXiv:2405.04434 and arXiv:2412.19437; keys and names as in `transformers`,
+models/deepseek_v2 and models/deepseek_v3. The norms of the latents have the eps 1e-6 whatever the
+configuration says of the others. Stretched by `factor` with `mscale_all_dim` m, scores grow by the square of
+0.1 m ln(factor) + 1 besides what `mscale` makes of cosines and sines.
+
+There is no mixture of experts here: `first_k_dense_replace` layers, from the first on, have a feed-forward
+layer of their own; where that is not all of them, only the first attention can be imported.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from attnviz.checkpoints.families.common import ACTIVATIONS, is_tied, norm_after_layers
+from attnviz.checkpoints.families.family import (
+    Array,
+    Config,
+    Family,
+    Ignored,
+    Key,
+    Sizes,
+    Tensor,
+    flag,
+    one_of,
+    positive,
+    transposed,
+    whole,
+)
+from attnviz.checkpoints.families.llama import EMBEDDINGS, IGNORED, NORMS
+from attnviz.checkpoints.rotary import ROPE_KEYS, rope, scaling_values
+from attnviz.core.positions import yarn_attention_factor
+from attnviz.model.spec.attention import Layer
+from attnviz.model.spec.block import Block, FeedForward, Norm
+from attnviz.model.spec.latent import Latent
+from attnviz.model.spec.parts import Causal, Heads, Scale, ScaleValue, SqrtDHead
+
+LATENT_EPS = 1e-6
+
+
+def _of_experts(name: str) -> Key:
+    """A key that only layers of experts read, which are not computed here."""
+    return Key(name, None, lambda value: True, "anything")
+
+
+def _count(name: str, default: Any) -> Key:
+    def is_legal(value: Any) -> bool:
+        return type(value) is int and value >= 0
+
+    return Key(name, default, is_legal, "a whole number of at least 0")
+
+
+EXPERT_KEYS = (
+    "aux_loss_alpha",
+    "ep_size",
+    "moe_intermediate_size",
+    "n_group",
+    "n_routed_experts",
+    "n_shared_experts",
+    "norm_topk_prob",
+    "num_experts_per_tok",
+    "routed_scaling_factor",
+    "scoring_func",
+    "seq_aux",
+    "topk_group",
+    "topk_method",
+)
+
+
+def _keys(n_dense: int) -> tuple[Key, ...]:
+    """What both versions read, `n_dense` is the default of `first_k_dense_replace`."""
+    return (
+        whole("vocab_size"),
+        whole("hidden_size"),
+        whole("intermediate_size"),
+        whole("num_hidden_layers"),
+        whole("num_attention_heads"),
+        whole("num_key_value_heads", None),
+        whole("kv_lora_rank", 512),
+        whole("q_lora_rank", 1536, null=None),
+        whole("qk_nope_head_dim", 128),
+        whole("qk_rope_head_dim", 64),
+        whole("v_head_dim", 128),
+        *ROPE_KEYS,
+        whole("max_position_embeddings", 2048),
+        one_of("hidden_act", tuple(ACTIVATIONS), "silu"),
+        positive("rms_norm_eps", 1e-6),
+        # The latents' projections have no biases here.
+        one_of("attention_bias", (False,), False),
+        flag("tie_word_embeddings", False),
+        _count("first_k_dense_replace", n_dense),
+        one_of("moe_layer_freq", (1,), 1),
+        # What the widths above say already.
+        whole("head_dim", None),
+        whole("qk_head_dim", None),
+        *map(_of_experts, EXPERT_KEYS),
+    )
+
+
+V2_KEYS = (*_keys(0), flag("mlp_bias", False))
+
+V3_KEYS = (
+    *_keys(3),
+    flag("rope_interleave", True),
+    # Layers that predict further tokens, behind the model's own.
+    _count("num_nextn_predict_layers", 1),
+)
+
+
+def _has_query_latent(config: Config) -> bool:
+    return config["q_lora_rank"] is not None
+
+
+def _has_no_query_latent(config: Config) -> bool:
+    return not _has_query_latent(config)
+
+
+def _has_mlp_bias(config: Config) -> bool:
+    return bool(config.get("mlp_bias"))
+
+
+def _has_experts(config: Config) -> bool:
+    return bool(config["first_k_dense_replace"] < config["num_hidden_layers"])
+
+
+def _down(array: Array, sizes: Sizes) -> tuple[Array, ...]:
+    """The latent's matrix, and behind it that of the key which all heads share; (out, in)."""
+    return array[: sizes["d_c"]].T, array[sizes["d_c"] :].T
+
+
+def _up(array: Array, sizes: Sizes) -> tuple[Array, ...]:
+    """Of each head the rows of its keys' content, and behind them those of its values; (out, in)."""
+    by_head = array.reshape(sizes["heads"], 2, sizes["d_head"], sizes["d_c"])
+    return tuple(np.ascontiguousarray(by_head[:, i].reshape(-1, sizes["d_c"]).T) for i in range(2))
+
+
+_LAYER = "model.layers.{layer}."
+_ATTENTION = _LAYER + "self_attn."
+_MLP = _LAYER + "mlp."
+
+TENSORS = (
+    *EMBEDDINGS,
+    *NORMS,
+    Tensor(_ATTENTION + "q_proj.weight", "projections.query", ("q", "d"), transposed, _has_no_query_latent),
+    Tensor(_ATTENTION + "q_a_proj.weight", "latent.query_down", ("d_q", "d"), transposed, _has_query_latent),
+    Tensor(
+        _ATTENTION + "q_a_layernorm.weight",
+        "latent.query_norm.gain",
+        ("d_q",),
+        is_there=_has_query_latent,
+    ),
+    Tensor(_ATTENTION + "q_b_proj.weight", "projections.query", ("q", "d_q"), transposed, _has_query_latent),
+    Tensor(
+        _ATTENTION + "kv_a_proj_with_mqa.weight",
+        ("latent.down", "latent.rope_key"),
+        ("d_c+d_rope", "d"),
+        _down,
+    ),
+    Tensor(_ATTENTION + "kv_a_layernorm.weight", "latent.norm.gain", ("d_c",)),
+    Tensor(_ATTENTION + "kv_b_proj.weight", ("latent.up_key", "latent.up_value"), ("kv", "d_c"), _up),
+    Tensor(_ATTENTION + "o_proj.weight", "projections.output", ("d", "v"), transposed),
+    *(
+        Tensor(
+            _MLP + f"{role}_proj.weight",
+            f"block.feed_forward.{role}",
+            shape,
+            transposed,
+            first="dense_layers",
+        )
+        for role, shape in (("gate", ("hidden", "d")), ("up", ("hidden", "d")), ("down", ("d", "hidden")))
+    ),
+    *(
+        Tensor(
+            _MLP + f"{role}_proj.bias",
+            f"block.feed_forward.{role}_bias",
+            (size,),
+            is_there=_has_mlp_bias,
+            first="dense_layers",
+        )
+        for role, size in (("gate", "hidden"), ("up", "hidden"), ("down", "d"))
+    ),
+)
+
+EXPERTS = tuple(
+    Ignored(_MLP + name, "experts, which only the first attention alone does without", is_there=_has_experts)
+    for name in (
+        "gate.weight",
+        "gate.e_score_correction_bias",
+        "experts.gate_up_proj",
+        "experts.down_proj",
+        *(
+            f"{of}.{role}_proj.{kind}"
+            for of in ("experts.{layer}", "shared_experts")
+            for role in ("gate", "up", "down")
+            for kind in ("weight", "bias")
+        ),
+    )
+)
+
+
+def sizes(config: Config) -> Sizes:
+    """The numbers that shapes are made of."""
+    n_heads, d_head, d_rope = (
+        config[name] for name in ("num_attention_heads", "qk_nope_head_dim", "qk_rope_head_dim")
+    )
+    _check_widths(config)
+    n_layers = config["num_hidden_layers"]
+    return {
+        "layers": n_layers,
+        "dense_layers": min(config["first_k_dense_replace"], n_layers),
+        "vocabulary": config["vocab_size"],
+        "d": config["hidden_size"],
+        "heads": n_heads,
+        "d_head": d_head,
+        "q": n_heads * (d_head + d_rope),
+        "kv": n_heads * 2 * d_head,
+        "v": n_heads * d_head,
+        "d_c": config["kv_lora_rank"],
+        "d_c+d_rope": config["kv_lora_rank"] + d_rope,
+        "d_q": config["q_lora_rank"] or 0,
+        "hidden": config["intermediate_size"],
+    }
+
+
+def _check_widths(config: Config) -> None:
+    """Refuse heads whose values are not as wide as their keys' content, and widths that contradict."""
+    d_head, d_rope = config["qk_nope_head_dim"], config["qk_rope_head_dim"]
+    legal = {
+        "v_head_dim": (d_head, "as qk_nope_head_dim is: values are as wide as the content of keys"),
+        "num_key_value_heads": (config["num_attention_heads"], "as there are num_attention_heads"),
+        "head_dim": (d_rope, "as qk_rope_head_dim is"),
+        "qk_head_dim": (d_head + d_rope, "the sum of qk_nope_head_dim and qk_rope_head_dim"),
+    }
+    for name, (value, why) in legal.items():
+        if config[name] not in (None, value):
+            raise ValueError(f"{name} is {config[name]}; legal is {value}, {why}")
+
+
+def refuse(config: Config) -> None:
+    """Raise `ValueError` where a layer has experts."""
+    if _has_experts(config):
+        count, n_layers = config["first_k_dense_replace"], config["num_hidden_layers"]
+        raise ValueError(
+            f"first_k_dense_replace is {count}; legal is {n_layers} (num_hidden_layers) or more: there is no "
+            "mixture of experts, but the attention of the first layer alone can be imported"
+        )
+
+
+def layer(config: Config, index: int) -> Layer:
+    """One layer without its weights; layers of experts are never asked for as a whole, see `refuse`."""
+    n_heads, d_head, d_rope = (
+        config[name] for name in ("num_attention_heads", "qk_nope_head_dim", "qk_rope_head_dim")
+    )
+    norm, latent_norm = Norm("rms", config["rms_norm_eps"]), Norm("rms", LATENT_EPS)
+    feed_forward = FeedForward(config["intermediate_size"], ACTIVATIONS[config["hidden_act"]], gated=True)
+    return Layer(
+        heads=Heads(n_heads, n_heads, d_head),
+        latent=Latent(
+            config["kv_lora_rank"],
+            config["q_lora_rank"],
+            d_rope,
+            norm=latent_norm,
+            query_norm=latent_norm if _has_query_latent(config) else None,
+        ),
+        position=rope(config, d_rope, "interleaved" if config.get("rope_interleave", True) else "half_split"),
+        scale=scale(config),
+        masks=(Causal(),),
+        block=Block("pre", norm_1=norm, feed_forward=feed_forward, norm_2=norm),
+    )
+
+
+def scale(config: Config) -> Scale:
+    """1 over the root of a query's features, and more where RoPE is stretched with `mscale_all_dim`."""
+    given = scaling_values(config)
+    share, factor = given["mscale_all_dim"], given["factor"]
+    if given["rope_type"] == "default" or not share:
+        return SqrtDHead()
+    if factor is None:
+        raise ValueError(f"{given['written']}.factor is missing; mscale_all_dim needs it")
+    grown = 1.0 + share * (yarn_attention_factor(factor) - 1.0)
+    return ScaleValue(grown**2 / math.sqrt(config["qk_nope_head_dim"] + config["qk_rope_head_dim"]))
+
+
+def _family(title: str, model_type: str, keys: tuple[Key, ...]) -> Family:
+    return Family(
+        title,
+        (model_type,),
+        "model.",
+        keys,
+        TENSORS,
+        sizes,
+        layer,
+        norm_after_layers("rms", "rms_norm_eps"),
+        is_tied,
+        (*IGNORED, *EXPERTS),
+        refuse=refuse,
+    )
+
+
+DEEPSEEK_V2 = _family("DeepSeek-V2", "deepseek_v2", V2_KEYS)
+DEEPSEEK_V3 = _family("DeepSeek-V3", "deepseek_v3", V3_KEYS)

@@ -1,0 +1,242 @@
+"""The records that a family of checkpoints is written in: keys of the configuration, tensors, sizes.
+
+A family's module is its table: which configuration keys are read, what each tensor's name is and where in an
+experiment its numbers go, and two small functions that say what one layer and what stands around the layers
+is like, apart from the weights. `families.py` lists the families; `importing.py` follows the tables.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnviz.checkpoints.reader import CheckpointError
+from attnviz.model.errors.faults import short
+from attnviz.model.spec.attention import Layer
+from attnviz.model.spec.block import Norm, Transform
+
+Array = NDArray[np.float64]
+Config = Mapping[str, Any]
+"""A configuration as its family read it: every key of the table, with its value or its default."""
+Sizes = Mapping[str, int]
+Arrays = dict[tuple[str, int | None], dict[str, Array]]
+"""The arrays of each layer, (stack, number), by path; under None those that are in no layer."""
+
+
+# --- configuration keys ----------------------------------------------------------------------------
+
+REQUIRED: Any = object()
+"""The default of a key that has none."""
+
+AS_MISSING: Any = object()
+"""What null means for most keys: the same as a key that is not there."""
+
+
+@dataclass(frozen=True)
+class Key:
+    """One key of `config.json` that changes numbers: which values are legal, and what it is when missing.
+
+    `legal` is `is_legal` in words. A value that this program cannot compute with is not legal, so a
+    configuration that asks for it is refused rather than computed wrongly. `null` is what null stands for,
+    where that is not the default: no window, no cap.
+    """
+
+    name: str
+    default: Any
+    is_legal: Callable[[Any], bool]
+    legal: str
+    null: Any = AS_MISSING
+
+    def read(self, values: Mapping[str, Any], file: str) -> Any:
+        """The value in a configuration. Raises `CheckpointError`: the key, its value, what is legal."""
+        value = values.get(self.name)
+        if value is None and self.name in values and self.null is not AS_MISSING:
+            return self.null
+        if value is None:
+            if self.default is REQUIRED:
+                raise CheckpointError(f"{file}: {self.name} is missing; legal is {self.legal}")
+            return self.default
+        if not self.is_legal(value):
+            raise CheckpointError(f"{file}: {self.name} is {short(value)}; legal is {self.legal}")
+        return value
+
+
+def whole(name: str, default: Any = REQUIRED, null: Any = AS_MISSING) -> Key:
+    """A whole number of at least 1."""
+
+    def is_legal(value: Any) -> bool:
+        return type(value) is int and value >= 1
+
+    return Key(name, default, is_legal, "a whole number of at least 1", null)
+
+
+def positive(name: str, default: Any = REQUIRED, null: Any = AS_MISSING) -> Key:
+    """A finite number above 0."""
+
+    def is_legal(value: Any) -> bool:
+        return type(value) in (int, float) and math.isfinite(value) and value > 0
+
+    return Key(name, default, is_legal, "a finite number above 0", null)
+
+
+def flag(name: str, default: Any) -> Key:
+    """True or false."""
+    return Key(name, default, lambda value: type(value) is bool, "true or false")
+
+
+def one_of(name: str, values: tuple[Any, ...], default: Any = REQUIRED) -> Key:
+    """One of some values; the others that the format knows are not computed here."""
+    written = [short(value) for value in values]
+    legal = written[0] if len(written) == 1 else "one of " + ", ".join(written)
+    return Key(name, default, lambda value: value in values, legal)
+
+
+def texts(name: str, values: tuple[str, ...]) -> Key:
+    """A list of which each member is one of some texts; null where it is missing."""
+    legal = f"a list in which each is one of {', '.join(map(repr, values))}"
+    return Key(name, None, lambda value: isinstance(value, list) and all(v in values for v in value), legal)
+
+
+def group(name: str) -> Key:
+    """An object with keys of its own; null where it is missing."""
+    return Key(name, None, lambda value: isinstance(value, dict), "an object, or null")
+
+
+# --- tensors ---------------------------------------------------------------------------------------
+
+
+def always(config: Config) -> bool:
+    """The condition of a tensor that every checkpoint of a family has."""
+    return True
+
+
+def as_stored(array: Array, sizes: Sizes) -> tuple[Array, ...]:
+    """The numbers as they are: rows, embeddings, and matrices that are stored (in, out)."""
+    return (array,)
+
+
+def transposed(array: Array, sizes: Sizes) -> tuple[Array, ...]:
+    """A matrix stored (out, in), as `torch.nn.Linear` has it."""
+    return (array.T,)
+
+
+def plus_one(array: Array, sizes: Sizes) -> tuple[Array, ...]:
+    """A gain that is stored as what it is above 1."""
+    return (1.0 + array,)
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """One tensor, or one in each layer: its name, where its numbers go, its shape, how it is stored.
+
+    `name` has `{layer}` where the layer's number stands. `place` is the path of a field: in that layer
+    (`projections.query`, `block.norm_1.gain`, `block.feed_forward.up`, `sinks`), or, for a name without
+    `{layer}`, in the experiment (`vocabulary.embedding`, `final_norm.gain`, and `position.table` of the first
+    layer, which is the experiment itself). A place that begins with `encoder.` belongs to the encoder's layer
+    of that number; with `layers.` or `encoder.` and without `{layer}` in the name, to every layer of that
+    stack. A tensor that fills several places has them all, and `split` gives as many arrays.
+
+    `shape` is made of numbers and names of sizes. `is_there(config)` says whether a model of that
+    configuration has the tensor: where it has not, a tensor of this name is as unexpected as one of an
+    unknown name. `first` names the size that says how many layers, from the first on, have it; null: all.
+    """
+
+    name: str
+    place: str | tuple[str, ...]
+    shape: tuple[str | int, ...]
+    split: Callable[[Array, Sizes], tuple[Array, ...]] = as_stored
+    is_there: Callable[[Config], bool] = always
+    first: str | None = None
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Every place that it fills."""
+        return (self.place,) if isinstance(self.place, str) else self.place
+
+    @property
+    def is_head(self) -> bool:
+        """Whether it makes logits: a checkpoint of a model without a head has none."""
+        head = ("vocabulary.unembedding", "vocabulary.bias", "vocabulary.transform")
+        return all(place.startswith(head) for place in self.places)
+
+    def shape_in(self, sizes: Sizes) -> tuple[int, ...]:
+        """The shape with numbers for the names."""
+        return tuple(sizes[size] if isinstance(size, str) else size for size in self.shape)
+
+
+@dataclass(frozen=True)
+class Ignored:
+    """Tensors that may be there and are not needed: a pattern of their names, and why nothing depends on
+    them.
+
+    `{layer}` stands for a number. `same_as` names a tensor that they must equal. `is_there(config)` says
+    whether a model of that configuration may have them.
+    """
+
+    name: str
+    reason: str
+    same_as: str | None = None
+    is_there: Callable[[Config], bool] = always
+
+
+# --- families --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Around:
+    """What stands before and after the layers, apart from weights; see `Experiment` and `Vocabulary`."""
+
+    embedding_norm: Norm | None = None
+    final_norm: Norm | None = None
+    encoder_norm: Norm | None = None
+    embedding_scale: float = 1.0
+    logit_scale: float = 1.0
+    logit_cap: float | None = None
+    transform: Transform | None = None
+
+
+@dataclass(frozen=True)
+class Family:
+    """How checkpoints of some model types become experiments.
+
+    Attributes:
+        title: The name in messages and titles.
+        model_types: `model_type` of the configurations.
+        prefix: What stands before the names of the model's own tensors, and is missing where a model without
+            a head was saved.
+        keys: The configuration keys that are read; any other that is not known to change nothing is refused.
+        tensors: The tensors; each is used exactly once.
+        ignored: The tensors that may be there and are not used.
+        endings: How names of tensors ended in old files, and how they end in the tables.
+        sizes: The numbers that shapes are made of, from a configuration; "layers" is the number of layers,
+            "encoder_layers" that of an encoder.
+        layer: One layer of a configuration by its number, without weights.
+        around: What stands around the layers.
+        is_tied: Whether logits are made with the embedding.
+        encoder_layer: One layer of the encoder, where there is one.
+        prepare: What has to be computed from several tensors, before anything is filled: changes the arrays,
+            by stack and layer (None: in no layer) and then by path, so that every path is one that the
+            experiment has. Arrays at the place `vectors` of no layer are added to the token vectors.
+        refuse: Raises `ValueError` for what of a configuration has no place in a block; not asked where only
+            an attention is wanted.
+    """
+
+    title: str
+    model_types: tuple[str, ...]
+    prefix: str
+    keys: tuple[Key, ...]
+    tensors: tuple[Tensor, ...]
+    sizes: Callable[[Config], Sizes]
+    layer: Callable[[Config, int], Layer]
+    around: Callable[[Config], Around]
+    is_tied: Callable[[Config], bool]
+    ignored: tuple[Ignored, ...] = ()
+    encoder_layer: Callable[[Config, int], Layer] | None = None
+    prepare: Callable[[Config, Sizes, Arrays], None] | None = None
+    refuse: Callable[[Config], None] | None = None
+    endings: tuple[tuple[str, str], ...] = ()

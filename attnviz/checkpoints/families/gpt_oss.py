@@ -1,0 +1,141 @@
+"""GPT-OSS: attention sinks, every other layer windowed, YaRN, biases, and a clamped unit in each expert.
+
+There is no mixture of experts here: a model with one expert has the feed-forward layer of that expert, one
+with more is refused unless only its attention is asked for. OpenAI 2025, arXiv:2508.10925; keys and names as
+in `transformers`, models/gpt_oss.
+"""
+
+from __future__ import annotations
+
+from attnviz.checkpoints.families.common import is_tied, norm_after_layers
+from attnviz.checkpoints.families.family import (
+    Array,
+    Config,
+    Family,
+    Ignored,
+    Sizes,
+    Tensor,
+    flag,
+    one_of,
+    positive,
+    texts,
+    whole,
+)
+from attnviz.checkpoints.families.gemma2 import FULL, SLIDING, masks
+from attnviz.checkpoints.families.llama import (
+    ATTENTION_BIASES,
+    EMBEDDINGS,
+    IGNORED,
+    MATRICES,
+    NORMS,
+    SIZE_KEYS,
+    heads,
+)
+from attnviz.checkpoints.families.llama import sizes as _sizes
+from attnviz.checkpoints.rotary import ROPE_KEYS, rope
+from attnviz.core.block import CLAMP_ALPHA, CLAMP_LIMIT
+from attnviz.model.spec.attention import Layer
+from attnviz.model.spec.block import Block, FeedForward, Norm
+
+YARN = {"rope_type": "yarn", "factor": 32.0, "truncate": False, "original_max_position_embeddings": 4096}
+"""The scaling of a configuration that names none."""
+
+KEYS = (
+    *(key for key in SIZE_KEYS if key.name not in ("head_dim", "num_key_value_heads")),
+    whole("head_dim", 64, null=None),
+    whole("num_key_value_heads", 8, null=None),
+    *ROPE_KEYS,
+    whole("max_position_embeddings", 131_072),
+    # Said beside the sizes; the experts' unit is the clamped one whatever it says.
+    one_of("hidden_act", ("silu",), "silu"),
+    one_of("swiglu_alpha", (CLAMP_ALPHA,), CLAMP_ALPHA),
+    one_of("swiglu_limit", (CLAMP_LIMIT,), CLAMP_LIMIT),
+    positive("rms_norm_eps", 1e-5),
+    flag("attention_bias", True),
+    whole("sliding_window", 128, null=None),
+    texts("layer_types", (SLIDING, FULL)),
+    whole("num_local_experts", 128),
+    whole("num_experts_per_tok", 4),
+    flag("tie_word_embeddings", False),
+)
+
+_LAYER = "model.layers.{layer}."
+_EXPERTS = _LAYER + "mlp.experts."
+
+
+def _pairs(array: Array, sizes: Sizes) -> tuple[Array, ...]:
+    """The only expert's gate and up, which stand in turn along the last axis."""
+    return array[0][..., 0::2], array[0][..., 1::2]
+
+
+def _only(array: Array, sizes: Sizes) -> tuple[Array, ...]:
+    """The only expert's numbers."""
+    return (array[0],)
+
+
+_GATE_UP = ("block.feed_forward.gate", "block.feed_forward.up")
+_GATE_UP_BIAS = ("block.feed_forward.gate_bias", "block.feed_forward.up_bias")
+
+TENSORS = (
+    *EMBEDDINGS,
+    *(tensor for tensor in MATRICES if ".mlp." not in tensor.name),
+    *NORMS,
+    *ATTENTION_BIASES,
+    Tensor(_LAYER + "self_attn.sinks", "sinks", ("heads",)),
+    Tensor(_EXPERTS + "gate_up_proj", _GATE_UP, ("experts", "d", "2hidden"), _pairs),
+    Tensor(_EXPERTS + "gate_up_proj_bias", _GATE_UP_BIAS, ("experts", "2hidden"), _pairs),
+    Tensor(_EXPERTS + "down_proj", "block.feed_forward.down", ("experts", "hidden", "d"), _only),
+    Tensor(_EXPERTS + "down_proj_bias", "block.feed_forward.down_bias", ("experts", "d"), _only),
+)
+
+ROUTER = "the choice among experts: one alone has the whole share whatever it says"
+
+
+def sizes(config: Config) -> Sizes:
+    """The numbers that shapes are made of."""
+    found = dict(_sizes(config))
+    return {**found, "experts": config["num_local_experts"], "2hidden": 2 * found["hidden"]}
+
+
+def refuse(config: Config) -> None:
+    """Raise `ValueError` for more experts than one."""
+    count = config["num_local_experts"]
+    if count > 1:
+        raise ValueError(
+            f"num_local_experts is {count}; legal is 1: there is no mixture of experts, but the attention of "
+            "the first layer alone can be imported"
+        )
+
+
+def layer(config: Config, index: int) -> Layer:
+    """One layer without its weights."""
+    layout, norm = heads(config), Norm("rms", config["rms_norm_eps"])
+    has_rope = config["rope_parameters"] or config["rope_scaling"]
+    return Layer(
+        heads=layout,
+        position=rope(
+            config if has_rope else {**config, "rope_parameters": YARN}, layout.d_head, base=150_000.0
+        ),
+        masks=masks(config, index),
+        block=Block(
+            "pre",
+            norm_1=norm,
+            feed_forward=FeedForward(config["intermediate_size"], "clamped_swish", gated=True),
+            norm_2=norm,
+        ),
+    )
+
+
+GPT_OSS = Family(
+    "GPT-OSS",
+    ("gpt_oss",),
+    "model.",
+    KEYS,
+    TENSORS,
+    sizes,
+    layer,
+    norm_after_layers("rms", "rms_norm_eps"),
+    is_tied,
+    (*IGNORED, Ignored(_LAYER + "mlp.router.weight", ROUTER), Ignored(_LAYER + "mlp.router.bias", ROUTER)),
+    refuse=refuse,
+)

@@ -1,0 +1,182 @@
+"""What a run or a decoding of an experiment will take, counted site by site before anything is allocated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from attnviz.compute.budget import Estimate, EstimateLine, estimate_attention
+from attnviz.engines.decode.decodable import causal_experiment, encoder_of
+from attnviz.engines.flops import site_flops
+from attnviz.i18n import _
+from attnviz.model.operands.matrices import is_identity, output_tokens
+from attnviz.model.positions import changes
+from attnviz.model.sites.sites import at, site_names
+from attnviz.model.spec.block import FEED_FORWARD_ROLES, NORMS
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import ROLES, Rope
+
+DOCUMENT_ITEMSIZE = 8
+"""Bytes of a number in a document: engines of another precision hold converted copies of its matrices."""
+
+
+def estimate(experiment: Experiment, itemsize: int) -> Estimate:
+    """Bytes of what a full pass keeps of all sites, with a mask of two bytes for each cell, and its FLOPs.
+
+    FLOPs are those of `engines/flops.py`, of every pair, masked or not. Lines are named by their site where
+    there are several.
+    """
+    return _together([(name, _full_pass(at(experiment, name), itemsize)) for name in site_names(experiment)])
+
+
+def estimate_decoding(experiment: Experiment, steps: int, itemsize: int) -> Estimate:
+    """Bytes that `steps` steps keep, their caches included, and their FLOPs; an encoder runs once before.
+
+    The kept rows of weights are counted at their longest.
+    """
+    causal, encoder = causal_experiment(experiment), encoder_of(experiment)
+    parts = []
+    if encoder is not None:
+        for name in site_names(encoder):
+            site = _full_pass(at(encoder, name), itemsize)
+            parts.append((name.replace("layers", "encoder"), site))
+    for name in site_names(causal):
+        if not name.startswith("encoder"):
+            parts.append((name, _steps(at(causal, name), steps, itemsize)))
+    return _together(parts)
+
+
+def _together(parts: list[tuple[str, Estimate]]) -> Estimate:
+    """All sites, their lines named where there are several."""
+    if len(parts) == 1:
+        return parts[0][1]
+    lines = tuple(line._replace(label=f"{name} {line.label}") for name, size in parts for line in size.lines)
+    return Estimate(sum(line.value for line in lines), sum(size.flops for _name, size in parts), lines)
+
+
+def _full_pass(site: Experiment, itemsize: int) -> Estimate:
+    n, m = site.n_queries, site.n_keys
+    size = _kept(site, n, m, itemsize)
+    if site.masks:
+        formula = _("{queries} queries × {keys} keys × 2 bytes").format(queries=n, keys=m)
+        line = EstimateLine(_("mask"), formula, 2 * n * m)
+        size = Estimate(size.bytes + line.value, size.flops, (*size.lines, line))
+    return replace(size, flops=site_flops(site).of(n, m, m, n * m, n))
+
+
+def _steps(site: Experiment, steps: int, itemsize: int) -> Estimate:
+    if site.memory is None:
+        pairs = steps * (steps + 1) // 2
+        flops = site_flops(site).of(steps, steps, pairs, pairs, steps)
+        return replace(_kept(site, steps, steps, itemsize), flops=flops)
+    m = site.n_keys
+    flops = site_flops(site).of(steps, m, steps * m, steps * m, steps)
+    return replace(_kept(site, steps, m, itemsize), flops=flops)
+
+
+def _kept(site: Experiment, n: int, m: int, itemsize: int) -> Estimate:
+    """The arrays that stay of one site with n queries and m keys; FLOPs are not those of the site."""
+    heads = site.heads
+    size = estimate_attention(
+        heads.n_heads, heads.n_kv_heads, n, m, site.d_model, site.d_qk, itemsize, stored_maps=1
+    )
+    lines = (*size.lines, *_further(site, n, m, itemsize))
+    return Estimate(sum(line.value for line in lines), 0, lines)
+
+
+def _further(site: Experiment, n: int, m: int, itemsize: int) -> Iterator[EstimateLine]:
+    """The lines beside scores, q, k, v, input and output: other forms of those, the block, the read-out."""
+    heads, block, position = site.heads, site.block, site.position
+    numbers = {
+        "itemsize": itemsize,
+        "queries": n,
+        "keys": m,
+        "heads": heads.n_heads,
+        "kv_heads": heads.n_kv_heads,
+        "d_head": site.d_qk,
+        "features": site.d_model,
+    }
+    is_turned, is_normed = isinstance(position, Rope), site.qk_norm is not None
+    forms = 1 + is_turned + is_normed  # concatenated, rotated, normed
+    formula = _("{count} × {heads} heads × {queries} queries × {d_head} features × {itemsize} bytes")
+    value = forms * heads.n_heads * n * site.d_qk * itemsize
+    yield EstimateLine(_("further forms of q and mixed"), formula.format(count=forms, **numbers), value)
+    forms = is_turned + is_normed + (isinstance(position, Rope) and position.on_values)
+    if forms:
+        formula = _("{count} × {kv_heads} KV heads × {keys} keys × {d_head} features × {itemsize} bytes")
+        value = forms * heads.n_kv_heads * m * site.d_qk * itemsize
+        yield EstimateLine(_("further forms of k and v"), formula.format(count=forms, **numbers), value)
+    weights = _weights(site)
+    if weights and itemsize < DOCUMENT_ITEMSIZE:
+        formula = _("{count} numbers × {itemsize} bytes")
+        text = formula.format(count=weights, itemsize=itemsize)
+        yield EstimateLine(_("converted weights"), text, weights * itemsize)
+    if site.memory is not None:
+        formula = _("{keys} keys × {d_keys} features × {itemsize} bytes")
+        text = formula.format(d_keys=site.d_keys, **numbers)
+        yield EstimateLine(_("memory"), text, m * site.d_keys * itemsize)
+    if site.latent is not None:
+        d_latent = 2 * site.latent.d_c + site.latent.d_rope
+        formula = _("{keys} keys × {d_latent} features × {itemsize} bytes")
+        value = m * d_latent * itemsize
+        yield EstimateLine(_("latents"), formula.format(d_latent=d_latent, **numbers), value)
+    rows = _rows_of_block(site)
+    if rows:
+        formula = _("{count} × {queries} queries × {features} features × {itemsize} bytes")
+        value = rows * n * site.d_model * itemsize
+        yield EstimateLine(_("norms and residuals"), formula.format(count=rows, **numbers), value)
+    ffn = None if block is None else block.feed_forward
+    if ffn is not None:
+        count = 3 if ffn.gated else 2
+        formula = _("{count} × {queries} queries × {d_hidden} hidden features × {itemsize} bytes")
+        value = count * n * ffn.d_hidden * itemsize
+        text = formula.format(count=count, d_hidden=ffn.d_hidden, **numbers)
+        yield EstimateLine(_("feed-forward"), text, value)
+    if site.readout != "none":
+        tokens = len(output_tokens(site))
+        formula = _("2 × {queries} queries × {tokens} tokens × {itemsize} bytes")
+        value = 2 * n * tokens * itemsize
+        yield EstimateLine(_("logits"), formula.format(tokens=tokens, **numbers), value)
+    rows = _rows_of_transform(site)
+    if rows:
+        formula = _("{count} × {queries} queries × {features} features × {itemsize} bytes")
+        value = rows * n * site.d_model * itemsize
+        yield EstimateLine(_("transform"), formula.format(count=rows, **numbers), value)
+
+
+def _weights(site: Experiment) -> int:
+    """How many numbers the matrices of a site have, identities apart."""
+    shapes = [site.projection_shape(role) for role in ROLES if not is_identity(site, role)]
+    if site.latent is not None:
+        d_keys = site.d_keys
+        shapes = [site.projection_shape(role) for role in ROLES if role in ("query", "output")]
+        shapes += [site.latent.shape(role, site.d_model, d_keys, site.heads) for role in site.latent.roles()]
+    ffn = None if site.block is None else site.block.feed_forward
+    if ffn is not None:
+        roles = [role for role in FEED_FORWARD_ROLES if ffn.gated or role != "gate"]
+        shapes += [ffn.shape(role, site.d_model) for role in roles]
+    if site.readout != "none":
+        shapes.append((len(output_tokens(site)), site.d_model))
+    if _rows_of_transform(site):
+        shapes.append((site.d_model, site.d_model))
+    return sum(rows * columns for rows, columns in shapes)
+
+
+def _rows_of_transform(site: Experiment) -> int:
+    """How many (query, d_model) arrays stand between the output and the logits."""
+    known = site.vocabulary
+    if site.readout != "vocabulary" or known is None or known.transform is None:
+        return 0
+    return 2 + (known.transform.norm is not None)
+
+
+def _rows_of_block(site: Experiment) -> int:
+    """How many (query, d_model) arrays a site keeps besides its input and the attention's output."""
+    block = site.block
+    rows = sum(norm is not None for norm in (site.embedding_norm, site.final_norm))
+    rows += changes(site.position) == "vectors"
+    if block is None:
+        return rows
+    has_ffn = block.feed_forward is not None
+    rows += sum(getattr(block, name) is not None for name in NORMS) + has_ffn
+    return rows + block.residual * (1 + has_ffn)

@@ -1,0 +1,160 @@
+"""What a cache does to what it keeps: the rows that are read back beside the rows that were put in.
+
+A row is what the projections made of one token for one head: its key, its value, its latent or its RoPE key.
+What is read back differs where a cache is quantised, by half a step of the row at most (`core.quantise`).
+Of a cache that gives positions up, it is said how much of the full pass's attention they had.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnviz.core.quantise import quantise
+from attnviz.engines.decode.run import Decoding
+from attnviz.engines.decode.step import SiteStep
+from attnviz.model.caches import Cache, QuantisedCache, kept_positions
+from attnviz.model.stages import as_read
+from attnviz.model.trace import SiteTrace
+
+Numbers = NDArray[Any]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class StoredError:
+    """How far rows that are read back are from those that were put in, and where they are furthest apart.
+
+    `greatest` is max |read − made| and `rms` the root of the mean square, over the numbers of all rows.
+    `head`, `position` and `feature` say where the greatest is, `made` and `read` are the two numbers there,
+    `half_step` is what the error of that row cannot exceed (NaN where the cache is not quantised), but for
+    the rounding of numbers of 16 bits when they are read.
+    """
+
+    greatest: float
+    rms: float
+    head: int
+    position: int
+    feature: int
+    made: float
+    read: float
+    half_step: float
+
+
+@dataclass(frozen=True, eq=False)
+class StoredRows:
+    """One array of a cache, `name` being k, v, latent or rope_key: for each row where it is furthest off.
+
+    All arrays are (g, position): `feature` and the numbers `made` and `read` there, the mean square of the
+    row's errors, half a step of the row.
+    """
+
+    name: str
+    feature: NDArray[np.int64]
+    made: Floats
+    read: Floats
+    mean_squares: Floats
+    half_steps: Floats
+
+    def up_to(self, length: int) -> StoredError:
+        """Of the first `length` positions, at least one."""
+        apart = np.abs(self.read - self.made)[:, :length]
+        head, position = (int(index) for index in np.unravel_index(np.argmax(apart), apart.shape))
+        return StoredError(
+            greatest=float(apart[head, position]),
+            rms=math.sqrt(float(self.mean_squares[:, :length].mean())),
+            head=head,
+            position=position,
+            feature=int(self.feature[head, position]),
+            made=float(self.made[head, position]),
+            read=float(self.read[head, position]),
+            half_step=float(self.half_steps[head, position]),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class StepErrors:
+    """How far a row of every step is from that of a full pass: max |Δ| and root mean square, (step,) each."""
+
+    greatest: Floats
+    rms: Floats
+
+
+def stored_rows(decoding: Decoding, name: str) -> tuple[StoredRows, ...]:
+    """What a site's cache reads back after the last step, beside what the site made at every step.
+
+    Empty where nothing can be laid side by side: a memory's keys and values are made before the first step,
+    and of positions that were given up there is nothing to read.
+    """
+    steps = [step.site(name) for step in decoding.steps]
+    last = steps[-1]
+    if last.experiment.memory is not None or len(last.key_positions) < last.seen:
+        return ()
+    cache = _cache(decoding)
+    bits = cache.bits if isinstance(cache, QuantisedCache) else 0
+    made = [np.stack(rows, axis=1) for rows in zip(*map(_put_in, steps), strict=True)]
+    names = ("k", "v") if last.experiment.latent is None else ("latent", "rope_key")
+    return tuple(_beside(*pair, bits) for pair in zip(names, made, decoding.held(name), strict=False))
+
+
+def attention_given_up(decoding: Decoding, site: SiteTrace) -> Floats:
+    """The share of a full pass's weights that the cache has no more at every step, (head, step).
+
+    Σ of w[t, j] over the positions j ≤ t that were given up before step t; `site` is the full pass's.
+    """
+    cache, n_steps = _cache(decoding), len(decoding.steps)
+    found = np.zeros((site.shape("weights")[0], n_steps))
+    if cache is None or site.experiment.memory is not None:
+        return found
+    kept = [kept_positions(cache, length) for length in range(1, n_steps + 1)]
+    gone = [range(len(first), last.start) for first, last in kept]
+    for head in range(len(found)) if any(gone) else ():  # to make the weights again takes a while
+        weights = site.window("weights", head)
+        for step, positions in enumerate(gone):
+            found[head, step] = weights[step, positions.start : positions.stop].sum(dtype=np.float64)
+    return found
+
+
+def step_errors(made: list[Numbers], whole: Numbers) -> StepErrors:
+    """The rows of the steps, (feature,) each, beside those of the full pass, (step or more, feature)."""
+    apart = [
+        np.abs(np.asarray(row, np.float64) - full.astype(np.float64))
+        for row, full in zip(made, whole, strict=False)
+    ]
+    greatest = [row.max(initial=0.0) for row in apart]
+    return StepErrors(np.array(greatest), np.array([math.sqrt(np.mean(row * row)) for row in apart]))
+
+
+def _cache(decoding: Decoding) -> Cache | None:
+    writing = decoding.experiment.writing
+    return None if writing is None else writing.cache
+
+
+def _put_in(site: SiteStep) -> tuple[Numbers, ...]:
+    """What one step appended, (g, numbers) each."""
+    keys = site[as_read("k", site.stages)]
+    if site.experiment.latent is None:
+        return keys, site[as_read("v", site.stages)]
+    # Every head has the same RoPE key behind its content.
+    return site["latent"][None, :], keys[:1, site.experiment.heads.d_head :]
+
+
+def _beside(name: str, made: Numbers, read: Numbers, bits: int) -> StoredRows:
+    """(g, position, numbers) as they were put in, and as they are read."""
+    put, got = np.asarray(made, np.float64), np.asarray(read, np.float64)
+    apart = np.abs(got - put)
+    feature = np.argmax(apart, axis=-1)
+    there = feature[..., None]
+    half = quantise(np, put, bits)[1][..., 0] / 2 if bits else np.full(feature.shape, math.nan)
+    return StoredRows(
+        name,
+        feature,
+        np.take_along_axis(put, there, axis=-1)[..., 0],
+        np.take_along_axis(got, there, axis=-1)[..., 0],
+        (apart * apart).mean(axis=-1),
+        half,
+    )

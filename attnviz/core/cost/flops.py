@@ -1,0 +1,203 @@
+"""Floating-point operations of a prefill and of one decoding step, line by line.
+
+A multiplication and an addition count as two, so a product of (m, k) and (k, n) is 2·m·k·n. The softmax
+counts 5 for each score: maximum, subtraction, exponential, sum, division. Scores that causality or the
+window block are not counted, as a kernel that skips them has it; a note says what computing them all would
+add up to. Not counted, being linear in n·d_model and without a product of matrices: norms, rotations,
+activations, residuals, biases.
+"""
+
+from __future__ import annotations
+
+from attnviz.core.cost.architecture import Architecture, pairs
+from attnviz.core.cost.lines import Bill, Factor, Line
+from attnviz.i18n import _
+
+SOFTMAX_FLOPS = 5
+"""Operations that the softmax takes for one score."""
+
+_TWO = Factor("2", 2)
+_Factors = tuple[Factor, ...]
+
+
+def prefill(a: Architecture, n: int, batch: int = 1) -> tuple[Line, ...]:
+    """FLOPs of one pass over n tokens of each of `batch` sequences, logits at every position."""
+    bill = Bill("FLOP")
+    b = Factor("b", batch)
+    tokens = (b, Factor("n", n))
+    _projections(bill, a, tokens, (b, Factor("m", a.keys(n))) if a.n_memory else tokens)
+    for windowed, layers in _layer_groups(a):
+        _scores(
+            bill, a, layers, b, Factor(_pairs_symbol(a, windowed), pairs(a, n, windowed=windowed)), windowed
+        )
+    _after(bill, a, tokens)
+    total = bill.total(_("prefill of {n} tokens").format(n=f"{n:,}"))
+    blocked = sum(
+        layers.value * (n * a.keys(n) - pairs(a, n, windowed=windowed))
+        for windowed, layers in _layer_groups(a)
+    )
+    if blocked:
+        more = batch * blocked * a.n_heads * (2 * a.d_qk + 2 * a.d_v + SOFTMAX_FLOPS)
+        bill.note(_("With the blocked scores computed too: {count}.").format(count=f"{total + more:,}"))
+    _say_rules(bill)
+    return tuple(bill.lines)
+
+
+def decode_step(a: Architecture, n: int, batch: int = 1) -> tuple[Line, ...]:
+    """FLOPs of the step whose token is the n-th, with a cache: it sees n keys, its own included.
+
+    MLA is counted in its absorbed form: W_UK is applied to the query and W_UV to the weighted sum of
+    latents, so that the cached latents are never expanded.
+    """
+    bill = Bill("FLOP")
+    b = Factor("b", batch)
+    if a.latent is not None:
+        _absorbed(bill, a, b)
+    else:
+        _projections(bill, a, (b,), () if a.n_memory else (b,))
+    for windowed, layers in _layer_groups(a):
+        keys = min(n, a.window) if windowed else a.keys(n)
+        symbol = "min(n, w)" if windowed else "m" if a.n_memory else "n"
+        _scores(bill, a, layers, b, Factor(symbol, keys), windowed, absorbed=True)
+    _after(bill, a, (b,))
+    bill.total(_("step at token {n}").format(n=f"{n:,}"))
+    if a.latent is not None:
+        bill.note(
+            _("W_UK and W_UV are absorbed: scores and sums are taken over the latents as they are cached.")
+        )
+    _say_rules(bill)
+    return tuple(bill.lines)
+
+
+def _layer_groups(a: Architecture) -> tuple[tuple[bool, Factor], ...]:
+    """(has a window, number of layers) of the kinds of layers that there are."""
+    if not a.windowed_layers:
+        return ((False, Factor("L", a.layers)),)
+    windowed = (True, Factor(_("window layers"), a.windowed_layers))
+    return (windowed,) if not a.full_layers else ((False, Factor(_("full layers"), a.full_layers)), windowed)
+
+
+def _pairs_symbol(a: Architecture, windowed: bool) -> str:
+    if windowed:
+        return "w(w+1)/2 + (n−w)w" if a.ahead == 0 else _("pairs in the window")
+    if a.n_memory:
+        return "n · m"
+    return "n(n+1)/2" if a.ahead == 0 else "n²" if a.ahead is None else _("pairs")
+
+
+def _projections(bill: Bill, a: Architecture, tokens: _Factors, kv_tokens: _Factors) -> None:
+    """q, k and v; no tokens for k and v: they are cached already."""
+    layers, d_model, h = Factor("L", a.layers), Factor("d_model", a.d_model), Factor("h", a.n_heads)
+    if a.latent is not None:
+        latent = a.latent
+        d_qk, d_q_c = Factor("(d_nope + d_rope)", a.d_qk), Factor("d_q_c", latent.d_q_c)
+        if latent.d_q_c and "query_down" not in a.identities:
+            bill.term(_("query latent"), _TWO, *tokens, d_model, d_q_c, layers)
+        if "query" not in a.identities:
+            bill.term("q", _TWO, *tokens, d_q_c if latent.d_q_c else d_model, h, d_qk, layers)
+        _compressed(bill, a, kv_tokens)
+        up = (("up_key", "d_nope", latent.d_nope), ("up_value", "d_v", latent.d_v))
+        made = [row for row in up if row[0] not in a.identities]
+        if made:
+            symbol = " + ".join(name for _role, name, _width in made)
+            per_head = Factor(
+                f"({symbol})" if len(made) > 1 else symbol, sum(width for *_names, width in made)
+            )
+            d_c = Factor("d_c", latent.d_c)
+            bill.term(_("k, v from the latent"), _TWO, *kv_tokens, d_c, h, per_head, layers)
+        return
+    d_head, g = Factor("d_head", a.d_head), Factor("g", a.n_kv_heads)
+    if "query" not in a.identities:
+        bill.term("q", _TWO, *tokens, d_model, h, d_head, layers)
+    d_kv = Factor("d_memory", a.d_memory) if a.n_memory else d_model
+    for role, label in (("key", "k"), ("value", "v")):
+        if kv_tokens and role not in a.identities:
+            bill.term(label, _TWO, *kv_tokens, d_kv, g, d_head, layers)
+
+
+def _compressed(bill: Bill, a: Architecture, tokens: _Factors) -> None:
+    """The latent and the RoPE key of some tokens; an identity costs nothing."""
+    latent = a.latent
+    assert latent is not None
+    parts = (("down", "d_c", latent.d_c), ("rope_key", "d_rope", latent.d_rope))
+    made = [part for part in parts if part[0] not in a.identities and part[2]]
+    if not made or not tokens:
+        return
+    symbol = " + ".join(name for _role, name, _width in made)
+    width = Factor(f"({symbol})" if len(made) > 1 else symbol, sum(size for *_names, size in made))
+    d_in = Factor("d_memory", a.d_memory) if a.n_memory else Factor("d_model", a.d_model)
+    bill.term(_("latent"), _TWO, *tokens, d_in, width, Factor("L", a.layers))
+
+
+def _absorbed(bill: Bill, a: Architecture, b: Factor) -> None:
+    """The projections of one step of MLA, W_UK applied to the query instead of the latents."""
+    latent = a.latent
+    assert latent is not None
+    layers, d_model, h = Factor("L", a.layers), Factor("d_model", a.d_model), Factor("h", a.n_heads)
+    d_c, d_q_c = Factor("d_c", latent.d_c), Factor("d_q_c", latent.d_q_c)
+    if latent.d_q_c and "query_down" not in a.identities:
+        bill.term(_("query latent"), _TWO, b, d_model, d_q_c, layers)
+    d_qk = Factor("(d_nope + d_rope)", a.d_qk)
+    if "query" not in a.identities:
+        bill.term("q", _TWO, b, d_q_c if latent.d_q_c else d_model, h, d_qk, layers)
+    _compressed(bill, a, () if a.n_memory else (b,))
+    bill.term("q W_UKᵀ", _TWO, b, h, Factor("d_nope", latent.d_nope), d_c, layers)
+    bill.term("y W_UV", _TWO, b, h, d_c, Factor("d_v", latent.d_v), layers)
+
+
+def _scores(
+    bill: Bill,
+    a: Architecture,
+    layers: Factor,
+    b: Factor,
+    seen: Factor,
+    windowed: bool,
+    absorbed: bool = False,
+) -> None:
+    """Scores, softmax and weighted sums of a group of layers; with `absorbed`, MLA's over the latents."""
+    h = Factor("h", a.n_heads)
+    d_qk, d_v = Factor("d_head", a.d_head), Factor("d_head", a.d_head)
+    if a.latent is not None:
+        d_qk, d_v = Factor("(d_nope + d_rope)", a.d_qk), Factor("d_v", a.d_v)
+        if absorbed:
+            d_qk = Factor("(d_c + d_rope)", a.latent.d_c + a.latent.d_rope)
+            d_v = Factor("d_c", a.latent.d_c)
+    labels = (_("scores q · kᵀ"), _("softmax"), _("weighted sums w · v"))
+    if windowed:
+        labels = (_("scores, window layers"), _("softmax, window layers"), _("sums, window layers"))
+    bill.term(labels[0], _TWO, b, h, seen, d_qk, layers)
+    bill.term(labels[1], Factor(str(SOFTMAX_FLOPS), SOFTMAX_FLOPS), b, h, seen, layers)
+    bill.term(labels[2], _TWO, b, h, seen, d_v, layers)
+
+
+def _after(bill: Bill, a: Architecture, tokens: _Factors) -> None:
+    """Output projection, feed-forward or experts, and logits."""
+    layers, d_model = Factor("L", a.layers), Factor("d_model", a.d_model)
+    d_v = Factor("d_head" if a.latent is None else "d_v", a.d_v)
+    if "output" not in a.identities:
+        bill.term(_("output W_O"), _TWO, *tokens, Factor("h", a.n_heads), d_v, d_model, layers)
+    count = sum(role not in a.identities for role in a.ffn_matrices)
+    matrices = Factor(str(count), count)
+    dense = layers if a.experts is None else Factor(_("dense layers"), a.experts.dense_layers)
+    if a.d_ff and dense.value:
+        bill.term(_("feed-forward"), _TWO, *tokens, matrices, d_model, Factor("d_ff", a.d_ff), dense)
+    if a.experts is not None:
+        moe, expert_layers = a.experts, Factor(_("expert layers"), a.expert_layers)
+        bill.term(_("routers"), _TWO, *tokens, d_model, Factor(_("routed"), moe.n_routed), expert_layers)
+        used = Factor(_("experts used"), moe.n_active + moe.n_shared)
+        d_expert = Factor("d_expert", moe.d_expert)
+        bill.term(_("experts"), _TWO, *tokens, used, Factor("3", 3), d_model, d_expert, expert_layers)
+    entries = a.vocabulary if a.logits is None else a.logits
+    if a.transform and entries:
+        bill.term(_("transform before the output head"), _TWO, *tokens, d_model, d_model)
+    if entries:
+        bill.term(_("logits"), _TWO, *tokens, d_model, Factor("V", entries))
+
+
+def _say_rules(bill: Bill) -> None:
+    bill.note(
+        _("A multiplication and an addition are two operations; softmax takes {count} a score.").format(
+            count=SOFTMAX_FLOPS
+        )
+    )
+    bill.note(_("Norms, rotations, activations, residuals and biases are not counted."))

@@ -1,0 +1,176 @@
+"""Cost of several architectures that stand behind each other: an encoder and a decoder, layers that differ.
+
+A stack is a tuple of architectures, each as many equal attentions as its `layers` say; an encoder's has
+`n_tokens` of its own, runs once and keeps no cache. The bill of a stack of one is that of the architecture;
+of several, each is billed under its name and the totals are added up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from attnviz.core.cost import flops as cost_flops
+from attnviz.core.cost import lines as cost
+from attnviz.core.cost import memory as cost_memory
+from attnviz.core.cost.architecture import Architecture
+from attnviz.core.cost.lines import Bill, Line, total
+from attnviz.core.cost.memory import GB, Format, layouts
+from attnviz.i18n import _
+
+Stack = tuple[Architecture, ...]
+Lines = tuple[Line, ...]
+
+
+def decoded(stack: Stack) -> Stack:
+    """The part that runs at every step: all but the encoder, which runs once."""
+    return tuple(a for a in stack if not a.n_tokens)
+
+
+def parameter_count(stack: Stack) -> int:
+    """How many numbers the stack has learned."""
+    return sum(map(cost.parameter_count, stack))
+
+
+def parameters(stack: Stack) -> Lines:
+    """The parameters by attention and part, ending in their total."""
+    return _added(stack, cost.parameters, _("parameters"))
+
+
+def prefill(stack: Stack, n: int, batch: int = 1) -> Lines:
+    """FLOPs of one pass over n tokens, the encoder's over its own."""
+
+    def one(a: Architecture) -> Lines:
+        return cost_flops.prefill(a, a.n_tokens or n, batch)
+
+    return _added(stack, one, _("prefill of {n} tokens").format(n=f"{n:,}"))
+
+
+def decode_step(stack: Stack, n: int, batch: int = 1) -> Lines:
+    """FLOPs of the step whose token is the n-th, with caches; the encoder has run before."""
+
+    def one(a: Architecture) -> Lines:
+        return cost_flops.decode_step(a, n, batch)
+
+    return _added(decoded(stack), one, _("step at token {n}").format(n=f"{n:,}"))
+
+
+def cache_bytes(stack: Stack, n: int, format_: Format, batch: int = 1) -> int:
+    """Bytes of keys and values of all attentions for n tokens."""
+    return sum(cost_memory.cache_bytes(a, n, format_, batch) for a in decoded(stack))
+
+
+def cache(stack: Stack, n: int, format_: Format, batch: int = 1) -> Lines:
+    """The arithmetic of `cache_bytes`; what other layouts of heads would keep is said under each name."""
+
+    def one(a: Architecture) -> Lines:
+        return cost_memory.cache(a, n, format_, batch)
+
+    return _added(decoded(stack), one, _("cache of {n} tokens").format(n=f"{n:,}"))
+
+
+def stage_bytes(stack: Stack, n: int, format_: Format, batch: int = 1) -> int:
+    """Bytes of the stages of one layer of each architecture, all kept."""
+    return sum(
+        total(cost_memory.stage_bytes(cost_memory.stage_shapes(a, a.n_tokens or n), format_, batch))
+        for a in stack
+    )
+
+
+def laid_out(stack: Stack) -> tuple[tuple[str, str, Stack], ...]:
+    """The stack with other layouts of heads: (id, label, stack).
+
+    An attention that cannot have a layout keeps its own; the label is that of the first that has it.
+    """
+    found: dict[str, str] = {}
+    tables = [{id_: other for id_, _label, other in layouts(a)} for a in stack]
+    for a in stack:
+        for id_, label, _other in layouts(a):
+            found.setdefault(id_, label)
+    order = [id_ for id_ in ("MHA", "GQA", "MQA", "MLA", "window") if id_ in found]
+    return tuple(
+        (id_, found[id_], tuple(table.get(id_, a) for a, table in zip(stack, tables, strict=True)))
+        for id_ in order
+    )
+
+
+def longest_context(stack: Stack, room: int, format_: Format, batch: int = 1) -> int | None:
+    """Most tokens whose caches fit in `room` bytes; None if any number does.
+
+    The cache grows with n and never shrinks, so the answer is found by halving.
+    """
+    most = 1 << 62
+    if cache_bytes(stack, most, format_, batch) <= room:
+        return None
+    if cache_bytes(stack, 0, format_, batch) > room:
+        return 0
+    low, high = 0, most
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if cache_bytes(stack, middle, format_, batch) <= room else (low, middle)
+    return low
+
+
+def fits(stack: Stack, n: int, batch: int, weights: Format, kv: Format, memory_gb: int) -> Lines:
+    """What is left in a memory after the weights, and what context or what batch that holds."""
+    if len(stack) == 1:
+        return cost_memory.fits(stack[0], n, batch, weights, kv, memory_gb)
+    bill = Bill("B")
+    memory = bill.part(_("device memory"), cost.Factor("GB", memory_gb), cost.Factor("10⁹", GB))
+    count = parameter_count(stack)
+    used = weights.stored(count)
+    per = f"{count:,} × {weights.bits} ÷ 8"
+    if weights.group:
+        per += f" + ⌈{count:,} ÷ {weights.group}⌉ × {weights.scale_bytes}"
+    bill.lines.append(Line(_("weights, {format}").format(format=weights.id), "", per, used, "B", "part"))
+    room = bill.difference(
+        _("left for the cache"), cost.Factor(_("device memory"), memory), cost.Factor(_("weights"), used)
+    )
+    context = longest_context(stack, room, kv, batch)
+    if room < 0:
+        bill.note(_("The weights alone do not fit."))
+    elif context is None:
+        bill.note(_("Any context fits, batch {batch}: the window bounds the cache.").format(batch=batch))
+    else:
+        held = f"{cache_bytes(stack, context, kv, batch):,} B ≤ {room:,} B"
+        label = _("longest context, batch {batch}").format(batch=batch)
+        bill.lines.append(Line(label, "", held, context, "tokens", "total"))
+    one = cache_bytes(stack, n, kv)
+    if room >= 0 and one:
+        label = _("largest batch, {n} tokens").format(n=f"{n:,}")
+        bill.quotient(
+            label,
+            cost.Factor(_("room"), room),
+            cost.Factor(_("cache of {n} tokens").format(n=f"{n:,}"), one),
+            "sequences",
+        )
+    bill.note(_("Activations, workspace and fragmentation are not counted; GB is 10⁹ bytes."))
+    return tuple(bill.lines)
+
+
+def open_to_all(stack: Stack) -> Stack:
+    """The stack with every cell computed, as an engine does that skips none."""
+    return tuple(replace(a, ahead=None, windowed_layers=0) for a in stack)
+
+
+def _added(stack: Stack, billed: Callable[[Architecture], Lines], label: str) -> Lines:
+    """The bill of each architecture under its name, and the sum of their totals; notes are said once."""
+    if len(stack) == 1:
+        return billed(stack[0])
+    lines: list[Line] = []
+    notes: dict[Line, None] = {}
+    totals = []
+    for a in stack:
+        lines.append(Line(a.name, kind="title"))
+        found = billed(a)
+        totals.append(total(found))
+        notes |= dict.fromkeys(line for line in found if line.kind == "note")
+        lines += [
+            line._replace(kind="part") if line.kind == "total" else line
+            for line in found
+            if line.kind != "note"
+        ]
+    bill = Bill(lines[-1].unit)
+    bill.title(_("All together"))
+    bill.sum_of(label, totals, "total")
+    return (*lines, *bill.lines, *notes)

@@ -1,0 +1,142 @@
+"""What a decoding keeps of the positions that it has seen: one cache for each site.
+
+The decoder appends what the projections made and reads back what the scores and the mixture are to see. What
+is kept is keys and values, or the latent that they are made from; how it is held is the store's matter.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnviz.core.dims import Array
+from attnviz.engines.decode.stores import Rows, Store, store_for
+from attnviz.engines.engine import Engine
+from attnviz.engines.features import Features
+from attnviz.engines.latent import expanded
+from attnviz.model import caches
+from attnviz.model.spec.experiment import Experiment
+
+Ints = NDArray[np.int64]
+
+
+class Cache(Protocol):
+    """Keys and values of one site.
+
+    `length` says how many positions had been appended at the moment that is meant, so that an earlier step
+    can be looked at again.
+    """
+
+    @property
+    def length(self) -> int:
+        """Positions that were appended so far."""
+
+    @property
+    def held_bytes(self) -> int:
+        """Bytes of the arrays in which they lie."""
+
+    def bytes_of(self, length: int) -> int:
+        """The same, as it was after `length` positions."""
+
+    def append(self, made: Features) -> None:
+        """Keep what the next positions need, of the stages that the site made of them."""
+
+    def keys(self, length: int) -> Array:
+        """The keys as the scores read them, (g, k, d)."""
+
+    def values(self, length: int) -> Array:
+        """The values as the mixture reads them, (g, k, d)."""
+
+    def positions(self, length: int) -> Ints:
+        """The absolute position of each of those keys, (k,)."""
+
+    def held(self, length: int) -> Rows:
+        """What is kept of those positions, (g, k, numbers) each: keys and values, or what makes them."""
+
+    def take_over(self, older: Cache, length: int) -> None:
+        """Begin with the first `length` positions of another cache of the same kind."""
+
+
+class _Stored:
+    """What all caches have of their store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    @property
+    def length(self) -> int:
+        return self._store.length
+
+    @property
+    def held_bytes(self) -> int:
+        return self.bytes_of(self.length)
+
+    def bytes_of(self, length: int) -> int:
+        return self._store.bytes_of(length)
+
+    def positions(self, length: int) -> Ints:
+        return self._store.positions(length)
+
+    def held(self, length: int) -> Rows:
+        return self._store.rows(length)
+
+    def take_over(self, older: Cache, length: int) -> None:
+        assert isinstance(older, _Stored)
+        self._store.take_over(older._store, length)
+
+
+class KeyValueCache(_Stored):
+    """The keys and values of every key/value head, as the scores and the mixture read them."""
+
+    def append(self, made: Features) -> None:
+        self._store.append((made.key(), made.value()))
+
+    def keys(self, length: int) -> Array:
+        return self._store.rows(length)[0]
+
+    def values(self, length: int) -> Array:
+        return self._store.rows(length)[1]
+
+
+class LatentCache(_Stored):
+    """The latent and the turned RoPE key of every position: d_c + d_rope numbers, whatever the heads.
+
+    Keys and values of the heads are made from them when they are read (DeepSeek-V2, section 2.1.2).
+    """
+
+    def __init__(self, engine: Engine, site: Experiment, store: Store) -> None:
+        super().__init__(store)
+        self._engine, self._site = engine, site
+        self._read: tuple[int, tuple[Array, Array]] | None = None
+
+    def append(self, made: Features) -> None:
+        rows: Rows = (made.tf["latent"][None, :, :],)
+        if "rope_key" in made.tf:
+            # Every head has the same one behind its content.
+            rows = (*rows, made.key()[:1, :, self._site.heads.d_head :])
+        self._store.append(rows)
+        self._read = None
+
+    def keys(self, length: int) -> Array:
+        return self._expanded(length)[0]
+
+    def values(self, length: int) -> Array:
+        return self._expanded(length)[1]
+
+    def _expanded(self, length: int) -> tuple[Array, Array]:
+        """Keys and values of all heads; those of the last length that was asked for are at hand."""
+        read = self._read
+        if read is None or read[0] != length:
+            latent, *rope_keys = (rows[0] for rows in self._store.rows(length))
+            with self._engine.active():
+                made = expanded(self._engine, self._site, latent, rope_keys[0] if rope_keys else None)
+            self._read = read = length, made
+        return read[1]
+
+
+def cache_for(engine: Engine, site: Experiment, capacity: int, kind: caches.Cache) -> Cache:
+    """The cache of one site, given as an experiment of its own, for `capacity` positions at most."""
+    store = store_for(engine, kind, capacity)
+    return KeyValueCache(store) if site.latent is None else LatentCache(engine, site, store)

@@ -1,0 +1,60 @@
+"""Which token comes next, and whether writing ends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnviz.core.bpe import shown_bytes
+from attnviz.engines.decode.step import SiteStep
+from attnviz.model.operands.matrices import token_ids
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.pieces import byte_pairs
+from attnviz.model.spec.sampling import choose, stopped
+
+
+class Choice:
+    """The tokens of a text as they are chosen: told of every step, it knows the next one.
+
+    `names` are the texts that the logits stand for. Tokens of the document that are none of them count for no
+    repetition penalty.
+    """
+
+    def __init__(self, experiment: Experiment, names: tuple[str, ...]) -> None:
+        self._writing, self._names = experiment.writing, names
+        self._n_given = experiment.n_queries
+        self._ids = token_ids(names)
+        end = None if experiment.vocabulary is None else experiment.vocabulary.end
+        self._end = None if end is None else self._ids.get(end)
+        self._seen: list[int] = []
+        self._written: list[int] = []
+        self._pairs = byte_pairs(experiment.vocabulary) if experiment.readout == "vocabulary" else None
+        self.next = 0
+        self.stopped = ""
+
+    def after(self, index: int, token: str, step: SiteStep) -> None:
+        """Choose, after the token at `index` was fed."""
+        id_ = self._ids.get(token)
+        if id_ is not None:
+            self._seen.append(id_)
+        if self._writing is None or index < self._n_given - 1:
+            self.next = _most_probable(step["probabilities"])
+            return
+        sampling = self._writing.sampling
+        self.next = choose(sampling, step["logits"], self._seen, index - self._n_given + 1)
+        self._written.append(self.next)
+        text = self._text() if sampling.stop.strings else ""
+        self.stopped = stopped(sampling.stop, text, self._written, self._end)
+
+    def _text(self) -> str:
+        """What was written, as a reader sees it where the vocabulary says how, else its tokens one by one."""
+        if self._pairs is not None:
+            return shown_bytes(b"".join(map(self._pairs.token_bytes, self._written)))
+        return "".join(self._names[id_] for id_ in self._written)
+
+
+def _most_probable(probabilities: NDArray[Any]) -> int:
+    """The first of the largest; NaN counts as never."""
+    return int(np.argmax(np.where(np.isnan(probabilities), -1.0, probabilities)))

@@ -1,0 +1,130 @@
+"""The experiment that decoding computes: one token after the other, nothing of what comes later."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from msgspec.structs import replace
+
+from attnviz.i18n import _
+from attnviz.model.masks import looks_ahead
+from attnviz.model.positions import sequence_length
+from attnviz.model.sites.sites import Place, at, places, record_at, with_records
+from attnviz.model.spec.attention import Attention
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import Causal, Rope
+from attnviz.model.spec.positions import DynamicNtk, Learned
+
+MAX_STEPS = 100_000
+"""Most steps of one decoding."""
+
+
+def causal_experiment(experiment: Experiment) -> Experiment:
+    """The experiment that decoding computes: causal, with a read-out.
+
+    The self-attention of every layer gets a causal mask where its masks may let a query see a later key, and
+    masks before the softmax: after it, a row would be divided by a sum over keys that do not exist yet. For
+    the same reason blocked scores are -inf: a number added to them leaves later keys their share. Encoders
+    and attentions to the memory keep their masks as they are, since all of the memory is there
+    from the start. For frequencies that depend on the length see `at_length`.
+    """
+    fields = {place: _causal(record_at(experiment, place)) for place in _causal_places(experiment)}
+    readout = experiment.readout
+    if readout == "none":
+        readout = "similarity" if experiment.vocabulary is None else "vocabulary"
+    elif not any(fields.values()):
+        return experiment
+    return with_records(experiment, fields, {"readout": readout})
+
+
+def causal_notices(given: Experiment, causal: Experiment) -> tuple[str, ...]:
+    """What `causal_experiment` has changed, in one sentence for each kind of change."""
+    pairs = [(record_at(given, place), record_at(causal, place)) for place in _causal_places(given)]
+    notices = []
+    if any(before.masks and before.masks != after.masks for before, after in pairs):
+        notices.append(_("Decoding adds a causal mask: these masks let a query see later keys."))
+    if any(before.mask_placement != after.mask_placement for before, after in pairs):
+        notices.append(_("Decoding masks before the softmax: later keys do not exist yet."))
+    if any(before.masks and before.mask_bias != after.mask_bias for before, after in pairs):
+        notices.append(_("Decoding blocks with −∞: later keys do not exist yet, and can have no share."))
+    return tuple(notices)
+
+
+def at_length(experiment: Experiment, steps: int) -> Experiment:
+    """The experiment as `steps` tokens will have it, where its frequencies depend on the number of tokens.
+
+    Keys are cached as they were turned, so dynamic NTK must know the length at the end from the start; with
+    steps within the document's tokens it does.
+    """
+    fields = {}
+    for place in places(experiment):
+        if place.stack == "encoder":
+            continue
+        site = at(experiment, place.name)
+        rope = site.position
+        if not isinstance(rope, Rope) or not isinstance(rope.scaling, DynamicNtk):
+            continue
+        length = max(sequence_length(site), rope.start + steps)
+        if rope.scaling.length is None and length != sequence_length(site):
+            fields[place] = {"position": replace(rope, scaling=replace(rope.scaling, length=length))}
+    return with_records(experiment, fields, {}) if fields else experiment
+
+
+def step_count(experiment: Experiment, steps: int | None) -> int:
+    """The number of steps that is meant: of a text that goes on, as many as its limit of new tokens allows.
+
+    The last token that is drawn is not fed; a learned table ends the writing. Raises `ValueError` for
+    `steps` below 1 or above `MAX_STEPS`, or past the end of a learned table.
+    """
+    count = experiment.n_queries if steps is None else steps
+    if steps is None and experiment.writing is not None:
+        count += experiment.writing.sampling.stop.length - 1
+        count = int(min(count, table_end(experiment)))
+    if not 1 <= count <= MAX_STEPS:
+        what = f"steps is {steps}" if steps is not None else f"the tokens and the new ones are {count:,}"
+        raise ValueError(f"{what}; legal is 1 to {MAX_STEPS:,}")
+    for position in _learned(experiment):
+        position.check_end(max(count, experiment.n_queries))
+    return count
+
+
+def table_end(experiment: Experiment) -> float:
+    """The tokens that learned tables have positions for; infinitely many where there is no table."""
+    return min((position.length - position.start for position in _learned(experiment)), default=math.inf)
+
+
+def _learned(experiment: Experiment) -> list[Learned]:
+    """The learned tables that written tokens read."""
+    found = (record_at(experiment, p).position for p in places(experiment) if p.stack != "encoder")
+    return [position for position in found if isinstance(position, Learned)]
+
+
+def encoder_of(experiment: Experiment) -> Experiment | None:
+    """The encoder as an experiment of its own, whose layers are `layers.0.self` and so on; None without."""
+    memory = experiment.memory
+    if memory is None or not experiment.encoder:
+        return None
+    first, *behind = experiment.encoder
+    fields = {field: getattr(first, field) for field in type(first).__struct_fields__}
+    return Experiment(
+        memory.tokens,
+        memory.vectors,
+        **fields,
+        layers=tuple(behind),
+        final_norm=experiment.encoder_norm,
+        dtype=experiment.dtype,
+    )
+
+
+def _causal_places(experiment: Experiment) -> tuple[Place, ...]:
+    """The sites where tokens read the tokens that are being written."""
+    return tuple(p for p in places(experiment) if p.stack != "encoder" and p.kind == "self")
+
+
+def _causal(attention: Attention) -> dict[str, Any]:
+    """What has to be changed of one attention."""
+    changes: dict[str, Any] = {"mask_placement": "before_softmax", "mask_bias": None}
+    if looks_ahead(attention.masks):
+        changes["masks"] = (*attention.masks, Causal())
+    return {field: value for field, value in changes.items() if getattr(attention, field) != value}

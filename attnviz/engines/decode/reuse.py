@@ -1,0 +1,69 @@
+"""Steps that an earlier decoding has made: whether they may be taken over, and what they keep in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from attnviz.engines.decode.cache import Cache
+from attnviz.engines.decode.step import DecodeStep, SiteStep
+from attnviz.engines.engine import Engine
+from attnviz.engines.features import Features
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.generation import Writing
+
+
+def can_reuse(engine: Engine, experiment: Experiment, made_by: Engine, old: Experiment) -> bool:
+    """Whether steps of `old` may be taken over: all but the tokens and their choice is equal."""
+    same_cache = (old.writing or Writing()).cache == (experiment.writing or Writing()).cache
+    # Compared, not replaced: with vectors of another width the old experiment need not be legal.
+    others = [field for field in Experiment.__struct_fields__ if field not in _MAY_DIFFER]
+    is_same = old.d_model == experiment.d_model and same_cache
+    places = [(made.name, made.device, made.dtype) for made in (made_by, engine)]
+    return (
+        places[0] == places[1]
+        and is_same
+        and all(getattr(old, field) == getattr(experiment, field) for field in others)
+    )
+
+
+_MAY_DIFFER = {"tokens", "vectors", "writing"}
+
+
+def settled(
+    engine: Engine, steps: list[DecodeStep], reused: int, caches: Mapping[str, Cache]
+) -> list[DecodeStep]:
+    """The steps, of which the first `reused` were taken over, all of them in arrays of this decoding.
+
+    Else one step would keep the whole pass that made it, and its cache, and a chain of edits all of them.
+    `caches` are those of this decoding, by site.
+    """
+    if not reused:
+        return steps
+    own = {
+        name: _own(engine, [step.sites[name] for step in steps[:reused]], cache)
+        for name, cache in caches.items()
+    }
+    found = []
+    for index, step in enumerate(steps[:reused]):
+        sites = {name: made[index] for name, made in own.items()}
+        found.append(step.with_sites(sites))
+    return [*found, *steps[reused:]]
+
+
+def _own(engine: Engine, steps: list[SiteStep], cache: Cache) -> list[SiteStep]:
+    """The steps of one site, without the rest of the passes that they were part of."""
+    last: dict[int, int] = {}
+    for step in steps:
+        last[id(step.features)] = max(last.get(id(step.features), 0), step.row)
+    trimmed: dict[int, Features] = {}
+    found = []
+    for step in steps:
+        key, attended = id(step.features), step.attended
+        n_left = last[key] + 1
+        if n_left < step.features.n_tokens:
+            if key not in trimmed:
+                trimmed[key] = step.features.rows(slice(n_left), engine.xp)
+            attended = attended.copied(engine.xp)
+        found.append(replace(step, features=trimmed.get(key, step.features), attended=attended, cache=cache))
+    return found

@@ -1,0 +1,337 @@
+"""Decoding with a cache of keys and values, through the same stage functions.
+
+A text that is to go on is read in one pass, the prefill; then one token at a time is fed. Positions are
+absolute everywhere, so a step calls what the full pass calls, for one query, at every site in turn; prefill
+and steps together equal the full causal pass: see `attnviz.engines.parity`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from attnviz.core.dims import Array
+from attnviz.engines import program
+from attnviz.engines.decode.choice import Choice
+from attnviz.engines.decode.cost import Cost, StepCosts
+from attnviz.engines.decode.decodable import (
+    at_length,
+    causal_experiment,
+    causal_notices,
+    encoder_of,
+    step_count,
+    table_end,
+)
+from attnviz.engines.decode.reuse import can_reuse, settled
+from attnviz.engines.decode.site import DecodingSite
+from attnviz.engines.decode.step import DecodeStep, SiteStep
+from attnviz.engines.engine import Engine
+from attnviz.engines.features import Features
+from attnviz.engines.program import Check
+from attnviz.engines.run import run
+from attnviz.i18n import N_, _
+from attnviz.model.operands.matrices import output_tokens, vectors_array, vocabulary
+from attnviz.model.sites.sites import at, places, shown_site
+from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import ExplicitVectors
+from attnviz.model.stages import result_of
+from attnviz.model.trace import Trace
+
+Numbers = NDArray[Any]
+
+ITEMSIZE = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}
+
+NOT_FINITE = N_(
+    "Later tokens have values that are not finite: a full pass spreads them to earlier tokens, as 0 · NaN is "
+    "NaN; decoding does not."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Decoding:
+    """All steps of one decoding, and the experiment whose full pass equals them.
+
+    `experiment` has the causal masks, the tokens that were generated, and the read-out. `vocabulary` are the
+    texts that logits and probabilities stand for. `encoder` is the run of the encoder, before the first step,
+    its sites named as layers; `memories` are the stages that cross attentions made of what they read.
+    """
+
+    experiment: Experiment
+    steps: tuple[DecodeStep, ...]
+    vocabulary: tuple[str, ...]
+    encoder: Trace | None
+    memories: dict[str, Features]
+    made_by: Engine
+    seconds: float
+    notices: tuple[str, ...] = ()
+    reused: int = 0
+    """Steps at the beginning that were taken over from an earlier decoding."""
+    stopped: str = ""
+    """Why writing ended, one sentence; empty where no stop condition held."""
+
+    @property
+    def engine(self) -> str:
+        return self.made_by.name
+
+    @property
+    def device(self) -> str:
+        return self.made_by.device
+
+    @property
+    def dtype(self) -> str:
+        return self.made_by.dtype
+
+    def cache(self, site: str) -> tuple[Numbers, Numbers]:
+        """Keys and values of a site as they stand after the last step, (kv_head, position, d), read-only.
+
+        As the scores read them: rotated where the experiment rotates. Raises `KeyError`.
+        """
+        last = self.steps[-1].site(site)
+        keys, values = last.cache.keys(last.seen), last.cache.values(last.seen)
+        return _read_only(self.made_by, keys), _read_only(self.made_by, values)
+
+    def held(self, site: str) -> tuple[Numbers, ...]:
+        """What a site's cache has kept after the last step, (g, position, numbers) each, read-only.
+
+        Keys and values; or, with a latent, the latent and the turned RoPE key where there is one, g = 1.
+        """
+        last = self.steps[-1].site(site)
+        return tuple(_read_only(self.made_by, rows) for rows in last.cache.held(last.seen))
+
+    def of_memory(self, site: str, stage: str) -> Numbers:
+        """A stage that a site made of the memory before the first step, as in a trace. Raises `KeyError`."""
+        made = self.memories[site]
+        return _read_only(self.made_by, made.heads[stage] if stage in made.heads else made.tf[stage])
+
+    @cached_property
+    def _main_cache(self) -> tuple[Numbers, Numbers]:
+        return self.cache(shown_site(self.experiment, ""))
+
+    @property
+    def keys(self) -> Numbers:
+        """The keys of the main site's cache."""
+        return self._main_cache[0]
+
+    @property
+    def values(self) -> Numbers:
+        """The values of the main site's cache."""
+        return self._main_cache[1]
+
+    def total(self, step: int) -> tuple[Cost, Cost]:
+        """(with a cache, without one) of the steps up to and including `step`, counted from 0."""
+        cached, uncached = Cost(), Cost()
+        for one in self.steps[: step + 1]:
+            cached, uncached = cached.then(one.cached), uncached.then(one.uncached)
+        return cached, uncached
+
+
+def decode(
+    engine: Engine,
+    experiment: Experiment,
+    steps: int | None = None,
+    check: Check = program.never_cancelled,
+    notices: tuple[str, ...] = (),
+    earlier: Decoding | None = None,
+) -> Decoding:
+    """Decode `steps` tokens at most; `check` is called at every step.
+
+    The document's tokens are fed first: in one pass where it says how writing goes on, one by one where it
+    does not and they stand for what is written. Past them, each step feeds the token that the step before
+    chose: drawn as the experiment's `writing` says, or without one the most probable (the first of equals);
+    one of the vocabulary's, or of the tokens that there are where the read-out is by similarity. `steps`
+    None: as many as the experiment has tokens, or until writing stops.
+
+    What `earlier` has in common with this decoding from its beginning on (the same engine, experiment and
+    kind of cache, the same tokens fed) is taken over instead of computed: the reuse of a prefix. Raises
+    `ValueError` as `step_count` does.
+    """
+    steps = step_count(experiment, steps)
+    started = time.perf_counter()
+    causal = causal_experiment(experiment)
+    notices = (*notices, *causal_notices(experiment, causal))
+    longer = at_length(causal, steps)
+    if longer is not causal:
+        notices = (*notices, _("Dynamic NTK: every step turns by the frequencies of the length at the end."))
+    with engine.active():
+        decoder = _Decoder(engine, longer, steps, check, earlier)
+        made: list[DecodeStep] = []
+        while len(made) < steps and not decoder.stopped:
+            check()
+            made += decoder.feed()
+        if decoder.reused < len(made):
+            made = settled(engine, made, decoder.reused, {site.name: site.cache for site in decoder.sites})
+        engine.synchronise()
+        if decoder.spreads_nan():
+            notices = (*notices, _(NOT_FINITE))
+    return Decoding(
+        experiment=decoder.experiment(),
+        steps=tuple(made),
+        vocabulary=decoder.names,
+        encoder=decoder.encoder,
+        memories={site.name: site.memory for site in decoder.sites if site.memory is not None},
+        made_by=engine,
+        seconds=time.perf_counter() - started,
+        notices=notices,
+        reused=decoder.reused,
+        stopped=decoder.stopped or _table_reason(longer, len(made)),
+    )
+
+
+class _Decoder:
+    """The state between two steps: the sites with their caches, and the tokens fed so far."""
+
+    def __init__(
+        self, engine: Engine, experiment: Experiment, steps: int, check: Check, earlier: Decoding | None
+    ) -> None:
+        self._engine, self._experiment, self._check = engine, experiment, check
+        self._choice = Choice(experiment, output_tokens(experiment))
+        self._old: tuple[DecodeStep, ...] = ()
+        if earlier is not None and can_reuse(engine, experiment, earlier.made_by, earlier.experiment):
+            self._old = earlier.steps
+        self.reused = 0
+        self._x = engine.asarray(vectors_array(experiment.vectors))
+        self._n_prefill = 0 if experiment.writing is None else min(experiment.n_queries, steps)
+        self._costs = StepCosts(experiment, ITEMSIZE[engine.dtype], self._n_prefill)
+        self._main = shown_site(experiment, "")
+        self.names, self._known = output_tokens(experiment), _known_vectors(experiment)
+        self._generated: list[int] = []
+        self._fed = 0
+        encoder, encoded = encoder_of(experiment), None
+        self.encoder = None
+        if earlier is not None and self._old:
+            self.encoder = earlier.encoder
+        elif encoder is not None:
+            self.encoder = run(engine, encoder, check)
+        if self.encoder is not None:
+            last = self.encoder.site(self.encoder.sites[-1])
+            encoded = engine.asarray(last[result_of(last.stages)])
+        self.sites = [
+            DecodingSite(engine, place.name, at(experiment, place.name), steps, encoded, experiment.writing)
+            for place in places(experiment)
+            if place.stack != "encoder"
+        ]
+
+    @property
+    def stopped(self) -> str:
+        """Why writing ends here; empty where it goes on."""
+        return self._choice.stopped
+
+    def feed(self) -> list[DecodeStep]:
+        """Feed the next token, or what is left of the prefill; what an earlier decoding has is taken over."""
+        started = time.perf_counter()
+        index, (tokens, x) = self._fed, self._next()
+        old = self._reused(index, x[:1])
+        made = [old] if old else self._made(index, x)
+        chosen = []
+        for token, sites in zip(tokens[: len(made)], made, strict=True):
+            self._choice.after(self._fed, token, next(reversed(sites.values())))
+            chosen.append((token, self.names[self._choice.next]))
+            self._fed += 1
+        self._engine.synchronise()
+        seconds = self._old[index].seconds if old else (time.perf_counter() - started) / len(made)
+        return [
+            DecodeStep(
+                index=index + row,
+                token=token,
+                generated=index >= self._experiment.n_queries,
+                next_token=next_token,
+                main=sites[self._main],
+                last=next(reversed(sites.values())),
+                sites=sites,
+                costs=self._costs,
+                seconds=seconds,
+                prefill=range(self._n_prefill) if index < self._n_prefill else None,
+            )
+            for row, (sites, (token, next_token)) in enumerate(zip(made, chosen, strict=True))
+        ]
+
+    def _next(self) -> tuple[tuple[str, ...], Array]:
+        """The tokens that come next, and their vectors (token, d_model): given ones, or the one chosen."""
+        given = self._experiment
+        if self._fed < given.n_queries:
+            part = slice(self._fed, max(self._fed + 1, self._n_prefill))
+            return given.tokens[part], self._x[part]
+        self._generated.append(self._choice.next)
+        return (self.names[self._choice.next],), self._engine.asarray(self._known(self._choice.next))
+
+    def _made(self, index: int, x: Array) -> list[dict[str, SiteStep]]:
+        """The way through all sites of the tokens from `index` on, (token, d_model)."""
+        if self._old and index:
+            for site in self.sites:  # of the last step in common: the ones before it may be older still
+                site.take_over(self._old[index - 1].site(site.name).cache, index)
+        self._old = ()
+        positions = np.arange(index, index + x.shape[0])
+        stage, found = "tokens_embedded", {}
+        for site in self.sites:
+            fed = site.feed(stage, x, positions, self._check)
+            found[site.name] = fed.steps
+            x, stage = fed.result, "layer_input"
+        return [dict(zip(found, steps, strict=True)) for steps in zip(*found.values(), strict=True)]
+
+    def _reused(self, index: int, x: Array) -> dict[str, SiteStep]:
+        """The sites of the earlier step that was fed the same token after the same ones, if there is one."""
+        if index >= len(self._old):
+            return {}
+        old = self._old[index].sites
+        first = next(iter(old.values()))
+        fed = first.features.tf["tokens_embedded"][first.row : first.row + 1]
+        if not np.array_equal(self._engine.to_numpy(fed), self._engine.to_numpy(x)):
+            return {}
+        self.reused += 1
+        held = max(index + 1, self._n_prefill)
+        old = {name: step.holding(held) for name, step in old.items()}
+        if self._experiment.readout == "vocabulary":
+            return old
+        # By similarity a step is read out against all tokens that there are: others than at its time.
+        *_before, last = old
+        return old | {last: self.sites[-1].read_out_again(old[last])}
+
+    def experiment(self) -> Experiment:
+        """The experiment with the generated tokens behind the document's."""
+        if not self._generated:
+            return self._experiment
+        vectors = vectors_array(self._experiment.vectors)
+        more = [self._known(token) for token in self._generated]
+        return replace(
+            self._experiment,
+            tokens=(*self._experiment.tokens, *(self.names[token] for token in self._generated)),
+            vectors=ExplicitVectors(Matrix(np.concatenate((vectors, *more)))),
+        )
+
+    def spreads_nan(self) -> bool:
+        """Whether values of later positions are no finite numbers, which a full pass multiplies by 0."""
+        if self._old:  # nothing was computed: the earlier decoding has said it
+            return False
+        found = (site.cache.values(site.cache.length)[:, 1:] for site in self.sites if site.memory is None)
+        return any(not np.isfinite(self._engine.to_numpy(values)).all() for values in found)
+
+
+def _table_reason(experiment: Experiment, fed: int) -> str:
+    """Why writing ends at the end of a learned table; empty where it does not."""
+    is_at_end = experiment.writing is not None and fed == table_end(experiment)
+    return _("the table of positions ends here") if is_at_end else ""
+
+
+def _known_vectors(experiment: Experiment) -> Callable[[int], Numbers]:
+    """The vector of a token that can be written, (1, d_model), by its number."""
+    known = experiment.vocabulary
+    if experiment.readout == "vocabulary" and known is not None:
+        embedding, scale = known.embedding.array, known.embedding_scale
+        return lambda token: embedding[token : token + 1] * scale
+    vectors, rows = vectors_array(experiment.vectors), vocabulary(experiment)[1]
+    return lambda token: vectors[rows[token] : rows[token] + 1] + 0.0
+
+
+def _read_only(engine: Engine, array: Array) -> Numbers:
+    with engine.active():
+        found = engine.to_numpy(array)[...]
+    found.setflags(write=False)
+    return found

@@ -1,0 +1,147 @@
+"""One attention of a decoding: tokens go through it, and read the cache of those before."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnviz.core.dims import Array
+from attnviz.engines import program, projecting
+from attnviz.engines.decode.cache import Cache, cache_for
+from attnviz.engines.decode.step import SiteStep
+from attnviz.engines.engine import Engine
+from attnviz.engines.features import Features
+from attnviz.engines.program import Attended, Check
+from attnviz.engines.readout import read_out
+from attnviz.model.caches import FullCache
+from attnviz.model.operands.matrices import vectors_array
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.generation import Writing
+from attnviz.model.stages import result_of
+
+Ints = NDArray[np.int64]
+
+READ_OUT = ("logits", "probabilities")
+
+
+class Fed(NamedTuple):
+    """What a site has made of the tokens it was fed: their steps, and what the next site goes on with."""
+
+    steps: list[SiteStep]
+    result: Array
+    """(token, d_model)"""
+
+
+class DecodingSite:
+    """One attention with its block, and the cache that it reads."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        name: str,
+        experiment: Experiment,
+        steps: int,
+        encoded: Array | None,
+        writing: Writing | None,
+    ) -> None:
+        self.name = name
+        self.memory: Features | None = None
+        self._engine, self._experiment = engine, experiment
+        memory = experiment.memory
+        kind = FullCache() if writing is None or memory is not None else writing.cache
+        capacity = steps if memory is None else experiment.n_keys
+        self.cache: Cache = cache_for(engine, experiment, capacity, kind)
+        if memory is not None:
+            x = engine.asarray(vectors_array(memory.vectors)) if encoded is None else encoded
+            self.memory = made = Features()
+            made.add("memory", x)
+            projecting.key_value_heads(engine, experiment, made, x, np.arange(experiment.n_keys))
+            self.cache.append(made)
+
+    def take_over(self, older: Cache, length: int) -> None:
+        """Begin after `length` positions that an earlier decoding has cached."""
+        if self.memory is None and length:
+            self.cache.take_over(older, length)
+
+    def read_out_again(self, step: SiteStep) -> SiteStep:
+        """A step of an earlier decoding with the logits of this one's tokens."""
+        xp = self._engine.xp
+        features = step.features.rows(slice(step.row, step.row + 1), xp)
+        for stage in READ_OUT:
+            del features.tf[stage]
+        features.order = [stage for stage in features.order if stage not in READ_OUT]
+        read_out(self._engine, self._experiment, features)
+        return dataclasses.replace(step, features=features, row=0, attended=step.attended.copied(xp))
+
+    def feed(self, stage: str, x: Array, positions: Ints, check: Check) -> Fed:
+        """What comes in, (token, d_model), through the site; `stage` as `projecting.enter` has it.
+
+        The tokens are the next ones: `positions` begins where the cache ends.
+        """
+        engine, experiment, cache = self._engine, self._experiment, self.cache
+        features = projecting.enter(engine, experiment, stage, x, positions)
+        projecting.query_heads(engine, experiment, features, features.x(), positions)
+        if self.memory is None:
+            projecting.key_value_heads(engine, experiment, features, features.x(), positions)
+            cache.append(features)
+        attended, mixed = self._attended(features, positions, check)
+        program.output(engine, experiment, features, mixed)
+        read_out(engine, experiment, features)
+        steps = [
+            self._step(int(at), row, features, one)
+            for row, (at, one) in enumerate(zip(positions, attended, strict=True))
+        ]
+        return Fed(steps, features.tf[result_of(tuple(features.order))])
+
+    def _step(self, index: int, row: int, features: Features, attended: Attended) -> SiteStep:
+        """The step of the token at `index`, whose stages are the rows `row` of `features`."""
+        cache = self.cache
+        if self.memory is None:
+            seen, appended = index + 1, 1
+            read = attended.weights.shape[-1] - 1
+        else:
+            seen = read = cache.length
+            appended = seen if index == 0 else 0
+        return SiteStep(
+            self._engine,
+            self._experiment,
+            index,
+            features,
+            row,
+            attended,
+            cache,
+            seen,
+            read,
+            appended,
+            cache.length,
+        )
+
+    def _attended(self, features: Features, positions: Ints, check: Check) -> tuple[list[Attended], Array]:
+        """(weights and mixture of each token, the mixtures of all of them).
+
+        Tokens that are fed together are attended together, each to those up to itself; one by one where the
+        cache lets rows go while they come, so that a token sees what was there in its turn.
+        """
+        query, length = features.query(), self.cache.length
+        if len(positions) == 1:
+            attended = self._attend(query, positions, length, check)
+            return [attended], attended.mixed
+        if self.memory is None and len(self.cache.positions(length)) < length:
+            rows = [
+                self._attend(query[:, :, row : row + 1, :], positions[row : row + 1], int(at) + 1, check)
+                for row, at in enumerate(positions)
+            ]
+            return rows, self._engine.xp.concat([one.mixed for one in rows], axis=2)
+        attended = self._attend(query, positions, length, check)
+        seen = [length if self.memory is not None else int(at) + 1 for at in positions]
+        return [attended.row(row, count) for row, count in enumerate(seen)], attended.mixed
+
+    def _attend(self, query: Array, positions: Ints, length: int, check: Check) -> Attended:
+        """Queries (g, r, token, d) with what the cache had after `length` positions."""
+        cache = self.cache
+        in_cache = Features(heads={"q": query, "k": cache.keys(length), "v": cache.values(length)})
+        seen = cache.positions(length)
+        return program.attend(self._engine, self._experiment, in_cache, positions, seen, check)

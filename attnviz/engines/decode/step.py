@@ -1,0 +1,269 @@
+"""One step of a decoding: what the new token makes at every site, read where the engine left it.
+
+Nothing is copied while a step is made. A stage becomes a NumPy array when somebody asks for it, so that many
+steps of many layers cost what they compute.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnviz.core.dims import Array
+from attnviz.engines import program
+from attnviz.engines.decode.cache import Cache
+from attnviz.engines.decode.cost import Cost, StepCosts
+from attnviz.engines.engine import Engine
+from attnviz.engines.features import Features
+from attnviz.engines.program import Attended, Block
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.stages import SITE_INPUTS, STAGE_BY_ID
+
+Numbers = NDArray[Any]
+
+
+class StepStages:
+    """Stages of one step by name. Arrays are read-only, in public layout without the token axis.
+
+    q, mixed (head, d); k, v (kv_head, d); scores, weights and dropped (head, key seen so far); concatenated
+    (head·d,); attention_output (d_model,); logits and probabilities (vocabulary,). An attribute is None where
+    the experiment does not use the stage; so are k and v where a memory is read, whose keys and values are
+    in the cache before the first step.
+    """
+
+    def get(self, stage: str) -> Numbers | None:
+        """A stage, or None where there is none of that name."""
+        raise NotImplementedError
+
+    def __getitem__(self, stage: str) -> Numbers:
+        """A stage. Raises `KeyError` where there is none of that name."""
+        found = self.get(stage)
+        if found is None:
+            raise KeyError(f"stage is {stage!r}; this step has no such stage")
+        return found
+
+    @property
+    def x(self) -> Numbers:
+        """What came into the site, (d_model,), after an additive position and before a norm of the block."""
+        return self[
+            next(stage for stage in (*SITE_INPUTS[1:], SITE_INPUTS[0]) if self.get(stage) is not None)
+        ]
+
+    @property
+    def q(self) -> Numbers:
+        return self["q"]
+
+    @property
+    def k(self) -> Numbers | None:
+        return self.get("k")
+
+    @property
+    def v(self) -> Numbers | None:
+        return self.get("v")
+
+    @property
+    def q_normed(self) -> Numbers | None:
+        return self.get("q_normed")
+
+    @property
+    def k_normed(self) -> Numbers | None:
+        return self.get("k_normed")
+
+    @property
+    def q_rotated(self) -> Numbers | None:
+        return self.get("q_rotated")
+
+    @property
+    def k_rotated(self) -> Numbers | None:
+        return self.get("k_rotated")
+
+    @property
+    def v_rotated(self) -> Numbers | None:
+        return self.get("v_rotated")
+
+    @property
+    def weights(self) -> Numbers:
+        return self["weights"]
+
+    @property
+    def dropped(self) -> Numbers | None:
+        return self.get("dropped")
+
+    @property
+    def mixed(self) -> Numbers:
+        return self["mixed"]
+
+    @property
+    def concatenated(self) -> Numbers:
+        return self["concatenated"]
+
+    @property
+    def attention_output(self) -> Numbers:
+        return self["attention_output"]
+
+
+@dataclass(frozen=True, eq=False)
+class SiteStep(StepStages):
+    """What one site makes of the new token.
+
+    `read` are the cached positions whose key and value the step reads, its own not counted; `appended` those
+    that it adds to the cache, the memory's all at the first step. `stages` are in data-flow order.
+    """
+
+    engine: Engine
+    experiment: Experiment
+    """The site, as an experiment of its own."""
+    index: int
+    features: Features
+    """The stages of the tokens that were fed together; this one's are in `row`."""
+    row: int
+    attended: Attended
+    cache: Cache
+    seen: int
+    """Positions that the token could see: of those fed together, the ones up to its own."""
+    read: int
+    appended: int
+    n_held: int
+    """Positions that were in the cache after the step, or after the prefill that it is of."""
+
+    @property
+    def held_bytes(self) -> int:
+        """Bytes of the arrays in which those positions lay, measured."""
+        return self.cache.bytes_of(self.n_held)
+
+    def holding(self, n_held: int) -> SiteStep:
+        """The step in a decoding whose prefill is of another length; a memory is held from the start."""
+        same = self.experiment.memory is not None or n_held == self.n_held
+        return self if same else replace(self, n_held=n_held)
+
+    @property
+    def stages(self) -> tuple[str, ...]:
+        return tuple(self.features.order)
+
+    @property
+    def key_positions(self) -> NDArray[np.int64]:
+        """The absolute position of each key that the step sees, (key,)."""
+        return self.cache.positions(self.seen)
+
+    @property
+    def held(self) -> tuple[Numbers, ...]:
+        """What the cache had kept after this step, (g, row, numbers) each, read-only; see `Decoding.held`.
+
+        Row i is of position `key_positions[i]`.
+        """
+        with self.engine.active():
+            found = tuple(self.engine.to_numpy(rows)[...] for rows in self.cache.held(self.seen))
+        for rows in found:
+            rows.setflags(write=False)
+        return found
+
+    def get(self, stage: str) -> Numbers | None:
+        if stage not in self.features.order:
+            return None
+        with self.engine.active():
+            row = self.engine.to_numpy(self._row(stage))
+        row = row.reshape(-1, row.shape[-1]) if STAGE_BY_ID[stage].per_head else row[0]
+        row.setflags(write=False)
+        return row
+
+    def _row(self, stage: str) -> Array:
+        """The stage as the engine has it or makes it: (1, feature), (g, 1, d), (g, r, 1, d or key)."""
+        part = slice(self.row, self.row + 1)
+        if stage in self.features.tf:
+            return self.features.tf[stage][part]
+        if stage in self.features.heads:
+            return self.features.heads[stage][..., part, :]
+        if stage in ("mixed", "weights"):
+            return getattr(self.attended, stage)
+        heads = np.arange(self.experiment.heads.n_heads).reshape(self.attended.weights.shape[:2])
+        q_positions, k_positions = np.array([self.index]), self.key_positions
+        if stage == "dropped":
+            dropped = self.engine.xp.asarray(self.attended.weights, copy=True)
+            block = Block(heads, q_positions, k_positions, None)
+            self.engine.multiply_(dropped, program.dropout_factors(self.experiment, block))
+            return dropped
+        qk = self.features.query()[:, :, part, :], self.cache.keys(self.seen)
+        return program.scores_of(self.engine, self.experiment, stage, qk, heads, q_positions, k_positions)
+
+
+@dataclass(frozen=True, eq=False)
+class DecodeStep(StepStages):
+    """One step: what the new token makes, what it reads, what comes out.
+
+    Its own stages are those of the main site, the first that is not an encoder's (`site` gives any other);
+    logits and probabilities are the last site's: the next token's, of the vocabulary or by similarity to the
+    token vectors.
+    """
+
+    index: int
+    token: str
+    generated: bool
+    """Fed because the step before chose it, not because the document has it."""
+    next_token: str
+    """The next token: the document's, or the one that is chosen, by drawing or as the most probable."""
+    main: SiteStep
+    last: SiteStep
+    sites: dict[str, SiteStep]
+    """By name, in data-flow order; an encoder's sites are not among them: it runs once, before the first."""
+    costs: StepCosts
+    seconds: float
+    """Measured: the token's way through all sites and the choice of the next one.
+
+    Of a token of the prefill, an equal share of what the pass took. Of a step that was taken over from an
+    earlier decoding, what it took when it was computed.
+    """
+    prefill: range | None = None
+    """The positions that went through all sites in one pass with this one; None for a token fed alone.
+
+    Where an earlier decoding had the first of them, they were taken over, and the others went through behind.
+    """
+
+    def with_sites(self, sites: dict[str, SiteStep]) -> DecodeStep:
+        """The step with its sites in other arrays."""
+        main = next(name for name, site in self.sites.items() if site is self.main)
+        return replace(self, sites=sites, main=sites[main], last=sites[next(reversed(sites))])
+
+    def site(self, name: str) -> SiteStep:
+        """One site. Raises `KeyError` naming the sites there are."""
+        if name not in self.sites:
+            raise KeyError(f"site is {name!r}; a step has {', '.join(self.sites)}")
+        return self.sites[name]
+
+    def get(self, stage: str) -> Numbers | None:
+        return (self.last if stage in ("logits", "probabilities") else self.main).get(stage)
+
+    @property
+    def read(self) -> int:
+        """Cached positions that the main site reads, its own not counted."""
+        return self.main.read
+
+    @property
+    def appended(self) -> int:
+        """Positions that the main site adds to its cache; the memory's all count for the first step."""
+        return self.main.appended
+
+    @property
+    def held_bytes(self) -> int:
+        """Bytes that the caches of all sites held after the step, measured."""
+        return sum(site.held_bytes for site in self.sites.values())
+
+    @property
+    def cached(self) -> Cost:
+        """What the step costs with a cache, over all sites."""
+        return self.costs.step(self.index)[0]
+
+    @property
+    def uncached(self) -> Cost:
+        """What the step would cost without one."""
+        return self.costs.step(self.index)[1]
+
+    @property
+    def logits(self) -> Numbers:
+        return self["logits"]
+
+    @property
+    def probabilities(self) -> Numbers:
+        return self["probabilities"]

@@ -1,0 +1,240 @@
+"""Export from the window: figures, panels, numbers; to files and to the clipboard.
+
+The commands ask (dialog, then file); the `write_*` methods do, and take a path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtGui import QGuiApplication, QPixmap
+from PySide6.QtWidgets import QApplication, QDialog, QFileDialog, QWidget
+
+from attnviz.compute.saving import save_arrays
+from attnviz.compute.scheduler import CancelToken, Scheduler
+from attnviz.figures import FORMATS, save_figure
+from attnviz.figures.files import format_of
+from attnviz.gui.dialogs.export import FigureChoice, FigureDialog, PanelDialog, draw_choice
+from attnviz.gui.export.widget import picture, widget_bytes
+from attnviz.gui.look.theme import Theme
+from attnviz.gui.panels.panel import Panel
+from attnviz.gui.panels.table import PANELS
+from attnviz.gui.stage_heat import stage_content
+from attnviz.gui.store import Store
+from attnviz.gui.widgets.card import Card
+from attnviz.gui.widgets.control import active_theme
+from attnviz.gui.widgets.heat.content import HeatContent
+from attnviz.gui.widgets.heat.map import HeatMap
+from attnviz.gui.widgets.heat.words import table_text
+from attnviz.gui.widgets.panel_dock import PanelDock
+from attnviz.i18n import _
+from attnviz.model.io.files import replace_file
+from attnviz.model.io.numbers import CSV_SUFFIX, NPZ_SUFFIX, save_csv
+from attnviz.model.spec.view import shown_head
+from attnviz.model.trace import Trace
+
+KEY = "export"
+
+
+class Exporter(QObject):
+    """Writes what is shown."""
+
+    failed = Signal(str)
+    """One sentence: why nothing was written."""
+    said = Signal(str)
+    """One sentence: what was written."""
+
+    def __init__(self, window: QWidget, store: Store, scheduler: Scheduler) -> None:
+        super().__init__(window)
+        self._window, self._store, self._scheduler = window, store, scheduler
+        self._folder = Path()
+
+    # --- commands
+
+    def export_figure(self) -> None:
+        """Ask what and where, then write a figure."""
+        trace = self._trace()
+        if trace is None:
+            return
+        view, theme = self._store.document.view, active_theme()
+        dialog = FigureDialog(self._window, trace, view, theme.name, self._scheduler)
+        accepted, choice = dialog.exec() == QDialog.DialogCode.Accepted, dialog.choice
+        dialog.deleteLater()
+        if accepted:
+            suffix = f".{choice.format_id}"
+            name = choice.stage if choice.site is None else f"{choice.site}.{choice.stage}"
+            path = self._ask(name, suffix, _formats_filter(choice.format_id))
+            if path is not None:
+                self.write_figure(path, choice)
+
+    def export_panel(self, panels: dict[str, Panel]) -> None:
+        """Ask which panel and where, then write it as it stands."""
+        dialog = PanelDialog(self._window, seen_titles(panels), _panel_in_focus(panels))
+        accepted = dialog.exec() == QDialog.DialogCode.Accepted
+        panel_id, format_id = dialog.panel_id, dialog.format_id
+        dialog.deleteLater()
+        if accepted:
+            path = self._ask(panel_id, f".{format_id}", _formats_filter(format_id))
+            if path is not None:
+                self.write_panel(path, panels[panel_id])
+
+    def export_numbers(self) -> None:
+        """Ask where, then write numbers."""
+        if self._trace() is None:
+            return
+        kinds = (
+            _("This stage and head, CSV ({pattern})").format(pattern=f"*{CSV_SUFFIX}"),
+            _("All stages, NPZ ({pattern})").format(pattern=f"*{NPZ_SUFFIX}"),
+        )
+        path = self._ask(self._stage(), CSV_SUFFIX, ";;".join(kinds))
+        if path is not None:
+            self.write_numbers(path)
+
+    def copy_picture(self) -> None:
+        """Put the large map, at twice its size, on the clipboard."""
+        content = self._content()
+        if content is not None:
+            QGuiApplication.clipboard().setPixmap(self.stage_picture(content))
+            self.said.emit(_("The picture is on the clipboard."))
+
+    def copy_table(self) -> None:
+        """Put the shown matrix on the clipboard, tab-separated, with every digit."""
+        content = self._content()
+        if content is not None:
+            QGuiApplication.clipboard().setText(table_text(content))
+            self.said.emit(_("The table is on the clipboard."))
+
+    # --- what they do
+
+    def write_figure(self, path: Path, choice: FigureChoice) -> None:
+        """Draw and write a figure in the worker; the suffix of `path` says the format."""
+        trace, view = self._store.trace, self._store.document.view
+        if trace is None:
+            return
+
+        def job(token: CancelToken) -> Path:
+            format_of(path)
+            figure = draw_choice(trace, view, choice)
+            token.check()
+            return save_figure(figure, path, dpi=choice.dpi)
+
+        self._submit(job, path)
+
+    def write_panel(self, path: Path, panel: QWidget) -> None:
+        """Write a panel as it stands, with its card or dock, without what the mouse lights up."""
+        self._store.set_hover(None)
+        try:
+            data = widget_bytes(_framed(panel), active_theme(), format_of(path))
+        except (ValueError, OSError, MemoryError) as error:
+            self._fail(path, error)
+            return
+
+        def job(token: CancelToken) -> Path:
+            replace_file(path, data)
+            return path
+
+        self._submit(job, path)
+
+    def write_numbers(self, path: Path) -> None:
+        """Write the shown stage and head as CSV, or all stages as NPZ, by the suffix of `path`."""
+        trace, view = self._store.trace, self._store.document.view
+        if trace is None:
+            return
+        stage = self._stage()
+        site = trace.shown(view.site)
+        head = shown_head(site.experiment, view, stage)
+
+        def job(token: CancelToken) -> Path:
+            suffix = path.suffix.lower()
+            if suffix == CSV_SUFFIX:
+                return save_csv(site, stage, head, path)
+            if suffix == NPZ_SUFFIX:
+                return save_arrays(trace, None, path)
+            raise ValueError(f"the suffix is {path.suffix!r}; legal is {CSV_SUFFIX} or {NPZ_SUFFIX}")
+
+        self._submit(job, path)
+
+    def stage_picture(self, content: HeatContent) -> QPixmap:
+        """A heat map as large as the one in the window, with nothing lit."""
+        shown = self._window.findChild(HeatMap, "stage_map")
+        heat_map = HeatMap()
+        heat_map.resize(shown.size() if shown is not None else heat_map.sizeHint())
+        heat_map.apply_theme(active_theme())
+        heat_map.set_content(content)
+        pixels = picture(heat_map, active_theme())
+        heat_map.deleteLater()
+        return pixels
+
+    def _submit(self, job: Callable[[CancelToken], Path], path: Path) -> None:
+        def done(written: Path) -> None:
+            self.said.emit(_("Saved {file}").format(file=written.name))
+
+        def failed(error: BaseException) -> None:
+            self._fail(path, error)
+
+        self._scheduler.submit(job, done, failed, key=KEY)
+
+    def _fail(self, path: Path, error: BaseException) -> None:
+        if not isinstance(error, ValueError | OSError | MemoryError | RuntimeError):
+            raise error
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        sentence = reason or _("there is not enough memory")
+        self.failed.emit(sentence if sentence.startswith(path.name) else f"{path.name}: {sentence}")
+
+    def _ask(self, name: str, suffix: str, filters: str) -> Path | None:
+        """A file name from the person, with the suffix of the chosen kind where none was typed."""
+        start = str(self._folder / f"{name}{suffix}")
+        text, kind = QFileDialog.getSaveFileName(self._window, _("Export"), start, filters)
+        if not text:
+            return None
+        path = Path(text)
+        if not path.suffix:
+            chosen = kind[kind.rfind("*.") + 1 : kind.rfind(")")] if "*." in kind else suffix
+            path = path.with_name(path.name + chosen)
+        self._folder = path.parent
+        return path
+
+    def _trace(self) -> Trace | None:
+        if self._store.trace is None:
+            self.failed.emit(_("There are no numbers yet."))
+        return self._store.trace
+
+    def _stage(self) -> str:
+        wanted = self._store.document.view.stage
+        known = self._store.trace is not None and wanted in self._store.site.stages
+        return wanted if known else "weights"
+
+    def _content(self) -> HeatContent | None:
+        trace = self._trace()
+        theme: Theme = active_theme()
+        view = self._store.document.view
+        return None if trace is None else stage_content(self._store.site, view, self._stage(), theme)
+
+
+def _formats_filter(first: str) -> str:
+    """The file dialog's list of kinds, the chosen one first."""
+    rows = sorted(FORMATS, key=lambda row: row.id != first)
+    return ";;".join(f"{row.title} (*.{row.id})" for row in rows)
+
+
+def _framed(panel: QWidget) -> QWidget:
+    """The card or dock around a panel, which has its title; the panel itself where it stands alone."""
+    around = panel.parentWidget()
+    while around is not None and not isinstance(around, Card | PanelDock):
+        around = around.parentWidget()
+    return panel if around is None else around
+
+
+def seen_titles(panels: dict[str, Panel]) -> dict[str, str]:
+    """Id and title of the panels that can be seen: under another tab a panel shows what is past."""
+    return {row.id: _(row.title) for row in PANELS if row.id in panels and panels[row.id].is_seen}
+
+
+def _panel_in_focus(panels: dict[str, Panel]) -> str:
+    focus = QApplication.focusWidget()
+    for id_, panel in panels.items():
+        if focus is not None and (panel is focus or panel.isAncestorOf(focus)):
+            return id_
+    return "stage"

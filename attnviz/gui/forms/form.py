@@ -1,0 +1,46 @@
+"""A form: the rows of a table of fields below each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from attnviz.gui.forms.fields import Field
+from attnviz.gui.forms.rows import Row, SliderRow, make_row
+from attnviz.gui.look.theme import GRID
+from attnviz.gui.store import Store
+
+
+class Form(QWidget):
+    """Rows made from `fields`; `refresh` shows the store's experiment without editing it."""
+
+    def __init__(self, fields: Sequence[Field], store: Store, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.rows: tuple[Row, ...] = tuple(make_row(field, store) for field in fields)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(GRID - 2)
+        for row in self.rows:
+            row.hide()  # until `refresh` knows which apply: a first layout must not make room for all
+            column.addWidget(row)
+
+    def refresh(self) -> None:
+        """Show the document's values."""
+        for row in self.rows:
+            row.refresh()
+        # A form without rows would still take a gap of its own.
+        self.setVisible(not all(row.isHidden() for row in self.rows))
+
+    def retranslate(self) -> None:
+        for row in self.rows:
+            row.retranslate()
+        align_sliders([row for row in self.rows if isinstance(row, SliderRow)])
+
+
+def align_sliders(rows: Sequence[SliderRow]) -> None:
+    """Make the labels of sliders equally wide, so that the sliders begin below each other."""
+    labels = [row.slider_label() for row in rows]
+    width = max((label.sizeHint().width() for label in labels), default=0)
+    for label in labels:
+        label.setMinimumWidth(width)

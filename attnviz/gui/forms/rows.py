@@ -1,0 +1,379 @@
+"""The rows of a form: one class for each record of `fields`, label at the left, control at the right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from PySide6.QtCore import QEvent, Qt, Slot
+from PySide6.QtGui import QColor, QKeyEvent, QPalette
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QWidget
+
+from attnviz.gui.forms.fields import Choice, Field, Number, Seed, Slider, Switch, Text
+from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.store import Store
+from attnviz.gui.widgets.combo import Combo
+from attnviz.gui.widgets.control import active_theme, plain_tooltip
+from attnviz.gui.widgets.dice import HIGHEST_SEED, Dice
+from attnviz.gui.widgets.document_line import DocumentLine
+from attnviz.gui.widgets.numbers.drag import DragNumber
+from attnviz.gui.widgets.segmented import Segmented
+from attnviz.gui.widgets.slider_field import SliderField
+from attnviz.gui.widgets.toggle import Toggle
+from attnviz.i18n import _
+from attnviz.model.errors.refusals import in_words
+from attnviz.model.spec.experiment import Experiment
+
+NUMBER_WIDTH = 56
+"""Room for the numbers at the right end of sliders, so that the sliders end below each other."""
+
+
+class Note(QLabel):
+    """Muted plain text, wrapped."""
+
+    def __init__(self, name: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName(name)
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setWordWrap(True)
+        self.apply_theme(active_theme())
+
+    def apply_theme(self, theme: Theme) -> None:
+        palette = self.palette()
+        palette.setColor(QPalette.ColorRole.WindowText, QColor(theme.muted))
+        self.setPalette(palette)
+
+
+class Row(QWidget):
+    """Base of the rows. `show_value` shows without editing; `commit` edits and shows what came of it."""
+
+    def __init__(self, field: Field, store: Store) -> None:
+        super().__init__()
+        self.field, self.store = field, store
+        self._start: Experiment | None = None
+        self.setObjectName(f"{field.name}_row")
+        self.label: QLabel | None = None
+        self.line = QHBoxLayout(self)
+        self.line.setContentsMargins(0, 0, 0, 0)
+        self.line.setSpacing(GRID)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+
+    @property
+    def subject(self) -> Experiment:
+        """What the field's functions take: the attention that is looked at, or the whole experiment."""
+        return self.store.experiment if self.field.whole else self.store.attention
+
+    def reason_of(self, why_not: Callable[[Experiment], str]) -> str:
+        """The first reason against an edit that any of the attentions has which it would change."""
+        subjects = (self.subject,) if self.field.whole else self.store.edited_attentions
+        return next((reason for one in subjects if (reason := why_not(one))), "")
+
+    def refresh(self) -> None:
+        """Show the document's value, whether the row applies, and why it cannot be used."""
+        experiment = self.subject
+        is_shown = self.field.shown(experiment)
+        self.setVisible(is_shown)
+        if is_shown:
+            self.show_value(self.field.read(experiment))
+            self.show_reason(self.reason_of(self.field.reason))
+
+    def show_value(self, value: Any) -> None:
+        """Show `value` without emitting."""
+        raise NotImplementedError
+
+    def show_reason(self, reason: str) -> None:
+        """Disable the control and say why, or enable it."""
+
+    def retranslate(self) -> None:
+        if self.label is not None:
+            self.label.setText(_(self.field.label))
+            self.label.setToolTip(plain_tooltip(_(self.field.hint)))
+
+    def commit(self, value: Any) -> None:
+        """Write a value that the user gave; where it is refused the document's value comes back."""
+        (self.store.edit if self.field.whole else self.store.edit_attention)(self._edited, value)
+        self.refresh()
+
+    @Slot()
+    def begin(self) -> None:
+        self._start = self.subject if self.field.from_start else None
+        self.store.begin_gesture()
+
+    @Slot()
+    def end(self) -> None:
+        self._start = None
+        self.store.end_gesture()
+
+    def _edited(self, experiment: Experiment, value: Any) -> Experiment:
+        return self.field.edit(self._start or experiment, value)
+
+    def _add_label(self) -> None:
+        """Begin the row with the field's label, where it has one."""
+        if self.field.label:
+            self.label = QLabel()
+            self.label.setTextFormat(Qt.TextFormat.PlainText)
+            self.line.addWidget(self.label)
+
+    def _adopt(self, control: Any) -> None:
+        """Name a control and hear it."""
+        control.setObjectName(self.field.name)
+        control.changed.connect(self.commit)
+        if hasattr(control, "gesture_started"):
+            control.gesture_started.connect(self.begin)
+            control.gesture_finished.connect(self.end)
+        if hasattr(control, "rejected"):
+            control.rejected.connect(self.store.rejected)
+
+
+class NumberRow(Row):
+    """Label and number."""
+
+    def __init__(self, field: Number, store: Store) -> None:
+        super().__init__(field, store)
+        self._number_field = field
+        self.control = DragNumber(
+            minimum=field.minimum,
+            maximum=field.maximum,
+            decimals=field.decimals,
+            step=field.step,
+            integer=field.integer,
+        )
+        self._adopt(self.control)
+        self._add_label()
+        self.line.addStretch(1)
+        self.line.addWidget(self.control)
+
+    def show_value(self, value: Any) -> None:
+        if self._number_field.limits is not None:
+            self.control.set_range(*self._number_field.limits(self.subject))
+        self.control.set_value(value)
+
+    def show_reason(self, reason: str) -> None:
+        self.control.set_unavailable(reason or None)
+
+    def retranslate(self) -> None:
+        super().retranslate()
+        self.control.setAccessibleName(_(self.field.label))
+        self.control.retranslate()
+
+
+class SliderRow(Row):
+    """Label, slider and number."""
+
+    def __init__(self, field: Slider, store: Store) -> None:
+        super().__init__(field, store)
+        self.control = SliderField(
+            "",
+            field.minimum,
+            field.minimum,
+            field.maximum,
+            default=field.default,
+            decimals=field.decimals,
+            logarithmic=field.logarithmic,
+            lowest=field.lowest,
+            highest=field.highest,
+        )
+        self.control.number.setMinimumWidth(NUMBER_WIDTH)
+        self._adopt(self.control)
+        self.line.addWidget(self.control)
+
+    def show_value(self, value: Any) -> None:
+        self.control.set_value(value)
+
+    def show_reason(self, reason: str) -> None:
+        self.control.set_unavailable(reason or None)
+
+    def retranslate(self) -> None:
+        self.control.set_label(_(self.field.label))
+        self.control.track.setToolTip(plain_tooltip(_(self.field.hint)))
+
+    def slider_label(self) -> QLabel:
+        """The label, whose width the form makes equal to that of the sliders around it."""
+        label = self.control.findChild(QLabel, "slider_label")
+        assert isinstance(label, QLabel)
+        return label
+
+
+class SwitchRow(Row):
+    """A switch with its label."""
+
+    def __init__(self, field: Switch, store: Store) -> None:
+        super().__init__(field, store)
+        self.control = Toggle("")
+        self._adopt(self.control)
+        self.line.addWidget(self.control)
+        self.line.addStretch(1)
+
+    def show_value(self, value: Any) -> None:
+        self.control.set_value(bool(value))
+
+    def show_reason(self, reason: str) -> None:
+        self.control.set_unavailable(reason or None)
+
+    def retranslate(self) -> None:
+        self.control.set_label(_(self.field.label))
+        self.control.set_tooltip(_(self.field.hint))
+
+
+class ChoiceRow(Row):
+    """Label and joined buttons or a list; without a label these begin at the left."""
+
+    def __init__(self, field: Choice, store: Store) -> None:
+        super().__init__(field, store)
+        self._choice_field = field
+        self.control: Segmented | Combo = (Combo if field.as_list else Segmented)(field.options)
+        self._adopt(self.control)
+        self._add_label()
+        if field.label and not field.as_list:
+            self.line.addStretch(1)
+        self.line.addWidget(self.control)
+        if not field.label:
+            self.line.addStretch(1)
+
+    def show_value(self, value: Any) -> None:
+        self.control.set_value(str(value))
+        for id_, _label, _tooltip in self._choice_field.options:
+            reason = self.reason_of(partial(self._why_not, id_))
+            self.control.set_option_unavailable(id_, reason or None)
+
+    def _why_not(self, option: str, one: Experiment) -> str:
+        return self._choice_field.why_not(one, option)
+
+    def show_reason(self, reason: str) -> None:
+        for id_, _label, _tooltip in self._choice_field.options:
+            if reason:
+                self.control.set_option_unavailable(id_, reason)
+
+    def retranslate(self) -> None:
+        super().retranslate()
+        self.control.setAccessibleName(_(self.field.label or self.field.hint))
+        self.control.set_options(self._choice_field.shown_options())
+
+
+class SeedRow(Row):
+    """Label, seed and die."""
+
+    def __init__(self, field: Seed, store: Store) -> None:
+        super().__init__(field, store)
+        self.control = DragNumber(minimum=0, maximum=HIGHEST_SEED, integer=True)
+        self._adopt(self.control)
+        self.dice = Dice(f"{field.name.removesuffix('_field')}_dice")
+        self.dice.clicked.connect(self._on_dice)
+        self._add_label()
+        self.line.addStretch(1)
+        self.line.addWidget(self.dice)
+        self.line.addWidget(self.control)
+
+    def show_value(self, value: Any) -> None:
+        self.control.set_value(value)
+
+    def show_reason(self, reason: str) -> None:
+        self.control.set_unavailable(reason or None)
+        self.dice.setEnabled(not reason)
+
+    def retranslate(self) -> None:
+        super().retranslate()
+        self.control.setAccessibleName(_(self.field.label))
+        self.control.retranslate()
+        self.dice.retranslate()
+
+    @Slot()
+    def _on_dice(self) -> None:
+        self.commit(Dice.throw(int(self.control.value())))
+
+
+class TextRow(Row):
+    """Label and a line of text."""
+
+    def __init__(self, field: Text, store: Store) -> None:
+        super().__init__(field, store)
+        self._text_field = field
+        self.control = DocumentLine()
+        self.control.setObjectName(field.name)
+        self.control.textEdited.connect(self._on_edited)
+        self.control.returnPressed.connect(self._on_return)
+        self.control.installEventFilter(self)
+        self._is_typing = self._is_own = False
+        self._known: Any = None
+        self._add_label()
+        self.line.addWidget(self.control, 1)
+
+    def show_value(self, value: Any) -> None:
+        is_typed = self._is_typing and (self._is_own or value == self._known)
+        self._known = value
+        if not is_typed:  # what is typed stays as it is until something else changes the text, such as undo
+            self._end_typing()
+            self.control.show_text(str(value))
+
+    def retranslate(self) -> None:
+        super().retranslate()
+        self.control.setAccessibleName(_(self.field.label or self.field.hint))
+        self.control.setPlaceholderText(_(self._text_field.placeholder))
+        self.control.setToolTip(plain_tooltip(_(self.field.hint)))
+
+    def eventFilter(self, watched: Any, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.FocusOut:
+            self._leave()
+        elif isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
+            if event.key() == Qt.Key.Key_Escape and self._is_typing:
+                self._leave()
+                return True
+        return super().eventFilter(watched, event)
+
+    @Slot(str)
+    def _on_edited(self, text: str) -> None:
+        if not self._is_typing:
+            self._is_typing = True
+            self.begin()
+        try:
+            self._edited(self.subject, text)
+        except ValueError as error:
+            self._mark(in_words(str(error)))
+        else:
+            self._mark("")
+            self._is_own = True
+            self.commit(text)
+            self._is_own = False
+
+    @Slot()
+    def _on_return(self) -> None:
+        if self.control.property("invalid"):
+            self.store.rejected.emit(self.control.accessibleDescription())
+        else:
+            self._leave()
+
+    def _leave(self) -> None:
+        """Typing is over: from here on the line shows the document again."""
+        self._end_typing()
+        self._mark("")
+        self.refresh()
+
+    def _end_typing(self) -> None:
+        if self._is_typing:
+            self._is_typing = False
+            self.end()
+
+    def _mark(self, complaint: str) -> None:
+        """Outline the line as not legal, with the reason as its tooltip; or take both away."""
+        self.control.setToolTip(plain_tooltip(complaint or _(self.field.hint)))
+        self.control.setAccessibleDescription(complaint)
+        if bool(complaint) != bool(self.control.property("invalid")):
+            self.control.setProperty("invalid", bool(complaint))
+            self.control.style().polish(self.control)
+
+
+ROWS: tuple[tuple[type[Field], type[Any]], ...] = (
+    (Number, NumberRow),
+    (Slider, SliderRow),
+    (Switch, SwitchRow),
+    (Choice, ChoiceRow),
+    (Seed, SeedRow),
+    (Text, TextRow),
+)
+
+
+def make_row(field: Field, store: Store) -> Row:
+    """The row for a record."""
+    row: Row = dict(ROWS)[type(field)](field, store)
+    return row

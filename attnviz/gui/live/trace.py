@@ -1,0 +1,143 @@
+"""The live loop: the document changes, a run starts, its numbers arrive.
+
+Changes that come together make one run, those during a short run make the next one; a long run is
+cancelled by a newer one, and a late result is dropped (see `compute/scheduler.py`). What the panels look at
+first is made in the worker, so that painting a trace costs the window nothing but painting.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
+
+from attnviz.compute.scheduler import CancelToken, Scheduler
+from attnviz.gui.store import Store
+from attnviz.model.edit.generation import differs_in_writing
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.view import View, shown_head
+from attnviz.model.stages import STAGE_BY_ID
+
+if TYPE_CHECKING:
+    from attnviz.model.trace import Trace
+
+GUI_CORES = 1
+"""Cores that a run leaves to the window."""
+
+KEY = "run"
+
+PATIENCE_SECONDS = 0.25
+"""A run that takes longer than this is given up for a newer one; a shorter one is shown first."""
+
+
+class Live(QObject):
+    """Runs the store's experiment whenever it changes. `engine` and `device` are chosen in the window."""
+
+    failed = Signal(str)
+    """One sentence: why there are no numbers for the present experiment."""
+    noticed = Signal(str)
+    """One sentence that the run wants to be known, such as a fallback to NumPy."""
+    running = Signal(bool)
+    chosen = Signal(str, str)
+    """(engine, device) that the next run uses."""
+
+    def __init__(self, store: Store, scheduler: Scheduler, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._store, self._scheduler = store, scheduler
+        self.engine, self.device = "numpy", "auto"
+        self._again, self._started = False, 0.0
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.timeout.connect(self._on_rest)
+        store.changed.connect(self._on_changed)
+
+    def choose(self, engine: str, device: str) -> None:
+        """Compute with another engine from now on."""
+        self.engine, self.device = engine, device
+        self.chosen.emit(engine, device)
+        self.run_now()
+
+    @Slot()
+    def run_now(self) -> None:
+        """Start a run of the present experiment."""
+        self._timer.stop()
+        if self._is_behind():
+            self._again = True  # the numbers on their way are shown first, so that a drag has pictures
+            return
+        self._again, self._started = False, time.monotonic()
+        document, engine, device = self._store.document, self.engine, self.device
+
+        def job(token: CancelToken) -> Trace:
+            from attnviz.compute.threads import limited_threads
+
+            trace = execute(document.experiment, engine, device, check=token.check, reserve=GUI_CORES)
+            with limited_threads(1):  # products of one head: a second thread costs more than it does
+                warm(trace, document.view, token.check)
+            return trace
+
+        self.running.emit(True)
+        self._scheduler.submit(job, self._on_done, self._on_failed, key=KEY)
+
+    @Slot(object, object)
+    def _on_changed(self, old: Document, new: Document) -> None:
+        if old.experiment is not new.experiment and not self._timer.isActive():
+            self._timer.start(0)  # after what has happened at the same moment; the rest waits for `_again`
+
+    @Slot()
+    def _on_rest(self) -> None:
+        """Run, unless the numbers that there are serve: how a text is written on changes none of its own."""
+        trace, experiment = self._store.trace, self._store.experiment
+        is_idle = trace is not None and not self._scheduler.is_busy(KEY)
+        if trace is not None and is_idle and differs_in_writing(trace.experiment, experiment):
+            self._again = False
+            self._store.set_trace(trace.under(experiment))
+        else:
+            self.run_now()
+
+    def _is_behind(self) -> bool:
+        """Whether a young run is still under way; an old one is cancelled by the next instead."""
+        young = time.monotonic() - self._started < PATIENCE_SECONDS
+        return young and self._scheduler.is_busy(KEY)
+
+    def _on_done(self, trace: Trace) -> None:
+        self.running.emit(False)
+        self._store.set_trace(trace)
+        if self._again:
+            self._timer.start(0)
+        for notice in trace.notices:
+            self.noticed.emit(notice)
+
+    def _on_failed(self, error: BaseException) -> None:
+        self.running.emit(False)
+        if self._again:
+            self._timer.start(0)
+        if not isinstance(error, ValueError | RuntimeError | MemoryError):
+            raise error
+        self.failed.emit(str(error))
+
+
+def execute(
+    experiment: Experiment, engine: str, device: str, check: Callable[[], None], reserve: int
+) -> Trace:
+    """`compute.execute.execute`, imported with the first run: the first frame does not wait for it."""
+    from attnviz.compute.execute import execute as run
+
+    return run(experiment, engine, device, check=check, reserve=reserve)
+
+
+def warm(trace: Trace, view: View, check: Callable[[], None]) -> None:
+    """Make what the pipeline strip, the stage view and the strip of heads will ask for."""
+    for name in trace.sites:
+        site = trace.site(name)
+        experiment = site.experiment
+        for stage in site.stages:
+            check()
+            site.overview(stage, shown_head(experiment, view, stage))
+        site.blocked()
+        if view.stage in site.stages and STAGE_BY_ID[view.stage].per_head:
+            for head in range(site.shape(view.stage)[0]):
+                check()
+                site.overview(view.stage, head)

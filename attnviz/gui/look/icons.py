@@ -1,0 +1,94 @@
+"""The window's icons: one-colour line drawings in `resources/icons`, painted in the ink of the theme.
+
+The files are drawn in black; black stands for the ink. A themed icon of the desktop would be missing off a
+desktop, so every icon is shipped.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from PySide6.QtCore import QByteArray, QRectF, QSize, Qt
+from PySide6.QtGui import QIcon, QImage, QPainter, QPixmap
+from PySide6.QtSvg import QSvgRenderer
+
+from attnviz.gui.look.theme import Theme
+from attnviz.resources import path
+
+ICONS = (
+    "undo",
+    "redo",
+    "play",
+    "pause",
+    "step_forward",
+    "step_back",
+    "first",
+    "last",
+    "open",
+    "save",
+    "new",
+    "export",
+    "copy",
+    "randomise",
+    "paint",
+    "link",
+    "transpose",
+    "theme",
+    "language",
+    "help",
+    "settings",
+    "close",
+)
+"""Names that `icon` takes; each is a file of that name."""
+
+_PLACEHOLDER = b"#000000"
+_SIDES_PX = (16, 32, 48)
+"""Sizes that are painted: those of buttons at one, two and three pixels per unit."""
+
+
+def icon(name: str, theme: Theme) -> QIcon:
+    """The icon `name` of `ICONS` in the theme's ink; accent when switched on, faint when disabled.
+
+    Raises:
+        ValueError: there is no such icon.
+    """
+    if name not in ICONS:
+        raise ValueError(f"icon: {name!r} is not one of {', '.join(ICONS)}")
+    return _icon(name, theme)
+
+
+@cache
+def _icon(name: str, theme: Theme) -> QIcon:
+    drawing = path("icons", f"{name}.svg").read_bytes()
+    made = QIcon()
+    for color, opacity, mode, states in (
+        (theme.ink, 1.0, QIcon.Mode.Normal, (QIcon.State.Off,)),
+        (theme.accent, 1.0, QIcon.Mode.Normal, (QIcon.State.On,)),
+        (theme.muted, 0.5, QIcon.Mode.Disabled, (QIcon.State.Off, QIcon.State.On)),
+    ):
+        renderer = QSvgRenderer(QByteArray(drawing.replace(_PLACEHOLDER, color.encode("ascii"))))
+        for side in _SIDES_PX:
+            pixmap = _painted(renderer, side, opacity)
+            for state in states:
+                made.addPixmap(pixmap, mode, state)
+    return made
+
+
+@cache
+def app_icon() -> QIcon:
+    """The program's own icon, in its own colours, for the window and the task bar."""
+    renderer = QSvgRenderer(str(path("icons", "attnviz.svg")))
+    made = QIcon()
+    for side in (16, 24, 32, 48, 64, 128, 256):
+        made.addPixmap(_painted(renderer, side))
+    return made
+
+
+def _painted(renderer: QSvgRenderer, side: int, opacity: float = 1.0) -> QPixmap:
+    image = QImage(QSize(side, side), QImage.Format.Format_ARGB32_Premultiplied)
+    image.fill(Qt.GlobalColor.transparent)
+    painter = QPainter(image)
+    painter.setOpacity(opacity)
+    renderer.render(painter, QRectF(0, 0, side, side))
+    painter.end()
+    return QPixmap.fromImage(image)

@@ -1,0 +1,55 @@
+"""Colours and language of the running program, taken from the settings."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QLibraryInfo, QLocale, Qt, QTranslator
+from PySide6.QtWidgets import QApplication
+
+from attnviz.gui.look.style import apply_style
+from attnviz.gui.look.theme import DARK, LIGHT, Theme
+from attnviz.gui.settings import Settings
+from attnviz.gui.widgets.control import MOTION_PROPERTY
+from attnviz.i18n import LANGUAGES, current_language, set_language, system_language
+
+
+def application() -> QApplication:
+    """The one application there is."""
+    app = QApplication.instance()
+    assert isinstance(app, QApplication)
+    return app
+
+
+def apply(app: QApplication, settings: Settings) -> Theme:
+    """Set language, theme, transitions and Qt's own texts; returns the theme."""
+    set_language(settings["language"] or system_language())
+    _translate_qt(app)
+    app.setProperty(MOTION_PROPERTY, settings["motion"])
+    theme = chosen_theme(app, settings)
+    apply_style(app, theme)
+    return theme
+
+
+def chosen_theme(app: QApplication, settings: Settings) -> Theme:
+    """Light or dark, as the person chose, or as the system has it."""
+    choice = settings["theme"]
+    if choice == "system":
+        choice = "dark" if app.styleHints().colorScheme() == Qt.ColorScheme.Dark else "light"
+    return DARK if choice == "dark" else LIGHT
+
+
+def other_language() -> str:
+    """The next language after the present one."""
+    codes = [language.code for language in LANGUAGES]
+    return codes[(codes.index(current_language()) + 1) % len(codes)]
+
+
+def _translate_qt(app: QApplication) -> None:
+    """Qt's own buttons and dialogs in the present language."""
+    for old in app.findChildren(QTranslator, "qt_translator"):
+        app.removeTranslator(old)
+        old.deleteLater()
+    translator = QTranslator(app)
+    translator.setObjectName("qt_translator")
+    folder = QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)
+    if translator.load(QLocale(current_language()), "qtbase", "_", folder):
+        app.installTranslator(translator)

@@ -1,0 +1,191 @@
+"""The window's look as Qt wants it: Fusion, a palette and a style sheet, all made from one `Theme`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict
+
+import pyqtgraph as pg
+from PySide6.QtGui import QColor, QPalette
+from PySide6.QtWidgets import QApplication
+
+from attnviz.gui.look.fonts import ui_font
+from attnviz.gui.look.theme import RADIUS, TEXT_PX, Theme
+from attnviz.gui.widgets.control import THEME_PROPERTY
+
+
+def apply_style(app: QApplication, theme: Theme) -> None:
+    """Give the whole program the look of `theme`, now and for widgets that come later.
+
+    Every living widget that has an `apply_theme` is told. Plots of pyqtgraph that exist already keep their
+    colours until their panel's `apply_theme` renews them.
+    """
+    if app.property(THEME_PROPERTY) is None:
+        app.setStyle("fusion")
+        app.setFont(ui_font(TEXT_PX))
+    app.setProperty(THEME_PROPERTY, theme.name)
+    app.setPalette(palette(theme))
+    sheet = style_sheet(theme)
+    if app.styleSheet() != sheet:  # the same one again would polish every widget again
+        app.setStyleSheet(sheet)
+    pg.setConfigOptions(background=theme.panel, foreground=theme.muted, antialias=True)
+    for widget in app.allWidgets():
+        renew = getattr(widget, "apply_theme", None)
+        if renew is not None:
+            renew(theme)
+
+
+def palette(theme: Theme) -> QPalette:
+    """The Fusion palette of `theme`."""
+    role = QPalette.ColorRole
+    colors = {
+        role.Window: theme.ground,
+        role.WindowText: theme.ink,
+        role.Base: theme.panel,
+        role.AlternateBase: theme.ground,
+        role.Text: theme.ink,
+        role.PlaceholderText: theme.muted,
+        role.Button: theme.panel,
+        role.ButtonText: theme.ink,
+        role.BrightText: theme.error,
+        role.ToolTipBase: theme.panel,
+        role.ToolTipText: theme.ink,
+        role.Highlight: theme.accent,
+        role.HighlightedText: theme.on_accent,
+        role.Accent: theme.accent,
+        role.Link: theme.accent,
+        role.LinkVisited: theme.accent,
+        role.Light: theme.panel,
+        role.Midlight: theme.hover,
+        role.Mid: theme.line,
+        role.Dark: theme.line,
+        role.Shadow: theme.line,
+    }
+    result = QPalette()
+    for which, name in colors.items():
+        result.setColor(which, QColor(name))
+    for which in (role.WindowText, role.Text, role.ButtonText, role.HighlightedText):
+        faded = QColor(theme.muted)
+        faded.setAlphaF(0.6)
+        result.setColor(QPalette.ColorGroup.Disabled, which, faded)
+    result.setColor(QPalette.ColorGroup.Disabled, role.Highlight, QColor(theme.line))
+    return result
+
+
+def style_sheet(theme: Theme) -> str:
+    """The style sheet of `theme`: what a palette cannot say."""
+    names = {key: value for key, value in asdict(theme).items() if isinstance(value, str)}
+    names |= {"radius": f"{RADIUS - 1}px", "faded": _mixed(theme.muted, theme.ground)}
+    return re.sub(r"@(\w+)", lambda match: names[match[1]], _SHEET)
+
+
+def _mixed(first: str, second: str) -> str:
+    """The colour half-way between two."""
+    a, b = QColor(first), QColor(second)
+    channels = zip(a.getRgb()[:3], b.getRgb()[:3], strict=True)  # type: ignore[index]
+    return QColor(*((x + y) // 2 for x, y in channels)).name()
+
+
+_SHEET = """
+QToolTip { background: @panel; color: @ink; border: 1px solid @line; padding: 4px 6px; }
+
+QMenuBar { background: @ground; border: none; padding: 2px 0px; }
+QMenuBar::item { background: transparent; padding: 4px 8px; border-radius: 4px; }
+QMenuBar::item:selected { background: @hover; }
+QMenu { background: @panel; border: 1px solid @line; padding: 4px; }
+QMenu::item { padding: 5px 28px 5px 24px; border-radius: 4px; }
+QMenu::item:selected { background: @hover; color: @ink; }
+QMenu::item:disabled { color: @faded; }
+QMenu::separator { height: 1px; background: @line; margin: 4px 6px; }
+
+QToolBar { background: @ground; border: none; spacing: 8px; padding: 2px 0px; min-height: 36px;
+    max-height: 36px; }
+QToolBar::separator { background: @line; width: 1px; margin: 4px 4px; }
+QStatusBar { background: @ground; border: none; color: @muted; }
+QStatusBar::item { border: none; }
+QStatusBar QLabel { color: @muted; }
+QMainWindow::separator { background: @ground; width: 8px; height: 8px; }
+QMainWindow::separator:hover { background: @line; }
+
+QDialogButtonBox { dialogbuttonbox-buttons-have-icons: 0; }
+QPushButton, QToolBar QToolButton, QToolButton[framed="true"] {
+    background: @field; color: @ink; border: 1px solid @line; border-radius: @radius; padding: 3px 10px;
+    min-height: 16px;
+}
+QPushButton:hover, QToolBar QToolButton:hover, QToolButton[framed="true"]:hover { background: @hover; }
+QPushButton:pressed, QToolBar QToolButton:pressed { background: @line; }
+QPushButton:focus, QToolBar QToolButton:focus, QToolButton:focus { border: 1px solid @accent; }
+QPushButton:checked, QToolBar QToolButton:checked { border: 1px solid @accent; color: @accent; }
+QPushButton:default { border: 1px solid @accent; }
+QPushButton:disabled, QToolBar QToolButton:disabled { color: @faded; background: @ground; }
+QPushButton[primary="true"] { background: @accent; color: @on_accent; border: 1px solid @accent; }
+QPushButton::menu-indicator { width: 10px; subcontrol-position: right center; subcontrol-origin: padding;
+    right: 5px; }
+QToolButton::menu-indicator { width: 10px; subcontrol-position: right center; right: 4px; }
+QToolBar QToolButton[popupMode="2"] { padding-right: 18px; }
+QToolButton { background: transparent; color: @ink; border: 1px solid transparent; border-radius: @radius;
+    padding: 3px; }
+QToolButton:hover { background: @hover; }
+QToolButton:disabled { color: @faded; }
+
+QLineEdit, QPlainTextEdit, QTextEdit, QComboBox {
+    background: @field; color: @ink; border: 1px solid @line; border-radius: @radius; padding: 3px 6px;
+    selection-background-color: @accent; selection-color: @on_accent;
+}
+QLineEdit:focus, QPlainTextEdit:focus, QTextEdit:focus, QComboBox:focus { border: 1px solid @accent; }
+QLineEdit:disabled, QComboBox:disabled { color: @faded; }
+QLineEdit[compact="true"] { background: @panel; border-radius: 3px; padding: 0px 2px; }
+QLineEdit[invalid="true"] { border: 1px solid @error; }
+QAbstractSpinBox QLineEdit { background: transparent; border: none; padding: 0px; }
+QComboBox::drop-down { border: none; width: 18px; }
+QComboBox::down-arrow { width: 0px; height: 0px; border: 4px solid @field; border-top: 5px solid @muted;
+    border-bottom: none; margin-right: 6px; }
+QComboBox QAbstractItemView { background: @panel; border: 1px solid @line; outline: none; padding: 2px;
+    selection-background-color: @hover; selection-color: @ink; }
+
+QCheckBox::indicator, QRadioButton::indicator { width: 12px; height: 12px; border: 1px solid @muted;
+    background: @field; }
+QCheckBox::indicator { border-radius: 3px; }
+QRadioButton::indicator { border-radius: 6px; }
+QCheckBox::indicator:checked, QRadioButton::indicator:checked { background: @accent;
+    border: 1px solid @accent; }
+QCheckBox::indicator:disabled, QRadioButton::indicator:disabled { border: 1px solid @line; }
+QCheckBox::indicator:checked:disabled, QRadioButton::indicator:checked:disabled { background: @line; }
+QCheckBox:focus, QRadioButton:focus { color: @accent; }
+
+QTabWidget::pane { background: @panel; border: 1px solid @line; border-radius: @radius; top: -1px; }
+QTabBar { background: transparent; qproperty-drawBase: 0; }
+QTabBar::tab { background: transparent; color: @muted; padding: 5px 2px 5px 2px; margin: 0px 8px 0px 8px;
+    border: none; border-bottom: 2px solid transparent; }
+QTabBar::tab:hover { color: @ink; }
+QTabBar::tab:selected { color: @ink; border-bottom: 2px solid @accent; font-weight: 600; }
+QTabBar::tab:focus { color: @accent; }
+QTabBar::tab:disabled { color: @faded; }
+
+QDockWidget { color: @muted; font-weight: 600; }
+QDockWidget::title { background: @ground; padding: 4px 6px; text-align: left; }
+QDockWidget::close-button, QDockWidget::float-button { border: none; background: transparent; padding: 0px; }
+QDockWidget::close-button:hover, QDockWidget::float-button:hover { background: @hover; }
+
+QScrollArea { background: transparent; border: none; }
+QAbstractScrollArea::corner { background: transparent; border: none; }
+QScrollBar:vertical { background: transparent; width: 10px; margin: 0px; }
+QScrollBar:horizontal { background: transparent; height: 10px; margin: 0px; }
+QScrollBar::handle { background: @line; border-radius: 3px; margin: 2px; }
+QScrollBar::handle:vertical { min-height: 24px; }
+QScrollBar::handle:horizontal { min-width: 24px; }
+QScrollBar::handle:hover { background: @faded; }
+QScrollBar::add-line, QScrollBar::sub-line { width: 0px; height: 0px; }
+QScrollBar::add-page, QScrollBar::sub-page { background: transparent; }
+
+QSplitter::handle { background: transparent; }
+QSplitter::handle:hover { background: @line; }
+QProgressBar { background: @line; border: none; border-radius: 2px; height: 4px; text-align: center; }
+QProgressBar::chunk { background: @accent; border-radius: 2px; }
+QHeaderView::section { background: @panel; color: @muted; border: none; border-bottom: 1px solid @line;
+    padding: 4px 6px; }
+QTableView, QTreeView, QListView { background: @panel; border: 1px solid @line; border-radius: @radius;
+    gridline-color: @line; outline: none; selection-background-color: @hover; selection-color: @ink; }
+QGroupBox { border: 1px solid @line; border-radius: @radius; margin-top: 8px; padding-top: 8px; }
+QGroupBox::title { color: @muted; subcontrol-origin: margin; left: 8px; }
+"""

@@ -1,0 +1,271 @@
+"""Architecture: the maps of all attentions at once, each with its number of pairs."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from msgspec.structs import replace
+from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer, Slot
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
+
+from attnviz.core.text import isolated, number, visible
+from attnviz.gui.look.fonts import ui_font
+from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.panels.architecture.canvas import ArchitectureCanvas, SiteEntry
+from attnviz.gui.panels.panel import Panel
+from attnviz.gui.stage_heat import highlight, stage_content
+from attnviz.gui.store import Store
+from attnviz.gui.widgets.empty_state import EmptyState
+from attnviz.gui.widgets.heat.content import NO_HIGHLIGHT, HeatContent, Highlight
+from attnviz.gui.widgets.scroll import clear_scroll
+from attnviz.i18n import _
+from attnviz.model.provenance import tokens_of
+from attnviz.model.sites.links import same_tokens
+from attnviz.model.sites.pairs import Pairs, pairs_of, sum_of_pairs
+from attnviz.model.sites.sites import place_of
+from attnviz.model.sites.titles import attention_title, layer_title
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import Mask
+from attnviz.model.spec.view import Cell, shown_head
+from attnviz.model.trace import SiteTrace, Trace
+
+STAGE = "weights"
+MOST_POINTED = 256
+"""Tokens up to which cells are pointed at one by one; a longer matrix is shown as its overview."""
+
+
+class ArchitecturePanel(Panel):
+    """Encoder on the left, decoder on the right, layers to the right; a click looks at that attention.
+
+    Pointing at a cell lights the same tokens in all maps.
+    """
+
+    follows = ("head", "orientation", "range", "locked")
+
+    def __init__(self, store: Store, parent: QWidget | None = None) -> None:
+        super().__init__(store, parent)
+        self.canvas = ArchitectureCanvas()
+        self.canvas.site_hovered.connect(self._on_site_hovered)
+        self.canvas.chosen.connect(self._on_chosen)
+        self._sum, self._pointed = _line("architecture_sum"), _line("architecture_pointed")
+        self._pointed.setAlignment(Qt.AlignmentFlag.AlignRight)
+        self._empty = EmptyState("")
+        self._scroll = clear_scroll(self.canvas, sideways=True)
+        self._scroll.setObjectName("architecture_scroll")
+        self._scroll.viewport().installEventFilter(self)
+        self._counted: dict[tuple[tuple[Mask, ...], int, int], Pairs] = {}
+        # Where a map stands is known once the scroll area has been laid out, which Qt does later.
+        self._laid_out = QTimer(self)
+        self._laid_out.setSingleShot(True)
+        self._laid_out.setInterval(0)
+        self._laid_out.timeout.connect(self._bring_into_sight)
+        store.hovered_elsewhere.connect(self._on_elsewhere)
+        self._lay_out()
+
+    def on_document(self, old: Document | None, new: Document) -> None:
+        if old is None or self.store.trace is None or old.view == new.view:
+            return
+        before, after = old.view, new.view
+        if (before.head, before.orientation, before.range) != (after.head, after.orientation, after.range):
+            self._show()
+            return
+        self.canvas.set_chosen(new.site)
+        self._laid_out.start()
+        self._light()
+
+    def on_trace(self, trace: Trace) -> None:
+        self._show()
+
+    def on_hover(self, cell: Cell | None) -> None:
+        self._light()
+
+    def apply_theme(self, theme: Theme) -> None:
+        super().apply_theme(theme)
+        self.canvas.apply_theme(theme)
+        self._empty.apply_theme(theme)
+        self._sum.setStyleSheet(f"color: {theme.ink}")
+        self._pointed.setStyleSheet(f"color: {theme.muted}")
+        self._show()
+
+    def retranslate(self) -> None:
+        self.setAccessibleName(_("Architecture"))
+        self._empty.set_text(
+            _(
+                "This experiment has one attention; of several, in layers or in an encoder and a decoder, "
+                "the maps stand here side by side, each with its number of pairs."
+            )
+        )
+        for made in self.canvas.maps.values():
+            made.retranslate()
+        self._show()
+
+    def sizeHint(self) -> QSize:
+        return QSize(456, 150)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(280, 100)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """The maps fit into the height that the scroll area leaves them."""
+        if event.type() == QEvent.Type.Resize:
+            self.canvas.set_room(self._scroll.viewport().size())
+        return False
+
+    # --- showing
+
+    @Slot()
+    def _show(self) -> None:
+        trace = self.store.trace
+        if trace is None:
+            return
+        self._stack.setCurrentIndex(1 if len(trace.sites) > 1 else 0)
+        if len(trace.sites) < 2:
+            return
+        sites = [trace.site(name) for name in trace.sites]
+        counted = [self._pairs(site.experiment) for site in sites]
+        was = tuple(self.canvas.maps)
+        entries = tuple(self._entry(trace, *both) for both in zip(sites, counted, strict=True))
+        self.canvas.set_entries(entries, self.store.site.name)
+        self._sum.setText(sum_of_pairs(counted))
+        if tuple(self.canvas.maps) != was:
+            self._laid_out.start()
+        self._light()
+
+    @Slot()
+    def _bring_into_sight(self) -> None:
+        """Scroll to the attention that is looked at."""
+        area = self.canvas.area_of(self.store.document.site)
+        if area is not None:
+            self._scroll.ensureVisible(area.center().x(), 0, area.width() // 2 + 2, 0)
+
+    def _entry(self, trace: Trace, site: SiteTrace, pairs: Pairs) -> SiteEntry:
+        place = place_of(trace.experiment, site.name)
+        title = (layer_title(place), attention_title(place, site.experiment))
+        count = tuple(part for part in (pairs.product, pairs.visible_of_total) if part)
+        below = (" · ".join(title), " · ".join(count))
+        content = _content(site, self.store, self.theme, ", ".join(below))
+        return SiteEntry(site.name, place, content, below, (*title, *count))
+
+    def _pairs(self, site: Experiment) -> Pairs:
+        """Counted once for all layers that have the same masks."""
+        key = (site.masks, site.n_queries, site.n_keys)
+        if key not in self._counted:
+            self._counted = {**dict(list(self._counted.items())[-63:]), key: pairs_of(site)}
+        return self._counted[key]
+
+    def _light(self) -> None:
+        trace = self.store.trace
+        if trace is None or len(trace.sites) < 2:
+            return
+        focus = self.store.hover_elsewhere or self.store.hover or self.store.document.view.locked
+        source = self.store.site.name if focus is None else focus.site or self.store.site.name
+        lit = {name: _lit(trace, name, self.store, focus, source) for name in self.canvas.maps}
+        self.canvas.set_lit(lit)
+        self._say_pointed(trace, focus, source)
+
+    def _say_pointed(self, trace: Trace, focus: Cell | None, source: str) -> None:
+        """The number under the pointer; else which head of the attentions is shown."""
+        site = trace.shown(source)
+        if focus is not None and focus.stage == STAGE and source in trace.sites and _has(site, focus):
+            value = site.window(STAGE, focus.head, slice(focus.row, focus.row + 1))[0, focus.column]
+            query, key = site.experiment.tokens[focus.row], site.experiment.key_tokens[focus.column]
+            self._pointed.setText(
+                _("{query} × {key}: {value}").format(
+                    query=isolated(visible(query)), key=isolated(visible(key)), value=number(float(value), 4)
+                )
+            )
+        else:
+            shown = shown_head(self.store.site.experiment, self.store.document.view, STAGE)
+            self._pointed.setText(_("weights of head {head}").format(head=shown + 1))
+
+    # --- acting
+
+    @Slot(str, int, int)
+    def _on_site_hovered(self, name: str, row: int, column: int) -> None:
+        trace = self.store.trace
+        if trace is None or name not in trace.sites or row < 0 or _is_overview(trace.site(name)):
+            self.store.set_hover(None)
+            return
+        site = trace.site(name)
+        cell = Cell(STAGE, row, column, shown_head(site.experiment, self.store.document.view, STAGE), name)
+        self.store.set_hover(replace(cell, site="") if name == self.store.site.name else cell)
+
+    @Slot(object)
+    def _on_elsewhere(self, cell: Cell | None) -> None:
+        if self.is_seen:
+            self._light()
+
+    @Slot(str)
+    def _on_chosen(self, name: str) -> None:
+        self.store.set_hover(None)
+        self.store.look(site=name)
+
+    def _lay_out(self) -> None:
+        line = QHBoxLayout()
+        line.setSpacing(GRID)
+        line.addWidget(self._sum, 1)
+        line.addWidget(self._pointed, 1)
+        filled = QWidget()
+        column = QVBoxLayout(filled)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(2)
+        column.addLayout(line)
+        column.addWidget(self._scroll, 1)
+        self._stack = QStackedWidget()
+        self._stack.addWidget(self._empty)
+        self._stack.addWidget(filled)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self._stack)
+
+
+def _content(site: SiteTrace, store: Store, theme: Theme, title: str) -> HeatContent:
+    """One head's weights, painted as everywhere; of a long sequence the overview, without labels."""
+    view = store.document.view
+    if not _is_overview(site):
+        return dataclasses.replace(stage_content(site, view, STAGE, theme), title=title)
+    values, hidden = site.overview(STAGE, shown_head(site.experiment, view, STAGE))
+    return HeatContent(
+        values=values,
+        row_labels=("",) * values.shape[0],
+        column_labels=("",) * values.shape[1],
+        row_color=theme.query,
+        column_color=theme.key,
+        blocked=hidden,
+        range_id=view.range,
+        title=title,
+        transposed=view.orientation == "queries_as_columns",
+    )
+
+
+def _lit(trace: Trace, name: str, store: Store, focus: Cell | None, source: str) -> Highlight:
+    """What `focus`, a cell of the site `source`, lights in the map of the site `name`."""
+    if focus is None or name not in trace.sites or source not in trace.sites:
+        return NO_HIGHLIGHT
+    site = trace.site(name)
+    if _is_overview(site):
+        return NO_HIGHLIGHT
+    if name == source:
+        return highlight(site, store.document.view, STAGE, replace(focus, site=name))
+    places = (place_of(trace.experiment, source), place_of(trace.experiment, name))
+    rows, columns = same_tokens(places[0], *tokens_of(focus), places[1])
+    return Highlight(rows=rows, columns=columns)
+
+
+def _is_overview(site: SiteTrace) -> bool:
+    return max(site.experiment.n_queries, site.experiment.n_keys) > MOST_POINTED
+
+
+def _has(site: SiteTrace, cell: Cell) -> bool:
+    heads, rows, columns = site.shape(STAGE)
+    return cell.head < heads and cell.row < rows and cell.column < columns
+
+
+def _line(name: str) -> QLabel:
+    label = QLabel()
+    label.setObjectName(name)
+    label.setTextFormat(Qt.TextFormat.PlainText)
+    label.setFont(ui_font(12))
+    label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+    return label

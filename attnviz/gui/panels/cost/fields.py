@@ -1,0 +1,285 @@
+"""The sizes and formats that the cost panel counts with: one frozen record for each, and their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
+
+from attnviz.core.cost.architecture import Architecture, Latent
+from attnviz.core.cost.memory import FORMATS, MEMORIES_GB
+from attnviz.core.dims import group_counts
+from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.panels.cost.question import EXPERIMENT, Question
+from attnviz.gui.widgets.combo import Combo
+from attnviz.gui.widgets.control import plain_tooltip
+from attnviz.gui.widgets.numbers.drag import DragNumber
+from attnviz.gui.widgets.toggle import Toggle
+from attnviz.i18n import N_, _
+
+Read = Callable[[Question], Any]
+Edit = Callable[[Question, Any], Question]
+Shown = Callable[[Question], bool]
+
+
+def _always(question: Question) -> bool:
+    return True
+
+
+@dataclass(frozen=True, kw_only=True)
+class CostField:
+    """One row. `edit` returns the question with the value and may raise `ValueError`.
+
+    `options` (ids) make it a choice, `is_switch` a switch, else it is a whole number from `least` to `most`.
+    `of_shapes`: a size of the model, which an experiment has and nobody may edit here.
+    """
+
+    name: str
+    label: str
+    read: Read
+    edit: Edit
+    hint: str = ""
+    shown: Shown = _always
+    options: tuple[str, ...] = ()
+    is_switch: bool = False
+    least: int = 1
+    most: int = 10**6
+    of_shapes: bool = True
+
+
+def _plain(name: str) -> tuple[Read, Edit]:
+    def read(q: Question) -> Any:
+        value = getattr(q, name)
+        return str(value) if name in ("group", "memory_gb") else value
+
+    def edit(q: Question, value: Any) -> Question:
+        changes: dict[str, Any] = {name: int(value) if name in ("group", "memory_gb") else value}
+        return replace(q, **changes)
+
+    return read, edit
+
+
+def _shape(name: str, part: str = "") -> tuple[Read, Edit]:
+    """Reading and editing a field of the architecture, or of its latent or experts."""
+
+    def read(q: Question) -> Any:
+        owner = getattr(q.architecture, part) if part else q.architecture
+        return getattr(owner, name) if owner is not None else 0
+
+    def edit(q: Question, value: Any) -> Question:
+        a = q.architecture
+        if part:
+            changed = replace(a, **{part: replace(getattr(a, part), **{name: value})})
+        else:
+            changed = _fitted(a, name, value)
+        return replace(q, architecture=changed, is_edited=True)
+
+    return read, edit
+
+
+def _fitted(a: Architecture, name: str, value: Any) -> Architecture:
+    """The architecture with one field changed, and with what depends on it kept legal."""
+    if name == "n_heads":
+        g = max(d for d in range(1, a.n_kv_heads + 1) if value % d == 0)
+        return replace(a, n_heads=value, n_kv_heads=g)
+    if name == "n_kv_heads":
+        return replace(a, n_kv_heads=min(group_counts(a.n_heads), key=lambda d: abs(d - value)))
+    if name == "layers":
+        experts = a.experts and replace(a.experts, dense_layers=min(a.experts.dense_layers, value))
+        windowed = a.layers == a.windowed_layers
+        return replace(
+            a,
+            layers=value,
+            experts=experts,
+            windowed_layers=value if windowed else min(a.windowed_layers, value),
+        )
+    if name == "windowed_layers":
+        return replace(a, windowed_layers=min(value, a.layers), window=a.window or 4096)
+    return replace(a, **{name: value})
+
+
+def _set_latent(q: Question, is_on: bool) -> Question:
+    d = q.architecture.d_head
+    latent = Latent(d_c=4 * d, d_rope=max(d // 2, 1), d_nope=d, d_v=d) if is_on else None
+    return replace(q, architecture=replace(q.architecture, latent=latent), is_edited=True)
+
+
+def _has_latent(q: Question) -> bool:
+    return q.architecture.latent is not None
+
+
+def _has_no_latent(q: Question) -> bool:
+    return q.architecture.latent is None
+
+
+def _has_experts(q: Question) -> bool:
+    return q.architecture.experts is not None
+
+
+def _has_window(q: Question) -> bool:
+    return q.architecture.windowed_layers > 0
+
+
+def _has_groups(q: Question) -> bool:
+    return bool(q.kv_format.group or (q.quantity == "fits" and q.format(q.weights).group))
+
+
+def _weighs(q: Question) -> bool:
+    return q.quantity in ("fits", "stages")
+
+
+def _field(name: str, label: str, access: tuple[Read, Edit], **rest: Any) -> CostField:
+    return CostField(name=f"cost_{name}", label=label, read=access[0], edit=access[1], **rest)
+
+
+_FORMAT_IDS = tuple(format_.id for format_ in FORMATS)
+_GROUPS = ("16", "32", "64", "128")
+_MEMORIES = tuple(str(gb) for gb in MEMORIES_GB)
+
+FIELDS: tuple[CostField, ...] = (
+    _field("n", N_("context n"), _plain("n"), hint=N_("Tokens of one sequence"), most=10**8, of_shapes=False),
+    _field("batch", N_("batch b"), _plain("batch"), hint=N_("Sequences at once"), of_shapes=False),
+    _field(
+        "kv",
+        N_("cache format"),
+        _plain("kv"),
+        options=_FORMAT_IDS,
+        of_shapes=False,
+        hint=N_("How keys and values are stored"),
+    ),
+    _field(
+        "weights",
+        N_("weights format"),
+        _plain("weights"),
+        options=_FORMAT_IDS,
+        of_shapes=False,
+        shown=_weighs,
+        hint=N_("How parameters are stored"),
+    ),
+    _field(
+        "group",
+        N_("scale per"),
+        _plain("group"),
+        options=_GROUPS,
+        of_shapes=False,
+        shown=_has_groups,
+        hint=N_("So many quantised numbers share one scale of two bytes"),
+    ),
+    _field(
+        "memory",
+        N_("memory, GB"),
+        _plain("memory_gb"),
+        options=_MEMORIES,
+        of_shapes=False,
+        shown=lambda q: q.quantity == "fits",
+        hint=N_("The memory that is worked out first; GB is 10⁹ bytes"),
+    ),
+    _field("layers", N_("layers L"), _shape("layers"), most=1000),
+    _field("d_model", "d_model", _shape("d_model")),
+    _field("heads", N_("heads h"), _shape("n_heads"), most=1024),
+    _field("kv_heads", N_("KV heads g"), _shape("n_kv_heads"), most=1024, shown=_has_no_latent),
+    _field("d_head", "d_head", _shape("d_head"), shown=_has_no_latent),
+    _field(
+        "latent",
+        "MLA",
+        (_has_latent, _set_latent),
+        is_switch=True,
+        hint=N_("One small latent is cached instead of keys and values"),
+    ),
+    _field("d_c", "d_c", _shape("d_c", "latent"), shown=_has_latent),
+    _field("d_rope", "d_rope", _shape("d_rope", "latent"), shown=_has_latent, least=0),
+    _field("d_nope", "d_nope", _shape("d_nope", "latent"), shown=_has_latent),
+    _field("d_v", "d_v", _shape("d_v", "latent"), shown=_has_latent),
+    _field("d_q_c", "d_q_c", _shape("d_q_c", "latent"), shown=_has_latent, least=0),
+    _field("windowed", N_("window layers"), _shape("windowed_layers"), most=1000, least=0),
+    _field("window", N_("window w"), _shape("window"), shown=_has_window, most=10**8),
+    _field("d_ff", "d_ff", _shape("d_ff"), least=0),
+    _field("gated", N_("gated"), _shape("gated"), is_switch=True, hint=N_("Three matrices instead of two")),
+    _field("routed", N_("routed experts"), _shape("n_routed", "experts"), shown=_has_experts),
+    _field("active", N_("experts used"), _shape("n_active", "experts"), shown=_has_experts),
+    _field("shared", N_("shared experts"), _shape("n_shared", "experts"), shown=_has_experts, least=0),
+    _field("d_expert", "d_expert", _shape("d_expert", "experts"), shown=_has_experts),
+    _field("vocabulary", N_("vocabulary V"), _shape("vocabulary"), least=0, most=10**7),
+    _field(
+        "tied", N_("tied head"), _shape("tied"), is_switch=True, hint=N_("The output head is the embedding")
+    ),
+    # Of an experiment every bias is counted by itself: some have them and some do not.
+    _field("biases", N_("biases"), _shape("biases"), is_switch=True, shown=lambda q: q.source != EXPERIMENT),
+)
+
+
+class CostFields(QWidget):
+    """Rows of label and control. `changed` carries the new Question, `rejected` why a value is refused."""
+
+    changed = Signal(object)
+    rejected = Signal(str)
+
+    def __init__(self, question: Question, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._question = question
+        self._rows: list[tuple[CostField, QLabel, Any]] = []
+        grid = QGridLayout(self)
+        grid.setContentsMargins(0, 0, GRID // 2, 0)
+        grid.setHorizontalSpacing(GRID // 2)
+        grid.setVerticalSpacing(2)
+        grid.setColumnStretch(0, 1)
+        for index, field in enumerate(FIELDS):
+            label, control = QLabel(), self._make(field)
+            label.setTextFormat(Qt.TextFormat.PlainText)
+            control.setObjectName(field.name)
+            control.changed.connect(partial(self._commit, field))
+            grid.addWidget(label, index, 0)
+            grid.addWidget(control, index, 1, Qt.AlignmentFlag.AlignRight)
+            self._rows.append((field, label, control))
+        grid.setRowStretch(len(FIELDS), 1)
+
+    def set_question(self, question: Question) -> None:
+        """Show the values of `question` without emitting."""
+        self._question = question
+        follows = question.source == EXPERIMENT
+        reason = _("These are the experiment's own shapes: change them where they are set.")
+        for field, label, control in self._rows:
+            is_shown = field.shown(question)
+            label.setVisible(is_shown)
+            control.setVisible(is_shown)
+            if is_shown:
+                control.set_value(field.read(question))
+            control.set_unavailable(reason if follows and field.of_shapes else None)
+
+    def apply_theme(self, theme: Theme) -> None:
+        for _row, label, _control in self._rows:
+            label.setStyleSheet(f"color: {theme.muted}")
+
+    def retranslate(self) -> None:
+        for field, label, control in self._rows:
+            label.setText(_(field.label))
+            label.setToolTip(plain_tooltip(_(field.hint) if field.hint else ""))
+            control.setAccessibleName(_(field.label))
+            if isinstance(control, DragNumber):
+                control.retranslate()
+
+    def _make(self, field: CostField) -> Any:
+        if field.options:
+            combo = Combo([(option, option, "") for option in field.options])
+            combo.setMinimumWidth(78)
+            return combo
+        if field.is_switch:
+            return Toggle("")
+        number = DragNumber(
+            minimum=field.least, maximum=field.most, integer=True, logarithmic=field.most > 1024
+        )
+        number.rejected.connect(self.rejected)
+        return number
+
+    def _commit(self, field: CostField, value: Any) -> None:
+        try:
+            question = field.edit(self._question, value)
+        except ValueError as error:
+            self.rejected.emit(str(error))
+            self.set_question(self._question)
+        else:
+            self.changed.emit(question)

@@ -1,0 +1,261 @@
+"""Cost: parameters, operations and bytes, of this experiment or of a published model, line by line."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from PySide6.QtCore import QSize, Qt, QTimer, Slot
+from PySide6.QtGui import QGuiApplication, QResizeEvent
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QLayout, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+
+from attnviz.core.cost.stack import Stack
+from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.panels.cost.curve import CostCurve, Measured
+from attnviz.gui.panels.cost.fields import CostFields
+from attnviz.gui.panels.cost.lines import CostLines
+from attnviz.gui.panels.cost.question import EXPERIMENT, QUANTITIES, Question, bill, of_published, origin
+from attnviz.gui.panels.panel import Panel
+from attnviz.gui.stage_heat import differ_in_vectors_alone
+from attnviz.gui.store import Store
+from attnviz.gui.widgets.combo import Combo
+from attnviz.gui.widgets.scroll import clear_scroll
+from attnviz.gui.widgets.segmented import Segmented
+from attnviz.i18n import _
+from attnviz.model.explain.architectures import architecture_of, stack_of
+from attnviz.model.published import PUBLISHED
+from attnviz.model.spec.document import Document
+from attnviz.model.trace import Trace
+
+WIDE_PX = 720
+"""From here on the arithmetic and the curve stand side by side."""
+
+FIELDS_PX = 160
+"""Least width of the column of sizes."""
+
+MOST_RUNS = 400
+"""Measured runs that are remembered."""
+
+REST_MS = 120
+"""A run's time is shown when no other run has followed for so long: it is not what a drag is about."""
+
+
+class CostPanel(Panel):
+    """Choose whose cost and which quantity; drag the sizes; read the arithmetic and the curve."""
+
+    follows = ()
+
+    def __init__(self, store: Store, parent: QWidget | None = None) -> None:
+        super().__init__(store, parent)
+        self.question = _of_experiment(Question(architecture=architecture_of(store.experiment)), store)
+        self._runs: list[tuple[object, Measured]] = []
+        self._make_controls()
+        self.lines = CostLines()
+        self.lines.setObjectName("cost_lines")
+        self.curve = CostCurve()
+        self.curve.setObjectName("cost_curve")
+        self.curve.n_wanted.connect(self._on_n)
+        self._caption = QLabel()
+        self._caption.setObjectName("cost_caption")
+        self._caption.setTextFormat(Qt.TextFormat.PlainText)
+        self._caption.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        # A drag or a run after run asks for more than a frame can show.
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(0)
+        self._timer.timeout.connect(self._show)
+        self._rest = QTimer(self)
+        self._rest.setSingleShot(True)
+        self._rest.setInterval(REST_MS)
+        self._rest.timeout.connect(self._show)
+        self._lay_out()
+        store.traced.connect(self._note_run)
+
+    def on_document(self, old: Document | None, new: Document) -> None:
+        is_first = old is None or old.experiment is not new.experiment
+        if is_first and self.question.source == EXPERIMENT:
+            self.question = _of_experiment(self.question, self.store)
+            if old is None or not differ_in_vectors_alone(old.experiment, new.experiment):
+                self._show_soon()
+
+    def on_trace(self, trace: Trace) -> None:
+        if self.question.source == EXPERIMENT:
+            self._rest.start()
+
+    def apply_theme(self, theme: Theme) -> None:
+        super().apply_theme(theme)
+        for part in (self.lines, self.curve, self.fields):
+            part.apply_theme(theme)
+        self._caption.setStyleSheet(f"color: {theme.muted}")
+
+    def retranslate(self) -> None:
+        self.setAccessibleName(_("Cost"))
+        experiment = (EXPERIMENT, _("This experiment"), _("Follows the document"))
+        self._source.set_options([experiment, *((m.id, m.name, m.source) for m in PUBLISHED)])
+        self._source.setAccessibleName(_("Whose cost"))
+        self._quantity.set_options([(q.id, _(q.label), "") for q in QUANTITIES])
+        self._quantity.setAccessibleName(_("Quantity"))
+        self._side.set_options([("lines", _("arithmetic"), ""), ("curve", _("curve"), "")])
+        self._side.setAccessibleName(_("Arithmetic or curve"))
+        self._reset.setText(_("as published"))
+        self._copy.setText(_("Copy"))
+        self._copy.setAccessibleName(_("Copy the arithmetic"))
+        self.lines.setAccessibleName(_("Arithmetic of the cost"))
+        self.curve.setAccessibleName(_("Cost against the number of tokens"))
+        self.fields.retranslate()
+        self._timer.start()  # also under another tab: no text of the old language stays
+
+    def sizeHint(self) -> QSize:
+        return QSize(456, 150)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(400, 100)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._arrange()
+
+    def ask(self, question: Question) -> None:
+        """Count something else."""
+        self.question = question
+        self._show_soon()
+
+    # --- building
+
+    def _make_controls(self) -> None:
+        self._source = Combo([])
+        self._source.setObjectName("cost_source")
+        self._source.changed.connect(self._on_source)
+        self._quantity = Combo([])
+        self._quantity.setObjectName("cost_quantity")
+        self._quantity.changed.connect(self._on_quantity)
+        self._side = Segmented([("lines", "", ""), ("curve", "", "")], "lines")
+        self._side.setObjectName("cost_side")
+        self._side.changed.connect(self._arrange)
+        self._reset = QPushButton()
+        self._reset.setObjectName("cost_reset")
+        self._reset.clicked.connect(self._on_reset)
+        self._copy = QPushButton()
+        self._copy.setObjectName("cost_copy")
+        self._copy.clicked.connect(self._on_copy)
+        self.fields = CostFields(self.question)
+        self.fields.setObjectName("cost_fields")
+        self.fields.changed.connect(self.ask)
+        self.fields.rejected.connect(self.store.rejected)
+
+    def _lay_out(self) -> None:
+        top = QHBoxLayout()
+        top.setSpacing(GRID - 2)
+        for control, stretch in ((self._source, 3), (self._quantity, 3), (self._reset, 0)):
+            control.setMaximumWidth(220)
+            top.addWidget(control, stretch)
+        top.addStretch(1)
+        top.addWidget(self._side)
+        top.addWidget(self._copy)
+        self._drawing = QWidget()
+        drawing = QVBoxLayout(self._drawing)
+        drawing.setContentsMargins(0, 0, 0, 0)
+        drawing.setSpacing(0)
+        drawing.addWidget(self._caption)
+        drawing.addWidget(self.curve, 1)
+        self._fields_scroll = clear_scroll(self.fields, sideways=False)
+        body = QHBoxLayout()
+        body.setSpacing(GRID)
+        body.addWidget(self._fields_scroll)
+        body.addWidget(self.lines, 3)
+        body.addWidget(self._drawing, 2)
+        column = QVBoxLayout(self)
+        # What does not fit a narrow dock is hidden or scrolls: the layout must not hold the dock open.
+        column.setSizeConstraint(QLayout.SizeConstraint.SetNoConstraint)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(GRID - 2)
+        column.addLayout(top)
+        column.addLayout(body, 1)
+
+    @Slot()
+    def _arrange(self) -> None:
+        """Both side by side where there is room, else the chosen one."""
+        is_wide = self.width() >= WIDE_PX
+        self._side.setVisible(not is_wide)
+        self._copy.setVisible(is_wide)
+        self.lines.setVisible(is_wide or self._side.value() == "lines")
+        self._drawing.setVisible(is_wide or self._side.value() == "curve")
+
+    # --- showing
+
+    def _show_soon(self) -> None:
+        if not self._timer.isActive():
+            self._timer.start()
+
+    @Slot(object)
+    def _note_run(self, trace: Trace) -> None:
+        """Write down how long a run took: also one that is made while the panel cannot be seen."""
+        run = Measured(trace.experiment.n_queries, trace.seconds, trace.engine)
+        self._runs.append((_run_key(trace), run))
+        del self._runs[:-MOST_RUNS]
+
+    @Slot()
+    def _show(self) -> None:
+        q = self.question
+        self._source.set_value(q.source)
+        self._quantity.set_value(q.quantity)
+        self._reset.setVisible(q.is_edited)
+        self.fields.set_question(q)
+        bar = self._fields_scroll.verticalScrollBar().sizeHint().width()
+        self._fields_scroll.setFixedWidth(max(self.fields.minimumSizeHint().width() + bar, FIELDS_PX))
+        trace = self.store.trace
+        self.lines.set_lines((*bill(q, trace), *origin(q)))
+        key = _shapes(q.stack) if q.source == EXPERIMENT else None
+        self.curve.set_question(q, [run for shapes, run in self._runs if shapes == key])
+        self._caption.setText(self.curve.caption())
+        self._caption.setToolTip("\n".join(f"{one.tag}: {one.label}" for one in self.curve.series()))
+
+    # --- acting
+
+    @Slot(str)
+    def _on_source(self, id_: str) -> None:
+        if id_ == EXPERIMENT:
+            self.ask(_of_experiment(replace(self.question, source=EXPERIMENT), self.store))
+        else:
+            self.ask(of_published(self.question, id_))
+
+    @Slot(str)
+    def _on_quantity(self, id_: str) -> None:
+        self.ask(replace(self.question, quantity=id_))
+
+    @Slot()
+    def _on_reset(self) -> None:
+        self._on_source(self.question.source)
+
+    @Slot(int)
+    def _on_n(self, n: int) -> None:
+        self.ask(replace(self.question, n=n))
+
+    @Slot()
+    def _on_copy(self) -> None:
+        QGuiApplication.clipboard().setText(self.lines.plain_lines())
+
+
+def _of_experiment(question: Question, store: Store) -> Question:
+    """The question asked of the live experiment: its shapes, its n, its number format."""
+    experiment = store.experiment
+    stack = stack_of(experiment)
+    main = next(a for a in stack if not a.n_tokens)
+    return replace(
+        question,
+        architecture=main,
+        rest=tuple(a for a in stack if a is not main),
+        source=EXPERIMENT,
+        n=experiment.n_queries,
+        weights=experiment.dtype,
+        kv=experiment.dtype,
+        is_edited=False,
+    )
+
+
+def _run_key(trace: Trace) -> object:
+    """Runs with the same key differ in n only."""
+    return _shapes(stack_of(trace.experiment))
+
+
+def _shapes(stack: Stack) -> Stack:
+    return tuple(replace(a, context=1) for a in stack)

@@ -1,0 +1,159 @@
+"""What the cost panel is asked, as one value, and the bill that answers it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from attnviz.core.cost import memory as cost_memory
+from attnviz.core.cost import stack as cost_stack
+from attnviz.core.cost.architecture import Architecture
+from attnviz.core.cost.lines import Line
+from attnviz.core.cost.memory import FORMAT_BY_ID, MEMORIES_GB, Format
+from attnviz.i18n import N_, _
+from attnviz.model.explain.architectures import counts_every_mask
+from attnviz.model.published import PUBLISHED_BY_ID
+from attnviz.model.trace import Trace
+
+EXPERIMENT = "experiment"
+"""The source that follows the document; the others are ids of published models."""
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """One thing to count; `curve` is what is drawn against n beside it."""
+
+    id: str
+    label: str
+    curve: str
+
+
+QUANTITIES: tuple[Quantity, ...] = (
+    Quantity("cache", N_("KV cache"), "cache"),
+    Quantity("fits", N_("What fits"), "cache"),
+    Quantity("parameters", N_("Parameters"), "cache"),
+    Quantity("prefill", N_("Prefill"), "prefill"),
+    Quantity("step", N_("Decoding step"), "step"),
+    Quantity("stages", N_("Bytes of each stage"), "stages"),
+)
+
+QUANTITY_BY_ID = {quantity.id: quantity for quantity in QUANTITIES}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """Shapes, sizes and formats; `is_edited` says that the shapes are no longer those of the source.
+
+    `rest` are the other attentions of an experiment that has several kinds; `architecture` is what the fields
+    show.
+    """
+
+    architecture: Architecture
+    rest: tuple[Architecture, ...] = ()
+    source: str = EXPERIMENT
+    quantity: str = "cache"
+    n: int = 1
+    batch: int = 1
+    weights: str = "float16"
+    kv: str = "float16"
+    group: int = 32
+    memory_gb: int = MEMORIES_GB[1]
+    is_edited: bool = False
+
+    def format(self, id_: str) -> Format:
+        """A format with the chosen number of values that share a scale."""
+        chosen = FORMAT_BY_ID[id_]
+        return replace(chosen, group=self.group) if chosen.group else chosen
+
+    @property
+    def stack(self) -> cost_stack.Stack:
+        """Everything that is counted, an encoder first."""
+        before = tuple(a for a in self.rest if a.n_tokens)
+        return (*before, self.architecture, *(a for a in self.rest if not a.n_tokens))
+
+    @property
+    def kv_format(self) -> Format:
+        return self.format(self.kv)
+
+    @property
+    def stage_format(self) -> Format:
+        """What stages are computed in: the weights' format, or float16 where that is for storage only."""
+        chosen = FORMAT_BY_ID[self.weights]
+        return chosen if chosen.bits >= 16 else FORMAT_BY_ID["float16"]
+
+
+def of_published(question: Question, id_: str) -> Question:
+    """The question asked of a published model, at the context it was made for."""
+    a = PUBLISHED_BY_ID[id_].architecture
+    if question.source == EXPERIMENT:  # its number format is no model's
+        question = replace(question, weights="float16", kv="float16")
+    return replace(question, source=id_, architecture=a, rest=(), n=a.context, is_edited=False)
+
+
+def origin(question: Question) -> tuple[Line, ...]:
+    """Lines that say whose numbers these are and where they come from; none for the experiment."""
+    if question.source == EXPERIMENT:
+        return ()
+    model = PUBLISHED_BY_ID[question.source]
+    name = _("{name}, edited").format(name=model.name) if question.is_edited else model.name
+    lines = [Line(name, kind="title"), Line(_("Source: {source}").format(source=model.source), kind="note")]
+    if model.note:
+        lines.append(Line(_(model.note), kind="note"))
+    if model.parameters is not None:
+        lines.append(
+            Line(
+                _("Published parameters: {count}.").format(count=f"{model.parameters:,}"),
+                kind="note",
+            )
+        )
+    return tuple(lines)
+
+
+def bill(question: Question, trace: Trace | None) -> tuple[Line, ...]:
+    """The lines that answer `question`; the stages of the experiment are those of its `trace`."""
+    q, stack = question, question.stack
+    if q.quantity == "parameters":
+        return cost_stack.parameters(stack)
+    if q.quantity == "prefill":
+        return cost_stack.prefill(stack, q.n, q.batch) + _other_masks(q, trace)
+    if q.quantity == "step":
+        return cost_stack.decode_step(stack, q.n, q.batch) + _other_masks(q, trace)
+    if q.quantity == "fits":
+        return _fits(q)
+    if q.quantity == "stages":
+        return _stages(q, trace)
+    return cost_stack.cache(stack, q.n, q.kv_format, q.batch)
+
+
+def _other_masks(q: Question, trace: Trace | None) -> tuple[Line, ...]:
+    """A note where the experiment has masks that the closed forms do not count."""
+    if q.source != EXPERIMENT or trace is None or counts_every_mask(trace.experiment):
+        return ()
+    said = _("Causal mask and window are counted; cells that other masks block count as open.")
+    return (Line(said, kind="note"),)
+
+
+def _fits(q: Question) -> tuple[Line, ...]:
+    """The chosen memory first, then the others."""
+    lines: list[Line] = []
+    for memory in sorted(MEMORIES_GB, key=lambda gb: gb != q.memory_gb):
+        lines.append(Line(f"{memory} GB", kind="title"))
+        weights = q.format(q.weights)
+        lines += cost_stack.fits(q.stack, q.n, q.batch, weights, q.kv_format, memory)[:-1]
+    lines.append(
+        Line(_("Activations, workspace and fragmentation are not counted; GB is 10⁹ bytes."), kind="note")
+    )
+    return tuple(lines)
+
+
+def _stages(q: Question, trace: Trace | None) -> tuple[Line, ...]:
+    if q.source != EXPERIMENT or trace is None:
+        one = cost_memory.stage_bytes(cost_memory.stage_shapes(q.architecture, q.n), q.stage_format, q.batch)
+        return (*one, Line(_("One layer, every stage kept."), kind="note"))
+    shapes = []
+    for name in trace.sites:
+        site = trace.site(name)
+        prefix = f"{name}." if len(trace.sites) > 1 else ""
+        shapes += [(prefix + stage, site.shape(stage)) for stage in site.stages]
+    measured = cost_memory.stage_bytes(shapes, FORMAT_BY_ID[trace.experiment.dtype], 1)
+    engines = _("What every stage takes if it is kept; engines keep what is looked at.")
+    return (*measured, Line(engines, kind="note"))

@@ -1,0 +1,260 @@
+"""The kind of cache: chosen here with its numbers, its places drawn, its bytes measured and by formula."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
+
+from attnviz.compute.decoding import Decoded
+from attnviz.core.text import isolated
+from attnviz.engines.decode.cost import position_bytes
+from attnviz.engines.decode.run import ITEMSIZE
+from attnviz.engines.decode.step import DecodeStep
+from attnviz.gui.forms.rows import Note
+from attnviz.gui.look.fonts import number_font
+from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
+from attnviz.gui.panels.decoding.counts import fed_together, grouped, plain_label
+from attnviz.gui.panels.decoding.errors import ErrorTable
+from attnviz.gui.panels.decoding.links import shown_step_site
+from attnviz.gui.panels.decoding.slots import Slot as Place
+from attnviz.gui.panels.decoding.slots import SlotMap, slot_groups
+from attnviz.gui.panels.decoding.text import names_of
+from attnviz.gui.store import Store
+from attnviz.gui.widgets.control import active_theme, plain_tooltip
+from attnviz.gui.widgets.elided import ElidedLabel
+from attnviz.gui.widgets.numbers.drag import DragNumber
+from attnviz.gui.widgets.segmented import Segmented
+from attnviz.i18n import N_, _
+from attnviz.model.caches import CACHE_BY_ID, CACHES, Cache, FullCache, PagedCache, QuantisedCache, capacity
+from attnviz.model.edit.generation import set_cache
+from attnviz.model.operands.latent import expanded_numbers
+
+NUMBERS: tuple[tuple[str, str, int], ...] = (
+    ("n_sinks", N_("sinks"), 0),
+    ("window", N_("last positions"), 1),
+    ("block", N_("positions of a block"), 1),
+)
+"""The whole numbers that kinds of caches have: field, title, the smallest."""
+
+MOST = 100_000
+
+BYTES: tuple[tuple[str, str], ...] = (
+    ("measured", N_("bytes held, measured")),
+    ("formula", N_("by the formula")),
+    ("full", N_("full cache")),
+    ("expanded", N_("as keys and values")),
+    ("empty", N_("empty places")),
+)
+
+
+class CachePage(QWidget):
+    """Edits `Experiment.writing.cache`, and shows what it holds at one step."""
+
+    def __init__(self, store: Store, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._store = store
+        self._theme = active_theme()
+        self._decoded: Decoded | None = None
+        self._index = 0
+        self._kind = Segmented([(row.id, row.id, "") for row in CACHES])
+        self._kind.setObjectName("decode_cache_kind")
+        self._kind.changed.connect(self._on_kind)
+        self._bits = Segmented([("8", "8", ""), ("4", "4", "")])
+        self._bits.setObjectName("decode_cache_bits")
+        self._bits.changed.connect(self._on_bits)
+        self._numbers: dict[str, DragNumber] = {}
+        for field, _title, smallest in NUMBERS:
+            control = DragNumber(minimum=smallest, maximum=MOST, integer=True)
+            control.setObjectName(f"decode_cache_{field}")
+            control.changed.connect(self._on_number)
+            control.rejected.connect(store.rejected)
+            control.gesture_started.connect(store.begin_gesture)
+            control.gesture_finished.connect(store.end_gesture)
+            self._numbers[field] = control
+        self._labels = {name: plain_label(f"cache_{name}_label") for name in (*self._numbers, "bits")}
+        self._hint, self._terms = ElidedLabel(), Note("decode_cache_terms")
+        self._hint.setObjectName("decode_cache_hint")
+        self._slots = SlotMap()
+        self._slots.setObjectName("decode_slots")
+        self._errors = ErrorTable()
+        self._bytes = {
+            key: (plain_label(f"cache_{key}_name"), plain_label(f"cache_{key}")) for key, _title in BYTES
+        }
+        self._lay_out()
+
+    def show_step(self, decoded: Decoded | None, index: int) -> None:
+        """Show the cache as it stood after one step of a decoding."""
+        self._decoded, self._index = decoded, index
+        is_there = decoded is not None
+        self._slots.setVisible(is_there)
+        if decoded is None:
+            for _name, value in self._bytes.values():
+                value.setText("")
+            self._terms.setText("")
+            self._errors.clear()
+            return
+        step = decoded.decoding.steps[index]
+        cache = _cache_of(decoded)
+        fed = fed_together(decoded.decoding, index)
+        self._slots.set_groups(slot_groups(cache, fed), self._describe)
+        self._show_bytes(decoded, step, cache, fed.stop)
+        view = self._store.document.view
+        name = shown_step_site(decoded, view.site)
+        n_heads = step.site(name).experiment.heads.n_heads
+        self._errors.show_step(decoded, index, name, min(view.head, n_heads - 1))
+
+    def refresh(self) -> None:
+        """Show the document's kind of cache."""
+        writing = self._store.experiment.writing
+        cache = FullCache() if writing is None else writing.cache
+        row = next(row for row in CACHES if row.kind is type(cache))
+        self._kind.set_value(row.id)
+        for field, control in self._numbers.items():
+            has_it = hasattr(cache, field)
+            control.setVisible(has_it)
+            self._labels[field].setVisible(has_it)
+            if has_it:
+                control.set_value(getattr(cache, field))
+        is_quantised = isinstance(cache, QuantisedCache)
+        self._bits.setVisible(is_quantised)
+        self._labels["bits"].setVisible(is_quantised)
+        if isinstance(cache, QuantisedCache):
+            self._bits.set_value(str(cache.bits))
+        words = _("{what}. {source}").format(what=_(row.hint), source=_(row.source))
+        has_latent = self._store.attention.latent is not None
+        latent = _("Kept is the latent, of which keys and values are made.")
+        self._hint.set_line(latent if has_latent else words)
+        self._hint.setToolTip(plain_tooltip(words))
+
+    def apply_theme(self, theme: Theme) -> None:
+        self._theme = theme
+        names = (name for name, _value in self._bytes.values())
+        for label in (*self._labels.values(), *names, self._hint):
+            label.setStyleSheet(f"color: {theme.muted}")
+        self._terms.apply_theme(theme)
+        self._errors.apply_theme(theme)
+
+    def retranslate(self) -> None:
+        self._kind.setAccessibleName(_("Kind of cache"))
+        self._kind.set_options([(row.id, _(row.title), f"{_(row.hint)} · {_(row.source)}") for row in CACHES])
+        self._bits.setAccessibleName(_("bits"))
+        self._labels["bits"].setText(_("bits"))
+        for field, title, _smallest in NUMBERS:
+            self._labels[field].setText(_(title))
+            self._numbers[field].setAccessibleName(_(title))
+            self._numbers[field].retranslate()
+        for key, title in BYTES:
+            self._bytes[key][0].setText(_(title))
+        self._slots.setAccessibleName(_("Places of the cache"))
+        self._errors.retranslate()
+        self.refresh()
+        self.show_step(self._decoded, self._index)
+
+    # --- what is shown
+
+    def _describe(self, place: Place) -> str:
+        words = {
+            "kept": _("position {position}, “{token}”: read"),
+            "new": _("position {position}, “{token}”: appended now"),
+            "gone": _("position {position}, “{token}”: given up for later ones"),
+            "empty": _("empty"),
+        }[place.state]
+        decoded = self._decoded
+        if place.position < 0 or decoded is None:
+            return words
+        token = isolated(names_of(decoded.decoding).label(decoded.decoding.steps[place.position].token))
+        return words.format(position=place.position, token=token)
+
+    def _show_bytes(self, decoded: Decoded, step: DecodeStep, cache: Cache, length: int) -> None:
+        """The bytes after the step, or after the prefill that it is of: `length` positions were appended."""
+        decoding = decoded.decoding
+        itemsize = ITEMSIZE[decoding.dtype]
+        own = [site for site in step.sites.values() if site.experiment.memory is None]
+        rows = [position_bytes(site.experiment, cache, itemsize) for site in own]
+        places = capacity(cache, length)
+        positions = {name: length for name, site in step.sites.items() if site.experiment.memory is None}
+        full = sum(
+            position_bytes(site.experiment, FullCache(), itemsize) * positions.get(name, site.seen)
+            for name, site in step.sites.items()
+        )
+        has_latent = any(site.experiment.latent is not None for site in own)
+        expanded = sum(expanded_numbers(site.experiment) for site in own) * length * itemsize
+        empty = (places - length) * sum(rows)
+        share = f"{100 * (places - length) / places:.0f} %"
+        self._show("measured", grouped(step.held_bytes))
+        self._show("formula", grouped(step.cached.bytes_held))
+        self._show("full", grouped(full))
+        self._show("expanded", grouped(expanded) if has_latent else "")
+        is_paged = isinstance(cache, PagedCache)
+        self._show("empty", f"{grouped(empty)} · {share}" if is_paged else "")
+        if len(set(rows)) == 1 and len(own) == len(step.sites):
+            terms = _("attentions {sites} × places {places} × bytes {row}")
+            self._terms.setText(terms.format(sites=len(own), places=places, row=rows[0]))
+        else:
+            self._terms.setText(_("all attentions together"))
+        color = self._theme.ink if step.held_bytes == step.cached.bytes_held else self._theme.error
+        self._bytes["measured"][1].setStyleSheet(f"color: {color}")
+
+    def _show(self, key: str, text: str) -> None:
+        for label in self._bytes[key]:
+            label.setVisible(bool(text))
+        self._bytes[key][1].setText(text)
+
+    # --- acting
+
+    @Slot(str)
+    def _on_kind(self, id_: str) -> None:
+        self._store.edit(set_cache, CACHE_BY_ID[id_].kind())
+        self.refresh()
+
+    @Slot(str)
+    def _on_bits(self, bits: str) -> None:
+        self._store.edit(set_cache, QuantisedCache(8 if bits == "8" else 4))
+
+    @Slot(object)
+    def _on_number(self, value: int) -> None:
+        writing = self._store.experiment.writing
+        field = next(field for field, control in self._numbers.items() if control is self.sender())
+        if writing is not None:
+            self._store.edit(set_cache, replace(writing.cache, **{field: int(value)}))
+        self.refresh()
+
+    # --- building
+
+    def _lay_out(self) -> None:
+        numbers = QHBoxLayout()
+        numbers.setSpacing(GRID // 2)
+        for name in (*self._numbers, "bits"):
+            numbers.addWidget(self._labels[name])
+            numbers.addWidget(self._bits if name == "bits" else self._numbers[name])
+        numbers.addWidget(self._hint, 1)
+        places = QVBoxLayout()
+        places.setSpacing(GRID // 2)
+        places.addWidget(self._kind, 0, Qt.AlignmentFlag.AlignLeft)
+        places.addLayout(numbers)
+        places.addWidget(self._slots, 1)
+        grid = QGridLayout()
+        grid.setHorizontalSpacing(GRID * 3 // 2)
+        grid.setVerticalSpacing(1)
+        for place, labels in enumerate(self._bytes.values()):
+            for column, label in enumerate(labels):
+                grid.addWidget(label, place, column)
+            labels[1].setFont(number_font(TEXT_PX - 1))
+            labels[1].setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        bytes_ = QVBoxLayout()
+        bytes_.setSpacing(GRID // 2)
+        bytes_.addLayout(grid)
+        bytes_.addWidget(self._terms)
+        bytes_.addStretch(1)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(2 * GRID)
+        row.addLayout(places, 1)
+        row.addWidget(self._errors)
+        row.addLayout(bytes_)
+
+
+def _cache_of(decoded: Decoded) -> Cache:
+    writing = decoded.decoding.experiment.writing
+    return FullCache() if writing is None else writing.cache

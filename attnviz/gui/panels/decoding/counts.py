@@ -1,0 +1,285 @@
+"""What the steps so far have cost with a cache and without one, and whether both come to the same numbers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QGridLayout, QLabel, QVBoxLayout, QWidget
+
+from attnviz.compute.decoding import Decoded
+from attnviz.compute.uncached import UncachedStep
+from attnviz.core.text import number
+from attnviz.engines.decode.cost import Cost
+from attnviz.engines.decode.run import Decoding
+from attnviz.gui.look.fonts import number_font
+from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
+from attnviz.gui.widgets.control import plain_tooltip
+from attnviz.i18n import N_, _
+from attnviz.model.caches import CACHES
+from attnviz.model.sites.sites import places
+from attnviz.model.sites.titles import site_label
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.stages import STAGE_BY_ID
+
+COUNTS: tuple[tuple[str, str, str], ...] = (
+    (
+        "kv_projections",
+        N_("K, V projections"),
+        N_(
+            "Tokens of which keys and values were made, all steps so far and all attentions: the prefill "
+            "makes each once; then a step makes those of all tokens again, with the cache its own only"
+        ),
+    ),
+    (
+        "score_pairs",
+        N_("score pairs"),
+        N_(
+            "Pairs of a query and a key, for each head, all steps so far and all attentions; blocked ones "
+            "are not counted. Step t of self-attention has t (t + 1) / 2, with the cache its own query's: t"
+        ),
+    ),
+    (
+        "flops",
+        N_("FLOPs"),
+        N_(
+            "Multiplications and additions of all steps so far, by the shapes of the matrices: projections, "
+            "scores, mixtures, feed-forward layers, norms and the logits of one token a step"
+        ),
+    ),
+    (
+        "bytes_moved",
+        N_("bytes moved"),
+        N_("Keys and values that were read and written by all steps so far, in the numbers of this dtype"),
+    ),
+    (
+        "bytes_held",
+        N_("bytes held"),
+        N_(
+            "Keys and values that are kept after this step, by the formula: none without a cache. "
+            "The Cache page has them as measured"
+        ),
+    ),
+)
+"""What is counted: the field of a `Cost`, its title, and where the number comes from."""
+
+TIME = "milliseconds"
+
+NOT_MEASURED, MEASURING = "–", "…"
+"""What stands for a time that is not there, and that is on its way."""
+
+TOLERANCE = {"float64": 1e-12, "float32": 1e-4, "float16": 3e-2, "bfloat16": 2e-1}
+"""Differences below this are rounding of the dtype; above it the light says so."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the light says, `kind` being equal, approximate or differs, and the stages behind it."""
+
+    kind: str
+    text: str
+    stages: str
+
+    def color(self, theme: Theme) -> str:
+        return {"equal": theme.value, "approximate": theme.warning}.get(self.kind, theme.error)
+
+
+def verdict(decoded: Decoded) -> Verdict:
+    """Whether decoding is the full pass, number by number.
+
+    Approximate is what a cache of a kind that is not exact makes of it: the greatest difference of all
+    stages, and that of the probabilities.
+    """
+    heading = _("The greatest difference of all {n} steps:").format(n=len(decoded.decoding.steps))
+    stages, worst = "\n".join((heading, *_worst_stages(decoded))), number(decoded.worst, 1)
+    if decoded.is_equal(TOLERANCE[decoded.decoding.dtype]):
+        return Verdict("equal", _("equal to the full pass: max |Δ| = {worst}").format(worst=worst), stages)
+    writing = decoded.decoding.experiment.writing
+    is_exact = writing is None or next(row for row in CACHES if row.kind is type(writing.cache)).is_exact
+    if is_exact:
+        return Verdict("differs", _("differs: max |Δ| = {worst}").format(worst=worst), stages)
+    found = [d for name, d in decoded.differences.items() if name.rpartition(".")[2] == "probabilities"]
+    text = _("approximate: max |Δ| = {worst}, of probabilities {p}")
+    return Verdict("approximate", text.format(worst=worst, p=number(max(found, default=0.0), 3)), stages)
+
+
+def reuse_words(decoded: Decoded) -> str:
+    """How many steps an earlier decoding had made already, and what they did not cost again; else empty.
+
+    Empty as well where all were there: nothing was made, as when the same is said in another language.
+    """
+    decoding = decoded.decoding
+    if decoding.reused in (0, len(decoding.steps)):
+        return ""
+    saved = decoding.total(decoding.reused - 1)[0]
+    milliseconds = 1000 * sum(step.seconds for step in decoding.steps[: decoding.reused])
+    text = _("{reused} of {count} steps reused, saved {flops} FLOPs, {projections} projections, {ms} ms")
+    return text.format(
+        reused=decoding.reused,
+        count=len(decoding.steps),
+        flops=grouped(saved.flops),
+        projections=grouped(saved.kv_projections),
+        ms=number(milliseconds, 1),
+    )
+
+
+def taken_over(decoding: Decoding) -> range:
+    """The first positions, whose rows an earlier decoding had cached; none where nothing was made anew."""
+    return range(decoding.reused if decoding.reused < len(decoding.steps) else 0)
+
+
+def fed_together(decoding: Decoding, index: int) -> range:
+    """The steps that were made in one pass with step `index`: those of its prefill, or it alone."""
+    prefill = decoding.steps[index].prefill
+    return range(index, index + 1) if prefill is None else prefill
+
+
+class Counts(QWidget):
+    """A table of two columns: no cache, cache."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._has_several = False
+        self._totals_of: Decoding | None = None
+        self._totals: list[tuple[Cost, Cost]] = []
+        self._labels: dict[str, tuple[QLabel, QLabel, QLabel]] = {}
+        self._lay_out()
+
+    def show_step(
+        self, decoded: Decoded, index: int, uncached: UncachedStep | str | None, is_playing: bool
+    ) -> None:
+        """The costs up to step `index`; the times are those of one step, see `StepView.show_step`."""
+        plain, cached = self._total(decoded.decoding, index)
+        for key, _title, _words in COUNTS:
+            self._labels[key][1].setText(grouped(getattr(plain, key)))
+            self._labels[key][2].setText(grouped(getattr(cached, key)))
+        self._show_times(decoded, index, uncached, is_playing)
+        self._has_several = len(places(decoded.decoding.experiment)) > 1
+        self._labels[""][0].setText(_("all attentions") if self._has_several else "")
+
+    def apply_theme(self, theme: Theme) -> None:
+        """Take the colours of `theme`."""
+        for name, plain, cached in self._labels.values():
+            name.setStyleSheet(f"color: {theme.muted}")
+            plain.setStyleSheet(f"color: {theme.ink}")
+            cached.setStyleSheet(f"color: {theme.ink}")
+
+    def retranslate(self) -> None:
+        """Set the texts again, in the present language."""
+        for key, title, words in COUNTS:
+            self._labels[key][0].setText(_(title))
+            for label in self._labels[key]:
+                label.setToolTip(plain_tooltip(_(words)))
+        self._labels[""][0].setText(_("all attentions") if self._has_several else "")
+        self._labels[""][1].setText(_("no cache"))
+        self._labels[""][2].setText(_("cache"))
+
+    def _total(self, decoding: Decoding, index: int) -> tuple[Cost, Cost]:
+        """(without a cache, with one) up to a step; sums are kept for the next look."""
+        if decoding is not self._totals_of:
+            self._totals_of, self._totals = decoding, []
+        for step in decoding.steps[len(self._totals) : index + 1]:
+            plain, cached = self._totals[-1] if self._totals else (Cost(), Cost())
+            self._totals.append((plain.then(step.uncached), cached.then(step.cached)))
+        return self._totals[index]
+
+    def _show_times(
+        self, decoded: Decoded, index: int, uncached: UncachedStep | str | None, is_playing: bool
+    ) -> None:
+        """This step as it was measured, or the prefill it is of: with the cache, and without."""
+        steps = decoded.decoding.steps
+        fed = fed_together(decoded.decoding, index)
+        name = _("ms, prefill of {n}") if steps[index].prefill is not None else _("ms, one step")
+        self._labels[TIME][0].setText(name.format(n=len(fed)))
+        text, words = self._uncached_time(decoded, fed.stop, uncached, is_playing)
+        self._labels[TIME][1].setText(text)
+        self._labels[TIME][1].setToolTip(plain_tooltip(words))
+        written = sum(step.seconds for step in steps[fed.start : fed.stop])
+        again = uncached.cached_seconds if isinstance(uncached, UncachedStep) else math.nan
+        this = _("Measured: step {step} with the cache, its choice of the next token included.")
+        if steps[index].prefill is not None:
+            this = _("Measured: the pass that put tokens {first} to {last} into the cache.")
+        words = this.format(step=index + 1, first=fed.start + 1, last=fed.stop)
+        if not math.isnan(again):
+            then = _("Beside the pass without a cache, just now; when the text was written it took {ms} ms.")
+            words = f"{words} {then.format(ms=number(1000 * written, 2))}"
+        self._labels[TIME][2].setText(number(1000 * (written if math.isnan(again) else again), 2))
+        self._labels[TIME][2].setToolTip(plain_tooltip(words))
+
+    @staticmethod
+    def _uncached_time(
+        decoded: Decoded, n: int, uncached: UncachedStep | str | None, is_playing: bool
+    ) -> tuple[str, str]:
+        """The milliseconds of a pass over the first n tokens, or what stands for them; and what that is."""
+        if isinstance(uncached, str):
+            return NOT_MEASURED, uncached
+        seconds = math.nan if uncached is None else uncached.seconds
+        if uncached is None and n == len(decoded.decoding.steps):
+            seconds = decoded.full_seconds
+        if not math.isnan(seconds):
+            words = _(
+                "Measured: a pass over the {n} tokens so far on the same engine, with the logits of all."
+            )
+            return number(1000 * seconds, 2), words.format(n=n)
+        if is_playing:
+            return NOT_MEASURED, _("Not measured while it plays: only where the player rests.")
+        return MEASURING, _("Being measured: a pass over the {n} tokens so far.").format(n=n)
+
+    def _lay_out(self) -> None:
+        grid = QGridLayout()
+        grid.setHorizontalSpacing(GRID * 3 // 2)
+        grid.setVerticalSpacing(0)
+        for place, key in enumerate(("", *(key for key, _title, _words in COUNTS), TIME)):
+            names = (f"count_{key}_{part}" for part in ("name", "plain", "cached"))
+            labels = tuple(plain_label(name) for name in names)
+            for column, label in enumerate(labels):
+                grid.addWidget(label, place, column)
+                if column:
+                    label.setFont(number_font(TEXT_PX - 1))
+                    label.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+            self._labels[key] = (labels[0], labels[1], labels[2])
+        column_ = QVBoxLayout(self)
+        column_.setContentsMargins(0, 0, 0, 0)
+        column_.setSpacing(1)
+        column_.addLayout(grid)
+        column_.addStretch(1)
+
+
+def grouped(count: int) -> str:
+    """Thousands apart, by thin spaces as in the text."""
+    return f"{count:,}".replace(",", "\u202f")
+
+
+def plain_label(name: str) -> QLabel:
+    """A label that shows its text as it is."""
+    label = QLabel()
+    label.setObjectName(name)
+    label.setTextFormat(Qt.TextFormat.PlainText)
+    return label
+
+
+def _worst_stages(decoded: Decoded) -> list[str]:
+    """Each stage with its difference; where there are several attentions, the worst stage of each."""
+    found = decoded.differences
+    if len(places(decoded.decoding.experiment)) == 1:
+        return [_stage_line(_(STAGE_BY_ID[stage].title), worst) for stage, worst in found.items()]
+    worst_of: dict[str, str] = {}
+    for name in found:
+        site = name.rpartition(".")[0]
+        if site not in worst_of or found[name] > found[worst_of[site]]:
+            worst_of[site] = name
+    return [
+        _stage_line(_site_and_stage(decoded.decoding.experiment, name), found[name])
+        for name in worst_of.values()
+    ]
+
+
+def _site_and_stage(experiment: Experiment, name: str) -> str:
+    """`decoder.0.cross.scores` in words."""
+    site, _dot, stage = name.rpartition(".")
+    return f"{site_label(experiment, site)} · {_(STAGE_BY_ID[stage].title)}"
+
+
+def _stage_line(name: str, worst: float) -> str:
+    return _("{name}: {value}").format(name=name, value=number(worst, 2))

@@ -1,0 +1,315 @@
+"""How the next token is drawn: the operations in their order, seed and stop conditions, and what they do.
+
+The bars are made here of the logits of the step looked at: they move with a slider at once, while the
+decoding follows when the hand rests.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
+
+from attnviz.compute.decoding import Decoded
+from attnviz.core.text import isolated, number
+from attnviz.engines.decode.run import Decoding
+from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.panels.decoding.bars import DistributionBars, DistributionColumn, DistributionRow
+from attnviz.gui.panels.decoding.columns import ColumnTitles
+from attnviz.gui.panels.decoding.operation import OperationList
+from attnviz.gui.panels.decoding.text import names_of
+from attnviz.gui.store import Store
+from attnviz.gui.widgets.control import active_theme, plain_tooltip
+from attnviz.gui.widgets.dice import HIGHEST_SEED, Dice
+from attnviz.gui.widgets.document_line import DocumentLine
+from attnviz.gui.widgets.elided import ElidedLabel
+from attnviz.gui.widgets.numbers.drag import DragNumber
+from attnviz.gui.widgets.scroll import clear_scroll
+from attnviz.gui.widgets.toggle import Toggle
+from attnviz.i18n import _
+from attnviz.model.edit.generation import (
+    move_operation,
+    remove_operation,
+    set_operation,
+    set_seed,
+    set_stop,
+    shown_strings,
+    strings_shown,
+    writing_of,
+)
+from attnviz.model.errors.refusals import in_words
+from attnviz.model.spec.sampling import OPERATION_OF, Sampling, SamplingOperation, Shaped, choose, shaped
+
+MOST_ROWS = 64
+MOST_TOKENS = 10_000
+"""Most new tokens that can be typed; a document may ask for more."""
+
+
+class SamplingPage(QWidget):
+    """Edits `Experiment.writing.sampling`, and shows the distributions of one step."""
+
+    def __init__(self, store: Store, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._store = store
+        self._theme = active_theme()
+        self._decoded: Decoded | None = None
+        self._index = 0
+        self._operations = OperationList()
+        self._operations.changed.connect(self._on_operation)
+        self._operations.moved.connect(self._on_moved)
+        for row in self._operations.rows:
+            row.slider.gesture_started.connect(store.begin_gesture)
+            row.slider.gesture_finished.connect(store.end_gesture)
+            row.slider.rejected.connect(store.rejected)
+        self._bars = DistributionBars()
+        self._bars.setObjectName("decode_distributions")
+        self._titles = ColumnTitles(self._bars)
+        self._titles.setObjectName("decode_columns")
+        self._titles.moved.connect(self._on_column_moved)
+        self._drawn = ElidedLabel()
+        self._drawn.setObjectName("decode_drawn")
+        self._make_controls()
+        self._lay_out()
+
+    # --- following
+
+    def show_step(self, decoded: Decoded | None, index: int) -> None:
+        """Show the distributions of one step of a decoding."""
+        self._decoded, self._index = decoded, index
+        self._show_bars()
+
+    def refresh(self) -> None:
+        """Show the document's sampling, and what it does to the step at once."""
+        experiment = self._store.experiment
+        sampling = writing_of(experiment).sampling
+        self._operations.show_operations(sampling.operations)
+        self._seed.set_value(sampling.seed)
+        self._length.set_value(sampling.stop.length)
+        self._end.set_value(sampling.stop.end_token)
+        vocabulary = experiment.vocabulary
+        has_end = vocabulary is not None and vocabulary.end is not None
+        self._end.set_unavailable(None if has_end else _("This model has no end token"))
+        if not self._strings.isModified():
+            self._strings.show_text(shown_strings(sampling.stop.strings))
+        self._show_bars()
+
+    def apply_theme(self, theme: Theme) -> None:
+        self._theme = theme
+        self._operations.apply_theme(theme)
+        for label in (*self._labels.values(), self._drawn):
+            label.setStyleSheet(f"color: {theme.muted}")
+
+    def retranslate(self) -> None:
+        self._operations.retranslate()
+        bar = self._scroll.verticalScrollBar().sizeHint().width()
+        self._scroll.setMinimumWidth(self._operations.minimumSizeHint().width() + bar)
+        self._dice.retranslate()
+        for name, text in (
+            ("seed", _("Seed")),
+            ("length", _("New tokens")),
+            ("strings", _("Stop at")),
+        ):
+            self._labels[name].setText(text)
+        for field, text in ((self._seed, _("Seed")), (self._length, _("New tokens"))):
+            field.setAccessibleName(text)
+            field.retranslate()
+        self._end.set_label(_("End token stops"))
+        self._end.set_tooltip(_("Writing ends when the model's end token is drawn"))
+        self._strings.setAccessibleName(_("Stop at"))
+        self._strings.setPlaceholderText(_("text, or text|text"))
+        hint = _(
+            "Writing ends when the new text holds one of these; | stands between them, \\n is a line end"
+        )
+        self._strings.setToolTip(plain_tooltip(hint))
+        self._bars.setAccessibleName(_("Distribution of the next token"))
+        self._titles.setAccessibleName(_("Order of the operations"))
+        self.refresh()
+
+    # --- the bars
+
+    def _show_bars(self) -> None:
+        decoded = self._decoded
+        self._bars.setVisible(decoded is not None)
+        self._titles.setVisible(decoded is not None)
+        if decoded is None:
+            self._drawn.set_line("")
+            return
+        step, sampling = decoded.decoding.steps[self._index], self._sampling()
+        try:
+            found = shaped(sampling, step.logits, self._seen(decoded))
+            drawn, rule = self._drawn_token(decoded, sampling)
+        except ValueError as error:  # logits that are no numbers: there is no distribution
+            self._bars.hide()
+            self._titles.hide()
+            self._drawn.set_line(in_words(str(error)))
+            return
+        names = decoded.decoding.vocabulary
+        # Where the softmax of the read-out and that of the logits differ, it is by rounding alone.
+        order = np.argsort(-found[0].probabilities, kind="stable")
+        shown = order[:MOST_ROWS]
+        if drawn not in shown:
+            shown = np.append(shown[:-1], drawn)
+        label = names_of(decoded.decoding)
+        rows = [DistributionRow(label.label(names[i]), label.described(names[i]), i == drawn) for i in shown]
+        applied = [OPERATION_OF[type(one.operation)] for one in found[1:]]
+        model = DistributionColumn(_("model"), _("model"), _("The distribution as the model gives it"))
+        columns = [model, *(_column(row) for row in applied)]
+        values = np.stack([one.probabilities[shown] for one in found], axis=1)
+        self._titles.set_columns(columns)
+        self._bars.set_distributions(rows, columns, values, _removed(found, shown))
+        self._rows_scroll.setMinimumWidth(self._bars.minimumSizeHint().width())
+        rank = int(np.flatnonzero(order == drawn)[0]) + 1
+        probability = number(float(found[-1].probabilities[drawn]), 4)
+        text = rule.format(token=isolated(label.label(names[drawn])), p=probability, rank=rank)
+        left = int(np.isfinite(found[-1].logits).sum())
+        full = number(self._bars.full, 2)
+        more = _("{left} of {n} left · full bar {full}").format(left=left, n=len(names), full=full)
+        self._drawn.set_line(f"{text} · {more}")
+        ties = _("Of equally probable tokens the one with the lowest id comes first.")
+        self._drawn.setToolTip(plain_tooltip(f"{text} · {more} · {ties}"))
+
+    def _sampling(self) -> Sampling:
+        """The document's; without writing the model's own distribution."""
+        writing = self._store.experiment.writing
+        return Sampling() if writing is None else writing.sampling
+
+    def _seen(self, decoded: Decoded) -> list[int]:
+        """Ids of the text up to the step, as far as the vocabulary has them."""
+        steps = decoded.decoding.steps[: self._index + 1]
+        ids = names_of(decoded.decoding).ids
+        return [ids[step.token] for step in steps if step.token in ids]
+
+    def _drawn_token(self, decoded: Decoded, sampling: Sampling) -> tuple[int, str]:
+        """The token that comes next by what the document says now, and a sentence for it."""
+        decoding, ids = decoded.decoding, names_of(decoded.decoding).ids
+        step, writing = decoding.steps[self._index], self._store.experiment.writing
+        n_given = n_given_tokens(decoding)
+        if self._index < n_given - 1:
+            given = decoding.steps[self._index + 1].token if self._index + 1 < len(decoding.steps) else ""
+            if given in ids:
+                return ids[given], _("given: “{token}” · p {p} · rank {rank}")
+        if writing is None or self._index < n_given - 1:
+            return ids[step.next_token], _("most probable: “{token}” · p {p} · rank {rank}")
+        drawn = choose(sampling, step.logits, self._seen(decoded), self._index - n_given + 1)
+        return drawn, _("drawn: “{token}” · p {p} · rank {rank}")
+
+    # --- acting
+
+    @Slot(object, object)
+    def _on_operation(self, row: SamplingOperation, operation: Any) -> None:
+        if operation is None:
+            self._store.edit(remove_operation, row.kind)
+        else:
+            self._store.edit(set_operation, operation)
+        self.refresh()
+
+    @Slot(object, int)
+    def _on_moved(self, kind: type, by: int) -> None:
+        self._store.edit(move_operation, kind, by)
+
+    @Slot(int, int)
+    def _on_column_moved(self, source: int, target: int) -> None:
+        """A title of the bars was put in another place; the first column is the model's own."""
+        operations = writing_of(self._store.experiment).sampling.operations
+        self._on_moved(type(operations[source - 1]), target - source)
+
+    @Slot(object)
+    def _on_seed(self, seed: int) -> None:
+        self._store.edit(set_seed, int(seed))
+        self.refresh()
+
+    @Slot()
+    def _on_dice(self) -> None:
+        self._on_seed(Dice.throw(int(self._seed.value())))
+
+    @Slot(object)
+    def _on_length(self, length: int) -> None:
+        self._store.edit(set_stop, length=int(length))
+        self.refresh()
+
+    @Slot(bool)
+    def _on_end(self, is_on: bool) -> None:
+        self._store.edit(set_stop, end_token=is_on)
+
+    @Slot()
+    def _on_strings(self) -> None:
+        self._strings.setModified(False)
+        strings = strings_shown(self._strings.text())
+        if strings != writing_of(self._store.experiment).sampling.stop.strings:
+            self._store.edit(set_stop, strings=strings)
+
+    # --- building
+
+    def _make_controls(self) -> None:
+        self._seed = DragNumber(minimum=0, maximum=HIGHEST_SEED, integer=True)
+        self._length = DragNumber(minimum=1, maximum=MOST_TOKENS, integer=True)
+        for control, name, slot in (
+            (self._seed, "decode_seed", self._on_seed),
+            (self._length, "decode_length", self._on_length),
+        ):
+            control.setObjectName(name)
+            control.changed.connect(slot)
+            control.rejected.connect(self._store.rejected)
+            control.gesture_started.connect(self._store.begin_gesture)
+            control.gesture_finished.connect(self._store.end_gesture)
+        self._dice = Dice("decode_dice")
+        self._dice.clicked.connect(self._on_dice)
+        self._end = Toggle("")
+        self._end.setObjectName("decode_end_token")
+        self._end.changed.connect(self._on_end)
+        self._strings = DocumentLine(is_live=False)
+        self._strings.setObjectName("decode_stop_strings")
+        self._strings.setProperty("compact", True)
+        self._strings.editingFinished.connect(self._on_strings)
+        self._labels = {name: QLabel() for name in ("seed", "length", "strings")}
+
+    def _lay_out(self) -> None:
+        stop = QVBoxLayout()
+        stop.setSpacing(2)
+        for widgets in (
+            (self._labels["seed"], None, self._dice, self._seed),
+            (self._labels["length"], None, self._length),
+            (self._end, None),
+            (self._labels["strings"], self._strings),
+        ):
+            line = QHBoxLayout()
+            line.setSpacing(GRID // 2)
+            for widget in widgets:
+                if widget is None:
+                    line.addStretch(1)
+                else:
+                    line.addWidget(widget)
+            stop.addLayout(line)
+        stop.addStretch(1)
+        shown = QVBoxLayout()
+        shown.setSpacing(0)
+        shown.addWidget(self._drawn)
+        shown.addWidget(self._titles)
+        self._rows_scroll = clear_scroll(self._bars, sideways=False)
+        shown.addWidget(self._rows_scroll, 1)
+        row_ = QHBoxLayout(self)
+        row_.setContentsMargins(0, 0, 0, 0)
+        row_.setSpacing(GRID + 2)
+        self._scroll = clear_scroll(self._operations, sideways=False)
+        row_.addWidget(self._scroll, 4)
+        row_.addLayout(stop, 1)
+        row_.addLayout(shown, 6)
+
+
+def n_given_tokens(decoding: Decoding) -> int:
+    """How many of the steps were fed a token of the document."""
+    return sum(not step.generated for step in decoding.steps)
+
+
+def _column(row: SamplingOperation) -> DistributionColumn:
+    """What stands above the distribution after an operation."""
+    words = f"{_(row.description)} · {_(row.formula)}"
+    return DistributionColumn(_(row.title), _(row.short), words, can_move=True)
+
+
+def _removed(found: tuple[Shaped, ...], shown: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which of the tokens are excluded in each distribution, (token, distribution)."""
+    return np.stack([np.isneginf(one.logits[shown]) for one in found], axis=1)

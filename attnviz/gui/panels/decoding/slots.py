@@ -1,0 +1,176 @@
+"""The places of a cache: which position lies where, what is empty, what is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QHelpEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+
+from attnviz.gui.look.fonts import number_font, ui_font
+from attnviz.gui.widgets.control import Control, plain_tooltip
+from attnviz.gui.widgets.heat.hatch import draw_blocked
+from attnviz.i18n import _
+from attnviz.model import caches
+from attnviz.model.caches import PagedCache, RingCache, SinkCache, capacity, kept_positions
+
+SIZES = (22, 18, 14, 11, 8, 6, 5, 4, 3)
+"""Sides of a place in pixels: the largest that lets all of them fit."""
+_WITH_NUMBER = 18
+_TITLE_PX = 14
+_BETWEEN = 8
+
+MOST_EMPTY = 64
+"""Empty places that are drawn: of a cache of 100,000 the others are counted."""
+
+State = Literal["kept", "new", "empty", "gone"]
+
+
+@dataclass(frozen=True)
+class Slot:
+    """One place: the position that lies in it (−1: none), and how it stands with it."""
+
+    position: int
+    state: State
+
+
+@dataclass(frozen=True)
+class SlotGroup:
+    """Places that stand together, with a title."""
+
+    title: str
+    slots: tuple[Slot, ...]
+
+
+def slot_groups(cache: caches.Cache, fed: range) -> tuple[SlotGroup, ...]:
+    """The places of a cache after the positions `fed` were appended just now, behind those before them."""
+    length = fed.stop
+    most = length + MOST_EMPTY
+    first, last = kept_positions(cache, length)
+    kept = [*first, *last]
+
+    def slot(position: int) -> Slot:
+        return Slot(position, "new" if position in fed else "kept")
+
+    if isinstance(cache, PagedCache):
+        held = capacity(cache, length)
+        places = [slot(p) if p < length else Slot(-1, "empty") for p in range(min(held, most))]
+        blocks = [places[start : start + cache.block] for start in range(0, len(places), cache.block)]
+        titles = [_("block {n}").format(n=n) for n in range(1, len(blocks) + 1)]
+        titles[-1] = _with_more(titles[-1], held - len(places))
+        return tuple(SlotGroup(title, tuple(block)) for title, block in zip(titles, blocks, strict=True))
+    if not isinstance(cache, RingCache | SinkCache):
+        return (SlotGroup(_("positions"), tuple(map(slot, kept))),)
+    n_sinks = cache.n_sinks if isinstance(cache, SinkCache) else 0
+    lies_at = {n_sinks + (p - n_sinks) % cache.window: p for p in last}
+    ring = [lies_at.get(n_sinks + at, -1) for at in range(min(cache.window, most))]
+    turning = tuple(slot(p) if p >= 0 else Slot(-1, "empty") for p in ring)
+    gone = tuple(Slot(p, "gone") for p in range(len(first), last.start))
+    title = _with_more(_("ring"), cache.window - len(ring))
+    groups = [SlotGroup(title, turning), SlotGroup(_("gone"), gone)]
+    if isinstance(cache, SinkCache):
+        shown = min(cache.n_sinks, most)
+        places = [slot(p) if p in first else Slot(-1, "empty") for p in range(shown)]
+        groups.insert(0, SlotGroup(_with_more(_("sinks"), cache.n_sinks - shown), tuple(places)))
+    return tuple(group for group in groups if group.slots)
+
+
+def _with_more(title: str, more: int) -> str:
+    """The title of a group of which so many empty places are not drawn."""
+    return _("{title} · {more} more empty").format(title=title, more=f"{more:,}") if more else title
+
+
+class SlotMap(Control):
+    """Groups of places, wrapped, as large as they fit."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._groups: tuple[SlotGroup, ...] = ()
+        self._describe: Callable[[Slot], str] = str
+        self.setMouseTracking(True)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+
+    def set_groups(self, groups: Sequence[SlotGroup], describe: Callable[[Slot], str]) -> None:
+        """Show these; `describe` says in words what a place holds."""
+        self._groups, self._describe = tuple(groups), describe
+        counts = [f"{group.title}: {len(group.slots)}" for group in self._groups]
+        self.setAccessibleDescription(", ".join(counts[:8]))
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(240, 100)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(120, 48)
+
+    def slot_rects(self) -> list[list[QRectF]]:
+        """Where the places of every group stand."""
+        for size in SIZES:
+            rects, bottom = self._flowed(size)
+            if bottom <= self.height():
+                break
+        return rects
+
+    def _flowed(self, size: int) -> tuple[list[list[QRectF]], float]:
+        """The groups beside each other where they fit, each with its title above; and where they end.
+
+        Places that are gone have no shape of their own: they take the rest of the line.
+        """
+        x, y, lowest = 0.0, 0.0, 0.0
+        found: list[list[QRectF]] = []
+        for group in self._groups:
+            room = self.width() - (x if group.slots[0].state == "gone" else 0)
+            across = max(min(len(group.slots), int(room // size)), 1)
+            width, lines = max(across * size, 44), -(-len(group.slots) // across)
+            if x and x + width > self.width():
+                x, y = 0.0, lowest + 4
+            top = y + _TITLE_PX
+            places = [divmod(index, across) for index in range(len(group.slots))]
+            found.append([QRectF(x + c * size, top + r * size, size - 1, size - 1) for r, c in places])
+            lowest = max(lowest, top + lines * size)
+            x += width + _BETWEEN
+        return found, lowest
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        for group, rects in zip(self._groups, self.slot_rects(), strict=True):
+            painter.setFont(ui_font(11))
+            painter.setPen(QColor(self._theme.muted))
+            painter.drawText(QPointF(rects[0].left(), rects[0].top() - 4), group.title)
+            for slot, rect in zip(group.slots, rects, strict=True):
+                self._paint_slot(painter, slot, rect)
+
+    def _paint_slot(self, painter: QPainter, slot: Slot, rect: QRectF) -> None:
+        theme, key = self._theme, QColor(self._theme.key)
+        if slot.state == "gone":
+            draw_blocked(painter, rect, theme)
+        elif slot.state == "empty":
+            painter.fillRect(rect, QColor(theme.field))
+            painter.setPen(QPen(QColor(theme.line), 1))
+            painter.drawRect(rect.adjusted(0.5, 0.5, -0.5, -0.5))
+        else:
+            key.setAlphaF(1.0 if slot.state == "new" else 0.3)
+            painter.fillRect(rect, key)
+        if slot.position >= 0 and rect.width() + 1 >= _WITH_NUMBER:
+            painter.setFont(number_font(10))
+            painter.setPen(QColor(theme.panel if slot.state == "new" else theme.ink))
+            painter.drawText(rect, Qt.AlignmentFlag.AlignCenter, str(slot.position))
+
+    def event(self, event: QEvent) -> bool:
+        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
+            QToolTip.showText(event.globalPos(), plain_tooltip(self._words(QPointF(event.pos()))), self)
+            return True
+        return super().event(event)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        self.setAccessibleDescription(self._words(event.position()))
+
+    def _words(self, point: QPointF) -> str:
+        for group, rects in zip(self._groups, self.slot_rects(), strict=True):
+            for slot, rect in zip(group.slots, rects, strict=True):
+                if rect.contains(point):
+                    return f"{group.title} · {self._describe(slot)}"
+        return ""

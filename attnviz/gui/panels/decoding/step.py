@@ -1,0 +1,330 @@
+"""One decoding step as a picture: without a cache and with one, the weights, the next token, the counts.
+
+Without a cache the keys and values of all tokens are made again; with one they are read, and one row is
+appended. Both make the same output row, to the rounding that stands beside it.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
+
+from attnviz.compute.decoding import Decoded
+from attnviz.compute.uncached import UncachedStep
+from attnviz.core.text import number
+from attnviz.engines.decode.step import DecodeStep, Numbers, SiteStep
+from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.panels.decoding.counts import Counts, fed_together, plain_label, taken_over
+from attnviz.gui.panels.decoding.links import Links, StepCells, shown_step_site
+from attnviz.gui.panels.decoding.text import names_of
+from attnviz.gui.store import Store
+from attnviz.gui.widgets.control import active_theme
+from attnviz.gui.widgets.pictures.bars import Bars
+from attnviz.gui.widgets.pictures.row_matrix import RowMatrix
+from attnviz.gui.widgets.scroll import clear_scroll
+from attnviz.i18n import _
+from attnviz.model.caches import FullCache, PagedCache, capacity
+from attnviz.model.provenance import tokens_of
+from attnviz.model.spec.view import Cell
+from attnviz.model.stages import as_read
+
+MOST_BARS = 64
+
+MOST_EMPTY = 16
+"""Places that are drawn from the start; from there on, twice as many whenever they are full."""
+
+WIDE = 960
+"""From this width on there is room for the token's own vectors and its row of weights."""
+
+NARROW = 700
+"""Below this width there is none for the next token, which the line of the text has as well."""
+
+
+class StepView(QWidget):
+    """Shows one `DecodeStep` of the head that the view has chosen."""
+
+    def __init__(self, store: Store, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._store = store
+        self._theme = active_theme()
+        self._vectors = {name: RowMatrix() for name in ("q", "k", "v", "output", "output_again")}
+        self._keys, self._values = RowMatrix(), RowMatrix()
+        self._keys.setObjectName("k_cache")
+        self._values.setObjectName("v_cache")
+        self._keys_again, self._values_again = RowMatrix(), RowMatrix()
+        self._keys_again.setObjectName("k_again")
+        self._values_again.setObjectName("v_again")
+        self._weights_title, self._next_title = plain_label("weights_title"), plain_label("next_title")
+        self._weights, self._next = Bars(), Bars()
+        self._weights.setObjectName("decode_weights")
+        self._next.setObjectName("decode_next")
+        self._counts = Counts()
+        self._empty = plain_label("decode_empty")
+        self._cells = StepCells(store)
+        self._link()
+        self._lay_out()
+
+    def show_step(
+        self,
+        decoded: Decoded | None,
+        index: int,
+        uncached: UncachedStep | str | None = None,
+        is_playing: bool = False,
+    ) -> None:
+        """Show step `index` of a decoding, or that there is none.
+
+        `uncached` is the step without a cache, a sentence why there is none, or None where it is not made.
+        """
+        self._cells.decoded, self._cells.index = decoded, index
+        self._body.setVisible(decoded is not None)
+        self._empty.setVisible(decoded is None)
+        if decoded is None:
+            return
+        step = decoded.decoding.steps[index]
+        name = shown_step_site(decoded, self._store.document.view.site)
+        site, heads = step.site(name), step.site(name).experiment.heads
+        head = min(self._store.document.view.head, heads.n_heads - 1)
+        kv_head = head // heads.group_size
+        self._show_vectors(step, site, head, kv_head)
+        self._show_outputs(decoded, step, name, uncached)
+        fed = fed_together(decoded.decoding, index) if site.experiment.memory is None else range(0)
+        self._show_again(decoded, name, site, kv_head, len(fed) > 1)
+        self._show_cache(decoded, site, kv_head, fed)
+        self._show_weights(decoded, site, head)
+        self._show_next(decoded, step)
+        self._counts.show_step(decoded, index, uncached, is_playing)
+
+    def light(self, cell: Cell | None) -> None:
+        """Outline the row of the cache that the hovered cell belongs to."""
+        keys = tokens_of(cell)[1] if cell is not None else ()
+        for widget in (self._keys, self._values):
+            widget.set_lit(keys[0] if keys else -1)
+
+    def apply_theme(self, theme: Theme) -> None:
+        """Take the colours of `theme`."""
+        self._theme = theme
+        for label in (self._weights_title, self._next_title, self._empty):
+            label.setStyleSheet(f"color: {theme.muted}")
+
+    def retranslate(self) -> None:
+        """Set the texts again, in the present language."""
+        self._weights_title.setText(_("new row of weights"))
+        self._next_title.setText(_("next token"))
+        self._empty.setText(_("No decoding yet."))
+        self._weights.setAccessibleName(_("new row of weights"))
+        self._next.setAccessibleName(_("next token"))
+        self._counts.retranslate()
+
+    # --- parts of the picture
+
+    def _show_vectors(self, step: DecodeStep, site: SiteStep, head: int, kv_head: int) -> None:
+        q, k, v = (site.get(as_read(name, site.stages)) for name in ("q", "k", "v"))
+        rows = {
+            "q": (None if q is None else q[head : head + 1], "query"),
+            "k": (None if k is None else k[kv_head : kv_head + 1], "key"),
+            "v": (None if v is None else v[kv_head : kv_head + 1], "value"),
+        }
+        for name, (row, hue) in rows.items():
+            widget = self._vectors[name]
+            widget.setVisible(row is not None)
+            if row is not None:
+                widget.set_rows(row, 1, 0, (step.token,))
+                widget.set_title(name, hue)
+
+    def _show_outputs(
+        self, decoded: Decoded, step: DecodeStep, name: str, uncached: UncachedStep | str | None
+    ) -> None:
+        """The output row of the step, computed both ways, and how far they are apart.
+
+        Without a cache it is the last row of the pass over the tokens so far; until that is made, the same
+        row of the pass over the whole text, of which later tokens change nothing.
+        """
+        cached, full = step.site(name).attention_output, decoded.full.get(name)
+        whole = None if full is None else full.output[step.index]
+        words = _("Row {n} of a pass over all {count} tokens: those behind it change nothing of it")
+        if isinstance(uncached, UncachedStep) and uncached.index == step.index:
+            whole = uncached.outputs[name]
+            words = _("The last row of a pass over the {n} tokens so far")
+        self._vectors["output_again"].setAccessibleDescription(
+            words.format(n=step.index + 1, count=len(decoded.decoding.steps))
+        )
+        title = _("output, cache")
+        if whole is not None:
+            apart = number(float(np.max(np.abs(cached.astype(np.float64) - whole), initial=0.0)), 1)
+            title = _("output, cache · max |Δ| = {worst}").format(worst=apart)
+        for widget, row, words in (
+            (self._vectors["output_again"], whole, _("output, no cache")),
+            (self._vectors["output"], cached, title),
+        ):
+            widget.setVisible(row is not None)
+            if row is not None:
+                widget.set_rows(row[None, :], 1, 0, (step.token,))
+                widget.set_title(words, "ink")
+
+    def _show_again(
+        self, decoded: Decoded, name: str, site: SiteStep, kv_head: int, is_prefill: bool
+    ) -> None:
+        """Without a cache: the keys and values of all tokens so far, made again by the full pass.
+
+        The prefill makes them for the first time, with a cache as without.
+        """
+        full = decoded.full.get(name)
+        n_made = site.index + 1 if site.experiment.memory is None else site.experiment.n_keys
+        for widget, array, letter, hue in (
+            (self._keys_again, None if full is None else full.keys, "K", "key"),
+            (self._values_again, None if full is None else full.values, "V", "value"),
+        ):
+            widget.setVisible(array is not None)
+            if array is None:
+                continue
+            places = _places(n_made, array.shape[1])
+            widget.set_rows(array[kv_head, :n_made], places, -1, _key_tokens(decoded, site))
+            widget.set_marks(is_new=True)
+            title = _("{name} made · {count}") if is_prefill else _("{name} again · {count}")
+            widget.set_title(title.format(name=letter, count=n_made), hue)
+            words = _("Without a cache {count} rows are computed again")
+            if is_prefill:
+                words = _("{count} rows are computed by the prefill")
+            widget.setAccessibleDescription(words.format(count=n_made))
+
+    def _show_cache(self, decoded: Decoded, site: SiteStep, kv_head: int, fed: range) -> None:
+        """What the cache had after the step. `fed` went in by one pass; empty where a memory is read."""
+        caches = [_at_their_positions(site, rows) for rows in site.held]
+        writing = decoded.decoding.experiment.writing
+        kind = FullCache() if writing is None or site.experiment.memory is not None else writing.cache
+        block = kind.block if isinstance(kind, PagedCache) else 0
+        letters = (("K", "key"), ("V", "value"))
+        if site.experiment.latent is not None:
+            kv_head, letters = 0, (("c", "key"), ("kᴿ", "key"))
+        filled, there = site.seen, set(site.key_positions.tolist())
+        new, counts = set(), {"read": site.read, "appended": site.appended}
+        if fed:  # what one pass puts in is not read from the cache; what was there before an edit is
+            new = set(range(fed.start, site.index + 1))
+            new -= set(taken_over(decoded.decoding)) if len(fed) > 1 else set()
+            counts = {"read": len(there - new), "appended": len(new)}
+        self._values.setVisible(len(caches) > 1)
+        for widget, cache, (letter, hue) in zip((self._keys, self._values), caches, letters, strict=False):
+            places = max(_places(filled, site.cache.length), capacity(kind, filled))
+            new_row = site.index if site.index in new else -1
+            widget.set_rows(cache[kv_head, :filled], places, new_row, _key_tokens(decoded, site))
+            gone = set(range(filled)) - there
+            widget.set_marks(there - new, gone, block, is_new=len(new) == filled > 1)
+            widget.set_title(_("{name} cache · {read} + {appended}").format(name=letter, **counts), hue)
+            words = _("{read} rows are read from the cache, {appended} are appended")
+            widget.setAccessibleDescription(words.format(**counts))
+
+    def _show_weights(self, decoded: Decoded, site: SiteStep, head: int) -> None:
+        weights = site.weights if site.dropped is None else site.dropped
+        self._cells.first_weight = first = max(0, weights.shape[1] - MOST_BARS)
+        names = _key_tokens(decoded, site)
+        tokens = [names[position] for position in site.key_positions[first:]]
+        self._weights.set_rows(
+            tokens, weights[head, first:].tolist(), self._theme.accent, limit=1.0, label_color=self._theme.key
+        )
+
+    def _show_next(self, decoded: Decoded, step: DecodeStep) -> None:
+        decoding = decoded.decoding
+        order = np.argsort(-np.nan_to_num(step.probabilities), kind="stable")[:MOST_BARS]
+        self._cells.order = order.tolist()
+        self._next.set_rows(
+            [names_of(decoding).label(decoding.vocabulary[i]) for i in order],
+            step.probabilities[order].tolist(),
+            self._theme.value,
+            limit=1.0,
+        )
+
+    def _link(self) -> None:
+        """Every number opens in the inspector."""
+        cells, store = self._cells, self._store
+        for name, kept, made in (
+            ("k", self._keys, self._keys_again),
+            ("v", self._values, self._values_again),
+        ):
+            Links(store, kept, partial(cells.kept, name))
+            Links(store, made, partial(cells.made, name))
+        for name, row in self._vectors.items():
+            Links(store, row, partial(cells.own, name))
+        Links(store, self._weights, cells.weight)
+        Links(store, self._next, cells.next)
+
+    def set_room(self, width: int) -> None:
+        """Show what there is room for in `width` pixels: the counts and both ways in any case."""
+        for part in (self._token_part, self._weights_part):
+            part.setVisible(width >= WIDE)
+        self._next_part.setVisible(width >= NARROW)
+
+    def _lay_out(self) -> None:
+        self._body = QWidget()
+        row = QHBoxLayout(self._body)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(GRID)
+        for name, widget in self._vectors.items():
+            widget.setObjectName(f"decode_{name}")
+            widget.setFixedHeight(32)
+        self._token_part, self._weights_part = QWidget(), QWidget()
+        vectors = QVBoxLayout(self._token_part)
+        vectors.setContentsMargins(0, 0, 0, 0)
+        vectors.setSpacing(0)
+        for name in ("q", "k", "v"):
+            vectors.addWidget(self._vectors[name])
+        vectors.addStretch(1)
+        self._next_part = QWidget()
+        self._weights_part.setLayout(_titled(self._weights_title, self._weights))
+        self._next_part.setLayout(_titled(self._next_title, self._next))
+        row.addWidget(self._token_part, 2)
+        again, cached = self._vectors["output_again"], self._vectors["output"]
+        row.addLayout(_way(self._keys_again, self._values_again, again), 7)
+        row.addLayout(_way(self._keys, self._values, cached), 7)
+        row.addWidget(self._weights_part, 4)
+        row.addWidget(self._next_part, 3)
+        row.addWidget(self._counts, 0)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self._body)
+        column.addWidget(self._empty, 0, Qt.AlignmentFlag.AlignCenter)
+
+
+def _way(keys: RowMatrix, values: RowMatrix, output: RowMatrix) -> QVBoxLayout:
+    """One way to the output row: keys and values beside each other, the row below."""
+    pair = QHBoxLayout()
+    pair.setSpacing(GRID)
+    pair.addWidget(keys, 1)
+    pair.addWidget(values, 1)
+    column = QVBoxLayout()
+    column.setSpacing(2)
+    column.addLayout(pair, 1)
+    column.addWidget(output)
+    return column
+
+
+def _titled(title: QLabel, bars: Bars) -> QVBoxLayout:
+    column = QVBoxLayout()
+    column.setContentsMargins(0, 0, 0, 0)
+    column.setSpacing(GRID // 2)
+    column.addWidget(title)
+    column.addWidget(clear_scroll(bars, sideways=False), 1)
+    return column
+
+
+def _key_tokens(decoded: Decoded, site: SiteStep) -> tuple[str, ...]:
+    """The tokens whose keys a site reads: the memory's, or all that were fed."""
+    memory = site.experiment.memory
+    return decoded.decoding.experiment.tokens if memory is None else memory.tokens
+
+
+def _places(filled: int, most: int) -> int:
+    """Places to draw for rows that fill up to `most`: few sizes, so that the picture seldom changes scale."""
+    return min(max(MOST_EMPTY, 1 << (filled - 1).bit_length()), most)
+
+
+def _at_their_positions(site: SiteStep, rows: Numbers) -> Numbers:
+    """What a cache held after a step, (g, row, d), with every row at its position; NaN where it is gone."""
+    positions = site.key_positions
+    if len(positions) == site.seen:
+        return rows
+    whole = np.full((rows.shape[0], site.seen, rows.shape[2]), np.nan, rows.dtype)
+    whole[:, positions] = rows
+    return whole

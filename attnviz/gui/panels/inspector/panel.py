@@ -1,0 +1,233 @@
+"""The inspector: the arithmetic of one cell, term by term."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+from PySide6.QtCore import QSize, QTimer, Slot
+from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
+
+from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.panels.inspector.page import InspectorPage
+from attnviz.gui.panels.inspector.path import InspectorPath
+from attnviz.gui.panels.panel import Panel
+from attnviz.gui.store import Store
+from attnviz.gui.widgets.empty_state import EmptyState
+from attnviz.i18n import _
+from attnviz.model.explain.arithmetic.cell import exists, explain
+from attnviz.model.explain.arithmetic.reading import stage_symbol
+from attnviz.model.sites.sites import at, site_names
+from attnviz.model.sites.titles import label_among_several
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.view import Cell
+from attnviz.model.stages import STAGE_BY_ID
+from attnviz.model.trace import Trace
+
+
+class InspectorPanel(Panel):
+    """Hovering previews a cell, locking keeps it; a click on a term goes on to the cell it comes from."""
+
+    follows = ("locked",)
+
+    def __init__(self, store: Store, parent: QWidget | None = None) -> None:
+        super().__init__(store, parent)
+        self.page = InspectorPage()
+        self.page.setObjectName("inspector_page")
+        self.page.pointed.connect(self._on_pointed)
+        self.page.followed.connect(self._on_followed)
+        self.page.back_wanted.connect(self._on_back)
+        self._path_line = InspectorPath()
+        self._path_line.setObjectName("inspector_path")
+        self._path_line.back_wanted.connect(self._on_back)
+        self._path_line.crumb_wanted.connect(self._on_crumb)
+        self._empty = EmptyState("")
+        self._empty.setObjectName("inspector_empty")
+        self._path: tuple[Cell, ...] = ()
+        self._pointed: Cell | None = None
+        # A quick mouse crosses many cells between two frames: only the last one is worth explaining.
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(0)
+        self._timer.timeout.connect(self._show)
+        store.decoded_cell.connect(self._on_decoded_cell)
+        store.decoded.connect(self._on_decoded)
+        self._lay_out()
+
+    def on_document(self, old: Document | None, new: Document) -> None:
+        locked = new.view.locked
+        if locked is None:
+            self._path = ()
+        else:
+            self._arrive(locked)
+        if old is None or old.view.locked != locked:
+            self._show_soon()
+
+    def on_trace(self, trace: Trace) -> None:
+        self._show_soon()
+
+    def on_hover(self, cell: Cell | None) -> None:
+        # What a link of this page lights elsewhere does not replace the page under the mouse.
+        if cell is None or cell != self._pointed:
+            self._show_soon()
+
+    def apply_theme(self, theme: Theme) -> None:
+        super().apply_theme(theme)
+        self.page.apply_theme(theme)
+        self._path_line.apply_theme(theme)
+        self._empty.apply_theme(theme)
+
+    def retranslate(self) -> None:
+        self.page.setAccessibleName(_("Arithmetic of the cell"))
+        self._path_line.retranslate()
+        self._timer.start()
+
+    def sizeHint(self) -> QSize:
+        return QSize(520, 150)
+
+    # --- showing
+
+    def _arrive(self, cell: Cell) -> None:
+        """Go on with the path to a cell, or back on it, or begin another one."""
+        here = _located(cell, self.store.document.site)
+        passed = self._path.index(here) if here in self._path else 0
+        self._path = (*self._path[:passed], here)
+
+    def _show_soon(self) -> None:
+        if not self._timer.isActive():
+            self._timer.start()
+
+    @Slot()
+    def _show(self) -> None:
+        cell, is_decoded = self._shown_cell()
+        site = None if self.store.trace is None else self.store.site
+        if cell is not None and is_decoded:
+            site = self.store.decoded_site(cell)
+        if cell is None or site is None:
+            self._say(_("Hover a cell, or click one to lock it."))
+            return
+        if not exists(site, cell):
+            self._say(_("This cell is not there any more. Hover a cell, or click one to lock it."))
+            return
+        explanation = explain(site, cell)
+        self.page.set_explanation(explanation)
+        is_locked = cell == (self.store.held_decoded if is_decoded else self.store.document.view.locked)
+        passed = tuple(self._crumb(step) for step in self._path[:-1]) if is_locked else ()
+        attention = label_among_several(self._experiment(is_decoded), site.name)
+        # The cache may hold other numbers: those of the pass are what is taken apart.
+        made_by = _("without a cache") if is_decoded else ""
+        title = " · ".join(part for part in (attention, explanation.title, made_by) if part)
+        self._path_line.set_path(passed, title, is_locked)
+        self._stack.setCurrentIndex(1)
+
+    def _shown_cell(self) -> tuple[Cell | None, bool]:
+        """The cell in focus, unless it is in focus because a link of this page is pointed at.
+
+        And whether it is the decoding's.
+        """
+        store = self.store
+        if store.hover_decoded is not None and self._has(store.hover_decoded):
+            return store.hover_decoded, True
+        if store.hover is not None and store.hover != self._pointed:
+            return store.hover, False
+        if store.held_decoded is not None and self._has(store.held_decoded):
+            return store.held_decoded, True
+        return store.document.view.locked, False
+
+    def _has(self, cell: Cell) -> bool:
+        """Whether the decoding has its pass at hand, with this cell in it."""
+        site = self.store.decoded_site(cell)
+        return site is not None and exists(site, cell)
+
+    def _experiment(self, is_decoded: bool) -> Experiment:
+        """Whose attentions are named: that of the trace which is shown, not of one that is on its way."""
+        decoded = self.store.decoded_now
+        if is_decoded and decoded is not None:
+            return decoded.decoding.experiment
+        assert self.store.trace is not None
+        return self.store.trace.experiment
+
+    def _crumb(self, step: Cell) -> str:
+        """A cell passed on the way: its stage, and of another attention that one's name too."""
+        symbol = stage_symbol(step.stage)
+        return symbol if step.site == self.store.site.name else f"{step.site} · {symbol}"
+
+    def _say(self, text: str) -> None:
+        self._empty.set_text(text)
+        self._stack.setCurrentIndex(0)
+
+    # --- acting
+
+    @Slot(object)
+    def _on_decoded_cell(self, cell: Cell | None) -> None:
+        if self.store.held_decoded is not None:
+            self._arrive(self.store.held_decoded)
+        if self.is_seen:
+            self._show_soon()
+
+    @Slot(object)
+    def _on_decoded(self, decoded: object) -> None:
+        if self.is_seen and self.store.held_decoded is not None:
+            self._show_soon()
+
+    @Slot(object)
+    def _on_pointed(self, cell: Cell | None) -> None:
+        self._pointed = cell
+        # What is a cell of another attention lights nothing in the one that is looked at.
+        is_here = cell is not None and cell.site in ("", self.store.document.site)
+        is_lit = cell is not None and is_here and not self.store.is_written(cell)
+        self.store.set_hover(cell if is_lit else None)
+
+    @Slot(object)
+    def _on_followed(self, cell: Cell) -> None:
+        self._pointed = None
+        self.store.set_hover(None)
+        there = _located(cell, self.store.document.site)
+        self._path = (*self._path, there)
+        self._lock(there)
+
+    @Slot()
+    def _on_back(self) -> None:
+        self._on_crumb(len(self._path) - 2)
+
+    @Slot(int)
+    def _on_crumb(self, step: int) -> None:
+        if 0 <= step < len(self._path):
+            self._lock(self._path[step])
+
+    def _lock(self, cell: Cell) -> None:
+        """Lock a cell and show the attention, the stage and the head where it stands."""
+        document = self.store.document
+        if self.store.held_decoded is not None:
+            self.store.hold_in_decoding(cell)
+            return
+        if cell.site not in site_names(document.experiment):
+            return
+        view, heads = document.view, at(document.experiment, cell.site).heads
+        row = STAGE_BY_ID[cell.stage]
+        head = view.head
+        if row.axes[0] == "head":
+            head = cell.head
+        elif row.axes[0] == "kv_head" and min(head, heads.n_heads - 1) // heads.group_size != cell.head:
+            head = cell.head * heads.group_size
+        query = cell.row if row.axes[-2] in ("query", "token") else view.query
+        site = view.site if cell.site == document.site else cell.site
+        self.store.look(site=site, locked=replace(cell, site=""), stage=cell.stage, head=head, query=query)
+
+    def _lay_out(self) -> None:
+        filled = QWidget()
+        column = QVBoxLayout(filled)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(GRID // 2)
+        column.addWidget(self._path_line)
+        column.addWidget(self.page, 1)
+        self._stack = QStackedWidget()
+        self._stack.addWidget(self._empty)
+        self._stack.addWidget(filled)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self._stack)
+
+
+def _located(cell: Cell, site: str) -> Cell:
+    """The cell with the name of its site: of the one that is looked at, where it has none."""
+    return replace(cell, site=cell.site or site)

@@ -1,0 +1,261 @@
+"""The block around the attention that is looked at: norms, residual connections, the feed-forward layer."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from attnviz.core.block import ACTIVATIONS, GATED_UNITS
+from attnviz.gui.forms.fields import Choice, Edit, Slider, Switch
+from attnviz.gui.look.theme import Theme
+from attnviz.gui.panels.mechanism.norm import NormLine, NormSlot
+from attnviz.gui.panels.mechanism.section import Section
+from attnviz.gui.panels.mechanism.seen import SeenBySite
+from attnviz.gui.panels.mechanism.weights import WeightLines, WeightSlot
+from attnviz.gui.store import Store
+from attnviz.i18n import N_, _
+from attnviz.model.edit.block import (
+    HIDDEN_RATIO,
+    NormName,
+    change_feed_forward,
+    ffn_of,
+    ffn_source,
+    norm_of,
+    set_block,
+    set_feed_forward,
+    set_ffn_bias,
+    set_norm,
+    set_placement,
+    set_residual,
+)
+from attnviz.model.edit.switching import refusal
+from attnviz.model.sites.sites import put
+from attnviz.model.spec.block import FEED_FORWARD_ROLES, Block, FeedForwardRole
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.experiment import Experiment
+
+PLACEMENTS = (
+    ("pre", N_("pre"), N_("x + A(norm(x)): a norm before attention and feed-forward layer")),
+    ("post", N_("post"), N_("norm(x + A(x)): a norm after every sum, as in the first transformer")),
+    ("sandwich", N_("sandwich"), N_("x + norm(A(norm(x))): a norm on either side")),
+    ("parallel", N_("parallel"), N_("x + A(norm(x)) + F(norm(x)): both of the same input")),
+)
+NORM_SLOTS: tuple[tuple[NormName, str, str], ...] = (
+    ("norm_1", N_("norm 1"), N_("The norm of the attention")),
+    ("after_1", N_("after 1"), N_("The norm of what the attention makes, before it is added")),
+    ("norm_2", N_("norm 2"), N_("The norm of the feed-forward layer")),
+    ("after_2", N_("after 2"), N_("The norm of what the feed-forward layer makes, before it is added")),
+)
+_SHORT: dict[FeedForwardRole, str] = {"up": N_("up"), "gate": N_("gate"), "down": N_("down")}
+WIDEST = 65_536
+
+
+def has_block(experiment: Experiment) -> bool:
+    """Whether the attention stands in a block."""
+    return experiment.block is not None
+
+
+def has_ffn(experiment: Experiment) -> bool:
+    """Whether the block has a feed-forward layer."""
+    return experiment.block is not None and experiment.block.feed_forward is not None
+
+
+def _is_gated(experiment: Experiment) -> bool:
+    return has_ffn(experiment) and ffn_of(experiment).gated
+
+
+def _change(field: str) -> Edit:
+    """The edit that replaces one field of the feed-forward layer."""
+    return lambda experiment, value: change_feed_forward(experiment, **{field: value})
+
+
+def _norm_shown(name: NormName, experiment: Experiment) -> bool:
+    block = experiment.block
+    if block is None or (name in ("norm_2", "after_2") and block.feed_forward is None):
+        return False
+    return block.placement == "sandwich" or name in ("norm_1", "norm_2")
+
+
+class BlockSection(Section):
+    """Everything that stands around the attention."""
+
+    id = "block"
+    heading = N_("Block")
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self._seen = SeenBySite(store)
+        self._norms: dict[str, NormLine] = {}
+        self.add_form(self._block_fields())
+        self._add_norms("norm_1", "after_1")
+        self.add_form(self._ffn_fields())
+        self._lines = WeightLines(self, store, tuple(self._slot(role) for role in FEED_FORWARD_ROLES))
+        self.body.addLayout(self._lines)
+        self._add_norms("norm_2", "after_2")
+
+    def on_document(self, old: Document | None, new: Document) -> None:
+        self._seen.here.note_block(new.attention)
+        super().on_document(old, new)
+        self._show_rest()
+
+    def retranslate(self) -> None:
+        super().retranslate()
+        self._lines.retranslate()
+        for line in self._norms.values():
+            line.retranslate()
+        self._show_rest()
+
+    def apply_theme(self, theme: Theme) -> None:
+        super().apply_theme(theme)
+        if hasattr(self, "_lines"):  # the card takes its theme while it is being made
+            self._lines.apply_theme(theme)
+
+    def _show_rest(self) -> None:
+        experiment = self.store.attention
+        for line in self._norms.values():
+            line.refresh()
+        is_gated = _is_gated(experiment)
+        if has_ffn(experiment):
+            self._lines.refresh(experiment, lambda id_: is_gated or id_ != "ffn_gate")
+        else:
+            self._lines.refresh(experiment, lambda id_: False)
+        self.set_hint("" if has_block(experiment) else _("the attention alone"))
+
+    def _add_norms(self, *names: str) -> None:
+        for name, label, hint in NORM_SLOTS:
+            if name in names:
+                slot = NormSlot(
+                    id=name,
+                    label=label,
+                    hint=hint,
+                    read=partial(norm_of, name=name),
+                    edit=partial(_put_norm, name),
+                    shown=partial(_norm_shown, name),
+                )
+                self._norms[name] = NormLine(self.store, slot, lambda: self._seen.here)
+                self.body.addWidget(self._norms[name])
+
+    def _block_fields(self) -> tuple[Any, ...]:
+        return (
+            Switch(
+                name="block_toggle",
+                label=N_("Block around the attention"),
+                read=has_block,
+                edit=self._set_block,
+                hint=N_("Norms, residual connections and a feed-forward layer"),
+            ),
+            Choice(
+                name="placement_segmented",
+                label="",
+                hint=N_("Where the norms stand"),
+                read=lambda e: e.block.placement,
+                edit=self._set_placement,
+                shown=has_block,
+                options=PLACEMENTS,
+                why_not=lambda e, id_: refusal(self._set_placement, e, id_),
+            ),
+            Switch(
+                name="residual_toggle",
+                label=N_("Residual connections"),
+                read=lambda e: e.block.residual,
+                edit=set_residual,
+                hint=N_("What came in is added to what attention and feed-forward layer make"),
+                shown=has_block,
+                reason=lambda e: refusal(set_residual, e, not e.block.residual),  # type: ignore[union-attr]
+            ),
+        )
+
+    def _ffn_fields(self) -> tuple[Any, ...]:
+        activations = tuple((row.id, row.title, f"{row.formula}\n{row.source}") for row in ACTIVATIONS)
+        units = tuple((row.id, row.title, f"{row.formula}\n{row.source}") for row in GATED_UNITS)
+        only_gated = tuple(unit for unit in units if unit[0] not in {row.id for row in ACTIVATIONS})
+        return (
+            Switch(
+                name="ffn_toggle",
+                label=N_("Feed-forward layer"),
+                read=has_ffn,
+                edit=self._set_ffn,
+                hint=N_("Two linear maps with an activation between them, for each token alone"),
+                shown=has_block,
+                reason=self._why_no_ffn,
+            ),
+            Slider(
+                name="d_hidden_field",
+                label="d_hidden",
+                read=lambda e: ffn_of(e).d_hidden,
+                edit=lambda e, value: change_feed_forward(e, d_hidden=max(1, round(value))),
+                hint=N_("Features between the two maps"),
+                shown=has_ffn,
+                from_start=True,
+                minimum=1,
+                maximum=256,
+                lowest=1,
+                highest=WIDEST,
+                default=HIDDEN_RATIO * 4,
+                decimals=0,
+                logarithmic=True,
+            ),
+            Switch(
+                name="gated_toggle",
+                label=N_("Gated"),
+                read=_is_gated,
+                edit=_change("gated"),
+                hint=N_("A third matrix whose activation each hidden number is multiplied by"),
+                shown=has_ffn,
+                reason=lambda e: refusal(_change("gated"), e, not _is_gated(e)),
+            ),
+            Choice(
+                name="activation_combo",
+                label=N_("Activation"),
+                read=lambda e: ffn_of(e).activation,
+                edit=_change("activation"),
+                shown=lambda e: has_ffn(e) and not _is_gated(e),
+                options=activations + only_gated,
+                as_list=True,
+                why_not=lambda e, id_: refusal(_change("activation"), e, id_),
+            ),
+            Choice(
+                name="gated_unit_combo",
+                label=N_("Gated unit"),
+                read=lambda e: ffn_of(e).activation,
+                edit=_change("activation"),
+                shown=_is_gated,
+                options=units,
+                as_list=True,
+            ),
+        )
+
+    def _slot(self, role: FeedForwardRole) -> WeightSlot:
+        return WeightSlot(
+            id=f"ffn_{role}",
+            symbol=f"W_{role}",
+            short=_SHORT[role],
+            read=lambda e: getattr(ffn_of(e), role),
+            source=lambda e, kind: ffn_source(e, role, kind, self._seen.here),
+            edit=lambda e, source: change_feed_forward(e, **{role: source}),
+            bias=lambda e: getattr(ffn_of(e), f"{role}_bias"),
+            set_bias=lambda e, is_on: set_ffn_bias(e, role, is_on, self._seen.here),
+        )
+
+    def _set_block(self, experiment: Experiment, is_on: bool) -> Experiment:
+        if not is_on:
+            return set_block(experiment, None)
+        return set_block(experiment, self._seen.here.last("block", Block, Block()))
+
+    def _set_placement(self, experiment: Experiment, placement: Any) -> Experiment:
+        return set_placement(experiment, placement, self._seen.here)
+
+    def _set_ffn(self, experiment: Experiment, is_on: bool) -> Experiment:
+        return set_feed_forward(experiment, is_on, self._seen.here)
+
+    def _why_no_ffn(self, experiment: Experiment) -> str:
+        """A layer with a second attention has its feed-forward layer there: only the whole knows."""
+        if has_ffn(experiment) or self.store.experiment.cross is None:
+            return ""
+        whole, site = self.store.experiment, self.store.document.site
+        changed = set_feed_forward(experiment, True, self._seen.here)
+        return refusal(lambda e, _value: put(e, site, changed), whole, None)
+
+
+def _put_norm(name: NormName, experiment: Experiment, norm: Any) -> Experiment:
+    return set_norm(experiment, name, norm)

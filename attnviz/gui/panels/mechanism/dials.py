@@ -1,0 +1,187 @@
+"""RoPE's pairs as dials, and what their rotation does to the score of the pair that is looked at."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+from msgspec.structs import replace
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+
+from attnviz.core.positions import rope_angles
+from attnviz.core.text import elide, number, visible
+from attnviz.gui.forms.rows import Note
+from attnviz.gui.look.fonts import number_font
+from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
+from attnviz.gui.store import Store
+from attnviz.gui.widgets.numbers.drag import DragNumber
+from attnviz.gui.widgets.pictures.dial import Dial
+from attnviz.i18n import _
+from attnviz.model.edit.edits import set_multiplier
+from attnviz.model.explain.pairing import Pair, pair_looked_at, pair_scores
+from attnviz.model.positions import n_rotated, pair_frequencies
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import Rope
+
+MOST_DIALS = 18
+COLUMNS = 3
+
+
+def _straight(experiment: Experiment) -> Experiment:
+    return replace(experiment, position=replace(experiment.position, multipliers=()))
+
+
+class RopeDials(QWidget):
+    """Up to 18 dials from a chosen pair on; below them the pair of positions and its score."""
+
+    def __init__(self, store: Store, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._store = store
+        self._dials: list[Dial] = []
+        self._grid = QGridLayout()
+        self._grid.setHorizontalSpacing(2)
+        self._grid.setVerticalSpacing(GRID // 2)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, GRID // 2, 0, 0)
+        column.setSpacing(GRID - 2)
+        column.addLayout(self._grid)
+        column.addWidget(self._paging())
+        self._reset = QPushButton()
+        self._reset.setObjectName("rope_reset_button")
+        self._reset.clicked.connect(self._on_reset)
+        column.addWidget(self._reset, 0, Qt.AlignmentFlag.AlignRight)
+        self._pair = Note("rope_pair_label")
+        column.addWidget(self._pair)
+        column.addLayout(self._readout())
+
+    def _paging(self) -> QWidget:
+        self._pages = QWidget()
+        self._pages_label = QLabel()
+        self._first = DragNumber(minimum=0, maximum=0, integer=True)
+        self._first.setObjectName("rope_first_pair_field")
+        self._first.changed.connect(self._on_first)
+        self._first.rejected.connect(self._store.rejected)
+        row = QHBoxLayout(self._pages)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.addWidget(self._pages_label)
+        row.addStretch(1)
+        row.addWidget(self._first)
+        return self._pages
+
+    def _readout(self) -> QGridLayout:
+        self._names, self._scores = (QLabel(), QLabel()), (QLabel(), QLabel())
+        grid = QGridLayout()
+        grid.setColumnStretch(0, 1)
+        grid.setVerticalSpacing(2)
+        for row, name in enumerate(("rope_score_unrotated", "rope_score_rotated")):
+            self._scores[row].setObjectName(name)
+            self._scores[row].setFont(number_font(TEXT_PX))
+            self._scores[row].setContentsMargins(0, 0, 4, 0)
+            grid.addWidget(self._names[row], row, 0)
+            grid.addWidget(self._scores[row], row, 1, Qt.AlignmentFlag.AlignRight)
+        return grid
+
+    def refresh(self) -> None:
+        """Show the document: as many dials as there are pairs, their frequencies, and the angles."""
+        experiment = self._store.attention
+        rope = experiment.position
+        self.setVisible(isinstance(rope, Rope))
+        if not isinstance(rope, Rope):
+            return
+        n_pairs = n_rotated(experiment) // 2
+        last_first = max(n_pairs - MOST_DIALS, 0)
+        self._first.set_range(0, last_first)
+        self._first.set_value(min(int(self._first.value()), last_first))
+        self._pages.setVisible(last_first > 0)
+        first, count = int(self._first.value()), min(n_pairs, MOST_DIALS)
+        if [dial.objectName() for dial in self._dials] != [_name(first + i) for i in range(count)]:
+            self._make(first, count)
+        self._say_pages(n_pairs)
+        self._reset.setVisible(bool(rope.multipliers))
+        self.show_pair()
+
+    def show_pair(self) -> None:
+        """Turn the arms to the pair of positions that is looked at, and say its score."""
+        experiment = self._store.attention
+        rope = experiment.position
+        if not isinstance(rope, Rope):
+            return
+        pair = pair_looked_at(self._store.document, self._store.hover)
+        frequencies = pair_frequencies(experiment)
+        positions = np.array([pair.query, pair.key]) + rope.start
+        query, key = rope_angles(positions, frequencies)
+        first = int(self._first.value())
+        for index, dial in enumerate(self._dials, first):
+            multiplier = rope.multipliers[index] if index < len(rope.multipliers) else 1.0
+            dial.set_state(float(frequencies[index]), multiplier, float(query[index]), float(key[index]))
+        self._say_pair(experiment, pair, rope.start)
+        self.show_scores()
+
+    def show_scores(self) -> None:
+        """Say q·k of the pair, plain and rotated, from the last run."""
+        trace = self._store.trace
+        pair = pair_looked_at(self._store.document, self._store.hover)
+        scores = None if trace is None else pair_scores(self._store.site, pair)
+        for label, place in zip(self._scores, (0, 1), strict=True):
+            label.setText("–" if scores is None else number(scores[place], 4))
+
+    def retranslate(self) -> None:
+        for label, text in zip(self._names, (_("q·k unrotated"), _("q·k rotated")), strict=True):
+            label.setText(text)
+        for score, text in zip(self._scores, (_("q·k unrotated"), _("q·k rotated")), strict=True):
+            score.setAccessibleName(text)
+        self._reset.setText(_("all pairs × 1"))
+        self._reset.setAccessibleName(_("Back to the base's own frequencies"))
+        self._first.setAccessibleName(_("First pair shown"))
+        self._first.retranslate()
+        for dial in self._dials:
+            dial.retranslate()
+        self.refresh()
+
+    def apply_theme(self, theme: Theme) -> None:
+        for dial in self._dials:
+            dial.apply_theme(theme)
+
+    def _make(self, first: int, count: int) -> None:
+        """Other dials instead of the present ones."""
+        for dial in self._dials:
+            self._grid.removeWidget(dial)
+            dial.hide()
+            dial.setParent(None)
+            dial.deleteLater()
+        self._dials = [Dial(first + index) for index in range(count)]
+        for index, dial in enumerate(self._dials):
+            dial.setObjectName(_name(first + index))
+            dial.changed.connect(partial(self._on_turned, first + index))
+            dial.gesture_started.connect(self._store.begin_gesture)
+            dial.gesture_finished.connect(self._store.end_gesture)
+            row, column = divmod(index, min(COLUMNS, count))
+            self._grid.addWidget(dial, row, column, Qt.AlignmentFlag.AlignHCenter)
+
+    def _say_pages(self, n_pairs: int) -> None:
+        first = int(self._first.value())
+        sentence = _("pairs {first}–{last} of {n}, from")
+        self._pages_label.setText(sentence.format(first=first, last=first + MOST_DIALS - 1, n=n_pairs))
+
+    def _say_pair(self, experiment: Experiment, pair: Pair, start: int) -> None:
+        query = elide(visible(experiment.tokens[pair.query]), 16)
+        key = elide(visible(experiment.key_tokens[pair.key]), 16)
+        sentence = _("q of “{query}” at {m}, k of “{key}” at {n}")
+        self._pair.setText(sentence.format(query=query, m=pair.query + start, key=key, n=pair.key + start))
+
+    def _on_turned(self, pair: int, multiplier: float) -> None:
+        self._store.edit_attention(set_multiplier, pair, multiplier)
+        self.show_pair()
+
+    @Slot(object)
+    def _on_first(self, first: int) -> None:
+        self.refresh()
+
+    @Slot()
+    def _on_reset(self) -> None:
+        self._store.edit_attention(_straight)
+
+
+def _name(pair: int) -> str:
+    return f"rope_dial_{pair}"

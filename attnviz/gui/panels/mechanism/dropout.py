@@ -1,0 +1,70 @@
+"""Dropout of weights: rate, seed, rescaling, and whether the model is in training."""
+
+from __future__ import annotations
+
+from attnviz.gui.forms.fields import Choice, Seed, Slider, Switch, replacing
+from attnviz.gui.panels.mechanism.section import Section
+from attnviz.gui.store import Store
+from attnviz.i18n import N_
+from attnviz.model.spec.experiment import Experiment
+
+
+def _set_mode(experiment: Experiment, mode: str) -> Experiment:
+    return replacing("dropout", "training")(experiment, mode == "train")
+
+
+def _drops(experiment: Experiment) -> bool:
+    return experiment.dropout.p > 0
+
+
+FIELDS = (
+    Slider(
+        name="dropout_p_field",
+        label=N_("p"),
+        read=lambda e: e.dropout.p,
+        edit=replacing("dropout", "p"),
+        hint=N_("Each weight becomes 0 with this probability"),
+        minimum=0.0,
+        maximum=0.9,
+        lowest=0.0,
+        highest=0.999,
+        default=0.0,
+    ),
+    Choice(
+        name="dropout_mode_segmented",
+        label=N_("Mode"),
+        read=lambda e: "train" if e.dropout.training else "eval",
+        edit=_set_mode,
+        options=(
+            ("train", N_("train"), N_("Weights are dropped")),
+            ("eval", N_("eval"), N_("Nothing is dropped, as when the model is used")),
+        ),
+        shown=_drops,
+    ),
+    Seed(
+        name="dropout_seed_field",
+        label=N_("Seed"),
+        read=lambda e: e.dropout.seed,
+        edit=replacing("dropout", "seed"),
+        shown=_drops,
+    ),
+    Switch(
+        name="dropout_rescale_toggle",
+        label=N_("Survivors ÷ (1 − p)"),
+        read=lambda e: e.dropout.rescale,
+        edit=replacing("dropout", "rescale"),
+        hint=N_("Keeps the expected sum of a row at 1"),
+        shown=_drops,
+    ),
+)
+
+
+class DropoutSection(Section):
+    """Which weights are dropped."""
+
+    id = "dropout"
+    heading = N_("Dropout")
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self.add_form(FIELDS)

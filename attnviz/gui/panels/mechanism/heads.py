@@ -1,0 +1,240 @@
+"""The heads: how many, how wide, and which of them share keys and values."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
+
+from attnviz.core.dims import group_counts
+from attnviz.gui.forms.fields import Choice, Number
+from attnviz.gui.look.fonts import number_font
+from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
+from attnviz.gui.panels.mechanism.head_switches import HeadSwitches
+from attnviz.gui.panels.mechanism.latent_form import LatentForm
+from attnviz.gui.panels.mechanism.section import Section
+from attnviz.gui.panels.mechanism.seen import SeenBySite
+from attnviz.gui.panels.mechanism.wires import HeadWires
+from attnviz.gui.store import Store
+from attnviz.gui.widgets.combo import Combo
+from attnviz.gui.widgets.segmented import Segmented
+from attnviz.i18n import N_, _
+from attnviz.model.edit.edits import set_heads, toggle_head
+from attnviz.model.edit.latent import first_latent, set_latent
+from attnviz.model.edit.switching import refusal
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.latent import Latent
+from attnviz.model.spec.parts import Projections, Rope, Seeded
+from attnviz.model.spec.view import Cell
+from attnviz.model.trace import Trace
+
+SEGMENTS = 5
+"""More divisors than this are chosen from a list, since they have no room beside each other."""
+
+MOST_HEADS, WIDEST_HEAD = 256, 1024
+
+
+def layout_name(experiment: Experiment) -> str:
+    """What this sharing of heads is called."""
+    heads = experiment.heads
+    if experiment.latent is not None:
+        return "MLA"
+    if heads.n_heads == heads.n_kv_heads:
+        return "MHA"
+    return "MQA" if heads.n_kv_heads == 1 else "GQA"
+
+
+COUNT = Number(
+    name="n_heads_field",
+    label=N_("Query heads"),
+    read=lambda e: e.heads.n_heads,
+    edit=lambda e, n: set_heads(e, n_heads=n),
+    minimum=1,
+    maximum=MOST_HEADS,
+    integer=True,
+    from_start=True,
+)
+WIDTH = Number(
+    name="d_head_field",
+    label=N_("Features per head, d_head"),
+    read=lambda e: e.heads.d_head,
+    edit=lambda e, n: set_heads(e, d_head=n),
+    minimum=1,
+    maximum=WIDEST_HEAD,
+    integer=True,
+    from_start=True,
+)
+
+
+class HeadsSection(Section):
+    """Query heads, key/value heads, d_head, d_model, and the wires between heads."""
+
+    id = "heads"
+    heading = N_("Heads")
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self._chosen_head: int | None = None
+        self._counts: tuple[int, ...] = ()
+        self._seen = SeenBySite(store)
+        self.add_form((self._source_choice(), COUNT))
+        self._kv_label = QLabel()
+        self._few, self._many = Segmented(()), Combo(())
+        self._few.setObjectName("n_kv_heads_segmented")
+        self._many.setObjectName("n_kv_heads_combo")
+        for control in (self._few, self._many):
+            control.changed.connect(self._on_kv_heads)
+        self.body.addLayout(_row(self._kv_label, self._few, self._many))
+        self.wires = HeadWires()
+        self.wires.previewed.connect(self._on_previewed)
+        self.wires.chosen.connect(self._on_chosen)
+        self.wires.toggled.connect(self._on_toggled)
+        self.body.addWidget(self.wires)
+        self.latent = LatentForm(store)
+        self.latent.picture.chosen.connect(self._on_chosen)
+        self.body.addWidget(self.latent.picture)
+        self.body.addWidget(self.latent.note)
+        self.switches = HeadSwitches(store)
+        self.body.addWidget(self.switches)
+        self.add_form((WIDTH,))
+        self._model_label, self._model = QLabel(), QLabel()
+        self._model.setObjectName("d_model_value")
+        self._model.setFont(number_font(TEXT_PX))
+        self._model.setContentsMargins(0, 0, 4, 0)
+        self.body.addLayout(_row(self._model_label, self._model))
+        self.body.addWidget(self.latent)
+
+    def _source_choice(self) -> Choice:
+        return Choice(
+            name="latent_segmented",
+            label="",
+            hint=N_("What keys and values are made from"),
+            read=lambda e: "projections" if e.latent is None else "latent",
+            edit=self._set_source,
+            options=(
+                ("projections", N_("MHA · GQA · MQA"), N_("Keys and values of each KV head by W_K and W_V")),
+                (
+                    "latent",
+                    N_("MLA"),
+                    N_("Every head's keys and values from one small vector, which is cached"),
+                ),
+            ),
+            why_not=lambda e, id_: refusal(self._set_source, e, id_),
+        )
+
+    def _set_source(self, experiment: Experiment, source: str) -> Experiment:
+        """Make keys and values from projections or from a latent; what there was before comes back."""
+        last = self._seen.here.last
+        if source == "projections":
+            if experiment.latent is None:
+                return experiment
+            before = last("projections", Projections, Projections(key=Seeded(1), value=Seeded(2)))
+            return set_latent(experiment, None, before.key, before.value)
+        if experiment.latent is not None:
+            return experiment
+        latent = last("latent", Latent, first_latent(experiment))
+        if isinstance(experiment.position, Rope) and not latent.d_rope:
+            latent = first_latent(experiment)
+        return set_latent(experiment, latent)
+
+    def _note_seen(self, experiment: Experiment) -> None:
+        self._seen.here.note("latent", experiment.latent)
+        if experiment.latent is None:
+            self._seen.here.note("projections", experiment.projections)
+
+    def on_document(self, old: Document | None, new: Document) -> None:
+        self._note_seen(new.attention)
+        super().on_document(old, new)
+        heads = new.attention.heads
+        found = group_counts(heads.n_heads)
+        if found != self._counts:
+            self._counts = found
+            options = [(str(d), str(d), "") for d in found]
+            is_few = len(found) <= SEGMENTS
+            self._few.set_options(options if is_few else [])
+            self._many.set_options(options)
+            self._few.setVisible(is_few)
+            self._many.setVisible(not is_few)
+        for control in (self._few, self._many):
+            control.set_value(str(heads.n_kv_heads))
+        for count in found:
+            shown = self._few if len(found) <= SEGMENTS else self._many
+            shown.set_option_unavailable(str(count), _why_not_shared(new.attention, count) or None)
+        self.latent.on_document(old, new)
+        self.wires.setVisible(new.attention.latent is None)
+        self._model.setText(str(new.attention.d_model))
+        self.switches.refresh()
+        self.set_hint(layout_name(new.attention))
+        self.on_view(new)
+
+    def on_view(self, document: Document) -> None:
+        self.wires.set_heads(document.attention.heads, document.view.head)
+        self.latent.show_token()
+
+    def on_trace(self, trace: Trace) -> None:
+        self.latent.show_token()
+
+    def on_hover(self, cell: Cell | None) -> None:
+        self.latent.show_token()
+
+    def retranslate(self) -> None:
+        super().retranslate()
+        self._kv_label.setText(_("Key/value heads"))
+        self._model_label.setText(_("Features of a token, d_model"))
+        for control in (self._few, self._many):
+            control.setAccessibleName(_("Key/value heads"))
+        self._model.setAccessibleName(_("Features of a token, d_model"))
+        self.wires.retranslate()
+        self.switches.retranslate()
+        self.latent.retranslate()
+
+    def apply_theme(self, theme: Theme) -> None:
+        super().apply_theme(theme)
+        if hasattr(self, "latent"):  # the card takes its theme while it is being made
+            self.latent.apply_theme(theme)
+
+    @Slot(str)
+    def _on_kv_heads(self, count: str) -> None:
+        if not self.store.edit_attention(set_heads, n_kv_heads=int(count)):
+            self.on_document(None, self.store.document)
+
+    @Slot(int)
+    def _on_previewed(self, head: int) -> None:
+        """Show the head under the mouse everywhere; without one, the chosen head again."""
+        if head >= 0:
+            if self._chosen_head is None:
+                self._chosen_head = self.store.document.view.head
+            self.store.look(head=head)
+        elif self._chosen_head is not None:
+            chosen, self._chosen_head = self._chosen_head, None
+            self.store.look(head=chosen)
+
+    @Slot(int)
+    def _on_toggled(self, head: int) -> None:
+        self.store.edit_attention(toggle_head, head)
+
+    @Slot(int)
+    def _on_chosen(self, head: int) -> None:
+        if self._chosen_head is not None:
+            self._chosen_head = head
+        self.store.look(head=head)
+
+
+def _why_not_shared(experiment: Experiment, count: int) -> str:
+    """Why there cannot be so many key/value heads: with a latent every head has its own."""
+    return "" if experiment.latent is None else refusal(_share, experiment, count)
+
+
+def _share(experiment: Experiment, n_kv_heads: int) -> Experiment:
+    return set_heads(experiment, n_kv_heads=n_kv_heads)
+
+
+def _row(label: QLabel, *controls: QWidget) -> QHBoxLayout:
+    row = QHBoxLayout()
+    # Half a unit: five segments beside their label are the widest line of the column.
+    row.setSpacing(GRID // 2)
+    row.addWidget(label)
+    row.addStretch(1)
+    for control in controls:
+        row.addWidget(control)
+    return row

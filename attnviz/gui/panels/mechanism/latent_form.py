@@ -1,0 +1,260 @@
+"""The controls of a latent: its widths, norms and matrices, with the picture of what becomes of a token."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from attnviz.core.text import number
+from attnviz.engines.decode.run import ITEMSIZE
+from attnviz.gui.forms.fields import Slider, Switch
+from attnviz.gui.forms.form import Form
+from attnviz.gui.forms.rows import Note
+from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.panels.mechanism.latent import MOST_HEADS, LatentPicture, LatentShapes
+from attnviz.gui.panels.mechanism.norm import NormLine, NormSlot
+from attnviz.gui.panels.mechanism.seen import SeenBySite
+from attnviz.gui.panels.mechanism.weights import WeightLines, WeightSlot
+from attnviz.gui.store import Store
+from attnviz.i18n import N_, _
+from attnviz.model.edit.latent import (
+    latent_written_out,
+    set_latent_norm,
+    set_latent_size,
+    set_latent_weights,
+)
+from attnviz.model.operands.latent import cached_numbers, expanded_numbers, latent_of
+from attnviz.model.provenance import tokens_of
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.latent import LATENT_ROLES, Latent, LatentRole
+from attnviz.model.spec.parts import Explicit, Identity, Projection, Rope, Seeded
+from attnviz.model.spec.view import Cell
+from attnviz.model.stages import as_read, inputs
+
+SYMBOLS: dict[LatentRole, tuple[str, str]] = {
+    "query_down": ("W_DQ", "query"),
+    "down": ("W_DKV", "key"),
+    "rope_key": ("W_KR", "key"),
+    "up_key": ("W_UK", "key"),
+    "up_value": ("W_UV", "value"),
+}
+"""Each matrix as the literature writes it, and its hue."""
+
+WIDEST = 4096
+
+
+def has_latent(experiment: Experiment) -> bool:
+    """Whether keys and values are made from a latent."""
+    return experiment.latent is not None
+
+
+def has_query_latent(experiment: Experiment) -> bool:
+    """Whether queries are made from a latent of their own."""
+    return experiment.latent is not None and experiment.latent.d_q is not None
+
+
+def _set_query_latent(experiment: Experiment, is_on: bool) -> Experiment:
+    return set_latent_size(experiment, d_q=max(experiment.d_model // 2, 1) if is_on else None)
+
+
+def _width(name: str, label: str, hint: str, lowest: int) -> Slider:
+    return Slider(
+        name=f"latent_{name}_field",
+        label=label,
+        read=lambda e: getattr(latent_of(e), name),
+        edit=lambda e, size: set_latent_size(e, **{name: int(size)}),
+        hint=hint,
+        shown=has_query_latent if name == "d_q" else has_latent,
+        minimum=lowest,
+        maximum=64,
+        lowest=lowest,
+        highest=WIDEST,
+        decimals=0,
+        from_start=True,
+    )
+
+
+FIELDS = (
+    _width(
+        "d_c", "d_c", N_("Features of the latent that keys and values are made from, and that is cached"), 1
+    ),
+    _width(
+        "d_rope",
+        "d_rope",
+        N_("Features beside the content: RoPE turns these, and all heads share the key's"),
+        0,
+    ),
+    Switch(
+        name="query_latent_switch",
+        label=N_("Latent of the query"),
+        hint=N_("Queries are made from a small vector too; it is not cached"),
+        read=has_query_latent,
+        edit=_set_query_latent,
+        shown=has_latent,
+    ),
+    _width("d_q", "d_q", N_("Features of the query's latent"), 1),
+)
+
+
+class LatentForm(QWidget):
+    """Shown where there is a latent, as are `picture` and `note`, which the owner puts in their place.
+
+    The picture follows the hovered token, else the view's query.
+    """
+
+    def __init__(self, store: Store) -> None:
+        super().__init__()
+        self._store, self._seen = store, SeenBySite(store)
+        self.setObjectName("latent_form")
+        self.picture = LatentPicture()
+        self.picture.hovered.connect(self._on_hovered)
+        self.note = Note("latent_note")
+        self._form = Form(FIELDS, store)
+        self._norms = tuple(NormLine(store, slot, lambda: self._seen.here) for slot in self._norm_slots())
+        self._lines = WeightLines(self, store, tuple(self._slot(role) for role in SYMBOLS))
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(GRID - 2)
+        for widget in (self._form, *self._norms):
+            column.addWidget(widget)
+        column.addLayout(self._lines)
+        for part in (self, self.picture, self.note):
+            part.hide()  # a first layout must not make room for what may not apply
+
+    def refresh(self) -> None:
+        """Show the document."""
+        attention = self._store.attention
+        for part in (self, self.picture, self.note):
+            part.setVisible(attention.latent is not None)
+        if attention.latent is None:
+            return
+        for role in LATENT_ROLES:
+            source = getattr(attention.latent, role)
+            self._seen.here.note(f"{role}.{source.__struct_config__.tag}", source)
+        self._form.refresh()
+        for norm in self._norms:
+            norm.refresh()
+        self._lines.refresh(attention, attention.latent.roles().__contains__)
+        self.note.setText(_said(attention))
+        self.show_token()
+
+    def show_token(self) -> None:
+        """Draw the numbers of the token that is looked at."""
+        store, attention = self._store, self._store.attention
+        if attention.latent is None:
+            return
+        stages = store.site.stages if store.trace is not None else ()
+        is_there = "latent" in stages
+        made = "latent_projected" if "latent_projected" in stages else "latent"
+        source = inputs(made, stages)[0] if is_there else "tokens_embedded"
+        key = as_read("k", stages) if is_there else "k"
+        shapes = LatentShapes.of(attention, attention.d_keys, source, key)
+        itemsize = ITEMSIZE[attention.dtype]
+        self.picture.set_attention(attention, shapes, store.document.view.head, itemsize)
+        self.picture.set_numbers(self._numbers(shapes) if is_there else {})
+
+    def retranslate(self) -> None:
+        self._form.retranslate()
+        for norm in self._norms:
+            norm.retranslate()
+        self._lines.retranslate()
+        self.picture.retranslate()
+        self.refresh()
+
+    def apply_theme(self, theme: Theme) -> None:
+        """Take the colours of `theme`."""
+        self._lines.apply_theme(theme)
+
+    def on_document(self, old: Document | None, new: Document) -> None:
+        """The experiment changed."""
+        self.refresh()
+
+    def token(self) -> int:
+        """The key position that is drawn: under the mouse, locked, or that of the view's query."""
+        focus, n_keys = self._store.focus, self._store.attention.n_keys
+        queries, keys = ((), ()) if focus is None else tokens_of(focus)
+        found = (keys or queries or (self._store.document.view.query,))[0]
+        return min(found, n_keys - 1)
+
+    def _numbers(self, shapes: LatentShapes) -> dict[tuple[str, int], Any]:
+        site = self._store.site
+        token = min(self.token(), site.experiment.n_keys - 1)  # the numbers may be a frame old
+        row = slice(token, token + 1)
+        found = {}
+        for stage in (shapes.source, "latent", *(("rope_key",) if "rope_key" in site.stages else ())):
+            found[stage, 0] = site.window(stage, 0, row)[0].astype(np.float64)
+        for head in range(min(site.shape("v")[0], MOST_HEADS)):
+            for stage in (shapes.key, "v"):
+                found[stage, head] = site.window(stage, head, row)[0].astype(np.float64)
+        return found
+
+    @Slot(object)
+    def _on_hovered(self, found: tuple[str, int, int] | None) -> None:
+        """Light the number under the mouse in every panel."""
+        store = self._store
+        if found is None or store.trace is None or found[0] not in store.site.stages:
+            store.set_hover(None)
+            return
+        stage, feature, head = found
+        store.set_hover(Cell(stage, self.token(), feature, head))
+
+    def _norm_slots(self) -> tuple[NormSlot, ...]:
+        return (
+            NormSlot(
+                id="latent_norm",
+                label=N_("norm of c"),
+                hint=N_("The norm of the latent; what is cached comes after it"),
+                read=lambda e: latent_of(e).norm,
+                edit=lambda e, norm: set_latent_norm(e, "norm", norm),
+                shown=has_latent,
+            ),
+            NormSlot(
+                id="query_latent_norm",
+                label=N_("norm of c_Q"),
+                hint=N_("The norm of the query's latent"),
+                read=lambda e: latent_of(e).query_norm,
+                edit=lambda e, norm: set_latent_norm(e, "query_norm", norm),
+                shown=has_query_latent,
+            ),
+        )
+
+    def _slot(self, role: LatentRole) -> WeightSlot:
+        symbol, hue = SYMBOLS[role]
+        return WeightSlot(
+            id=role,
+            symbol=symbol,
+            short=symbol,
+            hue=hue,
+            read=lambda e: getattr(latent_of(e), role),
+            source=partial(self._source, role),
+            edit=lambda e, source: set_latent_weights(e, role, source),
+        )
+
+    def _source(self, role: LatentRole, experiment: Experiment, option: str) -> Projection:
+        """The source of an option; the seed and the numbers that the matrix had before come back."""
+        last = self._seen.here.last
+        if option == "identity":
+            return Identity()
+        if option == "seeded":
+            return last(f"{role}.seeded", Seeded, getattr(Latent(1), role))
+        present = latent_written_out(experiment, role)
+        source = last(f"{role}.explicit", Explicit, present)
+        return source if source.values.shape == present.values.shape else present
+
+
+def _said(attention: Experiment) -> str:
+    """What is kept of a token and what multi-head attention would keep; what does not turn without RoPE."""
+    kept, whole = cached_numbers(attention), expanded_numbers(attention)
+    says = _("{kept} of {whole} numbers of a token are kept, {times} times fewer.")
+    text = says.format(kept=f"{kept:,}", whole=f"{whole:,}", times=number(whole / kept, 1))
+    latent = latent_of(attention)
+    if latent.d_rope and not isinstance(attention.position, Rope):
+        text += " " + _("Without RoPE the {n} features beside the content do not turn.").format(
+            n=latent.d_rope
+        )
+    return text

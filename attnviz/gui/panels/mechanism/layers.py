@@ -1,0 +1,200 @@
+"""The stack: how many layers, encoders and second attentions, and the norms before and after them."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from msgspec.structs import replace
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QHBoxLayout, QPushButton
+
+from attnviz.gui.forms.fields import Number, Switch
+from attnviz.gui.look.theme import GRID
+from attnviz.gui.panels.mechanism.memory import has_memory
+from attnviz.gui.panels.mechanism.norm import NormLine, NormSlot
+from attnviz.gui.panels.mechanism.section import Section
+from attnviz.gui.store import Store
+from attnviz.gui.widgets.control import plain_tooltip
+from attnviz.gui.widgets.toggle import Toggle
+from attnviz.i18n import N_, _
+from attnviz.model.edit.block import LastSeen
+from attnviz.model.edit.fitting import fitted_norm
+from attnviz.model.edit.layers import (
+    MOST_LAYERS,
+    duplicate_layer,
+    main_layers,
+    remove_layer,
+    set_cross,
+    set_n_encoder_layers,
+    set_n_layers,
+    why_not_alike,
+)
+from attnviz.model.edit.switching import refusal
+from attnviz.model.sites.sites import place_of, places, shown_site
+from attnviz.model.sites.titles import label_among_several
+from attnviz.model.spec.attention import Layer
+from attnviz.model.spec.block import Norm
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import vectors_shape
+
+NormField = Literal["embedding_norm", "final_norm", "encoder_norm"]
+
+NORM_SLOTS: tuple[tuple[NormField, str, str], ...] = (
+    ("embedding_norm", N_("at first"), N_("A norm of the token vectors and their position")),
+    ("final_norm", N_("at last"), N_("A norm after the last layer")),
+    ("encoder_norm", N_("encoder"), N_("A norm after the encoder's last layer")),
+)
+
+
+def _has_encoder(experiment: Experiment) -> bool:
+    return bool(experiment.encoder)
+
+
+def set_stack_norm(experiment: Experiment, name: NormField, norm: Norm | None) -> Experiment:
+    """Put a norm before or after the layers, made to fit what it reads."""
+    features = experiment.d_model
+    if name == "encoder_norm" and experiment.memory is not None:
+        features = vectors_shape(experiment.memory.vectors)[1]
+    return replace(experiment, **{name: fitted_norm(norm, features)})
+
+
+class LayersSection(Section):
+    """Acts on the whole experiment; the two buttons act on the layer that is looked at."""
+
+    id = "layers"
+    heading = N_("Layers")
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self._seen = LastSeen()
+        self._both: tuple[Layer, ...] = ()
+        self.add_form(self._fields())
+        self._copy, self._remove = QPushButton(), QPushButton()
+        self._copy.setObjectName("copy_layer_button")
+        self._remove.setObjectName("remove_layer_button")
+        self._copy.clicked.connect(self._on_copy)
+        self._remove.clicked.connect(self._on_remove)
+        line = QHBoxLayout()
+        line.setSpacing(GRID)
+        line.addWidget(self._copy, 1)
+        line.addWidget(self._remove, 1)
+        self.body.addLayout(line)
+        self._alike = Toggle("")
+        self._alike.setObjectName("alike_toggle")
+        self._alike.changed.connect(store.set_edits_alike)
+        store.alike_changed.connect(self._alike.set_value)
+        self.body.addWidget(self._alike)
+        self._norms = tuple(self._norm_line(*row) for row in NORM_SLOTS)
+
+    def on_document(self, old: Document | None, new: Document) -> None:
+        if new.experiment.cross is not None:
+            self._both = main_layers(new.experiment)
+        super().on_document(old, new)
+        self._show_rest()
+
+    def retranslate(self) -> None:
+        super().retranslate()
+        for button, text in ((self._copy, _("Copy this layer")), (self._remove, _("Remove it"))):
+            button.setText(text)
+            button.setAccessibleName(text)
+        self._copy.setToolTip(
+            plain_tooltip(_("A new layer behind the one that is looked at, with seeds of its own"))
+        )
+        self._alike.set_label(_("Edit all layers alike"))
+        self._alike.set_tooltip(
+            _("What is changed of this attention is changed in every layer; seeds stay different")
+        )
+        for line in self._norms:
+            line.retranslate()
+        self._show_rest()
+
+    def _show_rest(self) -> None:
+        experiment, site = self.store.experiment, self.store.document.site
+        self.set_hint(label_among_several(experiment, site))
+        reason = refusal(lambda e, _value: remove_layer(e, site), experiment, None)
+        self._remove.setEnabled(not reason)
+        tip = reason or _("Take the layer that is looked at out")
+        if plain_tooltip(tip) != self._remove.toolTip():
+            self._remove.setToolTip(plain_tooltip(tip))
+        self._alike.set_value(self.store.edits_alike)
+        self._alike.set_unavailable(why_not_alike(experiment, site) or None)
+        for line in self._norms:
+            line.refresh()
+
+    def _fields(self) -> tuple[Any, ...]:
+        return (
+            Number(
+                name="n_layers_field",
+                whole=True,
+                label=N_("Layers"),
+                read=lambda e: 1 + len(e.layers),
+                edit=lambda e, n: set_n_layers(e, int(n)),
+                hint=N_("New ones are copies of the last, with seeds of their own"),
+                from_start=True,
+                minimum=1,
+                maximum=MOST_LAYERS,
+                integer=True,
+            ),
+            Number(
+                name="n_encoder_layers_field",
+                whole=True,
+                label=N_("Encoder layers"),
+                read=lambda e: len(e.encoder),
+                edit=lambda e, n: set_n_encoder_layers(e, int(n)),
+                hint=N_("Layers that the second sequence passes through before it is read"),
+                shown=has_memory,
+                from_start=True,
+                minimum=0,
+                maximum=MOST_LAYERS,
+                integer=True,
+            ),
+            Switch(
+                name="cross_toggle",
+                whole=True,
+                label=N_("Self and cross attention"),
+                read=lambda e: e.cross is not None,
+                edit=self._set_cross,
+                hint=N_("Every layer looks at its own tokens first, then at the second sequence"),
+                shown=has_memory,
+                reason=lambda e: refusal(self._set_cross, e, e.cross is None),
+            ),
+        )
+
+    def _norm_line(self, name: NormField, label: str, hint: str) -> NormLine:
+        slot = NormSlot(
+            id=name,
+            label=label,
+            hint=hint,
+            read=lambda e: getattr(e, name),
+            edit=lambda e, norm: set_stack_norm(e, name, norm),
+            shown=_has_encoder if name == "encoder_norm" else lambda e: True,
+            whole=True,
+        )
+        line = NormLine(self.store, slot, lambda: self._seen)
+        self.body.addWidget(line)
+        return line
+
+    def _set_cross(self, experiment: Experiment, is_on: bool) -> Experiment:
+        return set_cross(experiment, is_on, self._both)
+
+    @Slot()
+    def _on_copy(self) -> None:
+        self._rearrange(duplicate_layer, 1)
+
+    @Slot()
+    def _on_remove(self) -> None:
+        self._rearrange(remove_layer, 0)
+
+    def _rearrange(self, edit: Any, step: int) -> None:
+        """Edit the stack at the site that is looked at, then look `step` layers further, or at the last."""
+        here = place_of(self.store.experiment, self.store.document.site)
+        if not self.store.edit(edit, here.name):
+            return
+        found = [
+            place
+            for place in places(self.store.experiment)
+            if (place.stack == "encoder") == (here.stack == "encoder") and place.kind == here.kind
+        ]
+        wanted = found[min(here.layer + step, len(found) - 1)].name if found else ""
+        self.store.look(site=shown_site(self.store.experiment, wanted))

@@ -1,0 +1,165 @@
+"""The masks: all of them together, the families as tiles, what each one needs, and what they do."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal, Slot
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout
+
+from attnviz.core.text import elide, visible
+from attnviz.gui.forms.rows import Note
+from attnviz.gui.look.theme import GRID
+from attnviz.gui.panels.mechanism.families import FAMILIES, FamilyGrid
+from attnviz.gui.panels.mechanism.mask_fields import EFFECT, JOINING, PADDED, PARAMETERS
+from attnviz.gui.panels.mechanism.section import Section
+from attnviz.gui.panels.mechanism.tile import MaskTile
+from attnviz.gui.store import Store
+from attnviz.i18n import N_, _, ngettext
+from attnviz.model.edit.edits import mask_of, remove_mask
+from attnviz.model.edit.masks import find_mask, fitting_mask, put_mask, take_mask
+from attnviz.model.edit.switching import LastOfKind
+from attnviz.model.masks import MaskFamily, visible_pairs
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import Mask, OneMask, Padding, Painted
+from attnviz.model.spec.view import Cell
+
+MOST_COUNTED = 1 << 20
+"""Pairs that are counted while a hand moves: a few milliseconds."""
+
+
+class MaskSection(Section):
+    """A small picture of all masks together over the tiles of the families; below, what is on needs."""
+
+    id = "mask"
+    heading = N_("Mask")
+
+    paint_mode_toggled = Signal(bool)
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self._masks = LastOfKind()
+        self._counted: tuple[tuple[Mask, ...], int, int] | None = None
+        self._seen: int | None = None
+        self.tile = MaskTile()
+        self.families = FamilyGrid()
+        self.families.chosen.connect(self._on_chosen)
+        top = QHBoxLayout()
+        top.setSpacing(GRID + GRID // 2)
+        top.addWidget(self.tile)
+        top.addLayout(self._together(), 1)
+        self.body.addLayout(top)
+        self.body.addSpacing(GRID // 2)
+        self.body.addWidget(self.families)
+        self.add_form((PADDED,))
+        self._padded = Note("padded_tokens")
+        self.body.addWidget(self._padded)
+        self.add_form((*PARAMETERS, JOINING))
+        self.add_form(EFFECT)
+        store.paint_mode_changed.connect(self._on_paint_mode)
+
+    def _together(self) -> QVBoxLayout:
+        """What stands beside the picture: the pairs that are left, and painting by hand."""
+        self._pairs = Note("visible_pairs")
+        self._painted = QLabel()
+        self._painted.setObjectName("painted_count")
+        self._clear, self._paint = QPushButton(), QPushButton()
+        self._clear.setObjectName("painted_clear_button")
+        self._paint.setObjectName("paint_button")
+        self._paint.setCheckable(True)
+        self._clear.clicked.connect(self._on_clear)
+        self._paint.clicked.connect(self._on_paint)
+        buttons = QHBoxLayout()
+        buttons.setSpacing(GRID)
+        buttons.addWidget(self._paint)
+        buttons.addWidget(self._clear)
+        buttons.addStretch(1)
+        column = QVBoxLayout()
+        column.setSpacing(GRID // 2)
+        column.addWidget(self._pairs)
+        column.addWidget(self._painted)
+        column.addStretch(1)
+        column.addLayout(buttons)
+        return column
+
+    def on_document(self, old: Document | None, new: Document) -> None:
+        for family in FAMILIES:
+            mask = find_mask(new.attention, family.kind)
+            if mask is not None:
+                self._masks.note(mask)
+        super().on_document(old, new)
+        self.tile.set_experiment(new.attention)
+        self.families.show_masks(new.attention, self._wanted)
+        self._show_pairs(new.attention)
+        self._show_padded(new.attention)
+        self._show_painted(new.attention)
+
+    def on_hover(self, cell: Cell | None) -> None:
+        self.tile.set_cell(cell)
+
+    def retranslate(self) -> None:
+        super().retranslate()
+        self._clear.setText(_("clear"))
+        self._clear.setAccessibleName(_("Free all painted cells"))
+        self._paint.setText(_("paint…"))
+        self._paint.setAccessibleName(_("Paint the mask by hand"))
+        self._paint.setToolTip(_("Then drag over the large score map"))
+        self.tile.retranslate()
+        self.families.retranslate()
+        self._show_pairs(self.store.attention)
+        self._show_padded(self.store.attention)
+        self._show_painted(self.store.attention)
+
+    def _show_pairs(self, experiment: Experiment) -> None:
+        """How many (query, key) pairs are left, counted again only when masks or lengths changed."""
+        shown = (experiment.masks, experiment.n_queries, experiment.n_keys)
+        everything = experiment.n_queries * experiment.n_keys
+        if shown != self._counted:
+            self._counted = shown
+            self._seen = visible_pairs(experiment) if everything <= MOST_COUNTED else None
+        if self._seen is None:
+            text = _("{all} pairs: visible ones are counted up to {most}")
+            self._pairs.setText(text.format(all=f"{everything:,}", most=f"{MOST_COUNTED:,}"))
+        else:
+            text = _("Visible pairs: {seen} of {all}")
+            self._pairs.setText(text.format(seen=f"{self._seen:,}", all=f"{everything:,}"))
+
+    def _show_padded(self, experiment: Experiment) -> None:
+        """The padded tokens by name."""
+        padding = find_mask(experiment, Padding)
+        inside = [i for i in getattr(padding, "tokens", ()) if i < experiment.n_keys]
+        names = [visible(experiment.key_tokens[i]) for i in inside]
+        text = elide(", ".join(elide(name, 24) for name in names), 120)
+        self._padded.setText(_("Hidden keys: {tokens}").format(tokens=text))
+        self._padded.setVisible(bool(names))
+
+    def _show_painted(self, experiment: Experiment) -> None:
+        count = len(getattr(mask_of(experiment, Painted), "cells", ()))
+        self._painted.setText(ngettext("{n} painted cell", "{n} painted cells", count).format(n=count))
+        self._painted.setVisible(count > 0)
+        self._clear.setVisible(count > 0)
+
+    def _wanted(self, family: MaskFamily) -> OneMask:
+        """What switching a family on gives: its last mask, as far as it fits, or one to begin with."""
+        experiment = self.store.attention
+        return fitting_mask(self._masks.last(family.kind, family.fresh(experiment)), experiment)
+
+    @Slot(object, bool)
+    def _on_chosen(self, family: MaskFamily, is_wanted: bool) -> None:
+        if is_wanted:
+            self.store.edit_attention(put_mask, self._wanted(family))
+        else:
+            self.store.edit_attention(take_mask, family.kind)
+        self.families.show_masks(self.store.attention, self._wanted)
+
+    @Slot()
+    def _on_clear(self) -> None:
+        self.store.edit_attention(remove_mask, Painted)
+
+    @Slot(bool)
+    def _on_paint(self, is_painting: bool) -> None:
+        self.store.set_paint_mode(is_painting)
+
+    @Slot(bool)
+    def _on_paint_mode(self, is_painting: bool) -> None:
+        self._paint.setChecked(is_painting)
+        self.paint_mode_toggled.emit(is_painting)

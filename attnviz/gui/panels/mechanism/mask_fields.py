@@ -1,0 +1,250 @@
+"""The form of each mask family: one record for each number or list that a mask has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec.structs import replace
+
+from attnviz.core.ranges import format_ranges, parse_ranges
+from attnviz.gui.forms.fields import Choice, Edit, Field, Number, Text
+from attnviz.i18n import N_, _
+from attnviz.model.edit.masks import find_mask, has_pattern, joining, put_mask, set_joining
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import Blocks, Dilated, Documents, Global, Padding, Prefix, Strided, Window
+
+FARTHEST = 1_000_000
+
+
+def _is_on(kind: type) -> Callable[[Experiment], bool]:
+    return lambda experiment: find_mask(experiment, kind) is not None
+
+
+def _setter(kind: type, field: str) -> Edit:
+    """The edit that replaces one field of the mask of a kind; without such a mask it changes nothing."""
+
+    def edit(experiment: Experiment, value: Any) -> Experiment:
+        mask = find_mask(experiment, kind)
+        return experiment if mask is None else put_mask(experiment, replace(mask, **{field: value}))
+
+    return edit
+
+
+def _number(name: str, kind: type, field: str, label: str, hint: str, minimum: int = 0) -> Number:
+    return Number(
+        name=name,
+        label=label,
+        read=lambda e: getattr(find_mask(e, kind), field),
+        edit=_setter(kind, field),
+        hint=hint,
+        shown=_is_on(kind),
+        minimum=minimum,
+        maximum=FARTHEST,
+        integer=True,
+    )
+
+
+def _positions(
+    name: str, kind: type, field: str, label: str, hint: str, count: Callable[[Experiment], int]
+) -> Text:
+    set_positions = _setter(kind, field)
+    return Text(
+        name=name,
+        label=label,
+        read=lambda e: format_ranges(getattr(find_mask(e, kind), field)),
+        edit=lambda e, text: set_positions(e, parse_ranges(text, count(e))),
+        hint=hint,
+        placeholder="3, 5-7",
+        shown=_is_on(kind),
+    )
+
+
+def _longer(experiment: Experiment) -> int:
+    return max(experiment.n_queries, experiment.n_keys)
+
+
+PADDED = _positions(
+    "padding_field",
+    Padding,
+    "tokens",
+    N_("Padding at"),
+    N_("Positions that nobody sees, counted from 0, such as 3, 5-7"),
+    lambda experiment: experiment.n_keys,
+)
+
+PARAMETERS: tuple[Field, ...] = (
+    _number(
+        "prefix_n_field",
+        Prefix,
+        "n",
+        N_("Prefix length"),
+        N_("So many first tokens see each other in both directions"),
+    ),
+    _number(
+        "window_left_field",
+        Window,
+        "left",
+        N_("Window: earlier keys"),
+        N_("Keys before the query's own position that it sees"),
+    ),
+    _number(
+        "window_right_field",
+        Window,
+        "right",
+        N_("Window: later keys"),
+        N_("Keys after the query's own position that it sees"),
+    ),
+    _number(
+        "dilated_left_field",
+        Dilated,
+        "left",
+        N_("Dilated: earlier keys"),
+        N_("Keys before the query's own position that it sees"),
+    ),
+    _number(
+        "dilated_right_field",
+        Dilated,
+        "right",
+        N_("Dilated: later keys"),
+        N_("Keys after the query's own position that it sees"),
+    ),
+    _number(
+        "dilated_dilation_field",
+        Dilated,
+        "dilation",
+        N_("Dilated: step"),
+        N_("Distance from one key that is seen to the next; 1 leaves no gaps"),
+        minimum=1,
+    ),
+    _number(
+        "strided_stride_field",
+        Strided,
+        "stride",
+        N_("Strided: step"),
+        N_("Distance from one key that is seen to the next"),
+        minimum=1,
+    ),
+    _number(
+        "blocks_size_field",
+        Blocks,
+        "size",
+        N_("Block size"),
+        N_("Positions of one block; blocks begin at position 0"),
+        minimum=1,
+    ),
+    _number(
+        "blocks_previous_field",
+        Blocks,
+        "previous",
+        N_("Earlier blocks"),
+        N_("Blocks before the query's own that it sees whole"),
+    ),
+    _positions(
+        "global_tokens_field",
+        Global,
+        "tokens",
+        N_("Global tokens at"),
+        N_("Positions that see all and are seen by all, counted from 0, such as 0, 5-7"),
+        _longer,
+    ),
+    _positions(
+        "documents_starts_field",
+        Documents,
+        "starts",
+        N_("Documents begin at"),
+        N_("Positions of first tokens, counted from 0, such as 0, 12, 20"),
+        _longer,
+    ),
+)
+
+JOINING = Choice(
+    name="mask_joining_segmented",
+    label=N_("Patterns joined by"),
+    read=joining,
+    edit=set_joining,
+    options=(
+        ("all", N_("and"), N_("A key is seen where every pattern lets it through")),
+        ("any", N_("or"), N_("A key is seen where one of the patterns lets it through")),
+    ),
+    hint=N_("Window, dilated, strided, blocks and global; all other masks always apply"),
+    shown=has_pattern,
+)
+
+
+def _why_no_empty_row(experiment: Experiment) -> str:
+    if experiment.mask_placement == "before_softmax":
+        return ""
+    return _("After the softmax a blocked row is always zeros.")
+
+
+USUAL_BIAS = -1e4
+
+
+def _late(experiment: Experiment) -> str:
+    if experiment.mask_placement == "before_softmax":
+        return ""
+    return _("After the softmax there are no scores left to lower.")
+
+
+def _why_row_is_settled(experiment: Experiment) -> str:
+    if experiment.adds_to_blocked:
+        return _("With a number added to blocked scores, every row has a softmax.")
+    return _why_no_empty_row(experiment)
+
+
+EFFECT = (
+    Choice(
+        name="mask_placement_segmented",
+        label=N_("Applied"),
+        read=lambda e: e.mask_placement,
+        edit=lambda e, placement: replace(e, mask_placement=placement),
+        options=(
+            (
+                "before_softmax",
+                N_("before softmax"),
+                N_("Blocked scores are −∞ before the softmax: rows sum to 1"),
+            ),
+            ("after_softmax", N_("after"), N_("Blocked weights are 0 after it: rows no longer sum to 1")),
+        ),
+        hint=N_("Before or after the softmax"),
+    ),
+    Choice(
+        name="mask_bias_segmented",
+        label=N_("Blocked scores"),
+        read=lambda e: "infinite" if e.mask_bias is None else "added",
+        edit=lambda e, kind: replace(e, mask_bias=USUAL_BIAS if kind == "added" else None),
+        options=(
+            ("infinite", "−∞", N_("A blocked score is −∞: its weight is exactly 0")),
+            (
+                "added",
+                N_("+ number"),
+                N_("A number is added to a blocked score: its weight is small, if it is"),
+            ),
+        ),
+        reason=_late,
+    ),
+    Number(
+        name="mask_bias_field",
+        label=N_("Added to blocked"),
+        read=lambda e: e.mask_bias,
+        edit=lambda e, value: replace(e, mask_bias=value),
+        hint=N_("−10,000 is usual; in half precision it rounds scores to steps of 8"),
+        shown=lambda e: e.adds_to_blocked,
+        minimum=-1e9,
+        maximum=-0.01,
+        decimals=2,
+        step=1.0,
+    ),
+    Choice(
+        name="fully_masked_segmented",
+        label=N_("Empty row"),
+        read=lambda e: e.fully_masked_row,
+        edit=lambda e, value: replace(e, fully_masked_row=value),
+        options=(
+            ("zeros", N_("zeros"), N_("A query that sees nothing gets weights of 0")),
+            ("nan", "NaN", N_("A query that sees nothing gets what 0 ÷ 0 is")),
+        ),
+        reason=_why_row_is_settled,
+    ),
+)

@@ -1,0 +1,160 @@
+"""One norm in a form: which kind, its ε, and whether it has a gain and a bias."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
+
+from attnviz.gui.look.theme import GRID
+from attnviz.gui.store import Store
+from attnviz.gui.widgets.control import plain_tooltip
+from attnviz.gui.widgets.numbers.drag import DragNumber
+from attnviz.gui.widgets.segmented import Segmented
+from attnviz.gui.widgets.toggle import Toggle
+from attnviz.i18n import N_, _
+from attnviz.model.edit.block import LastSeen, drawn_bias, drawn_gain, norm_of_kind
+from attnviz.model.errors.refusals import in_words
+from attnviz.model.spec.block import Norm
+from attnviz.model.spec.experiment import Experiment
+
+KINDS = (
+    ("none", N_("none"), N_("No norm")),
+    ("layer", "LayerNorm", N_("Each row less its mean, divided by its standard deviation")),
+    ("rms", "RMSNorm", N_("Each row divided by the root of its mean square")),
+)
+EPS_DECIMALS = 6
+
+
+@dataclass(frozen=True, kw_only=True)
+class NormSlot:
+    """A place for a norm. `id` names the controls and what `LastSeen` keeps; label and hint are messages.
+
+    `whole`: the functions take the whole experiment, not the attention that is looked at.
+    """
+
+    id: str
+    label: str
+    hint: str
+    read: Callable[[Experiment], Norm | None]
+    edit: Callable[[Experiment, Norm | None], Experiment]
+    shown: Callable[[Experiment], bool]
+    whole: bool = False
+
+
+class NormLine(QWidget):
+    """Kind on the first line; ε, gain and bias on a second one, where there is a norm."""
+
+    def __init__(self, store: Store, slot: NormSlot, last: Callable[[], LastSeen]) -> None:
+        super().__init__()
+        self._store, self.slot, self._last = store, slot, last
+        self.setObjectName(f"{slot.id}_line")
+        self._label, self._eps_label = QLabel(), QLabel("ε")
+        self.kind = Segmented(KINDS)
+        self.kind.setObjectName(f"{slot.id}_kind")
+        self.eps = DragNumber(minimum=0.0, maximum=1e6, decimals=EPS_DECIMALS, step=1e-6)
+        self.eps.setObjectName(f"{slot.id}_eps_field")
+        self.gain, self.bias = Toggle(""), Toggle("")
+        self.gain.setObjectName(f"{slot.id}_gain_toggle")
+        self.bias.setObjectName(f"{slot.id}_bias_toggle")
+        self._numbers = QWidget()
+        self._lay_out()
+        self.kind.changed.connect(self._on_kind)
+        self.eps.changed.connect(self._on_eps)
+        self.eps.rejected.connect(store.rejected)
+        self.eps.gesture_started.connect(store.begin_gesture)
+        self.eps.gesture_finished.connect(store.end_gesture)
+        self.gain.changed.connect(self._on_gain)
+        self.bias.changed.connect(self._on_bias)
+        self.hide()
+
+    def refresh(self) -> None:
+        """Show the document's norm."""
+        experiment = self._store.experiment if self.slot.whole else self._store.attention
+        is_shown = self.slot.shown(experiment)
+        self.setVisible(is_shown)
+        if not is_shown:
+            return
+        norm = self.slot.read(experiment)
+        self._last().note_norm(self.slot.id, norm)
+        self.kind.set_value("none" if norm is None else norm.kind)
+        self._numbers.setVisible(norm is not None)
+        if norm is not None:
+            self.eps.set_value(norm.eps)
+            self.gain.set_value(norm.gain is not None)
+            self.bias.set_value(norm.bias is not None)
+            self.bias.set_unavailable(_why_no_bias(norm) or None)
+
+    def retranslate(self) -> None:
+        label = _(self.slot.label)
+        self._label.setText(label)
+        self._label.setToolTip(plain_tooltip(_(self.slot.hint)))
+        self.kind.setAccessibleName(label)
+        self.kind.set_options([(id_, _(text), _(tip)) for id_, text, tip in KINDS])
+        self.eps.setAccessibleName(_("ε of {norm}").format(norm=label))
+        self.eps.retranslate()
+        for toggle, text in ((self.gain, _("gain")), (self.bias, _("bias"))):
+            toggle.set_label(text)
+            toggle.setAccessibleName(_("{name}: {value}").format(name=label, value=text))
+        self.gain.set_tooltip(_("Every feature times a number: drawn around 1 at first; off: ones"))
+        self.bias.set_tooltip(_("A number added to every feature: drawn around 0 at first; off: zeros"))
+
+    def _lay_out(self) -> None:
+        self._label.setTextFormat(Qt.TextFormat.PlainText)
+        first, second = QHBoxLayout(), QHBoxLayout(self._numbers)
+        for line in (first, second):
+            line.setContentsMargins(0, 0, 0, 0)
+            line.setSpacing(GRID)
+        first.addWidget(self._label)
+        first.addStretch(1)
+        first.addWidget(self.kind)
+        second.addStretch(1)
+        for widget in (self._eps_label, self.eps, self.gain, self.bias):
+            second.addWidget(widget)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(GRID // 2)
+        column.addLayout(first)
+        column.addWidget(self._numbers)
+
+    def _commit(self, change: Callable[[Norm | None], Norm | None]) -> None:
+        def edited(experiment: Experiment) -> Experiment:
+            return self.slot.edit(experiment, change(self.slot.read(experiment)))
+
+        (self._store.edit if self.slot.whole else self._store.edit_attention)(edited)
+        self.refresh()
+
+    def _on_kind(self, kind: Any) -> None:
+        id_, last = self.slot.id, self._last()
+        self._commit(lambda norm: None if kind == "none" else norm_of_kind(id_, kind, last, norm))
+
+    def _on_eps(self, eps: float) -> None:
+        self._commit(lambda norm: _with(norm, eps=eps))
+
+    def _on_gain(self, is_on: bool) -> None:
+        gain = drawn_gain(self.slot.id, self._last()) if is_on else None
+        self._commit(lambda norm: _with(norm, gain=gain))
+
+    def _on_bias(self, is_on: bool) -> None:
+        bias = drawn_bias(self.slot.id, self._last()) if is_on else None
+        self._commit(lambda norm: _with(norm, bias=bias))
+
+
+def _with(norm: Norm | None, **fields: Any) -> Norm | None:
+    """`norm` with other fields; where all layers are edited alike, one without a norm stays without."""
+    if norm is None:
+        return None
+    kept = {name: getattr(norm, name) for name in norm.__struct_fields__}
+    return Norm(**(kept | fields))
+
+
+def _why_no_bias(norm: Norm) -> str:
+    """Why the norm cannot have a bias, in the words of its own check."""
+    try:
+        _with(norm, bias=norm.bias or drawn_bias("norm_1", LastSeen()))
+    except ValueError as error:
+        return in_words(str(error))
+    return ""

@@ -1,0 +1,245 @@
+"""The position: its kind, and what belongs to it: RoPE's dials and scaling, tables, ALiBi's slopes."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from typing import Any
+
+from PySide6.QtCore import Slot
+
+from attnviz.gui.forms.fields import Choice, Number, Slider, Switch, replacing
+from attnviz.gui.forms.rows import Note
+from attnviz.gui.panels.mechanism.dials import RopeDials
+from attnviz.gui.panels.mechanism.relative import RELATIVE_FIELDS, relative_note
+from attnviz.gui.panels.mechanism.scaling import SCALING_FIELDS, scaling_note
+from attnviz.gui.panels.mechanism.section import Section
+from attnviz.gui.panels.mechanism.slopes import AlibiSlopes
+from attnviz.gui.panels.mechanism.tables import TABLE_FIELDS, set_table_kind, table_kind
+from attnviz.gui.store import Store
+from attnviz.gui.widgets.segmented import Option
+from attnviz.i18n import N_
+from attnviz.model.edit.switching import LastOfKind, refusal, set_n_rotated, set_position
+from attnviz.model.errors.refusals import in_words
+from attnviz.model.positions import POSITIONS, SCALINGS, n_rotated
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import Rope, Sinusoidal
+from attnviz.model.spec.positions import DrawnTable, Learned, T5Buckets, TransformerXl
+from attnviz.model.spec.view import Cell
+from attnviz.model.trace import Trace
+
+KINDS = {row.id: row.record for row in POSITIONS}
+SCALING_KINDS = {row.id: row.record for row in SCALINGS}
+FIRST_ROW = {"none", "sinusoidal", "rope", "alibi"}
+"""Kinds that need no table, in the upper row of buttons; the ones with learned numbers stand below."""
+LAST_START = 2**31
+
+
+def _options(kinds: Set[str]) -> tuple[Option, ...]:
+    return tuple((row.id, row.title, row.description) for row in POSITIONS if row.id in kinds)
+
+
+def _is_rope(experiment: Experiment) -> bool:
+    return isinstance(experiment.position, Rope)
+
+
+def _is_sinusoidal(experiment: Experiment) -> bool:
+    return isinstance(experiment.position, Sinusoidal)
+
+
+def _is_xl(experiment: Experiment) -> bool:
+    return isinstance(experiment.position, TransformerXl)
+
+
+def _has_start(experiment: Experiment) -> bool:
+    return isinstance(experiment.position, Sinusoidal | Learned | Rope)
+
+
+def _has_table(experiment: Experiment) -> bool:
+    return isinstance(experiment.position, Learned | T5Buckets)
+
+
+def _base(name: str, shown: Any) -> Slider:
+    return Slider(
+        name=name,
+        label=N_("Base θ"),
+        read=lambda e: e.position.base,
+        edit=replacing("position", "base"),
+        hint=N_("Pair i turns by base^(−2i/d) radians per position"),
+        shown=shown,
+        minimum=10.0,
+        maximum=1e7,
+        lowest=1e-3,
+        highest=1e12,
+        default=10_000.0,
+        decimals=0,
+        logarithmic=True,
+    )
+
+
+FIELDS = (
+    _base("rope_base_field", _is_rope),
+    _base("sinusoidal_base_field", _is_sinusoidal),
+    _base("xl_base_field", _is_xl),
+    Number(
+        name="position_start_field",
+        label=N_("First position"),
+        read=lambda e: e.position.start,
+        edit=replacing("position", "start"),
+        hint=N_("Position of the first token"),
+        shown=_has_start,
+        minimum=0,
+        maximum=LAST_START,
+        integer=True,
+    ),
+    Number(
+        name="rope_rotated_field",
+        label=N_("Rotated features"),
+        read=n_rotated,
+        edit=set_n_rotated,
+        hint=N_("How many features of each head turn; the rest stay"),
+        shown=_is_rope,
+        limits=lambda e: (2, e.d_turnable - e.d_turnable % 2),
+        step=2,
+        integer=True,
+        from_start=True,
+    ),
+    Choice(
+        name="rope_pairing_segmented",
+        label=N_("Pairs"),
+        read=lambda e: e.position.pairing,
+        edit=replacing("position", "pairing"),
+        options=(
+            ("interleaved", N_("neighbours"), N_("Features 2i and 2i + 1, interleaved (RoFormer, GPT-J)")),
+            ("half_split", N_("halves"), N_("Features i and i + d/2, half-split (GPT-NeoX, Llama)")),
+        ),
+        shown=_is_rope,
+    ),
+    Switch(
+        name="rope_on_values_toggle",
+        label=N_("also on v"),
+        read=lambda e: e.position.on_values,
+        edit=replacing("position", "on_values"),
+        hint=N_("Turn the values too"),
+        shown=_is_rope,
+        reason=lambda e: refusal(replacing("position", "on_values"), e, True) if e.latent is not None else "",
+    ),
+)
+
+
+class PositionSection(Section):
+    """The kind of encoding and what belongs to it; each kind's last numbers come back with it."""
+
+    id = "position"
+    heading = N_("Position")
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self._positions, self._scalings, self._tables = LastOfKind(), LastOfKind(), LastOfKind()
+        self.add_form(
+            (
+                Choice(
+                    name="position_segmented",
+                    label="",
+                    hint=N_("Position"),
+                    read=lambda e: e.position.__struct_config__.tag,
+                    edit=self._set_kind,
+                    options=_options(KINDS.keys() & FIRST_ROW),
+                    why_not=lambda e, id_: refusal(self._set_kind, e, id_),
+                ),
+                Choice(
+                    name="position_more_segmented",
+                    label="",
+                    hint=N_("Position"),
+                    read=lambda e: e.position.__struct_config__.tag,
+                    edit=self._set_kind,
+                    options=_options(KINDS.keys() - FIRST_ROW),
+                    why_not=lambda e, id_: refusal(self._set_kind, e, id_),
+                ),
+            )
+        )
+        self._complaint = Note("position_error")
+        self._complaint.hide()
+        self.body.addWidget(self._complaint)
+        self.dials = RopeDials(store)
+        self.body.addWidget(self.dials)
+        self.add_form((*FIELDS, self._scaling_choice(), *SCALING_FIELDS))
+        self._scaling_note = Note("position_note")
+        self.body.addWidget(self._scaling_note)
+        self.add_form((*TABLE_FIELDS[:-2], self._table_choice(), *TABLE_FIELDS[-2:], *RELATIVE_FIELDS))
+        self.slopes = AlibiSlopes(store)
+        self.body.addWidget(self.slopes)
+        store.rejected.connect(self._on_rejected)
+
+    def _scaling_choice(self) -> Choice:
+        return Choice(
+            name="rope_scaling_choice",
+            label=N_("Scaling"),
+            hint=N_("How frequencies change for sequences longer than a model was trained on"),
+            read=lambda e: e.position.scaling.__struct_config__.tag,
+            edit=self._set_scaling,
+            options=tuple((row.id, row.title, row.description) for row in SCALINGS),
+            why_not=lambda e, id_: refusal(self._set_scaling, e, id_),
+            shown=_is_rope,
+            as_list=True,
+        )
+
+    def _table_choice(self) -> Choice:
+        return Choice(
+            name="position_table_segmented",
+            label=N_("Numbers"),
+            read=table_kind,
+            edit=self._set_table_kind,
+            options=(
+                ("seeded", N_("seeded"), N_("Normal numbers from a seed")),
+                ("explicit", N_("written out"), N_("The present numbers, kept in the document")),
+            ),
+            shown=_has_table,
+        )
+
+    def on_document(self, old: Document | None, new: Document) -> None:
+        position = new.attention.position
+        self._positions.note(position)
+        if isinstance(position, Rope):
+            self._scalings.note(position.scaling)
+        if isinstance(position, Learned | T5Buckets):
+            self._tables.note(position.table)
+        super().on_document(old, new)
+        self._complaint.hide()
+        self._scaling_note.setText(scaling_note(new.attention) or relative_note(new.attention))
+        self._scaling_note.setVisible(bool(self._scaling_note.text()))
+        self.dials.refresh()
+        self.slopes.refresh()
+
+    def on_view(self, document: Document) -> None:
+        self.dials.show_pair()
+
+    def on_trace(self, trace: Trace) -> None:
+        self.dials.show_scores()
+
+    def on_hover(self, cell: Cell | None) -> None:
+        self.dials.show_pair()
+
+    def retranslate(self) -> None:
+        super().retranslate()
+        self.dials.retranslate()
+        self.slopes.retranslate()
+
+    def _set_kind(self, experiment: Experiment, kind: str) -> Experiment:
+        record = KINDS[kind]
+        return set_position(experiment, self._positions.last(record, record()))
+
+    def _set_scaling(self, experiment: Experiment, kind: str) -> Experiment:
+        record = SCALING_KINDS[kind]
+        scaling = self._scalings.last(record, record())
+        return replacing("position", "scaling")(experiment, scaling)
+
+    def _set_table_kind(self, experiment: Experiment, kind: str) -> Experiment:
+        return set_table_kind(experiment, kind, self._tables.last(DrawnTable, DrawnTable()))
+
+    @Slot(str)
+    def _on_rejected(self, sentence: str) -> None:
+        """A refused edit that concerns the position is said here too, until the next change."""
+        if sentence.startswith("position."):
+            self._complaint.setText(in_words(sentence))
+            self._complaint.show()

@@ -1,0 +1,87 @@
+"""Where W_q, W_k, W_v and W_o come from; their numbers are edited in the panel of matrices."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from attnviz.gui.look.theme import Theme
+from attnviz.gui.panels.mechanism.section import Section
+from attnviz.gui.panels.mechanism.seen import SeenBySite
+from attnviz.gui.panels.mechanism.weights import WeightLines, WeightSlot
+from attnviz.gui.store import Store
+from attnviz.i18n import N_
+from attnviz.model.edit.block import set_bias
+from attnviz.model.edit.edits import set_projection
+from attnviz.model.edit.switching import fits, why_not_tied
+from attnviz.model.operands.matrices import projection_array
+from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import ROLES, Explicit, Identity, Projection, Role, Seeded, Tied
+
+SYMBOLS = {"query": "W_q", "key": "W_k", "value": "W_v", "output": "W_o"}
+_HUES = {"query": "query", "key": "key", "value": "value", "output": "ink"}
+
+
+def _is_used(experiment: Experiment, role: str) -> bool:
+    """Whether there is such a projection: keys and values that come from a latent have none."""
+    return experiment.latent is None or role not in ("key", "value")
+
+
+class ProjectionsSection(Section):
+    """One line for each matrix: its kind, where it is drawn its seed and a die, and its bias."""
+
+    id = "projections"
+    heading = N_("Projections")
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self._seen = SeenBySite(store)
+        self._lines = WeightLines(self, store, tuple(self._slot(role) for role in ROLES))
+        self.body.addLayout(self._lines)
+
+    def on_document(self, old: Document | None, new: Document) -> None:
+        experiment = new.attention
+        self._seen.here.note_block(experiment)
+        for role in ROLES:
+            source = getattr(experiment.projections, role)
+            self._seen.here.note(f"{role}.{source.__struct_config__.tag}", source)
+        self._lines.refresh(experiment, partial(_is_used, experiment))
+
+    def retranslate(self) -> None:
+        super().retranslate()
+        self._lines.retranslate()
+        self._lines.refresh(self.store.attention, partial(_is_used, self.store.attention))
+
+    def apply_theme(self, theme: Theme) -> None:
+        super().apply_theme(theme)
+        if hasattr(self, "_lines"):  # the card takes its theme while it is being made
+            self._lines.apply_theme(theme)
+
+    def _slot(self, role: Role) -> WeightSlot:
+        return WeightSlot(
+            id=role,
+            symbol=SYMBOLS[role],
+            short=SYMBOLS[role].removeprefix("W_"),
+            hue=_HUES[role],
+            read=lambda e: getattr(e.projections, role),
+            source=partial(self._source, role),
+            edit=lambda e, source: set_projection(e, role, source),
+            bias=lambda e: getattr(e.projections, f"{role}_bias"),
+            set_bias=lambda e, is_on: set_bias(e, role, is_on, self._seen.here),
+            ties=tuple((to, SYMBOLS[to]) for to in ROLES if to != role),
+            why_not_tied=lambda e, to: why_not_tied(e, role, to),  # type: ignore[arg-type]
+        )
+
+    def _source(self, role: Role, experiment: Experiment, option: str) -> Projection:
+        """The source of an option; the seed and the numbers that the matrix had before come back."""
+        last = self._seen.here.last
+        if option in ROLES:
+            return Tied(option)
+        if option == "seeded":
+            return last(f"{role}.seeded", Seeded, Seeded(ROLES.index(role)))
+        if option == "explicit":
+            present = Explicit(Matrix(projection_array(experiment, role)))
+            source = last(f"{role}.explicit", Explicit, present)
+            return source if fits(experiment, role, source) else present
+        return Identity()

@@ -1,0 +1,221 @@
+"""The score: QK-norm, scale, temperature, cap, what makes scores weights, and the readout by similarity."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from attnviz.core.text import number
+from attnviz.gui.forms.fields import Choice, Number, Seed, Slider, Switch
+from attnviz.gui.panels.mechanism.head_numbers import HeadNumbers
+from attnviz.gui.panels.mechanism.section import Section
+from attnviz.gui.panels.mechanism.seen import SeenBySite
+from attnviz.gui.store import Store
+from attnviz.i18n import N_, _
+from attnviz.model.edit.block import has_qk_gains, set_qk_gains
+from attnviz.model.edit.switching import (
+    LastOfKind,
+    refusal,
+    scale_of_kind,
+    scale_value,
+    set_normaliser,
+    set_qk_norm,
+    set_qk_norm_eps,
+    set_sink,
+    set_sinks,
+)
+from attnviz.model.normalisers import NORMALISERS
+from attnviz.model.operands.matrices import sinks_array
+from attnviz.model.qk_norms import QK_NORMS
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import ScaleValue, SeededSinks, Sinks
+
+USUAL_CAP = 30.0
+
+
+def _set_temperature(experiment: Experiment, value: float) -> Experiment:
+    return replace(experiment, temperature=value)
+
+
+def _set_scale_value(experiment: Experiment, value: float) -> Experiment:
+    return replace(experiment, scale=ScaleValue(value))
+
+
+def _set_cap(experiment: Experiment, value: float) -> Experiment:
+    return replace(experiment, cap=value)
+
+
+def _set_readout(experiment: Experiment, is_on: bool) -> Experiment:
+    return replace(experiment, readout="similarity" if is_on else "none")
+
+
+class ScoreSection(Section):
+    """Everything between q·k and the mask."""
+
+    id = "score"
+    heading = N_("Score")
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self._scales = LastOfKind()
+        self._seen = SeenBySite(store)
+        self._last_cap = USUAL_CAP
+        self._last_sinks: Sinks = SeededSinks()
+        self.add_form(
+            (
+                Choice(
+                    name="qk_norm_choice",
+                    label=N_("QK-norm"),
+                    read=lambda e: "none" if e.qk_norm is None else e.qk_norm.kind,
+                    edit=set_qk_norm,
+                    options=(
+                        ("none", N_("off"), N_("Queries and keys as they are")),
+                        *((row.id, row.title, row.hint) for row in QK_NORMS),
+                    ),
+                    why_not=lambda e, id_: refusal(set_qk_norm, e, id_),
+                ),
+                Number(
+                    name="qk_norm_eps_field",
+                    label=N_("ε under the root"),
+                    read=lambda e: e.qk_norm.eps,
+                    edit=set_qk_norm_eps,
+                    shown=lambda e: e.qk_norm is not None,
+                    minimum=0.0,
+                    decimals=6,
+                    step=1e-6,
+                ),
+                Switch(
+                    name="qk_gains_toggle",
+                    label=N_("Gains of q and k"),
+                    read=lambda e: has_qk_gains(e.qk_norm),
+                    edit=lambda e, is_on: set_qk_gains(e, is_on, self._seen.here),
+                    hint=N_("Every feature of a head times a number: drawn around 1 at first; off: ones"),
+                    shown=lambda e: e.qk_norm is not None,
+                ),
+                Choice(
+                    name="scale_segmented",
+                    label=N_("Scale 1/√d"),
+                    read=lambda e: e.scale.__struct_config__.tag,
+                    edit=self._set_scale,
+                    options=(
+                        ("sqrt_d_head", N_("on"), N_("Scores divided by √d_head")),
+                        ("none", N_("off"), N_("Scores as they are")),
+                        ("value", N_("value"), N_("Scores multiplied by a number of your own")),
+                    ),
+                ),
+                Number(
+                    name="scale_value_field",
+                    label=N_("Scores times"),
+                    read=lambda e: e.scale.value,
+                    edit=_set_scale_value,
+                    shown=lambda e: isinstance(e.scale, ScaleValue),
+                    decimals=4,
+                    step=0.005,
+                ),
+                Slider(
+                    name="temperature_field",
+                    label=N_("Temperature"),
+                    read=lambda e: e.temperature,
+                    edit=_set_temperature,
+                    hint=N_("Scores are divided by it: high is even, low is sharp"),
+                    minimum=0.05,
+                    maximum=20.0,
+                    lowest=1e-6,
+                    highest=1e6,
+                    default=1.0,
+                    logarithmic=True,
+                ),
+                Switch(
+                    name="cap_toggle",
+                    label=N_("Soft cap"),
+                    read=lambda e: e.cap is not None,
+                    edit=self._set_capped,
+                    hint=N_("cap · tanh(score ÷ cap): no score passes the cap"),
+                ),
+                Slider(
+                    name="cap_field",
+                    label=N_("Cap"),
+                    read=lambda e: e.cap,
+                    edit=_set_cap,
+                    shown=lambda e: e.cap is not None,
+                    minimum=0.1,
+                    maximum=100.0,
+                    lowest=1e-6,
+                    highest=1e6,
+                    default=USUAL_CAP,
+                    logarithmic=True,
+                ),
+                Choice(
+                    name="normaliser_choice",
+                    label=N_("Weights"),
+                    read=lambda e: e.normaliser,
+                    edit=set_normaliser,
+                    options=tuple((row.id, row.title, row.hint) for row in NORMALISERS),
+                    why_not=lambda e, id_: refusal(set_normaliser, e, id_),
+                ),
+                Switch(
+                    name="sinks_toggle",
+                    label=N_("Attention sinks"),
+                    read=lambda e: e.sinks is not None,
+                    edit=self._set_sunk,
+                    hint=N_(
+                        "One more score for each head, without a value: it takes its share of the softmax"
+                    ),
+                    reason=lambda e: refusal(set_sinks, e, e.sinks or SeededSinks()),
+                ),
+                Seed(
+                    name="sinks_seed_field",
+                    label=N_("Seed"),
+                    read=lambda e: e.sinks.seed,
+                    edit=lambda e, seed: set_sinks(e, SeededSinks(seed)),
+                    shown=lambda e: isinstance(e.sinks, SeededSinks),
+                ),
+            )
+        )
+        self.sinks = HeadNumbers(store, "sink", N_("Sink of head {head}"), set_sink, decimals=3, step=0.02)
+        self.sinks.setObjectName("sink_numbers")
+        self.body.addWidget(self.sinks)
+        self.add_form(
+            (
+                Switch(
+                    name="readout_toggle",
+                    label=N_("Read out by similarity"),
+                    read=lambda e: e.readout == "similarity",
+                    edit=_set_readout,
+                    hint=N_("Output · token vectors, softmax: which token the output is closest to"),
+                ),
+            )
+        )
+
+    def on_document(self, old: Document | None, new: Document) -> None:
+        experiment = new.attention
+        self._scales.note(experiment.scale)
+        self._seen.here.note_block(experiment)
+        self._last_cap = experiment.cap or self._last_cap
+        self._last_sinks = experiment.sinks or self._last_sinks
+        super().on_document(old, new)
+        self.sinks.setVisible(experiment.sinks is not None)
+        if experiment.sinks is not None:
+            self.sinks.show_values(sinks_array(experiment).tolist())
+        self._show_factor()
+
+    def retranslate(self) -> None:
+        super().retranslate()
+        self.sinks.retranslate()
+        self._show_factor()
+
+    def _show_factor(self) -> None:
+        experiment = self.store.attention
+        factor = scale_value(experiment) / experiment.temperature
+        self.set_hint(_("q·k × {factor}").format(factor=number(factor, 4)))
+
+    def _set_scale(self, experiment: Experiment, kind: Any) -> Experiment:
+        return replace(experiment, scale=scale_of_kind(experiment, kind, self._scales))
+
+    def _set_sunk(self, experiment: Experiment, is_on: bool) -> Experiment:
+        return set_sinks(experiment, self._last_sinks if is_on else None)
+
+    def _set_capped(self, experiment: Experiment, is_on: bool) -> Experiment:
+        return replace(experiment, cap=self._last_cap if is_on else None)

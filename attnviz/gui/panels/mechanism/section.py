@@ -1,0 +1,65 @@
+"""What the cards of the mechanism share: a title, forms, and word of what changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from PySide6.QtWidgets import QWidget
+
+from attnviz.gui.forms.fields import Field
+from attnviz.gui.forms.form import Form
+from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.store import Store
+from attnviz.gui.widgets.card import Card
+from attnviz.i18n import _
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.view import Cell
+from attnviz.model.trace import Trace
+
+
+class Section(Card):
+    """One card of the panel. `heading` is its title's message id; `id` names the card."""
+
+    id: ClassVar[str]
+    heading: ClassVar[str]
+
+    def __init__(self, store: Store) -> None:
+        super().__init__("")
+        self.store = store
+        self.setObjectName(f"{self.id}_section")
+        self.body.setSpacing(GRID - 2)
+        self._forms: list[Form] = []
+
+    def add_form(self, fields: Sequence[Field]) -> Form:
+        """Put a form of these fields below what is there."""
+        form = Form(fields, self.store)
+        self._forms.append(form)
+        self.body.addWidget(form)
+        return form
+
+    def on_document(self, old: Document | None, new: Document) -> None:
+        """The experiment changed, or all is to be shown anew where `old` is None."""
+        for form in self._forms:
+            form.refresh()
+
+    def on_view(self, document: Document) -> None:
+        """What is looked at changed."""
+
+    def on_trace(self, trace: Trace) -> None:
+        """The numbers of a run arrived."""
+
+    def on_hover(self, cell: Cell | None) -> None:
+        """The mouse is on this cell in some panel, or on none."""
+
+    def retranslate(self) -> None:
+        self.set_title(_(self.heading))
+        for form in self._forms:
+            form.retranslate()
+
+    def apply_theme(self, theme: Theme) -> None:
+        super().apply_theme(theme)
+        for child in self.findChildren(QWidget):
+            renew = getattr(child, "apply_theme", None)
+            if renew is not None:
+                renew(theme)

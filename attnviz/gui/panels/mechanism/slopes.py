@@ -1,0 +1,56 @@
+"""ALiBi's slopes, one number for each head, and a way back to the published ones."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
+
+from attnviz.gui.look.theme import GRID
+from attnviz.gui.panels.mechanism.head_numbers import HeadNumbers
+from attnviz.gui.store import Store
+from attnviz.i18n import N_, _
+from attnviz.model.edit.switching import set_slope
+from attnviz.model.positions import slopes_of
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import Alibi
+
+
+def _publish(experiment: Experiment) -> Experiment:
+    return replace(experiment, position=Alibi(None))
+
+
+class AlibiSlopes(QWidget):
+    """Shown where the position is ALiBi."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__()
+        self._store = store
+        self._numbers = HeadNumbers(
+            store, "alibi_slope", N_("Slope of head {head}"), set_slope, decimals=4, step=0.002
+        )
+        self._reset = QPushButton()
+        self._reset.setObjectName("alibi_reset_button")
+        self._reset.clicked.connect(self._on_reset)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(GRID - 2)
+        column.addWidget(self._numbers)
+        column.addWidget(self._reset, 0, Qt.AlignmentFlag.AlignRight)
+
+    def refresh(self) -> None:
+        """Show the document's slopes."""
+        position = self._store.attention.position
+        self.setVisible(isinstance(position, Alibi))
+        if isinstance(position, Alibi):
+            self._numbers.show_values(slopes_of(self._store.attention))
+            self._reset.setVisible(position.slopes is not None)
+
+    def retranslate(self) -> None:
+        self._numbers.retranslate()
+        self._reset.setText(_("published slopes"))
+        self._reset.setAccessibleName(_("Back to the published slopes"))
+
+    @Slot()
+    def _on_reset(self) -> None:
+        self._store.edit_attention(_publish)

@@ -1,0 +1,130 @@
+"""Learned positions: the length of a table of vectors, T5's buckets, and where the numbers come from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from attnviz.gui.forms.fields import Edit, Number, Seed, Slider, Switch, replacing
+from attnviz.i18n import N_
+from attnviz.model.edit.switching import set_buckets, set_table_length
+from attnviz.model.positions import bucket_table, learned_table
+from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.positions import DrawnTable, Learned, T5Buckets, WrittenTable
+
+LONGEST = 100_000
+MOST_BUCKETS = 1024
+FARTHEST = 1_000_000
+
+
+def _is_learned(experiment: Experiment) -> bool:
+    return isinstance(experiment.position, Learned)
+
+
+def _is_t5(experiment: Experiment) -> bool:
+    return isinstance(experiment.position, T5Buckets)
+
+
+def _is_drawn(experiment: Experiment) -> bool:
+    position = experiment.position
+    return isinstance(position, Learned | T5Buckets) and isinstance(position.table, DrawnTable)
+
+
+def _set_length(experiment: Experiment, length: int) -> Experiment:
+    position = experiment.position
+    assert isinstance(position, Learned)
+    return replace(experiment, position=set_table_length(position, length))
+
+
+def _bucket_setter(field: str) -> Edit:
+    """The edit that changes one number of T5's buckets."""
+
+    def edit(experiment: Experiment, value: Any) -> Experiment:
+        return set_buckets(experiment, **{field: value})
+
+    return edit
+
+
+def table_kind(experiment: Experiment) -> str:
+    """Where the position's table comes from: `seeded` or `explicit`."""
+    return "seeded" if _is_drawn(experiment) else "explicit"
+
+
+def set_table_kind(experiment: Experiment, kind: str, drawn: DrawnTable) -> Experiment:
+    """Write the present numbers out, or draw them as `drawn` says."""
+    position, set_table = experiment.position, replacing("position", "table")
+    if kind == "seeded":
+        return set_table(experiment, drawn)
+    if isinstance(position, Learned):
+        values = learned_table(position, experiment.d_model)
+    else:
+        assert isinstance(position, T5Buckets)
+        values = bucket_table(position, experiment.heads.n_heads)
+    return set_table(experiment, WrittenTable(Matrix(values)))
+
+
+TABLE_FIELDS = (
+    Number(
+        name="learned_length_field",
+        label=N_("Positions in the table"),
+        read=lambda e: e.position.length,
+        edit=_set_length,
+        hint=N_("The table has a row for each position and ends there: a token past it is refused"),
+        shown=_is_learned,
+        minimum=1,
+        maximum=LONGEST,
+        integer=True,
+    ),
+    Number(
+        name="t5_buckets_field",
+        label=N_("Buckets"),
+        read=lambda e: e.position.n_buckets,
+        edit=_bucket_setter("n_buckets"),
+        hint=N_("Half of a direction's buckets hold one distance each, the rest wider ranges"),
+        shown=_is_t5,
+        limits=lambda e: (4 if e.position.bidirectional else 2, MOST_BUCKETS),  # type: ignore[union-attr]
+        step=2,
+        integer=True,
+        from_start=True,
+    ),
+    Number(
+        name="t5_distance_field",
+        label=N_("Farthest distance"),
+        read=lambda e: e.position.max_distance,
+        edit=_bucket_setter("max_distance"),
+        hint=N_("From this distance on all keys share the last bucket"),
+        shown=_is_t5,
+        limits=lambda e: (e.position.n_exact + 1, FARTHEST),  # type: ignore[union-attr]
+        integer=True,
+    ),
+    Switch(
+        name="t5_bidirectional_toggle",
+        label=N_("both directions"),
+        read=lambda e: e.position.bidirectional,
+        edit=_bucket_setter("bidirectional"),
+        hint=N_("Half of the buckets for later keys (T5's encoder); off: later keys count as distance 0"),
+        shown=_is_t5,
+    ),
+    Seed(
+        name="position_seed_field",
+        label=N_("Seed"),
+        read=lambda e: e.position.table.seed,
+        edit=replacing("position", "table", "seed"),
+        shown=_is_drawn,
+    ),
+    Slider(
+        name="position_std_field",
+        label=N_("Deviation"),
+        read=lambda e: e.position.table.std,
+        edit=replacing("position", "table", "std"),
+        hint=N_("Standard deviation of the drawn numbers"),
+        shown=_is_drawn,
+        minimum=0.0,
+        maximum=3.0,
+        lowest=0.0,
+        highest=100.0,
+        default=1.0,
+    ),
+)

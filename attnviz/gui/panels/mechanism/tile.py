@@ -1,0 +1,129 @@
+"""Masks as small pictures: hatched where blocked, coloured where a query sees a key."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QRectF, Qt
+from PySide6.QtGui import QColor, QPainter, QPainterPath, QPaintEvent, QPen
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from attnviz.gui.look.theme import Theme
+from attnviz.gui.widgets.control import Control
+from attnviz.gui.widgets.heat.hatch import draw_blocked
+from attnviz.i18n import _
+from attnviz.model.masks import blocked
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import Mask
+from attnviz.model.spec.view import Cell
+from attnviz.model.stages import STAGE_BY_ID
+
+Bools = NDArray[np.bool_]
+
+SIDE = 76
+MOST_CELLS = 64
+"""Rows and columns drawn at most; of longer sequences evenly spaced positions are shown."""
+
+
+def sampled(count: int, most: int = MOST_CELLS) -> NDArray[np.int64]:
+    """All positions below `count`, or `most` evenly spaced ones with the first and the last."""
+    return np.linspace(0, count - 1, min(count, most)).round().astype(np.int64)
+
+
+def cell_rect(hidden: Bools, frame: QRectF, row: int, column: int) -> QRectF:
+    """Where one cell of `hidden` is painted inside `frame`; cells are squares."""
+    n_rows, n_columns = hidden.shape
+    side = min(frame.height() / n_rows, frame.width() / n_columns)
+    left = frame.left() + (frame.width() - side * n_columns) / 2
+    top = frame.top() + (frame.height() - side * n_rows) / 2
+    return QRectF(left + column * side, top + row * side, side, side)
+
+
+def paint_cells(painter: QPainter, hidden: Bools, frame: QRectF, theme: Theme, seen: QColor) -> None:
+    """Paint the blocked cells (True in `hidden`) as hatching and the others in the colour `seen`."""
+    n_rows, n_columns = hidden.shape
+    whole = cell_rect(hidden, frame, 0, 0).united(cell_rect(hidden, frame, n_rows - 1, n_columns - 1))
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    draw_blocked(painter, whole, theme, spacing=4.0)
+    path = QPainterPath()
+    gap = 1.0 if cell_rect(hidden, frame, 0, 0).width() >= 6 else 0.0
+    for row, cells in enumerate(hidden):
+        columns = np.flatnonzero(~cells)
+        # Without gaps, neighbours are one rectangle: a row has a few, not `MOST_CELLS`.
+        starts = np.diff(columns, prepend=-2) > (0 if gap else 1)
+        for run in np.split(columns, np.flatnonzero(starts)[1:]) if columns.size else ():
+            first, last = (cell_rect(hidden, frame, row, int(run[end])) for end in (0, -1))
+            path.addRect(first.united(last).adjusted(0, 0, -gap, -gap))
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+    painter.fillPath(path, QColor(theme.panel))
+    painter.fillPath(path, seen)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(QPen(QColor(theme.line), 1))
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    painter.drawRect(whole.adjusted(0.5, 0.5, -0.5, -0.5))
+
+
+def seen_color(theme: Theme, is_on: bool = True) -> QColor:
+    """The accent, thin enough to be a ground; a grey where the mask is off."""
+    color = QColor(theme.accent if is_on else theme.muted)
+    color.setAlphaF(0.55 if is_on else 0.35)
+    return color
+
+
+class MaskTile(Control):
+    """All masks together; `blocked_cells` is what it shows, (query, key)."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._shown: tuple[tuple[Mask, ...], int, int] | None = None
+        self._rows, self._columns = sampled(1), sampled(1)
+        self.blocked_cells: Bools = np.zeros((1, 1), dtype=np.bool_)
+        self._cell: Cell | None = None
+        self.setObjectName("mask_tile")
+        self.setFixedSize(SIDE, SIDE)
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+
+    def set_experiment(self, experiment: Experiment) -> None:
+        """Show which keys each query of `experiment` sees."""
+        shown = (experiment.masks, experiment.n_queries, experiment.n_keys)
+        if shown == self._shown:  # a drag of a number asks at every frame
+            return
+        self._shown = shown
+        self._rows, self._columns = sampled(experiment.n_queries), sampled(experiment.n_keys)
+        hidden = blocked(experiment, self._rows, self._columns)
+        shape = (len(self._rows), len(self._columns))
+        self.blocked_cells = np.zeros(shape, dtype=np.bool_) if hidden is None else np.array(hidden)
+        self.retranslate()
+        self.update()
+
+    def set_cell(self, cell: Cell | None) -> None:
+        """Outline a score cell, or none."""
+        is_score = cell is not None and STAGE_BY_ID[cell.stage].score_shaped
+        self._cell = cell if is_score else None
+        self.update()
+
+    def retranslate(self) -> None:
+        shown = int(self.blocked_cells.sum())
+        sentence = _("Masks together: {blocked} of {all} shown cells blocked")
+        text = sentence.format(blocked=shown, all=self.blocked_cells.size)
+        self.setAccessibleName(text)
+        self.set_tooltip(text)
+
+    def cell_rect(self, row: int, column: int) -> QRectF:
+        """Where one of the shown cells is painted."""
+        return cell_rect(self.blocked_cells, QRectF(0, 0, SIDE, SIDE), row, column)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        frame = QRectF(0, 0, SIDE, SIDE)
+        paint_cells(painter, self.blocked_cells, frame, self._theme, seen_color(self._theme))
+        self._paint_cell(painter)
+
+    def _paint_cell(self, painter: QPainter) -> None:
+        if self._cell is None:
+            return
+        n_rows, n_columns = self.blocked_cells.shape
+        row = min(int(np.searchsorted(self._rows, self._cell.row)), n_rows - 1)
+        column = min(int(np.searchsorted(self._columns, self._cell.column)), n_columns - 1)
+        painter.setPen(QPen(QColor(self._theme.ink), 1.5))
+        painter.drawRect(self.cell_rect(row, column).adjusted(0.5, 0.5, -0.5, -0.5))

@@ -1,0 +1,172 @@
+"""One weight matrix in a form: where it comes from, its seed and a die, and whether it has a bias."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QWidget
+
+from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.store import Store
+from attnviz.gui.widgets.combo import Combo
+from attnviz.gui.widgets.control import active_theme
+from attnviz.gui.widgets.dice import HIGHEST_SEED, Dice
+from attnviz.gui.widgets.numbers.drag import DragNumber
+from attnviz.gui.widgets.toggle import Toggle
+from attnviz.i18n import N_, _
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import Projection, Seeded, Tied
+from attnviz.model.spec.rows import Row
+
+KINDS = (
+    ("identity", N_("identity"), N_("Ones on the diagonal")),
+    ("seeded", N_("seeded"), N_("Drawn from a normal distribution")),
+    ("explicit", N_("written out"), N_("Numbers of your own, edited under Matrices")),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WeightSlot:
+    """A matrix of the attention that is looked at. `id` begins the controls' names, `short` stands at its
+    bias: a symbol or a message; `hue` is one of a theme's colours.
+
+    `read` gives its source, `source` makes the one of an option, `edit` puts one in. `ties` are the
+    matrices, with their symbols, that it may share; `why_not_tied` says why not. `set_bias` gives or takes
+    its bias; a matrix without the two cannot have one.
+    """
+
+    id: str
+    symbol: str
+    short: str
+    hue: str = "ink"
+    read: Callable[[Experiment], Projection]
+    source: Callable[[Experiment, str], Projection]
+    edit: Callable[[Experiment, Any], Experiment]
+    bias: Callable[[Experiment], Row | None] | None = None
+    set_bias: Callable[[Experiment, bool], Experiment] | None = None
+    ties: tuple[tuple[str, str], ...] = ()
+    why_not_tied: Callable[[Experiment, str], str] = lambda experiment, to: ""
+
+
+def option_of(source: Projection) -> str:
+    """The id of the option that stands for `source`."""
+    return source.to if isinstance(source, Tied) else str(source.__struct_config__.tag)
+
+
+class WeightLines(QGridLayout):
+    """Lines below each other, their controls in columns, and a line of biases; `owner` has the widgets."""
+
+    def __init__(self, owner: QWidget, store: Store, slots: tuple[WeightSlot, ...]) -> None:
+        super().__init__()
+        self.setHorizontalSpacing(GRID)
+        self.setVerticalSpacing(GRID - 2)
+        self.setColumnStretch(1, 1)
+        self.lines = tuple(_Line(owner, store, slot) for slot in slots)
+        for row, line in enumerate(self.lines):
+            for column, widget in enumerate(line.widgets):
+                self.addWidget(widget, row, column, Qt.AlignmentFlag.AlignVCenter)
+        self._biases = QLabel(owner)
+        self._biases.setTextFormat(Qt.TextFormat.PlainText)
+        biases = QHBoxLayout()
+        biases.setSpacing(GRID - 2)
+        biases.addWidget(self._biases)
+        biases.addStretch(1)
+        for line in self.lines:
+            biases.addWidget(line.bias)
+        self.addLayout(biases, len(slots), 0, 1, 4)
+
+    def refresh(self, experiment: Experiment, shown: Callable[[str], bool] = lambda id_: True) -> None:
+        """Show the experiment in the lines whose id is `shown`, and hide the others."""
+        for line in self.lines:
+            if shown(line.slot.id):
+                line.show_experiment(experiment)
+            else:
+                for widget in (*line.widgets, line.bias):
+                    widget.hide()
+        self._biases.setVisible(any(shown(line.slot.id) for line in self.lines if line.slot.bias))
+
+    def retranslate(self) -> None:
+        self._biases.setText(_("biases"))
+        for line in self.lines:
+            line.retranslate()
+
+    def apply_theme(self, theme: Theme) -> None:
+        """Take the hues of `theme`."""
+        for line in self.lines:
+            line.apply_theme(theme)
+
+
+class _Line:
+    """The controls of one matrix."""
+
+    def __init__(self, owner: QWidget, store: Store, slot: WeightSlot) -> None:
+        self._store, self.slot = store, slot
+        self.label = QLabel(slot.symbol, owner)
+        self.label.setTextFormat(Qt.TextFormat.PlainText)
+        self.kind = Combo((), parent=owner)
+        self.kind.setObjectName(f"{slot.id}_projection_combo")
+        self.seed = DragNumber(minimum=0, maximum=HIGHEST_SEED, integer=True, parent=owner)
+        self.seed.setObjectName(f"{slot.id}_seed_field")
+        self.dice = Dice(f"{slot.id}_seed_dice", owner)
+        self.bias = Toggle(_(slot.short), parent=owner)
+        self.bias.setObjectName(f"{slot.id}_bias_toggle")
+        self.widgets = (self.label, self.kind, self.dice, self.seed)
+        self.kind.changed.connect(self._on_kind)
+        self.seed.changed.connect(self._on_seed)
+        self.seed.rejected.connect(store.rejected)
+        self.seed.gesture_started.connect(store.begin_gesture)
+        self.seed.gesture_finished.connect(store.end_gesture)
+        self.dice.clicked.connect(self._on_dice)
+        self.bias.changed.connect(self._on_bias)
+        self.apply_theme(active_theme())
+
+    def show_experiment(self, experiment: Experiment) -> None:
+        """Show where the matrix comes from, and which other sources it could have."""
+        source = self.slot.read(experiment)
+        self.kind.set_value(option_of(source))
+        for to, _symbol in self.slot.ties:
+            self.kind.set_option_unavailable(to, self.slot.why_not_tied(experiment, to) or None)
+        for widget in (self.label, self.kind):
+            widget.show()
+        self.bias.setVisible(self.slot.bias is not None)
+        self.seed.setVisible(isinstance(source, Seeded))
+        self.dice.setVisible(isinstance(source, Seeded))
+        if isinstance(source, Seeded):
+            self.seed.set_value(source.seed)
+        self.bias.set_value(self.slot.bias is not None and self.slot.bias(experiment) is not None)
+
+    def retranslate(self) -> None:
+        symbol = self.slot.symbol
+        ties = [(id_, _("as {matrix}").format(matrix=other), "") for id_, other in self.slot.ties]
+        self.kind.set_options([(id_, _(label), _(tip)) for id_, label, tip in KINDS] + ties)
+        self.kind.setAccessibleName(_("Source of {matrix}").format(matrix=symbol))
+        self.seed.setAccessibleName(_("Seed of {matrix}").format(matrix=symbol))
+        self.bias.set_label(_(self.slot.short))
+        self.bias.setAccessibleName(_("Bias of {matrix}").format(matrix=symbol))
+        self.bias.set_tooltip(_("A bias: numbers added to every row of the product; drawn at first"))
+        self.seed.retranslate()
+        self.dice.retranslate()
+
+    def apply_theme(self, theme: Theme) -> None:
+        palette = self.label.palette()
+        palette.setColor(self.label.foregroundRole(), getattr(theme, self.slot.hue))
+        self.label.setPalette(palette)
+
+    def _on_kind(self, option: str) -> None:
+        self._store.edit_attention(lambda e: self.slot.edit(e, self.slot.source(e, option)))
+        self.show_experiment(self._store.attention)
+
+    def _on_seed(self, seed: Any) -> None:
+        self._store.edit_attention(self.slot.edit, Seeded(int(seed)))
+
+    @Slot()
+    def _on_dice(self) -> None:
+        self._on_seed(Dice.throw(int(self.seed.value())))
+
+    def _on_bias(self, is_on: bool) -> None:
+        assert self.slot.set_bias is not None  # the toggle is hidden where it is
+        self._store.edit_attention(self.slot.set_bias, is_on)
+        self.show_experiment(self._store.attention)

@@ -1,0 +1,107 @@
+"""Which attention of a stack is looked at: a list of all, and a step to either side."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QToolButton, QVBoxLayout, QWidget
+
+from attnviz.gui.look.theme import GRID
+from attnviz.gui.store import Store
+from attnviz.gui.widgets.combo import Combo
+from attnviz.gui.widgets.control import plain_tooltip
+from attnviz.gui.widgets.toggle import Toggle
+from attnviz.i18n import _
+from attnviz.model.edit.layers import why_not_alike
+from attnviz.model.sites.sites import site_names
+from attnviz.model.sites.titles import site_label
+from attnviz.model.spec.document import Document
+
+WIDTH = 156
+
+
+class SiteChooser(QWidget):
+    """`layer 2 of 3 · self`, a step to either side, and whether edits are for all layers.
+
+    Hidden where there is one attention only.
+    """
+
+    def __init__(self, store: Store, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._store = store
+        self._told: tuple[str, ...] = ()
+        self.setObjectName("site_chooser")
+        self._combo = Combo(())
+        self._combo.setObjectName("site_combo")
+        self._combo.setFixedWidth(WIDTH)
+        self._combo.changed.connect(self._on_chosen)
+        self._before, self._after = QToolButton(), QToolButton()
+        row = QHBoxLayout()
+        row.setSpacing(GRID // 2)
+        for button, text, name in ((self._before, "‹", "site_before"), (self._after, "›", "site_after")):
+            button.setText(text)
+            button.setObjectName(name)
+            button.setAutoRaise(True)
+            row.addWidget(button)
+            button.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        self._before.clicked.connect(self._on_before)
+        self._after.clicked.connect(self._on_after)
+        self._alike = Toggle("")
+        self._alike.setObjectName("site_alike_toggle")
+        self._alike.changed.connect(store.set_edits_alike)
+        store.alike_changed.connect(self._alike.set_value)
+        row.insertWidget(1, self._alike)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(GRID // 2)
+        column.addStretch(1)
+        column.addWidget(self._combo)
+        column.addLayout(row)
+        column.addStretch(2)
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Preferred)
+        self.hide()
+
+    def show_document(self, document: Document) -> None:
+        """List the document's sites and show which one is looked at."""
+        experiment = document.experiment
+        names = site_names(experiment)
+        labels = tuple(site_label(experiment, name) for name in names)
+        if labels != self._told:
+            self._told = labels
+            self._combo.set_options([(n, label, "") for n, label in zip(names, labels, strict=True)])
+        self._combo.set_value(document.site)
+        self._before.setEnabled(document.site != names[0])
+        self._after.setEnabled(document.site != names[-1])
+        self._alike.set_value(self._store.edits_alike)
+        self._alike.set_unavailable(why_not_alike(experiment, document.site) or None)
+        self.setVisible(len(names) > 1)
+
+    def retranslate(self) -> None:
+        self._told = ()
+        self.show_document(self._store.document)
+        self._combo.setAccessibleName(_("Layer and attention"))
+        self._alike.set_label(_("all alike"))
+        self._alike.setAccessibleName(_("Edit all layers alike"))
+        self._alike.set_tooltip(
+            _("What is changed of this attention is changed in every layer; seeds stay different")
+        )
+        texts = ((self._before, _("Previous layer"), "PgUp"), (self._after, _("Next layer"), "PgDown"))
+        for button, text, key in texts:
+            button.setAccessibleName(text)
+            button.setToolTip(plain_tooltip(f"{text} ({key})"))
+
+    @Slot(str)
+    def _on_chosen(self, name: str) -> None:
+        self._store.look(site=name)
+
+    @Slot()
+    def _on_before(self) -> None:
+        self._step(-1)
+
+    @Slot()
+    def _on_after(self) -> None:
+        self._step(1)
+
+    def _step(self, step: int) -> None:
+        names = site_names(self._store.experiment)
+        index = names.index(self._store.document.site) + step
+        self._store.look(site=names[min(max(index, 0), len(names) - 1)])

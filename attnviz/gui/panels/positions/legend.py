@@ -1,0 +1,135 @@
+"""The legend of the position curves: a line and a name for each, which also shows and hides it."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPaintEvent
+from PySide6.QtWidgets import QAbstractButton, QGridLayout, QSizePolicy, QWidget
+
+from attnviz.gui.look.fonts import ui_font
+from attnviz.gui.look.theme import GRID, LIGHT, Theme
+from attnviz.gui.panels.positions.plot import curve_pen
+from attnviz.gui.widgets.control import draw_focus_ring, plain_tooltip
+from attnviz.i18n import _
+from attnviz.model.positions import POSITIONS, SCALINGS
+from attnviz.model.spec.positions import NoScaling, Rope
+
+HEIGHT, LINE, TEXT = 17, 20, 11
+COLUMNS = 2
+
+
+def names() -> dict[str, tuple[str, str]]:
+    """Title and description of each curve, as message ids, RoPE's scalings after RoPE."""
+    found = {}
+    for row in POSITIONS:
+        found[row.id] = (row.title, row.description)
+        if row.record is Rope:
+            scaled = [scaling for scaling in SCALINGS if scaling.record is not NoScaling]
+            found |= {f"rope_{s.id}": (s.title, s.description) for s in scaled}
+    return found
+
+
+NAMES = names()
+
+
+class Entry(QAbstractButton):
+    """One curve: checked while it is drawn, bold while it is the present encoding."""
+
+    def __init__(self, id_: str) -> None:
+        super().__init__()
+        self.id, self._theme = id_, LIGHT
+        self._is_present = False
+        self.setObjectName(f"curve_{id_}")
+        self.setCheckable(True)
+        self.setChecked(True)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+
+    def set_present(self, is_present: bool) -> None:
+        if is_present != self._is_present:
+            self._is_present = is_present
+            self.update()
+
+    @property
+    def is_present(self) -> bool:
+        """Whether this is what the experiment uses; such a curve is always drawn."""
+        return self._is_present
+
+    def retranslate(self) -> None:
+        title, description = NAMES[self.id]
+        self.setText(_(title))
+        self.setAccessibleName(_(title))
+        self.setToolTip(plain_tooltip(_(description)))
+        self.updateGeometry()
+
+    def apply_theme(self, theme: Theme) -> None:
+        self._theme = theme
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(LINE + 6 + QFontMetrics(self._font()).horizontalAdvance(self.text()) + 4, HEIGHT)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(LINE + 20, HEIGHT)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        is_drawn = self.isChecked() or self._is_present
+        painter.setOpacity(1.0 if is_drawn else 0.35)
+        painter.setPen(curve_pen(self.id, self._is_present, self._theme))
+        middle = self.height() / 2
+        painter.drawLine(QPointF(1, middle), QPointF(LINE, middle))
+        painter.setFont(self._font())
+        is_strong = self._is_present or self.underMouse()
+        painter.setPen(QColor(self._theme.ink if is_strong else self._theme.muted))
+        room = QRectF(LINE + 6, 0, self.width() - LINE - 6, self.height())
+        metrics = QFontMetrics(self._font())
+        text = metrics.elidedText(self.text(), Qt.TextElideMode.ElideRight, int(room.width()))
+        painter.drawText(room, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, text)
+        if self.hasFocus():
+            painter.setOpacity(1.0)
+            draw_focus_ring(painter, QRectF(self.rect()), self._theme, 3)
+        painter.end()
+
+    def _font(self) -> QFont:
+        font = ui_font(TEXT)
+        font.setBold(self._is_present)
+        return font
+
+
+class Legend(QWidget):
+    """All curves in two columns; `changed` after one was shown or hidden."""
+
+    changed = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.entries = {id_: Entry(id_) for id_ in NAMES}
+        grid = QGridLayout(self)
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setHorizontalSpacing(GRID)
+        grid.setVerticalSpacing(0)
+        rows = -(-len(self.entries) // COLUMNS)
+        for index, entry in enumerate(self.entries.values()):
+            entry.toggled.connect(self.changed)
+            grid.addWidget(entry, index % rows, index // rows)
+        grid.setRowStretch(rows, 1)
+
+    def shown(self) -> tuple[str, ...]:
+        """The ids of the curves to draw."""
+        return tuple(id_ for id_, entry in self.entries.items() if entry.isChecked() or entry.is_present)
+
+    def set_present(self, present: str, possible: tuple[str, ...]) -> None:
+        """Which curve is the experiment's, and which can be drawn at all."""
+        for id_, entry in self.entries.items():
+            entry.set_present(id_ == present)
+            entry.setEnabled(id_ in possible)
+
+    def retranslate(self) -> None:
+        for entry in self.entries.values():
+            entry.retranslate()
+
+    def apply_theme(self, theme: Theme) -> None:
+        for entry in self.entries.values():
+            entry.apply_theme(theme)

@@ -1,0 +1,151 @@
+"""Positions: the score of the pair in focus against the distance, for every encoding on one axis."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSize, Qt, Slot
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
+
+from attnviz.core.text import elide, number, visible
+from attnviz.gui.look.fonts import ui_font
+from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.panels.panel import Panel
+from attnviz.gui.panels.positions.legend import Legend
+from attnviz.gui.panels.positions.plot import DistancePlot
+from attnviz.gui.store import Store
+from attnviz.gui.widgets.control import plain_tooltip
+from attnviz.gui.widgets.heat.thumbnail import Thumbnail
+from attnviz.i18n import _
+from attnviz.model.explain.pairing import Pair, pair_looked_at
+from attnviz.model.explain.position_curves import Curve, curves, distances, kind_of, wave
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.view import Cell
+from attnviz.model.trace import SiteTrace, Trace
+
+WAVE_PX = 72
+LONGEST_TOKEN = 14
+
+
+class PositionsPanel(Panel):
+    """Real numbers: q and k of the pair, put at every distance, under the present encoding and the others.
+
+    With an additive encoding its rows stand beside, positions down and features across.
+    """
+
+    follows = ("head", "query", "locked")
+
+    def __init__(self, store: Store, parent: QWidget | None = None) -> None:
+        super().__init__(store, parent)
+        self.plot = DistancePlot()
+        self.plot.setObjectName("positions_plot")
+        self.legend = Legend()
+        self.legend.setObjectName("positions_legend")
+        self.legend.changed.connect(self._show)
+        self.wave = Thumbnail(WAVE_PX)
+        self.wave.setObjectName("positions_wave")
+        self.wave.clicked.connect(self._on_wave)
+        self._caption = QLabel()
+        self._caption.setObjectName("positions_caption")
+        self._caption.setTextFormat(Qt.TextFormat.PlainText)
+        self._caption.setFont(ui_font(11))
+        self._caption.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        body = QHBoxLayout()
+        body.setSpacing(GRID)
+        body.addWidget(self.plot, 1)
+        body.addWidget(self.wave, 0, Qt.AlignmentFlag.AlignTop)
+        body.addWidget(self.legend)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(2)
+        column.addWidget(self._caption)
+        column.addLayout(body, 1)
+
+    def sizeHint(self) -> QSize:
+        return QSize(456, 150)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(360, 100)
+
+    def on_document(self, old: Document | None, new: Document) -> None:
+        if old is None or old.view != new.view:
+            self._show()
+
+    def on_trace(self, trace: Trace) -> None:
+        self._show()
+
+    def on_hover(self, cell: Cell | None) -> None:
+        self._show()
+
+    def apply_theme(self, theme: Theme) -> None:
+        super().apply_theme(theme)
+        self.plot.apply_theme(theme)
+        self.legend.apply_theme(theme)
+        self.wave.apply_theme(theme)
+        self._caption.setStyleSheet(f"color: {theme.muted}")
+
+    def retranslate(self) -> None:
+        self.plot.setAccessibleName(_("Score against distance"))
+        self.legend.retranslate()
+        if self.store.trace is not None:
+            self._draw(self.store.site)
+
+    @Slot()
+    def _show(self) -> None:
+        if self.store.trace is not None:
+            self._draw(self.store.site)
+
+    def _draw(self, site: SiteTrace) -> None:
+        pair = self._pair(site)
+        found = curves(site, pair)
+        self.legend.set_present(kind_of(site.experiment), tuple(curve.id for curve in found))
+        chosen = self.legend.shown()
+        drawn = tuple(curve for curve in found if curve.id in chosen)
+        self.plot.set_curves(distances(site.experiment), drawn, self._distance(site, pair))
+        self._caption.setText(self._sentence(site, pair, found))
+        self._caption.setToolTip(plain_tooltip(self._caption.text()))
+        self._show_wave(site)
+
+    def _pair(self, site: SiteTrace) -> Pair:
+        """The pair in focus; the trace may be a frame older than the document."""
+        experiment, pair = site.experiment, pair_looked_at(self.store.document, self.store.hover)
+        return Pair(
+            min(pair.head, experiment.heads.n_heads - 1),
+            min(pair.query, experiment.n_queries - 1),
+            min(pair.key, experiment.n_keys - 1),
+        )
+
+    def _distance(self, site: SiteTrace, pair: Pair) -> int:
+        away = distances(site.experiment)
+        return int(min(max(pair.key - pair.query, away[0]), away[-1]))
+
+    def _sentence(self, site: SiteTrace, pair: Pair, found: tuple[Curve, ...]) -> str:
+        experiment = site.experiment
+        at = pair.key - pair.query
+        away = distances(experiment)
+        inside = away[0] <= at <= away[-1]
+        values = [float(c.values[at - away[0]]) for c in found if c.is_present and inside]
+        says = _("score of q “{query}” and k “{key}” against key − query; here {at}: {value}")
+        if experiment.heads.n_heads > 1:
+            says = _(
+                "head {head}: score of q “{query}” and k “{key}” against key − query; here {at}: {value}"
+            )
+        return says.format(
+            head=pair.head + 1,
+            query=elide(visible(experiment.tokens[pair.query]), LONGEST_TOKEN),
+            key=elide(visible(experiment.key_tokens[pair.key]), LONGEST_TOKEN),
+            at=str(at).replace("-", "\N{MINUS SIGN}"),
+            value=number(values[0], 4) if values else "–",
+        )
+
+    def _show_wave(self, site: SiteTrace) -> None:
+        rows = wave(site.experiment)
+        self.wave.setVisible(rows is not None)
+        if rows is not None:
+            self.wave.set_values(rows, signed=True)
+            self.wave.set_caption(
+                _("added rows"), _("What is added to each token: positions down, features across")
+            )
+
+    @Slot()
+    def _on_wave(self) -> None:
+        """The picture leads to the vectors that it was added to."""
+        self.store.look(stage="x")

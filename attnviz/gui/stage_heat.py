@@ -1,0 +1,154 @@
+"""What a stage looks like: its matrix, labels, colours and what is lit, as values for a heat map.
+
+Every panel that draws a stage comes here, so a stage looks the same wherever it is drawn.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from attnviz.core.levels import levels
+from attnviz.gui.look.theme import Theme
+from attnviz.gui.widgets.heat.content import NO_HIGHLIGHT, Highlight
+from attnviz.gui.widgets.heat.map import HeatContent
+from attnviz.i18n import _
+from attnviz.model.explain.arithmetic.cell import exists
+from attnviz.model.provenance import Region, consumers, sources, tokens_of
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import vectors_shape
+from attnviz.model.spec.view import Cell, View, shown_head
+from attnviz.model.stages import STAGE_BY_ID, Axis
+from attnviz.model.trace import SiteTrace
+
+SUMMED = ("weights", "dropped", "probabilities")
+"""Stages whose rows are distributions, so that their sums are worth a look."""
+
+LIT_CELLS = 4096
+"""Source cells outlined one by one; more than these are outlined as whole rows and columns."""
+
+
+def stage_content(
+    site: SiteTrace, view: View, stage: str, theme: Theme, head: int | None = None
+) -> HeatContent:
+    """One head of a stage, ready to be drawn. `head` None: the one that the view shows."""
+    row = STAGE_BY_ID[stage]
+    head = shown_head(site.experiment, view, stage) if head is None else head
+    values = site.window(stage, head)
+    on_rows, on_columns = row.axes[-2:]
+    range_id = view.range
+    return HeatContent(
+        values=values,
+        row_labels=axis_labels(site, on_rows, values.shape[0]),
+        column_labels=axis_labels(site, on_columns, values.shape[1]),
+        row_color=axis_color(on_rows, theme, row.hue),
+        column_color=axis_color(on_columns, theme, row.hue),
+        blocked=site.hatched(stage),
+        signed=row.signed,
+        range_id=range_id,
+        levels=all_head_levels(site, stage, range_id) if range_id == "global" and row.per_head else None,
+        row_sums=values.sum(axis=1) if stage in SUMMED else None,
+        title=stage_title(site, view, stage),
+        transposed=view.orientation == "queries_as_columns",
+    )
+
+
+def stage_title(site: SiteTrace, view: View, stage: str) -> str:
+    """The stage's name, and which head of how many it shows."""
+    row = STAGE_BY_ID[stage]
+    title = _(row.title)
+    if not row.per_head:
+        return title
+    head, count = shown_head(site.experiment, view, stage) + 1, site.shape(stage)[0]
+    if row.axes[0] == "kv_head":
+        return _("{stage} · KV head {head} of {count}").format(stage=title, head=head, count=count)
+    return _("{stage} · head {head} of {count}").format(stage=title, head=head, count=count)
+
+
+def all_head_levels(site: SiteTrace, stage: str, range_id: str) -> tuple[float, float]:
+    """The ends of the colour map over all heads of a stage; an overview keeps what they depend on."""
+    signed = STAGE_BY_ID[stage].signed
+    ends = [
+        levels(values, range_id, signed, hidden)
+        for values, hidden in (site.overview(stage, head) for head in range(site.shape(stage)[0]))
+    ]
+    return min(low for low, _high in ends), max(high for _low, high in ends)
+
+
+def axis_labels(site: SiteTrace, axis: Axis, length: int) -> tuple[str, ...]:
+    """Tokens along axes of tokens, numbers along the others."""
+    if axis in ("feature", "head", "kv_head"):
+        return numbered(length)
+    return site.labels(axis)
+
+
+def axis_color(axis: Axis, theme: Theme, hue: str) -> str:
+    """Queries, keys and values keep their colour wherever they are drawn."""
+    if axis == "query":
+        return theme.query
+    if axis in ("key", "memory"):
+        return theme.value if hue == "value" else theme.key
+    return theme.muted if axis == "feature" else theme.ink
+
+
+def highlight(
+    site: SiteTrace, view: View, stage: str, focus: Cell | None, head: int | None = None
+) -> Highlight:
+    """What `focus` lights in a picture of `stage`: itself, its sources, its consumers, its tokens.
+
+    `head` None: the picture shows the head that the view has chosen.
+    """
+    if focus is None or not exists(site, focus):
+        return NO_HIGHLIGHT
+    head = shown_head(site.experiment, view, stage) if head is None else head
+    row_axis, column_axis = STAGE_BY_ID[stage].axes[-2:]
+    queries, keys = tokens_of(focus)
+    rows, columns = set(_along(row_axis, queries, keys)), set(_along(column_axis, queries, keys))
+    cells: set[tuple[int, int]] = set()
+    for region in (*sources(site, focus), *consumers(site, focus)):
+        if region.stage == stage and (region.heads is None or head in region.heads):
+            _light(region, site, rows, columns, cells)
+    is_here = focus.stage == stage and (focus.head == head or not STAGE_BY_ID[stage].per_head)
+    return Highlight(
+        cell=(focus.row, focus.column) if is_here else None,
+        rows=frozenset(rows),
+        columns=frozenset(columns),
+        cells=frozenset(cells),
+        locked=focus == view.locked,
+    )
+
+
+def differ_in_vectors_alone(old: Experiment, new: Experiment) -> bool:
+    """Whether only the numbers of the vectors are new, as in a drag: most controls stay as they are."""
+    if old is new:
+        return True
+    others = [field for field in Experiment.__struct_fields__ if field != "vectors"]
+    same_size = vectors_shape(old.vectors) == vectors_shape(new.vectors)
+    return same_size and all(getattr(old, field) == getattr(new, field) for field in others)
+
+
+def _along(axis: Axis, queries: tuple[int, ...], keys: tuple[int, ...]) -> tuple[int, ...]:
+    if axis in ("token", "query"):
+        return queries
+    return keys if axis in ("key", "memory") else ()
+
+
+def _light(
+    region: Region, site: SiteTrace, rows: set[int], columns: set[int], cells: set[tuple[int, int]]
+) -> None:
+    if region.rows is not None and region.columns is not None:
+        cells.update((r, c) for r in region.rows for c in region.columns)
+    elif region.rows is not None:
+        width = site.shape(region.stage)[-1]
+        if len(region.rows) * width <= LIT_CELLS:
+            cells.update((r, c) for r in region.rows for c in range(width))
+        rows.update(region.rows)
+    elif region.columns is not None:
+        columns.update(region.columns)
+
+
+@lru_cache(maxsize=64)
+def numbered(length: int) -> tuple[str, ...]:
+    """Labels of an axis without names: its indices."""
+    return tuple(np.arange(length).astype(str).tolist())

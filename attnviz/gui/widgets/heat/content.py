@@ -1,0 +1,100 @@
+"""What a heat map shows and what it lights up: two frozen values, handed over whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnviz.core.color_maps import Kind
+from attnviz.core.levels import levels, normalise
+from attnviz.gui.look.colors import BLOCKED, MINUS_INF, PLUS_INF, Indices, to_indices
+
+Cell = tuple[int, int]
+
+
+@dataclass(frozen=True, eq=False)
+class HeatContent:
+    """A matrix with its labels and the way it is coloured.
+
+    `values` is (rows, columns); rows are drawn downwards unless `transposed`, which turns axes, labels and
+    sums together, while every index that the widget takes or gives stays (row, column) of `values`. `blocked`
+    cells are hatched. `row_sums` is (rows,). `levels` are the ends of the colour map where the caller knows
+    better than this one matrix (range "global"); None measures `values`. `title` is read by screen readers.
+    """
+
+    values: NDArray[np.floating]
+    row_labels: tuple[str, ...]
+    column_labels: tuple[str, ...]
+    row_color: str
+    column_color: str
+    blocked: NDArray[np.bool_] | None = None
+    signed: bool = False
+    range_id: str = "head"
+    levels: tuple[float, float] | None = None
+    row_sums: NDArray[np.floating] | None = None
+    title: str = ""
+    transposed: bool = False
+
+    def __post_init__(self) -> None:
+        if self.values.ndim != 2 or self.values.dtype.kind != "f":
+            raise ValueError(f"values: {self.values.dtype} {self.values.shape}; floats (rows, columns)")
+        rows, columns = self.values.shape
+        if (len(self.row_labels), len(self.column_labels)) != (rows, columns):
+            raise ValueError(
+                f"labels: {len(self.row_labels)} and {len(self.column_labels)} for {rows} x {columns} values"
+            )
+        if self.blocked is not None and self.blocked.shape != self.values.shape:
+            raise ValueError(f"blocked: shape {self.blocked.shape}; values have {self.values.shape}")
+        if self.row_sums is not None and self.row_sums.shape != (rows,):
+            raise ValueError(f"row_sums: shape {self.row_sums.shape}; one for each of {rows} rows")
+
+    @property
+    def kind(self) -> Kind:
+        """Which colour map: diverging where zero is the middle of the range."""
+        return color_kind(self.signed, self.range_id)
+
+    def is_blocked(self, cell: Cell) -> bool:
+        """Whether (row, column) is masked, and shown as that: NaN is shown as NaN."""
+        return self.blocked is not None and bool(self.blocked[cell]) and not np.isnan(self.values[cell])
+
+
+@dataclass(frozen=True)
+class Highlight:
+    """What is lit, in (row, column) of the values: one cell, whole rows and columns, and source cells."""
+
+    cell: Cell | None = None
+    rows: frozenset[int] = field(default_factory=frozenset)
+    columns: frozenset[int] = field(default_factory=frozenset)
+    cells: frozenset[Cell] = field(default_factory=frozenset)
+    locked: bool = False
+
+
+NO_HIGHLIGHT = Highlight()
+
+
+def color_kind(signed: bool, range_id: str) -> Kind:
+    """The colour map of data that are `signed` or not, in range `range_id`."""
+    return "diverging" if signed or range_id == "symmetric" else "sequential"
+
+
+def cell_indices(
+    values: NDArray[np.floating],
+    signed: bool,
+    range_id: str,
+    ends: tuple[float, float] | None = None,
+    blocked: NDArray[np.bool_] | None = None,
+) -> tuple[Indices, tuple[float, float]]:
+    """Colour bytes of `values` (rows, columns), marks included, and the ends of the range that was used."""
+    used = levels(values, range_id, signed, blocked) if ends is None else ends
+    indices = to_indices(normalise(values, range_id, used, signed, blocked))
+    is_finite = not values.size or bool(np.isfinite(values.max()) and np.isfinite(values.min()))
+    if not is_finite:
+        indices[values == np.inf] = PLUS_INF
+        indices[values == -np.inf] = MINUS_INF
+    if blocked is not None:
+        # The NaN of a row in which all is masked is shown: it is what the mask has done.
+        has_nan = not is_finite and bool(np.isnan(values.max()))
+        indices[blocked & ~np.isnan(values) if has_nan else blocked] = BLOCKED
+    return indices, used

@@ -1,0 +1,173 @@
+"""Token labels and row sums around a heat map: plain text, elided, thinned out where they would collide."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter
+
+from attnviz.core.text import elide, number, visible
+from attnviz.core.thinning import nice_step
+from attnviz.gui.widgets.heat.layout import LABEL_LINE, Geometry
+
+_LONGEST = 24
+_MEASURED = 12
+
+
+class Labels:
+    """The labels of one axis as they are shown, with their widths."""
+
+    def __init__(self, texts: tuple[str, ...], font: QFont, bold: QFont) -> None:
+        self.texts = texts
+        self.shown = tuple(elide(visible(text), _LONGEST) for text in texts)
+        self.font = font
+        self.bold = bold
+        self.metrics = QFontMetricsF(font)
+        self._elided: dict[tuple[int, float], str] = {}
+        self._advances: dict[tuple[str, bool], float] = {}
+        measured: Sequence[str] = self.shown
+        if len(measured) > 4 * _MEASURED:  # measuring thousands takes longer than painting the matrix
+            measured = sorted(self.shown, key=lambda text: len(text.encode()))[-_MEASURED:]
+        self.width = max((self.metrics.horizontalAdvance(text) for text in measured), default=0.0)
+
+    def elided(self, index: int, width: float) -> str:
+        """Label `index` cut to `width` pixels."""
+        kept = self._elided.get((index, width))
+        if kept is None:
+            kept = self.metrics.elidedText(self.shown[index], Qt.TextElideMode.ElideRight, width)
+            self._elided[index, width] = kept
+        return kept
+
+    def advance(self, text: str, bold: bool) -> float:
+        """The width of `text`; asking Qt again for every frame of a drag adds up."""
+        kept = self._advances.get((text, bold))
+        if kept is None:
+            metrics = QFontMetricsF(self.bold) if bold else self.metrics
+            kept = self._advances[text, bold] = metrics.horizontalAdvance(text)
+        return kept
+
+
+def draw_down(
+    painter: QPainter,
+    geometry: Geometry,
+    labels: Labels,
+    color: str,
+    only: int | None = None,
+    ground: str | None = None,
+) -> None:
+    """Labels left of the rows; `only` draws one of them in bold on `ground`, even if it was thinned out."""
+    first, last, _a, _b = geometry.visible()
+    step = geometry.down_step
+    chosen = range(-(-first // step) * step, last, step) if only is None else (only,)
+    painter.setFont(labels.font if only is None else labels.bold)
+    painter.setPen(QColor(color))
+    width = geometry.down_room + 1
+    for down in chosen:
+        center = geometry.cell_rect(down, 0).center().y()
+        if not geometry.plot.top() <= center <= geometry.plot.bottom():
+            continue
+        box = QRectF(geometry.plot.left() - 8 - width, center - LABEL_LINE / 2, width, LABEL_LINE)
+        if ground is not None:
+            covered = box.adjusted(-8 if box.left() >= 8 else -box.left(), 0, 0, 0)
+            for beside in _neighbours(down, step, geometry.n_down):
+                distance = (beside - down) * geometry.cell_h
+                if abs(distance) < LABEL_LINE:
+                    covered = covered.united(box.translated(0, distance))
+            painter.fillRect(covered, QColor(ground))
+        baseline = center + (labels.metrics.ascent() - labels.metrics.descent()) / 2
+        text = labels.elided(down, width)
+        drawn = labels.advance(text, bold=only is not None)
+        painter.drawText(QPointF(box.right() - drawn, baseline), text)
+
+
+def draw_across(
+    painter: QPainter,
+    geometry: Geometry,
+    labels: Labels,
+    color: str,
+    only: int | None = None,
+    ground: str | None = None,
+) -> None:
+    """Labels above the columns, horizontal, slanted or upright; `only` and `ground` as for `draw_down`."""
+    _a, _b, first, last = geometry.visible()
+    step = geometry.across_step
+    chosen = range(-(-first // step) * step, last, step) if only is None else (only,)
+    painter.setFont(labels.font if only is None else labels.bold)
+    for across in chosen:
+        x = geometry.cell_rect(0, across).center().x()
+        if geometry.plot.left() <= x <= geometry.plot.right():
+            _draw_across_one(painter, geometry, labels, across, x, color, ground)
+
+
+def _draw_across_one(
+    painter: QPainter,
+    geometry: Geometry,
+    labels: Labels,
+    across: int,
+    x: float,
+    color: str,
+    ground: str | None,
+) -> None:
+    angle = geometry.across_angle
+    bottom = geometry.plot.top() - (8 if angle == 45 else 5)
+    text = labels.elided(across, geometry.across_room + 1)
+    metrics = labels.metrics
+    width = labels.advance(text, bold=ground is not None)
+    painter.save()
+    painter.translate(x, bottom)
+    if angle:
+        painter.rotate(-angle)
+        at = QPointF(0 if angle == 90 else -2, (metrics.ascent() - metrics.descent()) / 2)
+    else:
+        at = QPointF(-width / 2, -metrics.descent() + 1)
+    if ground is not None:
+        box = QRectF(at.x() - 3, at.y() - metrics.ascent(), width + 6, metrics.height())
+        covered = QRectF(box)
+        for beside in _neighbours(across, geometry.across_step, geometry.n_across):
+            other = box.translated((beside - across) * geometry.cell_w, 0)
+            if other.intersects(box) and not angle:
+                covered = covered.united(other)
+        painter.fillRect(covered, QColor(ground))
+    painter.setPen(QColor(color))
+    painter.drawText(at, text)
+    painter.restore()
+
+
+def _neighbours(index: int, step: int, count: int) -> list[int]:
+    """The labels that were drawn before and after `index`, if that was thinned out: it would overlap them."""
+    before = index // step * step
+    return [] if before == index else [other for other in (before, before + step) if other < count]
+
+
+def sum_width(font: QFont) -> float:
+    """The room that a row sum needs."""
+    return QFontMetricsF(font).horizontalAdvance("\u03a3 0.0000")
+
+
+def draw_sums(
+    painter: QPainter,
+    geometry: Geometry,
+    sums: NDArray[np.floating],
+    font: QFont,
+    color: str,
+    below: bool,
+) -> None:
+    """Row sums at the end of the rows, or below them where rows are drawn as columns."""
+    painter.setFont(font)
+    painter.setPen(QColor(color))
+    metrics = QFontMetricsF(font)
+    first_down, last_down, first_across, last_across = geometry.visible()
+    first, last = (first_across, last_across) if below else (first_down, last_down)
+    step = nice_step((sum_width(font) + 4) / geometry.cell_w) if below else geometry.down_step
+    for index in range(-(-first // step) * step, last, step):
+        text = f"\u03a3 {number(float(sums[index]))}"
+        center = geometry.cell_rect(*((0, index) if below else (index, 0))).center()
+        if below and geometry.plot.left() <= center.x() <= geometry.plot.right():
+            x = center.x() - metrics.horizontalAdvance(text) / 2
+            painter.drawText(QPointF(x, geometry.plot.bottom() + metrics.ascent() + 4), text)
+        elif not below and geometry.plot.top() <= center.y() <= geometry.plot.bottom():
+            baseline = center.y() + (metrics.ascent() - metrics.descent()) / 2
+            painter.drawText(QPointF(geometry.plot.right() + 8, baseline), text)

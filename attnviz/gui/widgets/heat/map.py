@@ -1,0 +1,416 @@
+"""The heat map: a matrix whose every cell can be read, pointed at, walked to by keys, and painted on.
+
+Long because pointer, wheel and keys share zoom, cursor and stroke; painting is elsewhere.
+"""
+
+from __future__ import annotations
+
+import html
+
+from PySide6.QtCore import QEvent, QPointF, QSize, QSizeF, Qt, Signal
+from PySide6.QtGui import (
+    QColor,
+    QFocusEvent,
+    QHelpEvent,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QPixmap,
+    QResizeEvent,
+    QWheelEvent,
+)
+from PySide6.QtWidgets import QApplication, QSizePolicy, QToolTip, QWidget
+
+from attnviz.gui.look.theme import Theme
+from attnviz.gui.widgets.heat.color_bar import ColorBar
+from attnviz.gui.widgets.heat.content import NO_HIGHLIGHT, Cell, HeatContent, Highlight
+from attnviz.gui.widgets.heat.hatch import is_vector
+from attnviz.gui.widgets.heat.layout import Geometry, cells_between
+from attnviz.gui.widgets.heat.scene import HeatScene
+from attnviz.gui.widgets.heat.words import exact_text, spoken_text
+from attnviz.i18n import _
+
+__all__ = ["NO_HIGHLIGHT", "Cell", "HeatContent", "HeatMap", "Highlight"]
+
+_ARROWS = {
+    Qt.Key.Key_Up: (-1, 0),
+    Qt.Key.Key_Down: (1, 0),
+    Qt.Key.Key_Left: (0, -1),
+    Qt.Key.Key_Right: (0, 1),
+}
+_CHOOSE = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+_BY_KEYS = (
+    Qt.FocusReason.TabFocusReason,
+    Qt.FocusReason.BacktabFocusReason,
+    Qt.FocusReason.ShortcutFocusReason,
+)
+_ZOOM_STEP = 1.25
+
+
+class HeatMap(QWidget):
+    """One matrix with labels, sums, numbers and a colour bar.
+
+    Every (row, column) that is given or taken counts in `content.values`, however it is turned on the screen.
+    Ctrl and wheel zoom about the pointer, wheel and drag move a zoomed matrix, a double click shows all of
+    it.
+    """
+
+    cell_hovered = Signal(int, int)
+    """(row, column) under the pointer or the keyboard cursor; (−1, −1) when it left."""
+
+    cell_clicked = Signal(int, int)
+    """(row, column) that was clicked, or chosen by Enter."""
+
+    cell_stroked = Signal(int, int, bool)
+    """(row, column, whether the stroke starts here) while dragging in paint mode; no cell is skipped."""
+
+    stroke_finished = Signal()
+    """The button that stroked was released; what was stroked since the start belongs together."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("heat_map")
+        self.setMouseTracking(True)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self._scene = HeatScene()
+        self._highlight = NO_HIGHLIGHT
+        self._current: Cell | None = None
+        self._paint_mode = False
+        self._zoom = 1.0
+        self._offset = QPointF()
+        self._pressed: QPointF | None = None
+        self._panned_from: QPointF | None = None
+        self._stroke: Cell | None = None
+        self._focus_shown = False
+        self._base: QPixmap | None = None
+        self._spare = QPixmap()
+        self._bar = ColorBar(self)
+        self._bar.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self._arrange()
+        self.retranslate()
+
+    @property
+    def content(self) -> HeatContent:
+        """What is shown."""
+        return self._scene.content
+
+    @property
+    def highlight(self) -> Highlight:
+        """What is lit."""
+        return self._highlight
+
+    @property
+    def layout_shown(self) -> Geometry:
+        """Where everything lies, in (down, across) of the screen."""
+        return self._scene.geometry
+
+    @property
+    def color_bar(self) -> ColorBar:
+        """The colour bar beside the matrix."""
+        return self._bar
+
+    @property
+    def current_cell(self) -> Cell | None:
+        """The (row, column) under the pointer or the keyboard cursor."""
+        return self._current
+
+    def set_content(self, content: HeatContent) -> None:
+        """Show another matrix; zoom, cursor and highlight stay where the shape does."""
+        turned, was_current = content.transposed != self.content.transposed, self._current
+        if turned or content.values.shape != self.content.values.shape:
+            self._zoom, self._offset = 1.0, QPointF()
+            self._current, self._highlight = None, NO_HIGHLIGHT
+            self._end_stroke()
+        self._scene.set_content(content)
+        self._arrange()
+        self._describe()
+        if was_current is not None and self._current is None:
+            self.cell_hovered.emit(-1, -1)
+
+    def set_highlight(self, highlight: Highlight) -> None:
+        """Light other cells; the matrix below is not painted again."""
+        if highlight != self._highlight:
+            self._highlight = highlight
+            self._update_bar()
+            self.update()
+
+    def set_compact(self, is_compact: bool) -> None:
+        """Small labels and no colour bar, where the range is written elsewhere."""
+        if is_compact != self._scene.is_compact:
+            self._scene.set_compact(is_compact)
+            self._bar.setVisible(not is_compact)
+            self._arrange()
+
+    def set_paint_mode(self, on: bool) -> None:
+        """In paint mode a drag strokes cells instead of moving the matrix."""
+        self._paint_mode = on
+        self._end_stroke()
+        self.setCursor(Qt.CursorShape.CrossCursor if on else Qt.CursorShape.ArrowCursor)
+
+    def apply_theme(self, theme: Theme) -> None:
+        """Take over the colours of `theme`."""
+        self._scene.theme = theme
+        self._bar.apply_theme(theme)
+        self._base = None
+        self.update()
+
+    def retranslate(self) -> None:
+        """Take over the language."""
+        self._bar.retranslate()
+        self._describe()
+
+    def reset_zoom(self) -> None:
+        """Show the whole matrix."""
+        self._zoom, self._offset = 1.0, QPointF()
+        self._arrange()
+
+    def zoom_by(self, factor: float, about: QPointF) -> None:
+        """Enlarge by `factor`, keeping the cell under `about` where it is."""
+        before = self.layout_shown
+        if not before.n_down or not before.n_across:
+            return
+        fraction_x = (about.x() - before.plot.left() + before.offset.x()) / (before.cell_w * before.n_across)
+        fraction_y = (about.y() - before.plot.top() + before.offset.y()) / (before.cell_h * before.n_down)
+        kept = self._zoom
+        self._zoom = max(1.0, self._zoom * factor)
+        self._arrange()
+        after = self.layout_shown
+        if factor > 1 and (after.cell_w, after.cell_h) == (before.cell_w, before.cell_h):
+            self._zoom = kept  # as large as it goes: the next step back must show
+        self._offset = QPointF(
+            fraction_x * after.cell_w * after.n_across - (about.x() - after.plot.left()),
+            fraction_y * after.cell_h * after.n_down - (about.y() - after.plot.top()),
+        )
+        self._arrange()
+
+    def cell_text(self, row: int, column: int) -> str:
+        """One line about a cell: its labels and its exact value, or that it is masked."""
+        return exact_text(self.content, (row, column))
+
+    def cell_center(self, row: int, column: int) -> QPointF:
+        """The middle of cell (row, column) on the widget."""
+        return self.layout_shown.cell_rect(*self._scene.turned((row, column))).center()
+
+    def sizeHint(self) -> QSize:
+        """A comfortable size for a small matrix."""
+        return QSize(520, 320)
+
+    def minimumSizeHint(self) -> QSize:
+        """Room for labels, bar and a few pixels a cell, in a window that fits a screen of 1024 × 700."""
+        return QSize(220, 112)
+
+    def _arrange(self) -> None:
+        """Lay out anew, and paint all of it at the next chance."""
+        self._scene.arrange(QSizeF(self.size()), self._zoom, self._offset)
+        self._offset = self.layout_shown.offset
+        self._bar.setGeometry(self.layout_shown.bar.toRect())
+        self._update_bar()
+        self._base = None
+        self.update()
+
+    def _update_bar(self) -> None:
+        cell = self._highlight.cell or self._current
+        row = None if cell is None or cell[0] >= self.content.values.shape[0] else cell[0]
+        self._bar.set_scale(self._scene.color_scale(row))
+
+    def _describe(self) -> None:
+        """Say to a screen reader what is shown and where the cursor is."""
+        self.setAccessibleName(self.content.title or _("Heat map"))
+        self.setAccessibleDescription(spoken_text(self.content, self._current))
+
+    def _set_current(self, cell: Cell | None) -> None:
+        if cell == self._current:
+            return
+        self._current = cell
+        self._describe()
+        self._update_bar()
+        self.update()
+        self.cell_hovered.emit(*((-1, -1) if cell is None else cell))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Draw the kept picture of the matrix and the outlines over it; shapes only for SVG and PDF."""
+        painter = QPainter(self)
+        if is_vector(painter):
+            self._scene.draw_base(painter)
+        else:
+            painter.drawPixmap(0, 0, self._picture())
+        self._scene.draw_overlay(painter, self._highlight, self._current)
+        if self._focus_shown:
+            painter.setPen(QPen(QColor(self._scene.theme.accent), 1.5))
+            painter.drawRect(self.layout_shown.plot.adjusted(-3, -3, 3, 3))
+        painter.end()
+
+    def _picture(self) -> QPixmap:
+        """The base as pixels, painted when it is first needed; its memory is used again."""
+        ratio = self.devicePixelRatio()
+        wanted = (self.size() * ratio).expandedTo(QSize(1, 1))
+        if self._base is not None and self._base.size() == wanted:
+            return self._base
+        base = self._spare if self._spare.size() == wanted else QPixmap(wanted)
+        base.setDevicePixelRatio(ratio)
+        base.fill(Qt.GlobalColor.transparent)
+        painter = QPainter(base)
+        painter.setRenderHint(QPainter.RenderHint.TextAntialiasing)
+        self._scene.draw_base(painter)
+        painter.end()
+        self._base = self._spare = base
+        return base
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Fit the matrix into the new size."""
+        self._arrange()
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """Hover, stroke, or move a zoomed matrix."""
+        here = event.position()
+        if self._stroke is not None:
+            self._stroke_to(here)
+        elif self._pressed is not None and event.buttons() & Qt.MouseButton.LeftButton and self._zoom > 1:
+            self._pan_to(here)
+        if self._panned_from is None:
+            self._set_current(self._scene.cell_at(here))
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """Begin a click, a stroke or a move."""
+        if event.button() != Qt.MouseButton.LeftButton:
+            return
+        self._focus_shown = False
+        cell = self._scene.cell_at(event.position())
+        self._set_current(cell)
+        if self._paint_mode and cell is not None:
+            self._stroke = cell
+            self.cell_stroked.emit(*cell, True)
+        else:
+            self._pressed = event.position()
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        """End what the press began; a press that did not move is a click."""
+        if event.button() != Qt.MouseButton.LeftButton:
+            return
+        cell = self._scene.cell_at(event.position())
+        if self._pressed is not None and self._panned_from is None and cell is not None:
+            if self._scene.cell_at(self._pressed) == cell:
+                self.cell_clicked.emit(*cell)
+        self._pressed = self._panned_from = None
+        self._end_stroke()
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        """Show the whole matrix again; where it is whole already, the second click counts as one."""
+        if self._zoom > 1 and not self._paint_mode:
+            self.reset_zoom()
+        else:
+            self.mousePressEvent(event)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        """Ctrl and wheel zoom; the wheel alone moves a zoomed matrix and is left to others otherwise."""
+        turned = event.angleDelta()
+        if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            self.zoom_by(_ZOOM_STEP ** (turned.y() / 120), event.position())
+        elif self._zoom > 1:
+            exact = event.pixelDelta()  # of touch pads; a wheel has none
+            moved = QPointF(turned.x() / 2, turned.y() / 2) if exact.isNull() else QPointF(exact)
+            if event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+                moved = moved.transposed()
+            self._offset = self._offset - moved
+            self._arrange()
+        else:
+            event.ignore()
+            return
+        self._set_current(self._scene.cell_at(event.position()))
+
+    def leaveEvent(self, event: QEvent) -> None:
+        """Nothing is hovered any more."""
+        self._set_current(None)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        """A focus that came by keys is shown."""
+        self._focus_shown = event.reason() in _BY_KEYS
+        self.update()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        """Hide the focus."""
+        self._focus_shown = False
+        self.update()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Arrows walk from cell to cell, Enter chooses (Space is the player's), plus, minus and 0 zoom."""
+        key = Qt.Key(event.key())
+        if key in _ARROWS and self.content.values.size:
+            self._focus_shown = True
+            self._walk(*_ARROWS[key])
+        elif key in _CHOOSE and self._current is not None:
+            if self._paint_mode:
+                self.cell_stroked.emit(*self._current, True)
+                self.stroke_finished.emit()
+            else:
+                self.cell_clicked.emit(*self._current)
+        elif key in (Qt.Key.Key_Plus, Qt.Key.Key_Equal, Qt.Key.Key_Minus):
+            about = self.cell_center(*self._current) if self._current else self.layout_shown.plot.center()
+            self.zoom_by(_ZOOM_STEP if key != Qt.Key.Key_Minus else 1 / _ZOOM_STEP, about)
+        elif key == Qt.Key.Key_0:
+            self.reset_zoom()
+        else:
+            super().keyPressEvent(event)
+
+    def event(self, event: QEvent) -> bool:
+        """Tell a cell's exact value where the system asks for a tool tip."""
+        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
+            cell = self._scene.cell_at(QPointF(event.pos()))
+            if cell is None:
+                QToolTip.hideText()
+            else:
+                area = self.layout_shown.cell_rect(*self._scene.turned(cell)).toAlignedRect()
+                text = f"<p style='white-space:pre'>{html.escape(self.cell_text(*cell))}</p>"
+                QToolTip.showText(event.globalPos(), text, self, area)
+            return True
+        return super().event(event)
+
+    def _walk(self, down: int, across: int) -> None:
+        """Move the cursor by one cell as seen on the screen, and bring it into view."""
+        geometry = self.layout_shown
+        if self._current is None:
+            first_down, _a, first_across, _b = geometry.visible()
+            target = (first_down, first_across)
+        else:
+            at_down, at_across = self._scene.turned(self._current)
+            target = (at_down + down, at_across + across)
+        target = (min(max(target[0], 0), geometry.n_down - 1), min(max(target[1], 0), geometry.n_across - 1))
+        rect, plot = geometry.cell_rect(*target), geometry.plot
+        shift = QPointF(
+            min(0.0, rect.left() - plot.left()) + max(0.0, rect.right() - plot.right()),
+            min(0.0, rect.top() - plot.top()) + max(0.0, rect.bottom() - plot.bottom()),
+        )
+        if self._zoom > 1 and not shift.isNull():
+            self._offset = self._offset + shift
+            self._arrange()
+        self._set_current(self._scene.turned(target))
+
+    def _pan_to(self, here: QPointF) -> None:
+        start = self._pressed
+        if start is None:
+            return
+        if self._panned_from is None:
+            if (here - start).manhattanLength() < QApplication.startDragDistance():
+                return
+            self._panned_from = self._offset
+        self._offset = self._panned_from - (here - start)
+        self._scene.arrange(QSizeF(self.size()), self._zoom, self._offset)
+        self._base = None
+        self.update()
+
+    def _stroke_to(self, here: QPointF) -> None:
+        """Emit every cell from the last one to that under `here`: a fast drag leaves no gaps."""
+        if self._stroke is None:
+            return
+        end = self._scene.turned(self.layout_shown.nearest_cell(here))
+        for cell in cells_between(self._stroke, end):
+            self.cell_stroked.emit(*cell, False)
+        self._stroke = end
+
+    def _end_stroke(self) -> None:
+        if self._stroke is not None:
+            self._stroke = None
+            self.stroke_finished.emit()

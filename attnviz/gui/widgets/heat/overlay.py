@@ -1,0 +1,65 @@
+"""What lies over the cells: outlines of the hovered cell, its sources, its row and its column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from PySide6.QtCore import QRectF, Qt
+from PySide6.QtGui import QColor, QPainter, QPen
+
+from attnviz.core.ranges import runs
+from attnviz.gui.look.theme import Theme
+from attnviz.gui.widgets.heat.content import Cell
+from attnviz.gui.widgets.heat.layout import Geometry
+
+Block = tuple[int, int, int, int]
+"""First row and column, and the number of rows and columns."""
+
+
+def blocks(cells: Iterable[Cell]) -> list[Block]:
+    """Cells joined to rectangles: a whole row or column of cells is one outline, not hundreds."""
+    by_row: dict[int, list[int]] = {}
+    for row, column in cells:
+        by_row.setdefault(row, []).append(column)
+    by_stretch: dict[tuple[int, int], list[int]] = {}
+    for row, columns in by_row.items():
+        for stretch in runs(columns):
+            by_stretch.setdefault(stretch, []).append(row)
+    return [
+        (row, column, height, width)
+        for (column, width), rows in by_stretch.items()
+        for row, height in runs(rows)
+    ]
+
+
+def outline(
+    painter: QPainter, geometry: Geometry, block: Block, color: str, width: float, dashed: bool
+) -> None:
+    """The outline of a block of cells, kept visible where the block is smaller than a pixel or two."""
+    rect = geometry.block_rect(*block)
+    least = 3.0
+    rect.adjust(
+        -max(0.0, least - rect.width()) / 2,
+        -max(0.0, least - rect.height()) / 2,
+        max(0.0, least - rect.width()) / 2,
+        max(0.0, least - rect.height()) / 2,
+    )
+    pen = QPen(QColor(color), width)
+    pen.setJoinStyle(Qt.PenJoinStyle.MiterJoin)
+    if dashed:
+        pen.setDashPattern([4 / width, 3 / width])
+    painter.setPen(pen)
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    painter.drawRect(rect)
+
+
+def strong_outline(painter: QPainter, geometry: Geometry, cell: Cell, theme: Theme, width: float) -> None:
+    """The outline of one cell: ink between lines of the panel's colour, so that it shows on any cell."""
+    down, across = cell
+    outline(painter, geometry, (down, across, 1, 1), theme.panel, width + 2, dashed=False)
+    outline(painter, geometry, (down, across, 1, 1), theme.ink, width, dashed=False)
+
+
+def clip_to_plot(painter: QPainter, geometry: Geometry) -> None:
+    """Let outlines reach over the edge of the matrix by their own width, not further."""
+    painter.setClipRect(QRectF(geometry.plot).adjusted(-4, -4, 4, 4), Qt.ClipOperation.IntersectClip)

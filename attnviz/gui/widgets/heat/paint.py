@@ -1,0 +1,145 @@
+"""The cells of a heat map: colours, marks, and the numbers in them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter
+
+from attnviz.core.color_maps import Kind
+from attnviz.core.text import number
+from attnviz.gui.look.colors import (
+    BLOCKED,
+    LEVELS,
+    NAN,
+    PLUS_INF,
+    Indices,
+    cell_colors,
+    indexed_image,
+    inks,
+    pool,
+)
+from attnviz.gui.look.theme import Theme
+from attnviz.gui.widgets.heat.hatch import draw_blocked, draw_infinite, draw_lacking, is_vector
+from attnviz.gui.widgets.heat.layout import Geometry
+
+NUMBERS_FROM_WIDTH = 36.0
+NUMBERS_FROM_HEIGHT = 16.0
+_MARKS_FROM = 8.0
+_RECTANGLES_UP_TO = 128 * 128
+
+
+def draw_cells(painter: QPainter, geometry: Geometry, indices: Indices, kind: Kind, theme: Theme) -> None:
+    """The visible cells of `indices` (down, across) in their colours; masked ones hatched, others marked."""
+    top, bottom, left, right = geometry.visible()
+    shown = indices[top:bottom, left:right]
+    if shown.size == 0:
+        return
+    painter.save()
+    painter.setClipRect(geometry.plot, Qt.ClipOperation.IntersectClip)
+    if bool((shown == BLOCKED).any()):
+        draw_blocked(painter, geometry.plot, theme)
+    if is_vector(painter) and shown.size <= _RECTANGLES_UP_TO:
+        _draw_rectangles(painter, geometry, shown, kind, theme)
+    else:
+        _draw_image(painter, geometry, indices, kind, theme)
+    if min(geometry.cell_w, geometry.cell_h) >= _MARKS_FROM and shown.max() >= PLUS_INF:
+        _draw_marks(painter, geometry, shown, theme)
+    painter.restore()
+
+
+def _draw_image(painter: QPainter, geometry: Geometry, indices: Indices, kind: Kind, theme: Theme) -> None:
+    ratio = 1.0 if is_vector(painter) else painter.device().devicePixelRatio()
+    down, across = (max(1, math.ceil(1 / (c * ratio) - 1e-6)) for c in (geometry.cell_h, geometry.cell_w))
+    top, bottom, left, right = geometry.visible()
+    top, left = top // down * down, left // across * across  # so that blocks stay put while panning
+    image = indexed_image(pool(indices[top:bottom, left:right], (down, across), kind), kind, theme)
+    target = geometry.block_rect(top, left, image.height() * down, image.width() * across)
+    painter.drawImage(target, image)
+
+
+def _draw_rectangles(painter: QPainter, geometry: Geometry, shown: Indices, kind: Kind, theme: Theme) -> None:
+    top, bottom, left, right = geometry.visible()
+    area = geometry.block_rect(top, left, bottom - top, right - left)
+    fill_rectangles(painter, area, shown, kind, theme, geometry.plot)
+
+
+def fill_rectangles(
+    painter: QPainter, area: QRectF, shown: Indices, kind: Kind, theme: Theme, within: QRectF
+) -> None:
+    """Cells as shapes that fill `area`, cut to `within`: an enlarged picture in an SVG would be blurred."""
+    rows, columns = shown.shape
+    width, height = area.width() / columns, area.height() / rows
+    colors = [QColor(int(r), int(g), int(b)) for r, g, b in cell_colors(kind, theme)]
+    for (down, across), index in np.ndenumerate(shown):
+        if index < LEVELS:
+            rect = QRectF(area.left() + across * width, area.top() + down * height, width, height)
+            painter.fillRect(rect.intersected(within), colors[index])
+
+
+def _draw_marks(painter: QPainter, geometry: Geometry, shown: Indices, theme: Theme) -> None:
+    top, _bottom, left, _right = geometry.visible()
+    for down, across in np.argwhere(shown >= PLUS_INF):
+        rect = geometry.cell_rect(top + int(down), left + int(across)).intersected(geometry.plot)
+        if shown[down, across] == NAN:
+            draw_lacking(painter, rect, theme, theme.error)
+        else:
+            draw_infinite(painter, rect, theme, theme.warning)
+
+
+def draw_numbers(
+    painter: QPainter,
+    geometry: Geometry,
+    values: NDArray[np.floating],
+    indices: Indices,
+    kind: Kind,
+    theme: Theme,
+    font: QFont,
+) -> None:
+    """The numbers of the visible cells, where cells are large enough; masked cells have none."""
+    if geometry.cell_w < NUMBERS_FROM_WIDTH or geometry.cell_h < NUMBERS_FROM_HEIGHT:
+        return
+    top, bottom, left, right = geometry.visible()
+    shown = indices[top:bottom, left:right]
+    numbered = np.argwhere(shown != BLOCKED)
+    numbers: list[float] = values[top:bottom, left:right][tuple(numbered.T)].tolist()
+    metrics = QFontMetricsF(font)
+    advance = metrics.horizontalAdvance("0")
+    texts = fitting_texts(numbers, int((geometry.cell_w - 4) / advance))
+    painter.setFont(font)
+    rise = (metrics.ascent() - metrics.descent()) / 2
+    first = geometry.cell_rect(top, left).center()
+    for ink, chosen in _by_ink(shown[tuple(numbered.T)], kind, theme):
+        painter.setPen(QColor(ink))
+        for i in chosen:
+            down, across = numbered[i]
+            center = QPointF(first.x() + across * geometry.cell_w, first.y() + down * geometry.cell_h)
+            if not texts[i] or not geometry.plot.contains(center):
+                continue
+            width = len(texts[i]) * advance
+            at = QPointF(center.x() - width / 2, center.y() + rise)
+            if shown[down, across] >= LEVELS:
+                box = QRectF(at.x() - 2, at.y() - metrics.ascent(), width + 4, metrics.height())
+                painter.fillRect(box, QColor(theme.panel))
+            painter.drawText(at, texts[i])
+
+
+def _by_ink(bytes_shown: Indices, kind: Kind, theme: Theme) -> list[tuple[str, list[int]]]:
+    """Which cells are written in which ink: changing the pen for every number is slow."""
+    ink_of = np.array([*inks(kind, theme), *[theme.warning] * (256 - LEVELS)])
+    ink_of[NAN] = theme.error
+    used = ink_of[bytes_shown]
+    return [(str(ink), np.flatnonzero(used == ink).tolist()) for ink in np.unique(used)]
+
+
+def fitting_texts(numbers: list[float], characters: int) -> list[str]:
+    """All numbers with the most decimals (3 to 1) that fit; empty where even that is too long."""
+    texts: list[str] = []
+    for digits in (3, 2, 1):
+        texts = [number(value, digits) for value in numbers]
+        if max(map(len, texts), default=0) <= characters:
+            return texts
+    return [text if len(text) <= characters else "" for text in texts]

@@ -1,0 +1,185 @@
+"""A heat map without its widget: content, colours and layout, and how they are painted.
+
+Painting comes in two layers. The base (cells, numbers, labels, sums) changes with content, size and zoom;
+what is lit changes with every move of the pointer and is drawn over a kept picture of the base.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from PySide6.QtCore import QPointF, QSizeF
+from PySide6.QtGui import QFont, QPainter
+
+from attnviz.core.levels import row_levels
+from attnviz.core.ranges import runs
+from attnviz.core.text import visible
+from attnviz.gui.look.colors import BLOCKED, NAN, Indices
+from attnviz.gui.look.fonts import number_font, ui_font
+from attnviz.gui.look.theme import LIGHT, TEXT_PX
+from attnviz.gui.widgets.heat.color_bar import ColorScale
+from attnviz.gui.widgets.heat.content import Cell, HeatContent, Highlight, cell_indices
+from attnviz.gui.widgets.heat.labels import Labels, draw_across, draw_down, draw_sums, sum_width
+from attnviz.gui.widgets.heat.layout import BAR_WIDTH, Geometry, Measures, arrange
+from attnviz.gui.widgets.heat.overlay import Block, blocks, clip_to_plot, outline, strong_outline
+from attnviz.gui.widgets.heat.paint import draw_cells, draw_numbers
+
+EMPTY = HeatContent(np.zeros((0, 0), np.float32), (), (), LIGHT.query, LIGHT.key)
+_SUM_GAP = 8.0
+_SUM_PX = 11
+_SLANT_ROOM = 10.0
+"""What slanted labels reach past the last column, where no colour bar stands there."""
+
+
+class HeatScene:
+    """What a heat map knows; `geometry` is in (down, across) of the screen, `content` in (row, column)."""
+
+    def __init__(self) -> None:
+        self.theme = LIGHT
+        self.is_compact = False
+        self.label_px = TEXT_PX
+        self.shows_labels = True
+        self.content = EMPTY
+        self.indices: Indices = np.zeros((0, 0), np.uint8)
+        self.ends = (0.0, 1.0)
+        self._lacking = (0, 0)
+        self._labels: dict[str, Labels] = {}
+        self.geometry: Geometry = arrange(QSizeF(1, 1), 0, 0, Measures(0, 0, 0, False), 1.0, QPointF())
+
+    def set_content(self, content: HeatContent) -> None:
+        """Colour another matrix; call `arrange` afterwards."""
+        self.content = content
+        self.indices, self.ends = cell_indices(
+            content.values, content.signed, content.range_id, content.levels, content.blocked
+        )
+        self._lacking = (0, 0)
+        if self.indices.size and self.indices.max() > BLOCKED:
+            nan = int(np.count_nonzero(self.indices == NAN))
+            self._lacking = (nan, int(np.count_nonzero(self.indices > BLOCKED)) - nan)
+        if content.transposed:
+            self.indices = self.indices.T
+
+    def arrange(self, size: QSizeF, zoom: float, offset: QPointF) -> None:
+        """Lay everything out anew."""
+        down, across = self._axis("down"), self._axis("across")
+        sums = self.content.row_sums
+        width = sum_width(number_font(_SUM_PX)) + _SUM_GAP if sums is not None and sums.size else 0.0
+        bar = _SLANT_ROOM if self.is_compact else BAR_WIDTH
+        measures = Measures(down.width, across.width, width, self.content.transposed, bar)
+        self.geometry = arrange(size, len(down.texts), len(across.texts), measures, zoom, offset)
+
+    def set_compact(self, is_compact: bool) -> None:
+        """With small labels and no colour bar, for one map of several; call `arrange` afterwards."""
+        self.is_compact = is_compact
+        self.label_px = _SUM_PX if is_compact else TEXT_PX
+        self._labels.clear()
+
+    def label_widths(self) -> tuple[float, float]:
+        """Pixels of the widest label beside the matrix and of the widest above it."""
+        return self._axis("down").width, self._axis("across").width
+
+    def turned(self, cell: Cell) -> Cell:
+        """(row, column) as (down, across), and back."""
+        return (cell[1], cell[0]) if self.content.transposed else cell
+
+    def cell_at(self, point: QPointF) -> Cell | None:
+        """The (row, column) under `point`."""
+        cell = self.geometry.cell_at(point)
+        return None if cell is None else self.turned(cell)
+
+    def color_scale(self, row: int | None) -> ColorScale:
+        """What the colour bar shows; `row` is the row that is looked at, whose ends count in range "row"."""
+        content, (low, high) = self.content, self.ends
+        per_row = content.range_id == "row"
+        name = None
+        if per_row and row is not None:
+            blocked = None if content.blocked is None else content.blocked[row : row + 1]
+            lows, highs = row_levels(content.values[row : row + 1], content.signed, blocked)
+            low, high, name = float(lows[0]), float(highs[0]), visible(content.row_labels[row])
+        return ColorScale(content.kind, low, high, content.range_id == "log", per_row, name, self._lacking)
+
+    def draw_base(self, painter: QPainter) -> None:
+        """Cells, numbers, labels and sums."""
+        content, geometry, theme = self.content, self.geometry, self.theme
+        draw_cells(painter, geometry, self.indices, content.kind, theme)
+        values = content.values.T if content.transposed else content.values
+        font = number_font(13 if geometry.cell_w >= 56 else 12 if geometry.cell_w >= 44 else 11)
+        draw_numbers(painter, geometry, values, self.indices, content.kind, theme, font)
+        if self.shows_labels:
+            down_color, across_color = self._colors()
+            draw_down(painter, geometry, self._axis("down"), down_color)
+            draw_across(painter, geometry, self._axis("across"), across_color)
+        if content.row_sums is not None and geometry.sums:
+            draw_sums(
+                painter, geometry, content.row_sums, number_font(_SUM_PX), theme.muted, content.transposed
+            )
+
+    def draw_overlay(self, painter: QPainter, lit: Highlight, current: Cell | None) -> None:
+        """Outlines and labels of what is lit; `current` is the cell under pointer or keyboard cursor."""
+        geometry = self.geometry
+        if not geometry.n_down or not geometry.n_across:
+            return
+        painter.save()
+        clip_to_plot(painter, geometry)
+        for block in blocks(self.turned(cell) for cell in self._inside(lit.cells)):
+            outline(painter, geometry, block, self.theme.panel, 3.5, dashed=False)
+            outline(painter, geometry, block, self.theme.ink, 1.5, dashed=False)
+        for block, color in self._stripes(lit):
+            outline(painter, geometry, block, self.theme.panel, 1.5, dashed=False)
+            outline(painter, geometry, block, color, 1.5, dashed=True)
+        if current is not None and current != lit.cell:
+            strong_outline(painter, geometry, self.turned(current), self.theme, 1.0)
+        for cell in self._inside(() if lit.cell is None else (lit.cell,)):
+            strong_outline(painter, geometry, self.turned(cell), self.theme, 3.0 if lit.locked else 2.0)
+        painter.restore()
+        if self.shows_labels:
+            self._draw_lit_labels(painter, lit, current)
+
+    def _axis(self, axis: str) -> Labels:
+        """The labels drawn `down` or `across`; measured again only when their texts change."""
+        content = self.content
+        texts = content.row_labels if (axis == "down") != content.transposed else content.column_labels
+        kept = self._labels.get(axis)
+        if kept is None or (kept.texts is not texts and kept.texts != texts):
+            fonts = ui_font(self.label_px), ui_font(self.label_px, QFont.Weight.Bold)
+            kept = self._labels[axis] = Labels(texts, *fonts)
+        return kept
+
+    def _colors(self) -> tuple[str, str]:
+        colors = (self.content.row_color, self.content.column_color)
+        return (colors[1], colors[0]) if self.content.transposed else colors
+
+    def _inside(self, cells: frozenset[Cell] | tuple[Cell, ...]) -> list[Cell]:
+        """Those cells that the matrix has: what is lit may belong to a larger one."""
+        rows, columns = self.content.values.shape
+        return [cell for cell in cells if 0 <= cell[0] < rows and 0 <= cell[1] < columns]
+
+    def _stripes(self, lit: Highlight) -> list[tuple[Block, str]]:
+        """Lit rows and columns as blocks of the screen, with their colours."""
+        content = self.content
+        rows, columns = content.values.shape
+        result: list[tuple[Block, str]] = []
+        for first, length in runs(row for row in lit.rows if 0 <= row < rows):
+            block = (0, first, columns, length) if content.transposed else (first, 0, length, columns)
+            result.append((block, content.row_color))
+        for first, length in runs(column for column in lit.columns if 0 <= column < columns):
+            block = (first, 0, length, rows) if content.transposed else (0, first, rows, length)
+            result.append((block, content.column_color))
+        return result
+
+    def _draw_lit_labels(self, painter: QPainter, lit: Highlight, current: Cell | None) -> None:
+        """Bold labels of lit rows and columns, also where they were thinned out; a few, not hundreds."""
+        cells = self._inside(tuple(cell for cell in (lit.cell, current) if cell is not None))
+        rows = {*lit.rows, *(cell[0] for cell in cells)}
+        columns = {*lit.columns, *(cell[1] for cell in cells)}
+        downs, acrosses = (columns, rows) if self.content.transposed else (rows, columns)
+        down_color, across_color = self._colors()
+        if len(downs) <= 4:
+            for down in downs:
+                if 0 <= down < self.geometry.n_down:
+                    draw_down(painter, self.geometry, self._axis("down"), down_color, down, self.theme.panel)
+        if len(acrosses) <= 4:
+            for across in acrosses:
+                if 0 <= across < self.geometry.n_across:
+                    draw_across(
+                        painter, self.geometry, self._axis("across"), across_color, across, self.theme.panel
+                    )

@@ -1,0 +1,39 @@
+"""A heat map in words: for tool tips, screen readers and the clipboard."""
+
+from __future__ import annotations
+
+from attnviz.core.text import isolated, number, visible
+from attnviz.gui.widgets.heat.content import Cell, HeatContent
+from attnviz.i18n import _
+
+
+def table_text(content: HeatContent) -> str:
+    """The matrix as it is turned, as tab-separated lines with labels; every number in full precision."""
+    values, rows, columns = content.values, content.row_labels, content.column_labels
+    if content.transposed:
+        values, rows, columns = values.T, columns, rows
+    lines = ["\t".join(["", *map(visible, columns)])]
+    for label, row in zip(rows, values, strict=True):
+        lines.append("\t".join([visible(label), *map(str, row)]))
+    return "\n".join(lines) + "\n"
+
+
+def exact_text(content: HeatContent, cell: Cell) -> str:
+    """One line: the labels of (row, column) and its value in full precision, or that it is masked."""
+    return _("{row} \u00d7 {column}: {value}").format(
+        row=isolated(visible(content.row_labels[cell[0]])),
+        column=isolated(visible(content.column_labels[cell[1]])),
+        value=_("masked") if content.is_blocked(cell) else str(content.values[cell]),
+    )
+
+
+def spoken_text(content: HeatContent, cell: Cell | None) -> str:
+    """What a screen reader says: the cell that the cursor is on, or the size of the matrix."""
+    if cell is None:
+        rows, columns = content.values.shape
+        return _("{rows} rows, {columns} columns").format(rows=rows, columns=columns)
+    return _("row {row}, column {column}, {value}").format(
+        row=isolated(visible(content.row_labels[cell[0]])),
+        column=isolated(visible(content.column_labels[cell[1]])),
+        value=_("masked") if content.is_blocked(cell) else number(float(content.values[cell])),
+    )

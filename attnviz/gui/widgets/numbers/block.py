@@ -1,0 +1,92 @@
+"""Blocks of numbers on the clipboard: to and from tab-, comma- and space-separated text."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnviz.gui.widgets.numbers.text import full_precision, parse_number
+from attnviz.i18n import _
+
+LARGEST_TEXT = 8_000_000
+"""Characters of pasted text past which it is refused unread."""
+
+
+def format_block(values: NDArray[np.floating]) -> str:
+    """`values` (rows, columns) as tab-separated lines that read back exactly."""
+    return "\n".join("\t".join(full_precision(value) for value in row) for row in values.tolist())
+
+
+def parse_block(text: str) -> NDArray[np.float64]:
+    """The rectangle of finite numbers in `text`, shape (rows, columns).
+
+    Cells are separated by tabs, semicolons, commas or spaces, rows by line breaks; brackets as Python
+    and NumPy print them are skipped. Raises `ValueError` with a sentence that names the cell, its text
+    and what is legal.
+    """
+    if len(text) > LARGEST_TEXT:
+        size, limit = f"{len(text):,}", f"{LARGEST_TEXT:,}"
+        raise ValueError(
+            _("The text has {size} characters; at most {limit} can be pasted.").format(size=size, limit=limit)
+        )
+    rows = [_split(line, text) for line in _lines(text)]
+    if not rows:
+        raise ValueError(
+            _("The clipboard holds no numbers; copy cells of a spreadsheet, or rows of numbers.")
+        )
+    for index, row in enumerate(rows):
+        if len(row) != len(rows[0]):
+            sentence = _("Row {row} has {count} numbers and row 1 has {first}; every row needs as many.")
+            raise ValueError(sentence.format(row=index + 1, count=len(row), first=len(rows[0])))
+    return np.array([[_cell(cell, r, c) for c, cell in enumerate(row)] for r, row in enumerate(rows)])
+
+
+def laid_over(
+    values: NDArray[np.float64], row: int, column: int, block: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], str]:
+    """A copy of `values` (rows, columns) with `block` from (row, column) on, and a sentence if it is cut."""
+    changed = values.copy()
+    part = block[: values.shape[0] - row, : values.shape[1] - column]
+    changed[row : row + part.shape[0], column : column + part.shape[1]] = part
+    if part.shape == block.shape:
+        return changed, ""
+    message = _("pasted {rows} × {columns}; what is past the table's edge was left out")
+    return changed, message.format(rows=part.shape[0], columns=part.shape[1])
+
+
+def _lines(text: str) -> list[str]:
+    text = re.sub(r"\]\s*,?\s*\[", "\n", text)
+    text = re.sub(r"[\[\]]", "", text)
+    return [line.strip(" \r") for line in text.split("\n") if line.strip()]
+
+
+def _split(line: str, text: str) -> list[str]:
+    """The cells of one line. A comma separates unless it must be a decimal mark."""
+    if "\t" in text:
+        return line.strip("\n").split("\t")
+    if ";" in text:
+        return line.rstrip(";").split(";")
+    has_spaces = bool(re.search(r"[^\s,]\s+[^\s,]", line))
+    is_one_number = "\n" not in text.strip() and line.count(",") == 1 and not re.search(r",\s", line)
+    if "," in line and not has_spaces and not is_one_number:
+        return line.rstrip(",").split(",")
+    return line.split()
+
+
+def _cell(text: str, row: int, column: int) -> float:
+    try:
+        return _number(text)
+    except ValueError as error:
+        sentence = _("Row {row}, column {column}: {problem}")
+        raise ValueError(sentence.format(row=row + 1, column=column + 1, problem=error)) from None
+
+
+def _number(text: str) -> float:
+    try:
+        value = float(text) if "_" not in text else math.nan
+    except ValueError:
+        value = math.nan
+    return value if math.isfinite(value) else parse_number(text)

@@ -1,0 +1,263 @@
+"""Arrows from the origin in a plane, whose tips can be dragged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pyqtgraph as pg
+from numpy.typing import NDArray
+from PySide6.QtCore import QEvent, QPointF, Qt, Signal, Slot
+from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent
+from PySide6.QtWidgets import QWidget
+
+from attnviz.core.text import elide, visible
+from attnviz.gui.look.fonts import ui_font
+from attnviz.gui.look.theme import Theme
+from attnviz.gui.widgets.control import active_theme, plain_tooltip
+from attnviz.gui.widgets.pictures.arrow_item import ArrowItem
+
+REACH_PX = 12
+"""How near to a tip the mouse takes hold of it."""
+
+MOST_LABELS = 16
+"""Labels drawn at once; with more arrows only the strong one is named."""
+
+KEY_STEP = 0.05
+"""What one press of an arrow key moves a tip by, in the plane's units."""
+
+
+_MARGIN, _ROOM = 1.25, 5.0
+"""What is shown, as a multiple of the longest arrow: when fitted, and at most before it is fitted again."""
+
+
+@dataclass(frozen=True, eq=False)
+class Arrows:
+    """One family of arrows; `tips` is (n, 2).
+
+    `strong` is the arrow in focus (-1: none); `fixed` says why tips cannot be dragged; with
+    `names_strong_only` the others have no label.
+    """
+
+    name: str
+    color: str
+    tips: NDArray[np.float64]
+    labels: tuple[str, ...]
+    strong: int = -1
+    fixed: str = ""
+    names_strong_only: bool = False
+
+
+class ArrowPlot(pg.PlotWidget):
+    """Draws families of arrows; drag a tip, or focus the plot and move the strong tip with the arrow keys."""
+
+    tip_moved = Signal(str, int, float, float)
+    """(family, index, x, y): the tip was put there."""
+    tip_hovered = Signal(str, int)
+    """(family, index), or ("", -1)."""
+    tip_clicked = Signal(str, int)
+    gesture_started = Signal()
+    gesture_finished = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent, enableMenu=False)
+        self._theme = active_theme()
+        self._families: dict[str, Arrows] = {}
+        self._items: dict[str, ArrowItem] = {}
+        self._texts: list[pg.TextItem] = []
+        self._written: list[Label | None] = []
+        self._held: tuple[str, int] | None = None
+        self._hovered: tuple[str, int] = ("", -1)
+        self._chosen: tuple[str, int] | None = None
+        self._reach = 0.0
+        """How far from the origin the plot was last made to show; 0 before there are arrows."""
+        self._is_users = False
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setAspectLocked(True)
+        self.hideButtons()
+        self.getPlotItem().hideAxis("left")
+        self.getPlotItem().hideAxis("bottom")
+        self._cross = [pg.InfiniteLine(angle=angle, movable=False) for angle in (0, 90)]
+        for line in self._cross:
+            self.addItem(line)
+        self.viewport().setMouseTracking(True)
+        self.getPlotItem().vb.sigResized.connect(self._on_resized)
+        self.getPlotItem().vb.sigRangeChangedManually.connect(self._on_zoomed)
+
+    def set_arrows(self, families: tuple[Arrows, ...]) -> None:
+        """Draw these families and no others."""
+        for name in set(self._families) - {family.name for family in families}:
+            self._items[name].setVisible(False)
+        self._families = {family.name: family for family in families}
+        for family in families:
+            self._draw(family)
+        self._draw_labels()
+        longest = self._longest()
+        if self._held is None and not self._is_users and not longest < self._reach < _ROOM * longest:
+            self.fit()
+
+    def fit(self) -> None:
+        """Show all arrows, with the origin in view, and go on doing so until somebody zooms."""
+        self._is_users = False
+        self._reach = _MARGIN * self._longest()
+        self.setRange(xRange=(-self._reach, self._reach), yRange=(-self._reach, self._reach), padding=0)
+
+    def _longest(self) -> float:
+        """The largest coordinate of a tip."""
+        tips = [np.abs(family.tips[np.isfinite(family.tips)]) for family in self._families.values()]
+        return max(1e-3, *(float(np.max(part, initial=0.0)) for part in tips)) if tips else 1e-3
+
+    @Slot(object)
+    def _on_resized(self, box: object) -> None:
+        if self._reach and not self._is_users:
+            self.fit()
+
+    @Slot(object)
+    def _on_zoomed(self, axes: object) -> None:
+        """What was zoomed or moved by hand stays, whatever the arrows and the window do."""
+        self._is_users = True
+
+    def apply_theme(self, theme: Theme) -> None:
+        """Take the colours of `theme`."""
+        self._theme = theme
+        self.setBackground(theme.panel)
+        for line in self._cross:
+            line.setPen(pg.mkPen(theme.line))
+        for family in self._families.values():
+            self._draw(family)
+        self._draw_labels()
+
+    def tip_position(self, name: str, index: int) -> QPointF:
+        """Where a tip is on the widget, in pixels."""
+        x, y = self._families[name].tips[index]
+        scene = self.getPlotItem().vb.mapViewToScene(QPointF(float(x), float(y)))
+        return QPointF(self.mapFromScene(scene))
+
+    # --- drawing
+
+    def _draw(self, family: Arrows) -> None:
+        if family.name not in self._items:
+            self._items[family.name] = ArrowItem()
+            self.addItem(self._items[family.name], ignoreBounds=True)
+        self._items[family.name].set_arrows(family.tips, family.color, family.strong)
+        self._items[family.name].setVisible(True)
+
+    def _draw_labels(self) -> None:
+        wanted = []
+        many = sum(len(family.tips) for family in self._families.values()) > MOST_LABELS
+        for family in self._families.values():
+            for index, (x, y) in enumerate(np.nan_to_num(family.tips).tolist()):
+                if index == family.strong or not (many or family.names_strong_only):
+                    label = Label(f"{family.name} {visible(family.labels[index])}", family.color, y >= 0)
+                    wanted.append((label, x, y))
+        while len(self._texts) < len(wanted):
+            text = pg.TextItem()
+            text.setFont(ui_font(11))
+            self.addItem(text, ignoreBounds=True)
+            self._texts.append(text)
+            self._written.append(None)
+        for place, item in enumerate(self._texts):
+            item.setVisible(place < len(wanted))
+            if place < len(wanted):
+                label, x, y = wanted[place]
+                if label != self._written[place]:  # in a drag only the places are new
+                    self._written[place] = label
+                    item.setPlainText(elide(label.words, 18))
+                    item.setColor(QColor(label.color))
+                    item.setAnchor((0.5, 1.25) if label.is_above else (0.5, -0.25))
+                item.setPos(x, y)
+
+    # --- mouse and keys
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        found = self._near(event.position())
+        if found is None or event.button() != Qt.MouseButton.LeftButton:
+            super().mousePressEvent(event)
+            return
+        self._chosen = found
+        self.tip_clicked.emit(*found)
+        if not self._families[found[0]].fixed:
+            self._held = found
+            self.gesture_started.emit()
+        event.accept()
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        if self._held is not None:
+            place = self._plane_point(event.position())
+            self.tip_moved.emit(*self._held, place.x(), place.y())
+            event.accept()
+            return
+        found = self._near(event.position())
+        self._hover(found or ("", -1))
+        if event.buttons() != Qt.MouseButton.NoButton or found is None:
+            super().mouseMoveEvent(event)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        if self._held is not None:
+            self._held = None
+            self.gesture_finished.emit()
+            event.accept()
+            return
+        super().mouseReleaseEvent(event)
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        self.fit()
+
+    def leaveEvent(self, event: QEvent) -> None:
+        self._hover(("", -1))
+        super().leaveEvent(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        steps = {
+            Qt.Key.Key_Left: (-1, 0),
+            Qt.Key.Key_Right: (1, 0),
+            Qt.Key.Key_Up: (0, 1),
+            Qt.Key.Key_Down: (0, -1),
+        }
+        step = steps.get(Qt.Key(event.key()))
+        held = self._chosen
+        if step is None or held is None or held[0] not in self._families:
+            super().keyPressEvent(event)
+            return
+        family = self._families[held[0]]
+        if held[1] < len(family.tips) and not family.fixed:
+            x, y = family.tips[held[1]]
+            self.tip_moved.emit(*held, float(x) + step[0] * KEY_STEP, float(y) + step[1] * KEY_STEP)
+
+    def _hover(self, found: tuple[str, int]) -> None:
+        if found == self._hovered:
+            return
+        self._hovered = found
+        family = self._families.get(found[0])
+        self.setToolTip(plain_tooltip(family.fixed) if family else "")
+        shape = Qt.CursorShape.ArrowCursor
+        if family is not None:
+            shape = Qt.CursorShape.ForbiddenCursor if family.fixed else Qt.CursorShape.OpenHandCursor
+        self.viewport().setCursor(shape)
+        self.tip_hovered.emit(*found)
+
+    def _near(self, position: QPointF) -> tuple[str, int] | None:
+        """The tip within reach; one that can be dragged is preferred to one that cannot."""
+        best: tuple[bool, float, str, int] | None = None
+        for family in self._families.values():
+            for index in range(len(family.tips)):
+                tip = self.tip_position(family.name, index)
+                distance = float(np.hypot(tip.x() - position.x(), tip.y() - position.y()))
+                candidate = (bool(family.fixed), distance, family.name, index)
+                if distance <= REACH_PX and (best is None or candidate < best):
+                    best = candidate
+        return None if best is None else best[2:]
+
+    def _plane_point(self, position: QPointF) -> QPointF:
+        scene = self.mapToScene(position.toPoint())
+        point: QPointF = self.getPlotItem().vb.mapSceneToView(scene)
+        return point
+
+
+class Label(NamedTuple):
+    """What stands at a tip, in which colour, and whether it stands above."""
+
+    words: str
+    color: str
+    is_above: bool

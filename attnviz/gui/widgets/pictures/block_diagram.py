@@ -1,0 +1,290 @@
+"""A block as a diagram: a box for each stage with its picture, its name and its shape, and the wires."""
+
+from __future__ import annotations
+
+import math
+
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtGui import (
+    QColor,
+    QFont,
+    QFontMetricsF,
+    QPainter,
+    QPainterPath,
+    QPaintEvent,
+    QPen,
+    QPolygonF,
+)
+from PySide6.QtWidgets import QWidget
+
+from attnviz.core.text import visible
+from attnviz.gui.look.fonts import number_font, ui_font
+from attnviz.gui.look.theme import LIGHT, Theme
+from attnviz.gui.widgets.heat.thumbnail import Thumbnail
+from attnviz.gui.widgets.pictures import block_layout
+from attnviz.gui.widgets.pictures.block_layout import LANE_GAP, NODE, SUMS, TOP, Wire
+
+LOWEST, HIGHEST = 24, 52
+"""Least and most height of a box; between them it is what the diagram has room for."""
+
+PADDING, STRIP = 3, 3
+_TITLE_PX, _SHAPE_PX = 10, 9
+_ARROW = 3.5
+GROUPS = (
+    ("q", "attention_output"),
+    ("ffn_up", "ffn_output"),
+)
+"""First and last stage of what stands on a ground of its own: the attention, the feed-forward layer."""
+
+
+class StageBox(Thumbnail):
+    """The picture at the left, name and shape beside it; a strip in the hue of queries, keys or values."""
+
+    def __init__(self, stage: str, hue: str, parent: QWidget) -> None:
+        super().__init__(LOWEST - 2 * PADDING, parent)
+        self._hue, self._shape_text = hue, ""
+        self.setObjectName(f"block_{stage}")
+        self.setProperty("stage", stage)
+
+    def set_shape(self, text: str) -> None:
+        """The dimensions, such as `4 × 8`."""
+        if text != self._shape_text:
+            self._shape_text = text
+            self.update()
+
+    def set_height(self, height: int) -> None:
+        """Another height; the picture grows with it, after the next `set_values` with more cells."""
+        self.set_side(height - 2 * PADDING)
+
+    def sizeHint(self) -> QSize:
+        """Picture, and beside it the wider of name and shape."""
+        title = QFontMetricsF(self._title_font(bold=True)).horizontalAdvance(self._caption)
+        shape = QFontMetricsF(number_font(_SHAPE_PX)).horizontalAdvance(self._shape_text)
+        width = STRIP + self._side + 4 * PADDING + math.ceil(max(title, shape))
+        return QSize(width, self._side + 2 * PADDING)
+
+    def picture_rect(self) -> QRectF:
+        """The square at the left."""
+        inner = super().picture_rect()
+        left = STRIP + PADDING + (self._side - inner.width()) / 2
+        top = PADDING + (self._side - inner.height()) / 2
+        return QRectF(left, top, inner.width(), inner.height())
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Paint the box below, then what a picture paints."""
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(self._theme.panel))
+        painter.drawRoundedRect(QRectF(self.rect()), 4, 4)
+        if self._hue:
+            painter.setBrush(QColor(getattr(self._theme, self._hue)))
+            painter.drawRoundedRect(QRectF(0, 3, STRIP, self.height() - 6), 1.5, 1.5)
+        painter.end()
+        super().paintEvent(event)
+
+    def _paint_frame(self, painter: QPainter, picture: QRectF) -> None:
+        theme = self._theme
+        is_marked = self.isChecked() or self._is_pointed or self.hasFocus()
+        pen = QPen(QColor(theme.accent if is_marked else theme.line), 2.0 if self.isChecked() else 1.0)
+        if self.hasFocus() and not self.isChecked():
+            pen.setStyle(Qt.PenStyle.DotLine)
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(pen)
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        inset = pen.widthF() / 2
+        painter.drawRoundedRect(QRectF(self.rect()).adjusted(inset, inset, -inset, -inset), 4, 4)
+        painter.restore()
+
+    def _paint_caption(self, painter: QPainter) -> None:
+        title, shape = self._title_font(self.isChecked()), number_font(_SHAPE_PX)
+        above, below = QFontMetricsF(title), QFontMetricsF(shape)
+        x = STRIP + self._side + 2.5 * PADDING
+        top = (self.height() - above.height() - below.height()) / 2
+        is_marked = self.isChecked() or self._is_pointed
+        painter.setFont(title)
+        painter.setPen(QColor(self._theme.accent if is_marked else self._theme.ink))
+        painter.drawText(QPointF(x, top + above.ascent()), self._caption)
+        painter.setFont(shape)
+        painter.setPen(QColor(self._theme.muted))
+        painter.drawText(QPointF(x, top + above.height() + below.ascent()), self._shape_text)
+
+    @staticmethod
+    def _title_font(bold: bool) -> QFont:
+        return ui_font(_TITLE_PX, QFont.Weight.DemiBold if bold else QFont.Weight.Normal)
+
+
+class BlockDiagram(QWidget):
+    """The boxes of one site. Its owner fills them; it places them and paints the wires."""
+
+    clicked = Signal(str)
+    """A stage's box was clicked."""
+    pointed = Signal(str)
+    """The stage whose box the mouse is on; empty for none."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("block_diagram")
+        self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # data flow, as in every formula
+        self._theme = LIGHT
+        self._all: dict[str, StageBox] = {}
+        self._stages: tuple[str, ...] = ()
+        self._wires: tuple[Wire, ...] = ()
+        self._lit, self._room = "", 0
+        self._arranged: object = None
+
+    @property
+    def stages(self) -> tuple[str, ...]:
+        """The stages that have a box now."""
+        return self._stages
+
+    @property
+    def wires(self) -> tuple[Wire, ...]:
+        """The lines between the boxes."""
+        return self._wires
+
+    def box(self, stage: str) -> StageBox:
+        """The box of a stage."""
+        return self._all[stage]
+
+    def set_stages(self, stages: tuple[str, ...], hues: dict[str, str]) -> None:
+        """Show a box for each of these; others wait hidden."""
+        for stage in stages:
+            if stage not in self._all:
+                self._all[stage] = self._made(stage, hues[stage])
+        self._stages = stages
+        for stage, box in self._all.items():
+            box.setVisible(stage in stages)
+        for before, after in zip(stages, stages[1:], strict=False):
+            QWidget.setTabOrder(self._all[before], self._all[after])
+        self.arrange()
+
+    def arrange(self) -> None:
+        """Place all boxes anew, as large as the height allows; names and shapes may have changed."""
+        if not self._stages:
+            return
+        placed = block_layout.slots(self._stages)
+        lanes = 1 + max(slot.lane for slot in placed.values())
+        height = self._box_height(lanes)
+        widths = {}
+        for stage in self._stages:
+            self._all[stage].set_height(height)
+            widths[stage] = float(self._all[stage].sizeHint().width())
+        if (self._stages, height, widths) == self._arranged:
+            return
+        self._arranged = (self._stages, height, widths)
+        rects = block_layout.boxes(placed, widths, height)
+        for stage, rect in rects.items():
+            self._all[stage].setGeometry(rect.toRect())
+        self._wires = block_layout.wires(self._stages, placed, rects)
+        width = math.ceil(max(rect.right() for rect in rects.values())) + 4
+        self.setMinimumSize(width, math.ceil(TOP + lanes * (LOWEST + LANE_GAP)))
+        self.update()
+
+    def set_room(self, height: int) -> None:
+        """Say how high the diagram may be; not its own height, which a scroll bar below it changes."""
+        if height != self._room:
+            self._room = height
+            self.arrange()
+
+    def set_lit(self, stage: str) -> None:
+        """Mark a stage's box and the wires that end or begin there."""
+        if stage != self._lit:
+            self._lit = stage
+            for name in self._stages:
+                self._all[name].set_pointed(name == stage)
+            self.update()
+
+    def apply_theme(self, theme: Theme) -> None:
+        """Take the colours of `theme`."""
+        self._theme = theme
+        for box in self._all.values():
+            box.apply_theme(theme)
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Grounds of attention and feed-forward layer, then wires: boxes paint themselves."""
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        self._paint_grounds(painter)
+        for wire in sorted(self._wires, key=self._is_lit):  # what is lit lies above
+            self._paint_wire(painter, wire)
+        for stage in self._stages:
+            if stage in SUMS:
+                self._paint_sum(painter, QRectF(self._all[stage].geometry()))
+        painter.end()
+
+    def _box_height(self, lanes: int) -> int:
+        room = (self._room - TOP) / lanes - LANE_GAP
+        return int(min(max(room, LOWEST), HIGHEST))
+
+    def _made(self, stage: str, hue: str) -> StageBox:
+        box = StageBox(stage, hue, self)
+        box.apply_theme(self._theme)
+        box.clicked.connect(self._on_clicked)
+        box.pointed.connect(self._on_pointed)
+        return box
+
+    def _is_lit(self, wire: Wire) -> bool:
+        return bool(self._lit) and self._lit in (wire.source, wire.target)
+
+    def _paint_grounds(self, painter: QPainter) -> None:
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(self._theme.ground))
+        for first, last in GROUPS:
+            if first in self._stages and last in self._stages:
+                rect = self._group_rect(first, last)
+                painter.drawRoundedRect(rect.adjusted(-6, -3, 6, 3), 6, 6)
+
+    def _group_rect(self, first: str, last: str) -> QRectF:
+        """Around all boxes from one stage to another, in data-flow order."""
+        start, end = self._stages.index(first), self._stages.index(last)
+        if "ffn_gate" in self._stages and first == "ffn_up":
+            start = min(start, self._stages.index("ffn_gate"))
+        rect = QRectF()
+        for stage in self._stages[start : end + 1]:
+            rect = rect.united(QRectF(self._all[stage].geometry()))
+        return rect
+
+    def _paint_wire(self, painter: QPainter, wire: Wire) -> None:
+        color = QColor(self._theme.accent if self._is_lit(wire) else self._theme.muted)
+        if not self._is_lit(wire):
+            color.setAlphaF(0.75)
+        painter.setPen(QPen(color, 1.6 if self._is_lit(wire) else 1.1))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        path = QPainterPath(wire.points[0])
+        for point in wire.points[1:]:
+            path.lineTo(point)
+        painter.drawPath(path)
+        before, end = wire.points[-2], wire.points[-1]
+        length = math.hypot(end.x() - before.x(), end.y() - before.y()) or 1.0
+        dx, dy = (end.x() - before.x()) / length, (end.y() - before.y()) / length
+        base = QPointF(end.x() - 2 * _ARROW * dx, end.y() - 2 * _ARROW * dy)
+        sides = (QPointF(base.x() + s * _ARROW * dy, base.y() - s * _ARROW * dx) for s in (1, -1))
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(color)
+        painter.drawPolygon(QPolygonF([end, *sides]))
+
+    def _paint_sum(self, painter: QPainter, box: QRectF) -> None:
+        middle = block_layout.node(box)
+        painter.setPen(QPen(QColor(self._theme.ink), 1.2))
+        painter.setBrush(QColor(self._theme.panel))
+        painter.drawEllipse(middle, NODE, NODE)
+        arm = NODE - 2
+        painter.drawLine(QPointF(middle.x() - arm, middle.y()), QPointF(middle.x() + arm, middle.y()))
+        painter.drawLine(QPointF(middle.x(), middle.y() - arm), QPointF(middle.x(), middle.y() + arm))
+        painter.drawLine(QPointF(middle.x() + NODE, middle.y()), QPointF(box.left(), middle.y()))
+
+    @Slot()
+    def _on_clicked(self) -> None:
+        self.clicked.emit(self.sender().property("stage"))
+
+    @Slot(bool)
+    def _on_pointed(self, is_pointed: bool) -> None:
+        self.pointed.emit(self.sender().property("stage") if is_pointed else "")
+
+
+def shape_text(shape: tuple[int, ...]) -> str:
+    """`4 × 8`, as under every box."""
+    return visible(" × ".join(map(str, shape)))

@@ -1,0 +1,276 @@
+"""Edits of the block around an attention: pure functions Experiment -> Experiment, on one site.
+
+What is switched off is gone from the experiment. `LastSeen` is a value that a form feeds with what it
+shows, so that switching on again brings the numbers back.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeVar
+
+from msgspec.structs import replace
+
+from attnviz.model.edit.fitting import cut_or_filled, fitted_block, fitted_norm
+from attnviz.model.errors.faults import FieldError
+from attnviz.model.operands.matrices import feed_forward_array
+from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.block import (
+    FEED_FORWARD_ROLES,
+    NORMS,
+    Block,
+    FeedForward,
+    FeedForwardRole,
+    Norm,
+    NormKind,
+    NormPlacement,
+    Weights,
+)
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import ROLES, Explicit, Identity, QKNorm, Role, Seeded
+from attnviz.model.spec.rows import DrawnRow, Row, WrittenRow
+
+NormName = Literal["norm_1", "after_1", "norm_2", "after_2"]
+T = TypeVar("T")
+
+GAIN_SPREAD = 0.3
+"""Standard deviation of a gain that is drawn; its mean is 1."""
+
+BIAS_SPREAD = 0.5
+"""Standard deviation of a bias that is drawn; its mean is 0."""
+
+HIDDEN_RATIO = 4
+"""Hidden features for each feature of the model, as Vaswani et al. 2017 have it."""
+
+
+class LastSeen:
+    """The last record of each name that was seen: what a switch brings back."""
+
+    def __init__(self) -> None:
+        self._records: dict[str, object] = {}
+
+    def note(self, name: str, record: object | None) -> None:
+        """Remember `record` under `name`; None is nothing to remember."""
+        if record is not None:
+            self._records[name] = record
+
+    def last(self, name: str, kind: type[T], default: T) -> T:
+        """The last record of that name, or `default` where none of its kind was seen."""
+        record = self._records.get(name)
+        return record if isinstance(record, kind) else default
+
+    def note_block(self, experiment: Experiment) -> None:
+        """Remember all that the forms of a block can switch off."""
+        for role in ROLES:
+            self.note(f"{role}_bias", getattr(experiment.projections, f"{role}_bias"))
+        if experiment.qk_norm is not None:
+            for name in ("query_gain", "key_gain"):
+                self.note(name, getattr(experiment.qk_norm, name))
+        block = experiment.block
+        self.note("block", block)
+        if block is None:
+            return
+        for name in NORMS:
+            self.note_norm(name, getattr(block, name))
+        if block.placement == "sandwich":
+            self.note("sandwich", block)
+        ffn = block.feed_forward
+        if ffn is not None:
+            self.note("block with feed-forward", block)
+            for ffn_role in FEED_FORWARD_ROLES:
+                self.note(f"{ffn_role}_bias", getattr(ffn, f"{ffn_role}_bias"))
+                source = getattr(ffn, ffn_role)
+                self.note(f"{ffn_role}.{source.__struct_config__.tag}", source)
+
+    def note_norm(self, name: str, norm: Norm | None) -> None:
+        """Remember one norm, its gain and its bias."""
+        if norm is not None:
+            for key, record in ((f"{name}.{norm.kind}", norm), (f"{name}.gain", norm.gain)):
+                self.note(key, record)
+            self.note(f"{name}.bias", norm.bias)
+
+
+# --- the block ------------------------------------------------------------------------------------
+
+
+def block_of(experiment: Experiment) -> Block:
+    """The block. Raises `ValueError` where the attention stands alone."""
+    if experiment.block is None:
+        raise FieldError("block", None, "a block where there is something in it")
+    return experiment.block
+
+
+def set_block(experiment: Experiment, block: Block | None) -> Experiment:
+    """Put a block around the attention, or take it away; numbers of another width are made to fit."""
+    return replace(experiment, block=fitted_block(block, experiment.d_model))
+
+
+def set_placement(experiment: Experiment, placement: NormPlacement, last: LastSeen) -> Experiment:
+    """Choose where the norms stand. A sandwich brings norms after, like those before it; others drop them."""
+    block = block_of(experiment)
+    after: dict[str, Norm | None] = {"after_1": None, "after_2": None}
+    if placement == "sandwich":
+        kind = "layer" if block.norm_1 is None else block.norm_1.kind
+        usual = replace(block, placement=placement, after_1=Norm(kind), after_2=None)
+        before = block if block.placement == "sandwich" else last.last("sandwich", Block, usual)
+        after["after_1"] = before.after_1
+        if block.feed_forward is not None:
+            after["after_2"] = Norm(kind) if before is usual else before.after_2
+    return set_block(experiment, replace(block, placement=placement, **after))
+
+
+def set_residual(experiment: Experiment, is_on: bool) -> Experiment:
+    """Add what came in to what attention and feed-forward layer make, or not."""
+    return replace(experiment, block=replace(block_of(experiment), residual=is_on))
+
+
+# --- norms ----------------------------------------------------------------------------------------
+
+
+def norm_of_kind(name: str, kind: NormKind, last: LastSeen, present: Norm | None = None) -> Norm:
+    """The norm of a kind: ε and gain of the present one, else of what was there before."""
+    if present is None:
+        return last.last(f"{name}.{kind}", Norm, Norm(kind))
+    before = last.last(f"{name}.{kind}", Norm, Norm(kind))
+    return Norm(kind, present.eps, present.gain, before.bias if kind == "layer" else None)
+
+
+def norm_of(experiment: Experiment, name: NormName) -> Norm | None:
+    """One norm of the block, where there are both."""
+    return None if experiment.block is None else getattr(experiment.block, name)
+
+
+def set_norm(experiment: Experiment, name: NormName, norm: Norm | None) -> Experiment:
+    """Put a norm in its place in the block, or take it away."""
+    fitted = fitted_norm(norm, experiment.d_model)
+    return replace(experiment, block=replace(block_of(experiment), **{name: fitted}))
+
+
+def drawn_gain(name: str, last: LastSeen) -> Row:
+    """The gain that a switch brings: the one that was there, or one drawn around 1."""
+    others = "embedding_norm", "final_norm", "encoder_norm", "latent_norm", "query_latent_norm"
+    places = (*NORMS, "query_gain", "key_gain", *others)
+    default = DrawnRow(places.index(name), 1.0, GAIN_SPREAD)
+    key = name if name.endswith("gain") else f"{name}.gain"
+    return _row(last, key, default)
+
+
+def drawn_bias(name: str, last: LastSeen) -> Row:
+    """The bias of a norm that a switch brings: the one that was there, or one drawn around 0."""
+    return _row(last, f"{name}.bias", DrawnRow(10, 0.0, GAIN_SPREAD))
+
+
+def _row(last: LastSeen, key: str, default: DrawnRow) -> Row:
+    return last.last(key, WrittenRow, None) or last.last(key, DrawnRow, default)  # type: ignore[arg-type]
+
+
+# --- the feed-forward layer -----------------------------------------------------------------------
+
+
+def ffn_of(experiment: Experiment) -> FeedForward:
+    """The feed-forward layer. Raises `ValueError` where there is none."""
+    block = block_of(experiment)
+    if block.feed_forward is None:
+        raise FieldError("block.feed_forward", None, "a layer where its numbers are set")
+    return block.feed_forward
+
+
+def usual_feed_forward(experiment: Experiment) -> FeedForward:
+    """A layer that is four times as wide as the vectors."""
+    return FeedForward(HIDDEN_RATIO * experiment.d_model)
+
+
+def set_feed_forward(experiment: Experiment, is_on: bool, last: LastSeen) -> Experiment:
+    """Put the feed-forward layer behind the attention, with the norms that belong to it, or take it away."""
+    block = block_of(experiment)
+    if not is_on:
+        return replace(experiment, block=replace(block, feed_forward=None, norm_2=None, after_2=None))
+
+    def like(norm: Norm | None) -> Norm | None:
+        return None if norm is None else Norm(norm.kind)
+
+    usual = replace(block, feed_forward=usual_feed_forward(experiment), norm_2=like(block.norm_1))
+    if block.placement == "sandwich":
+        usual = replace(usual, after_2=like(block.after_1))
+    before = last.last("block with feed-forward", Block, usual)
+    after_2 = before.after_2 if block.placement == "sandwich" else None
+    changed = replace(block, feed_forward=before.feed_forward, norm_2=before.norm_2, after_2=after_2)
+    return set_block(experiment, changed)
+
+
+def change_feed_forward(experiment: Experiment, **fields: Any) -> Experiment:
+    """Change fields of the feed-forward layer; matrices and biases that are written out are made to fit."""
+    ffn = ffn_of(experiment)
+    if "d_hidden" in fields:
+        ffn = _resized(ffn, fields.pop("d_hidden"), experiment.d_model)
+    changed = replace(block_of(experiment), feed_forward=replace(ffn, **fields))
+    return set_block(experiment, changed)
+
+
+def _resized(ffn: FeedForward, d_hidden: int, d_model: int) -> FeedForward:
+    """The layer with as many hidden features; written-out numbers are cut, or filled with zeros."""
+    changes: dict[str, Any] = {"d_hidden": d_hidden}
+    wider = FeedForward(d_hidden)
+    for role in FEED_FORWARD_ROLES:
+        shape = wider.shape(role, d_model)
+        source, bias = getattr(ffn, role), getattr(ffn, f"{role}_bias")
+        if isinstance(source, Explicit):
+            changes[role] = Explicit(Matrix(cut_or_filled(source.values.array, shape)))
+        if isinstance(bias, WrittenRow):
+            changes[f"{role}_bias"] = WrittenRow(Matrix(cut_or_filled(bias.values.array, (1, shape[1]))))
+    return replace(ffn, **changes)
+
+
+def ffn_source(experiment: Experiment, role: FeedForwardRole, kind: str, last: LastSeen) -> Weights:
+    """A matrix of the feed-forward layer of one kind; seed and numbers that were there come back."""
+    ffn = ffn_of(experiment)
+    if kind == "identity":
+        return Identity()
+    if kind == "seeded":
+        return last.last(f"{role}.seeded", Seeded, getattr(FeedForward(1), role))
+    shape = ffn.shape(role, experiment.d_model)
+    present = Explicit(Matrix(feed_forward_array(ffn, role, experiment.d_model)))
+    kept = last.last(f"{role}.explicit", Explicit, present)
+    return kept if kept.values.shape == shape else present
+
+
+def set_ffn_bias(experiment: Experiment, role: FeedForwardRole, is_on: bool, last: LastSeen) -> Experiment:
+    """Give a matrix of the feed-forward layer a bias, or none."""
+    seed = 20 + FEED_FORWARD_ROLES.index(role)
+    row = _row(last, f"{role}_bias", DrawnRow(seed, 0.0, BIAS_SPREAD)) if is_on else None
+    return change_feed_forward(experiment, **{f"{role}_bias": row})
+
+
+# --- projections and QK-norm ----------------------------------------------------------------------
+
+
+def set_bias(experiment: Experiment, role: Role, is_on: bool, last: LastSeen) -> Experiment:
+    """Give a projection a bias, or none."""
+    columns = experiment.projection_shape(role)[1]
+    row: Row | None = None
+    if is_on:
+        row = _row(last, f"{role}_bias", DrawnRow(ROLES.index(role), 0.0, BIAS_SPREAD))
+        row = fitted_row(row, columns)
+    return replace(experiment, projections=replace(experiment.projections, **{f"{role}_bias": row}))
+
+
+def set_qk_gains(experiment: Experiment, is_on: bool, last: LastSeen) -> Experiment:
+    """Multiply normalised queries and keys by gains, or by ones."""
+    if experiment.qk_norm is None:
+        raise FieldError("qk_norm", None, "a norm where there are gains")
+    d_head = experiment.heads.d_head
+    gains: dict[str, Row | None] = {"query_gain": None, "key_gain": None}
+    if is_on:
+        gains = {name: fitted_row(drawn_gain(name, last), d_head) for name in gains}
+    return replace(experiment, qk_norm=replace(experiment.qk_norm, **gains))
+
+
+def has_qk_gains(qk_norm: QKNorm | None) -> bool:
+    """Whether queries or keys are multiplied by a gain."""
+    return qk_norm is not None and (qk_norm.query_gain or qk_norm.key_gain) is not None
+
+
+def fitted_row(row: Row, features: int) -> Row:
+    """A row that is written out, cut or filled with zeros to so many features."""
+    if isinstance(row, WrittenRow) and row.values.shape[1] != features:
+        return WrittenRow(Matrix(cut_or_filled(row.values.array, (1, features))))
+    return row

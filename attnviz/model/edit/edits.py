@@ -1,0 +1,361 @@
+"""Edits: pure functions Experiment -> Experiment, one for each thing that a hand can do.
+
+An edit keeps the experiment legal: where a change of heads or tokens leaves a matrix with the wrong
+shape, it is cut, or filled with zeros, instead of the change being refused.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, Literal
+
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from attnviz.model.edit.fitting import fitted_attention, fitted_norm, fitted_vocabulary
+from attnviz.model.masks import MASK_ORDER
+from attnviz.model.operands.matrices import projection_array, token_ids, vectors_array
+from attnviz.model.positions import added_rows
+from attnviz.model.sites.sites import at, places, with_records
+from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.block import Vocabulary
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import (
+    ROLES,
+    Explicit,
+    ExplicitVectors,
+    Heads,
+    Mask,
+    Memory,
+    Padding,
+    Painted,
+    Projection,
+    Projections,
+    Role,
+    Rope,
+    SeededVectors,
+    Tied,
+    Vectors,
+    vectors_shape,
+)
+from attnviz.model.spec.pieces import own_tokens
+
+Sequence = Literal["tokens", "memory"]
+Array = NDArray[np.float64]
+
+
+# --- tokens and vectors ----------------------------------------------------------------------------
+
+
+def tokens_of(experiment: Experiment, sequence: Sequence) -> tuple[str, ...]:
+    """The tokens of the queries' sequence or of the memory."""
+    return experiment.tokens if sequence == "tokens" else _memory(experiment).tokens
+
+
+def vectors_of(experiment: Experiment, sequence: Sequence) -> Vectors:
+    """The vectors of the queries' sequence or of the memory."""
+    return experiment.vectors if sequence == "tokens" else _memory(experiment).vectors
+
+
+def set_vectors(experiment: Experiment, values: Array, sequence: Sequence = "tokens") -> Experiment:
+    """Write all vectors of a sequence out; (token, d_model)."""
+    vectors = ExplicitVectors(Matrix(values))
+    return _with_sequence(experiment, sequence, tokens_of(experiment, sequence), vectors)
+
+
+def set_vector_cell(
+    experiment: Experiment, row: int, column: int, value: float, sequence: Sequence = "tokens"
+) -> Experiment:
+    """Change one number of a token vector; seeded vectors become explicit ones."""
+    old = vectors_of(experiment, sequence)
+    values = old.values if isinstance(old, ExplicitVectors) else Matrix(vectors_array(old))
+    vectors = ExplicitVectors(values.replaced(row, column, value))
+    return _with_sequence(experiment, sequence, tokens_of(experiment, sequence), vectors)
+
+
+def added_position(experiment: Experiment, sequence: Sequence, row: int) -> Array:
+    """What an additive position puts on the vector of one token, (d_model,); zeros where there is none."""
+    added = None if sequence == "memory" else added_rows(experiment, np.array([row]))
+    if added is None:
+        return np.zeros(vectors_shape(vectors_of(experiment, sequence))[1])
+    return np.array(added[0])
+
+
+def reseed_vectors(experiment: Experiment, seed: int, sequence: Sequence = "tokens") -> Experiment:
+    """Draw all vectors of a sequence anew."""
+    old = vectors_of(experiment, sequence)
+    n, d_model = vectors_shape(old)
+    generator = old.generator if isinstance(old, SeededVectors) else "pcg64"
+    vectors = SeededVectors(n, d_model, seed, generator)
+    return _with_sequence(experiment, sequence, tokens_of(experiment, sequence), vectors)
+
+
+def set_tokens(experiment: Experiment, tokens: tuple[str, ...], sequence: Sequence = "tokens") -> Experiment:
+    """Put another text in: a token that was there keeps its vector, wherever it now stands.
+
+    Of a token that was not, a vocabulary gives the vector; without one it is drawn. A text that is no token
+    of a model that says how it reads texts is cut into those that are.
+    """
+    if not tokens:
+        raise ValueError("tokens is []; legal is one token at least")
+    old_tokens, old = tokens_of(experiment, sequence), vectors_of(experiment, sequence)
+    if experiment.vocabulary is not None and sequence == "tokens":
+        tokens = _written(experiment.vocabulary, tokens, old_tokens)
+    known = _embeddings(experiment, sequence, tokens)
+    return _with_sequence(experiment, sequence, tokens, _carried_over(old_tokens, old, tokens, known))
+
+
+def rename_token(experiment: Experiment, index: int, text: str, sequence: Sequence = "tokens") -> Experiment:
+    """Change the text of one token; its vector stays, unless a vocabulary has one for the new text.
+
+    For a text that is no token of a model that says how it reads texts, those of the model that write it
+    come in its place, with their vectors.
+    """
+    tokens, vectors = tokens_of(experiment, sequence), vectors_of(experiment, sequence)
+    vocabulary = None if sequence == "memory" else experiment.vocabulary
+    written = (text,) if vocabulary is None else own_tokens(vocabulary, text)
+    known = _embeddings(experiment, sequence, written)
+    if known:
+        values = vectors_array(vectors)
+        rows = np.array([known[token] for token in written])
+        vectors = ExplicitVectors(Matrix(np.vstack([values[:index], rows, values[index + 1 :]])))
+    return _with_sequence(experiment, sequence, (*tokens[:index], *written, *tokens[index + 1 :]), vectors)
+
+
+def move_token(experiment: Experiment, source: int, target: int, sequence: Sequence = "tokens") -> Experiment:
+    """Move a token, with its vector, to another place."""
+    order = list(range(len(tokens_of(experiment, sequence))))
+    order.insert(target, order.pop(source))
+    return permute_tokens(experiment, tuple(order), sequence)
+
+
+def permute_tokens(
+    experiment: Experiment, order: tuple[int, ...], sequence: Sequence = "tokens"
+) -> Experiment:
+    """Token i becomes the old token order[i]; vectors move along. Leaving tokens out removes them."""
+    tokens = tokens_of(experiment, sequence)
+    if not order:
+        raise ValueError("the last token cannot be removed; legal is one token at least")
+    values = vectors_array(vectors_of(experiment, sequence))[list(order)]
+    moved = tuple(tokens[i] for i in order)
+    return _with_sequence(experiment, sequence, moved, ExplicitVectors(Matrix(values)))
+
+
+def remove_token(experiment: Experiment, index: int, sequence: Sequence = "tokens") -> Experiment:
+    """Take a token and its vector out."""
+    n = len(tokens_of(experiment, sequence))
+    return permute_tokens(experiment, tuple(i for i in range(n) if i != index), sequence)
+
+
+def set_n_tokens(experiment: Experiment, n: int, sequence: Sequence = "tokens") -> Experiment:
+    """Cut the sequence, or repeat its tokens with new vectors, to `n` tokens."""
+    tokens = tokens_of(experiment, sequence)
+    longer = tuple(tokens[i % len(tokens)] for i in range(n))
+    old = vectors_of(experiment, sequence)
+    known = _embeddings(experiment, sequence, longer)
+    vectors = _carried_over(tokens, old, longer, known) if known else _resized(old, n, vectors_shape(old)[1])
+    return _with_sequence(experiment, sequence, longer, vectors)
+
+
+def set_d_model(experiment: Experiment, d_model: int) -> Experiment:
+    """Cut the vectors of all sequences, or draw new features, to `d_model` features."""
+    resized = {"vectors": _resized(experiment.vectors, experiment.n_queries, d_model)}
+    if experiment.memory is not None:
+        n = len(experiment.memory.tokens)
+        vectors = _resized(experiment.memory.vectors, n, d_model)
+        resized["memory"] = Memory(experiment.memory.tokens, vectors)  # type: ignore[assignment]
+    return _fitted(experiment, resized)
+
+
+def set_memory(experiment: Experiment, memory: Memory | None) -> Experiment:
+    """Add, replace or take away the second sequence."""
+    return _fitted(experiment, {"memory": memory})
+
+
+def _memory(experiment: Experiment) -> Memory:
+    if experiment.memory is None:
+        raise ValueError("memory is null; legal is a second sequence")
+    return experiment.memory
+
+
+def _with_sequence(
+    experiment: Experiment, sequence: Sequence, tokens: tuple[str, ...], vectors: Vectors
+) -> Experiment:
+    if sequence == "memory":
+        return _fitted(experiment, {"memory": Memory(tokens, vectors)})
+    return _fitted(experiment, {"tokens": tokens, "vectors": vectors})
+
+
+def _written(vocabulary: Vocabulary, tokens: tuple[str, ...], old: tuple[str, ...]) -> tuple[str, ...]:
+    """`tokens` with those that are new and no tokens of a model cut into some that are."""
+    there, found = Counter(old), list[str]()
+    for token in tokens:
+        there[token] -= 1
+        found += (token,) if there[token] >= 0 else own_tokens(vocabulary, token)
+    return tuple(found)
+
+
+def _embeddings(experiment: Experiment, sequence: Sequence, tokens: tuple[str, ...]) -> dict[str, Array]:
+    """The vectors that the vocabulary has for some of these tokens, (d_model,) each."""
+    vocabulary = experiment.vocabulary
+    if vocabulary is None or sequence == "memory":
+        return {}
+    ids = token_ids(vocabulary.tokens)
+    rows, scale = vocabulary.embedding.array, vocabulary.embedding_scale
+    return {token: rows[ids[token]] * scale for token in tokens if token in ids}
+
+
+def _carried_over(
+    old_tokens: tuple[str, ...], old: Vectors, tokens: tuple[str, ...], known: dict[str, Array]
+) -> Vectors:
+    resized = _resized(old, len(tokens), vectors_shape(old)[1])
+    free: dict[str, list[int]] = {}
+    for index, token in enumerate(old_tokens):
+        free.setdefault(token, []).append(index)
+    rows: list[int | None] = [free[t].pop(0) if free.get(t) else None for t in tokens]
+    unused = sorted(index for indices in free.values() for index in indices)
+    same_length = len(tokens) == len(old_tokens)
+    for position, row in enumerate(rows):
+        if row is None and same_length and position in unused and tokens[position] not in known:
+            rows[position] = position  # the token was renamed where it stands
+    values = vectors_array(resized).copy()
+    there = vectors_array(old)
+    for position, row in enumerate(rows):
+        if row is not None:
+            values[position] = there[row]
+        elif tokens[position] in known:
+            values[position] = known[tokens[position]]
+    if np.array_equal(values, vectors_array(resized)):
+        return resized
+    return ExplicitVectors(Matrix(values))
+
+
+def _resized(vectors: Vectors, n: int, d_model: int) -> Vectors:
+    """Vectors of another shape: old numbers stay where they are, new ones are drawn."""
+    if isinstance(vectors, SeededVectors) and vectors.d_model == d_model:
+        return replace(vectors, n=n)
+    old = vectors_array(vectors)
+    if old.shape == (n, d_model):
+        return vectors
+    seed = vectors.seed if isinstance(vectors, SeededVectors) else 0
+    values = vectors_array(SeededVectors(n, d_model, seed)).copy()
+    rows, columns = min(n, old.shape[0]), min(d_model, old.shape[1])
+    values[:rows, :columns] = old[:rows, :columns]
+    return ExplicitVectors(Matrix(values))
+
+
+# --- heads and projections -------------------------------------------------------------------------
+
+
+def set_heads(experiment: Experiment, **changes: int) -> Experiment:
+    """Change n_heads, n_kv_heads or d_head; n_kv_heads goes to the nearest divisor below."""
+    old = experiment.heads
+    n_heads = changes.get("n_heads", old.n_heads)
+    kept = old.n_kv_heads if experiment.latent is None else n_heads
+    n_kv_heads = min(changes.get("n_kv_heads", kept), n_heads)
+    while n_heads % n_kv_heads:
+        n_kv_heads -= 1
+    off = tuple(head for head in old.off if head < n_heads)
+    heads = Heads(n_heads, n_kv_heads, changes.get("d_head", old.d_head), off)
+    return _fitted(experiment, {"heads": heads})
+
+
+def toggle_head(experiment: Experiment, head: int) -> Experiment:
+    """Switch one query head off, or on again."""
+    off = tuple(sorted(set(experiment.heads.off) ^ {head}))
+    return replace(experiment, heads=replace(experiment.heads, off=off))
+
+
+def set_projection(experiment: Experiment, role: Role, source: Projection) -> Experiment:
+    """Choose where a weight matrix comes from. What was tied to one that is now tied itself is unbound."""
+    projections = experiment.projections
+    if isinstance(source, Tied):
+        for other in ROLES:
+            bound = getattr(projections, other)
+            if isinstance(bound, Tied) and bound.to == role:
+                written_out = Explicit(Matrix(projection_array(experiment, other)))
+                projections = replace_role(projections, other, written_out)
+    return replace(experiment, projections=replace_role(projections, role, source))
+
+
+def replace_role(projections: Projections, role: Role, source: Projection) -> Projections:
+    """`projections` with one of the four replaced."""
+    return replace(projections, **{role: source})
+
+
+def _fitted(experiment: Experiment, changes: dict[str, Any]) -> Experiment:
+    """The experiment with `changes`, and with whatever depends on shapes made to fit them, in all layers."""
+    vectors = changes.get("vectors", experiment.vectors)
+    memory = changes.get("memory", experiment.memory)
+    d_model = vectors_shape(vectors)[1]
+    d_memory = d_model if memory is None else vectors_shape(memory.vectors)[1]
+    reads_memory = memory is not None and experiment.cross is None
+    is_alone = memory is None
+    fields = {}
+    for place in places(experiment):
+        if is_alone and (place.stack == "encoder" or place.is_second):
+            continue  # goes with the memory
+        site = at(experiment, place.name)
+        own = d_memory if place.stack == "encoder" else d_model
+        reads = place.stack != "encoder" and (place.is_second or reads_memory)
+        heads = site.heads if place.path else changes.get("heads", site.heads)
+        fields[place] = fitted_attention(site, own, d_memory if reads else own, heads)
+        if is_alone:
+            fields[place]["cross"] = None
+    if is_alone:
+        changes |= {"encoder": (), "encoder_norm": None}
+    for name, features in (("embedding_norm", d_model), ("final_norm", d_model), ("encoder_norm", d_memory)):
+        changes.setdefault(name, fitted_norm(getattr(experiment, name), features))
+    changes["vocabulary"] = fitted_vocabulary(experiment.vocabulary, d_model)
+    return with_records(experiment, fields, changes)
+
+
+# --- positions and masks ---------------------------------------------------------------------------
+
+
+def set_multiplier(experiment: Experiment, pair: int, value: float) -> Experiment:
+    """Turn one RoPE dial: the frequency of one pair times `value`."""
+    position = experiment.position
+    if not isinstance(position, Rope):
+        raise ValueError("position.kind is not 'rope'; multipliers belong to rotary positions")
+    multipliers = list(position.multipliers) + [1.0] * (pair + 1 - len(position.multipliers))
+    multipliers[pair] = value
+    while multipliers and multipliers[-1] == 1.0:
+        multipliers.pop()
+    return replace(experiment, position=replace(position, multipliers=tuple(multipliers)))
+
+
+def mask_of(experiment: Experiment, kind: type) -> Any:
+    """The mask of one kind, or None."""
+    return next((mask for mask in experiment.masks if isinstance(mask, kind)), None)
+
+
+def set_mask(experiment: Experiment, mask: Mask) -> Experiment:
+    """Add a mask, or replace the one of its kind."""
+    others = [m for m in experiment.masks if type(m) is not type(mask)]
+    masks = sorted([*others, mask], key=lambda m: MASK_ORDER.index(type(m)))
+    return replace(experiment, masks=tuple(masks))
+
+
+def remove_mask(experiment: Experiment, kind: type) -> Experiment:
+    """Take the mask of one kind away."""
+    return replace(experiment, masks=tuple(m for m in experiment.masks if not isinstance(m, kind)))
+
+
+def set_padding(experiment: Experiment, position: int, is_padding: bool) -> Experiment:
+    """Mark one key position as padding, or no longer."""
+    old = mask_of(experiment, Padding)
+    marked = set(old.tokens if old else ()) - {position} | ({position} if is_padding else set())
+    if not marked:
+        return remove_mask(experiment, Padding)
+    return set_mask(experiment, Padding(tuple(sorted(marked))))
+
+
+def paint(experiment: Experiment, query: int, key: int, is_blocked: bool) -> Experiment:
+    """Block one (query, key) cell by hand, or free it."""
+    old = mask_of(experiment, Painted)
+    cells = set(old.cells if old else ()) - {(query, key)} | ({(query, key)} if is_blocked else set())
+    if not cells:
+        return remove_mask(experiment, Painted)
+    return set_mask(experiment, Painted(tuple(sorted(cells))))

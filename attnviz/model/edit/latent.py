@@ -1,0 +1,145 @@
+"""Edits of multi-head latent attention: pure functions Experiment -> Experiment, on one site.
+
+Like other edits they keep what fits: matrices that are written out are cut, or filled with zeros, head by
+head. What cannot stand beside a latent at all is refused, in the experiment's own words.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from attnviz.model.edit.fitting import cut_or_filled, fitted_latent
+from attnviz.model.edit.switching import fitting_position
+from attnviz.model.operands.latent import latent_of
+from attnviz.model.operands.matrices import latent_array, projection_array
+from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.block import Norm, Weights
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.latent import Latent, LatentRole
+from attnviz.model.spec.parts import Explicit, Heads, Identity, Projection, Projections, Rope, Seeded, Tied
+from attnviz.model.spec.rows import WrittenRow
+
+Array = NDArray[np.float64]
+
+RMS = Norm("rms", 1e-6)
+"""What DeepSeek-V2 and V3 have on both latents."""
+
+
+def first_latent(experiment: Experiment) -> Latent:
+    """The latent that is switched on where none was seen before.
+
+    d_c is half the width of all heads together; d_rope is half a head's, as in DeepSeek-V2, where the
+    position is rotary, else 0.
+    """
+    heads = experiment.heads
+    d_rope = max(heads.d_head // 4 * 2, 2) if isinstance(experiment.position, Rope) else 0
+    return Latent(max(heads.n_heads * heads.d_head // 2, 1), d_rope=d_rope, norm=RMS)
+
+
+def set_latent(
+    experiment: Experiment,
+    latent: Latent | None,
+    key: Projection | None = None,
+    value: Projection | None = None,
+) -> Experiment:
+    """Make keys and values from a latent, or from projections again.
+
+    With a latent every head has keys and values of its own, and W_K and W_V are put away; without one they
+    are `key` and `value` where these still fit, else drawn.
+
+    Raises:
+        ValueError: the experiment has what cannot stand beside a latent.
+    """
+    heads, projections = experiment.heads, _untied(experiment)
+    if latent is None:
+        made = {"key": _fitting(experiment, key, 1), "value": _fitting(experiment, value, 2)}
+    else:
+        heads = Heads(heads.n_heads, heads.n_heads, heads.d_head, heads.off)
+        made = {"key": Identity(), "value": Identity()}
+    projections = replace(projections, **made, key_bias=None, value_bias=None)
+    return _refitted(experiment, latent, heads, projections)
+
+
+def set_latent_size(experiment: Experiment, **sizes: int | None) -> Experiment:
+    """Change d_c, d_q (None: no latent of the query's) or d_rope, which goes to the even number below."""
+    latent = latent_of(experiment)
+    d_rope = sizes.get("d_rope")
+    if d_rope is not None:
+        sizes["d_rope"] = d_rope - d_rope % 2
+    if "d_q" in sizes and (sizes["d_q"] is None) != (latent.d_q is None):
+        latent = replace(latent, query_norm=None if sizes["d_q"] is None else RMS, **sizes)
+    else:
+        latent = replace(latent, **sizes)
+    is_width_of_query = sizes.keys() != {"d_c"}
+    projections = _untied(experiment) if is_width_of_query else experiment.projections
+    return _refitted(experiment, latent, experiment.heads, projections)
+
+
+def set_latent_norm(experiment: Experiment, name: str, norm: Norm | None) -> Experiment:
+    """Change `norm` or `query_norm` of the latents."""
+    return replace(experiment, latent=replace(latent_of(experiment), **{name: norm}))
+
+
+def set_latent_weights(experiment: Experiment, role: LatentRole, source: Weights) -> Experiment:
+    """Choose where one of the latent's matrices comes from."""
+    return replace(experiment, latent=replace(latent_of(experiment), **{role: source}))
+
+
+def latent_written_out(experiment: Experiment, role: LatentRole) -> Explicit:
+    """One of the latent's matrices as its numbers."""
+    return Explicit(Matrix(latent_array(experiment, role)))
+
+
+def _refitted(
+    experiment: Experiment, latent: Latent | None, heads: Heads, projections: Projections
+) -> Experiment:
+    """The experiment with another latent; W_Q, its bias and the position fit it."""
+    latent = fitted_latent(latent, experiment.d_model, experiment.d_keys, heads)
+    rows = experiment.d_model if latent is None else latent.d_q or experiment.d_model
+    widths = experiment.d_qk, heads.d_head + (0 if latent is None else latent.d_rope)
+    changes: dict[str, Any] = {}
+    query, bias = projections.query, projections.query_bias
+    if isinstance(query, Explicit):
+        changes["query"] = Explicit(Matrix(_by_head(query.values.array, rows, heads.n_heads, widths)))
+    if isinstance(bias, WrittenRow):
+        changes["query_bias"] = WrittenRow(Matrix(_by_head(bias.values.array, 1, heads.n_heads, widths)))
+    position = experiment.position
+    if isinstance(position, Rope) and not (latent is not None and position.on_values):
+        position = fitting_position(position, heads, latent)
+    return replace(
+        experiment,
+        latent=latent,
+        heads=heads,
+        projections=replace(projections, **changes),
+        position=position,
+    )
+
+
+def _by_head(values: Array, rows: int, n_heads: int, widths: tuple[int, int]) -> Array:
+    """(in, h·old) as (rows, h·new): each head's features stay at its front, new ones are zero."""
+    old, new = widths
+    kept = cut_or_filled(values, (rows, n_heads * old)).reshape(rows, n_heads, old)
+    fitted = np.zeros((rows, n_heads, new))
+    width = min(old, new)
+    fitted[:, :, :width] = kept[:, :, :width]
+    return fitted.reshape(rows, n_heads * new)
+
+
+def _untied(experiment: Experiment) -> Projections:
+    """The projections, those that share another's matrix written out: shapes are about to change."""
+    projections = experiment.projections
+    tied = [role for role in ("query", "output") if isinstance(getattr(projections, role), Tied)]
+    written = {role: Explicit(Matrix(projection_array(experiment, role))) for role in tied}  # type: ignore[arg-type]
+    return replace(projections, **written)
+
+
+def _fitting(experiment: Experiment, source: Projection | None, seed: int) -> Projection:
+    """`source` where it is no tie and still fits keys and values, else a drawn matrix."""
+    is_kept = isinstance(source, Identity | Seeded)
+    if isinstance(source, Explicit):
+        is_kept = source.values.shape == experiment.projection_shape("key")
+    return source if source is not None and is_kept else Seeded(seed)

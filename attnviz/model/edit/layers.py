@@ -1,0 +1,303 @@
+"""Edits of the stack: layers added, doubled, removed; encoders; a second attention; edits of all alike.
+
+A copied layer is a new layer: seeded weights get other seeds, written-out ones are copied. A position that
+is added to the vectors stands at the first layer only, where vectors come in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from attnviz.i18n import _
+from attnviz.model.edit.fitting import fitted_attention
+from attnviz.model.errors.faults import FieldError
+from attnviz.model.sites.sites import ATTENTION_FIELDS, Place, SiteError, at, place_of, places, with_records
+from attnviz.model.spec.attention import Attention, Layer
+from attnviz.model.spec.block import Block
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import (
+    Causal,
+    Dropout,
+    NoPosition,
+    Seeded,
+    SeededSinks,
+    Sinusoidal,
+    vectors_shape,
+)
+from attnviz.model.spec.positions import Learned
+from attnviz.model.spec.rows import DrawnRow
+
+ADDITIVE = (Sinusoidal, Learned)
+"""Positions that are added to the vectors: once, where these come in."""
+
+SEED_STEP = 100
+"""How far the seeds of a copied layer are from those of its original."""
+
+MOST_LAYERS = 64
+"""Layers that a form offers; a file may have more."""
+
+_DRAWN = (Seeded, DrawnRow, SeededSinks, Dropout)
+S = TypeVar("S", bound=Struct)
+
+
+def reseeded(part: S, shift: int, before: S | None = None) -> S:
+    """`part` with every seed of its weights `shift` further; tables of positions stay as they are.
+
+    With `before` only seeds of what differs from it move.
+    """
+    if before == part:
+        return part
+    if isinstance(part, _DRAWN):
+        return replace(part, seed=(part.seed + shift) % 2**32)
+    changes = {}
+    for name in part.__struct_fields__:
+        inner = getattr(part, name)
+        if isinstance(inner, Struct) and name != "position":
+            changes[name] = reseeded(inner, shift, None if before is None else getattr(before, name, None))
+    return replace(part, **changes)
+
+
+# --- the stack as a list --------------------------------------------------------------------------
+
+
+def main_layers(experiment: Experiment) -> tuple[Layer, ...]:
+    """All layers that read the tokens; the experiment's own fields are the first."""
+    first = Layer(**{field: getattr(experiment, field) for field in Layer.__struct_fields__})
+    return (first, *experiment.layers)
+
+
+def with_main_layers(experiment: Experiment, layers: tuple[Layer, ...], **changes: Any) -> Experiment:
+    """The experiment with these layers, and with other fields changed at the same time."""
+    first = {field: getattr(layers[0], field) for field in Layer.__struct_fields__}
+    return replace(experiment, layers=layers[1:], **(first | changes))
+
+
+def layers_of(experiment: Experiment, place: Place) -> tuple[Layer, ...]:
+    """The layers of the stack that a site stands in."""
+    return experiment.encoder if place.stack == "encoder" else main_layers(experiment)
+
+
+def _with_layers(experiment: Experiment, place: Place, layers: tuple[Layer, ...]) -> Experiment:
+    if place.stack == "encoder":
+        return replace(experiment, encoder=layers)
+    return with_main_layers(experiment, layers)
+
+
+def copy_of(layer: Layer, others: tuple[Layer, ...]) -> Layer:
+    """A new layer like `layer`, with seeds that none of `others` has, and without an additive position."""
+    position = NoPosition() if isinstance(layer.position, ADDITIVE) else layer.position
+    used = [other.projections for other in others]
+    for step in range(1, len(others) + 2):
+        copy = reseeded(layer, step * SEED_STEP)
+        if copy.projections not in used or copy.projections == layer.projections:
+            break
+    return replace(copy, position=position)
+
+
+def duplicate_layer(experiment: Experiment, site: str) -> Experiment:
+    """Put a new layer, like the one of that site, behind it."""
+    place = place_of(experiment, site)
+    layers = layers_of(experiment, place)
+    index = place.layer
+    copy = copy_of(layers[index], layers)
+    return _with_layers(experiment, place, (*layers[: index + 1], copy, *layers[index + 1 :]))
+
+
+def remove_layer(experiment: Experiment, site: str) -> Experiment:
+    """Take the layer of that site out; its additive position goes over to the next one."""
+    place = place_of(experiment, site)
+    layers = layers_of(experiment, place)
+    if len(layers) == 1 and place.stack != "encoder":
+        raise ValueError("layers is []; legal is to remove a layer where there is another")
+    rest = layers[: place.layer] + layers[place.layer + 1 :]
+    if rest and place.layer == 0:
+        rest = (_entered_like(layers[0], rest[0]), *rest[1:])
+    if not rest:
+        return set_n_encoder_layers(experiment, 0)
+    return _with_layers(experiment, place, rest)
+
+
+def _entered_like(old: Layer, new: Layer) -> Layer:
+    is_bare = isinstance(old.position, ADDITIVE) and isinstance(new.position, NoPosition)
+    return replace(new, position=old.position) if is_bare else new
+
+
+def set_n_layers(experiment: Experiment, n: int) -> Experiment:
+    """Cut the stack, or copy its last layer, to `n` layers."""
+    return with_main_layers(experiment, _counted(main_layers(experiment), n))
+
+
+def _counted(layers: tuple[Layer, ...], n: int) -> tuple[Layer, ...]:
+    while len(layers) < n:
+        layers = (*layers, copy_of(layers[-1], layers))
+    return layers[:n]
+
+
+# --- encoder and cross attention ------------------------------------------------------------------
+
+
+def set_n_encoder_layers(experiment: Experiment, n: int) -> Experiment:
+    """Let the memory pass through `n` layers of its own; the first is made after the tokens' first layer."""
+    if experiment.memory is None:
+        raise ValueError("encoder is []; legal is [] where there is no memory")
+    if n == 0:
+        return replace(experiment, encoder=(), encoder_norm=None)
+    layers = experiment.encoder or (_first_encoder_layer(experiment),)
+    return replace(experiment, encoder=_counted(layers, n))
+
+
+def _first_encoder_layer(experiment: Experiment) -> Layer:
+    """A layer like the tokens' last attention, of the memory to itself, without masks."""
+    assert experiment.memory is not None
+    last = _last_site_of_first_layer(experiment)
+    d_memory = vectors_shape(experiment.memory.vectors)[1]
+    fields = {field: getattr(last, field) for field in ATTENTION_FIELDS}
+    fields |= fitted_attention(last, d_memory, d_memory, last.heads)
+    fields |= {"masks": (), "position": _reaching(experiment, len(experiment.memory.tokens), d_memory)}
+    layer: Layer = reseeded(Layer(**fields), SEED_STEP // 2)
+    return layer
+
+
+def _last_site_of_first_layer(experiment: Experiment) -> Experiment:
+    """The attention whose block has the feed-forward layer of the first of the main layers."""
+    name = [p.name for p in places(experiment) if p.stack != "encoder" and p.layer == 0][-1]
+    return at(experiment, name)
+
+
+def _reaching(experiment: Experiment, n: int, d_model: int) -> Any:
+    """The tokens' position, where it also does for `n` tokens of `d_model` features; else none."""
+    position = experiment.position
+    if isinstance(position, Learned) and position.start + n > position.length:
+        return NoPosition()
+    fits = experiment.d_model == d_model
+    return position if fits else NoPosition()
+
+
+def set_cross(experiment: Experiment, is_on: bool, layers: tuple[Layer, ...] = ()) -> Experiment:
+    """Put an attention of the tokens to themselves before the one that reads the memory, in every layer.
+
+    Where it is taken away again, the layers read the memory alone. `layers` are layers with both that were
+    there before: they come back where there are as many and they are still legal.
+    """
+    if experiment.memory is None:
+        raise ValueError("cross is there; legal is null where there is no memory")
+    if is_on == (experiment.cross is not None):
+        return experiment
+    present = main_layers(experiment)
+    if not is_on:
+        return with_main_layers(experiment, tuple(_reading_memory(layer) for layer in present))
+    if len(layers) == len(present):
+        kept = tuple(_with_cross_of(old, new) for old, new in zip(layers, present, strict=True))
+        try:
+            return with_main_layers(experiment, kept)
+        except ValueError:
+            pass  # made for other vectors: they are made anew
+    made = tuple(_with_both(experiment, layer, index) for index, layer in enumerate(present))
+    return with_main_layers(experiment, made)
+
+
+def _fields_of(layer: Attention) -> dict[str, Any]:
+    return {field: getattr(layer, field) for field in ATTENTION_FIELDS}
+
+
+def _with_cross_of(old: Layer, new: Layer) -> Layer:
+    """A layer that had both, its second attention as the layer has it now."""
+    return replace(old, cross=Attention(**_fields_of(new) | {"position": _not_added(new)}))
+
+
+def _not_added(layer: Attention) -> Any:
+    return NoPosition() if isinstance(layer.position, ADDITIVE) else layer.position
+
+
+def _reading_memory(layer: Layer) -> Layer:
+    """The layer's second attention as its only one; an additive position stays."""
+    assert layer.cross is not None
+    fields = _fields_of(layer.cross)
+    if isinstance(layer.position, ADDITIVE):
+        fields["position"] = layer.position
+    return Layer(**fields)
+
+
+def _with_both(experiment: Experiment, layer: Layer, index: int) -> Layer:
+    """The layer's attention as the second one, behind a causal one of the tokens to themselves."""
+    site = at(experiment, [p.name for p in places(experiment) if p.stack != "encoder"][index])
+    d_model = experiment.d_model
+    fields = _fields_of(layer) | fitted_attention(site, d_model, d_model, layer.heads)
+    fields |= {"masks": (Causal(),), "block": _without_feed_forward(layer.block), "sinks": None}
+    own: Layer = reseeded(Layer(**fields), SEED_STEP // 2)
+    return replace(own, cross=Attention(**_fields_of(layer) | {"position": _not_added(layer)}))
+
+
+def _without_feed_forward(block: Block | None) -> Block | None:
+    return None if block is None else replace(block, feed_forward=None, norm_2=None, after_2=None)
+
+
+# --- all layers alike -----------------------------------------------------------------------------
+
+
+def companions(experiment: Experiment, site: str) -> tuple[Place, ...]:
+    """The attentions of the same kind in the other layers of the same stack."""
+    here = place_of(experiment, site)
+    same = (here.stack, here.kind, here.is_second)
+    return tuple(p for p in places(experiment) if (p.stack, p.kind, p.is_second) == same and p != here)
+
+
+def why_not_alike(experiment: Experiment, site: str) -> str:
+    """Why there is nothing to edit alike; empty where other layers have an attention of the same kind."""
+    return "" if companions(experiment, site) else _("There is no other layer with such an attention")
+
+
+def edit_alike(experiment: Experiment, site: str, function: Callable[[Experiment], Experiment]) -> Experiment:
+    """Edit the attention at a site and, in the same way, those of the same kind in all layers of its stack.
+
+    Seeds that the edit brings are another in every layer, as those of copied layers are. A position that is
+    added to the vectors is chosen for the first layer and the site's own.
+    """
+    here = place_of(experiment, site)
+    changes: dict[str, Any] = {}
+    records: dict[Place, dict[str, Any]] = {}
+    for place in (here, *companions(experiment, site)):
+        before = at(experiment, place.name)
+        after = _edited_at(experiment, place, function)
+        if place == here:
+            changes = _other_fields(place, before, after)
+        else:
+            after = reseeded_site(after, (place.layer - here.layer) * SEED_STEP, before)
+        fields = _fields_of(after)
+        if place.layer and place != here and isinstance(after.position, ADDITIVE):
+            fields["position"] = NoPosition() if after.position != before.position else before.position
+        records[place] = fields
+    return with_records(experiment, records, changes)
+
+
+def _edited_at(
+    experiment: Experiment, place: Place, function: Callable[[Experiment], Experiment]
+) -> Experiment:
+    """The edited attention of one place. Refusals name the field from the document's root."""
+    try:
+        return function(at(experiment, place.name))
+    except FieldError as error:
+        raise SiteError(experiment, place.name, error) from None
+
+
+def reseeded_site(after: Experiment, shift: int, before: Experiment) -> Experiment:
+    """A site whose seeds that differ from `before` are `shift` further."""
+    fields = _fields_of(after)
+    moved = reseeded(Attention(**fields), shift, Attention(**_fields_of(before)))
+    return replace(after, **_fields_of(moved))
+
+
+def _other_fields(place: Place, before: Experiment, after: Experiment) -> dict[str, Any]:
+    """What an edit changed that is not the attention's own."""
+    changed = {
+        field: getattr(after, field)
+        for field in Experiment.__struct_fields__
+        if field not in ATTENTION_FIELDS and getattr(after, field) != getattr(before, field)
+    }
+    if place.stack == "encoder" and "final_norm" in changed:
+        changed["encoder_norm"] = changed.pop("final_norm")
+    return changed

@@ -1,0 +1,109 @@
+"""Edits of the masks as a form makes them: one mask of each kind, wherever it stands, and how they combine.
+
+Masks stand side by side (all must let a key through) or inside the one `AnyOf` (one of them must).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from msgspec.structs import replace
+
+from attnviz.model.masks import FAMILY_OF, MASK_ORDER
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import AnyOf, Causal, Documents, Global, Mask, OneMask, Padding, Prefix
+
+Joining = Literal["all", "any"]
+
+REPLACES: dict[type, type] = {Prefix: Causal, Causal: Prefix}
+"""A prefix mask is causal behind its prefix; beside a causal mask it would change nothing."""
+
+
+def joined(experiment: Experiment) -> tuple[OneMask, ...]:
+    """The masks that are joined by "or"; none where there is no `AnyOf`."""
+    return next((mask.masks for mask in experiment.masks if isinstance(mask, AnyOf)), ())
+
+
+def find_mask(experiment: Experiment, kind: type) -> Any:
+    """The mask of one kind, side by side with others or joined; or None."""
+    return next((mask for mask in (*experiment.masks, *joined(experiment)) if isinstance(mask, kind)), None)
+
+
+def put_mask(experiment: Experiment, mask: OneMask) -> Experiment:
+    """Replace the mask of this kind where it stands, or add it: patterns to joined ones, where there are any.
+
+    A new causal mask takes the place of a prefix mask, and the other way round.
+    """
+    kind, either = type(mask), joined(experiment)
+    alone = [one for one in experiment.masks if not isinstance(one, AnyOf)]
+    is_alone = any(isinstance(one, kind) for one in alone)
+    is_joined = not is_alone and (_has(either, kind) or bool(either) and FAMILY_OF[kind].is_pattern)
+    if is_joined:
+        return _with(experiment, alone, [*_without(either, kind), mask])
+    rival = REPLACES.get(kind)
+    return _with(experiment, [*_without(alone, kind, rival), mask], either)
+
+
+def take_mask(experiment: Experiment, kind: type) -> Experiment:
+    """Take the masks of one kind away, side by side and joined."""
+    alone = [one for one in experiment.masks if not isinstance(one, AnyOf)]
+    return _with(experiment, _without(alone, kind), _without(joined(experiment), kind))
+
+
+def fitting_mask(mask: OneMask, experiment: Experiment) -> OneMask:
+    """`mask` without positions past the ends of this experiment, or a fresh one where none is left."""
+    n_keys, longer = experiment.n_keys, max(experiment.n_queries, experiment.n_keys)
+    if isinstance(mask, Padding):
+        mask = Padding(tuple(position for position in mask.tokens if position < n_keys))
+        is_empty = not mask.tokens
+    elif isinstance(mask, Global):
+        mask = Global(tuple(position for position in mask.tokens if position < longer))
+        is_empty = not mask.tokens
+    elif isinstance(mask, Documents):
+        mask = Documents(tuple(start for start in mask.starts if start < longer))
+        is_empty = not mask.starts
+    else:
+        is_empty = False
+    return FAMILY_OF[type(mask)].fresh(experiment) if is_empty else mask
+
+
+def joining(experiment: Experiment) -> Joining:
+    """`any` where some masks are joined by "or"."""
+    return "any" if joined(experiment) else "all"
+
+
+def has_pattern(experiment: Experiment) -> bool:
+    """Whether any of the masks is one that can be joined."""
+    return bool(joined(experiment)) or any(_is_pattern(mask) for mask in experiment.masks)
+
+
+def set_joining(experiment: Experiment, how: Joining) -> Experiment:
+    """Join all patterns by "or", or set all masks side by side; of two of one kind the joined one goes."""
+    alone: list[Any] = [one for one in experiment.masks if not isinstance(one, AnyOf)]
+    if how == "all":
+        more = [one for one in joined(experiment) if not _has(alone, type(one))]
+        return _with(experiment, [*alone, *more], ())
+    patterns = [one for one in alone if _is_pattern(one)]
+    more = [one for one in joined(experiment) if not _has(patterns, type(one))]
+    return _with(experiment, [one for one in alone if not _is_pattern(one)], [*patterns, *more])
+
+
+def _with(experiment: Experiment, alone: Any, either: Any) -> Experiment:
+    masks: list[Mask] = [*alone, *([AnyOf(_in_order(either))] if either else [])]
+    return replace(experiment, masks=_in_order(masks))
+
+
+def _in_order(masks: Any) -> tuple[Any, ...]:
+    return tuple(sorted(masks, key=lambda mask: MASK_ORDER.index(type(mask))))
+
+
+def _has(masks: Any, kind: type) -> bool:
+    return any(isinstance(mask, kind) for mask in masks)
+
+
+def _without(masks: Any, *kinds: type | None) -> list[Any]:
+    return [mask for mask in masks if type(mask) not in kinds]
+
+
+def _is_pattern(mask: Mask) -> bool:
+    return not isinstance(mask, AnyOf) and FAMILY_OF[type(mask)].is_pattern

@@ -1,0 +1,235 @@
+"""Switching a part of the experiment to another kind, and back to the numbers that it had.
+
+Pure: `LastOfKind` is a value that its owner feeds with the records it sees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from msgspec.structs import replace
+
+from attnviz.model.edit.edits import set_projection
+from attnviz.model.edit.fitting import cut_or_filled, fitted_table, fitted_tables, fitting_sinks
+from attnviz.model.errors.refusals import in_words
+from attnviz.model.operands.matrices import sinks_array
+from attnviz.model.positions import slopes_of
+from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.latent import Latent
+from attnviz.model.spec.parts import (
+    Alibi,
+    Explicit,
+    ExplicitSinks,
+    Heads,
+    NoScale,
+    Position,
+    Projection,
+    QKNorm,
+    Role,
+    Rope,
+    Scale,
+    ScaleValue,
+    Sinks,
+    SqrtDHead,
+    Tied,
+)
+from attnviz.model.spec.positions import Deberta, Learned, T5Buckets, TransformerXl, WrittenTable
+
+T = TypeVar("T")
+
+
+def refusal(edit: Callable[[Experiment, Any], Experiment], experiment: Experiment, value: Any) -> str:
+    """Why an edit is refused, in the words of the experiment and the present language; or empty."""
+    try:
+        edit(experiment, value)
+    except ValueError as error:
+        return in_words(str(error))
+    return ""
+
+
+class LastOfKind:
+    """The last record of each kind that was seen."""
+
+    def __init__(self) -> None:
+        self._records: dict[type, object] = {}
+
+    def note(self, record: object) -> None:
+        """Remember `record` as the last one of its kind."""
+        self._records[type(record)] = record
+
+    def last(self, kind: type[T], default: T) -> T:
+        """The last record of `kind`, or `default` where none was seen."""
+        record = self._records.get(kind, default)
+        assert isinstance(record, kind)
+        return record
+
+
+# --- positions -------------------------------------------------------------------------------------
+
+
+def fitting_position(position: Position, heads: Heads, latent: Latent | None = None) -> Position:
+    """`position` with what these heads cannot have cut away: surplus pairs, slopes of other heads."""
+    if isinstance(position, Rope):
+        name, most = ("heads.d_head", heads.d_head) if latent is None else ("latent.d_rope", latent.d_rope)
+        if most < 2:
+            raise ValueError(f"{name} is {most}; legal is 2 or more with rotary positions")
+        even = most - most % 2
+        n_rotated = position.n_rotated
+        if n_rotated is not None and n_rotated >= most:
+            n_rotated = None
+        if n_rotated is None and even != most:
+            n_rotated = even
+        pairs = (n_rotated or even) // 2
+        on_values = position.on_values and latent is None
+        multipliers = position.multipliers[:pairs]
+        return replace(position, n_rotated=n_rotated, multipliers=multipliers, on_values=on_values)
+    if isinstance(position, Alibi) and position.slopes and len(position.slopes) != heads.n_heads:
+        return replace(position, slopes=None)
+    return position
+
+
+def set_position(experiment: Experiment, position: Position) -> Experiment:
+    """Choose a position encoding; of another document's record what fits is kept.
+
+    A learned table that ends before the last token is made as long as the tokens need: it is chosen here, not
+    run past its end.
+    """
+    position = fitting_position(position, experiment.heads, experiment.latent)
+    if isinstance(position, Learned):
+        position = _reaching_table(position, experiment)
+    if isinstance(position, T5Buckets):
+        position = fitted_table(position, experiment.heads.n_heads)
+    if isinstance(position, TransformerXl | Deberta):
+        position = fitted_tables(position, experiment.d_model, experiment.heads)
+    return replace(experiment, position=position)
+
+
+def _reaching_table(position: Learned, experiment: Experiment) -> Learned:
+    needed = position.start + experiment.n_queries
+    position = fitted_table(position, experiment.d_model)
+    return position if position.length >= needed else set_table_length(position, needed)
+
+
+def set_table_length(position: Learned, length: int) -> Learned:
+    """Cut a learned table, or add rows of zeros where it is written out, to `length` positions."""
+    table = position.table
+    if isinstance(table, WrittenTable):
+        values = table.values.array
+        table = WrittenTable(Matrix(cut_or_filled(values, (length, values.shape[1]))))
+    return replace(position, length=length, table=table)
+
+
+def set_span(experiment: Experiment, span: int) -> Experiment:
+    """Change DeBERTa's buckets on each side; the farthest distance goes where it is legal."""
+    old = experiment.position
+    if not isinstance(old, Deberta):
+        raise ValueError("position.kind is not 'deberta'; its buckets belong to DeBERTa's terms")
+    span = max(span - span % 2, 2)
+    moved = Deberta(span, max(old.max_distance, span // 2 + 2))
+    shapes = moved.table_shapes(experiment.d_model, experiment.heads.n_heads, experiment.heads.d_head)
+    tables = {}
+    for name, shape in shapes.items():
+        table = getattr(old, name)
+        if isinstance(table, WrittenTable):
+            table = WrittenTable(Matrix(cut_or_filled(table.values.array, shape)))
+        tables[name] = table
+    return replace(experiment, position=replace(moved, **tables))
+
+
+def set_buckets(experiment: Experiment, **changes: Any) -> Experiment:
+    """Change n_buckets, max_distance or bidirectional of T5's buckets; the others go where they are legal."""
+    old = experiment.position
+    if not isinstance(old, T5Buckets):
+        raise ValueError("position.kind is not 't5'; buckets belong to T5's biases")
+    bidirectional = changes.get("bidirectional", old.bidirectional)
+    n_buckets = changes.get("n_buckets", old.n_buckets)
+    n_buckets = max(n_buckets - n_buckets % 2, 4 if bidirectional else 2)
+    n_exact = n_buckets // (4 if bidirectional else 2)
+    max_distance = max(changes.get("max_distance", old.max_distance), n_exact + 1)
+    table = old.table
+    if isinstance(table, WrittenTable):
+        values = table.values.array
+        table = WrittenTable(Matrix(cut_or_filled(values, (n_buckets, values.shape[1]))))
+    return replace(experiment, position=T5Buckets(n_buckets, max_distance, bidirectional, table))
+
+
+def set_n_rotated(experiment: Experiment, count: int) -> Experiment:
+    """Turn the first `count` features of each head, rounded to pairs; all of them is None in the record."""
+    position = experiment.position
+    if not isinstance(position, Rope):
+        raise ValueError("position.kind is not 'rope'; rotated features belong to rotary positions")
+    most = experiment.d_turnable
+    even = min(max(2, count - count % 2), most)
+    return set_position(experiment, replace(position, n_rotated=None if even == most else even))
+
+
+def set_slope(experiment: Experiment, head: int, slope: float) -> Experiment:
+    """Change ALiBi's slope of one head; all slopes are written out then."""
+    slopes = list(slopes_of(experiment))
+    slopes[head] = slope
+    return replace(experiment, position=Alibi(tuple(slopes)))
+
+
+# --- QK-norm, normaliser and sinks --------------------------------------------------------------------------
+
+
+def set_qk_norm(experiment: Experiment, kind: Any) -> Experiment:
+    """Choose how queries and keys are normalised, or "none"; the ε stays."""
+    old = experiment.qk_norm
+    if kind == "none":
+        return replace(experiment, qk_norm=None)
+    return replace(experiment, qk_norm=QKNorm(kind) if old is None else replace(old, kind=kind))
+
+
+def set_qk_norm_eps(experiment: Experiment, eps: float) -> Experiment:
+    """Change the ε of the norm of queries and keys."""
+    if experiment.qk_norm is None:
+        raise ValueError("qk_norm is null; legal is a norm where there is an eps")
+    return replace(experiment, qk_norm=replace(experiment.qk_norm, eps=eps))
+
+
+def set_normaliser(experiment: Experiment, normaliser: Any) -> Experiment:
+    """Choose what makes scores weights."""
+    return replace(experiment, normaliser=normaliser)
+
+
+def set_sinks(experiment: Experiment, sinks: Sinks | None) -> Experiment:
+    """Give every head a sink, or none; numbers for other heads are cut, missing ones are 0."""
+    return replace(experiment, sinks=fitting_sinks(sinks, experiment.heads))
+
+
+def set_sink(experiment: Experiment, head: int, value: float) -> Experiment:
+    """Change the sink of one head; all sinks are written out then."""
+    values = sinks_array(experiment).tolist()
+    values[head] = value
+    return replace(experiment, sinks=ExplicitSinks(tuple(values)))
+
+
+# --- scale and projections -------------------------------------------------------------------------
+
+
+def scale_value(experiment: Experiment) -> float:
+    """What scores are multiplied by before the temperature."""
+    scale = experiment.scale
+    if isinstance(scale, ScaleValue):
+        return scale.value
+    return 1.0 if isinstance(scale, NoScale) else float(experiment.d_qk**-0.5)
+
+
+def scale_of_kind(experiment: Experiment, kind: str, remembered: LastOfKind) -> Scale:
+    """The scale of a kind; a number that was never chosen is what the scale is at present."""
+    if kind == "value":
+        return remembered.last(ScaleValue, ScaleValue(scale_value(experiment)))
+    return SqrtDHead() if kind == "sqrt_d_head" else NoScale()
+
+
+def fits(experiment: Experiment, role: Role, source: Projection) -> bool:
+    """Whether a remembered weight matrix still has the shape that its role needs."""
+    return isinstance(source, Explicit) and source.values.shape == experiment.projection_shape(role)
+
+
+def why_not_tied(experiment: Experiment, role: Role, to: Role) -> str:
+    """One sentence: why W of `role` cannot be the one of `to`; empty where it can."""
+    return refusal(lambda e, source: set_projection(e, role, source), experiment, Tied(to))

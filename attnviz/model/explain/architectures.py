@@ -1,0 +1,216 @@
+"""An experiment as architectures, one for each kind of attention in it: see `core/cost/stack.py`."""
+
+from __future__ import annotations
+
+from dataclasses import replace as core_replace
+from typing import Any
+
+from attnviz.core.cost.architecture import Architecture, Latent, Learned
+from attnviz.i18n import N_
+from attnviz.model.operands.matrices import is_identity, output_tokens
+from attnviz.model.sites.sites import at, places, site_names
+from attnviz.model.spec import latent as parts
+from attnviz.model.spec.block import NORMS, FeedForward, Norm
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import ROLES, Causal, Identity, Tied, Window, vectors_shape
+from attnviz.model.spec.positions import Deberta, T5Buckets, TransformerXl
+from attnviz.model.spec.positions import Learned as LearnedTable
+
+FFN_ROLES = {"up": "ffn_up", "gate": "ffn_gate", "down": "ffn_down"}
+"""How an architecture calls the feed-forward's matrices: `down` is one of the latent's there."""
+
+
+def stack_of(experiment: Experiment) -> tuple[Architecture, ...]:
+    """The architectures of all attentions, equal ones together, in data-flow order.
+
+    What is there once (tables of positions, the norms before and after the layers, the vocabulary) is said by
+    the first that is no encoder's.
+    """
+    found: dict[Architecture, list[str]] = {}
+    for place in places(experiment):
+        site = _of_site(at(experiment, place.name))
+        if place.stack == "encoder":
+            site = core_replace(site, n_tokens=site.context)
+        found.setdefault(site, []).append(place.name)
+    stack = [
+        core_replace(
+            site, layers=len(names), windowed_layers=site.windowed_layers * len(names), name=_named(names)
+        )
+        for site, names in found.items()
+    ]
+    main = next(index for index, site in enumerate(stack) if not site.n_tokens)
+    stack[main] = core_replace(stack[main], **_once(experiment))
+    return tuple(stack)
+
+
+def architecture_of(experiment: Experiment) -> Architecture:
+    """The first architecture of `stack_of` that is no encoder's: the only one of a plain stack."""
+    return next(site for site in stack_of(experiment) if not site.n_tokens)
+
+
+def _named(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{names[0]} … {names[-1]} ({len(names)})"
+
+
+def _of_site(site: Experiment) -> Architecture:
+    """One attention with its block.
+
+    An identity has no parameters and, where it is square, costs nothing; a tied one has none of its own.
+    Causality and a window are kept, as a kernel that skips what they block has it; cells that any other mask
+    blocks count as open (`counts_every_mask`).
+    """
+    window = next((mask for mask in site.masks if isinstance(mask, Window)), None)
+    is_causal = any(isinstance(mask, Causal) for mask in site.masks)
+    ahead = 0 if is_causal else None if window is None else window.right
+    sources: dict[str, object] = {role: getattr(site.projections, role) for role in ROLES}
+    if site.latent is not None:
+        sources |= {role: getattr(site.latent, role) for role in site.latent.roles()}
+    ffn = None if site.block is None else site.block.feed_forward
+    if ffn is not None:
+        sources |= {called: getattr(ffn, role) for role, called in FFN_ROLES.items()}
+    is_cross = site.memory is not None
+    return Architecture(
+        layers=1,
+        d_model=site.d_model,
+        n_heads=site.heads.n_heads,
+        n_kv_heads=site.heads.n_kv_heads,
+        d_head=site.heads.d_head,
+        d_ff=0 if ffn is None else ffn.d_hidden,
+        gated=ffn is not None and ffn.gated,
+        context=site.n_queries,
+        window=0 if window is None or is_cross else window.left + 1,
+        windowed_layers=0 if window is None or is_cross else 1,
+        ahead=ahead,
+        latent=None if site.latent is None else _latent(site.latent, site.heads.d_head),
+        n_memory=site.n_keys if is_cross else 0,
+        d_memory=site.d_keys if is_cross else 0,
+        identities=(
+            *(role for role in ROLES if is_identity(site, role)),
+            *_free(site),
+            *_free_ffn(ffn, site),
+        ),
+        unlearned=tuple(role for role, source in sources.items() if isinstance(source, Identity | Tied)),
+        of_layer=_learned(
+            (N_("biases"), _biases(site)),
+            (N_("norms"), _norms(site)),
+            (N_("sinks"), () if site.sinks is None else (site.heads.n_heads,)),
+        ),
+    )
+
+
+def _once(experiment: Experiment) -> dict[str, Any]:
+    """What is there once for all layers, as fields of an architecture."""
+    d_model, vocabulary = experiment.d_model, experiment.vocabulary
+    d_memory = 0 if experiment.memory is None else vectors_shape(experiment.memory.vectors)[1]
+    around = (
+        *_of_norm(experiment.embedding_norm, d_model),
+        *_of_norm(experiment.final_norm, d_model),
+        *_of_norm(experiment.encoder_norm, d_memory),
+    )
+    tables = tuple(count for name in site_names(experiment) for count in _tables(at(experiment, name)))
+    learned = [(N_("tables of positions"), tables), (N_("norms before and after the layers"), around)]
+    fields: dict[str, Any] = {"logits": 0}
+    if experiment.readout != "none":
+        fields["logits"] = len(output_tokens(experiment))
+    if vocabulary is not None:
+        n, transform = len(vocabulary.tokens), vocabulary.transform
+        fields |= {"vocabulary": n, "tied": vocabulary.unembedding is None}
+        head: tuple[int, ...] = (n,) if vocabulary.bias is not None else ()
+        if transform is not None:
+            fields["transform"] = not isinstance(transform.weights, Identity)
+            head += (d_model,) if transform.bias is not None else ()
+            head += _of_norm(transform.norm, d_model)
+        learned.append((N_("biases and norm of the output head"), head))
+    return {**fields, "of_stack": _learned(*learned)}
+
+
+def _learned(*rows: tuple[str, tuple[int, ...]]) -> tuple[Learned, ...]:
+    return tuple(Learned(label, counts) for label, counts in rows if counts)
+
+
+def _biases(site: Experiment) -> tuple[int, ...]:
+    """Numbers of each bias of the projections and of the feed-forward layer."""
+    counts = [
+        site.projection_shape(role)[1]
+        for role in ROLES
+        if getattr(site.projections, f"{role}_bias") is not None
+    ]
+    ffn = None if site.block is None else site.block.feed_forward
+    if ffn is not None:
+        used = [role for role in FFN_ROLES if role != "gate" or ffn.gated]
+        rows = [role for role in used if getattr(ffn, f"{role}_bias") is not None]
+        counts += [site.d_model if role == "down" else ffn.d_hidden for role in rows]
+    return tuple(counts)
+
+
+def _norms(site: Experiment) -> tuple[int, ...]:
+    """Numbers of each gain and bias of the block's norms, and of those of queries and keys."""
+    counts: tuple[int, ...] = ()
+    if site.block is not None:
+        for name in NORMS:
+            counts += _of_norm(getattr(site.block, name), site.d_model)
+    if site.qk_norm is not None:
+        gains = (site.qk_norm.query_gain, site.qk_norm.key_gain)
+        counts += (site.heads.d_head,) * sum(gain is not None for gain in gains)
+    return counts
+
+
+def _of_norm(norm: Norm | None, features: int) -> tuple[int, ...]:
+    return (features,) * _rows_of(norm)
+
+
+def _rows_of(norm: Norm | None) -> int:
+    """How many numbers a norm has learned for each feature."""
+    return 0 if norm is None else (norm.gain is not None) + (norm.bias is not None)
+
+
+def _tables(site: Experiment) -> tuple[int, ...]:
+    """Numbers of each learned table of a site's positions."""
+    position, heads = site.position, site.heads
+    if isinstance(position, LearnedTable):
+        return (position.length * site.d_model,)
+    if isinstance(position, T5Buckets):
+        return (position.n_buckets * heads.n_heads,)
+    if isinstance(position, TransformerXl | Deberta):
+        shapes = position.table_shapes(site.d_model, heads.n_heads, heads.d_head)
+        return tuple(rows * columns for rows, columns in shapes.values())
+    return ()
+
+
+def _latent(latent: parts.Latent, d_head: int) -> Latent:
+    """The widths of a latent, and how many numbers its norms have learned for each feature."""
+    return Latent(
+        d_c=latent.d_c,
+        d_rope=latent.d_rope,
+        d_nope=d_head,
+        d_v=d_head,
+        d_q_c=latent.d_q or 0,
+        norm=_rows_of(latent.norm),
+        q_norm=_rows_of(latent.query_norm),
+    )
+
+
+def _free(site: Experiment) -> tuple[str, ...]:
+    """The latent's matrices that pass their input on unchanged."""
+    latent = site.latent
+    if latent is None:
+        return ()
+    shapes = {role: latent.shape(role, site.d_model, site.d_keys, site.heads) for role in latent.roles()}
+    return tuple(
+        role
+        for role, (rows, columns) in shapes.items()
+        if rows == columns and isinstance(getattr(latent, role), Identity)
+    )
+
+
+def _free_ffn(ffn: FeedForward | None, site: Experiment) -> tuple[str, ...]:
+    """The feed-forward's matrices that pass their input on unchanged."""
+    if ffn is None or ffn.d_hidden != site.d_model:
+        return ()
+    return tuple(called for role, called in FFN_ROLES.items() if isinstance(getattr(ffn, role), Identity))
+
+
+def counts_every_mask(experiment: Experiment) -> bool:
+    """Whether the pairs of `stack_of` are exactly the cells that the masks leave open."""
+    sites = (at(experiment, name) for name in site_names(experiment))
+    return all(isinstance(mask, Causal | Window) for site in sites for mask in site.masks)

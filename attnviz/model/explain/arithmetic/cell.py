@@ -1,0 +1,174 @@
+"""The arithmetic of one cell: its formula with its real digits, every term with the cell it comes from.
+
+`explain` follows the provenance rules of `STAGES` down to the inputs of the next product or sum; a reader
+goes further through the terms. Records are in `arithmetic_pieces`; one function per stage makes its lines.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from attnviz.i18n import _
+from attnviz.model.explain.arithmetic.block import activated_lines, hidden_lines, residual_lines
+from attnviz.model.explain.arithmetic.latent import key_value_lines, latent_lines
+from attnviz.model.explain.arithmetic.linear import feed_forward_lines, projection_lines, transform_lines
+from attnviz.model.explain.arithmetic.norms import normed_lines, qk_normed_lines
+from attnviz.model.explain.arithmetic.positions import biased_lines, rotated_lines, x_lines
+from attnviz.model.explain.arithmetic.reading import Reading, stage_symbol
+from attnviz.model.explain.arithmetic.readout import logit_lines
+from attnviz.model.explain.arithmetic.relative import relative_lines
+from attnviz.model.explain.arithmetic.scores import (
+    below,
+    capped_lines,
+    dropped_lines,
+    is_passed_on,
+    masked_lines,
+    scaled_lines,
+    score_lines,
+    softmax_lines,
+)
+from attnviz.model.explain.arithmetic.terms import Explanation, Line, Term, digits, flat, words
+from attnviz.model.explain.arithmetic.vectors import (
+    concatenated_lines,
+    given_lines,
+    mixed_lines,
+    origin_of,
+)
+from attnviz.model.explain.arithmetic.weights import weight_lines
+from attnviz.model.spec.view import Cell
+from attnviz.model.trace import SiteTrace
+
+LINES: dict[str, Callable[[Reading, Cell], tuple[Line, ...]]] = {
+    "tokens_embedded": given_lines,
+    "layer_input": given_lines,
+    "x": x_lines,
+    "x_normed": normed_lines,
+    "norm_1": normed_lines,
+    "memory": given_lines,
+    "q_latent": latent_lines,
+    "q_latent_normed": latent_lines,
+    "q": projection_lines,
+    "latent_projected": latent_lines,
+    "latent": latent_lines,
+    "rope_key": latent_lines,
+    "k": key_value_lines,
+    "v": key_value_lines,
+    "q_normed": qk_normed_lines,
+    "k_normed": qk_normed_lines,
+    "q_rotated": rotated_lines,
+    "k_rotated": rotated_lines,
+    "v_rotated": rotated_lines,
+    "scores": score_lines,
+    "relative": relative_lines,
+    "scaled": scaled_lines,
+    "capped": capped_lines,
+    "biased": biased_lines,
+    "masked": masked_lines,
+    "weights": weight_lines,
+    "dropped": dropped_lines,
+    "mixed": mixed_lines,
+    "concatenated": concatenated_lines,
+    "attention_output": projection_lines,
+    "attention_normed": normed_lines,
+    "residual_1": residual_lines,
+    "norm_2": normed_lines,
+    "ffn_gate": feed_forward_lines,
+    "ffn_up": feed_forward_lines,
+    "ffn_hidden": hidden_lines,
+    "ffn_output": feed_forward_lines,
+    "ffn_normed": normed_lines,
+    "residual_2": residual_lines,
+    "output": normed_lines,
+    "transform": transform_lines,
+    "transform_hidden": activated_lines,
+    "transform_normed": normed_lines,
+    "logits": logit_lines,
+    "probabilities": softmax_lines,
+}
+"""How each stage's own lines are made."""
+
+NEXT: dict[str, Callable[[Reading, Cell], Cell]] = {
+    "scaled": below,
+    "capped": below,
+    "biased": below,
+    "masked": below,
+    "weights": below,
+    "dropped": below,
+    "probabilities": below,
+    "concatenated": origin_of,
+}
+"""Stages that the lines of another one follow; the others end in a sum whose terms lead on."""
+
+CLOSE = 1e-5
+"""Relative difference between the trace and float64 from which it is said: the sixth digit."""
+
+
+def explain(site: SiteTrace, cell: Cell) -> Explanation:
+    """The arithmetic of `cell`, in the present language, down to the nearest sum of products.
+
+    Raises `KeyError` where the trace lacks the stage and `IndexError` where the stage lacks the cell.
+    """
+    if not exists(site, cell):
+        raise IndexError(f"cell is {cell}; {cell.stage} has the shape {site.shape(cell.stage)}")
+    reading = Reading(site)
+    # Infinities and NaN are numbers here, to be shown as what they are.
+    with np.errstate(all="ignore"):
+        lines = [_noted(reading, line) for line in _lines(reading, cell)]
+    return Explanation(cell, reading.title(cell), tuple(lines))
+
+
+def exists(site: SiteTrace, cell: Cell) -> bool:
+    """Whether the site has this cell: an edit may take stages, heads and tokens away."""
+    if cell.stage not in site.stages or cell.site not in ("", site.name):
+        return False
+    n_heads, n_rows, n_columns = (1, *site.shape(cell.stage))[-3:]
+    return cell.head < n_heads and cell.row < n_rows and cell.column < n_columns
+
+
+def _lines(reading: Reading, cell: Cell) -> Iterator[Line]:
+    yield from LINES[cell.stage](reading, cell)
+    while cell.stage in NEXT:
+        cell = NEXT[cell.stage](reading, cell)
+        if not is_passed_on(reading, cell):
+            yield from map(_short, LINES[cell.stage](reading, cell))
+
+
+def _short(line: Line) -> Line:
+    """The line of another stage of the same row and column: named by its stage alone."""
+    term = line.name[0] if line.name else None
+    if not isinstance(term, Term) or term.source is None:
+        return line
+    return replace(line, name=(replace(term, text=stage_symbol(term.source.stage)),))
+
+
+def _noted(reading: Reading, line: Line) -> Line:
+    """The line, and in words what is odd about its value."""
+    says = _oddity(reading, line)
+    if not says:
+        return line
+    return replace(line, notes=(*line.notes, words(says)))
+
+
+def _oddity(reading: Reading, line: Line) -> str:
+    if not line.steps or not line.name:
+        return ""
+    if math.isnan(line.value):
+        if any(map(math.isnan, _terms(line))):
+            return _("NaN, because a term is NaN")
+        return _("NaN: ∞ − ∞ and 0 × ∞ have no value")
+    if math.isinf(line.value):
+        is_passed_on = any(map(math.isinf, _terms(line)))
+        return "" if is_passed_on else _("too large for {dtype}").format(dtype=reading.experiment.dtype)
+    scale = max(abs(line.value), abs(line.recomputed))
+    if abs(line.value - line.recomputed) > CLOSE * scale:
+        text = _("{dtype}; the same terms in float64: {value}")
+        return text.format(dtype=reading.experiment.dtype, value=digits(line.recomputed, 6))
+    return ""
+
+
+def _terms(line: Line) -> list[float]:
+    return [p.value for step in line.steps for p in flat(step, is_whole=True) if isinstance(p, Term)]

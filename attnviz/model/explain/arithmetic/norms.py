@@ -1,0 +1,124 @@
+"""The arithmetic of norms: of queries and keys, and of a block."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from attnviz.i18n import _
+from attnviz.model.explain.arithmetic.reading import Floats, Reading, stage_symbol
+from attnviz.model.explain.arithmetic.terms import Line, Pieces, Series, Term, Text, constant, guarded, words
+from attnviz.model.explain.formulas.block import norm_at
+from attnviz.model.provenance import sources
+from attnviz.model.spec.rows import Row, row_array
+from attnviz.model.spec.view import Cell
+
+
+@dataclass(frozen=True)
+class _Rule:
+    """One norm as its lines need it; `kind` is "layer", "rms" or "l2"."""
+
+    kind: str
+    eps: float
+    gain: Row | None = None
+    bias: Row | None = None
+
+
+def qk_normed_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
+    """A feature of a query or key, divided by the length, or the like, of its whole vector."""
+    norm = reading.experiment.qk_norm
+    assert norm is not None
+    gain = norm.query_gain if cell.stage == "q_normed" else norm.key_gain
+    return _lines(reading, cell, _Rule(norm.kind, norm.eps, gain))
+
+
+def normed_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
+    """A feature of a token, normalised over the features of its row."""
+    norm = norm_at(reading.experiment, cell.stage)
+    assert norm is not None
+    return _lines(reading, cell, _Rule(norm.kind, norm.eps, norm.gain, norm.bias))
+
+
+def _lines(reading: Reading, cell: Cell, rule: _Rule) -> tuple[Line, ...]:
+    """gain · (x − mean) ÷ √(variance + ε) + bias; then mean and variance, which the whole row makes."""
+    source = sources(reading.site, cell)[0].stage
+    row = reading.row(source, cell.head, cell.row)
+    mean = float(row.mean()) if rule.kind == "layer" else None
+    spread = _Spread(rule.kind, row, mean)
+    own = reading.term(Cell(source, cell.row, cell.column, cell.head), row[cell.column])
+    gain, bias = (
+        None if r is None else float(row_array(r, len(row))[cell.column]) for r in (rule.gain, rule.bias)
+    )
+    letters: Pieces = (Text(_letters(rule, stage_symbol(source), spread.name)),)
+    numbers: Pieces = (*_centred(own, mean), Text(" ÷ ("), constant(spread.value, spread.name))
+    numbers += (Text(" + "), constant(rule.eps, "ε"), Text(")^0.5"))
+    result = (row[cell.column] - (mean or 0.0)) / np.sqrt(spread.value + rule.eps)
+    if gain is not None:
+        numbers = (constant(gain, _("gain")), Text(" × "), *_one_factor(numbers, mean))
+        result = gain * result
+    if bias is not None:
+        numbers += (Text(" + "), *guarded(constant(bias, _("bias"))))
+        result = result + bias
+    first = Line((reading.link(cell),), (letters, numbers), reading.number(cell), float(result))
+    below = [_mean_line(reading, cell, source, row)] if mean is not None else []
+    return (first, *below, spread.line(reading, cell, source))
+
+
+def _letters(rule: _Rule, x: str, spread: str) -> str:
+    top = f"({x} − {_('mean')})" if rule.kind == "layer" else x
+    gain = f"{_('gain')} · " if rule.gain is not None else ""
+    bias = f" + {_('bias')}" if rule.bias is not None else ""
+    return f"{gain}{top} ÷ √({spread} + ε){bias}"
+
+
+def _centred(x: Term, mean: float | None) -> Pieces:
+    """(x − mean), or x where nothing is taken away."""
+    if mean is None:
+        return (x,)
+    return (Text("("), x, Text(" − "), *guarded(constant(mean, _("mean"))), Text(")"))
+
+
+def _one_factor(numbers: Pieces, mean: float | None) -> Pieces:
+    """`numbers` so that they can follow a times sign: a negative number that begins them in brackets."""
+    first = numbers[0]
+    if mean is None and isinstance(first, Term):
+        return (*guarded(first), *numbers[1:])
+    return numbers
+
+
+def _mean_line(reading: Reading, cell: Cell, source: str, row: Floats) -> Line:
+    def item(index: int) -> Pieces:
+        return guarded(reading.term(Cell(source, cell.row, index, cell.head), row[index]))
+
+    symbol = stage_symbol(source)
+    numbers = (Text("("), Series(len(row), item), Text(f") ÷ {len(row)}"))
+    mean = float(row.mean())
+    return Line(words(_("mean")), (words(f"Σ {symbol} ÷ d"), numbers), mean, mean)
+
+
+class _Spread:
+    """What stands under the root besides ε: the variance, the mean square, or the sum of squares."""
+
+    def __init__(self, kind: str, row: Floats, mean: float | None) -> None:
+        self._row, self._mean, self._is_divided = row, mean, kind != "l2"
+        total = float(np.sum((row - (mean or 0.0)) ** 2))
+        self.value = total / len(row) if self._is_divided else total
+        self.name = {"layer": _("variance"), "rms": _("mean square"), "l2": _("sum of squares")}[kind]
+
+    def line(self, reading: Reading, cell: Cell, source: str) -> Line:
+        """Σ (x − mean)² ÷ d, term by term."""
+        mean = None if self._mean is None else constant(self._mean, _("mean"))
+
+        def item(index: int) -> Pieces:
+            at = Cell(source, cell.row, index, cell.head)
+            away: Pieces = () if mean is None else (Text(" − "), *guarded(mean))
+            return (Text("("), reading.term(at, self._row[index]), *away, Text(")^2"))
+
+        symbol = stage_symbol(source)
+        letters = f"Σ {symbol}²" if mean is None else f"Σ ({symbol} − {mean.name})²"
+        series: Pieces = (Series(len(self._row), item),)
+        if self._is_divided:
+            letters += " ÷ d"
+            series = (Text("("), *series, Text(f") ÷ {len(self._row)}"))
+        return Line(words(self.name), (words(letters), series), self.value, self.value)

@@ -1,0 +1,172 @@
+"""The formulas of a block and a read-out as one experiment has them: what it does not use is left out."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from attnviz.core.block import ACTIVATION_BY_ID, GATED_UNIT_BY_ID
+from attnviz.i18n import _
+from attnviz.model.operands.latent import latent_letters, latent_norm
+from attnviz.model.qk_norms import QK_NORM_BY_ID
+from attnviz.model.spec.block import Block, FeedForward, Norm, Transform, Vocabulary
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import QKNorm
+from attnviz.model.stages import LATENT_STAGES, STAGE_BY_ID
+
+_IN_BLOCK = {"norm_1": "norm_1", "attention_normed": "after_1", "norm_2": "norm_2", "ffn_normed": "after_2"}
+
+
+def norm_at(experiment: Experiment, stage: str) -> Norm | None:
+    """The norm that makes a stage; None where the stage is none of a norm, or there is none."""
+    if stage in LATENT_STAGES:
+        return latent_norm(experiment, stage)
+    if stage == "transform_normed":
+        return transform_of(experiment).norm
+    if stage in ("x_normed", "output"):
+        return experiment.embedding_norm if stage == "x_normed" else experiment.final_norm
+    found = getattr(experiment.block, _IN_BLOCK[stage]) if experiment.block and stage in _IN_BLOCK else None
+    assert found is None or isinstance(found, Norm)
+    return found
+
+
+def transform_of(experiment: Experiment) -> Transform:
+    """What stands before the vocabulary's matrix. Raises `ValueError` where there is nothing."""
+    known = experiment.vocabulary
+    if known is None or known.transform is None:
+        raise ValueError("vocabulary.transform is null; legal is a transform where there are stages of one")
+    return known.transform
+
+
+def norm_letters(norm: Norm, x: str) -> str:
+    """A norm of x, with its gain and its bias: `gain · x ÷ √(Σ x² ÷ d + ε)`."""
+    gain = f"{_('gain')} · " if norm.gain is not None else ""
+    bias = f" + {_('bias')}" if norm.bias is not None else ""
+    return f"{gain}{_(QK_NORM_BY_ID[norm.kind].formula).replace('x', x)}{bias}"
+
+
+def qk_norm_letters(norm: QKNorm, name: Literal["q", "k"]) -> str:
+    """The norm of queries or keys, with its gain."""
+    gain = norm.query_gain if name == "q" else norm.key_gain
+    letters = _(QK_NORM_BY_ID[norm.kind].formula).replace("x", name)
+    return letters if gain is None else f"{_('gain')} · {letters}"
+
+
+def letter_of_norm(experiment: Experiment, stage: str) -> str:
+    """What a norm's formula calls its input.
+
+    x comes in, o is the attention's output, y = x + o, f the feed-forward layer's output, z = y + f.
+    """
+    block = experiment.block
+    fixed = {"x_normed": "x", "attention_normed": "o", "ffn_normed": "f", "latent": "c"}
+    fixed |= {"q_latent_normed": "c_Q", "transform_normed": "h"}
+    if stage in fixed or block is None:
+        return fixed.get(stage, "x" if stage == "norm_1" else "o")
+    y, z = ("y", "z") if block.residual else ("o", "f")
+    if stage == "output":
+        last, norm = (z, block.norm_2) if block.feed_forward is not None else (y, block.norm_1)
+        return f"norm({last})" if block.placement == "post" and norm is not None else last
+    if block.placement == "parallel":
+        return "x"
+    is_post = block.placement == "post"
+    return (y if is_post else "x") if stage == "norm_1" else (z if is_post else y)
+
+
+def residual_letters(block: Block, stage: str) -> str:
+    """y = x + o, or z = y + f, with the norms that stand between."""
+    if stage == "residual_1":
+        return "y = x + " + ("norm(o)" if block.after_1 is not None else "o")
+    y = "norm(y)" if block.placement == "post" and block.norm_1 is not None else "y"
+    return f"z = {y} + " + ("norm(f)" if block.after_2 is not None else "f")
+
+
+def activation_letters(ffn: FeedForward) -> str:
+    """The activation of up, or the gated unit of gate and up."""
+    if ffn.gated:
+        return GATED_UNIT_BY_ID[ffn.activation].formula
+    return ACTIVATION_BY_ID[ffn.activation].formula.replace("z", "up")
+
+
+def activation_title(ffn: FeedForward) -> str:
+    """The name of the activation, or of the gated unit: a message."""
+    row = GATED_UNIT_BY_ID[ffn.activation] if ffn.gated else ACTIVATION_BY_ID[ffn.activation]
+    return row.title
+
+
+def logit_letters(vocabulary: Vocabulary, o: str) -> str:
+    """How a vocabulary makes a logit of the stage that is written `o`."""
+    letters = f"Σ {o} · W_U" + (" + b_U" if vocabulary.bias is not None else "")
+    if vocabulary.logit_scale != 1.0:
+        letters = f"({letters}) × {_('scale')}"
+    return letters if vocabulary.cap is None else f"cap · tanh(({letters}) ÷ cap)"
+
+
+_BIASED = {
+    "q": ("query_bias", "b_Q"),
+    "k": ("key_bias", "b_K"),
+    "v": ("value_bias", "b_V"),
+    "attention_output": ("output_bias", "b_O"),
+    "ffn_gate": ("gate_bias", "b_gate"),
+    "ffn_up": ("up_bias", "b_up"),
+    "ffn_output": ("down_bias", "b_down"),
+    "transform": ("bias", "b_T"),
+}
+"""Stages of linear maps: the field of their bias, and its symbol."""
+
+
+def block_formula(experiment: Experiment, stage: str) -> str:
+    """How this experiment makes a stage of linear maps, norms, residual connections or the read-out.
+
+    Empty for the others, and where the formula of `STAGES` says it all.
+    """
+    block, norm = experiment.block, norm_at(experiment, stage)
+    if norm is not None:
+        return norm_letters(norm, letter_of_norm(experiment, stage))
+    if stage in ("q_normed", "k_normed") and experiment.qk_norm is not None:
+        return qk_norm_letters(experiment.qk_norm, "q" if stage == "q_normed" else "k")
+    if _has_bias(experiment, stage):
+        return f"{_letters(experiment, stage)[0]} + {_BIASED[stage][1]}"
+    if latent_letters(experiment, stage) is not None:
+        return _letters(experiment, stage)[0]
+    if block is not None and stage in ("residual_1", "residual_2"):
+        return residual_letters(block, stage)
+    if block is not None and block.feed_forward is not None and stage == "ffn_hidden":
+        return f"h = {activation_letters(block.feed_forward)}"
+    if stage == "transform_hidden":
+        return f"h = {ACTIVATION_BY_ID[transform_of(experiment).activation].formula.replace('z', 't')}"
+    if stage == "logits" and experiment.readout == "vocabulary" and experiment.vocabulary is not None:
+        transform = experiment.vocabulary.transform
+        read = "o" if transform is None else "h" if transform.norm is None else "norm(h)"
+        return f"l = {logit_letters(experiment.vocabulary, read)}"
+    return ""
+
+
+def block_operation(experiment: Experiment, stage: str) -> str:
+    """The short label of such a step, in the present language; empty where `STAGES` has it."""
+    block, norm = experiment.block, norm_at(experiment, stage)
+    if norm is not None:
+        return _(QK_NORM_BY_ID[norm.kind].title)
+    if _has_bias(experiment, stage):
+        return f"{_letters(experiment, stage)[1]} + b"
+    if latent_letters(experiment, stage) is not None:
+        return _letters(experiment, stage)[1]
+    if block is not None and block.feed_forward is not None and stage == "ffn_hidden":
+        return _(activation_title(block.feed_forward))
+    if stage == "transform_hidden":
+        return _(ACTIVATION_BY_ID[transform_of(experiment).activation].title)
+    return "×W_U" if stage == "logits" and experiment.readout == "vocabulary" else ""
+
+
+def _letters(experiment: Experiment, stage: str) -> tuple[str, str]:
+    """(formula, operation) of a linear map without its bias."""
+    row = STAGE_BY_ID[stage]
+    return latent_letters(experiment, stage) or (row.formula, row.operation)
+
+
+def _has_bias(experiment: Experiment, stage: str) -> bool:
+    if stage == "transform":
+        return transform_of(experiment).bias is not None
+    if stage not in _BIASED:
+        return False
+    is_projection = stage in ("q", "k", "v", "attention_output")
+    ffn = experiment.block.feed_forward if experiment.block is not None else None
+    return getattr(experiment.projections if is_projection else ffn, _BIASED[stage][0], None) is not None

@@ -1,0 +1,50 @@
+"""The formula and the operation of a stage, where they depend on the experiment."""
+
+from __future__ import annotations
+
+from attnviz.i18n import N_, _
+from attnviz.model.explain.arithmetic.terms import digits
+from attnviz.model.explain.formulas.block import block_formula, block_operation
+from attnviz.model.normalisers import NORMALISER_BY_ID, SINK_FORMULA
+from attnviz.model.qk_norms import QK_NORM_BY_ID
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.stages import STAGE_BY_ID, Axis
+
+MASK_BIAS_FORMULA = N_("s, or s + ({bias}) where blocked")
+
+AXIS_TITLES: dict[Axis, str] = {
+    "head": N_("head"),
+    "kv_head": N_("KV head"),
+    "token": N_("token"),
+    "memory": N_("token"),
+    "query": N_("query"),
+    "key": N_("key"),
+    "feature": N_("feature"),
+    "vocabulary": N_("vocabulary"),
+}
+"""What a dimension of a stage is called: messages."""
+
+
+def stage_formula(experiment: Experiment, stage: str) -> str:
+    """How this experiment makes a stage; the words in it are of the present language."""
+    if stage == "weights":
+        has_sinks = experiment.sinks is not None
+        return _(SINK_FORMULA) if has_sinks else NORMALISER_BY_ID[experiment.normaliser].formula
+    if stage == "masked" and experiment.mask_bias is not None:
+        return _(MASK_BIAS_FORMULA).format(bias=digits(experiment.mask_bias))
+    return block_formula(experiment, stage) or _(STAGE_BY_ID[stage].formula)
+
+
+def stage_operation(experiment: Experiment, stage: str) -> str:
+    """The short label of the step that leads to a stage, in the present language."""
+    if stage == "weights":
+        title = _(NORMALISER_BY_ID[experiment.normaliser].title)
+        return title if experiment.sinks is None else _("softmax + sink")
+    if stage in ("q_normed", "k_normed") and experiment.qk_norm is not None:
+        return _(QK_NORM_BY_ID[experiment.qk_norm.kind].title)
+    return block_operation(experiment, stage) or _(STAGE_BY_ID[stage].operation)
+
+
+def stage_axes(stage: str) -> str:
+    """The dimensions of a stage in their public order, in the present language: `(head, query, key)`."""
+    return f"({', '.join(_(AXIS_TITLES[axis]) for axis in STAGE_BY_ID[stage].axes)})"

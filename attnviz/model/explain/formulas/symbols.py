@@ -1,0 +1,226 @@
+"""Formulas cut into parts, each part with the stage that it stands for: hovering one lights the other."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from attnviz.i18n import _
+from attnviz.model.explain.formulas.block import activation_title
+from attnviz.model.explain.formulas.stages import stage_formula
+from attnviz.model.normalisers import NORMALISER_BY_ID
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import NoScale, ScaleValue
+from attnviz.model.stages import STAGE_BY_ID, as_read, inputs
+
+
+@dataclass(frozen=True)
+class Part:
+    """A piece of a formula, and the stage that it names or makes; empty where it is none."""
+
+    text: str
+    stage: str = ""
+
+
+Parts = tuple[Part, ...]
+
+READ_SYMBOLS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "x": (("e",),),
+    "x_normed": (("x",),),
+    "norm_1": (("x", "y", "o"),),
+    "q_latent": (("x",),),
+    "q_latent_normed": (("c_Q",),),
+    "q": (("x", "c_Q"),),
+    "latent_projected": (("x",),),
+    "latent": (("x", "c"),),
+    "rope_key": (("x",),),
+    "k": (("x", "c"), ("kᴿ",)),
+    "v": (("x", "c"),),
+    "q_normed": (("q",),),
+    "k_normed": (("k",),),
+    "q_rotated": (("q",),),
+    "k_rotated": (("k",),),
+    "v_rotated": (("v",),),
+    "scores": (("q",), ("k",)),
+    "relative": (("s",), ("q",), ("k",)),
+    "scaled": (("s",),),
+    "capped": (("s",),),
+    "biased": (("s",),),
+    "masked": (("s",),),
+    "weights": (("s",),),
+    "dropped": (("w",),),
+    "mixed": (("w",), ("v",)),
+    "attention_output": (("y",),),
+    "attention_normed": (("o",),),
+    "residual_1": (("x",), ("o",)),
+    "norm_2": (("x", "y", "z", "o", "f"),),
+    "ffn_gate": (("x",),),
+    "ffn_up": (("x",),),
+    "ffn_hidden": (("gate",), ("up",)),
+    "ffn_output": (("h",),),
+    "ffn_normed": (("f",),),
+    "residual_2": (("y",), ("f",)),
+    "output": (("z", "y", "o", "f"),),
+    "transform": (("o",),),
+    "transform_hidden": (("t",),),
+    "transform_normed": (("h",),),
+    "logits": (("o", "h"), ("e",)),
+    "probabilities": (("l",),),
+}
+"""For every input of a stage, in the order of `Stage.reads`: the symbols that its formula has for it."""
+
+_SYMBOL = re.compile("[A-Za-zα-ωᴿ]+(?:_[A-Za-z0-9]+)?[′\u0302]?")
+
+
+def stage_parts(experiment: Experiment, stage: str, present: tuple[str, ...]) -> Parts:
+    """The formula of a stage in parts; joined, their texts are `stage_formula`."""
+    formula = stage_formula(experiment, stage)
+    named = _named_inputs(stage, present)
+    parts: list[Part] = []
+    end = 0
+    for match in _SYMBOL.finditer(formula):
+        is_own = match.start() == 0 and formula[match.end() :].startswith(" = ")
+        found = stage if is_own else named.get(match[0], "")
+        if found:
+            parts += [Part(formula[end : match.start()])] if end < match.start() else []
+            parts.append(Part(match[0], found))
+            end = match.end()
+    return (*parts, Part(formula[end:])) if end < len(formula) else tuple(parts)
+
+
+def _named_inputs(stage: str, present: tuple[str, ...]) -> dict[str, str]:
+    """The stage behind each symbol of an input that the trace has."""
+    read = inputs(stage, present)
+    named = {}
+    for candidates, symbols in zip(STAGE_BY_ID[stage].reads, READ_SYMBOLS.get(stage, ()), strict=False):
+        found = next((source for source in read if source in candidates), "")
+        named.update({symbol: found for symbol in symbols if found})
+    return named
+
+
+def site_lines(experiment: Experiment, present: tuple[str, ...]) -> tuple[Parts, ...]:
+    """Queries, keys and values as a formula, the attention as another, and its feed-forward layer.
+
+    Such as `q k v = norm(x) W` and `x + softmax(mask(q kᵀ ÷ √4)) v W_O`; each part carries the stage that it
+    makes.
+    """
+    attention = _attention_line(experiment, present)
+    lines = _projection_line(present), attention, _ffn_line(experiment, present)
+    return tuple(line for line in lines if line)
+
+
+_LETTERS = {"memory": "m", "latent": "c", "q_latent": "c_Q", "q_latent_normed": "c_Q"}
+
+
+def _projection_line(present: tuple[str, ...]) -> Parts:
+    """What queries, keys and values are made of: `q = norm(x) W`, `k v = m W`, or all of one; and latents."""
+    groups: dict[str, list[str]] = {}
+    for name in ("q", "k", "v"):
+        groups.setdefault(inputs(name, present)[0], []).append(name)
+    lines = [(tuple(Part(name, name) for name in names), source) for source, names in groups.items()]
+    for latent in ("q_latent", "latent"):
+        if latent in present:
+            lines.append(((Part(_LETTERS[latent], latent),), _entering(latent, present)))
+    parts: Parts = ()
+    for made, source in lines:
+        parts = (*parts, *_texts("   " if parts else "", ""))
+        for part in made:
+            parts = (*parts, part, Part(" "))
+        parts = (*parts, Part("= "), *_source_parts(source, present), Part(" W"))
+    return parts
+
+
+def _source_parts(source: str, present: tuple[str, ...]) -> Parts:
+    """How the projections' formula writes what they read."""
+    if source == "norm_1":
+        return (Part("norm(", source), Part("x", inputs(source, present)[0]), Part(")", source))
+    return (Part(_LETTERS.get(source, "x"), source),)
+
+
+def _entering(latent: str, present: tuple[str, ...]) -> str:
+    """What a latent is made of: not the step before its norm."""
+    source = inputs(latent, present)[0]
+    return inputs(source, present)[0] if source == "latent_projected" else source
+
+
+def _attention_line(experiment: Experiment, present: tuple[str, ...]) -> Parts:
+    q, k = as_read("q", present), as_read("k", present)
+    parts: Parts = (Part("q", q), Part(" ", "scores"), Part("kᵀ", k))
+    for stage in ("relative", "scaled", "capped", "biased", "masked", "weights", "dropped"):
+        if stage in present:
+            before, after = _wrapping(experiment, stage, present)
+            parts = (*_texts(before, stage), *parts, *_texts(after, stage))
+    values = as_read("v", present)
+    parts = (*parts, Part(" ", "mixed"), Part("v", values), Part(" W_O", "attention_output"))
+    return _closed(parts, present, ("attention_normed", "residual_1", "norm_1"), "attention_output")
+
+
+def _wrapping(experiment: Experiment, stage: str, present: tuple[str, ...]) -> tuple[str, str]:
+    """What stands before and after the scores where a stage is made of them."""
+    if stage == "relative":
+        return "(", f" {_('+ rel')})"
+    if stage == "scaled":
+        return "", _scale(experiment)
+    if stage == "biased":
+        return "", f" {_('+ bias')}"
+    if stage == "weights":
+        return f"{_(NORMALISER_BY_ID[experiment.normaliser].title)}(", ")"
+    word = {"capped": _("cap"), "masked": _("mask"), "dropped": "dropout"}[stage]
+    return f"{word}(", ")"
+
+
+def _scale(experiment: Experiment) -> str:
+    heat = "" if experiment.temperature == 1.0 else f" ÷ {experiment.temperature:.3g}"
+    if isinstance(experiment.scale, ScaleValue):
+        return f" × {experiment.scale.value:g}{heat}"
+    return heat if isinstance(experiment.scale, NoScale) else f" ÷ √{experiment.d_qk}{heat}"
+
+
+def _ffn_line(experiment: Experiment, present: tuple[str, ...]) -> Parts:
+    block = experiment.block
+    if block is None or block.feed_forward is None:
+        return ()
+    entered = _entered(inputs("ffn_up", present)[0], block.placement, present)
+    up = (*entered, Part(" W_up", "ffn_up"))
+    name = _(activation_title(block.feed_forward))
+    inner = (*entered, Part(" W_gate", "ffn_gate"), Part(", ", "ffn_hidden"), *up)
+    parts = (
+        Part(f"{name}(", "ffn_hidden"),
+        *(inner if block.feed_forward.gated else up),
+        Part(")", "ffn_hidden"),
+        Part(" W_down", "ffn_output"),
+    )
+    return _closed(parts, present, ("ffn_normed", "residual_2", "norm_2"), "ffn_output")
+
+
+def _entered(read: str, placement: str, present: tuple[str, ...]) -> Parts:
+    """What the feed-forward layer reads: y, or the norm of it; in a parallel block of x."""
+    letter = "x" if placement == "parallel" else "y"
+    if read not in ("norm_1", "norm_2") or placement == "post":
+        return (Part(letter, read),)
+    return (Part("norm(", read), Part(letter, inputs(read, present)[0]), Part(")", read))
+
+
+def _closed(parts: Parts, present: tuple[str, ...], after: tuple[str, ...], made: str) -> Parts:
+    """A formula with the norm and the residual connection that follow the stage `made`, in their order."""
+    for stage in present[present.index(made) + 1 :]:
+        if stage not in after or made not in _reads_through(stage, present):
+            continue
+        if stage in ("residual_1", "residual_2"):
+            source = inputs(stage, present)[0]
+            letter = "x" if stage == "residual_1" else "y"
+            parts = (Part(letter, source), Part(" + ", stage), *parts)
+        else:
+            parts = (Part("norm(", stage), *parts, Part(")", stage))
+    return parts
+
+
+def _reads_through(stage: str, present: tuple[str, ...]) -> tuple[str, ...]:
+    """The inputs of a stage, and theirs, two steps back: enough from a norm over the sum to what is added."""
+    near = inputs(stage, present)
+    further = tuple(source for name in near for source in inputs(name, present))
+    return (*near, *further, *(source for name in further for source in inputs(name, present)))
+
+
+def _texts(text: str, stage: str) -> Parts:
+    return (Part(text, stage),) if text else ()

@@ -1,0 +1,195 @@
+"""The score of one query and one key against their distance, for every position encoding at once.
+
+The numbers are those of the present experiment: q and k of the pair as the trace has them before rotation,
+moved to other distances. An encoding that the experiment does not use is taken with its defaults.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from attnviz.core.positions import rope_angles, rotate, turning
+from attnviz.model.edit.switching import scale_value, set_position
+from attnviz.model.explain.pairing import Pair
+from attnviz.model.operands.projection import entered, keys, queries
+from attnviz.model.operands.relative import relative_parts
+from attnviz.model.positions import (
+    POSITIONS,
+    SCALINGS,
+    added_rows,
+    bias,
+    changes,
+    magnitude,
+    pair_frequencies,
+    rotated_features,
+)
+from attnviz.model.provenance import kv_head
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.positions import Learned, NoPosition, NoScaling, Rope
+from attnviz.model.trace import SiteTrace
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+NEAREST, FARTHEST = 16, 256
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """One encoding: the score after scale, cap and bias at each distance; NaN where it has no position.
+
+    `id` is the position's, for a scaled RoPE `rope_` and the scaling's; `title` a message id.
+    """
+
+    id: str
+    title: str
+    values: Floats
+    is_present: bool
+
+
+def distances(experiment: Experiment) -> Ints:
+    """Key position minus query position, from one end of the sequence to the other, within bounds."""
+    longest = max(experiment.n_queries, experiment.n_keys) - 1
+    reach = min(max(longest, NEAREST), FARTHEST)
+    return np.arange(-reach, reach + 1)
+
+
+def curves(site: SiteTrace, pair: Pair) -> tuple[Curve, ...]:
+    """All encodings over `distances`, in the order of `POSITIONS` and `SCALINGS`."""
+    experiment = site.experiment
+    unturned = "" if experiment.qk_norm is None else "_normed"
+    q = _row(site, f"q{unturned}", pair.head, pair.query)
+    k = _row(site, f"k{unturned}", kv_head(experiment, pair.head), pair.key)
+    came_in = site.stages[0]
+    # The second one stands for the key only where both are of one sequence.
+    q_vector, k_vector = _row(site, came_in, 0, pair.query), _row(site, came_in, 0, _within(site, pair.key))
+    away = distances(experiment)
+    present = kind_of(experiment)
+    found = []
+    for id_, title, candidate in candidates(experiment):
+        raw = _raw(candidate, pair, (q_vector, k_vector), (q, k), away)
+        with np.errstate(all="ignore"):  # infinite scores are shown as gaps
+            shaped = raw * (scale_value(experiment) / experiment.temperature)
+            if experiment.cap is not None:
+                shaped = experiment.cap * np.tanh(shaped / experiment.cap)
+        values = shaped + bias(candidate, np.array(pair.head), np.array([0]), away)[0]
+        found.append(Curve(id_, title, values, id_ == present))
+    return tuple(found)
+
+
+def kind_of(experiment: Experiment) -> str:
+    """The id of the experiment's own curve."""
+    position: Any = experiment.position
+    kind = str(position.__struct_config__.tag)
+    if isinstance(position, Rope) and not isinstance(position.scaling, NoScaling):
+        return f"{kind}_{position.scaling.__struct_config__.tag}"
+    return kind
+
+
+def candidates(experiment: Experiment) -> Iterator[tuple[str, str, Experiment]]:
+    """(id, title, the experiment with it) of each encoding that these heads can have."""
+    position = experiment.position
+    for row in POSITIONS:
+        own = position if isinstance(position, row.record) else row.record()
+        try:
+            fitted = set_position(experiment, own)
+        except ValueError:  # RoPE with a single feature
+            continue
+        if row.record is not Rope:
+            yield row.id, row.title, fitted
+            continue
+        rope = fitted.position
+        assert isinstance(rope, Rope)
+        for scaling in SCALINGS:
+            kept = rope.scaling if isinstance(rope.scaling, scaling.record) else scaling.record()
+            try:
+                scaled = replace(fitted, position=replace(rope, scaling=kept))
+            except ValueError:  # YaRN with a base of 1 or less
+                continue
+            is_plain = scaling.record is NoScaling
+            yield (row.id, row.title, scaled) if is_plain else (f"rope_{scaling.id}", scaling.title, scaled)
+
+
+def _within(site: SiteTrace, key: int) -> int:
+    """A memory may be longer than the tokens."""
+    return min(key, site.experiment.n_queries - 1)
+
+
+def _row(site: SiteTrace, stage: str, head: int, row: int) -> Floats:
+    return np.asarray(site.window(stage, head, slice(row, row + 1))[0], dtype=np.float64)
+
+
+def _raw(
+    candidate: Experiment,
+    pair: Pair,
+    vectors: tuple[Floats, Floats],
+    qk: tuple[Floats, Floats],
+    away: Ints,
+) -> Floats:
+    """q · k at each distance, before scale and bias; `vectors` are what comes into the site of the two."""
+    q, k = qk
+    how = changes(candidate.position)
+    if how == "rotation":
+        return _turned(candidate, q, k, away)
+    if how == "vectors" and candidate.memory is None:
+        return _moved(candidate, pair, vectors, away)
+    plain = np.full(len(away), float(q @ k))
+    return plain + _related(candidate, pair.head, qk, away) if how == "relative" else plain
+
+
+def _related(candidate: Experiment, head: int, qk: tuple[Floats, Floats], away: Ints) -> Floats:
+    """What Transformer-XL's or DeBERTa's terms add at each distance."""
+    q, k = qk
+    parts = relative_parts(candidate, np.array(head), np.array([0]), away)
+    by_row = parts.to_query @ q
+    if parts.to_key is not None:
+        by_row = by_row + parts.to_key @ k
+    if parts.constant is not None:
+        by_row = by_row + parts.constant
+    found: Floats = by_row[parts.rows[0]]
+    return found if parts.key_bias is None else found + float(parts.key_bias @ k)
+
+
+def _turned(candidate: Experiment, q: Floats, k: Floats, away: Ints) -> Floats:
+    """The query stays at position 0: rotations depend on the distance alone."""
+    rope = candidate.position
+    assert isinstance(rope, Rope)
+    angles = rope_angles(np.concatenate(([0], away)), pair_frequencies(candidate))
+    cos, sin = turning(magnitude(rope) * np.cos(angles), magnitude(rope) * np.sin(angles), rope.pairing)
+    rows = np.broadcast_to(k, (len(away), len(k)))
+    start = rotated_features(candidate).start
+    turned_q = rotate(np, q[None], (cos[:1], sin[:1]), rope.pairing, start)[0]
+    found: Floats = rotate(np, rows, (cos[1:], sin[1:]), rope.pairing, start) @ turned_q
+    return found
+
+
+def _moved(candidate: Experiment, pair: Pair, vectors: tuple[Floats, Floats], away: Ints) -> Floats:
+    """The key's vector put at other positions of the sequence; the query stays where it is.
+
+    Positions before the first one, and past the end of a learned table, do not exist.
+    """
+    position = candidate.position
+    at = pair.query + away
+    end = position.length - position.start if isinstance(position, Learned) else at.max() + 1
+    exists = (at >= 0) & (at < end)
+    q_vector, k_vector = vectors
+    rows = added_rows(candidate, np.append(at[exists], pair.query))
+    assert rows is not None
+    k = keys(candidate, entered(candidate, k_vector + rows[:-1]), pair.head)
+    q = queries(candidate, entered(candidate, q_vector + rows[-1:]), pair.head)
+    found = np.full(len(away), np.nan)
+    found[exists] = k @ q[0]
+    return found
+
+
+def wave(experiment: Experiment) -> Floats | None:
+    """The rows that an additive position puts on the tokens, (token, d_model); else None."""
+    if isinstance(experiment.position, NoPosition):
+        return None
+    return added_rows(experiment, np.arange(experiment.n_queries))

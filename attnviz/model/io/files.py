@@ -1,0 +1,246 @@
+"""Documents on disk: `load`, `save`, and the same as text.
+
+A document with at most `INLINE_NUMBERS` numbers in its explicit arrays is JSON (`.json`); a larger one is a
+safetensors file (`.safetensors`), which small ones may be as well. Nothing in either can execute.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+from attnviz.model.io.json_text import MAX_TEXT, document_from, parse, write
+from attnviz.model.io.tensors import read_tensors, write_tensors
+from attnviz.model.sites.sites import places, record_at
+from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.attention import Attention
+from attnviz.model.spec.block import FEED_FORWARD_ROLES, NORMS
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.latent import LATENT_ROLES
+from attnviz.model.spec.parts import ROLES, Explicit, ExplicitVectors
+from attnviz.model.spec.positions import Deberta, Learned, T5Buckets, TransformerXl, WrittenTable
+from attnviz.model.spec.rows import WrittenRow
+
+INLINE_NUMBERS = 16_384
+"""Most numbers that a saved JSON file holds in all its explicit arrays together."""
+
+JSON_SUFFIX = ".json"
+TENSORS_SUFFIX = ".safetensors"
+
+_Result = TypeVar("_Result")
+
+
+class DocumentError(ValueError):
+    """A document could not be read or saved: one sentence that begins with the file's name."""
+
+
+def loads(text: str, name: str = "document") -> Document:
+    """The document in JSON text; `name` begins the message of a `DocumentError`."""
+    return _named(name, lambda: document_from(parse(text), {}))
+
+
+def dumps(document: Document | Experiment) -> str:
+    """A document, or an experiment with the default view, as JSON text with all its arrays inside."""
+    return write(_document(document), {})
+
+
+def load(path: str | os.PathLike[str]) -> Document:
+    """Read a document: a `.safetensors` file, or JSON whatever else its name ends in.
+
+    Raises:
+        DocumentError: there is no such file, or it is damaged, too large, or not legal.
+    """
+    file = Path(path)
+    return _named(file.name, lambda: _read(file))
+
+
+def save(document: Document | Experiment, path: str | os.PathLike[str]) -> Path:
+    """Write a document and return the path that was written.
+
+    The suffix decides the form. Without one, `.json` is added where the arrays fit, else `.safetensors`. The
+    old file stays as it was until the new one is complete on the disk.
+
+    Raises:
+        DocumentError: another suffix, too many numbers for `.json`, or the disk refused.
+    """
+    file = Path(path)
+    whole = _document(document)
+    return _named(file.name, lambda: _write(whole, file))
+
+
+def number_count(experiment: Experiment) -> int:
+    """How many numbers the explicit arrays of an experiment hold together."""
+    return sum(matrix.array.size for _name, matrix in _matrices(experiment))
+
+
+def _document(document: Document | Experiment) -> Document:
+    return Document(document) if isinstance(document, Experiment) else document
+
+
+def _named(name: str, action: Callable[[], _Result]) -> _Result:
+    """Run `action`, with every expected error turned into a `DocumentError` about `name`."""
+    try:
+        return action()
+    except OSError as error:
+        raise DocumentError(f"{name}: {error.strerror or error}") from error
+    except ValueError as error:
+        raise DocumentError(f"{name}: {error}") from None
+
+
+# --- reading ---------------------------------------------------------------------------------------
+
+
+def _read(file: Path) -> Document:
+    if not file.exists():
+        raise ValueError(f"there is no such file in {file.absolute().parent}")
+    if not file.is_file():
+        raise ValueError("this is not a file")
+    if file.suffix.lower() == TENSORS_SUFFIX:
+        return read_tensors(file)
+    with file.open("rb") as stream:
+        data = stream.read(MAX_TEXT + 1)
+    if len(data) > MAX_TEXT:
+        raise ValueError(f"it has more than {MAX_TEXT:,} bytes; larger documents are {TENSORS_SUFFIX} files")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"byte {error.start:,} is not UTF-8; a document is JSON in UTF-8") from None
+    return document_from(parse(text), {})
+
+
+# --- writing ---------------------------------------------------------------------------------------
+
+
+def _write(document: Document, path: Path) -> Path:
+    count = number_count(document.experiment)
+    if path.name in ("", ".."):
+        raise ValueError("a document needs a file name")
+    if not path.suffix:
+        path = path.with_name(path.name + (JSON_SUFFIX if count <= INLINE_NUMBERS else TENSORS_SUFFIX))
+    suffix = path.suffix.lower()
+    if suffix == TENSORS_SUFFIX:
+        data = write_tensors(document, _matrices(document.experiment))
+    elif suffix != JSON_SUFFIX:
+        raise ValueError(f"the suffix is {path.suffix}; legal are {JSON_SUFFIX} and {TENSORS_SUFFIX}")
+    elif count > INLINE_NUMBERS:
+        raise ValueError(
+            f"its arrays have {count:,} numbers; {JSON_SUFFIX} holds {INLINE_NUMBERS:,} at most, "
+            f"{TENSORS_SUFFIX} holds more"
+        )
+    else:
+        data = write(document, {}).encode("utf-8")
+    replace_file(path, data)
+    return path
+
+
+def _matrices(experiment: Experiment) -> Iterator[tuple[str, Matrix]]:
+    """Every explicit array with the name that its tensor has."""
+    seen = list(_own_matrices(experiment))
+    for place in places(experiment)[1:]:
+        seen += _attention_matrices(record_at(experiment, place), f"{place.path}.")
+    yield from seen
+
+
+def _own_matrices(experiment: Experiment) -> Iterator[tuple[str, Matrix]]:
+    """Those of the sequences, of the first layer, and of what stands before and after all layers."""
+    if isinstance(experiment.vectors, ExplicitVectors):
+        yield "vectors", experiment.vectors.values
+    if experiment.memory is not None and isinstance(experiment.memory.vectors, ExplicitVectors):
+        yield "memory.vectors", experiment.memory.vectors.values
+    known = experiment.vocabulary
+    if known is not None:
+        yield "vocabulary.embedding", known.embedding
+        if known.unembedding is not None:
+            yield "vocabulary.unembedding", known.unembedding
+        yield from _rows(known, ("bias",), "vocabulary.")
+        transform = known.transform
+        if transform is not None:
+            if isinstance(transform.weights, Explicit):
+                yield "vocabulary.transform.weights", transform.weights.values
+            yield from _rows(transform, ("bias",), "vocabulary.transform.")
+            yield from _rows(transform.norm, ("gain", "bias"), "vocabulary.transform.norm.")
+    for name in ("embedding_norm", "final_norm", "encoder_norm"):
+        yield from _rows(getattr(experiment, name), ("gain", "bias"), f"{name}.")
+    yield from _attention_matrices(experiment, "")
+
+
+def _attention_matrices(attention: Attention, path: str) -> Iterator[tuple[str, Matrix]]:
+    """Those of one attention and its block; `path` stands before their names."""
+    projections, position, block = attention.projections, attention.position, attention.block
+    for role in ROLES:
+        source = getattr(projections, role)
+        if isinstance(source, Explicit):
+            yield f"{path}projections.{role}", source.values
+    yield from _rows(projections, [f"{role}_bias" for role in ROLES], f"{path}projections.")
+    yield from _rows(attention.qk_norm, ("query_gain", "key_gain"), f"{path}qk_norm.")
+    latent = attention.latent
+    if latent is not None:
+        for matrix in LATENT_ROLES:
+            if isinstance(getattr(latent, matrix), Explicit):
+                yield f"{path}latent.{matrix}", getattr(latent, matrix).values
+        for name in ("norm", "query_norm"):
+            yield from _rows(getattr(latent, name), ("gain", "bias"), f"{path}latent.{name}.")
+    if block is not None:
+        for name in NORMS:
+            yield from _rows(getattr(block, name), ("gain", "bias"), f"{path}block.{name}.")
+        ffn = block.feed_forward
+        for part in FEED_FORWARD_ROLES if ffn is not None else ():
+            if isinstance(getattr(ffn, part), Explicit):
+                yield f"{path}block.feed_forward.{part}", getattr(ffn, part).values
+        yield from _rows(ffn, [f"{part}_bias" for part in FEED_FORWARD_ROLES], f"{path}block.feed_forward.")
+    if isinstance(position, Learned | T5Buckets) and isinstance(position.table, WrittenTable):
+        yield f"{path}position.table", position.table.values
+    if isinstance(position, TransformerXl | Deberta):
+        for name in position.table_shapes(1, 1, 1):
+            table = getattr(position, name)
+            if isinstance(table, WrittenTable):
+                yield f"{path}position.{name}", table.values
+
+
+def _rows(owner: Any, fields: Iterable[str], path: str) -> Iterator[tuple[str, Matrix]]:
+    """The rows that are written out among the `fields` of a part; none of a part that is null."""
+    for field in fields if owner is not None else ():
+        row = getattr(owner, field)
+        if isinstance(row, WrittenRow):
+            yield f"{path}{field}", row.values
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Put `data` into the file `path` as a whole or not at all.
+
+    Written beside it, forced to the disk, its length compared, then renamed over it. A link keeps pointing
+    where it did, and an existing file keeps its permissions. Raises `OSError`; the old file is then as it
+    was, and nothing is left beside it.
+    """
+    target = Path(os.path.realpath(path))
+    temporary = target.with_name(f".{target.name[:100]}.{os.urandom(6).hex()}.tmp")
+    try:
+        with temporary.open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+            written = os.fstat(file.fileno()).st_size
+        if written != len(data):
+            raise OSError(f"{written:,} of {len(data):,} bytes reached the disk; the old file is as it was")
+        if target.exists():
+            temporary.chmod(target.stat().st_mode & 0o7777)
+        os.replace(temporary, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise
+    _sync_folder(target.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Force a rename to the disk, where the system lets folders be opened (Windows does not)."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,181 @@
+"""The document as JSON text: read strictly, written to be read and edited by hand.
+
+Reading refuses what JSON readers usually let pass: a key given twice, a key that is not known, NaN and the
+infinities, and nesting without end. Writing keeps short objects on one line and puts each matrix row on a
+line of its own. A matrix is a list of rows or, in a file that carries tensors, `{"tensor": name}`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from attnviz.model.errors.faults import sentence, short
+from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.value import as_matrix
+from attnviz.model.spec.view import View
+
+FORMAT = "attnviz"
+VERSION = 1
+
+MAX_TEXT = 16 * 2**20
+"""Longest JSON text that is read, in bytes: a document with all its numbers inline is far below."""
+
+_WIDTH = 110
+_MAX_DIGITS = 400
+
+
+class File(Struct, frozen=True, forbid_unknown_fields=True):
+    """The outermost object of a document file."""
+
+    format: Literal["attnviz"]
+    version: Literal[1]
+    experiment: Experiment
+    view: View = View()
+    title: str = ""
+
+
+# --- reading ---------------------------------------------------------------------------------------
+
+
+def parse(text: str) -> Any:
+    """JSON text to dicts and lists. Raises `ValueError` on repeated keys, NaN, infinities, deep nesting."""
+    if len(text) > MAX_TEXT:
+        raise ValueError(f"the text has {len(text):,} characters; legal is {MAX_TEXT:,} at most")
+    try:
+        return json.loads(
+            text, object_pairs_hook=_object, parse_int=_whole_number, parse_constant=_refuse_constant
+        )
+    except RecursionError:
+        raise ValueError("it is nested too deeply; an attnviz document has fewer than ten levels") from None
+    except json.JSONDecodeError as error:
+        raise ValueError(f"line {error.lineno}, column {error.colno} is not JSON: {error.msg}") from None
+
+
+def document_from(data: Any, tensors: Mapping[str, Callable[[], Matrix]]) -> Document:
+    """The document that parsed JSON describes; `tensors` gives the matrices that it may refer to by name.
+
+    Raises `ValueError`: one sentence with the JSON path, the value and what is legal.
+    """
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise ValueError('this is not an attnviz document; it begins {"format": "attnviz", "version": 1')
+    if type(data.get("version")) is not int or data["version"] != VERSION:
+        found = short(data["version"]) if "version" in data else "missing"
+        raise ValueError(f"$.version is {found}; this program reads version {VERSION}")
+
+    def decode(expected: type, value: Any) -> Any:
+        if isinstance(value, dict) and value.keys() == {"tensor"}:
+            return _tensor(tensors, value["tensor"])
+        return as_matrix(expected, value)
+
+    try:
+        file = msgspec.convert(data, File, dec_hook=decode)
+    except (msgspec.ValidationError, ValueError) as error:
+        raise ValueError(sentence(error, File, data, "$")) from None
+    return Document(file.experiment, file.view, file.title)
+
+
+def _tensor(tensors: Mapping[str, Callable[[], Matrix]], name: object) -> Matrix:
+    if not isinstance(name, str) or name not in tensors:
+        there = ", ".join(map(repr, tensors)) or "none: they live in .safetensors files"
+        raise ValueError(f"tensor is {short(name)}; this file has {there}")
+    return tensors[name]()
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    for key in found:
+        # msgspec quotes keys in backticks: one inside a key would garble where it says the error is.
+        if "`" in key:
+            raise ValueError(f"the key {short(key)} is there; keys with a backtick are not legal")
+    if len(found) != len(pairs):
+        keys = [key for key, _value in pairs]
+        repeated = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"the key {short(repeated)} is there twice in one object; once is legal")
+    return found
+
+
+def _whole_number(digits: str) -> int:
+    if len(digits) > _MAX_DIGITS:
+        raise ValueError(f"a number of {len(digits):,} digits is there; legal is {_MAX_DIGITS} at most")
+    return int(digits)
+
+
+def _refuse_constant(constant: str) -> Any:
+    raise ValueError(f"{constant} is there as a number; only finite numbers are legal")
+
+
+# --- writing ---------------------------------------------------------------------------------------
+
+
+def write(document: Document, names: Mapping[Matrix, str]) -> str:
+    """The JSON text of a document; matrices in `names` become references to tensors of that name."""
+
+    def encode(value: Any) -> Any:
+        assert isinstance(value, Matrix)
+        return {"tensor": names[value]} if value in names else value.array.tolist()
+
+    def plain(value: Struct) -> Any:
+        return msgspec.to_builtins(value, enc_hook=encode)
+
+    data = {
+        "format": FORMAT,
+        "version": VERSION,
+        "title": document.title,
+        "experiment": plain(document.experiment),
+        "view": plain(document.view),
+    }
+    text = _pretty(data, "") + "\n"
+    # Half a surrogate pair has no UTF-8; its JSON escape has.
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _pretty(value: Any, indent: str) -> str:
+    """`value` on one line where it fits, else a line for each key, item or matrix row."""
+    inner = indent + " "
+    if isinstance(value, dict) and not _fits(value, indent):
+        members = (f"{inner}{_line(key)}: {_pretty(member, inner)}" for key, member in value.items())
+        return "{\n" + ",\n".join(members) + "\n" + indent + "}"
+    if isinstance(value, list | tuple) and not _is_row(value) and not _fits(value, indent):
+        if any(isinstance(item, dict | list | tuple) for item in value):
+            items = ",\n".join(inner + _pretty(item, inner) for item in value)
+        else:
+            items = _filled(value, inner)
+        return "[\n" + items + "\n" + indent + "]"
+    return _line(value)
+
+
+def _fits(value: Any, indent: str) -> bool:
+    return not _holds_matrix(value) and len(_line(value)) + len(indent) <= _WIDTH
+
+
+def _holds_matrix(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(_holds_matrix(member) for member in value.values())
+    return isinstance(value, list) and any(_is_row(item) for item in value)
+
+
+def _is_row(value: Any) -> bool:
+    """Whether this is a matrix row: their numbers are floats, those of painted cells are not."""
+    return isinstance(value, list) and bool(value) and isinstance(value[0], float)
+
+
+def _filled(items: Sequence[Any], indent: str) -> str:
+    """Plain items side by side on lines of `_WIDTH` characters."""
+    lines = [indent]
+    for number, item in enumerate(items):
+        piece = _line(item) + ("," if number + 1 < len(items) else "")
+        if len(lines[-1]) + 1 + len(piece) > _WIDTH and lines[-1] != indent:
+            lines.append(indent)
+        lines[-1] += piece if lines[-1] == indent else " " + piece
+    return "\n".join(lines)
+
+
+def _line(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)

@@ -1,0 +1,93 @@
+"""The numbers of a trace as files for other programs: CSV of one matrix, NPZ of all stages.
+
+Both hold every digit: a number read back is the number that was computed.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import os
+from pathlib import Path
+
+import numpy as np
+
+from attnviz.model.io.files import replace_file
+from attnviz.model.stages import STAGE_BY_ID
+from attnviz.model.trace import SiteTrace, Trace
+
+CSV_SUFFIX, NPZ_SUFFIX = ".csv", ".npz"
+
+COPIES = 3
+"""How often `save_npz` holds the arrays: themselves, as the file grows, and as the file's content."""
+
+
+def save_csv(site: SiteTrace, stage: str, head: int, path: str | os.PathLike[str]) -> Path:
+    """Write one head of a stage as CSV and return the path.
+
+    The first line and the first field of every other line are tokens, or the numbers of features. UTF-8 with
+    a byte order mark, by which spreadsheets know it. Raises `KeyError` or `IndexError` for a stage or head
+    that there is not, `OSError` where the disk refuses; the old file is then as it was.
+    """
+    file = Path(path)
+    replace_file(file, csv_text(site, stage, head).encode("utf-8-sig", "backslashreplace"))
+    return file
+
+
+def csv_text(site: SiteTrace, stage: str, head: int = 0) -> str:
+    """One head of a stage as CSV text, (rows, columns) as in the trace, whatever way it is shown."""
+    values = site.window(stage, head)
+    rows, columns = (_labels(site, stage, axis) for axis in (-2, -1))
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\r\n")
+    writer.writerow(["", *columns])
+    for label, row in zip(rows, values, strict=True):
+        writer.writerow([label, *map(str, row)])
+    return stream.getvalue()
+
+
+def save_npz(
+    trace: Trace,
+    stages: tuple[str, ...] | None,
+    path: str | os.PathLike[str],
+    sites: tuple[str, ...] | None = None,
+) -> Path:
+    """Write whole stages in public order, as arrays named `site.stage`, and return the path.
+
+    `stages` None: all that a site has; `sites` None: all of them. A site is left out where it has none of the
+    stages. Raises `KeyError` for a stage that no site has or a site that there is not, `OSError` where the
+    disk refuses; the old file is then as it was.
+    """
+    file = Path(path)
+    arrays = {f"{site.name}.{stage}": site[stage] for site, stage in chosen_stages(trace, stages, sites)}
+    stream = io.BytesIO()
+    np.savez(stream, **arrays)  # type: ignore[arg-type]
+    replace_file(file, stream.getvalue())
+    return file
+
+
+def array_bytes(trace: Trace, stages: tuple[str, ...] | None, sites: tuple[str, ...] | None = None) -> int:
+    """How many bytes the arrays of `save_npz` have."""
+    total = 0
+    for site, stage in chosen_stages(trace, stages, sites):
+        itemsize = site.window(stage, 0, slice(0, 1), slice(0, 1)).itemsize
+        total += math.prod(site.shape(stage)) * itemsize
+    return total
+
+
+def chosen_stages(
+    trace: Trace, stages: tuple[str, ...] | None, sites: tuple[str, ...] | None
+) -> tuple[tuple[SiteTrace, str], ...]:
+    """(site, stage) for each of `stages` that a site has, of `sites`; None are all. Raises `KeyError`."""
+    chosen = tuple(trace.site(name) for name in sites or trace.sites)
+    known = {stage for site in chosen for stage in site.stages}
+    for stage in stages or ():
+        if stage not in known:
+            raise KeyError(f"stage is {stage!r}; there is none in {', '.join(site.name for site in chosen)}")
+    return tuple((site, stage) for site in chosen for stage in stages or site.stages if stage in site.stages)
+
+
+def _labels(site: SiteTrace, stage: str, axis: int) -> tuple[str, ...]:
+    kind, length = STAGE_BY_ID[stage].axes[axis], site.shape(stage)[axis]
+    return tuple(map(str, range(length))) if kind == "feature" else site.labels(kind)

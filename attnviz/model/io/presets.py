@@ -1,0 +1,270 @@
+"""`PRESETS`: the situations that the program ships, each a document file that opens on its point."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+
+from attnviz import resources
+from attnviz.i18n import N_
+from attnviz.model.io.files import DocumentError, load
+from attnviz.model.spec.document import Document
+
+
+@dataclass(frozen=True)
+class Preset:
+    """One row of the presets menu; the document is `resources/presets/<id>.json`.
+
+    `title` and `description` (one sentence) are messages: translate them with `_` where they are shown.
+    Presets of one `group` stand together.
+    """
+
+    id: str
+    group: str
+    title: str
+    description: str
+
+
+_FIRST = N_("First steps")
+_HEADS = N_("Heads and sequences")
+_MASKS = N_("Masks and dropout")
+_POSITIONS = N_("Positions")
+_SIZE = N_("Scale and size")
+_ARCHITECTURES = N_("Architectures")
+
+PRESETS: tuple[Preset, ...] = (
+    Preset(
+        "toy-attention",
+        _FIRST,
+        N_("Four tokens, three numbers each"),
+        N_("The smallest whole attention: q, k and v are the token vectors themselves."),
+    ),
+    Preset(
+        "word-similarity",
+        _FIRST,
+        N_("Which word is most like 邀请?"),
+        N_("Dot products of four words; a word is not always most similar to itself."),
+    ),
+    Preset(
+        "softmax-scores",
+        _FIRST,
+        N_("Softmax of four scores"),
+        N_("Four scores typed in as they are; move the temperature and watch the weights even out."),
+    ),
+    Preset(
+        "fluffy-blue-creature",
+        _FIRST,
+        N_("A fluffy blue creature"),
+        N_("Four query heads on two key/value heads: one head of the noun looks at each adjective."),
+    ),
+    Preset(
+        "half-each",
+        _FIRST,
+        N_("Two adjectives, one half each"),
+        N_("Two equally high scores share the weight: both cannot come near 1."),
+    ),
+    Preset(
+        "sigmoid",
+        _FIRST,
+        N_("Two adjectives, both near 1"),
+        N_("Sigmoid weighs every key by itself: both adjectives come near 1, and the row sums to more."),
+    ),
+    Preset(
+        "softmax-of-all",
+        _FIRST,
+        N_("One softmax around all three"),
+        N_(
+            "Weights mix tokens; a softmax around QKᵀV would mix features: see Compare for both side by side."
+        ),
+    ),
+    Preset(
+        "xiaoshenyang",
+        _FIRST,
+        N_("小沈阳江西演唱会邀请了，"),
+        N_("A heat map of twelve characters: raw scores first, then weights that sum to one."),
+    ),
+    Preset(
+        "causal-decode",
+        _HEADS,
+        N_("Decoding with a cache"),
+        N_("A sentence with repeated words, one token at a time: what is read, what is appended."),
+    ),
+    Preset(
+        "cross-attention",
+        _HEADS,
+        N_("Two sequences"),
+        N_("Six English words look at four Chinese ones: 24 pairs, a rectangular map."),
+    ),
+    Preset(
+        "grouped-query",
+        _HEADS,
+        N_("Eight heads, two caches"),
+        N_("Four query heads share each key/value head, so the cache is a quarter as large."),
+    ),
+    Preset(
+        "multi-head-latent",
+        _HEADS,
+        N_("A small vector for all heads"),
+        N_(
+            "Keys and values of eight heads are made from 16 numbers; "
+            "with RoPE's 4 they are all that is kept."
+        ),
+    ),
+    Preset(
+        "tied-query-key",
+        _HEADS,
+        N_("W_Q and W_K tied"),
+        N_("With one matrix for queries and keys, the score matrix is symmetric."),
+    ),
+    Preset(
+        "mask-after-softmax",
+        _MASKS,
+        N_("A mask that comes too late"),
+        N_("Masked after the softmax, the rows no longer sum to one; switch it to before."),
+    ),
+    Preset(
+        "fully-masked-row",
+        _MASKS,
+        N_("A row with nothing left"),
+        N_("Padding at the start leaves the first queries no key: defined zeros, or NaN."),
+    ),
+    Preset(
+        "added-mask",
+        _MASKS,
+        N_("−10000 is not −∞"),
+        N_("A number added to blocked scores lowers a row without keys alike, so it looks at all of them."),
+    ),
+    Preset(
+        "prefix-lm",
+        _MASKS,
+        N_("A prefix that sees itself whole"),
+        N_("A prefix language model: the question in both directions, the answer one word after the other."),
+    ),
+    Preset(
+        "sparse-attention",
+        _MASKS,
+        N_("A window and a global token"),
+        N_("Each word sees three neighbours on each side, the first token sees all: 124 of 256 pairs."),
+    ),
+    Preset(
+        "dropout",
+        _MASKS,
+        N_("Dropout on the weights"),
+        N_("Dropped weights are zero, survivors grow by 1/(1 − p), and rows no longer sum to one."),
+    ),
+    Preset(
+        "attention-sinks",
+        _MASKS,
+        N_("A sink that takes weight"),
+        N_("One more score for each head, without a value: head 1 gives most of its weight away."),
+    ),
+    Preset(
+        "dog-bites-man",
+        _POSITIONS,
+        N_("Dog bites man"),
+        N_("Without positions, changing the order of the words only changes the order of the rows."),
+    ),
+    Preset(
+        "causal-order",
+        _POSITIONS,
+        N_("Dog bites man, and nobody looks ahead"),
+        N_("A causal mask alone tells the order: with other words before it, a word has another output."),
+    ),
+    Preset(
+        "sinusoidal",
+        _POSITIONS,
+        N_("Eight times the same word"),
+        N_("All token vectors are zero: what is left is the sinusoidal position alone."),
+    ),
+    Preset(
+        "learned-table",
+        _POSITIONS,
+        N_("A table of eight positions"),
+        N_("All token vectors are zero: what is left are the table's rows; a ninth token would have none."),
+    ),
+    Preset(
+        "rope-pair",
+        _POSITIONS,
+        N_("One query, one key, five distances"),
+        N_("RoPE turns the same q and k by their positions: the score depends on the distance only."),
+    ),
+    Preset(
+        "yarn",
+        _POSITIONS,
+        N_("YaRN: four times as long"),
+        N_("One vector at 24 distances: fast pairs turn as they did, slow ones four times more slowly."),
+    ),
+    Preset(
+        "alibi-window",
+        _POSITIONS,
+        N_("ALiBi in a sliding window"),
+        N_("Eight slopes from 1/2 to 1/256: steep heads look near, flat heads far, none past the window."),
+    ),
+    Preset(
+        "t5-buckets",
+        _POSITIONS,
+        N_("T5: near exactly, far roughly"),
+        N_("All scores are zero: what is left is one learned number for each bucket of distances."),
+    ),
+    Preset(
+        "transformer-xl",
+        _POSITIONS,
+        N_("Transformer-XL: distance meets content"),
+        N_("Scores gain the query's product with the distance, and what all queries add for it and the key."),
+    ),
+    Preset(
+        "deberta",
+        _POSITIONS,
+        N_("DeBERTa: three products for one score"),
+        N_("Content with content, content with position, position with content: a score is their sum."),
+    ),
+    Preset(
+        "no-scale-512",
+        _SIZE,
+        N_("512 features without ÷√d"),
+        N_("Unscaled scores spread by √512 = 22.6 and one key takes it all; switch the scale on."),
+    ),
+    Preset(
+        "long-sentence",
+        _SIZE,
+        N_("A sentence of 128 tokens"),
+        N_("Eight heads over 128 tokens, causal, with RoPE: still live under the mouse."),
+    ),
+    Preset(
+        "encoder-only",
+        _ARCHITECTURES,
+        N_("Encoder-only, as BERT"),
+        N_("Words see both sides, padding is seen by none: [MASK] looks at cat and at milk, and is drinks."),
+    ),
+    Preset(
+        "decoder-only",
+        _ARCHITECTURES,
+        N_("Decoder-only, as GPT"),
+        N_("Words see what came before: the first the is followed by cat, the second one by mat."),
+    ),
+    Preset(
+        "encoder-decoder",
+        _ARCHITECTURES,
+        N_("Encoder and decoder"),
+        N_("English is encoded in 36 pairs; Chinese looks back in 16 and across in 24 for its next word."),
+    ),
+)
+
+
+def preset_ids() -> tuple[str, ...]:
+    """The ids of all presets, in the order of the menu."""
+    return tuple(preset.id for preset in PRESETS)
+
+
+def load_preset(preset_id: str) -> Document:
+    """The document of a preset, titled with its message; `_` translates it where it is shown.
+
+    Raises:
+        DocumentError: there is no such preset; the message names those there are.
+    """
+    for preset in PRESETS:
+        if preset.id == preset_id:
+            document = load(resources.path("presets", f"{preset_id}.json"))
+            return msgspec.structs.replace(document, title=preset.title)
+    raise DocumentError(f"{preset_id}: there is no such preset; legal is one of {', '.join(preset_ids())}")

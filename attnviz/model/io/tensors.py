@@ -1,0 +1,123 @@
+"""Large documents: one safetensors file with the arrays, and the document's JSON in its metadata.
+
+Layout (https://github.com/huggingface/safetensors): eight bytes of header length, little-endian; a JSON
+header that gives each tensor's type, shape and place; the numbers. The header is read and checked against
+the file's size before anything is allocated for a tensor.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from safetensors.numpy import save as _serialise
+
+from attnviz.model.errors.faults import short
+from attnviz.model.io.json_text import MAX_TEXT, document_from, parse, write
+from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.document import Document
+
+MAX_NUMBERS = 2**28
+"""Largest number of entries that all arrays of a document may have together (2 GB in float64)."""
+
+_KEY = "attnviz"
+_DTYPES: dict[str, np.dtype[Any]] = {"F64": np.dtype("<f8"), "F32": np.dtype("<f4")}
+
+
+def write_tensors(document: Document, matrices: Iterable[tuple[str, Matrix]]) -> bytes:
+    """The bytes of a safetensors file; `matrices` names the document's arrays.
+
+    Raises `ValueError` for more numbers than are read back.
+    """
+    names: dict[Matrix, str] = {}
+    for name, matrix in matrices:
+        names.setdefault(matrix, name)
+    total = sum(matrix.array.size for matrix in names)
+    if total > MAX_NUMBERS:
+        raise ValueError(f"its arrays have {total:,} numbers; legal is {MAX_NUMBERS:,} at most")
+    arrays = {name: matrix.array for matrix, name in names.items()}
+    return _serialise(arrays, metadata={_KEY: write(document, names)})
+
+
+def read_tensors(path: Path) -> Document:
+    """The document in a safetensors file. Raises `ValueError` (one sentence) and `OSError`."""
+    with path.open("rb") as file:
+        size = path.stat().st_size
+        header, start = read_header(file, size)
+    metadata = header.pop("__metadata__", {})
+    text = metadata.get(_KEY) if isinstance(metadata, dict) else None
+    if not isinstance(text, str):
+        raise ValueError(f"its metadata has no {_KEY!r}: these are tensors without an attnviz document")
+    places = {name: _place(name, entry) for name, entry in header.items()}
+    _check_places(places, size - start)
+    used: set[str] = set()
+
+    def read(name: str) -> Matrix:
+        used.add(name)
+        dtype, shape, begin = places[name]
+        return Matrix(np.fromfile(path, dtype, math.prod(shape), offset=start + begin).reshape(shape))
+
+    tensors: dict[str, Callable[[], Matrix]] = {name: partial(read, name) for name in places}
+    document = document_from(parse(text), tensors)
+    unused = [name for name in places if name not in used]
+    if unused:
+        raise ValueError(f"tensor {short(unused[0])} is in the file, but the document does not refer to it")
+    return document
+
+
+def read_header(file: BinaryIO, size: int) -> tuple[dict[str, Any], int]:
+    """The header of a safetensors file of `size` bytes, and where the numbers start. Raises `ValueError`."""
+    length = int.from_bytes(file.read(8), "little")
+    if size < 8 or length > size - 8:
+        raise ValueError(f"this is no safetensors file, or a part of one: it has {size:,} bytes")
+    if length > 2 * MAX_TEXT:
+        raise ValueError(f"its header has {length:,} bytes; legal is {2 * MAX_TEXT:,} at most")
+    try:
+        header = parse(file.read(length).decode("utf-8"))
+    except UnicodeDecodeError:
+        raise ValueError("this is no safetensors file: its header is not UTF-8") from None
+    if not isinstance(header, dict):
+        raise ValueError("this is no safetensors file: its header is not a JSON object")
+    return header, 8 + length
+
+
+_Place = tuple[np.dtype[Any], tuple[int, int], int]
+
+
+def _place(name: str, entry: Any) -> _Place:
+    """(dtype, shape, first byte) of one tensor."""
+    if not isinstance(entry, dict) or entry.keys() != {"dtype", "shape", "data_offsets"}:
+        raise ValueError(f"tensor {short(name)} has a broken entry in the header: {short(entry)}")
+    dtype, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
+    if not isinstance(dtype, str) or dtype not in _DTYPES:
+        raise ValueError(f"tensor {short(name)} has dtype {short(dtype)}; legal are {', '.join(_DTYPES)}")
+    if not _two_counts(shape) or 0 in shape:
+        raise ValueError(f"tensor {short(name)} has shape {short(shape)}; legal is [rows, columns]")
+    length = math.prod(shape) * _DTYPES[dtype].itemsize
+    if not _two_counts(offsets) or offsets[1] - offsets[0] != length:
+        raise ValueError(
+            f"tensor {short(name)} stands at bytes {short(offsets)}; its shape needs {length:,} bytes"
+        )
+    return _DTYPES[dtype], (shape[0], shape[1]), offsets[0]
+
+
+def _two_counts(value: Any) -> bool:
+    return isinstance(value, list) and len(value) == 2 and all(type(x) is int and x >= 0 for x in value)
+
+
+def _check_places(places: dict[str, _Place], size: int) -> None:
+    """Refuse too many numbers, and tensors that overlap, leave holes, or do not end with the file."""
+    total = sum(math.prod(shape) for _dtype, shape, _begin in places.values())
+    if total > MAX_NUMBERS:
+        raise ValueError(f"its tensors have {total:,} numbers; legal is {MAX_NUMBERS:,} at most")
+    end = 0
+    for name, (dtype, shape, begin) in sorted(places.items(), key=lambda item: item[1][2]):
+        if begin != end:
+            raise ValueError(f"tensor {short(name)} begins at byte {begin:,}; legal is {end:,}: no gaps")
+        end += math.prod(shape) * dtype.itemsize
+    if end != size:
+        raise ValueError(f"it has {size:,} bytes of numbers, but its header describes {end:,}: it is damaged")

@@ -1,0 +1,81 @@
+"""What the stages of multi-head latent attention are made with: widths, matrices, norms, and what is cached.
+
+One row of `LATENT_PRODUCTS` for each stage that is a product with a matrix of the latent's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from attnviz.model.spec.attention import Attention
+from attnviz.model.spec.block import Norm
+from attnviz.model.spec.latent import Latent, LatentRole
+
+
+@dataclass(frozen=True)
+class LatentProduct:
+    """A stage, the matrix of the latent that makes it, and how the literature writes that matrix."""
+
+    stage: str
+    role: LatentRole
+    symbol: str
+
+
+LATENT_PRODUCTS: tuple[LatentProduct, ...] = (
+    LatentProduct("q_latent", "query_down", "W_DQ"),
+    LatentProduct("latent_projected", "down", "W_DKV"),
+    LatentProduct("latent", "down", "W_DKV"),
+    LatentProduct("rope_key", "rope_key", "W_KR"),
+    LatentProduct("k", "up_key", "W_UK"),
+    LatentProduct("v", "up_value", "W_UV"),
+)
+
+PRODUCT_OF_STAGE = {product.stage: product for product in LATENT_PRODUCTS}
+
+
+def latent_of(attention: Attention) -> Latent:
+    """The latent. Raises `ValueError` where there is none."""
+    if attention.latent is None:
+        raise ValueError("latent is null; legal is a latent where there are stages of one")
+    return attention.latent
+
+
+def latent_width(attention: Attention, stage: str) -> int:
+    """Features of one of `LATENT_STAGES`."""
+    latent = latent_of(attention)
+    widths = {"latent_projected": latent.d_c, "latent": latent.d_c, "rope_key": latent.d_rope}
+    return widths[stage] if stage in widths else latent.d_q or 0
+
+
+def latent_norm(attention: Attention, stage: str) -> Norm | None:
+    """The norm that makes a stage of a latent, or None where it is no norm."""
+    latent = attention.latent
+    norms = {"latent": "norm", "q_latent_normed": "query_norm"}
+    return None if latent is None or stage not in norms else getattr(latent, norms[stage])
+
+
+def latent_letters(attention: Attention, stage: str) -> tuple[str, str] | None:
+    """(formula, operation) of queries, keys and values beside a latent; None for the others."""
+    latent = attention.latent
+    if latent is None or stage not in ("q", "k", "v"):
+        return None
+    if stage == "q":
+        return None if latent.d_q is None else ("q = c_Q W_UQ", "×W_UQ")
+    if stage == "v":
+        return "v = c W_UV", "×W_UV"
+    return ("k = [c W_UK ; kᴿ]" if latent.d_rope else "k = c W_UK"), "×W_UK"
+
+
+def cached_numbers(attention: Attention) -> int:
+    """Numbers that have to be kept of one token for later queries.
+
+    2 · g · d_head, a key and a value for each key/value head; with a latent d_c + d_rope, whatever h is.
+    """
+    latent, heads = attention.latent, attention.heads
+    return 2 * heads.n_kv_heads * heads.d_head if latent is None else latent.d_c + latent.d_rope
+
+
+def expanded_numbers(attention: Attention) -> int:
+    """Numbers of one token's keys and values in all heads: what there would be to keep without a latent."""
+    heads = attention.heads
+    return heads.n_kv_heads * (attention.d_qk + heads.d_head)

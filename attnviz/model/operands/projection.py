@@ -1,0 +1,70 @@
+"""Queries and keys of vectors put at another position: from what comes into a site to q and k."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnviz.core.block import layer_norm, rms_norm
+from attnviz.core.qk_norm import normed as qk_normed
+from attnviz.model.operands.matrices import latent_array, projection_array
+from attnviz.model.provenance import kv_head
+from attnviz.model.spec.block import Norm
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.rows import Row, row_array
+
+Floats = NDArray[np.float64]
+
+
+def entered(experiment: Experiment, x: Floats) -> Floats:
+    """What the projections read of vectors whose position is added already, (n, d_model)."""
+    block = experiment.block
+    first = block.norm_1 if block is not None and block.placement != "post" else None
+    return normed(first, normed(experiment.embedding_norm, x))
+
+
+def queries(experiment: Experiment, x: Floats, head: int) -> Floats:
+    """q of one head as the scores would have it without RoPE, (n, d_qk)."""
+    latent = experiment.latent
+    if latent is not None and latent.d_q is not None:
+        x = normed(latent.query_norm, x @ latent_array(experiment, "query_down"))
+    weights, bias = projection_array(experiment, "query"), experiment.projections.query_bias
+    columns = slice(head * experiment.d_qk, (head + 1) * experiment.d_qk)
+    q: Floats = _plus(x @ weights, bias)[:, columns]
+    norm = experiment.qk_norm
+    if norm is None:
+        return q
+    return _times(qk_normed(np, q, norm.kind, norm.eps), norm.query_gain)
+
+
+def keys(experiment: Experiment, x: Floats, head: int) -> Floats:
+    """k that query head `head` reads, (n, d_qk)."""
+    d_head, group = experiment.heads.d_head, kv_head(experiment, head)
+    columns = slice(group * d_head, (group + 1) * d_head)
+    latent = experiment.latent
+    if latent is not None:
+        content = normed(latent.norm, x @ latent_array(experiment, "down"))
+        content = (content @ latent_array(experiment, "up_key"))[:, columns]
+        shared = x @ latent_array(experiment, "rope_key") if latent.d_rope else content[:, :0]
+        return np.concatenate((content, shared), axis=1)
+    k: Floats = _plus(x @ projection_array(experiment, "key"), experiment.projections.key_bias)[:, columns]
+    norm = experiment.qk_norm
+    if norm is None:
+        return k
+    return _times(qk_normed(np, k, norm.kind, norm.eps), norm.key_gain)
+
+
+def normed(norm: Norm | None, x: Floats) -> Floats:
+    """Every row of `x` normalised, times the gain, plus the bias; `x` itself without a norm."""
+    if norm is None:
+        return x
+    rows = (layer_norm if norm.kind == "layer" else rms_norm)(np, x, norm.eps)
+    return _plus(_times(rows, norm.gain), norm.bias)
+
+
+def _times(rows: Floats, gain: Row | None) -> Floats:
+    return rows if gain is None else rows * row_array(gain, rows.shape[-1])
+
+
+def _plus(rows: Floats, bias: Row | None) -> Floats:
+    return rows if bias is None else rows + row_array(bias, rows.shape[-1])

@@ -1,0 +1,94 @@
+"""Relative positions that read q and k: Transformer-XL's and DeBERTa's terms of a score.
+
+Both are one sum over a table whose row depends on the distance alone:
+
+    relative = s + q · a[row] + k · b[row] + k · u + c[row]
+
+Transformer-XL (Dai et al. 2019, arXiv 1901.02860, section 3.3): row is the distance i − j, a = R W_R with the
+sinusoids R of distances, c = v · R W_R, u and v one vector for each head; there is no b. DeBERTa (He et al.
+2021, arXiv 2006.03654, section 3.1): row is a bucket of i − j, a are the positions' keys (content to
+position), b their queries (position to content); no u, no c.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnviz.core.positions import deberta_buckets, sinusoidal
+from attnviz.model.operands.matrices import table_array
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import Heads
+from attnviz.model.spec.positions import Deberta, Table, TransformerXl
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class RelativeParts:
+    """The tables for some heads (...): `rows` (q, k) says which row of them a pair reads."""
+
+    rows: Ints
+    to_query: Floats
+    """a, (..., row, d_head): multiplied by q."""
+    to_key: Floats | None = None
+    """b, (..., row, d_head): multiplied by k."""
+    key_bias: Floats | None = None
+    """u, (..., d_head): multiplied by k whatever the distance."""
+    constant: Floats | None = None
+    """c, (..., row)."""
+
+
+def is_relative(experiment: Experiment) -> bool:
+    """Whether q and k meet positions, so that the stage `relative` exists."""
+    return isinstance(experiment.position, TransformerXl | Deberta)
+
+
+def relative_parts(
+    experiment: Experiment, heads: Ints, q_positions: Ints, k_positions: Ints
+) -> RelativeParts:
+    """What the scores of these heads (...) read at these positions. The position must be a relative one."""
+    position = experiment.position
+    away = q_positions[:, None] - k_positions[None, :]
+    if isinstance(position, Deberta):
+        rows = deberta_buckets(away, position.span, position.max_distance)
+        tables = (_table(experiment, name) for name in ("keys", "queries"))
+        keys, queries = (_by_head(experiment, table)[heads] for table in tables)
+        return RelativeParts(rows, keys, to_key=queries)
+    assert isinstance(position, TransformerXl)
+    reach = max(experiment.n_queries, experiment.n_keys) - 1
+    farthest = int(np.abs(away).max())
+    if farthest > reach:  # decoding past the tokens: in leaps, so that not every step makes another table
+        reach = 2 ** farthest.bit_length()
+    r = _turned_waves(position, experiment.d_model, experiment.heads, reach)[heads]
+    u, v = (_table(experiment, name)[heads] for name in ("u", "v"))
+    return RelativeParts(away + reach, r, key_bias=u, constant=(r @ v[..., None])[..., 0])
+
+
+@lru_cache(maxsize=4)
+def _turned_waves(position: TransformerXl, d_model: int, heads: Heads, reach: int) -> Floats:
+    """R W_R of the distances from -reach to reach, (head, distance, d_head), read-only."""
+    shape = position.table_shapes(d_model, heads.n_heads, heads.d_head)["weights"]
+    waves = sinusoidal(np.arange(-reach, reach + 1), d_model, position.base)
+    r = waves @ table_array(position.weights, shape)
+    by_head = np.ascontiguousarray(r.reshape(len(waves), heads.n_heads, heads.d_head).transpose(1, 0, 2))
+    by_head.setflags(write=False)
+    return by_head
+
+
+def _by_head(experiment: Experiment, matrix: Floats) -> Floats:
+    """(row, heads side by side) as (head, row, d_head)."""
+    n_heads, d_head = experiment.heads.n_heads, experiment.heads.d_head
+    return matrix.reshape(len(matrix), n_heads, d_head).transpose(1, 0, 2)
+
+
+def _table(experiment: Experiment, name: str) -> Floats:
+    position = experiment.position
+    assert isinstance(position, TransformerXl | Deberta)
+    table: Table = getattr(position, name)
+    heads = experiment.heads
+    return table_array(table, position.table_shapes(experiment.d_model, heads.n_heads, heads.d_head)[name])

@@ -1,0 +1,48 @@
+"""What the sites of an experiment are called: a title in words, and a short label for narrow places."""
+
+from __future__ import annotations
+
+from attnviz.i18n import _
+from attnviz.model.masks import looks_ahead
+from attnviz.model.sites.sites import Place, at, place_of, places
+from attnviz.model.spec.experiment import Experiment
+
+
+def layer_title(place: Place) -> str:
+    """Which layer, counted from 1: "Encoder layer 1", "Decoder layer 1", or "Layer 1" of a single stack."""
+    number = place.layer + 1
+    if place.stack == "encoder":
+        return _("Encoder layer {number}").format(number=number)
+    if place.stack == "decoder":
+        return _("Decoder layer {number}").format(number=number)
+    return _("Layer {number}").format(number=number)
+
+
+def attention_title(place: Place, site: Experiment) -> str:
+    """What attends to what; `site` is the attention at `place` as an experiment of its own."""
+    if place.kind == "cross":
+        return _("cross-attention")
+    return _("self-attention") if looks_ahead(site.masks) else _("masked self-attention")
+
+
+def site_title(experiment: Experiment, name: str) -> str:
+    """A site in words: its layer and its attention. Raises `KeyError` naming the sites there are."""
+    place = place_of(experiment, name)
+    return f"{layer_title(place)} · {attention_title(place, at(experiment, name))}"
+
+
+def site_label(experiment: Experiment, name: str) -> str:
+    """A site in few words: "layer 2 of 3 · self", or "encoder 1 of 1 · self" and so on."""
+    place = place_of(experiment, name)
+    count = len(experiment.encoder) if place.stack == "encoder" else 1 + len(experiment.layers)
+    stack = {
+        "layers": _("layer {layer} of {count}"),
+        "encoder": _("encoder {layer} of {count}"),
+        "decoder": _("decoder {layer} of {count}"),
+    }[place.stack].format(layer=place.layer + 1, count=count)
+    return f"{stack} · {_('self') if place.kind == 'self' else _('cross')}"
+
+
+def label_among_several(experiment: Experiment, name: str) -> str:
+    """The label of a site, or nothing where the experiment has no other."""
+    return site_label(experiment, name) if len(places(experiment)) > 1 else ""

@@ -1,0 +1,219 @@
+"""The parts of a block: norms, the feed-forward layer, and how they stand around an attention."""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar, Literal
+
+from attnviz.model.errors.faults import FieldError, Said
+from attnviz.model.spec.arrays import MAX_DRAWN, Matrix
+from attnviz.model.spec.bounds import Positive
+from attnviz.model.spec.parts import Explicit, Identity, Seeded
+from attnviz.model.spec.pieces import Pieces
+from attnviz.model.spec.rows import Row, check_row
+from attnviz.model.spec.value import Value, require
+
+NormKind = Literal["layer", "rms"]
+NormPlacement = Literal["pre", "post", "sandwich", "parallel"]
+ActivationKind = Literal["relu", "gelu", "gelu_tanh", "silu", "sigmoid", "identity", "clamped_swish"]
+FeedForwardRole = Literal["gate", "up", "down"]
+Weights = Identity | Seeded | Explicit
+
+
+class Norm(Value, frozen=True):
+    """Each row normalised over its features, then times a gain, plus a bias; see `core/block.py`.
+
+    `gain` null is 1 everywhere, `bias` null is 0; rms has no bias.
+    """
+
+    where: ClassVar[str] = "norm."
+
+    kind: NormKind = "layer"
+    eps: float = 1e-5
+    gain: Row | None = None
+    bias: Row | None = None
+
+    def check(self) -> None:
+        legal = "a finite number of at least 0"
+        require(math.isfinite(self.eps) and self.eps >= 0, "norm.eps", self.eps, legal)
+        if self.kind == "rms":
+            require(self.bias is None, "norm.bias", "there", "null where the kind is 'rms'")
+
+    def check_size(self, field: str, features: int) -> None:
+        """Refuse a gain or a bias of another length than `features`."""
+        check_row(f"{field}.gain", self.gain, features)
+        check_row(f"{field}.bias", self.bias, features)
+
+
+class FeedForward(Value, frozen=True):
+    """Two linear maps with an activation between them, for each token alone (Vaswani et al. 2017).
+
+    h = act(x W_up + b_up), or, gated, h = act(x W_gate + b_gate) * (x W_up + b_up) (Shazeer 2020); then
+    y = h W_down + b_down. W_up and W_gate are (d_model, d_hidden), W_down (d_hidden, d_model).
+    """
+
+    where: ClassVar[str] = "feed_forward."
+
+    d_hidden: Positive
+    activation: ActivationKind = "gelu"
+    gated: bool = False
+    up: Weights = Seeded()
+    gate: Weights = Seeded(1)
+    down: Weights = Seeded(2)
+    up_bias: Row | None = None
+    gate_bias: Row | None = None
+    down_bias: Row | None = None
+
+    def check(self) -> None:
+        if self.activation == "clamped_swish":
+            require(
+                self.gated, "feed_forward.gated", self.gated, "true where the activation is clamped_swish"
+            )
+
+    def shape(self, role: FeedForwardRole, d_model: int) -> tuple[int, int]:
+        """(in, out) of one of its matrices."""
+        return (self.d_hidden, d_model) if role == "down" else (d_model, self.d_hidden)
+
+    def check_size(self, field: str, d_model: int) -> None:
+        """Refuse matrices and biases that do not fit `d_model` features."""
+        for role in FEED_FORWARD_ROLES:
+            shape, source = self.shape(role, d_model), getattr(self, role)
+            if shape[0] * shape[1] > MAX_DRAWN:
+                size = Said(f"{shape[0]}x{shape[1]}")
+                raise FieldError(f"{field}.{role}", size, f"{MAX_DRAWN:,} numbers at most")
+            if isinstance(source, Explicit):
+                found = "x".join(map(str, source.values.shape))
+                legal = f"{shape[0]}x{shape[1]} (in x out) for these vectors and this d_hidden"
+                require(source.values.shape == shape, f"{field}.{role}.values", Said(found), legal)
+            check_row(f"{field}.{role}_bias", getattr(self, f"{role}_bias"), shape[1])
+
+
+FEED_FORWARD_ROLES: tuple[FeedForwardRole, ...] = ("gate", "up", "down")
+
+
+class Block(Value, frozen=True):
+    """What stands around an attention: norms, residual connections, the feed-forward layer.
+
+    With x what comes in, A the attention and F the feed-forward layer, either norm left out where it is null:
+
+        pre:       y = x + A(norm_1(x))             z = y + F(norm_2(y))          (Xiong et al. 2020)
+        post:      y = norm_1(x + A(x))             z = norm_2(y + F(y))          (Vaswani et al. 2017)
+        sandwich:  y = x + after_1(A(norm_1(x)))    z = y + after_2(F(norm_2(y))) (Ding et al. 2021, Gemma 2)
+        parallel:  z = x + A(norm_1(x)) + F(norm_2(x)), F of norm_1(x) where norm_2 is null (GPT-J, GPT-NeoX)
+
+    Without `residual` nothing is added: y = A(…), z = F(…).
+    """
+
+    where: ClassVar[str] = "block."
+
+    placement: NormPlacement = "pre"
+    residual: bool = True
+    norm_1: Norm | None = Norm()
+    feed_forward: FeedForward | None = None
+    norm_2: Norm | None = None
+    after_1: Norm | None = None
+    after_2: Norm | None = None
+
+    def check(self) -> None:
+        if self.feed_forward is None:
+            for name in ("norm_2", "after_2"):
+                require(getattr(self, name) is None, f"block.{name}", "there", "null without a feed_forward")
+        if self.placement == "parallel":
+            require(self.residual, "block.residual", self.residual, "true where the placement is 'parallel'")
+        if self.placement != "sandwich":
+            for name in ("after_1", "after_2"):
+                legal = "null where the placement is not 'sandwich'"
+                require(getattr(self, name) is None, f"block.{name}", "there", legal)
+
+    def check_size(self, field: str, d_model: int) -> None:
+        """Refuse gains, biases and matrices that do not fit `d_model` features."""
+        for name in NORMS:
+            norm = getattr(self, name)
+            if norm is not None:
+                norm.check_size(f"{field}.{name}", d_model)
+        if self.feed_forward is not None:
+            self.feed_forward.check_size(f"{field}.feed_forward", d_model)
+
+
+NORMS = ("norm_1", "after_1", "norm_2", "after_2")
+"""The norms of a block by name."""
+
+
+class Transform(Value, frozen=True):
+    """What stands between a model's output and its vocabulary: t = o W_T + b_T, h = act(t), then a norm of h.
+
+    W_T is (d_model, d_model). Models that fill in masked tokens have it (Devlin et al. 2019, BERT).
+    """
+
+    where: ClassVar[str] = "vocabulary.transform."
+
+    weights: Weights = Seeded()
+    bias: Row | None = None
+    activation: ActivationKind = "gelu"
+    norm: Norm | None = Norm()
+
+    def check(self) -> None:
+        legal = "one that needs no gate"
+        is_legal = self.activation != "clamped_swish"
+        require(is_legal, f"{self.where}activation", self.activation, legal)
+
+    def check_size(self, field: str, d_model: int) -> None:
+        """Refuse a matrix, a bias and a norm that do not fit `d_model` features."""
+        if d_model**2 > MAX_DRAWN:
+            raise FieldError(field, Said(f"{d_model}x{d_model}"), f"{MAX_DRAWN:,} numbers at most")
+        if isinstance(self.weights, Explicit):
+            found = Said("x".join(map(str, self.weights.values.shape)))
+            is_legal = self.weights.values.shape == (d_model, d_model)
+            require(is_legal, f"{field}.weights.values", found, f"{d_model}x{d_model} (in x out)")
+        check_row(f"{field}.bias", self.bias, d_model)
+        if self.norm is not None:
+            self.norm.check_size(f"{field}.norm", d_model)
+
+
+class Vocabulary(Value, frozen=True):
+    """What a model can read and write: texts of its tokens, their embedding, how logits are made.
+
+    `embedding` is (token, d_model), and vectors are its rows times `embedding_scale`. Logits are
+    output W_U + bias, times `logit_scale`, then cap · tanh(l / cap) where there is a cap; W_U (d_model,
+    token) is the embedding transposed where `unembedding` is null. Each text stands for one token; `begin`
+    is the one before every text, `end` the one after which a text is over, and `pieces` say how a text
+    becomes tokens. With a `transform` the output passes through that before it meets W_U.
+    """
+
+    where: ClassVar[str] = "vocabulary."
+
+    tokens: tuple[str, ...]
+    embedding: Matrix
+    embedding_scale: float = 1.0
+    unembedding: Matrix | None = None
+    bias: Row | None = None
+    logit_scale: float = 1.0
+    cap: float | None = None
+    begin: str | None = None
+    end: str | None = None
+    pieces: Pieces | None = None
+    transform: Transform | None = None
+
+    def check(self) -> None:
+        n = len(self.tokens)
+        rows, d_model = self.embedding.shape
+        require(rows == n, "vocabulary.embedding", Said(f"{rows} rows"), f"one for each of {n} tokens")
+        if self.unembedding is not None:
+            found = Said("x".join(map(str, self.unembedding.shape)))
+            require(self.unembedding.shape == (d_model, n), "vocabulary.unembedding", found, f"{d_model}x{n}")
+        check_row("vocabulary.bias", self.bias, n)
+        if self.transform is not None:
+            self.transform.check_size("vocabulary.transform", d_model)
+        legal = "one of vocabulary.tokens, or null"
+        for name in ("begin", "end"):
+            token = getattr(self, name)
+            require(token is None or token in self.tokens, f"vocabulary.{name}", token, legal)
+        if self.pieces is not None:
+            self.pieces.check_tokens(self.tokens)
+        require(len(set(self.tokens)) == n, "vocabulary.tokens", Said("a text twice"), "each text once")
+        for name in ("embedding_scale", "logit_scale"):
+            value = getattr(self, name)
+            require(math.isfinite(value), f"vocabulary.{name}", value, "a finite number")
+        legal = "a finite number above 0, or null"
+        cap = self.cap
+        require(cap is None or (math.isfinite(cap) and cap > 0), "vocabulary.cap", cap, legal)

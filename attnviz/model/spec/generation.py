@@ -1,0 +1,18 @@
+"""How an experiment is decoded: what is drawn, when writing ends, and what is kept between two steps."""
+
+from __future__ import annotations
+
+from attnviz.model.caches import Cache, FullCache
+from attnviz.model.spec.sampling import Sampling
+from attnviz.model.spec.value import Value
+
+
+class Writing(Value, frozen=True):
+    """Decoding goes on after the document's tokens: with `sampling`, until one of its stop conditions holds.
+
+    `cache` is what every attention keeps of the positions before. The full pass knows nothing of either: it
+    runs over the document's tokens.
+    """
+
+    sampling: Sampling = Sampling()
+    cache: Cache = FullCache()

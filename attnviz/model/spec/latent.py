@@ -1,0 +1,144 @@
+"""Multi-head latent attention: keys and values made from one small vector of each token, which is cached.
+
+DeepSeek-AI 2024 (DeepSeek-V2, arXiv 2405.04434), section 2.1. With x the token's vector, z what keys are made
+from (x, or the memory), and per head i
+
+    c  = norm(z W_down)        kR = z W_rope_key            c_q = norm(x W_query_down), or x itself
+    q_i = c_q W_Q,i            k_i = [c W_up_key,i ; kR]    v_i = c W_up_value,i
+
+RoPE turns the last d_rope features of q_i, and kR, which all heads share. What has to be kept of a token for
+later queries is c and the turned kR: d_c + d_rope numbers, however many heads there are.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from attnviz.model.errors.faults import FieldError, Said
+from attnviz.model.spec.arrays import MAX_DRAWN
+from attnviz.model.spec.block import Norm, Weights
+from attnviz.model.spec.bounds import Index, Positive
+from attnviz.model.spec.parts import (
+    Explicit,
+    Heads,
+    Identity,
+    NoPosition,
+    Position,
+    Projections,
+    QKNorm,
+    Rope,
+    Seeded,
+    Tied,
+)
+from attnviz.model.spec.positions import Alibi, Learned, Sinusoidal, T5Buckets
+from attnviz.model.spec.value import Value, require
+
+LatentRole = Literal["down", "up_key", "up_value", "rope_key", "query_down"]
+LATENT_ROLES: tuple[LatentRole, ...] = ("down", "up_key", "up_value", "rope_key", "query_down")
+
+TIED_BESIDE_LATENT = "'query' or 'output' where there is a latent: W_K and W_V are not used"
+
+_MEET = (NoPosition, Rope, Sinusoidal, Learned, Alibi, T5Buckets)
+"""Positions that do not read the features of q and k, or read those beside the content."""
+
+
+class Latent(Value, frozen=True):
+    """The widths of the latents, their norms, and the matrices that make them and are read from them.
+
+    Attributes:
+        d_c: Features of the latent that keys and values are made from.
+        d_q: Features of the query's own latent; null: queries are made from the token vectors.
+        d_rope: Features beside the content of each query and key, an even number. The key's are the same in
+            every head; RoPE turns these and no others. 0: none.
+        norm, query_norm: Null, or the norm of the latent and of the query's.
+        down: (features of z, d_c). `up_key`, `up_value`: (d_c, h·d_head), heads side by side.
+        rope_key: (features of z, d_rope). `query_down`: (d_model, d_q). W_Q is `projections.query`, (d_q or
+            d_model, h·(d_head + d_rope)), in each head the content first.
+    """
+
+    where: ClassVar[str] = "latent."
+
+    d_c: Positive
+    d_q: Positive | None = None
+    d_rope: Index = 0
+    norm: Norm | None = None
+    query_norm: Norm | None = None
+    down: Weights = Seeded(10)
+    up_key: Weights = Seeded(11)
+    up_value: Weights = Seeded(12)
+    rope_key: Weights = Seeded(13)
+    query_down: Weights = Seeded(14)
+
+    def check(self) -> None:
+        require(self.d_rope % 2 == 0, "latent.d_rope", self.d_rope, "an even number")
+        if self.d_q is None:
+            legal = "null where latent.d_q is null"
+            require(self.query_norm is None, "latent.query_norm", "there", legal)
+
+    def roles(self) -> tuple[LatentRole, ...]:
+        """The matrices that are used."""
+        absent = {"rope_key": not self.d_rope, "query_down": self.d_q is None}
+        return tuple(role for role in LATENT_ROLES if not absent.get(role, False))
+
+    def shape(self, role: LatentRole, d_model: int, d_keys: int, heads: Heads) -> tuple[int, int]:
+        """(in, out) of one matrix; `d_keys` are the features of what keys are made from."""
+        d_heads = heads.n_heads * heads.d_head
+        shapes = {
+            "down": (d_keys, self.d_c),
+            "up_key": (self.d_c, d_heads),
+            "up_value": (self.d_c, d_heads),
+            "rope_key": (d_keys, self.d_rope),
+            "query_down": (d_model, self.d_q or 0),
+        }
+        return shapes[role]
+
+    def check_size(self, d_model: int, d_keys: int, heads: Heads) -> None:
+        """Refuse matrices and gains that do not fit these sequences and heads."""
+        for role in self.roles():
+            shape, source = self.shape(role, d_model, d_keys, heads), getattr(self, role)
+            if shape[0] * shape[1] > MAX_DRAWN:
+                size = Said(f"{shape[0]}x{shape[1]}")
+                raise FieldError(f"latent.{role}", size, f"{MAX_DRAWN:,} numbers at most")
+            if isinstance(source, Explicit):
+                found = Said("x".join(map(str, source.values.shape)))
+                legal = f"{shape[0]}x{shape[1]} (in x out) for these vectors, heads and widths"
+                require(source.values.shape == shape, f"latent.{role}.values", found, legal)
+        for name, features in (("norm", self.d_c), ("query_norm", self.d_q)):
+            norm = getattr(self, name)
+            if norm is not None and features is not None:
+                norm.check_size(f"latent.{name}", features)
+
+
+def check_beside(
+    latent: Latent, heads: Heads, projections: Projections, qk_norm: QKNorm | None, position: Position
+) -> None:
+    """Refuse what the rest of an attention cannot be where keys and values come from a latent."""
+    n_heads = heads.n_heads
+    legal = f"n_heads ({n_heads}) where there is a latent: every head makes its own keys and values from it"
+    require(heads.n_kv_heads == n_heads, "heads.n_kv_heads", heads.n_kv_heads, legal)
+    legal = "null where there is a latent: what is cached is normalised instead"
+    require(qk_norm is None, "qk_norm", "there", legal)
+    for role in ("key", "value"):
+        source = getattr(projections, role)
+        why = "identity where there is a latent, which keys and values are made from"
+        kind = source.__struct_config__.tag
+        require(isinstance(source, Identity), f"projections.{role}.kind", kind, why)
+        legal = "null where there is a latent"
+        require(getattr(projections, f"{role}_bias") is None, f"projections.{role}_bias", "there", legal)
+    for role in ("query", "output"):
+        source = getattr(projections, role)
+        if isinstance(source, Tied):
+            is_used = source.to not in ("key", "value")
+            require(is_used, f"projections.{role}.to", source.to, TIED_BESIDE_LATENT)
+    _check_position(latent, position)
+
+
+def _check_position(latent: Latent, position: Position) -> None:
+    kind = str(position.__struct_config__.tag)
+    legal = "one that does not meet q and k where there is a latent"
+    require(isinstance(position, _MEET), "position.kind", kind, legal)
+    if isinstance(position, Rope):
+        legal = "2 or more with rotary positions: these are the features that turn"
+        require(latent.d_rope >= 2, "latent.d_rope", latent.d_rope, legal)
+        legal = "false where there is a latent: values have none of the features that turn"
+        require(not position.on_values, "position.on_values", position.on_values, legal)

@@ -1,0 +1,381 @@
+"""The parts of an experiment: vectors, heads, projections, scales, masks, dropout; positions stand beside.
+
+Each is a frozen struct that cannot hold an illegal value. A union of structs with a `kind` tag is a
+closed set of choices; the tag is what a document file names.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar, Literal
+
+from attnviz.model.errors.faults import Said
+from attnviz.model.spec.arrays import MAX_DRAWN, Matrix
+from attnviz.model.spec.bounds import Index, Positive, Seed
+from attnviz.model.spec.positions import Alibi as Alibi
+from attnviz.model.spec.positions import NoPosition as NoPosition
+from attnviz.model.spec.positions import Pairing as Pairing
+from attnviz.model.spec.positions import Position as Position
+from attnviz.model.spec.positions import Rope as Rope
+from attnviz.model.spec.positions import Sinusoidal as Sinusoidal
+from attnviz.model.spec.rows import Row as Row
+from attnviz.model.spec.value import Value, require, require_finite
+
+DType = Literal["float16", "bfloat16", "float32", "float64"]
+MaskPlacement = Literal["before_softmax", "after_softmax"]
+FullyMaskedRow = Literal["zeros", "nan"]
+Readout = Literal["similarity", "vocabulary", "none"]
+Normaliser = Literal["softmax", "sigmoid", "relu_squared"]
+QKNormKind = Literal["rms", "layer", "l2"]
+Generator = Literal["pcg64", "mt19937"]
+Role = Literal["query", "key", "value", "output"]
+
+
+# --- where vectors come from -----------------------------------------------------------------------
+
+
+class ExplicitVectors(Value, frozen=True, tag_field="kind", tag="explicit"):
+    """Token vectors written out: `values` is (token, d_model)."""
+
+    where: ClassVar[str] = "vectors."
+
+    values: Matrix
+
+
+class SeededVectors(Value, frozen=True, tag_field="kind", tag="seeded"):
+    """Token vectors drawn from a standard normal distribution, (n, d_model).
+
+    `pcg64` is `numpy.random.default_rng(seed)`; `mt19937` is the older `numpy.random.seed(seed)`.
+    n · d_model may be `MAX_DRAWN` at most.
+    """
+
+    where: ClassVar[str] = "vectors."
+
+    n: Positive
+    d_model: Positive
+    seed: Seed = 0
+    generator: Generator = "pcg64"
+
+    def check(self) -> None:
+        legal = f"{MAX_DRAWN // self.n} at most for {self.n} tokens"
+        require(self.n * self.d_model <= MAX_DRAWN, "vectors.d_model", self.d_model, legal)
+
+
+Vectors = ExplicitVectors | SeededVectors
+
+
+class Memory(Value, frozen=True):
+    """A second sequence, which keys and values are made from (cross-attention)."""
+
+    where: ClassVar[str] = "memory."
+
+    tokens: tuple[str, ...]
+    vectors: Vectors
+
+    def check(self) -> None:
+        check_tokens("memory.tokens", self.tokens, "memory.vectors", self.vectors)
+
+
+def vectors_shape(vectors: Vectors) -> tuple[int, int]:
+    """(tokens, d_model) of either kind of vectors."""
+    if isinstance(vectors, ExplicitVectors):
+        return vectors.values.shape
+    return vectors.n, vectors.d_model
+
+
+def check_tokens(field: str, tokens: tuple[str, ...], vectors_field: str, vectors: Vectors) -> None:
+    """Refuse an empty sequence and a number of vectors other than the number of tokens."""
+    rows = vectors_shape(vectors)[0]
+    require(len(tokens) >= 1, field, list(tokens), "one token at least")
+    legal = f"as many as there are tokens ({len(tokens)})"
+    require(rows == len(tokens), vectors_field, Said(f"{rows} rows"), legal)
+
+
+# --- heads and projections -------------------------------------------------------------------------
+
+
+class Heads(Value, frozen=True):
+    """Head layout: query head h reads key/value head h // (n_heads / n_kv_heads).
+
+    The query heads in `off` mix nothing: what they hand on is zero, whatever they look at.
+    """
+
+    where: ClassVar[str] = "heads."
+
+    n_heads: Positive = 1
+    n_kv_heads: Positive = 1
+    d_head: Positive = 4
+    off: tuple[Index, ...] = ()
+
+    def check(self) -> None:
+        legal = f"a divisor of n_heads ({self.n_heads})"
+        require(self.n_heads % self.n_kv_heads == 0, "heads.n_kv_heads", self.n_kv_heads, legal)
+        off = list(self.off)
+        legal = f"ascending heads below n_heads ({self.n_heads}), each once"
+        require(off == sorted(set(off)) and off[-1:] < [self.n_heads], "heads.off", off, legal)
+
+    @property
+    def group_size(self) -> int:
+        """Query heads that share one key/value head."""
+        return self.n_heads // self.n_kv_heads
+
+
+class Identity(Value, frozen=True, tag_field="kind", tag="identity"):
+    """Ones on the diagonal; a rectangular shape drops the surplus or fills with zeros."""
+
+    where: ClassVar[str] = "projections."
+
+
+class Seeded(Value, frozen=True, tag_field="kind", tag="seeded"):
+    """Normal, standard deviation 1/sqrt(in): `default_rng(seed).standard_normal((in, out)) / sqrt(in)`."""
+
+    where: ClassVar[str] = "projections."
+
+    seed: Seed = 0
+
+
+class Explicit(Value, frozen=True, tag_field="kind", tag="explicit"):
+    """A weight matrix written out, (in, out): features are rows times this."""
+
+    where: ClassVar[str] = "projections."
+
+    values: Matrix
+
+
+class Tied(Value, frozen=True, tag_field="kind", tag="tied"):
+    """The same matrix as another projection; the output projection takes its transpose."""
+
+    where: ClassVar[str] = "projections."
+
+    to: Role
+
+
+Projection = Identity | Seeded | Explicit | Tied
+
+
+class Projections(Value, frozen=True):
+    """W_q, W_k, W_v and W_o, and what is added to their products; a bias that is null adds nothing."""
+
+    where: ClassVar[str] = "projections."
+
+    query: Projection = Identity()
+    key: Projection = Identity()
+    value: Projection = Identity()
+    output: Projection = Identity()
+    query_bias: Row | None = None
+    key_bias: Row | None = None
+    value_bias: Row | None = None
+    output_bias: Row | None = None
+
+    def check(self) -> None:
+        for role in ROLES:
+            source = getattr(self, role)
+            if isinstance(source, Tied):
+                target = getattr(self, source.to)
+                require(
+                    not isinstance(target, Tied),
+                    f"projections.{role}.to",
+                    source.to,
+                    "a projection that is not tied itself",
+                )
+
+
+ROLES: tuple[Role, ...] = ("query", "key", "value", "output")
+
+
+# --- scores ----------------------------------------------------------------------------------------
+
+
+class SqrtDHead(Value, frozen=True, tag_field="kind", tag="sqrt_d_head"):
+    """Scores divided by sqrt(d_head)."""
+
+
+class NoScale(Value, frozen=True, tag_field="kind", tag="none"):
+    """Scores as they are."""
+
+
+class ScaleValue(Value, frozen=True, tag_field="kind", tag="value"):
+    """Scores multiplied by `value`."""
+
+    where: ClassVar[str] = "scale."
+
+    value: float
+
+    def check(self) -> None:
+        require_finite("scale.value", self.value)
+
+
+Scale = SqrtDHead | NoScale | ScaleValue
+
+
+class QKNorm(Value, frozen=True):
+    """Queries and keys normalised over the features of each head, before they are turned.
+
+    The gains have d_head numbers, the same for every head; null is 1 everywhere.
+    """
+
+    where: ClassVar[str] = "qk_norm."
+
+    kind: QKNormKind
+    eps: float = 1e-6
+    query_gain: Row | None = None
+    key_gain: Row | None = None
+
+    def check(self) -> None:
+        legal = "a finite number of at least 0"
+        require(math.isfinite(self.eps) and self.eps >= 0, "qk_norm.eps", self.eps, legal)
+
+
+class ExplicitSinks(Value, frozen=True, tag_field="kind", tag="explicit"):
+    """Attention sinks written out: one logit for each head."""
+
+    where: ClassVar[str] = "sinks."
+
+    values: tuple[float, ...]
+
+    def check(self) -> None:
+        for index, value in enumerate(self.values):
+            require_finite(f"sinks.values[{index}]", value)
+
+
+class SeededSinks(Value, frozen=True, tag_field="kind", tag="seeded"):
+    """Attention sinks drawn from a standard normal distribution: `default_rng(seed)`, one for each head."""
+
+    where: ClassVar[str] = "sinks."
+
+    seed: Seed = 0
+
+
+Sinks = ExplicitSinks | SeededSinks
+
+
+class Causal(Value, frozen=True, tag_field="kind", tag="causal"):
+    """A query sees the keys at its own position and before."""
+
+
+class Prefix(Value, frozen=True, tag_field="kind", tag="prefix"):
+    """The first `n` positions see each other, later ones see themselves and what came before."""
+
+    where: ClassVar[str] = "masks.prefix."
+
+    n: Index
+
+
+class Padding(Value, frozen=True, tag_field="kind", tag="padding"):
+    """Keys at these positions are seen by nobody."""
+
+    where: ClassVar[str] = "masks.padding."
+
+    tokens: tuple[Index, ...]
+
+
+class Window(Value, frozen=True, tag_field="kind", tag="window"):
+    """A query sees its own position, `left` earlier keys and `right` later ones."""
+
+    where: ClassVar[str] = "masks.window."
+
+    left: Index
+    right: Index = 0
+
+
+class Dilated(Value, frozen=True, tag_field="kind", tag="dilated"):
+    """A window of every `dilation`-th key: the query's own position, `left` such before, `right` after."""
+
+    where: ClassVar[str] = "masks.dilated."
+
+    left: Index
+    right: Index = 0
+    dilation: Positive = 2
+
+
+class Strided(Value, frozen=True, tag_field="kind", tag="strided"):
+    """A query sees its own position and every `stride`-th key back from there."""
+
+    where: ClassVar[str] = "masks.strided."
+
+    stride: Positive
+
+
+class Blocks(Value, frozen=True, tag_field="kind", tag="blocks"):
+    """A query sees its own block of `size` positions, and the `previous` blocks before it."""
+
+    where: ClassVar[str] = "masks.blocks."
+
+    size: Positive
+    previous: Index = 0
+
+
+class Global(Value, frozen=True, tag_field="kind", tag="global"):
+    """These positions see all and are seen by all; no others see each other."""
+
+    where: ClassVar[str] = "masks.global."
+
+    tokens: tuple[Index, ...]
+
+
+class Documents(Value, frozen=True, tag_field="kind", tag="documents"):
+    """Documents begin at these positions, and nobody sees across."""
+
+    where: ClassVar[str] = "masks.documents."
+
+    starts: tuple[Index, ...]
+
+    def check(self) -> None:
+        legal = "ascending positions, each once"
+        starts = list(self.starts)
+        require(starts == sorted(set(starts)), "masks.documents.starts", starts, legal)
+
+
+class Painted(Value, frozen=True, tag_field="kind", tag="painted"):
+    """Cells blocked by hand, each (query position, key position)."""
+
+    where: ClassVar[str] = "masks.painted."
+
+    cells: tuple[tuple[Index, Index], ...]
+
+
+OneMask = Causal | Prefix | Padding | Window | Dilated | Strided | Blocks | Global | Documents | Painted
+
+
+class AnyOf(Value, frozen=True, tag_field="kind", tag="any_of"):
+    """A query sees a key where one of these masks, at least, lets it: masks joined by "or"."""
+
+    where: ClassVar[str] = "masks.any_of."
+
+    masks: tuple[OneMask, ...]
+
+    def check(self) -> None:
+        require(len(self.masks) >= 1, "masks.any_of.masks", list(self.masks), "one mask at least")
+        check_kinds_once("masks.any_of.masks", self.masks)
+
+
+Mask = OneMask | AnyOf
+
+
+def check_kinds_once(field: str, masks: tuple[Mask, ...]) -> None:
+    """Refuse two masks of one kind beside each other."""
+    kinds = [mask.__struct_config__.tag for mask in masks]
+    for kind in kinds:
+        require(kinds.count(kind) == 1, field, Said(f"{kind!r} twice"), "each kind of mask once")
+
+
+class Dropout(Value, frozen=True):
+    """Each weight becomes 0 with probability p; survivors are divided by 1 - p if `rescale`.
+
+    Off when `training` is false, as it is when a model is used rather than trained.
+    """
+
+    where: ClassVar[str] = "dropout."
+
+    p: float = 0.0
+    seed: Seed = 0
+    rescale: bool = True
+    training: bool = True
+
+    def check(self) -> None:
+        require(0.0 <= self.p < 1.0, "dropout.p", self.p, "0 <= p < 1")
+
+    @property
+    def active(self) -> bool:
+        """Whether any weight can be dropped."""
+        return self.training and self.p > 0.0

@@ -1,0 +1,96 @@
+"""The pieces that a model writes texts with: how a vocabulary's tokens are put together."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from attnviz.core.bpe import BytePairs, LeadingSpace, fault_in
+from attnviz.core.tokens import token_bytes
+from attnviz.model.errors.faults import Said
+from attnviz.model.spec.value import Value, require
+
+if TYPE_CHECKING:
+    from attnviz.model.spec.block import Vocabulary
+
+PieceName = Literal["words", "metaspace", "byte_level"]
+
+MOST_MERGES = 200_000
+"""Most merges that a document holds: the JSON of a document has to stay one that is read back."""
+
+
+class Pieces(Value, frozen=True):
+    """How a text becomes tokens of a vocabulary, and tokens a text; see `core/bpe.py`.
+
+    `kind` names the rule by which a text is cut; `merges` are pairs of tokens, lowest rank first. With
+    `whole_words` a word that is a token is not put together from pieces. `leading_space` puts a space before
+    a text. `special` are the tokens that no text makes.
+    """
+
+    where: ClassVar[str] = "vocabulary.pieces."
+
+    kind: PieceName
+    merges: tuple[tuple[str, str], ...] = ()
+    whole_words: bool = False
+    leading_space: LeadingSpace = "never"
+    special: tuple[str, ...] = ()
+
+    def check(self) -> None:
+        count = len(self.merges)
+        require(
+            count <= MOST_MERGES,
+            self.where + "merges",
+            Said(f"of length {count:,}"),
+            f"{MOST_MERGES:,} at most",
+        )
+
+    def check_tokens(self, tokens: tuple[str, ...]) -> None:
+        """Refuse tokens that these pieces cannot write every text with. Raises `ValueError`."""
+        fault = fault_in(tokens, self.merges, self.kind)
+        if fault:
+            raise ValueError(f"{self.where}{fault}" if fault.startswith("merges") else f"vocabulary: {fault}")
+        known = set(tokens)
+        for token in self.special:
+            require(token in known, self.where + "special", token, "one of vocabulary.tokens")
+
+
+def byte_pairs(vocabulary: Vocabulary | None) -> BytePairs | None:
+    """What encodes texts for a vocabulary; None where there is none, or it does not say how."""
+    if vocabulary is None or vocabulary.pieces is None:
+        return None
+    outside = tuple(token for token in (vocabulary.begin, vocabulary.end) if token is not None)
+    return _byte_pairs(vocabulary.tokens, vocabulary.pieces, outside)
+
+
+def text_tokens(vocabulary: Vocabulary, text: str) -> tuple[str, ...]:
+    """The tokens that a model reads of `text`, after the one that begins every text where there is one.
+
+    Raises `ValueError` where the vocabulary does not say how, and for half of a surrogate pair.
+    """
+    pairs = byte_pairs(vocabulary)
+    if pairs is None:
+        raise ValueError("vocabulary.pieces is null; legal is a rule by which texts become tokens")
+    begin = () if vocabulary.begin is None else (vocabulary.begin,)
+    return (*begin, *(vocabulary.tokens[one] for one in pairs.encode(text)))
+
+
+def own_tokens(vocabulary: Vocabulary, text: str) -> tuple[str, ...]:
+    """The tokens of the vocabulary that a text stands for in the middle of others, each with an embedding.
+
+    A text that is a token, or that a token is shown as (⟨E4⟩ for a byte), is that one; any other is cut as
+    the model would cut it there. Where the vocabulary does not say how, it is the text itself. Raises
+    `ValueError` for half of a surrogate pair.
+    """
+    pairs = byte_pairs(vocabulary)
+    if pairs is None or pairs.has(text):
+        return (text,)
+    data = token_bytes(text)
+    byte = pairs.byte_id(data[0]) if len(data) == 1 else None
+    ids = pairs.encode_inside(text) if byte is None else [byte]
+    return tuple(pairs.tokens[one] for one in ids)
+
+
+@lru_cache(maxsize=4)
+def _byte_pairs(tokens: tuple[str, ...], pieces: Pieces, outside: tuple[str, ...]) -> BytePairs:
+    special = frozenset((*pieces.special, *outside))
+    return BytePairs(tokens, pieces.merges, pieces.kind, pieces.whole_words, pieces.leading_space, special)

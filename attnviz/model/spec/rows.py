@@ -1,0 +1,70 @@
+"""Rows of numbers that belong to a weight: biases and gains, written out or drawn."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnviz.model.errors.faults import Said
+from attnviz.model.operands.draws import Drawn
+from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.bounds import Seed
+from attnviz.model.spec.value import Value, require, require_finite
+
+
+class WrittenRow(Value, frozen=True, tag_field="kind", tag="explicit"):
+    """Numbers written out: one row, (1, features)."""
+
+    where: ClassVar[str] = "row."
+
+    values: Matrix
+
+    def check(self) -> None:
+        rows = self.values.shape[0]
+        require(rows == 1, "row.values", Said(f"{rows} rows"), "one row")
+
+
+class DrawnRow(Value, frozen=True, tag_field="kind", tag="seeded"):
+    """Numbers drawn: mean + std · `default_rng(seed).standard_normal(features)`."""
+
+    where: ClassVar[str] = "row."
+
+    seed: Seed = 0
+    mean: float = 0.0
+    std: float = 1.0
+
+    def check(self) -> None:
+        require_finite("row.mean", self.mean)
+        require_finite("row.std", self.std)
+
+
+Row = WrittenRow | DrawnRow
+
+
+def check_row(field: str, row: Row | None, features: int) -> None:
+    """Refuse a row that is written out with another length than `features`."""
+    if isinstance(row, WrittenRow):
+        found = row.values.shape[1]
+        require(found == features, f"{field}.values", Said(f"{found} numbers"), f"{features}")
+
+
+def row_array(row: Row, features: int) -> NDArray[np.float64]:
+    """The numbers of a row, (features,), read-only."""
+    if isinstance(row, WrittenRow):
+        return row.values.array[0]
+    return _drawn(row.seed, row.mean, row.std, features)
+
+
+def held_row(row: Row, features: int) -> NDArray[np.float64]:
+    """The very array that holds the numbers of a row, (features,) or (1, features), read-only.
+
+    For what is computed again and again: an engine knows it at once, where a view takes a look at its memory.
+    """
+    return row.values.array if isinstance(row, WrittenRow) else row_array(row, features)
+
+
+@Drawn
+def _drawn(seed: int, mean: float, std: float, features: int) -> NDArray[np.float64]:
+    return mean + std * np.random.default_rng(seed).standard_normal(features)

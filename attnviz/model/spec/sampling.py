@@ -1,0 +1,329 @@
+"""How the next token is drawn: the operations in their order, the seed, and when to stop.
+
+`SAMPLING_OPERATIONS` is the table of what can reshape the distribution. Adding an operation is one function
+in `core.sampling`, its struct and one row here. Forms, the player and the tests iterate over this table.
+
+A draw depends on the seed and the number of its step alone, so that going back and forth through a text
+gives the same tokens.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from attnviz.core import sampling as core
+from attnviz.core.text import visible
+from attnviz.i18n import N_, _
+from attnviz.model.errors.faults import Said
+from attnviz.model.spec.bounds import Positive, Seed
+from attnviz.model.spec.value import Value, require
+
+Floats = NDArray[np.float64]
+Ids = NDArray[np.int64]
+
+
+# --- the values ------------------------------------------------------------------------------------
+
+
+class RepetitionPenalty(Value, frozen=True, tag_field="kind", tag="repetition_penalty"):
+    """Tokens that were seen become less probable where `penalty` is above 1, more probable below."""
+
+    where: ClassVar[str] = "sampling.repetition_penalty."
+
+    penalty: float
+
+    def check(self) -> None:
+        is_legal = math.isfinite(self.penalty) and self.penalty > 0
+        require(is_legal, self.where + "penalty", self.penalty, "a finite number above 0")
+
+
+class Temperature(Value, frozen=True, tag_field="kind", tag="temperature"):
+    """Logits divided by `value`; 0 is greedy: the most probable token, of equal ones the lowest id."""
+
+    where: ClassVar[str] = "sampling.temperature."
+
+    value: float
+
+    def check(self) -> None:
+        is_legal = math.isfinite(self.value) and self.value >= 0
+        require(is_legal, self.where + "value", self.value, "a finite number of at least 0")
+
+
+class TopK(Value, frozen=True, tag_field="kind", tag="top_k"):
+    """Only the `k` most probable tokens, and those that equal the last of them."""
+
+    where: ClassVar[str] = "sampling.top_k."
+
+    k: Positive
+
+
+class TopP(Value, frozen=True, tag_field="kind", tag="top_p"):
+    """Only the fewest most probable tokens whose probabilities sum to `p`; of equal ones the lowest ids."""
+
+    where: ClassVar[str] = "sampling.top_p."
+
+    p: float
+
+    def check(self) -> None:
+        require(0 <= self.p <= 1, self.where + "p", self.p, "a number from 0 to 1")
+
+
+class MinP(Value, frozen=True, tag_field="kind", tag="min_p"):
+    """Only tokens that are at least `p` times as probable as the most probable one."""
+
+    where: ClassVar[str] = "sampling.min_p."
+
+    p: float
+
+    def check(self) -> None:
+        require(0 <= self.p <= 1, self.where + "p", self.p, "a number from 0 to 1")
+
+
+Operation = RepetitionPenalty | Temperature | TopK | TopP | MinP
+
+
+class StopConditions(Value, frozen=True):
+    """When writing ends: at the end token, after `length` new tokens, at any of these `strings`.
+
+    All look at what was written after the prompt. A model without an end token never stops at one.
+    """
+
+    where: ClassVar[str] = "sampling.stop."
+
+    end_token: bool = True
+    length: Positive = 256
+    strings: tuple[str, ...] = ()
+
+    def check(self) -> None:
+        require(
+            "" not in self.strings, "sampling.stop.strings", list(self.strings), "texts that are not empty"
+        )
+
+
+class Sampling(Value, frozen=True):
+    """The operations in the order in which they are applied, each kind once; without any, the model's own
+    distribution is drawn from. `seed` decides all draws."""
+
+    where: ClassVar[str] = "sampling."
+
+    operations: tuple[Operation, ...] = ()
+    seed: Seed = 0
+    stop: StopConditions = StopConditions()
+
+    def check(self) -> None:
+        kinds = [operation.__struct_config__.tag for operation in self.operations]
+        for kind in kinds:
+            once = kinds.count(kind) == 1
+            require(once, "sampling.operations", Said(f"{kind!r} twice"), "each kind of operation once")
+
+
+# --- the table -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SamplingOperation:
+    """One kind of operation. `title`, `short` (of a narrow column) and `description` (one sentence) are
+    messages.
+
+    `field` is the one number that it has; `low` to `high` are legal (`low` itself only where `includes_low`,
+    an infinite `high` never), `usual` is what a slider spans, `neutral` changes no distribution (None where
+    that depends on the vocabulary). `apply(operation, logits, seen)` gives the logits after it.
+    """
+
+    kind: type[Operation]
+    title: str
+    short: str
+    description: str
+    formula: str
+    source: str
+    field: str
+    low: float
+    high: float
+    includes_low: bool
+    usual: tuple[float, float]
+    neutral: float | None
+    fresh: Operation
+    apply: Callable[[Any, Floats, Sequence[int]], Floats]
+
+    @property
+    def id(self) -> str:
+        """What a document file calls it."""
+        return str(self.kind.__struct_config__.tag)
+
+
+SAMPLING_OPERATIONS: tuple[SamplingOperation, ...] = (
+    SamplingOperation(
+        RepetitionPenalty,
+        N_("repetition penalty"),
+        N_("rep."),
+        N_("Tokens that the text holds already become less probable"),
+        N_("seen: z > 0: z ÷ θ; z ≤ 0: z · θ"),
+        N_("Keskar et al. 2019 (CTRL), which divides every z; negative ones multiplied, as is the custom"),
+        field="penalty",
+        low=0.0,
+        high=math.inf,
+        includes_low=False,
+        usual=(1.0, 2.0),
+        neutral=1.0,
+        fresh=RepetitionPenalty(1.2),
+        apply=lambda operation, logits, seen: core.repetition_penalty(logits, operation.penalty, seen),
+    ),
+    SamplingOperation(
+        Temperature,
+        N_("temperature"),
+        N_("temp."),
+        N_("Below 1 the probable tokens gain, above 1 the improbable ones; 0 is greedy"),
+        "z ÷ T; T = 0: z < max z → −∞",
+        "Ackley, Hinton, Sejnowski 1985",
+        field="value",
+        low=0.0,
+        high=math.inf,
+        includes_low=True,
+        usual=(0.0, 2.0),
+        neutral=1.0,
+        fresh=Temperature(0.8),
+        apply=lambda operation, logits, seen: core.temperature(logits, operation.value),
+    ),
+    SamplingOperation(
+        TopK,
+        N_("top-k"),
+        N_("top-k"),
+        N_("Only the k most probable tokens, and those that equal the last of them"),
+        "z < z[k] → −∞; z[1] ≥ z[2] ≥ …",
+        "Fan, Lewis, Dauphin 2018",
+        field="k",
+        low=1,
+        high=1_000_000,
+        includes_low=True,
+        usual=(1, 100),
+        neutral=None,
+        fresh=TopK(40),
+        apply=lambda operation, logits, seen: core.top_k(logits, operation.k),
+    ),
+    SamplingOperation(
+        TopP,
+        N_("top-p (nucleus)"),
+        N_("top-p"),
+        N_("Only the fewest most probable tokens whose probabilities sum to p or more"),
+        "π[1] + … + π[i−1] ≥ p: z[i] → −∞; π = softmax(z), π[1] ≥ π[2] ≥ …",
+        "Holtzman et al. 2020",
+        field="p",
+        low=0.0,
+        high=1.0,
+        includes_low=True,
+        usual=(0.0, 1.0),
+        neutral=1.0,
+        fresh=TopP(0.9),
+        apply=lambda operation, logits, seen: core.top_p(logits, operation.p),
+    ),
+    SamplingOperation(
+        MinP,
+        N_("min-p"),
+        N_("min-p"),
+        N_("Only tokens that are at least p times as probable as the most probable one"),
+        "π < p · max π: z → −∞; π = softmax(z)",
+        "Nguyen et al. 2024",
+        field="p",
+        low=0.0,
+        high=1.0,
+        includes_low=True,
+        usual=(0.0, 1.0),
+        neutral=0.0,
+        fresh=MinP(0.05),
+        apply=lambda operation, logits, seen: core.min_p(logits, operation.p),
+    ),
+)
+"""In the order in which an order is usually chosen: `transformers` applies them so."""
+
+OPERATION_OF: dict[type, SamplingOperation] = {row.kind: row for row in SAMPLING_OPERATIONS}
+
+
+# --- the distribution, and a token of it -----------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Shaped:
+    """The distribution after one operation; `operation` None: as the model gave it.
+
+    `logits` and `probabilities` are (vocabulary,), float64, read-only; logits are −inf where a token is
+    excluded. `removed` are the ids that this operation excluded, ascending.
+    """
+
+    operation: Operation | None
+    logits: Floats
+    probabilities: Floats
+    removed: Ids
+
+
+def shaped(sampling: Sampling, logits: ArrayLike, seen: Sequence[int]) -> tuple[Shaped, ...]:
+    """The distribution before the first operation, and after each, in their order.
+
+    `logits` (vocabulary,) are the model's, −inf where it excludes a token; `seen` are the ids of the text
+    so far, prompt included. Raises `ValueError` with one sentence where a logit is NaN or +inf, where all
+    are −inf, and where an id is not in the vocabulary.
+    """
+    found: list[Shaped] = []
+    before = np.isneginf(np.asarray(logits, dtype=np.float64))
+    for operation, row in _rows(sampling, logits, seen):
+        probabilities = core.softmax(row)
+        excluded = np.isneginf(row)
+        removed = np.flatnonzero(excluded & ~before)
+        for array in (row, probabilities, removed):
+            array.setflags(write=False)
+        found.append(Shaped(operation, row, probabilities, removed))
+        before = excluded
+    return tuple(found)
+
+
+def choose(sampling: Sampling, logits: ArrayLike, seen: Sequence[int], step: int) -> int:
+    """The id that is drawn at `step` (0 for the first new token); arguments and errors as in `shaped`.
+
+    u = `default_rng([seed, step]).random()`: no draw depends on an earlier one. Two engines draw the same
+    token unless u is as near to a border between two tokens as their logits differ by rounding.
+    """
+    require(step >= 0, "step", step, "a whole number of at least 0")
+    *_before, (_operation, row) = _rows(sampling, logits, seen)
+    excluded = np.isneginf(row)
+    first = int(np.argmin(excluded))
+    if np.count_nonzero(excluded) == row.size - 1 and math.isfinite(row[first]):
+        return first  # the only one: whatever u is
+    u = np.random.default_rng([sampling.seed, step]).random()
+    return core.draw(core.softmax(row), u)
+
+
+def _rows(
+    sampling: Sampling, logits: ArrayLike, seen: Sequence[int]
+) -> Iterator[tuple[Operation | None, Floats]]:
+    """(operation, logits after it), beginning with the model's own; no two rows share memory."""
+    row = np.array(logits, dtype=np.float64)
+    yield None, row
+    for operation in sampling.operations:
+        row = OPERATION_OF[type(operation)].apply(operation, row, seen)
+        yield operation, row
+
+
+# --- the end ---------------------------------------------------------------------------------------
+
+
+def stopped(stop: StopConditions, text: str, ids: Sequence[int], end_id: int | None) -> str:
+    """Why writing ends here, one sentence in the user's language; empty where it goes on.
+
+    `text` and `ids` are what was written after the prompt; `end_id` is the model's end token, None without
+    one. The end token comes first, then the stop string that ends first in the text, then the length. What
+    is stopped stays stopped when more is written.
+    """
+    if stop.end_token and end_id is not None and end_id in ids:
+        return _("the end token was drawn")
+    ends = [(text.find(string) + len(string), string) for string in stop.strings if string in text]
+    if ends:
+        string = min(ends, key=lambda end: end[0])[1]
+        return _("the text holds the stop string “{string}”").format(string=visible(string))
+    if len(ids) >= stop.length:
+        return _("the limit of new tokens is reached: {n}").format(n=stop.length)
+    return ""

@@ -1,0 +1,87 @@
+"""How a part of a document checks itself: the base struct and the sentence that an error is."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any, ClassVar, get_args, get_origin
+
+import msgspec
+import numpy as np
+from msgspec import Struct
+
+from attnviz.model.errors.faults import FieldError, sentence
+from attnviz.model.spec.arrays import Matrix
+
+
+class Value(Struct, frozen=True, forbid_unknown_fields=True):
+    """Base of every part of a document: immutable, compared by value, unknown keys refused.
+
+    Construction checks the types, bounds and lengths that the annotations state (a list becomes the
+    tuple that is meant), then calls `check` for what annotations cannot say. `where` is what stands before
+    the name of a field in a message.
+
+    Raises:
+        ValueError: one sentence with the field, its value, and what would be legal.
+    """
+
+    where: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        for name, annotation, default, instances, items in _fields(type(self)):
+            value = getattr(self, name)
+            # An experiment is made anew for every edit, and for every edit that is only tried.
+            if value is default or isinstance(value, instances):
+                continue
+            if items and type(value) is tuple and all(isinstance(item, items) for item in value):
+                continue
+            if isinstance(value, np.generic | np.ndarray) and annotation is not Matrix:
+                value = value.tolist()
+            try:
+                checked = msgspec.convert(value, annotation, dec_hook=as_matrix)
+            except (msgspec.ValidationError, ValueError) as error:
+                raise ValueError(sentence(error, annotation, value, self.where + name)) from None
+            msgspec.structs.force_setattr(self, name, checked)
+        self.check()
+
+    def check(self) -> None:
+        """Raise `ValueError` where fields that are legal one by one are not legal together."""
+
+
+Classes = tuple[type, ...]
+
+
+@cache
+def _fields(cls: type[Struct]) -> tuple[tuple[str, Any, Any, Classes, Classes], ...]:
+    """(name, annotation, default, classes whose instances are checked, those of items) of each field."""
+    found = []
+    for field in msgspec.structs.fields(cls):
+        is_row = get_origin(field.type) is tuple
+        one = () if is_row else _ready(field.type)
+        items = _ready(get_args(field.type)[0]) if is_row and get_args(field.type)[1:] == (...,) else ()
+        found.append((field.name, field.type, field.default, one, items))
+    return tuple(found)
+
+
+def _ready(annotation: Any) -> Classes:
+    """The classes in an annotation whose instances have checked themselves."""
+    classes = (annotation, *get_args(annotation))
+    return tuple(c for c in classes if isinstance(c, type) and issubclass(c, Struct | Matrix))
+
+
+def as_matrix(expected: type, value: Any) -> Any:
+    """msgspec's hook for the one type that it does not know."""
+    if expected is Matrix:
+        return Matrix(value)
+    raise NotImplementedError(f"no decoder for {expected}")
+
+
+def require(condition: bool, field: str, value: object, legal: str) -> None:
+    """Raise the one-sentence `ValueError` that names field, value and what is legal."""
+    if not condition:
+        raise FieldError(field, value, legal)
+
+
+def require_finite(field: str, value: float) -> None:
+    """Refuse NaN and the infinities."""
+    require(math.isfinite(value), field, value, "a finite number")

@@ -1,0 +1,62 @@
+"""The view: what is looked at. Changing it never computes anything."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.value import Value, require
+from attnviz.model.stages import STAGE_BY_ID
+
+Count = Annotated[int, Meta(ge=0)]
+Orientation = Literal["queries_as_rows", "queries_as_columns"]
+Range = Literal["row", "head", "global", "log", "symmetric"]
+
+
+class Cell(Value, frozen=True):
+    """One number of a trace: `trace.site(site)[stage][head, row, column]` (head 0 where there are none).
+
+    `site` is empty for the site that is looked at.
+    """
+
+    stage: str
+    row: Count
+    column: Count
+    head: Count = 0
+    site: str = ""
+
+
+class View(Value, frozen=True):
+    """What is shown of a trace: stage, head, query, decoding step, colour range, orientation.
+
+    `plane` are the two features drawn as the axes of the plane; `locked` is the cell under inspection,
+    `site` the attention that is looked at (empty: the main one).
+    A value past the end of the experiment (a head it does not have) is shown as the last one there is.
+    """
+
+    stage: str = "weights"
+    head: Count = 0
+    query: Count = 0
+    step: Count = 0
+    range: Range = "head"
+    orientation: Orientation = "queries_as_rows"
+    plane: tuple[Count, Count] = (0, 1)
+    locked: Cell | None = None
+    site: str = ""
+
+    def check(self) -> None:
+        legal = f"one of {', '.join(STAGE_BY_ID)}"
+        require(self.stage in STAGE_BY_ID, "view.stage", self.stage, legal)
+        if self.locked is not None:
+            require(self.locked.stage in STAGE_BY_ID, "view.locked.stage", self.locked.stage, legal)
+
+
+def shown_head(experiment: Experiment, view: View, stage: str) -> int:
+    """The head of `stage` that the view shows: the chosen query head, or the key/value head it reads."""
+    row = STAGE_BY_ID[stage]
+    if not row.per_head:
+        return 0
+    head = min(view.head, experiment.heads.n_heads - 1)
+    return head if row.axes[0] == "head" else head // experiment.heads.group_size

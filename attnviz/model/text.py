@@ -1,0 +1,143 @@
+"""A text as tokens of an experiment and back, and what is told of each token: its id and its bytes.
+
+Beside the ways that every text can be cut (`core/tokens.py`) there is the model's own, where the experiment
+has a vocabulary that says how a text becomes its tokens.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from attnviz.core.bpe import check_text
+from attnviz.core.text import visible
+from attnviz.core.tokens import SPLITTINGS, Splitting, guess_splitting, join, split, token_bytes
+from attnviz.i18n import N_, _
+from attnviz.model.operands.matrices import token_ids
+from attnviz.model.spec.block import Vocabulary
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.pieces import byte_pairs, own_tokens, text_tokens
+
+MODEL = Splitting("model", N_("model"))
+
+_SPACED_WORD = re.compile(r"\s*\S+|\s+$")
+"""A word with the space before it, as models write it; spaces at the end."""
+
+_MOST_BYTES = 12
+"""Bytes of one token that are written out."""
+
+
+@dataclass(frozen=True)
+class Face:
+    """How a token is shown: its text, a line about it, and whether the vocabulary lacks it."""
+
+    shown: str
+    note: str
+    is_outside: bool = False
+
+
+def splittings(experiment: Experiment) -> tuple[Splitting, ...]:
+    """The ways in which a text can become tokens of this experiment."""
+    return SPLITTINGS if byte_pairs(experiment.vocabulary) is None else (MODEL, *SPLITTINGS)
+
+
+def split_text(experiment: Experiment, text: str, splitting: str) -> tuple[str, ...]:
+    """The tokens of `text`.
+
+    Of a model that says how it reads texts all of them are tokens of its own, after the one that begins a
+    text: a word (with the space before it), a character or a byte that is none is cut further, as the model
+    would cut it. So each has an embedding.
+
+    Raises `ValueError` for a splitting that this experiment does not have, and for a text that has no bytes.
+    """
+    vocabulary = experiment.vocabulary
+    pairs = byte_pairs(vocabulary)
+    if splitting == MODEL.id:
+        if vocabulary is None:
+            raise ValueError("vocabulary is null; legal is one that says how a text becomes its tokens")
+        return text_tokens(vocabulary, text)
+    if vocabulary is None or pairs is None:
+        return split(text, splitting)
+    check_text(text)
+    read = pairs.begun(text)
+    parts = _SPACED_WORD.findall(read) if splitting == "word" else split(read, splitting)
+    begin = () if vocabulary.begin is None else (vocabulary.begin,)
+    return (*begin, *(token for part in parts for token in own_tokens(vocabulary, part)))
+
+
+def join_text(experiment: Experiment, tokens: tuple[str, ...], splitting: str) -> str:
+    """The text of `tokens`, as far as there is one that is split into them."""
+    vocabulary = experiment.vocabulary
+    pairs = byte_pairs(vocabulary)
+    is_read = vocabulary is not None and (splitting == MODEL.id or _are_mostly_known(vocabulary, tokens))
+    if vocabulary is None or pairs is None or not is_read:
+        return join(tokens, "word" if splitting == MODEL.id else splitting)
+    ids = token_ids(vocabulary.tokens)
+    data = (pairs.token_bytes(ids[token]) if token in ids else token_bytes(token) for token in tokens)
+    return pairs.text_of(b"".join(data))
+
+
+def likely_splitting(experiment: Experiment) -> str:
+    """The way in which a text line would most likely show the tokens: the first that gives them again."""
+    tokens, vocabulary = experiment.tokens, experiment.vocabulary
+    if vocabulary is None or byte_pairs(vocabulary) is None or not _are_mostly_known(vocabulary, tokens):
+        return guess_splitting(tokens)
+    return next((way.id for way in splittings(experiment) if gives(experiment, way.id)), MODEL.id)
+
+
+def gives(experiment: Experiment, splitting: str) -> bool:
+    """Whether the text of the experiment's tokens is split into them again."""
+    text = join_text(experiment, experiment.tokens, splitting)
+    try:
+        return split_text(experiment, text, splitting) == experiment.tokens
+    except ValueError:  # half of a surrogate pair
+        return False
+
+
+def _are_mostly_known(vocabulary: Vocabulary, tokens: tuple[str, ...]) -> bool:
+    ids = token_ids(vocabulary.tokens)
+    return 2 * sum(token in ids for token in tokens) >= len(tokens)
+
+
+def shown_token(vocabulary: Vocabulary | None, token: str) -> str:
+    """A token as it is shown: its text with its spaces, a piece of a character as its bytes."""
+    pairs = byte_pairs(vocabulary)
+    one = None if vocabulary is None else token_ids(vocabulary.tokens).get(token)
+    return visible(token if pairs is None or one is None else pairs.shown(one))
+
+
+def faces(experiment: Experiment) -> tuple[Face, ...]:
+    """How each token of the experiment is shown."""
+    vocabulary = experiment.vocabulary
+    if vocabulary is None:
+        return tuple(Face(visible(token), _bytes_line(token_bytes(token))) for token in experiment.tokens)
+    known = {token: _face(vocabulary, token) for token in dict.fromkeys(experiment.tokens)}
+    return tuple(known[token] for token in experiment.tokens)
+
+
+def _face(vocabulary: Vocabulary, token: str) -> Face:
+    one = token_ids(vocabulary.tokens).get(token)
+    if one is None:
+        note = _("not in the vocabulary: its vector is no row of the embedding, it was drawn or kept")
+        return Face(visible(token), note, is_outside=True)
+    pairs = byte_pairs(vocabulary)
+    data = token_bytes(token) if pairs is None else pairs.token_bytes(one)
+    rest = _bytes_line(data) if data else _role(vocabulary, token)
+    return Face(shown_token(vocabulary, token), _id_line(one, rest))
+
+
+def _role(vocabulary: Vocabulary, token: str) -> str:
+    """What a token without bytes is for."""
+    if token == vocabulary.begin:
+        return _("begins a text")
+    return _("ends a text") if token == vocabulary.end else _("stands for no text")
+
+
+def _id_line(one: int, rest: str) -> str:
+    return _("id {id} · {rest}").format(id=one, rest=rest)
+
+
+def _bytes_line(data: bytes) -> str:
+    """The bytes in hexadecimal digits; of many, the first."""
+    rest = " …" if len(data) > _MOST_BYTES else ""
+    return data[:_MOST_BYTES].hex(" ").upper() + rest

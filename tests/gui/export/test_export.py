@@ -1,0 +1,368 @@
+"""Export from the window: real files and a real clipboard, read back."""
+
+from __future__ import annotations
+
+import csv
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from desk import MakeDesk
+from msgspec.structs import replace
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QColor, QGuiApplication, QImage, QPainter
+from PySide6.QtSvg import QSvgRenderer
+from PySide6.QtWidgets import (
+    QComboBox,
+    QFileDialog,
+    QLabel,
+    QPushButton,
+    QScrollArea,
+    QSpinBox,
+    QVBoxLayout,
+    QWidget,
+)
+
+import attnviz
+from attnviz.compute.scheduler import Scheduler
+from attnviz.figures import figure_bytes, render
+from attnviz.gui.dialogs.export import FigureChoice, FigureDialog, PanelDialog
+from attnviz.gui.export.export import Exporter, seen_titles
+from attnviz.gui.export.widget import picture
+from attnviz.gui.look.fonts import load_fonts
+from attnviz.gui.look.theme import DARK, LIGHT
+from attnviz.gui.panels.stage_view import StageViewPanel
+from attnviz.gui.store import Store
+from attnviz.gui.widgets.card import Card
+from attnviz.model.io.presets import load_preset
+from attnviz.model.spec.view import Cell
+
+SVG = "{http://www.w3.org/2000/svg}"
+WIDTH, HEIGHT = 700, 420
+
+
+class Bench:
+    """A window with one panel, its store and its exporter; `said` and `failed` hold what was emitted."""
+
+    def __init__(self, preset: str) -> None:
+        load_fonts()
+        document = load_preset(preset)
+        self.store = Store(document)
+        self.window = QWidget()
+        self.panel = StageViewPanel(self.store, self.window)
+        self.panel.header().setParent(self.window)
+        self.panel.setGeometry(0, 0, WIDTH, HEIGHT)
+        self.panel.start()
+        self.store.set_trace(attnviz.run(document))
+        self.scheduler = Scheduler(lambda call: call(), inline=True)
+        self.exporter = Exporter(self.window, self.store, self.scheduler)
+        self.said: list[str] = []
+        self.failed: list[str] = []
+        self.exporter.said.connect(self.said.append)
+        self.exporter.failed.connect(self.failed.append)
+
+
+@pytest.fixture
+def bench(qtbot: Any) -> Iterator[Bench]:
+    made = Bench("cross-attention")
+    qtbot.addWidget(made.window)
+    yield made
+
+
+def choice(**changes: Any) -> FigureChoice:
+    return FigureChoice(
+        **{"stage": "weights", "head": 0, "theme": "light", "format_id": "svg", "dpi": 100, **changes}
+    )
+
+
+@pytest.mark.parametrize("suffix", ["svg", "pdf", "png"])
+def test_a_figure_is_the_one_that_the_library_draws(bench: Bench, tmp_path: Path, suffix: str) -> None:
+    bench.store.look(orientation="queries_as_columns", range="log")
+    file = tmp_path / f"figure.{suffix}"
+    bench.exporter.write_figure(file, choice(theme="dark"))
+    document = bench.store.document
+    figure = render(attnviz.run(document), document.view, "weights", 0, theme="dark")
+    assert file.read_bytes() == figure_bytes(figure, suffix, dpi=100)
+    assert (bench.said, bench.failed) == ([f"Saved figure.{suffix}"], [])
+
+
+def test_what_cannot_be_written_is_one_sentence(bench: Bench, tmp_path: Path) -> None:
+    bench.exporter.write_figure(tmp_path / "a.gif", choice())
+    bench.exporter.write_figure(tmp_path / "absent" / "a.svg", choice())
+    bench.exporter.write_panel(tmp_path / "a.bmp", bench.panel)
+    bench.exporter.write_panel(tmp_path / "absent" / "a.png", bench.panel)
+    bench.exporter.write_numbers(tmp_path / "a.txt")
+    assert bench.failed == [
+        "a.gif: the suffix is '.gif'; legal is one of .svg, .pdf, .png",
+        "a.svg: No such file or directory",
+        "a.bmp: the suffix is '.bmp'; legal is one of .svg, .pdf, .png",
+        "a.png: No such file or directory",
+        "a.txt: the suffix is '.txt'; legal is .csv or .npz",
+    ]
+    assert bench.said == [] and [f for f in tmp_path.iterdir() if f.is_file()] == []
+
+
+def test_a_panel_as_png_is_twice_as_large_and_looks_the_same(bench: Bench, tmp_path: Path) -> None:
+    bench.exporter.write_panel(tmp_path / "p.png", bench.panel)
+    image = QImage(str(tmp_path / "p.png"))
+    assert (image.width(), image.height()) == (2 * WIDTH, 2 * HEIGHT)
+    assert image.pixelColor(1, 1) == QColor(LIGHT.panel)
+    cell = bench.panel.map.mapTo(bench.panel, bench.panel.map.cell_center(1, 0).toPoint())
+    largest = image.pixelColor(2 * cell.x() - 20, 2 * cell.y() - 20)
+    assert largest.name() == "#fde725"  # the end of viridis: .85 is the largest weight
+
+
+def test_a_panel_as_svg_holds_its_text_and_the_fonts_for_it(bench: Bench, tmp_path: Path) -> None:
+    bench.exporter.write_panel(tmp_path / "p.svg", bench.panel)
+    data = (tmp_path / "p.svg").read_bytes()
+    texts = {"".join(text.itertext()).strip() for text in ET.fromstring(data).iter(f"{SVG}text")}
+    assert {"猫", "坐在", "垫子", "上", "0.850", "mat"} <= texts
+    style = "".join(ET.fromstring(data).find(f"{SVG}style").itertext())  # type: ignore[union-attr]
+    families = re.findall(r"font-family:'([^']+)'", style)
+    assert "Attnviz Sans SC" in families and "Attnviz Sans" in families
+    image = QImage(WIDTH, HEIGHT, QImage.Format.Format_RGB32)
+    image.fill(QColor("#ff00ff"))
+    painter = QPainter(image)
+    QSvgRenderer(data).render(painter)
+    painter.end()
+    screen = bench.panel.map
+    center = screen.mapTo(bench.panel, screen.cell_center(1, 0).toPoint())
+    near = image.pixelColor(center.x() - 10, center.y() - 10)
+    assert near.name() == "#fde725"
+    assert image.pixelColor(1, 1) == QColor(LIGHT.panel)
+
+
+def test_what_is_scrolled_out_of_sight_is_cut_off_in_an_svg(bench: Bench, tmp_path: Path) -> None:
+    panel, scroll, content = QWidget(bench.window), QScrollArea(), QWidget()
+    box = QVBoxLayout(panel)
+    box.addWidget(scroll)
+    inner = QVBoxLayout(content)
+    for word in ("first", "second", "<last>"):
+        label = QLabel(word)
+        label.setTextFormat(Qt.TextFormat.PlainText)
+        label.setFixedHeight(60)
+        inner.addWidget(label)
+    scroll.setWidget(content)
+    panel.resize(200, 100)
+    panel.show()
+    bench.exporter.write_panel(tmp_path / "p.svg", panel)
+    root = ET.fromstring((tmp_path / "p.svg").read_bytes())
+    clip = next(root.iter(f"{SVG}clipPath"))
+    (rect,) = clip
+    view = scroll.viewport()
+    assert (rect.get("width"), rect.get("height")) == (str(view.width()), str(view.height()))
+    (group,) = (g for g in root.iter(f"{SVG}g") if g.get("clip-path") == f"url(#{clip.get('id')})")
+    corner = view.mapTo(panel, QPoint())
+    assert group.get("transform") == f"translate({corner.x()},{corner.y()})"
+    inside = ["".join(text.itertext()).strip() for text in group.iter(f"{SVG}text")]
+    assert inside == ["first", "second"]  # the second is cut, what is below it is not painted
+    assert len(list(root.iter(f"{SVG}text"))) == 2  # and nowhere else
+    names = [element.get("id") for element in root.iter() if element.get("id")]
+    assert len(names) == len(set(names))
+    assert not view.isHidden() and not content.isHidden()
+
+
+def test_the_embedded_chinese_font_has_the_glyphs_of_the_text(bench: Bench, tmp_path: Path) -> None:
+    import base64
+    import io
+
+    from fontTools.ttLib import TTFont
+
+    bench.exporter.write_panel(tmp_path / "p.svg", bench.panel)
+    svg = (tmp_path / "p.svg").read_text(encoding="utf-8")
+    found = re.search(r"'Attnviz Sans SC';font-weight:400;src:url\(data:font/ttf;base64,([^)]+)\)", svg)
+    assert found is not None
+    font = TTFont(io.BytesIO(base64.b64decode(found[1])))
+    assert {ord(c) for c in "猫坐在垫子上"} <= set(font.getBestCmap())
+    assert len(svg) < 200_000
+
+
+def test_a_panel_as_pdf_is_one_page_of_its_size_with_embedded_chinese(bench: Bench, tmp_path: Path) -> None:
+    bench.exporter.write_panel(tmp_path / "p.pdf", bench.panel)
+    data = (tmp_path / "p.pdf").read_bytes()
+    box = re.search(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", data)
+    assert box is not None
+    assert (float(box[1]), float(box[2])) == pytest.approx((WIDTH * 0.75, HEIGHT * 0.75), abs=1)
+    assert b"AttnvizSansSC" in data
+
+
+def test_a_panel_in_a_card_is_exported_with_its_title(bench: Bench, tmp_path: Path) -> None:
+    card = Card("Weights and more")
+    card.setParent(bench.window)
+    card.body.addWidget(bench.panel)
+    card.resize(WIDTH, HEIGHT)
+    bench.exporter.write_panel(tmp_path / "p.svg", bench.panel)
+    root = ET.fromstring((tmp_path / "p.svg").read_bytes())
+    texts = " ".join("".join(text.itertext()).strip() for text in root.iter(f"{SVG}text")).lower()
+    assert "weights and more" in texts and "0.850" in texts
+
+
+def test_hover_is_not_exported(bench: Bench) -> None:
+    plain = picture(bench.panel, LIGHT).toImage()
+    bench.store.set_hover(Cell("weights", 2, 2))
+    assert picture(bench.panel, LIGHT).toImage() != plain
+    bench.exporter.write_panel(Path("absent/p.png"), bench.panel)
+    assert bench.store.hover is None
+    assert picture(bench.panel, LIGHT).toImage() == plain
+
+
+def test_numbers_as_csv_are_the_shown_stage_and_as_npz_everything(bench: Bench, tmp_path: Path) -> None:
+    bench.store.look(stage="scores")
+    trace = bench.store.trace
+    assert trace is not None
+    bench.exporter.write_numbers(tmp_path / "n.csv")
+    bench.exporter.write_numbers(tmp_path / "n.npz")
+    with (tmp_path / "n.csv").open(encoding="utf-8-sig", newline="") as stream:
+        head, *rows = csv.reader(stream)
+    assert head == ["", "猫", "坐在", "垫子", "上"]
+    read = np.array([row[1:] for row in rows], dtype=np.float64)
+    np.testing.assert_array_equal(read, trace["scores"][0])
+    with np.load(tmp_path / "n.npz") as stages:
+        assert len(stages.files) == len(trace.only.stages)
+    assert bench.said == ["Saved n.csv", "Saved n.npz"]
+
+
+def test_copied_table_has_every_digit(bench: Bench) -> None:
+    bench.exporter.copy_table()
+    trace = bench.store.trace
+    assert trace is not None
+    head, *rows = (line.split("\t") for line in QGuiApplication.clipboard().text().rstrip("\n").split("\n"))
+    assert head == ["", "猫", "坐在", "垫子", "上"]
+    assert [row[0] for row in rows] == list(trace.experiment.tokens)
+    np.testing.assert_array_equal(np.array([r[1:] for r in rows], dtype=np.float64), trace["weights"][0])
+    assert bench.said == ["The table is on the clipboard."]
+
+
+def test_copied_picture_is_the_map_at_twice_its_size(bench: Bench) -> None:
+    bench.exporter.copy_picture()
+    image = QGuiApplication.clipboard().image()
+    assert (image.width(), image.height()) == (2 * bench.panel.map.width(), 2 * bench.panel.map.height())
+    assert image.pixelColor(0, 0) == QColor(LIGHT.panel)
+    at = bench.panel.map.cell_center(1, 0) * 2
+    assert image.pixelColor(int(at.x()) - 20, int(at.y()) - 20).name() == "#fde725"
+
+
+def test_without_numbers_there_is_a_sentence(bench: Bench) -> None:
+    bench.store.trace = None
+    bench.exporter.copy_table()
+    bench.exporter.copy_picture()
+    bench.exporter.export_figure()
+    assert bench.failed == ["There are no numbers yet."] * 3
+
+
+def test_the_dialog_offers_what_the_trace_has_and_previews_it(qtbot: Any) -> None:
+    bench = Bench("grouped-query")
+    qtbot.addWidget(bench.window)
+    trace, view = bench.store.trace, replace(bench.store.document.view, stage="weights", head=5)
+    assert trace is not None
+    dialog = FigureDialog(bench.window, trace, view, "dark", bench.scheduler)
+    stage, head, kind = (dialog.findChild(QComboBox, f"export_{n}_box") for n in ("stage", "head", "format"))
+    preview, dpi = dialog.findChild(QLabel, "export_preview"), dialog.findChild(QSpinBox, "export_dpi_box")
+    assert [stage.itemData(i) for i in range(stage.count())] == list(trace.only.stages)
+    assert dialog.choice == FigureChoice("weights", 5, "dark", "svg", 200)
+    assert head.count() == 9
+    dark = preview.pixmap().toImage()
+    assert dark.pixelColor(1, 1) == QColor(DARK.panel)
+    stage.setCurrentIndex(stage.findData("k"))
+    assert [head.itemData(i) for i in range(head.count())] == [0, 1, "all"]
+    assert dialog.choice.head == 1  # the key/value head that query head 5 reads
+    assert preview.pixmap().toImage() != dark
+    assert not dpi.isEnabled()
+    kind.setCurrentIndex(kind.findData("png"))
+    assert dpi.isEnabled() and dialog.choice.format_id == "png"
+    dialog.reject()
+    dialog.deleteLater()
+
+
+def test_the_dialog_offers_the_attentions_where_there_are_several(qtbot: Any, tmp_path: Path) -> None:
+    bench = Bench("encoder-decoder")
+    qtbot.addWidget(bench.window)
+    trace, view = bench.store.trace, bench.store.document.view
+    assert trace is not None
+    dialog = FigureDialog(bench.window, trace, view, "light", bench.scheduler)
+    site, stage, head = (dialog.findChild(QComboBox, f"export_{n}_box") for n in ("site", "stage", "head"))
+    preview = dialog.findChild(QLabel, "export_preview")
+    assert [site.itemText(i) for i in range(site.count())] == [
+        "Encoder layer 1 · self-attention",
+        "Decoder layer 1 · masked self-attention",
+        "Decoder layer 1 · cross-attention",
+        "all, side by side",
+    ]
+    assert dialog.choice.site == "decoder.0.cross"
+    one = preview.pixmap().toImage()
+    stage.setCurrentIndex(stage.findData("memory"))
+    site.setCurrentIndex(0)
+    # The encoder has no memory: back to the weights.
+    assert [stage.itemData(i) for i in range(stage.count())] == list(trace.site("encoder.0.self").stages)
+    assert (dialog.choice.site, dialog.choice.stage) == ("encoder.0.self", "weights")
+    head.setCurrentIndex(head.findData("all"))
+    site.setCurrentIndex(3)
+    assert [stage.itemData(i) for i in range(stage.count())] == ["scores", "scaled", "weights"]
+    assert [head.itemData(i) for i in range(head.count())] == [0, 1]
+    assert dialog.choice.site == "all" and dialog.choice.head == 0
+    assert preview.pixmap().toImage() != one
+    bench.exporter.write_figure(tmp_path / "all.svg", dialog.choice)
+    expected = render(trace, view, "weights", 0, site="all", theme="light")
+    assert (tmp_path / "all.svg").read_bytes() == figure_bytes(expected, "svg")
+    assert bench.failed == []
+    dialog.reject()
+    dialog.deleteLater()
+
+
+def test_the_dialog_does_not_ask_which_attention_where_there_is_one(bench: Bench) -> None:
+    trace = bench.store.trace
+    assert trace is not None
+    dialog = FigureDialog(bench.window, trace, bench.store.document.view, "light", bench.scheduler)
+    labels = {label.text() for label in dialog.findChildren(QLabel)}
+    assert "Stage" in labels and "Attention" not in labels
+    assert dialog.choice.site is None
+    dialog.reject()
+    dialog.deleteLater()
+
+
+@pytest.mark.qt_log_ignore("propagateSizeHints")  # the offscreen platform has none
+def test_from_the_command_to_the_file(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, qtbot: Any
+) -> None:
+    """The dialog's own button is clicked; the file dialog answers with a name without a suffix."""
+    from PySide6.QtCore import Qt, QTimer
+
+    asked: list[str] = []
+
+    def name(_parent: QWidget, _title: str, start: str, kinds: str) -> tuple[str, str]:
+        asked.append(start)
+        return str(tmp_path / "mine"), kinds.split(";;")[0]
+
+    def press_save() -> None:
+        dialog = bench.window.findChild(FigureDialog)
+        kind = dialog.findChild(QComboBox, "export_format_box")
+        kind.setCurrentIndex(kind.findData("pdf"))
+        qtbot.mouseClick(dialog.findChild(QPushButton, "export_save_button"), Qt.MouseButton.LeftButton)
+
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", name)
+    QTimer.singleShot(0, press_save)
+    bench.exporter.export_figure()
+    assert asked == ["weights.pdf"]
+    assert (tmp_path / "mine.pdf").read_bytes().startswith(b"%PDF")
+    assert bench.said == ["Saved mine.pdf"]
+
+
+# What the offscreen platform says of every window with a minimum size.
+@pytest.mark.qt_log_ignore("propagateSizeHints")
+def test_a_panel_is_offered_while_it_can_be_seen(make_desk: MakeDesk) -> None:
+    desk = make_desk("toy-attention")
+    assert {"stage", "decoding", "inspector"} <= set(seen_titles(desk.window.panels))
+    assert not {"compare", "cost"} & set(seen_titles(desk.window.panels))
+    desk.window.docks["compare"].raise_()
+    desk.qtbot.waitUntil(lambda: "compare" in seen_titles(desk.window.panels))
+    assert "decoding" not in seen_titles(desk.window.panels)
+
+
+def test_the_panel_dialog_starts_with_the_panel_in_focus(bench: Bench) -> None:
+    dialog = PanelDialog(bench.window, {"tokens": "Tokens", "stage": "Stage"}, "stage")
+    assert (dialog.panel_id, dialog.format_id) == ("stage", "svg")
+    dialog.deleteLater()

@@ -1,0 +1,137 @@
+"""The live decoding: made after the numbers, while somebody looks, and for no experiment that is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from pointer import Log
+from pytestqt.qtbot import QtBot
+
+import attnviz
+from attnviz.compute import decoding as decoded_module
+from attnviz.compute.scheduler import Scheduler
+from attnviz.engines.decode.decodable import causal_experiment
+from attnviz.gui.bridge import Bridge
+from attnviz.gui.live.decoding import DecodeLive
+from attnviz.gui.live.trace import Live
+from attnviz.gui.store import Store
+from attnviz.model.edit import edits
+from attnviz.model.io.presets import load_preset
+
+
+class Bench:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.store = Store(load_preset("causal-decode"))
+        self.bridge = Bridge()
+        self.schedulers = (Scheduler(self.bridge.post), Scheduler(self.bridge.post))
+        self.live = Live(self.store, self.schedulers[0])
+        self.decode = DecodeLive(self.store, self.live, self.schedulers[1])
+        self.log = Log(self.decode, "failed")
+        self.runs = 0
+        plain = decoded_module.execute_decoding
+
+        def counted(*args: Any, **named: Any) -> Any:
+            self.runs += 1
+            return plain(*args, **named)
+
+        monkeypatch.setattr(decoded_module, "execute_decoding", counted)
+
+    def settled(self) -> bool:
+        decoded = self.store.decoded_now
+        wanted = causal_experiment(self.store.experiment)
+        return decoded is not None and decoded.decoding.experiment == wanted
+
+
+@pytest.fixture
+def bench(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+    made = Bench(monkeypatch)
+    made.live.run_now()
+    qtbot.waitUntil(made.settled)
+    yield made
+    made.bridge.close()
+    assert all(scheduler.close(2.0) for scheduler in made.schedulers)
+
+
+def test_it_is_the_decoding_of_a_script_with_its_differences(bench: Bench) -> None:
+    decoded = bench.store.decoded_now
+    assert decoded is not None
+    expected = attnviz.decode(bench.store.experiment)
+    for mine, theirs in zip(decoded.decoding.steps, expected.steps, strict=True):
+        np.testing.assert_array_equal(mine.weights, theirs.weights)
+        np.testing.assert_array_equal(mine.probabilities, theirs.probabilities)
+    assert decoded.worst == max(decoded.differences.values()) < 1e-4
+    assert "weights" in decoded.differences
+
+
+def test_many_edits_are_decoded_a_few_times_and_end_right(bench: Bench, qtbot: QtBot) -> None:
+    bench.runs = 0
+    for step in range(30):
+        bench.store.edit(edits.set_vector_cell, 0, 0, float(step))
+    qtbot.waitUntil(bench.settled)
+    assert bench.runs <= 4
+
+
+def test_hidden_it_rests_and_seen_again_it_catches_up(bench: Bench, qtbot: QtBot) -> None:
+    bench.decode.set_watched(False)
+    bench.runs = 0
+    bench.store.edit(edits.set_vector_cell, 0, 0, 5.0)
+    qtbot.waitUntil(lambda: bench.store.trace.experiment == bench.store.experiment)  # type: ignore[union-attr]
+    qtbot.wait(40)
+    assert bench.runs == 0 and not bench.settled()
+    bench.decode.set_watched(True)
+    qtbot.waitUntil(bench.settled)
+
+
+def test_the_same_experiment_is_not_decoded_twice(bench: Bench, qtbot: QtBot) -> None:
+    bench.runs = 0
+    bench.decode.set_watched(True)
+    bench.live.run_now()
+    qtbot.wait(60)
+    assert bench.runs == 0
+
+
+def edit_and_be_refused(bench: Bench, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An edit whose decoding is refused in one sentence."""
+
+    def refuse(*args: Any, **named: Any) -> Any:
+        raise ValueError("too large")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(decoded_module, "execute_decoding", refuse)
+        bench.store.edit(edits.set_vector_cell, 0, 0, 6.0)
+        qtbot.waitUntil(lambda: bench.log.values("failed") == ["too large"])
+
+
+def test_a_refusal_is_a_sentence_and_takes_the_old_numbers_away(
+    bench: Bench, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    edit_and_be_refused(bench, qtbot, monkeypatch)
+    assert bench.store.decoded_now is None
+    bench.store.edit(edits.set_vector_cell, 0, 0, 7.0)
+    qtbot.waitUntil(bench.settled)
+
+
+@pytest.mark.parametrize("wait", [0, 40, 90, 160, 400])
+def test_an_edit_that_is_taken_back_leaves_a_decoding_on_the_screen(
+    bench: Bench, qtbot: QtBot, wait: int
+) -> None:
+    bench.decode._seconds = bench.decode._took = 0.2  # one that waits for the hand to rest
+    bench.store.edit(edits.set_vector_cell, 0, 0, 5.0)
+    edited = bench.store.experiment
+    qtbot.waitUntil(lambda: bench.store.trace.experiment == edited)  # type: ignore[union-attr]
+    qtbot.wait(wait)
+    bench.store.undo()
+    qtbot.waitUntil(bench.settled)
+    qtbot.wait(450)  # past the moment at which one that is out of date is taken away
+    qtbot.waitUntil(bench.settled)
+
+
+def test_after_a_refusal_that_is_undone_the_decoding_comes_back(
+    bench: Bench, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    edit_and_be_refused(bench, qtbot, monkeypatch)
+    bench.store.undo()
+    qtbot.waitUntil(bench.settled)

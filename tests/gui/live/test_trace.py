@@ -1,0 +1,186 @@
+"""The live loop: few runs for many edits, the last one wins, errors are sentences and the next edit works."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from pointer import Log
+from pytestqt.qtbot import QtBot
+
+import attnviz
+from attnviz.compute.scheduler import Scheduler
+from attnviz.engines.engine import EngineError
+from attnviz.gui.bridge import Bridge
+from attnviz.gui.live import trace as live_module
+from attnviz.gui.live.trace import PATIENCE_SECONDS, Live
+from attnviz.gui.store import Store
+from attnviz.model.edit import edits
+from attnviz.model.edit.generation import set_seed
+from attnviz.model.io.presets import load_preset
+
+
+class Bench:
+    """A store, a scheduler with a real thread, and a live loop; `runs` counts what is computed."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, inline: bool) -> None:
+        self.store = Store(load_preset("toy-attention"))
+        self.bridge = Bridge()
+        self.scheduler = Scheduler(self.bridge.post, inline=inline)
+        self.live = Live(self.store, self.scheduler)
+        self.log = Log(self.live, "failed", "noticed", "running", "chosen")
+        self.runs = 0
+        self.execute = live_module.execute
+        monkeypatch.setattr(live_module, "execute", self._execute)
+        self.before: Any = lambda check: None
+
+    def _execute(self, experiment: Any, engine: str, device: str, **named: Any) -> Any:
+        self.runs += 1
+        self.before(named["check"])
+        return self.execute(experiment, engine, device, **named)
+
+    def settled(self) -> bool:
+        trace = self.store.trace
+        return trace is not None and trace.experiment == self.store.experiment
+
+
+@pytest.fixture(params=[False, True], ids=["thread", "inline"])
+def bench(request: pytest.FixtureRequest, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+    made = Bench(monkeypatch, request.param)
+    made.live.run_now()
+    qtbot.waitUntil(made.settled)
+    yield made
+    made.bridge.close()
+    assert made.scheduler.close(2.0)
+
+
+def test_fifty_quick_edits_end_in_the_last_numbers_after_few_runs(bench: Bench, qtbot: QtBot) -> None:
+    bench.runs = 0
+    for step in range(50):
+        bench.store.edit(edits.set_vector_cell, 0, 0, float(step))
+    qtbot.waitUntil(bench.settled)
+    assert bench.runs <= 3
+    assert bench.store.trace is not None
+    np.testing.assert_array_equal(
+        bench.store.trace["weights"], attnviz.run(bench.store.experiment)["weights"]
+    )
+
+
+def test_how_it_is_written_on_runs_nothing_and_all_else_does(bench: Bench, qtbot: QtBot) -> None:
+    bench.runs, before = 0, bench.store.trace
+    assert before is not None
+    bench.store.edit(set_seed, 5)
+    qtbot.waitUntil(bench.settled)
+    trace = bench.store.trace
+    assert bench.runs == 0 and trace is not None and trace is not before
+    np.testing.assert_array_equal(trace["weights"], before["weights"])
+    bench.store.edit(set_seed, 6)
+    bench.store.edit(edits.set_vector_cell, 0, 0, 3.0)
+    qtbot.waitUntil(bench.settled)
+    assert bench.runs == 1
+    bench.live.run_now()  # as another engine does
+    qtbot.waitUntil(lambda: bench.runs == 2)
+
+
+def test_a_look_runs_nothing(bench: Bench, qtbot: QtBot) -> None:
+    bench.runs = 0
+    bench.store.look(stage="scores", locked=None)
+    qtbot.wait(30)
+    assert bench.runs == 0
+
+
+@pytest.mark.parametrize("kind", [EngineError, ValueError, MemoryError, RuntimeError])
+def test_an_expected_error_is_one_sentence_and_the_next_edit_works(
+    bench: Bench, qtbot: QtBot, kind: type[Exception]
+) -> None:
+    def fail(check: Any) -> None:
+        raise kind("the sentence")
+
+    bench.before = fail
+    before = bench.store.trace
+    bench.store.change(temperature=2.0)
+    qtbot.waitUntil(lambda: bench.log.values("failed") == ["the sentence"])
+    assert bench.store.trace is before  # the last right numbers stay
+    assert bench.log.values("running")[-1] is False
+    bench.before = lambda check: None
+    bench.store.change(temperature=3.0)
+    qtbot.waitUntil(bench.settled)
+    assert len(bench.log.values("failed")) == 1
+
+
+def test_what_fails_unexpectedly_reaches_the_error_hook_and_the_next_edit_works(
+    bench: Bench, qtbot: QtBot
+) -> None:
+    def fail(check: Any) -> None:
+        raise TypeError("nobody thought of this")
+
+    bench.before = fail
+    with qtbot.captureExceptions() as caught:
+        bench.store.change(temperature=2.0)
+        qtbot.waitUntil(lambda: len(caught) == 1)
+    assert caught[0][0] is TypeError
+    bench.before = lambda check: None
+    bench.store.change(temperature=3.0)
+    qtbot.waitUntil(bench.settled)
+    assert bench.log.values("failed") == []
+
+
+def test_a_young_run_is_shown_before_the_next_starts(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Bench(monkeypatch, inline=False)
+    shown = Log(bench.store, "traced")
+    go_on = threading.Event()
+    bench.before = lambda check: go_on.wait(5) and None
+    bench.live.run_now()
+    qtbot.wait(10)
+    for temperature in (2.0, 3.0):
+        bench.store.change(temperature=temperature)
+        qtbot.wait(15)
+    go_on.set()
+    qtbot.waitUntil(bench.settled)
+    temperatures = [trace.experiment.temperature for trace in shown.values("traced")]  # type: ignore[attr-defined]
+    assert temperatures == [1.0, 3.0] and bench.runs == 2
+    bench.bridge.close()
+    assert bench.scheduler.close(2.0)
+
+
+def test_a_run_that_takes_long_is_cancelled_for_a_newer_one(
+    qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = Bench(monkeypatch, inline=False)
+    cancelled: list[bool] = []
+    never = threading.Event()
+
+    def slow(check: Any) -> None:
+        if bench.store.experiment.temperature == 1.0:
+            try:
+                while not never.wait(0.005):
+                    check()
+            except BaseException:
+                cancelled.append(True)
+                raise
+
+    bench.before = slow
+    bench.live.run_now()
+    qtbot.wait(round(1000 * PATIENCE_SECONDS) + 50)
+    bench.store.change(temperature=2.0)
+    qtbot.waitUntil(bench.settled)
+    assert cancelled == [True]
+    assert bench.log.values("failed") == []
+    bench.bridge.close()
+    assert bench.scheduler.close(2.0)
+
+
+def test_another_engine_is_run_at_once_and_told(bench: Bench, qtbot: QtBot) -> None:
+    bench.runs = 0
+    bench.live.choose("numpy", "cpu")
+    assert bench.log.values("chosen") == [("numpy", "cpu")]
+    qtbot.waitUntil(lambda: bench.runs == 1)
+
+
+def test_an_engine_that_does_not_exist_is_a_sentence(bench: Bench, qtbot: QtBot) -> None:
+    bench.live.choose("abacus", "auto")
+    qtbot.waitUntil(lambda: len(bench.log.values("failed")) == 1)
+    assert "abacus" in str(bench.log.values("failed")[0])

@@ -1,0 +1,223 @@
+"""The decoding panel alone: it shows what it is given, step by step, and says when there is nothing."""
+
+from __future__ import annotations
+
+import pytest
+from experiments import STACKS
+from msgspec.structs import replace
+from panels import PanelBench
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QLabel, QSlider, QToolButton
+from pytestqt.qtbot import QtBot
+
+import attnviz
+from attnviz.compute.decoding import decode_and_compare
+from attnviz.engines.program import never_cancelled
+from attnviz.gui.panels.decoding.panel import DecodingPanel
+from attnviz.gui.widgets.elided import ElidedLabel
+from attnviz.gui.widgets.numbers.drag import DragNumber
+from attnviz.gui.widgets.pictures.bars import Bars
+from attnviz.gui.widgets.pictures.row_matrix import RowMatrix
+from attnviz.model.edit.edits import set_heads, set_n_tokens
+from attnviz.model.sites.sites import site_names
+from attnviz.model.sites.titles import site_label
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.latent import Latent
+from attnviz.model.spec.parts import NoPosition, Padding, Projections
+from attnviz.model.spec.view import Cell
+
+pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
+
+
+@pytest.fixture
+def bench(qtbot: QtBot) -> PanelBench[DecodingPanel]:
+    made = PanelBench(qtbot, DecodingPanel, "causal-decode", 1100, 260)
+    give(made)
+    return made
+
+
+def give(bench: PanelBench[DecodingPanel]) -> None:
+    bench.store.set_decoded(decode_and_compare(bench.store.experiment, "numpy", "cpu", never_cancelled, 0))
+
+
+def button(bench: PanelBench[DecodingPanel], name: str) -> QToolButton:
+    return bench.find(QToolButton, f"decode_{name}")
+
+
+def test_without_a_decoding_it_says_so_and_nothing_can_be_pressed(qtbot: QtBot) -> None:
+    bench = PanelBench(qtbot, DecodingPanel, "causal-decode", 1100, 260)
+    assert bench.find(QLabel, "decode_empty").isVisible()
+    for name in ("first", "step_back", "play", "step_forward", "last"):
+        assert not button(bench, name).isEnabled()
+    bench.panel.toggle_play()
+    assert not bench.panel.is_playing
+    give(bench)
+    assert not bench.find(QLabel, "decode_empty").isVisible() and button(bench, "play").isEnabled()
+
+
+def test_a_decoding_that_is_taken_away_leaves_no_numbers(bench: PanelBench[DecodingPanel]) -> None:
+    bench.panel.toggle_play()
+    bench.store.set_decoded(None)
+    assert bench.find(QLabel, "decode_empty").isVisible()
+    assert bench.find(QLabel, "decode_where").text() == ""
+    QTest.qWait(0)
+    bench.panel.toggle_play()
+    assert not bench.panel.is_playing
+
+
+def test_one_step_has_nothing_to_play(qtbot: QtBot) -> None:
+    bench = PanelBench(qtbot, DecodingPanel, "causal-decode", 1100, 260)
+    bench.store.edit(set_n_tokens, 1)
+    give(bench)
+    assert not button(bench, "play").isEnabled()
+    assert bench.find(QLabel, "decode_where").text().startswith("step 1 of 1")
+
+
+def test_the_chosen_head_and_its_key_value_head_are_shown(bench: PanelBench[DecodingPanel]) -> None:
+    bench.store.edit(set_heads, n_heads=4, n_kv_heads=2)
+    give(bench)
+    bench.panel.go_to_end()
+    pictures = []
+    for head in range(4):
+        bench.store.look(head=head)
+        pictures.append(bench.find(RowMatrix, "k_cache").grab().toImage())
+    assert pictures[0] == pictures[1] and pictures[2] == pictures[3] and pictures[0] != pictures[2]
+
+
+def test_the_speed_sets_the_pace(bench: PanelBench[DecodingPanel], qtbot: QtBot) -> None:
+    bench.panel.go_to(0)
+    speed = bench.find(DragNumber, "decode_speed")
+    speed.set_value(16.0)
+    QTest.mouseClick(button(bench, "play"), Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: bench.store.document.view.step >= 2, timeout=3000)
+    QTest.mouseClick(button(bench, "play"), Qt.MouseButton.LeftButton)
+    assert not bench.panel.is_playing
+
+
+def test_the_slider_follows_and_leads(bench: PanelBench[DecodingPanel]) -> None:
+    slider = bench.find(QSlider, "decode_scrubber")
+    bench.store.look(step=1)
+    assert slider.value() == 1
+    slider.setFocus()
+    QTest.keyClick(slider, Qt.Key.Key_Right)
+    assert bench.store.document.view.step == 2
+    QTest.keyClick(slider, Qt.Key.Key_End)
+    assert bench.store.document.view.step == bench.store.experiment.n_queries - 1
+    assert not bench.store.can_undo
+
+
+def test_a_step_past_the_end_of_a_file_is_the_last_one(bench: PanelBench[DecodingPanel]) -> None:
+    bench.store.look(step=999)
+    n = bench.store.experiment.n_queries
+    assert bench.find(QLabel, "decode_where").text().startswith(f"step {n} of {n}")
+    bench.panel.step(-1)
+    assert bench.store.document.view.step == n - 2
+
+
+# --- several attentions ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def stack(bench: PanelBench[DecodingPanel]) -> PanelBench[DecodingPanel]:
+    bench.store.open(Document(STACKS["encoder and decoder"]))
+    bench.store.set_trace(attnviz.run(bench.store.experiment))
+    give(bench)
+    bench.panel.go_to(3)
+    return bench
+
+
+def where(bench: PanelBench[DecodingPanel]) -> str:
+    return bench.find(QLabel, "decode_where").text()
+
+
+def test_the_site_that_is_looked_at_is_the_one_that_is_shown(stack: PanelBench[DecodingPanel]) -> None:
+    bars, keys = stack.find(Bars, "decode_weights"), stack.find(RowMatrix, "k_cache")
+    assert where(stack) == "step 4 of 5 · “<s>” · decoder 1 of 2 · self"
+    assert (bars.sizeHint().height(), keys.accessibleName()) == (24 * 4, "K cache · 3 + 1")
+    pictures = {}
+    for site, text, rows, title in (
+        ("decoder.0.cross", "decoder 1 of 2 · cross", 3, "K cache · 3 + 0"),
+        ("decoder.1.self", "decoder 2 of 2 · self", 4, "K cache · 3 + 1"),
+        ("decoder.1.cross", "decoder 2 of 2 · cross", 3, "K cache · 3 + 0"),
+    ):
+        stack.store.look(site=site)
+        assert where(stack).endswith(f"· {text}")
+        assert (bars.sizeHint().height(), keys.accessibleName()) == (24 * rows, title)
+        # Keys and values of the memory are there before the first step: a token makes none.
+        assert stack.find(RowMatrix, "decode_k").isVisible() == site.endswith("self")
+        pictures[site] = stack.find(RowMatrix, "decode_q").grab().toImage()
+    assert pictures["decoder.0.cross"] != pictures["decoder.1.cross"]
+
+
+def test_an_encoder_takes_no_steps(stack: PanelBench[DecodingPanel]) -> None:
+    stack.store.look(site="encoder.1.self")
+    assert where(stack).endswith("· decoder 1 of 2 · self")
+
+
+def test_the_next_token_and_the_counts_are_the_whole_models(stack: PanelBench[DecodingPanel]) -> None:
+    decoded = stack.store.decoded_now
+    assert decoded is not None
+    cached, uncached = decoded.decoding.total(3)
+    shown = []
+    for site in decoded.decoding.steps[0].sites:
+        stack.store.look(site=site)
+        shown.append(stack.find(Bars, "decode_next").grab().toImage())
+        for which, cost in (("plain", uncached), ("cached", cached)):
+            text = stack.find(QLabel, f"count_flops_{which}").text()
+            assert int(text.replace("\u202f", "")) == cost.flops
+    assert all(picture == shown[0] for picture in shown)
+    assert stack.find(QLabel, "count__name").text() == "all attentions"
+    heading, *lines = stack.find(QLabel, "decode_parity").toolTip().splitlines()
+    assert heading == "The greatest difference of all 5 steps:"
+    experiment = decoded.decoding.experiment
+    said = [line.rpartition(" · ")[0] for line in lines]
+    assert said == [site_label(experiment, name) for name in site_names(experiment)]
+
+
+def test_one_attention_has_no_name_and_no_totals_to_explain(bench: PanelBench[DecodingPanel]) -> None:
+    assert where(bench).endswith("”")
+    assert bench.find(QLabel, "count__name").text() == ""
+
+
+def test_a_row_of_another_layers_cache_is_a_cell_of_that_layer(stack: PanelBench[DecodingPanel]) -> None:
+    stack.store.look(site="decoder.1.self")
+    keys = stack.find(RowMatrix, "k_cache")
+    keys.cell_hovered.emit(2, 1)
+    assert stack.store.hover == Cell("k", 2, 1, 0)
+    stack.store.look(site="encoder.1.self")
+    keys.cell_hovered.emit(2, 1)
+    assert stack.store.hover_elsewhere == Cell("k", 2, 1, 0, "decoder.0.self")
+    keys.cell_hovered.emit(-1, -1)
+    assert stack.store.hover_elsewhere is None
+
+
+def test_what_decoding_changes_is_said(bench: PanelBench[DecodingPanel]) -> None:
+    notice = bench.find(ElidedLabel, "decode_notice")
+    assert notice.text() == ""
+    bench.store.change(masks=(Padding((1,)),))
+    give(bench)
+    assert notice.text() == "Decoding adds a causal mask: these masks let a query see later keys."
+    assert notice.text() in notice.toolTip()
+    assert notice.minimumSizeHint().width() == 0
+
+
+# --- a latent --------------------------------------------------------------------------------------
+
+
+def test_with_a_latent_the_cache_is_the_latent_and_the_rope_key(qtbot: QtBot) -> None:
+    bench = PanelBench(qtbot, DecodingPanel, "multi-head-latent", 1100, 260)
+    give(bench)
+    bench.panel.go_to(3)
+    first, second = bench.find(RowMatrix, "k_cache"), bench.find(RowMatrix, "v_cache")
+    assert (first.accessibleName(), second.accessibleName()) == ("c cache · 3 + 1", "kᴿ cache · 3 + 1")
+    assert bench.find(QLabel, "count_bytes_held_cached").text() == str(4 * (16 + 4) * 4)
+    first.cell_hovered.emit(2, 15)
+    assert bench.store.hover == Cell("latent", 2, 15)
+    second.cell_hovered.emit(1, 3)
+    assert bench.store.hover == Cell("k_rotated", 1, 8 + 3, 0)
+    experiment = replace(bench.store.experiment, position=NoPosition(), latent=Latent(16))
+    bench.store.open(Document(replace(experiment, projections=Projections())))
+    bench.store.set_trace(attnviz.run(bench.store.experiment))
+    give(bench)
+    assert not second.isVisible()

@@ -1,0 +1,263 @@
+"""Block and layers in the mechanism: each control stores what it says, and says why it cannot."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import TypeVar
+
+import numpy as np
+import pytest
+from experiments import MEMORY, block, small
+from msgspec.structs import replace
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QStandardItemModel
+from PySide6.QtWidgets import QAbstractButton, QPushButton, QWidget
+from pytestqt.qtbot import QtBot
+
+import attnviz
+from attnviz.gui.panels.mechanism.panel import MechanismPanel
+from attnviz.gui.store import Store
+from attnviz.gui.widgets.combo import Combo
+from attnviz.gui.widgets.numbers.drag import DragNumber
+from attnviz.gui.widgets.segmented import Segmented
+from attnviz.gui.widgets.slider_field import SliderField
+from attnviz.gui.widgets.toggle import Toggle
+from attnviz.model.edit.layers import set_n_layers
+from attnviz.model.sites.sites import at, site_names
+from attnviz.model.spec.block import Block, Norm
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.parts import QKNorm, SeededSinks
+from attnviz.model.spec.rows import DrawnRow
+
+pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
+W = TypeVar("W", bound=QWidget)
+FULL = small(block=block("sandwich", after_1=Norm("rms"), after_2=Norm("layer", bias=DrawnRow(6))))
+
+
+@pytest.fixture
+def panel(qtbot: QtBot) -> Iterator[MechanismPanel]:
+    made = MechanismPanel(Store(Document(FULL)))
+    qtbot.addWidget(made)
+    made.start()
+    made.resize(276, 3000)
+    made.show()
+    qtbot.waitExposed(made)
+    yield made
+
+
+def find(panel: MechanismPanel, kind: type[W], name: str) -> W:
+    found = panel.findChild(kind, name)
+    assert isinstance(found, kind), name
+    return found
+
+
+def switch(qtbot: QtBot, panel: MechanismPanel, name: str) -> None:
+    toggle = find(panel, Toggle, name)
+    qtbot.mouseClick(toggle, Qt.MouseButton.LeftButton, pos=QPoint(14, toggle.height() // 2))
+
+
+def choose(qtbot: QtBot, panel: MechanismPanel, segmented: str, option: str) -> None:
+    segment = find(panel, Segmented, segmented).findChild(QAbstractButton, f"segment_{option}")
+    assert isinstance(segment, QAbstractButton)
+    qtbot.mouseClick(segment, Qt.MouseButton.LeftButton, pos=segment.rect().center())
+
+
+def the_block(panel: MechanismPanel) -> Block:
+    found = panel.store.attention.block
+    assert found is not None
+    return found
+
+
+# --- the block --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "toggle", ["block_toggle", "ffn_toggle", "residual_toggle", "norm_1_gain_toggle", "norm_1_bias_toggle"]
+)
+def test_off_and_on_again_is_as_before(qtbot: QtBot, panel: MechanismPanel, toggle: str) -> None:
+    switch(qtbot, panel, toggle)
+    assert panel.store.experiment != FULL
+    switch(qtbot, panel, toggle)
+    assert panel.store.experiment == FULL
+
+
+def test_each_layer_has_its_own_block_back(qtbot: QtBot, panel: MechanismPanel) -> None:
+    panel.store.edit(set_n_layers, 2)
+    both = panel.store.experiment
+    panel.store.look(site="layers.1.self")
+    switch(qtbot, panel, "block_toggle")
+    panel.store.look(site="layers.0.self")
+    panel.store.look(site="layers.1.self")
+    switch(qtbot, panel, "block_toggle")
+    assert panel.store.experiment == both
+
+
+@pytest.mark.parametrize("placement", ["pre", "post", "sandwich", "parallel"])
+def test_each_placement_shows_the_norms_that_it_has(
+    qtbot: QtBot, panel: MechanismPanel, placement: str
+) -> None:
+    choose(qtbot, panel, "placement_segmented", placement)
+    assert the_block(panel).placement == placement
+    shown = [n for n in ("norm_1", "after_1", "norm_2", "after_2") if _is_shown(panel, f"{n}_kind")]
+    after = placement == "sandwich"
+    assert shown == (["norm_1", "after_1", "norm_2", "after_2"] if after else ["norm_1", "norm_2"])
+
+
+def _is_shown(panel: MechanismPanel, name: str) -> bool:
+    return find(panel, QWidget, name).isVisible()
+
+
+def test_what_excludes_another_is_disabled_with_the_reason(qtbot: QtBot, panel: MechanismPanel) -> None:
+    words = "block.residual is false; legal is true where the placement is &#x27;parallel&#x27;"
+    choose(qtbot, panel, "placement_segmented", "parallel")
+    residual = find(panel, Toggle, "residual_toggle")
+    assert not residual.isEnabled() and words in residual.toolTip()
+    choose(qtbot, panel, "placement_segmented", "pre")
+    switch(qtbot, panel, "residual_toggle")
+    parallel = find(panel, Segmented, "placement_segmented").findChild(QAbstractButton, "segment_parallel")
+    assert isinstance(parallel, QAbstractButton)
+    assert not parallel.isEnabled() and words in parallel.toolTip()
+
+
+def test_a_norm_is_chosen_and_its_epsilon_set(qtbot: QtBot, panel: MechanismPanel) -> None:
+    choose(qtbot, panel, "norm_2_kind", "layer")
+    find(panel, DragNumber, "norm_2_eps_field").changed.emit(0.5)
+    assert the_block(panel).norm_2 == Norm("layer", 0.5, DrawnRow(7))
+    choose(qtbot, panel, "norm_2_kind", "none")
+    assert the_block(panel).norm_2 is None and not _is_shown(panel, "norm_2_eps_field")
+    bias = find(panel, Toggle, "after_1_bias_toggle")
+    assert not bias.isEnabled() and "null where the kind is" in bias.toolTip()
+
+
+def test_the_feed_forward_layer_is_set(qtbot: QtBot, panel: MechanismPanel) -> None:
+    find(panel, SliderField, "d_hidden_field").changed.emit(9.0)
+    combo = find(panel, Combo, "gated_unit_combo")
+    combo.changed.emit("clamped_swish")
+    ffn = the_block(panel).feed_forward
+    assert ffn is not None and (ffn.d_hidden, ffn.activation) == (9, "clamped_swish")
+    gated = find(panel, Toggle, "gated_toggle")
+    assert not gated.isEnabled()
+    assert "true where the activation is clamped_swish" in gated.toolTip()
+    combo.changed.emit("gelu")
+    switch(qtbot, panel, "gated_toggle")
+    ffn = the_block(panel).feed_forward
+    assert ffn is not None and not ffn.gated
+    assert not _is_shown(panel, "ffn_gate_projection_combo") and _is_shown(panel, "activation_combo")
+    find(panel, DragNumber, "ffn_down_seed_field").changed.emit(33)
+    switch(qtbot, panel, "ffn_down_bias_toggle")
+    ffn = the_block(panel).feed_forward
+    assert ffn is not None and str(ffn.down) == "Seeded(seed=33)" and ffn.down_bias is None
+
+
+def test_biases_of_projections_and_gains_of_queries(qtbot: QtBot, panel: MechanismPanel) -> None:
+    switch(qtbot, panel, "key_bias_toggle")
+    assert isinstance(panel.store.experiment.projections.key_bias, DrawnRow)
+    panel.store.change(qk_norm=QKNorm("rms"))
+    switch(qtbot, panel, "qk_gains_toggle")
+    norm = panel.store.experiment.qk_norm
+    assert norm is not None and norm.query_gain is not None and norm.key_gain is not None
+
+
+# --- the stack --------------------------------------------------------------------------------------
+
+
+def test_layers_are_copied_and_removed_where_one_looks(qtbot: QtBot, panel: MechanismPanel) -> None:
+    copy, remove = (find(panel, QPushButton, f"{name}_layer_button") for name in ("copy", "remove"))
+    assert not remove.isEnabled() and "legal is to remove a layer where there is another" in remove.toolTip()
+    qtbot.mouseClick(copy, Qt.MouseButton.LeftButton)
+    assert panel.store.document.site == "layers.1.self" and len(panel.store.experiment.layers) == 1
+    assert find(panel, DragNumber, "n_layers_field").value() == 2
+    qtbot.mouseClick(remove, Qt.MouseButton.LeftButton)
+    assert panel.store.experiment == FULL and panel.store.document.site == "layers.0.self"
+
+
+def test_an_encoder_and_a_second_attention(qtbot: QtBot, panel: MechanismPanel) -> None:
+    assert not _is_shown(panel, "cross_toggle")
+    panel.store.change(memory=MEMORY)
+    switch(qtbot, panel, "cross_toggle")
+    find(panel, DragNumber, "n_encoder_layers_field").changed.emit(2)
+    names = ("encoder.0.self", "encoder.1.self", "decoder.0.self", "decoder.0.cross")
+    assert site_names(panel.store.experiment) == names
+    choose(qtbot, panel, "encoder_norm_kind", "rms")
+    assert panel.store.experiment.encoder_norm == Norm("rms")
+    panel.store.look(site="decoder.0.self")
+    ffn = find(panel, Toggle, "ffn_toggle")
+    assert not ffn.isEnabled()
+    assert "null where there is a cross attention: it stands behind that one" in ffn.toolTip()
+
+
+def test_all_layers_are_edited_alike_while_the_switch_is_on(qtbot: QtBot, panel: MechanismPanel) -> None:
+    panel.store.edit(set_n_layers, 3)
+    before = panel.store.experiment
+    switch(qtbot, panel, "alike_toggle")
+    switch(qtbot, panel, "cap_toggle")
+    capped = panel.store.experiment
+    assert [at(capped, name).cap for name in site_names(capped)] == [30.0] * 3
+    panel.store.undo()
+    assert panel.store.experiment == before
+    switch(qtbot, panel, "alike_toggle")
+    switch(qtbot, panel, "cap_toggle")
+    assert [at(panel.store.experiment, n).cap for n in site_names(before)] == [30.0, None, None]
+
+
+def test_alike_what_another_layer_refuses_is_disabled_with_its_reason(
+    qtbot: QtBot, panel: MechanismPanel
+) -> None:
+    panel.store.edit(set_n_layers, 2)
+    last = panel.store.experiment.layers[0]
+    assert panel.store.change(layers=(replace(last, sinks=SeededSinks(1)),))
+    sigmoid = find(panel, Segmented, "normaliser_choice").findChild(QAbstractButton, "segment_sigmoid")
+    assert isinstance(sigmoid, QAbstractButton) and sigmoid.isEnabled()
+    panel.store.set_edits_alike(True)
+    assert not sigmoid.isEnabled() and "where there are sinks" in sigmoid.toolTip()
+    panel.store.set_edits_alike(False)
+    assert sigmoid.isEnabled()
+
+
+def test_a_stack_norm_may_be_switched_off_and_on(qtbot: QtBot, panel: MechanismPanel) -> None:
+    panel.store.change(final_norm=Norm("rms", 0.25, DrawnRow(8)))
+    before = panel.store.experiment
+    choose(qtbot, panel, "final_norm_kind", "none")
+    assert panel.store.experiment == replace(before, final_norm=None)
+    choose(qtbot, panel, "final_norm_kind", "rms")
+    assert panel.store.experiment == before
+
+
+# --- any order --------------------------------------------------------------------------------------
+
+
+def test_whatever_is_switched_in_any_order_is_legal(qtbot: QtBot, panel: MechanismPanel) -> None:
+    """No enabled control of these sections raises or is refused, at any attention of a growing stack."""
+    refused: list[str] = []
+    panel.store.rejected.connect(refused.append)
+    panel.store.change(memory=MEMORY)
+    sections = [s for s in panel.sections if s.id in ("block", "layers", "projections", "memory")]
+    chance = random.Random(7)
+    for _step in range(150):
+        panel.store.look(site=chance.choice(site_names(panel.store.experiment)))
+        buttons = [b for s in sections for b in s.findChildren(QAbstractButton) if _can_be_pressed(b)]
+        combos = [c for s in sections for c in s.findChildren(Combo) if c.isVisible()]
+        is_high = len(site_names(panel.store.experiment)) > 5
+        control = chance.choice(
+            [b for b in buttons if not (is_high and b.objectName() == "copy_layer_button")]
+        )
+        if chance.random() < 0.25:
+            combo = chance.choice(combos)
+            usable = [i for i in range(combo.count()) if _is_enabled(combo, i)]
+            combo.changed.emit(combo.itemData(chance.choice(usable)))
+        else:
+            control.click()
+    assert refused == []
+    outcome = attnviz.run(panel.store.experiment)
+    assert all(np.isfinite(outcome.site(name)["attention_output"]).all() for name in outcome.sites)
+
+
+def _can_be_pressed(button: QAbstractButton) -> bool:
+    return button.isVisible() and button.isEnabled() and button.objectName() != "alike_toggle"
+
+
+def _is_enabled(combo: Combo, index: int) -> bool:
+    model = combo.model()
+    assert isinstance(model, QStandardItemModel)
+    return model.item(index).isEnabled()

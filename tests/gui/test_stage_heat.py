@@ -1,0 +1,123 @@
+"""What a stage looks like, as values: labels, colours, levels, and what a cell in focus lights."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from experiments import SPREAD, small
+from msgspec.structs import replace
+
+import attnviz
+from attnviz.gui.look.theme import DARK, LIGHT
+from attnviz.gui.stage_heat import all_head_levels, axis_labels, highlight, stage_content, stage_title
+from attnviz.gui.widgets.heat.content import NO_HIGHLIGHT
+from attnviz.model.provenance import sources
+from attnviz.model.spec.parts import Causal, Heads, Memory, SeededVectors
+from attnviz.model.spec.view import Cell, View
+from attnviz.model.stages import STAGE_BY_ID
+from attnviz.model.trace import SiteTrace
+
+GROUPED = small(heads=Heads(4, 2, 4), masks=(Causal(),))
+CROSS = small(heads=Heads(2, 2, 4), memory=Memory(("un", "chat", "!"), SeededVectors(3, 5, 8)))
+
+
+def site_of(experiment: attnviz.Experiment) -> SiteTrace:
+    return attnviz.run(experiment).only
+
+
+@pytest.mark.parametrize("name", list(SPREAD))
+def test_every_stage_of_every_experiment_can_be_drawn(name: str) -> None:
+    site = site_of(SPREAD[name])
+    for stage in site.stages:
+        for head in (0, 99):
+            content = stage_content(site, View(stage=stage, head=head, range="global"), stage, LIGHT)
+            values = site.array(stage) if hasattr(site, "array") else attnviz.run(SPREAD[name])[stage]
+            if values.ndim == 3:
+                values = values[min(head, len(values) - 1)]
+            np.testing.assert_array_equal(content.values, values)
+
+
+def test_tokens_and_colours_stand_on_their_axes() -> None:
+    site = site_of(CROSS)
+    content = stage_content(site, View(), "weights", DARK)
+    assert content.row_labels == CROSS.tokens and content.column_labels == ("un", "chat", "!")
+    assert (content.row_color, content.column_color) == (DARK.query, DARK.key)
+    values = stage_content(site, View(), "v", LIGHT)
+    assert values.row_labels == ("un", "chat", "!") and values.row_color == LIGHT.value
+    assert values.column_labels == ("0", "1", "2", "3")
+    assert axis_labels(site, "feature", 3) == ("0", "1", "2")
+
+
+def test_only_distributions_have_sums_and_only_masked_stages_are_hatched() -> None:
+    site = site_of(GROUPED)
+    for stage in site.stages:
+        content = stage_content(site, View(), stage, LIGHT)
+        assert (content.row_sums is not None) == (stage in ("weights", "dropped", "probabilities"))
+        assert (content.blocked is not None) == (stage in ("masked", "weights", "dropped"))
+    sums = stage_content(site, View(), "weights", LIGHT).row_sums
+    np.testing.assert_allclose(sums, 1.0)
+
+
+def test_titles_count_the_heads_that_the_stage_has() -> None:
+    site = site_of(GROUPED)
+    assert stage_title(site, View(head=3), "scores") == "scores · head 4 of 4"
+    assert stage_title(site, View(head=3), "k") == "k · KV head 2 of 2"
+    assert stage_title(site, View(head=3), "attention_output") == "attention output"
+
+
+def test_one_scale_for_all_heads_spans_all_finite_unblocked_cells() -> None:
+    site = site_of(GROUPED)
+    scores = attnviz.run(GROUPED)["scores"]
+    hidden = np.triu(np.ones((5, 5), dtype=bool), 1)
+    largest = np.abs(scores[:, ~hidden]).max()
+    assert all_head_levels(site, "scores", "global") == pytest.approx((-largest, largest))
+    content = stage_content(site, View(range="global"), "scores", LIGHT)
+    assert content.levels == pytest.approx((-largest, largest))
+
+
+def test_a_cell_lights_itself_its_row_and_column_and_its_sources() -> None:
+    site, view = site_of(GROUPED), View(head=1)
+    focus = Cell("scores", 3, 2, 1)
+    here = highlight(site, view, "scores", focus)
+    assert here.cell == (3, 2) and here.rows == {3} and here.columns == {2} and not here.locked
+    queries = highlight(site, view, "q", focus)
+    assert queries.cell is None and queries.rows == {3}
+    assert queries.cells == {(3, feature) for feature in range(4)}
+    assert highlight(site, view, "k", focus).rows == {2}
+    elsewhere = highlight(site, view, "q", focus, head=2)
+    assert elsewhere.cells == frozenset()  # another head is not made of these numbers
+
+
+def test_the_sources_that_are_lit_are_those_of_the_provenance_rules() -> None:
+    site = site_of(GROUPED)
+    for stage in site.stages:
+        shape = site.shape(stage)
+        cell = Cell(stage, shape[-2] - 1, shape[-1] - 1, 0)
+        for region in sources(site, cell):
+            lit = highlight(site, View(), region.stage, cell)
+            rows, columns = site.shape(region.stage)[-2:]
+            expected = {(r, c) for r in range(rows) for c in range(columns) if region.has(0, r, c)}
+            whole = {(r, c) for r in lit.rows for c in range(columns)}
+            whole |= {(r, c) for c in lit.columns for r in range(rows)}
+            assert expected <= lit.cells | whole, (stage, region.stage)
+
+
+def test_a_locked_cell_is_marked_as_such() -> None:
+    cell = Cell("weights", 1, 0, 0)
+    assert highlight(site_of(GROUPED), View(locked=cell), "weights", cell).locked
+
+
+def test_a_cell_that_is_not_there_lights_nothing() -> None:
+    site = site_of(replace(GROUPED, masks=()))
+    for cell in (None, Cell("masked", 0, 0), Cell("scores", 99, 0), Cell("scores", 0, 0, 9)):
+        assert highlight(site, View(), "scores", cell) == NO_HIGHLIGHT
+    assert STAGE_BY_ID["masked"].id not in site.stages
+
+
+def test_the_orientation_turns_the_picture_and_not_the_numbers() -> None:
+    site = site_of(CROSS)
+    upright = stage_content(site, View(), "weights", LIGHT)
+    turned = stage_content(site, View(orientation="queries_as_columns"), "weights", LIGHT)
+    assert turned.transposed and not upright.transposed
+    np.testing.assert_array_equal(upright.values, turned.values)
+    assert turned.row_labels == upright.row_labels

@@ -1,0 +1,88 @@
+"""Geometry of a heat map, hit-testing and joining of outlines, without a widget."""
+
+import pytest
+from PySide6.QtCore import QPointF, QRectF, QSizeF
+
+from attnviz.gui.widgets.heat.hatch import hatch_lines
+from attnviz.gui.widgets.heat.layout import Geometry, Measures, arrange
+from attnviz.gui.widgets.heat.overlay import blocks
+
+WORDS = Measures(down_label=60, across_label=50, sum_width=60, sums_below=False)
+SIZES = [QSizeF(w, h) for w, h in ((1440, 900), (560, 320), (300, 200), (220, 140))]
+
+
+def fitted(n_down: int, n_across: int, size: QSizeF = SIZES[1], zoom: float = 1.0) -> Geometry:
+    return arrange(size, n_down, n_across, WORDS, zoom, QPointF())
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(
+    ("n_down", "n_across"), [(1, 1), (4, 4), (4, 6), (12, 12), (64, 64), (2048, 2048), (3, 500)]
+)
+@pytest.mark.parametrize("zoom", [1.0, 7.0])
+def test_everything_lies_inside(size: QSizeF, n_down: int, n_across: int, zoom: float) -> None:
+    geometry = fitted(n_down, n_across, size, zoom)
+    whole = QRectF(QPointF(), size)
+    assert whole.contains(geometry.plot)
+    assert whole.contains(geometry.bar)
+    assert not geometry.bar.intersects(geometry.plot)
+    assert geometry.plot.height() >= 20
+    assert geometry.plot.width() >= 20
+    assert geometry.sums == (size.width() > 300)
+    if zoom == 1 and max(n_down, n_across) < 20 * min(n_down, n_across):
+        assert geometry.cell_h <= geometry.cell_w <= 1.7 * geometry.cell_h + 1
+    if zoom == 1:
+        assert geometry.plot.width() == pytest.approx(n_across * geometry.cell_w)
+        assert geometry.plot.height() == pytest.approx(n_down * geometry.cell_h)
+
+
+@pytest.mark.parametrize("n", [1, 4, 12, 64, 700])
+def test_every_cell_is_found_at_its_centre(n: int) -> None:
+    geometry = fitted(n, n)
+    for i in range(0, n, max(1, n // 7)):
+        cell = (i, n - 1 - i)
+        assert geometry.cell_at(geometry.cell_rect(*cell).center()) == cell
+    assert geometry.cell_at(geometry.plot.topLeft() - QPointF(1, 0)) is None
+    assert geometry.nearest_cell(QPointF(-500, 5000)) == (n - 1, 0)
+
+
+def test_zoom_is_bounded_by_the_largest_cell() -> None:
+    geometry = fitted(64, 64, zoom=4096.0)
+    assert geometry.cell_h == 120
+    top, bottom, left, right = geometry.visible()
+    assert bottom - top < 6
+    assert right - left < 8
+
+
+def test_flat_matrices_are_no_hair() -> None:
+    flat = fitted(4, 1000)
+    assert flat.plot.height() >= 75
+    assert flat.plot.width() == pytest.approx(1000 * flat.cell_w)
+    assert fitted(1000, 4).plot.width() >= 75
+
+
+def test_labels_are_turned_and_then_thinned_out() -> None:
+    assert fitted(4, 4).across_angle == 0
+    assert fitted(9, 9).across_angle == 45
+    dense = fitted(512, 512)
+    assert dense.across_angle == 0
+    assert dense.across_step * dense.cell_w >= WORDS.across_label
+    assert dense.down_step * dense.cell_h >= 14
+
+
+def test_cells_are_joined_to_blocks() -> None:
+    assert blocks((5, c) for c in range(6)) == [(5, 0, 1, 6)]
+    assert blocks((r, 2) for r in range(4)) == [(0, 2, 4, 1)]
+    assert sorted(blocks([(0, 0), (1, 1)])) == [(0, 0, 1, 1), (1, 1, 1, 1)]
+    assert blocks([]) == []
+
+
+@pytest.mark.parametrize("rect", [QRectF(10, 20, 30, 50), QRectF(0, 0, 50, 13), QRectF(3, 4, 5, 5)])
+def test_hatching_stays_inside(rect: QRectF) -> None:
+    lines = hatch_lines(rect, 6)
+    assert len(lines) == -(-(rect.width() + rect.height()) // 6) - 1
+    for line in lines:
+        for point in (line.p1(), line.p2()):
+            assert rect.left() <= point.x() <= rect.right()
+            assert rect.top() <= point.y() <= rect.bottom()
+        assert line.dx() == pytest.approx(-line.dy())

@@ -1,0 +1,295 @@
+"""Edits: the right numbers move, everything else stays, and what comes out is always legal."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attnviz.model.edit import edits
+from attnviz.model.edit.switching import why_not_tied
+from attnviz.model.operands.matrices import projection_array, vectors_array
+from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.block import Vocabulary
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import (
+    Alibi,
+    Causal,
+    Explicit,
+    ExplicitVectors,
+    Heads,
+    Identity,
+    Memory,
+    Padding,
+    Painted,
+    Projections,
+    Rope,
+    Seeded,
+    SeededVectors,
+    Sinusoidal,
+    Tied,
+    Window,
+)
+
+VALUES = np.arange(12.0).reshape(4, 3)
+
+
+def make(**changes: object) -> Experiment:
+    fields = {
+        "tokens": ("a", "b", "a", "c"),
+        "vectors": ExplicitVectors(VALUES),
+        "heads": Heads(1, 1, 4),
+        "projections": Projections(Seeded(1), Seeded(2), Seeded(3), Seeded(4)),
+    }
+    return Experiment(**{**fields, **changes})  # type: ignore[arg-type]
+
+
+def vectors(experiment: Experiment) -> list[list[float]]:
+    return vectors_array(experiment.vectors).tolist()
+
+
+# --- tokens ----------------------------------------------------------------------------------------
+
+
+def test_one_number_changes_and_nothing_else() -> None:
+    before = make()
+    after = edits.set_vector_cell(before, 2, 1, -5.0)
+    expected = VALUES.copy()
+    expected[2, 1] = -5.0
+    assert vectors(after) == expected.tolist() and vectors(before) == VALUES.tolist()
+    assert after.tokens == before.tokens and after.projections == before.projections
+
+
+def test_a_number_of_seeded_vectors_writes_them_out() -> None:
+    before = make(vectors=SeededVectors(4, 3, 9))
+    after = edits.set_vector_cell(before, 0, 0, 1.0)
+    assert isinstance(after.vectors, ExplicitVectors)
+    expected = np.random.Generator(np.random.PCG64(9)).standard_normal((4, 3))
+    np.testing.assert_array_equal(vectors_array(after.vectors)[1:], expected[1:])
+
+
+@given(st.permutations(range(4)))
+def test_a_permutation_of_tokens_is_one_of_vectors(order: list[int]) -> None:
+    tokens = ("w", "x", "y", "z")
+    after = edits.set_tokens(make(tokens=tokens), tuple(tokens[i] for i in order))
+    assert vectors(after) == VALUES[order].tolist()
+
+
+def test_equal_tokens_keep_their_order() -> None:
+    after = edits.set_tokens(make(), ("c", "a", "b", "a"))
+    assert vectors(after) == VALUES[[3, 0, 1, 2]].tolist()
+
+
+def test_a_renamed_token_in_place_keeps_its_vector_and_a_new_one_gets_numbers() -> None:
+    assert vectors(edits.set_tokens(make(), ("a", "B", "a", "c"))) == VALUES.tolist()
+    longer = edits.set_tokens(make(), ("a", "b", "a", "c", "d"))
+    assert vectors(longer)[:4] == VALUES.tolist()
+    assert np.isfinite(vectors(longer)[4]).all() and any(vectors(longer)[4])
+
+
+def test_what_is_left_out_goes_with_its_vector() -> None:
+    assert vectors(edits.set_tokens(make(), ("b", "c"))) == VALUES[[1, 3]].tolist()
+    assert vectors(edits.remove_token(make(), 1)) == VALUES[[0, 2, 3]].tolist()
+    assert edits.remove_token(make(), 1).tokens == ("a", "a", "c")
+
+
+@pytest.mark.parametrize(("source", "target"), [(0, 3), (3, 0), (1, 2), (2, 2)])
+def test_a_moved_token_takes_its_vector(source: int, target: int) -> None:
+    order = [0, 1, 2, 3]
+    order.insert(target, order.pop(source))
+    after = edits.move_token(make(), source, target)
+    assert vectors(after) == VALUES[order].tolist()
+    assert after.tokens == tuple(make().tokens[i] for i in order)
+
+
+def test_the_last_token_stays() -> None:
+    single = make(tokens=("a",), vectors=SeededVectors(1, 3))
+    with pytest.raises(ValueError, match="one token at least"):
+        edits.remove_token(single, 0)
+    with pytest.raises(ValueError, match="one token at least"):
+        edits.set_tokens(single, ())
+
+
+def test_a_count_repeats_tokens_and_cuts_them() -> None:
+    assert edits.set_n_tokens(make(), 6).tokens == ("a", "b", "a", "c", "a", "b")
+    assert vectors(edits.set_n_tokens(make(), 6))[:4] == VALUES.tolist()
+    assert vectors(edits.set_n_tokens(make(), 2)) == VALUES[:2].tolist()
+
+
+def test_seeded_vectors_stay_seeded_where_a_seed_can_say_it() -> None:
+    seeded = make(vectors=SeededVectors(4, 3, 5))
+    assert edits.set_n_tokens(seeded, 6).vectors == SeededVectors(6, 3, 5)
+    assert edits.rename_token(seeded, 0, "x").vectors == SeededVectors(4, 3, 5)
+    assert edits.reseed_vectors(seeded, 8).vectors == SeededVectors(4, 3, 8)
+    assert edits.reseed_vectors(make(), 8).vectors == SeededVectors(4, 3, 8)
+
+
+def test_the_memory_is_edited_by_the_same_edits() -> None:
+    before = make(memory=Memory(("x", "y"), ExplicitVectors([[1.0, 2, 3], [4, 5, 6]])))
+    after = edits.set_vector_cell(before, 1, 0, 9.0, "memory")
+    assert after.memory is not None and vectors(after) == VALUES.tolist()
+    assert vectors_array(after.memory.vectors).tolist() == [[1, 2, 3], [9, 5, 6]]
+    assert edits.move_token(before, 0, 1, "memory").memory.tokens == ("y", "x")  # type: ignore[union-attr]
+    with pytest.raises(ValueError, match="memory"):
+        edits.rename_token(make(), 0, "x", "memory")
+
+
+# --- shapes ----------------------------------------------------------------------------------------
+
+
+def test_other_widths_cut_and_fill_what_is_written_out() -> None:
+    weights = np.arange(12.0).reshape(3, 4)
+    before = make(projections=Projections(Explicit(Matrix(weights)), Seeded(2), Tied("key"), Tied("query")))
+    wider = edits.set_d_model(before, 5)
+    assert vectors_array(wider.vectors)[:, :3].tolist() == VALUES.tolist()
+    query = projection_array(wider, "query")
+    assert query.shape == (5, 4) and query[:3].tolist() == weights.tolist() and not query[3:].any()
+    assert wider.projections.value == Tied("key") and wider.projections.output == Tied("query")
+    narrower = edits.set_d_model(before, 2)
+    assert projection_array(narrower, "query").tolist() == weights[:2].tolist()
+
+
+def test_another_width_cuts_and_fills_the_vocabulary() -> None:
+    rows = Matrix([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    before = make(vocabulary=Vocabulary(("a", "b"), rows, unembedding=Matrix(rows.array.T * 2)))
+    wider, narrower = edits.set_d_model(before, 4).vocabulary, edits.set_d_model(before, 2).vocabulary
+    assert wider is not None and narrower is not None
+    assert wider.embedding.array.tolist() == [[1, 2, 3, 0], [4, 5, 6, 0]]
+    assert wider.unembedding is not None and narrower.unembedding is not None
+    assert wider.unembedding.array.tolist() == [[2, 8], [4, 10], [6, 12], [0, 0]]
+    assert narrower.embedding.array.tolist() == [[1, 2], [4, 5]]
+    assert narrower.unembedding.array.tolist() == [[2, 8], [4, 10]]
+
+
+def test_key_value_heads_go_to_the_nearest_divisor_below() -> None:
+    before = make(heads=Heads(4, 4, 2))
+    assert edits.set_heads(before, n_heads=6).heads == Heads(6, 3, 2)
+    assert edits.set_heads(before, n_heads=2).heads == Heads(2, 2, 2)
+    assert edits.set_heads(before, n_kv_heads=3).heads == Heads(4, 2, 2)
+    assert edits.set_heads(before, n_heads=7).heads == Heads(7, 1, 2)
+
+
+def test_a_tie_that_no_longer_fits_is_written_out() -> None:
+    before = make(
+        heads=Heads(2, 2, 2), projections=Projections(Seeded(1), Tied("query"), Seeded(3), Seeded(4))
+    )
+    weights = projection_array(before, "key")
+    after = edits.set_heads(before, n_kv_heads=1)
+    assert isinstance(after.projections.key, Explicit)
+    assert projection_array(after, "key").tolist() == weights[:, :2].tolist()
+
+
+def test_who_was_tied_to_a_matrix_that_is_tied_itself_is_written_out() -> None:
+    before = make(projections=Projections(Seeded(1), Tied("query"), Seeded(3), Seeded(4)))
+    weights = projection_array(before, "key")
+    after = edits.set_projection(before, "query", Tied("value"))
+    assert projection_array(after, "key").tolist() == weights.tolist()
+    assert why_not_tied(after, "key", "query")
+
+
+def test_rope_follows_the_heads() -> None:
+    before = make(heads=Heads(1, 1, 6), position=Rope(multipliers=(1.0, 2.0, 3.0)))
+    smaller = edits.set_heads(before, d_head=4).position
+    assert isinstance(smaller, Rope) and smaller.multipliers == (1.0, 2.0)
+    odd = edits.set_heads(before, d_head=5).position
+    assert isinstance(odd, Rope) and odd.n_rotated == 4
+    with pytest.raises(ValueError, match="d_head"):
+        edits.set_heads(before, d_head=1)
+
+
+def test_slopes_of_other_heads_are_forgotten() -> None:
+    before = make(heads=Heads(2, 2, 2), position=Alibi((0.5, 0.25)))
+    assert edits.set_heads(before, n_heads=4).position == Alibi()
+    assert edits.set_heads(before, d_head=4).position == Alibi((0.5, 0.25))
+
+
+@given(
+    st.integers(1, 6),
+    st.integers(1, 6),
+    st.integers(1, 5),
+    st.integers(1, 6),
+    st.integers(1, 5),
+    st.booleans(),
+)
+def test_any_change_of_shape_is_legal(
+    n_heads: int, n_kv: int, d_head: int, d_model: int, n: int, is_rotary: bool
+) -> None:
+    weights = Explicit(Matrix(np.ones((3, 4))))
+    position = Rope(multipliers=(1.0, 2.0)) if is_rotary else Sinusoidal()
+    experiment = make(
+        projections=Projections(weights, Tied("query"), Identity(), Tied("value")), position=position
+    )
+    experiment = edits.set_d_model(edits.set_n_tokens(experiment, n), d_model)
+    try:
+        experiment = edits.set_heads(experiment, n_heads=n_heads, n_kv_heads=n_kv, d_head=d_head)
+    except ValueError:
+        assert is_rotary and d_head == 1
+        return
+    assert experiment.heads.n_heads == n_heads and experiment.heads.n_kv_heads <= max(n_kv, 1)
+    for role in ("query", "key", "value", "output"):
+        shape = projection_array(experiment, role).shape  # type: ignore[arg-type]
+        assert shape == experiment.projection_shape(role)  # type: ignore[arg-type]
+
+
+# --- positions and masks ---------------------------------------------------------------------------
+
+
+def test_a_dial_that_is_back_at_one_is_forgotten() -> None:
+    before = make(position=Rope())
+    turned = edits.set_multiplier(before, 1, 2.5)
+    assert turned.position.multipliers == (1.0, 2.5)  # type: ignore[union-attr]
+    assert edits.set_multiplier(turned, 1, 1.0) == before
+    with pytest.raises(ValueError, match="position.kind"):
+        edits.set_multiplier(make(), 0, 2.0)
+
+
+def test_what_an_additive_position_puts_on_a_vector() -> None:
+    experiment = make(
+        tokens=("a", "b"), vectors=SeededVectors(2, 4), position=Sinusoidal(), heads=Heads(1, 1, 4)
+    )
+    np.testing.assert_allclose(
+        edits.added_position(experiment, "tokens", 1), [0.841471, 0.540302, 0.010000, 0.999950], atol=1e-6
+    )
+    assert not edits.added_position(make(), "tokens", 1).any()
+
+
+def test_masks_stand_in_one_order_and_each_kind_once() -> None:
+    experiment = make()
+    for mask in (Painted(((0, 1),)), Window(1, 0), Causal(), Padding((2,)), Window(2, 1)):
+        experiment = edits.set_mask(experiment, mask)
+    assert experiment.masks == (Causal(), Padding((2,)), Window(2, 1), Painted(((0, 1),)))
+    assert edits.mask_of(experiment, Window) == Window(2, 1)
+    assert edits.remove_mask(experiment, Window).masks == (Causal(), Padding((2,)), Painted(((0, 1),)))
+    assert edits.remove_mask(make(), Window) == make()
+
+
+def test_painting_blocks_and_frees_single_cells() -> None:
+    painted = edits.paint(edits.paint(make(), 3, 1, True), 0, 2, True)
+    assert edits.mask_of(painted, Painted) == Painted(((0, 2), (3, 1)))
+    assert edits.paint(painted, 0, 2, True) == painted
+    freed = edits.paint(edits.paint(painted, 0, 2, False), 3, 1, False)
+    assert freed == make()
+
+
+def test_padding_marks_and_frees_single_keys() -> None:
+    padded = edits.set_padding(edits.set_padding(make(), 3, True), 0, True)
+    assert edits.mask_of(padded, Padding) == Padding((0, 3))
+    assert edits.set_padding(edits.set_padding(padded, 3, False), 0, False) == make()
+
+
+def test_a_vocabulary_gives_the_vectors_of_new_tokens() -> None:
+    rows = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
+    vocabulary = Vocabulary(("a", "b", "c"), Matrix(rows), embedding_scale=10.0)
+    before = Experiment(("a", "x"), ExplicitVectors(Matrix([[7.0, 8.0], [9.0, 9.0]])), vocabulary=vocabulary)
+
+    def vectors(experiment: Experiment) -> list[list[float]]:
+        found: list[list[float]] = vectors_array(experiment.vectors).tolist()
+        return found
+
+    longer = edits.set_tokens(before, ("c", "a", "x", "b"))
+    assert vectors(longer) == [[50, 60], [7, 8], [9, 9], [30, 40]]
+    assert vectors(edits.set_tokens(before, ("a", "b"))) == [[7, 8], [30, 40]]
+    assert vectors(edits.rename_token(before, 1, "c")) == [[7, 8], [50, 60]]
+    assert vectors(edits.rename_token(before, 0, "z")) == [[7, 8], [9, 9]]
+    assert vectors(edits.set_n_tokens(before, 3))[2] == [10, 20]

@@ -1,0 +1,99 @@
+"""Other kinds of a part, and the way back."""
+
+from __future__ import annotations
+
+import pytest
+
+from attnviz.model.edit.switching import (
+    LastOfKind,
+    fitting_position,
+    scale_of_kind,
+    set_n_rotated,
+    set_position,
+    set_slope,
+    why_not_tied,
+)
+from attnviz.model.positions import n_rotated, slopes_of
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import (
+    Alibi,
+    Heads,
+    NoScale,
+    Projections,
+    Rope,
+    ScaleValue,
+    Seeded,
+    SeededVectors,
+    SqrtDHead,
+    Tied,
+)
+
+
+def experiment(**fields: object) -> Experiment:
+    return Experiment(tokens=("a", "b"), vectors=SeededVectors(2, 8), **fields)  # type: ignore[arg-type]
+
+
+def test_the_last_of_each_kind_is_remembered() -> None:
+    seen = LastOfKind()
+    assert seen.last(Rope, Rope()) == Rope()
+    seen.note(Rope(base=500.0))
+    seen.note(Alibi())
+    assert seen.last(Rope, Rope()) == Rope(base=500.0)
+
+
+@pytest.mark.parametrize(
+    ("kept", "d_head", "expected"),
+    [
+        (Rope(multipliers=(1.0, 2.0, 3.0)), 4, Rope(multipliers=(1.0, 2.0))),
+        (Rope(n_rotated=8), 4, Rope()),
+        (Rope(n_rotated=2, base=7.0), 4, Rope(n_rotated=2, base=7.0)),
+        (Rope(), 5, Rope(n_rotated=4)),
+    ],
+)
+def test_a_remembered_rope_is_cut_to_the_heads(kept: Rope, d_head: int, expected: Rope) -> None:
+    assert fitting_position(kept, Heads(2, 1, d_head)) == expected
+
+
+def test_rope_needs_two_features() -> None:
+    with pytest.raises(ValueError, match=r"d_head is 1; legal is 2 or more"):
+        set_position(experiment(heads=Heads(1, 1, 1)), Rope())
+
+
+def test_slopes_of_other_heads_are_published_ones_again() -> None:
+    assert fitting_position(Alibi((0.1, 0.2, 0.3)), Heads(2, 1, 4)) == Alibi()
+
+
+def test_rotated_features_go_by_pairs_and_all_is_none() -> None:
+    start = experiment(heads=Heads(1, 1, 8), position=Rope())
+    assert n_rotated(start) == 8
+    assert n_rotated(set_n_rotated(start, 5)) == 4
+    assert set_n_rotated(start, 8).position == Rope()
+    assert n_rotated(set_n_rotated(start, 1)) == 2
+
+
+def test_the_first_written_slope_writes_out_the_published_ones() -> None:
+    # 8 heads: 1/2, 1/4 ... 1/256 (Press et al. 2022).
+    start = experiment(heads=Heads(8, 8, 4), position=Alibi())
+    assert slopes_of(start) == tuple(2.0**-h for h in range(1, 9))
+    assert set_slope(start, 1, 0.0).position == Alibi((0.5, 0.0, *(2.0**-h for h in range(3, 9))))
+
+
+def test_a_scale_of_ones_own_begins_as_what_the_scale_is() -> None:
+    seen = LastOfKind()
+    assert scale_of_kind(experiment(heads=Heads(1, 1, 16)), "value", seen) == ScaleValue(0.25)
+    assert scale_of_kind(experiment(scale=NoScale()), "value", seen) == ScaleValue(1.0)
+    seen.note(ScaleValue(3.0))
+    assert scale_of_kind(experiment(), "value", seen) == ScaleValue(3.0)
+    assert scale_of_kind(experiment(), "sqrt_d_head", seen) == SqrtDHead()
+
+
+def test_why_a_matrix_cannot_be_tied() -> None:
+    grouped = experiment(heads=Heads(2, 1, 4))
+    assert why_not_tied(grouped, "key", "value") == ""
+    assert why_not_tied(grouped, "output", "query") == ""
+    reason = "projections.key.to is 'query'; legal is a projection of 8x4; this one has 8x8"
+    assert why_not_tied(grouped, "key", "query") == reason
+    with pytest.raises(ValueError, match=reason):
+        experiment(heads=Heads(2, 1, 4), projections=Projections(key=Tied("query")))
+    tied = experiment(projections=Projections(query=Seeded(0), key=Tied("query")))
+    assert "tied itself" in why_not_tied(tied, "value", "key")

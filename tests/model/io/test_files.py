@@ -1,0 +1,120 @@
+"""Documents on disk: whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+from documents import FITTING, explicit
+
+from attnviz.model.io import files
+from attnviz.model.io.files import DocumentError, load, loads, save
+from attnviz.model.spec.document import Document
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """An empty folder."""
+    path = tmp_path / "documents"
+    path.mkdir()
+    return path
+
+
+def test_reading_what_is_not_there_or_not_text_says_so(folder: Path) -> None:
+    (folder / "latin.json").write_bytes(b'{"title": "\xe9"}')
+    (folder / "folder.json").mkdir()
+    for name, expected in (
+        ("none.json", "there is no such file"),
+        ("latin.json", "byte 11 is not UTF-8"),
+        ("folder.json", "this is not a file"),
+    ):
+        with pytest.raises(DocumentError, match=f"^{name}: {expected}"):
+            load(folder / name)
+
+
+def test_a_byte_order_mark_and_another_suffix_are_read(folder: Path) -> None:
+    (folder / "d.txt").write_text(FITTING, encoding="utf-8-sig")
+    assert load(folder / "d.txt") == loads(FITTING)
+
+
+def test_a_text_past_the_limit_is_not_parsed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "MAX_TEXT", 500)
+    (folder / "d.json").write_text(FITTING)
+    with pytest.raises(DocumentError, match="it has more than 500 bytes; larger documents are .safet"):
+        load(folder / "d.json")
+
+
+# --- writing ---------------------------------------------------------------------------------
+
+
+def test_an_experiment_is_saved_with_the_default_view(folder: Path) -> None:
+    experiment = loads(FITTING).experiment
+    assert load(save(experiment, str(folder / "e"))) == Document(experiment)
+
+
+def test_another_suffix_is_refused(folder: Path) -> None:
+    with pytest.raises(DocumentError, match=r"^d\.pkl: the suffix is \.pkl; legal are \.json and"):
+        save(loads(FITTING), folder / "d.pkl")
+    assert not list(folder.iterdir())
+
+
+def failing_save(path: Path) -> None:
+    before = path.read_bytes()
+    with pytest.raises(DocumentError, match=f"^{path.name}: "):
+        save(explicit(60, 60), path)
+    assert path.read_bytes() == before
+    assert list(path.parent.iterdir()) == [path], "nothing is left beside the file"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits of file size are POSIX")
+def test_a_disk_that_is_full_leaves_the_old_file(folder: Path) -> None:
+    import resource
+
+    path = save(loads(FITTING), folder / "d.json")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (8192, hard))
+    try:
+        failing_save(path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize("when", ["sync", "replace"])
+def test_a_failure_while_writing_leaves_the_old_file(
+    when: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = save(loads(FITTING), folder / "d.json")
+
+    def fail(*_arguments: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(files.os, "fsync" if when == "sync" else "replace", fail)
+    failing_save(path)
+
+
+def test_a_disk_that_keeps_half_of_it_without_a_word_is_noticed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = save(loads(FITTING), folder / "d.json")
+    monkeypatch.setattr(files.os, "fsync", lambda descriptor: os.ftruncate(descriptor, 100))
+    failing_save(path)
+
+
+def test_saving_where_nothing_can_be_saved_says_why(folder: Path) -> None:
+    with pytest.raises(DocumentError, match="^d.json: No such file or directory"):
+        save(loads(FITTING), folder / "none" / "d.json")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="permission bits are POSIX")
+def test_permissions_are_kept_and_links_stay_links(folder: Path) -> None:
+    path = save(loads(FITTING), folder / "d.json")
+    path.chmod(0o640)
+    link = folder / "link.json"
+    link.symlink_to(path)
+    save(explicit(2, 2), link)
+    assert link.is_symlink() and load(path) == explicit(2, 2)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640

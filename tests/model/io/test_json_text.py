@@ -1,0 +1,249 @@
+"""The document as text: what is read back is what was written, and nothing illegal gets in."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from documents import BY_HAND, FITTING
+from experiments import SPREAD, experiments
+from hypothesis import given
+from numpy.testing import assert_array_equal
+
+from attnviz.model.io.files import DocumentError, dumps, load, loads, save
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import (
+    Causal,
+    Explicit,
+    ExplicitVectors,
+    Heads,
+    Padding,
+    Painted,
+    SeededVectors,
+    Window,
+)
+from attnviz.model.spec.view import Cell, View
+
+KINDS = ", ".join(
+    repr(kind)
+    for kind in "causal prefix padding window dilated strided blocks global documents painted".split()
+)
+
+
+def edited(**changes: Any) -> str:
+    """The document written by hand, with fields of its experiment replaced."""
+    data = json.loads(FITTING)
+    data["experiment"] |= changes
+    return json.dumps(data)
+
+
+def message_of(text: str) -> str:
+    with pytest.raises(DocumentError) as caught:
+        loads(text, "doc.json")
+    message = str(caught.value)
+    assert message.startswith("doc.json: ") and "\n" not in message
+    return message.removeprefix("doc.json: ")
+
+
+def test_a_document_written_by_hand_loads() -> None:
+    document = loads(FITTING)
+    experiment = document.experiment
+    assert experiment.tokens == ("a", "fluffy", "blue", "creature")
+    assert experiment.heads == Heads(2, 1, 4)
+    assert experiment.masks == (Causal(), Padding((3,)), Window(2, 0))
+    assert document.view == View() and document.title == ""
+    assert isinstance(experiment.projections.value, Explicit)
+    assert_array_equal(experiment.projections.value.values.array, np.eye(2, 4))
+
+
+def test_a_weight_matrix_that_does_not_fit_is_refused_with_the_shape_that_would() -> None:
+    assert message_of(BY_HAND) == (
+        "$.experiment.projections.value.values is 1x1; legal is 2x4 (in x out) for these vectors and heads"
+    )
+
+
+@pytest.mark.parametrize("name", SPREAD)
+def test_every_kind_of_experiment_comes_back_equal(name: str, tmp_path: Path) -> None:
+    view = View("scores", 1, 2, 3, "log", "queries_as_columns", (2, 0), Cell("scores", 1, 2, 0))
+    document = Document(SPREAD[name], view, f"<b>{name}</b>")
+    assert loads(dumps(document)) == document
+    for file_name in ("d.json", "d.safetensors"):
+        assert load(save(document, tmp_path / file_name)) == document
+
+
+@given(experiments())
+def test_any_experiment_comes_back_equal(experiment: Experiment) -> None:
+    assert loads(dumps(experiment)) == Document(experiment)
+
+
+@pytest.mark.parametrize(
+    "token", ["", "\n", '"', "<img src=x>", "\u202e", "\ud800", "😀", "\x00", "\u2028", "猫"]
+)
+def test_any_text_is_a_token(token: str, tmp_path: Path) -> None:
+    document = Document(Experiment((token,), SeededVectors(1, 2)), title=token)
+    for name in ("t.json", "t.safetensors"):
+        assert load(save(document, tmp_path / name)) == document
+
+
+def test_numbers_come_back_to_the_last_bit() -> None:
+    values = np.array([[0.1, 1 / 3, 5e-324], [1.7976931348623157e308, -0.0, 2**53 + 2.0]])
+    vectors = loads(dumps(Experiment(("a", "b"), ExplicitVectors(values)))).experiment.vectors
+    assert isinstance(vectors, ExplicitVectors)
+    assert vectors.values.array.tobytes() == values.tobytes()
+
+
+def test_each_matrix_row_is_one_line_and_short_objects_are_too() -> None:
+    lines = dumps(loads(FITTING)).splitlines()
+    assert "    [0.2, 0.8]," in lines
+    assert "     [1.0, 0.0, 0.0, 0.0]," in lines
+    assert '  "heads": {"n_heads": 2, "n_kv_heads": 1, "d_head": 4, "off": []},' in lines
+    wide = dumps(Experiment(("a",), ExplicitVectors(np.full((1, 100), 1 / 3))))
+    row = max(wide.splitlines(), key=len)
+    assert json.loads(row) == [1 / 3] * 100, "a row is never broken"
+
+
+def test_long_lists_that_are_no_matrices_are_filled_to_the_width() -> None:
+    cells = tuple((i, j) for i in range(9) for j in range(9))
+    experiment = Experiment(("word",) * 90, SeededVectors(90, 2), masks=(Painted(cells),))
+    assert loads(dumps(experiment)).experiment == experiment
+    token_lines = [line for line in dumps(experiment).splitlines() if '"word"' in line]
+    assert 5 < len(token_lines) < 12 and max(map(len, token_lines)) <= 110
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        (
+            {"heads": {"n_heads": 0}},
+            "$.experiment.heads.n_heads is 0; legal is a whole number from 1 to 1000000",
+        ),
+        (
+            {"heads": {"n_heads": 4, "n_kv_heads": 3, "d_head": 4}},
+            "$.experiment.heads.n_kv_heads is 3; legal is a divisor of n_heads (4)",
+        ),
+        ({"temperature": -1}, "$.experiment.temperature is -1.0; legal is a finite number above 0"),
+        ({"temperature": None}, "$.experiment.temperature is null; legal is a number"),
+        (
+            {"dtype": "int8"},
+            "$.experiment.dtype is 'int8'; legal is one of 'float16', 'bfloat16', 'float32', 'float64'",
+        ),
+        (
+            {"masks": [{"kind": "causal"}, {"kind": "window", "left": -1}]},
+            "$.experiment.masks[1].left is -1; legal is a whole number from 0 to 2147483648",
+        ),
+        (
+            {"masks": [{"kind": "sliding"}]},
+            f"$.experiment.masks[0].kind is 'sliding'; legal is one of {KINDS}, 'any_of'",
+        ),
+        (
+            {"masks": [{"kind": "any_of", "masks": [{"kind": "any_of", "masks": [{"kind": "causal"}]}]}]},
+            f"$.experiment.masks[0].masks[0].kind is 'any_of'; legal is one of {KINDS}",
+        ),
+        (
+            {"masks": [{"kind": "any_of", "masks": []}]},
+            "$.experiment.masks[0].masks is []; legal is one mask at least",
+        ),
+        (
+            {"masks": [{"kind": "any_of", "masks": [{"kind": "causal"}, {"kind": "causal"}]}]},
+            "$.experiment.masks[0].masks is 'causal' twice; legal is each kind of mask once",
+        ),
+        (
+            {"masks": [{"kind": "documents", "starts": [4, 4]}]},
+            "$.experiment.masks[0].starts is [4, 4]; legal is ascending positions, each once",
+        ),
+        (
+            {"masks": [{"kind": "strided", "stride": 0}]},
+            "$.experiment.masks[0].stride is 0; legal is a whole number from 1 to 1000000",
+        ),
+        (
+            {"masks": [{}]},
+            f"$.experiment.masks[0].kind is missing; legal is one of {KINDS}, 'any_of'",
+        ),
+        (
+            {"masks": [{"kind": "causal"}] * 2},
+            "$.experiment.masks is 'causal' twice; legal is each kind of mask once",
+        ),
+        ({"tokens": ["a"] * 3}, "$.experiment.vectors is 4 rows; legal is as many as there are tokens (3)"),
+        ({"tokens": [1, 2, 3, 4]}, "$.experiment.tokens[0] is 1; legal is a text"),
+        (
+            {"memory": {"tokens": ["m"], "vectors": {"kind": "seeded", "n": 1, "d_model": 2, "seed": -1}}},
+            "$.experiment.memory.vectors.seed is -1; legal is a whole number from 0 to 4294967295",
+        ),
+        (
+            {"vectors": {"kind": "explicit", "values": [[1, 2], [3]]}},
+            "$.experiment.vectors.values: row 1 has length 1, row 0 has length 2",
+        ),
+        (
+            {"vectors": {"kind": "explicit", "values": [[1, 2], [3, {"x": 4}]]}},
+            "$.experiment.vectors.values: row 1, column 1 is {'x': 4}; a number is legal",
+        ),
+        (
+            {"vectors": {"kind": "explicit", "values": {"tensor": "vectors"}}},
+            "$.experiment.vectors.values: tensor is 'vectors'; "
+            "this file has none: they live in .safetensors files",
+        ),
+        (
+            {"position": {"kind": "rope", "bse": 1}},
+            "$.experiment.position.bse is no known key; legal are "
+            "kind, base, pairing, start, n_rotated, multipliers, on_values, scaling",
+        ),
+    ],
+)
+def test_an_illegal_value_is_named_with_its_path_and_with_what_is_legal(
+    changes: dict[str, Any], expected: str
+) -> None:
+    assert message_of(edited(**changes)) == expected
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ('"version": 1', '"version": 2', "$.version is 2; this program reads version 1"),
+        ('"version": 1', '"version": true', "$.version is true; this program reads version 1"),
+        ('"version": 1,', "", "$.version is missing; this program reads version 1"),
+        ('"attnviz"', '"other"', "this is not an attnviz document"),
+        ('"view": {}', '"view": {"head": -1}', "$.view.head is -1; legal is a whole number of at least 0"),
+        ('"view": {}', '"view": {}, "extra": 1', "$.extra is no known key; legal are format, "),
+        (
+            '"view": {}',
+            '"view": {}, "view": {}',
+            "the key 'view' is there twice in one object; once is legal",
+        ),
+        ('"seed": 0}', '"seed": 0, "seed": 1}', "the key 'seed' is there twice in one object; once is legal"),
+        ("0.8]", "NaN]", "NaN is there as a number; only finite numbers are legal"),
+        ("0.8]", "-Infinity]", "-Infinity is there as a number; only finite numbers are legal"),
+        (
+            "0.8]",
+            "1e999]",
+            "$.experiment.vectors.values: row 0, column 1 is inf; only finite numbers are legal",
+        ),
+        ('"p": 0.0', '"p": 1e999', "$.experiment.dropout.p is inf; legal is 0 <= p < 1"),
+        ('"view": {}}', '"view": {}', "is not JSON"),
+        ("[[0.2", "[" * 100_000 + "[[0.2", "it is nested too deeply"),
+        ('"n_heads": 2', '"n_heads": ' + "9" * 5000, "legal"),
+    ],
+)
+def test_what_json_readers_let_pass_is_refused(old: str, new: str, expected: str) -> None:
+    assert old in FITTING
+    assert expected in message_of(FITTING.replace(old, new, 1))
+
+
+@pytest.mark.parametrize("text", ["", "null", "[]", "3", '"attnviz"', "{}", '{"format": ["attnviz"]}'])
+def test_other_json_is_not_a_document(text: str) -> None:
+    message_of(text)
+
+
+def test_an_unknown_key_cannot_forge_a_path() -> None:
+    key = "x` - at `$.experiment.heads[7].y"
+    text = FITTING.replace('"view": {}', f'"{key}": 1')
+    assert message_of(text) == f"the key '{key}' is there; keys with a backtick are not legal"
+
+
+def test_a_missing_view_is_the_default_view() -> None:
+    data = json.loads(FITTING)
+    del data["view"]
+    assert loads(json.dumps(data)).view == View()

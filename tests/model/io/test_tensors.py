@@ -1,0 +1,169 @@
+"""Large documents: the arrays beside the JSON, and every damaged header refused."""
+
+from __future__ import annotations
+
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from documents import explicit
+from numpy.testing import assert_array_equal
+from safetensors.numpy import load_file, save_file
+
+from attnviz.model.io.files import DocumentError, dumps, load, save
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import (
+    Explicit,
+    ExplicitVectors,
+    Heads,
+    Memory,
+    Projections,
+)
+
+
+def test_large_arrays_live_in_a_safetensors_file(tmp_path: Path) -> None:
+    document = explicit(128, 129)
+    path = save(document, tmp_path / "large")
+    assert path.name == "large.safetensors"
+    assert load(path) == document
+    assert_array_equal(load_file(path)["vectors"], document.experiment.vectors.values.array)  # type: ignore[union-attr]
+    with path.open("rb") as file:
+        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+    carried = json.loads(header["__metadata__"]["attnviz"])
+    assert carried["experiment"]["vectors"] == {"kind": "explicit", "values": {"tensor": "vectors"}}
+    assert carried["format"] == "attnviz"
+
+
+def test_the_limit_of_json_counts_all_arrays_together(tmp_path: Path) -> None:
+    assert save(explicit(128, 128), tmp_path / "fits").name == "fits.json"
+    document = explicit(128, 129)
+    with pytest.raises(DocumentError, match=r"^d\.json: its arrays have 16,512 numbers; \.json holds 16,384"):
+        save(document, tmp_path / "d.json")
+    assert not (tmp_path / "d.json").exists()
+    wide = explicit(100, 100).experiment
+    memory = Memory(wide.tokens, wide.vectors)
+    assert save(Experiment(wide.tokens, wide.vectors, memory), tmp_path / "two").suffix == ".safetensors"
+
+
+def test_all_arrays_have_their_place_and_equal_ones_are_stored_once(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    weight = Explicit(rng.standard_normal((6, 4)))
+    experiment = Experiment(
+        ("a", "b"),
+        ExplicitVectors(rng.standard_normal((2, 6))),
+        Memory(("m",), ExplicitVectors(rng.standard_normal((1, 6)))),
+        heads=Heads(1, 1, 4),
+        projections=Projections(
+            weight, weight, Explicit(rng.standard_normal((6, 4))), Explicit(rng.standard_normal((4, 6)))
+        ),
+    )
+    path = save(experiment, tmp_path / "all.safetensors")
+    names = {"vectors", "memory.vectors", "projections.query", "projections.value", "projections.output"}
+    assert set(load_file(path)) == names
+    assert load(path).experiment == experiment
+
+
+def header_of(document: Document) -> str:
+    """The JSON that a safetensors file of this document carries, with its vectors as a tensor."""
+    data = json.loads(dumps(document))
+    data["experiment"]["vectors"]["values"] = {"tensor": "vectors"}
+    return json.dumps(data)
+
+
+def test_float32_tensors_are_read_and_half_precision_is_not(tmp_path: Path) -> None:
+    document = explicit(2, 3)
+    values = document.experiment.vectors.values.array  # type: ignore[union-attr]
+    for dtype, legal in ((np.float32, True), (np.float16, False), (np.int64, False)):
+        path = tmp_path / f"{np.dtype(dtype).name}.safetensors"
+        save_file({"vectors": values.astype(dtype)}, path, metadata={"attnviz": header_of(document)})
+        if legal:
+            loaded = load(path).experiment.vectors
+            assert_array_equal(loaded.values.array, values.astype(dtype))  # type: ignore[union-attr]
+        else:
+            with pytest.raises(DocumentError, match="tensor 'vectors' has dtype '[FI]..'; legal are F64"):
+                load(path)
+
+
+def test_tensors_without_a_document_or_not_referred_to_are_refused(tmp_path: Path) -> None:
+    document = explicit(2, 3)
+    values = document.experiment.vectors.values.array  # type: ignore[union-attr]
+    save_file({"vectors": values}, tmp_path / "plain.safetensors")
+    with pytest.raises(DocumentError, match="tensors without an attnviz document"):
+        load(tmp_path / "plain.safetensors")
+    save_file(
+        {"vectors": values, "more": values},
+        tmp_path / "more.safetensors",
+        metadata={"attnviz": header_of(document)},
+    )
+    with pytest.raises(DocumentError, match="tensor 'more' is in the file, but the document does not"):
+        load(tmp_path / "more.safetensors")
+    save_file({"x": values}, tmp_path / "x.safetensors", metadata={"attnviz": header_of(document)})
+    with pytest.raises(DocumentError, match=r"vectors.values: tensor is 'vectors'; this file has"):
+        load(tmp_path / "x.safetensors")
+
+
+def test_not_finite_tensors_are_refused(tmp_path: Path) -> None:
+    document = explicit(2, 3)
+    values = np.array([[1, 2, 3], [4, np.nan, 6]])
+    save_file({"vectors": values}, tmp_path / "n.safetensors", metadata={"attnviz": header_of(document)})
+    with pytest.raises(DocumentError, match="row 1, column 1 is nan; only finite numbers are legal"):
+        load(tmp_path / "n.safetensors")
+
+
+def raw_file(path: Path, entry: dict[str, Any], payload: bytes = bytes(48)) -> Path:
+    """A safetensors file made by hand: whatever header entry, whatever bytes."""
+    header = json.dumps({"__metadata__": {"attnviz": header_of(explicit(2, 3))}, "vectors": entry}).encode()
+    path.write_bytes(struct.pack("<Q", len(header)) + header + payload)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("entry", "expected"),
+    [
+        ({"dtype": "F64", "shape": [2, 3], "data_offsets": [0, 48]}, ""),
+        (
+            {"dtype": "F64", "shape": [10**9, 10**9], "data_offsets": [0, 8 * 10**18]},
+            "legal is 268,435,456 at most",
+        ),
+        ({"dtype": "F64", "shape": [1000, 1000], "data_offsets": [0, 8_000_000]}, "it is damaged"),
+        ({"dtype": "F64", "shape": [2, 3], "data_offsets": [0, 40]}, "its shape needs 48 bytes"),
+        ({"dtype": "F64", "shape": [2, 3], "data_offsets": [8, 56]}, "begins at byte 8; legal is 0"),
+        ({"dtype": "F64", "shape": [2, 3], "data_offsets": [-48, 0]}, "stands at bytes"),
+        ({"dtype": "F64", "shape": [6], "data_offsets": [0, 48]}, "has shape [6]; legal is [rows, columns]"),
+        ({"dtype": "F64", "shape": [0, 3], "data_offsets": [0, 0]}, "legal is [rows, columns]"),
+        ({"dtype": "F64", "shape": [True, 6], "data_offsets": [0, 48]}, "legal is [rows, columns]"),
+        ({"dtype": "F64", "shape": [2, 3]}, "broken entry"),
+        ({"dtype": ["F64"], "shape": [2, 3], "data_offsets": [0, 48]}, "legal are F64, F32"),
+    ],
+)
+def test_a_header_is_checked_before_anything_is_read(
+    tmp_path: Path, entry: dict[str, Any], expected: str
+) -> None:
+    path = raw_file(tmp_path / "h.safetensors", entry)
+    if not expected:
+        assert load(path).experiment.n_queries == 2
+        return
+    with pytest.raises(DocumentError) as caught:
+        load(path)
+    assert str(caught.value).startswith("h.safetensors: ") and expected in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"1234567", struct.pack("<Q", 2**63), struct.pack("<Q", 4) + b"null", b"\xff" * 64]
+)
+def test_a_file_that_is_no_safetensors_file_is_refused(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "x.safetensors").write_bytes(data)
+    with pytest.raises(DocumentError, match="^x.safetensors: this is no safetensors file"):
+        load(tmp_path / "x.safetensors")
+
+
+def test_every_truncation_of_a_safetensors_file_is_refused(tmp_path: Path) -> None:
+    whole = save(explicit(2, 3), tmp_path / "w.safetensors").read_bytes()
+    for length in range(0, len(whole), 37):
+        (tmp_path / "t.safetensors").write_bytes(whole[:length])
+        with pytest.raises(DocumentError):
+            load(tmp_path / "t.safetensors")

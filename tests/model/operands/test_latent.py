@@ -1,0 +1,234 @@
+"""Multi-head latent attention as a part of a document: what is refused, and what edits keep."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from experiments import MEMORY, small
+from msgspec.structs import replace
+
+from attnviz.model.edit import edits
+from attnviz.model.edit.latent import first_latent, set_latent, set_latent_size
+from attnviz.model.edit.layers import main_layers
+from attnviz.model.edit.switching import refusal, set_n_rotated, set_position, why_not_tied
+from attnviz.model.operands.latent import cached_numbers, expanded_numbers
+from attnviz.model.operands.matrices import latent_array, projection_array
+from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.block import Norm
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.latent import Latent
+from attnviz.model.spec.parts import (
+    Explicit,
+    Heads,
+    Identity,
+    Projections,
+    QKNorm,
+    Rope,
+    Seeded,
+    SeededVectors,
+    Tied,
+)
+from attnviz.model.spec.positions import Deberta, NoPosition, TransformerXl
+from attnviz.model.spec.rows import DrawnRow, WrittenRow
+from attnviz.model.weights import weights_of
+
+
+def latent_experiment(**changes: Any) -> Experiment:
+    fields: dict[str, Any] = {
+        "heads": Heads(2, 2, 4),
+        "latent": Latent(3, d_rope=2),
+        "position": Rope(50.0),
+        "projections": Projections(Seeded(1), output=Seeded(4)),
+    }
+    return small(**(fields | changes))
+
+
+# --- what is refused -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"heads": Heads(2, 1, 4)},
+            r"heads\.n_kv_heads is 1; legal is n_heads \(2\) where there is a latent",
+        ),
+        ({"qk_norm": QKNorm("rms")}, "qk_norm is 'there'; legal is null where there is a latent"),
+        ({"latent": Latent(3)}, r"latent\.d_rope is 0; legal is 2 or more with rotary positions"),
+        ({"position": Rope(on_values=True)}, r"position\.on_values is true; legal is false where there is a"),
+        (
+            {"position": Rope(n_rotated=4)},
+            r"n_rotated is 4; legal is an even number up to latent\.d_rope \(2\)",
+        ),
+        ({"position": TransformerXl()}, "position.kind is 'transformer_xl'; legal is one that does not meet"),
+        ({"position": Deberta()}, "position.kind is 'deberta'; legal is one that does not meet q and k"),
+        (
+            {"projections": Projections(key=Seeded(2))},
+            r"projections\.key\.kind is 'seeded'; legal is identity where there is a latent",
+        ),
+        (
+            {"projections": Projections(value_bias=DrawnRow(1))},
+            r"projections\.value_bias is 'there'; legal is null where there is a latent",
+        ),
+        (
+            {"projections": Projections(output=Tied("value"))},
+            r"projections\.output\.to is 'value'; legal is 'query' or 'output' where there is a latent",
+        ),
+        (
+            {"latent": Latent(3, d_rope=2, up_key=Explicit(Matrix(np.ones((3, 4)))))},
+            r"latent\.up_key\.values is 3x4; legal is 3x8 \(in x out\)",
+        ),
+        (
+            {"latent": Latent(3, d_rope=2, norm=Norm("rms", gain=WrittenRow(Matrix(np.ones((1, 4))))))},
+            r"latent\.norm\.gain\.values is 4 numbers; legal is 3",
+        ),
+        (
+            {"latent": Latent(10**6, d_rope=2), "vectors": SeededVectors(5, 100_000, 7)},
+            r"latent\.down is 100000x1000000; legal is [\d,]+ numbers at most",
+        ),
+    ],
+)
+def test_what_cannot_stand_beside_a_latent_is_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        latent_experiment(**changes)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"d_c": 3, "d_rope": 3}, r"latent\.d_rope is 3; legal is an even number"),
+        ({"d_c": 3, "query_norm": Norm()}, r"latent\.query_norm is 'there'; legal is null where latent\.d_q"),
+        ({"d_c": 0}, r"latent\.d_c is 0; legal is a whole number"),
+    ],
+)
+def test_widths_that_are_refused(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Latent(**fields)
+
+
+def test_a_layer_is_refused_by_its_place() -> None:
+    (layer,) = main_layers(latent_experiment())
+    with pytest.raises(ValueError, match=r"^layers\[0\]\.latent\.down\.values is 6x2; legal is 6x3"):
+        small(layers=(replace(layer, latent=Latent(3, d_rope=2, down=Explicit(Matrix(np.ones((6, 2)))))),))
+
+
+def test_forms_say_what_the_experiment_says() -> None:
+    experiment = latent_experiment()
+    with pytest.raises(ValueError) as refused:
+        replace(experiment, projections=Projections(Tied("key")))
+    assert why_not_tied(experiment, "query", "key") == str(refused.value)
+    assert "does not meet q and k" in refusal(set_position, experiment, Deberta())
+    none = replace(experiment, position=NoPosition(), latent=Latent(3))
+    assert (
+        refusal(set_position, none, Rope()) == "latent.d_rope is 0; legal is 2 or more with rotary positions"
+    )
+    assert set_position(experiment, Rope(on_values=True, n_rotated=8)).position == Rope()
+    assert set_n_rotated(latent_experiment(latent=Latent(3, d_rope=6)), 3).position == Rope(50.0, n_rotated=2)
+
+
+# --- edits -----------------------------------------------------------------------------------------
+
+
+def test_a_latent_is_switched_on_and_off() -> None:
+    plain = small(heads=Heads(4, 2, 4), position=Rope(), projections=Projections(Tied("output"), Seeded(7)))
+    plain = edits.set_projection(plain, "query", Seeded(3))
+    on = set_latent(plain, first_latent(plain))
+    assert on.latent == Latent(8, d_rope=2, norm=Norm("rms", 1e-6))
+    assert (on.heads, on.projections.key, on.projections.value) == (Heads(4, 4, 4), Identity(), Identity())
+    off = set_latent(on, None, plain.projections.key, plain.projections.value)
+    assert off.latent is None
+    # Two key/value heads became four: what was written for two is drawn for four by the same seed.
+    assert off.projections == replace(plain.projections, key=Seeded(7))
+    assert first_latent(small()).d_rope == 0
+
+
+@pytest.mark.parametrize("tied", ["key", "output"])
+def test_what_was_tied_is_written_out(tied: Any) -> None:
+    plain = small(heads=Heads(1, 1, 6), projections=Projections(Tied(tied), Seeded(7), Seeded(8), Seeded(9)))
+    written = projection_array(plain, "query")
+    on = set_latent(plain, Latent(3))
+    np.testing.assert_array_equal(projection_array(on, "query"), written)
+
+
+def test_what_cannot_stand_beside_it_is_not_taken_away_unasked() -> None:
+    plain = small(heads=Heads(2, 2, 4), qk_norm=QKNorm("rms"))
+    assert refusal(set_latent, plain, Latent(3)).startswith("qk_norm is 'there'; legal is null")
+
+
+def test_every_head_keeps_its_features_when_the_rope_part_changes() -> None:
+    values = np.arange(6 * 12.0).reshape(6, 12)
+    before = latent_experiment(
+        projections=Projections(Explicit(Matrix(values)), query_bias=WrittenRow(Matrix(values[:1])))
+    )
+    wider = set_latent_size(before, d_rope=5)
+    assert wider.latent is not None and wider.latent.d_rope == 4
+    found = projection_array(wider, "query").reshape(6, 2, 8)
+    np.testing.assert_array_equal(found[:, :, :6], values.reshape(6, 2, 6))
+    assert (found[:, :, 6:] == 0).all()
+    back = set_latent_size(wider, d_rope=2)
+    np.testing.assert_array_equal(projection_array(back, "query"), values)
+    off = set_latent(before, None)
+    np.testing.assert_array_equal(
+        projection_array(off, "query").reshape(6, 2, 4), values.reshape(6, 2, 6)[:, :, :4]
+    )
+
+
+def test_a_latent_of_the_queries_comes_and_goes() -> None:
+    before = latent_experiment()
+    on = set_latent_size(before, d_q=5)
+    assert on.latent is not None and on.latent.query_norm == Norm("rms", 1e-6)
+    assert on.projection_shape("query") == (5, 12)
+    assert set_latent_size(on, d_q=None) == before
+
+
+def test_matrices_follow_heads_vectors_and_widths() -> None:
+    written = {
+        role: Explicit(Matrix(latent_array(latent_experiment(latent=Latent(3, 5, 2)), role)))  # type: ignore[arg-type]
+        for role in ("down", "up_key", "up_value", "rope_key", "query_down")
+    }
+    one = latent_experiment(
+        latent=Latent(3, 5, 2, Norm("rms", gain=WrittenRow(Matrix([[1.0, 2.0, 3.0]]))), **written)
+    )
+    for changed in (
+        edits.set_heads(one, n_heads=3),
+        edits.set_heads(one, d_head=7),
+        edits.set_d_model(one, 9),
+        edits.set_memory(one, MEMORY),
+    ):
+        assert changed.heads.n_kv_heads == changed.heads.n_heads
+        for role in changed.latent.roles():  # type: ignore[union-attr]
+            shape = changed.latent.shape(role, changed.d_model, changed.d_keys, changed.heads)  # type: ignore[union-attr]
+            assert latent_array(changed, role).shape == shape
+    wider = set_latent_size(one, d_c=4)
+    assert wider.latent is not None and wider.latent.norm is not None
+    np.testing.assert_array_equal(wider.latent.norm.gain.values.array, [[1, 2, 3, 0]])  # type: ignore[union-attr]
+    with pytest.raises(ValueError, match=r"latent\.d_rope is 0; legal is 2 or more"):
+        set_latent_size(one, d_rope=0)
+
+
+# --- numbers of it ---------------------------------------------------------------------------------
+
+
+def test_what_is_kept_of_a_token() -> None:
+    shape = latent_experiment(heads=Heads(128, 128, 128), latent=Latent(512, d_rope=64))
+    assert cached_numbers(shape) == 576
+    assert expanded_numbers(shape) == 128 * (192 + 128)
+    assert cached_numbers(small(heads=Heads(4, 2, 4))) == expanded_numbers(small(heads=Heads(4, 2, 4))) == 16
+
+
+def test_the_weights_are_those_of_the_latent() -> None:
+    one = latent_experiment(latent=Latent(3, d_rope=2, norm=Norm("rms", gain=DrawnRow(1))))
+    assert [weight.symbol for weight in weights_of(one)][:6] == [
+        "W_Q",
+        "W_O",
+        "W_DKV",
+        "W_KR",
+        "W_UK",
+        "W_UV",
+    ]
+    assert {"W_K", "W_V", "W_DQ"}.isdisjoint(weight.symbol for weight in weights_of(one))
+    for weight in weights_of(one):
+        changed = weight.put(one, weight.array(one) + 1)
+        np.testing.assert_array_equal(weight.array(changed), weight.array(one) + 1)

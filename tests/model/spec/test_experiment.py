@@ -1,0 +1,284 @@
+"""Values that cannot be constructed, and the sentence that says why."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.attention import Layer
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import (
+    Alibi,
+    Causal,
+    Dropout,
+    Explicit,
+    ExplicitSinks,
+    ExplicitVectors,
+    Heads,
+    Identity,
+    Memory,
+    Padding,
+    Painted,
+    Projections,
+    QKNorm,
+    Rope,
+    ScaleValue,
+    Seeded,
+    SeededSinks,
+    SeededVectors,
+    Sinusoidal,
+    Tied,
+    Window,
+)
+from attnviz.model.spec.view import Cell, View
+
+TWO = SeededVectors(2, 6)
+
+
+def experiment(**changes: Any) -> Experiment:
+    fields: dict[str, Any] = {"tokens": ("a", "b"), "vectors": TWO, "heads": Heads(2, 1, 4)}
+    return Experiment(**{**fields, **changes})
+
+
+ILLEGAL: list[tuple[Callable[[], object], str]] = [
+    (lambda: Heads(0), "heads.n_heads is 0; legal is a whole number from 1 to 1000000"),
+    (lambda: Heads(2.5), "heads.n_heads is 2.5; legal is a whole number from 1 to 1000000"),
+    (lambda: Heads(True), "heads.n_heads is true; legal is a whole number from 1 to 1000000"),
+    (lambda: Heads(6, 4), "heads.n_kv_heads is 4; legal is a divisor of n_heads (6)"),
+    (lambda: SeededVectors(2, 3, -1), "vectors.seed is -1; legal is a whole number from 0 to 4294967295"),
+    (lambda: SeededVectors(2, 3, 0, "lcg"), "vectors.generator is 'lcg'; legal is one of 'pcg64', 'mt19937'"),
+    (
+        lambda: SeededVectors(10**6, 10**6),
+        "vectors.d_model is 1000000; legal is 268 at most for 1000000 tokens",
+    ),
+    (lambda: ExplicitVectors([[1, 2], [3]]), "vectors.values: row 1 has length 1, row 0 has length 2"),
+    (lambda: ExplicitVectors([[1, "2"]]), "vectors.values: row 0, column 1 is '2'; a number is legal"),
+    (
+        lambda: ExplicitVectors([[1, math.nan]]),
+        "vectors.values: row 0, column 1 is nan; only finite numbers are legal",
+    ),
+    (
+        lambda: ExplicitVectors(np.ones(3)),
+        "vectors.values: a matrix needs at least one row and one column, got shape (3,)",
+    ),
+    (
+        lambda: Tied("keys"),
+        "projections.to is 'keys'; legal is one of 'query', 'key', 'value', 'output'",
+    ),
+    (
+        lambda: Projections(query=Tied("key"), key=Tied("value")),
+        "projections.query.to is 'key'; legal is a projection that is not tied itself",
+    ),
+    (lambda: Projections(query=Tied("query")), "legal is a projection that is not tied itself"),
+    (
+        lambda: Projections(query="identity"),
+        "projections.query is 'identity'; "
+        "legal is an object whose kind is one of 'identity', 'seeded', 'explicit', 'tied'",
+    ),
+    (lambda: Rope(base=0), "position.base is 0.0; legal is a number above 0"),
+    (lambda: Rope(base=math.inf), "position.base is inf; legal is a number above 0"),
+    (lambda: Rope(n_rotated=3), "position.n_rotated is 3; legal is an even number"),
+    (lambda: Rope(multipliers=(1, math.nan)), "position.multipliers[1] is nan; legal is a finite number"),
+    (lambda: Rope(pairing="both"), "position.pairing is 'both'; legal is one of 'interleaved', 'half_split'"),
+    (lambda: Sinusoidal(-1), "position.base is -1.0; legal is a number above 0"),
+    (lambda: Alibi((1, math.inf)), "position.slopes[1] is inf; legal is a finite number"),
+    (lambda: QKNorm("rms", -1.0), "qk_norm.eps is -1.0; legal is a finite number of at least 0"),
+    (lambda: QKNorm("max"), "qk_norm.kind is 'max'; legal is one of 'rms', 'layer', 'l2'"),  # type: ignore[arg-type]
+    (lambda: ExplicitSinks((0, math.inf)), "sinks.values[1] is inf; legal is a finite number"),
+    (lambda: ScaleValue(math.nan), "scale.value is nan; legal is a finite number"),
+    (
+        lambda: Window(-1),
+        "masks.window.left is -1; legal is a whole number from 0 to 2147483648",
+    ),
+    (
+        lambda: Padding((0, -2)),
+        "masks.padding.tokens[1] is -2; legal is a whole number from 0 to 2147483648",
+    ),
+    (
+        lambda: Painted(((0, 1), (2,))),
+        "masks.painted.cells[1] is (2,); legal is a list of 2 in which each is",
+    ),
+    (lambda: Dropout(1), "dropout.p is 1.0; legal is 0 <= p < 1"),
+    (lambda: Dropout(math.nan), "dropout.p is nan; legal is 0 <= p < 1"),
+    (lambda: Memory(("m",), TWO), "memory.vectors is 2 rows; legal is as many as there are tokens (1)"),
+    (lambda: experiment(tokens=()), "tokens is []; legal is one token at least"),
+    (lambda: experiment(tokens="ab"), "tokens is 'ab'; legal is a list in which each is a text"),
+    (
+        lambda: experiment(tokens=("a", "b", "c")),
+        "vectors is 2 rows; legal is as many as there are tokens (3)",
+    ),
+    (
+        lambda: experiment(vectors=[[1, 2]]),
+        "vectors is [[1, 2]]; legal is an object whose kind is one of 'explicit', 'seeded'",
+    ),
+    (lambda: experiment(temperature=0), "temperature is 0.0; legal is a finite number above 0"),
+    (lambda: experiment(temperature=math.nan), "temperature is nan; legal is a finite number above 0"),
+    (lambda: experiment(cap=-1), "cap is -1.0; legal is a finite number above 0, or null"),
+    (
+        lambda: experiment(masks=(Causal(), Causal())),
+        "masks is 'causal' twice; legal is each kind of mask once",
+    ),
+    (
+        lambda: experiment(dtype="int8"),
+        "dtype is 'int8'; legal is one of 'float16', 'bfloat16', 'float32', 'float64'",
+    ),
+    (
+        lambda: experiment(projections=Projections(key=Explicit(np.eye(2)))),
+        "projections.key.values is 2x2; legal is 6x4 (in x out) for these vectors and heads",
+    ),
+    (
+        lambda: experiment(projections=Projections(query=Seeded(), key=Tied("query"))),
+        "projections.key.to is 'query'; legal is a projection of 6x4; this one has 6x8",
+    ),
+    (
+        lambda: experiment(position=Rope(n_rotated=6)),
+        "position.n_rotated is 6; legal is an even number up to d_head (4)",
+    ),
+    (
+        lambda: experiment(position=Rope(), heads=Heads(1, 1, 3)),
+        "heads.d_head is 3; legal is an even number, or set position.n_rotated",
+    ),
+    (
+        lambda: experiment(position=Rope(multipliers=(1, 1, 1))),
+        "position.multipliers is of length 3; legal is length 2 at most, one number for each rotated pair",
+    ),
+    (
+        lambda: Heads(2, 1, 4, (0, 2)),
+        "heads.off is [0, 2]; legal is ascending heads below n_heads (2), each once",
+    ),
+    (
+        lambda: Heads(2, 1, 4, (1, 0)),
+        "heads.off is [1, 0]; legal is ascending heads below n_heads (2), each once",
+    ),
+    (
+        lambda: experiment(sinks=ExplicitSinks((1.0,))),
+        "sinks.values is of length 1; legal is length 2, one number for each head",
+    ),
+    (
+        lambda: experiment(sinks=SeededSinks(), normaliser="sigmoid"),
+        "normaliser is 'sigmoid'; legal is 'softmax' where there are sinks",
+    ),
+    (
+        lambda: experiment(normaliser="max"),
+        "normaliser is 'max'; legal is one of 'softmax', 'sigmoid', 'relu_squared'",
+    ),
+    (
+        lambda: experiment(position=Alibi((1.0,))),
+        "position.slopes is of length 1; legal is length 2, one number for each head",
+    ),
+    (
+        lambda: experiment(heads=Heads(10**6, 1, 10**6)),
+        "projections.query is 6x1000000000000; legal is 268,435,456 numbers at most",
+    ),
+    (lambda: Cell("weights", -1, 0), "row is -1; legal is a whole number of at least 0"),
+    (
+        lambda: View(plane=(0, 1, 2)),
+        "plane is (0, 1, 2); legal is a list of 2 in which each is a whole number",
+    ),
+]
+
+
+@pytest.mark.parametrize(("construct", "expected"), ILLEGAL, ids=[sentence for _, sentence in ILLEGAL])
+def test_an_illegal_value_cannot_be_constructed(construct: Callable[[], object], expected: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        construct()
+    assert expected in str(caught.value)
+    assert "\n" not in str(caught.value) and len(str(caught.value)) < 220
+
+
+def test_a_change_of_a_valid_experiment_is_checked_too() -> None:
+    with pytest.raises(ValueError, match="temperature is -1"):
+        msgspec.structs.replace(experiment(), temperature=-1.0)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("layers", Layer()), ("masks", Causal()), ("masks", (Causal(), Rope()))]
+)
+def test_a_row_of_records_is_neither_one_record_nor_one_of_others(field: str, value: Any) -> None:
+    with pytest.raises(ValueError, match=f"^{field}"):
+        experiment(**{field: value})
+
+
+def test_lists_and_numpy_values_become_what_is_meant() -> None:
+    assert Heads(np.int64(4), np.int32(2), 4) == Heads(4, 2, 4)
+    assert Padding(np.array([1, 2])) == Padding((1, 2))
+    assert experiment(temperature=np.float32(0.5)).temperature == 0.5
+    assert experiment(tokens=["a", "b"]) == experiment()
+    assert hash(experiment(tokens=["a", "b"], masks=[Causal()])) == hash(experiment(masks=(Causal(),)))
+
+
+def test_an_experiment_never_changes() -> None:
+    source = np.eye(2)
+    vectors = ExplicitVectors(source)
+    source[0, 0] = 7
+    assert vectors.values.array[0, 0] == 1
+    with pytest.raises(ValueError, match="read-only"):
+        vectors.values.array[0, 0] = 7
+    with pytest.raises(AttributeError):
+        experiment().temperature = 2.0  # type: ignore[misc]
+
+
+def test_matrices_that_are_equal_hash_alike() -> None:
+    zero, minus_zero = Matrix([[0.0, 1.0]]), Matrix([[-0.0, 1.0]])
+    assert zero == minus_zero and hash(zero) == hash(minus_zero)
+    assert zero != zero.replaced(0, 0, 2.0)
+    assert Matrix([[1.0, 2.0]]) != Matrix([[1.0], [2.0]])
+
+
+def test_long_matrices_are_compared_to_their_last_number_and_changed_alone() -> None:
+    long = Matrix(np.random.default_rng(0).standard_normal((700, 100)))
+    for row, column in ((0, 0), (350, 99), (699, 99)):
+        changed = long.replaced(row, column, 9.0)
+        assert changed != long and changed == long.replaced(row, column, 9.0)
+        assert np.argwhere(changed.array != long.array).tolist() == [[row, column]]
+        assert not changed.array.flags.writeable
+    assert long == Matrix(long.array) and long != Matrix(long.array[:-1])
+    with pytest.raises(ValueError, match="row 3, column 2 is inf; only finite numbers are legal"):
+        long.replaced(3, 2, math.inf)
+
+
+def test_shapes_of_the_four_projections() -> None:
+    memory = Memory(("m",) * 3, SeededVectors(3, 5))
+    made = experiment(memory=memory, heads=Heads(4, 2, 3))
+    shapes = {role: made.projection_shape(role) for role in ("query", "key", "value", "output")}
+    assert shapes == {"query": (6, 12), "key": (5, 6), "value": (5, 6), "output": (12, 6)}
+    assert (made.n_queries, made.n_keys, made.d_model) == (2, 3, 6)
+    assert experiment(projections=Projections(Seeded(), Identity(), Identity(), Tied("query")))
+
+
+def test_construction_is_cheap_enough_for_every_frame_of_a_drag() -> None:
+    parts = {"heads": Heads(8, 2, 4), "position": Rope(), "masks": (Causal(), Padding((1,)))}
+    experiment(**parts)
+    best = math.inf
+    for _ in range(20):
+        start = time.perf_counter()
+        for _ in range(100):
+            experiment(**parts)
+        best = min(best, (time.perf_counter() - start) / 100)
+    assert best < 200e-6, "about 30 microseconds on an idle machine"
+
+
+def test_a_change_checks_what_is_new_and_not_again_what_has_checked_itself(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Every edit, and every edit that is only tried, makes an experiment anew."""
+    made = experiment(layers=(Layer(),) * 12, masks=(Causal(), Padding((1,))), position=Rope())
+    converted: list[object] = []
+    convert = msgspec.convert
+
+    def noted(value: object, *args: Any, **named: Any) -> object:
+        converted.append(value)
+        return convert(value, *args, **named)
+
+    monkeypatch.setattr(msgspec, "convert", noted)
+    changed = msgspec.structs.replace(made, temperature=2.0)
+    # The tokens and the number for itself and for each of the twelve other layers; no record, no default.
+    assert set(converted) == {made.tokens, 2.0}
+    assert changed.temperature == 2.0 and changed.layers is made.layers

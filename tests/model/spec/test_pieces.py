@@ -1,0 +1,81 @@
+"""What a vocabulary says of how texts become tokens: checked, saved, and opened again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+
+import attnviz
+from attnviz.core.bpe import byte_token
+from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.block import Vocabulary
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import SeededVectors
+from attnviz.model.spec.pieces import MOST_MERGES, Pieces, byte_pairs, text_tokens
+
+WORDS = ("<s>", "</s>", "a", "b", "ab", " ab", *map(byte_token, range(256)))
+PIECES = Pieces("words", (("a", "b"),), whole_words=True)
+
+
+def vocabulary(**changes: object) -> Vocabulary:
+    rows = np.arange(len(WORDS) * 2.0).reshape(-1, 2)
+    made = Vocabulary(WORDS, Matrix(rows), begin="<s>", end="</s>", pieces=PIECES)
+    return replace(made, **changes)
+
+
+def test_a_text_becomes_tokens_behind_the_one_that_begins() -> None:
+    assert text_tokens(vocabulary(), "ab abé") == ("<s>", "ab", " ab", "<0xC3>", "<0xA9>")
+    assert text_tokens(vocabulary(begin=None), "ba") == ("b", "a")
+    assert text_tokens(vocabulary(), "") == ("<s>",)
+
+
+def test_tokens_that_begin_and_end_are_in_no_text() -> None:
+    pairs = byte_pairs(vocabulary())
+    assert pairs is not None and pairs.token_bytes(0) == pairs.token_bytes(1) == b""
+    assert pairs.decode([0, 4, 5, 1]) == "ab ab"
+
+
+def test_a_vocabulary_without_pieces_reads_no_text() -> None:
+    assert byte_pairs(vocabulary(pieces=None)) is None and byte_pairs(None) is None
+    with pytest.raises(ValueError, match="vocabulary.pieces is null; legal is a rule"):
+        text_tokens(vocabulary(pieces=None), "ab")
+
+
+@pytest.mark.parametrize("name", ["mine.json", "mine.safetensors"])
+def test_saved_and_opened_the_pieces_are_the_same(tmp_path: Path, name: str) -> None:
+    experiment = Experiment(("a", "b"), SeededVectors(2, 2, 0), vocabulary=vocabulary())
+    opened = attnviz.load(attnviz.save(experiment, tmp_path / name))
+    assert opened.experiment == experiment
+    assert opened.experiment.vocabulary is not None and opened.experiment.vocabulary.pieces == PIECES
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"begin": "<b>"}, "vocabulary.begin is '<b>'; legal is one of vocabulary.tokens, or null"),
+        ({"end": "<e>"}, "vocabulary.end is '<e>'; legal is one of vocabulary.tokens, or null"),
+        (
+            {"pieces": Pieces("words", (("b", "a"),))},
+            r"vocabulary.pieces.merges\[0\] has or makes 'ba'; legal is what is one of the tokens",
+        ),
+        ({"pieces": Pieces("byte_level")}, "vocabulary: no token writes the byte 00; legal is"),
+        (
+            {"pieces": Pieces("words", special=("<x>",))},
+            "vocabulary.pieces.special is '<x>'; legal is one of vocabulary.tokens",
+        ),
+    ],
+)
+def test_pieces_that_do_not_fit_the_tokens_are_refused(changes: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        vocabulary(**changes)
+
+
+def test_pieces_are_checked() -> None:
+    with pytest.raises(ValueError, match="vocabulary.pieces.kind is 'regex'; legal is"):
+        Pieces("regex")  # type: ignore[arg-type]
+    many = (("a", "b"),) * (MOST_MERGES + 1)
+    with pytest.raises(ValueError, match="vocabulary.pieces.merges is of length 200,001; legal is 200,000"):
+        Pieces("words", many)

@@ -1,0 +1,35 @@
+"""What is remembered of an experiment lives as long as the experiment, and belongs to no other."""
+
+from __future__ import annotations
+
+import gc
+
+from experiments import small
+
+from attnviz.model.memo import Remembered
+from attnviz.model.spec.experiment import Experiment
+
+
+def test_it_is_found_once_for_each_and_goes_with_it() -> None:
+    asked: list[int] = []
+
+    def find(experiment: Experiment) -> int:
+        asked.append(experiment.n_queries)
+        return experiment.n_queries
+
+    remembered = Remembered(find)
+    one, equal = small(), small()
+    assert one == equal and one is not equal
+    for _time in range(3):
+        assert remembered(one) == remembered(equal) == one.n_queries
+    assert len(asked) == 2 and len(remembered._found) == 2
+    del equal
+    gc.collect()
+    assert list(remembered._found) == [id(one)]
+
+
+def test_thousands_that_come_and_go_are_never_mistaken_for_each_other() -> None:
+    remembered = Remembered(lambda experiment: experiment.temperature)
+    for index in range(1, 2000):
+        assert remembered(small(temperature=float(index))) == index
+    assert not remembered._found

@@ -1,0 +1,43 @@
+"""The pages in `docs` speak of the code as it is."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = sorted((ROOT / "docs").rglob("*.md")) + [ROOT / "README.md"]
+
+
+def test_the_pages_are_found() -> None:
+    assert {"style.md", "glossary.md", "architecture.md"} <= {page.name for page in PAGES}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_links_lead_to_files(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+    assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_paths_that_a_page_names_exist(page: Path) -> None:
+    """Paths of the repository, and those inside the package, which pages write without its name."""
+    named = set(
+        re.findall(r"`((?:[\w.]+/)+(?:[\w.]+\.(?:py|md|json|svg))?)`", page.read_text(encoding="utf-8"))
+    )
+    missing = [path for path in named if not any((base / path).exists() for base in (ROOT, ROOT / "attnviz"))]
+    assert missing == []
+
+
+def test_the_picture_shows_every_room() -> None:
+    spec = importlib.util.spec_from_file_location("draw_architecture", ROOT / "docs/draw_architecture.py")
+    assert spec is not None and spec.loader is not None
+    drawing = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(drawing)
+    drawn = re.findall(r">([^<]+)<", (ROOT / "docs/architecture.svg").read_text(encoding="utf-8"))
+    wanted = {name for inside in drawing.rooms().values() for name in inside if name}
+    assert wanted - set(drawn) == set(), "run docs/draw_architecture.py"
+    assert drawing.arrows()["engines", "core"] > 0
