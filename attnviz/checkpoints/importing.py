@@ -16,7 +16,7 @@ from attnviz.checkpoints.filling import filled, filled_fields
 from attnviz.checkpoints.plan import Planned, has_head, plan
 from attnviz.checkpoints.reader import CONFIG, Checkpoint, CheckpointError, read_checkpoint
 from attnviz.checkpoints.texts import Tokens, read_tokens, token_ids
-from attnviz.model.errors.faults import short
+from attnviz.errors import FieldError, about, among, message_of, must_be
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.attention import Layer
 from attnviz.model.spec.block import Vocabulary
@@ -94,7 +94,7 @@ def import_checkpoint(
     except CheckpointError:
         raise
     except ValueError as error:
-        raise CheckpointError(f"{checkpoint.folder.name}: {error}") from None
+        raise CheckpointError(about(checkpoint.folder.name, message_of(error))) from error
 
 
 @dataclass(frozen=True)
@@ -133,19 +133,20 @@ def family_of(config: Mapping[str, Any]) -> Family:
     for family in FAMILIES:
         if wanted in family.model_types:
             return family
-    known = ", ".join(name for family in FAMILIES for name in family.model_types)
-    raise CheckpointError(f"{CONFIG}: model_type is {short(wanted)}; legal is one of {known}")
+    known = among(name for family in FAMILIES for name in family.model_types)
+    raise CheckpointError(about(CONFIG, FieldError("model_type", wanted, known).message))
 
 
 def read_config(family: Family, values: Mapping[str, Any]) -> Config:
     """Every key of the family's table with its value. Raises `CheckpointError` for one it does not know."""
-    read = {key.name: key.read(values, CONFIG) for key in family.keys}
-    for name, value in values.items():
-        if name not in read and name not in NO_NUMBERS and value is not None:
-            raise CheckpointError(
-                f"{CONFIG}: {name} is {short(value)}; {family.title} is read without this key, "
-                "which may change numbers"
-            )
+    try:
+        read = {key.name: key.read(values) for key in family.keys}
+        for name, value in values.items():
+            if name not in read and name not in NO_NUMBERS and value is not None:
+                unknown = must_be("a key of {family}, since it may change numbers", family=family.title)
+                raise FieldError(name, value, unknown)
+    except FieldError as error:
+        raise CheckpointError(about(CONFIG, error.message)) from error
     return read
 
 
@@ -165,7 +166,7 @@ def _read(checkpoint: Checkpoint, attention_only: bool) -> _Import:
     except CheckpointError:
         raise
     except ValueError as error:
-        raise CheckpointError(f"{CONFIG}: {error}") from None
+        raise CheckpointError(about(CONFIG, message_of(error))) from error
     planned = plan(family, config, sizes, checkpoint)
     return _Import(checkpoint, family, config, sizes, layers, encoder, around, planned)
 
@@ -174,7 +175,10 @@ def _check_layers(sizes: Sizes, checkpoint: Checkpoint) -> None:
     """Refuse more layers than there are tensors, before any is made."""
     count, there = sizes["layers"] + sizes.get("encoder_layers", 0), len(checkpoint.tensors)
     if count > there:
-        raise ValueError(f"it says {count:,} layers; {checkpoint.weights_name} has {there:,} tensors in all")
+        at_most = must_be(
+            "at most {most:,}, the number of tensors in {file}", most=there, file=checkpoint.weights_name
+        )
+        raise FieldError("num_hidden_layers", count, at_most)
 
 
 _Given = tuple[str | None, Sequence[int] | None]
@@ -214,9 +218,8 @@ def _experiment(found: _Import, given: _Given, memory: _Given, attention_only: b
         fields["memory"] = Memory(tuple(texts[i] for i in memory_ids), vectors(memory_ids))
         fields["encoder"] = with_weights("encoder", found.encoder)
     elif memory != (None, None):
-        raise ValueError(
-            f"memory_ids is there; legal is null: {family.title} has no encoder beside a decoder"
-        )
+        needless = must_be("null for {family}, which has no encoder", family=family.title)
+        raise FieldError("memory_ids", next(one for one in memory if one is not None), needless)
     if has_head(found.checkpoint) or family.is_tied(config):
         fields["vocabulary"] = _vocabulary(around, known, embedding, head)
     if has_head(found.checkpoint):

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from attnviz.core.dims import Array
 from attnviz.core.special import Special
+from attnviz.errors import MessageError
 
 ThreadSetter = tuple[Callable[[], int], Callable[[int], None]]
 """Reads and sets the number of threads of one library."""
@@ -24,7 +25,7 @@ SAFE_EXPONENT = 40.0
 """e to this, and to minus this, and sums and quotients of them, are far inside the range of float32."""
 
 
-class EngineError(RuntimeError):
+class EngineError(MessageError, RuntimeError):
     """The engine cannot do this here: no such device, dtype not supported, memory or device lost."""
 
 

@@ -13,7 +13,7 @@ from attnviz.compute.scheduler import CancelToken, Scheduler
 from attnviz.gui.settings import Settings
 from attnviz.gui.store import Store
 from attnviz.i18n import _, current_language
-from attnviz.model.errors.refusals import in_words
+from attnviz.model.errors.titles import in_words
 from attnviz.model.io.files import (
     INLINE_NUMBERS,
     JSON_SUFFIX,
@@ -35,7 +35,7 @@ SUFFIXES = (JSON_SUFFIX, TENSORS_SUFFIX)
 class Documents(QObject):
     """Reads and writes documents in the worker; asks before unsaved work would be lost."""
 
-    failed = Signal(str)
+    failed = Signal(object)
     """One sentence: why a file could not be read or written."""
     said = Signal(str)
     recent_changed = Signal()
@@ -194,9 +194,8 @@ class Documents(QObject):
         try:
             written = save(self._store.document, path)
         except (ValueError, OSError, MemoryError) as error:
-            sentence = str(error) or _("there is not enough memory")
-            self.failed.emit(sentence)
-            return self._save_elsewhere(path, sentence)
+            self.failed.emit(error)
+            return self._save_elsewhere(path, in_words(error))
         self._store.mark_saved(written)
         self._remember(written)
         self.said.emit(_("Saved {file}").format(file=written.name))
@@ -207,7 +206,7 @@ class Documents(QObject):
 
         Where another suffix is all that is wanted, that is the file; else the person names one.
         """
-        text = _("The document is not saved.") + "\n\n" + in_words(sentence)
+        text = _("The document is not saved.") + "\n\n" + sentence
         box = self._box("not_saved_box", _("Not saved"), text)
         box.setIcon(QMessageBox.Icon.Warning)
         is_wrong = path.suffix and path.suffix.lower() not in (TENSORS_SUFFIX, self._suffix())
@@ -225,7 +224,7 @@ class Documents(QObject):
     def _on_failed(self, error: BaseException) -> None:
         if not isinstance(error, ValueError | OSError | MemoryError):
             raise error
-        self.failed.emit(str(error))
+        self.failed.emit(error)
 
 
 def _documents_filter() -> str:

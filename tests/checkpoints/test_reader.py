@@ -179,17 +179,17 @@ def test_pickles_are_not_opened(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (b"", "this is no safetensors file"),
-        (b"\xff" * 40, "this is no safetensors file"),
+        (b"", "model.safetensors: The file must be a whole safetensors file; got 0 bytes."),
+        (b"\xff" * 40, "model.safetensors: The file must be a whole safetensors file; got 0 bytes."),
         ((9).to_bytes(8, "little") + b'{"a": [1}', "is not JSON"),
-        ((2).to_bytes(8, "little") + b"[]", "its header is not a JSON object"),
-        (tensors_bytes(llama_arrays())[:-1], "it is damaged"),
-        (tensors_bytes(llama_arrays()).replace(b'"F32"', b'"F64"'), "it is damaged"),
-        (tensors_bytes(llama_arrays()).replace(b'"shape"', b'"shap3"'), "has a broken entry in the header"),
-        (tensors_bytes(llama_arrays()).replace(b"[7, 4]", b"[-7,4]"), "has a broken entry in the header"),
+        ((2).to_bytes(8, "little") + b"[]", "model.safetensors: The header of a safetensors file must be a JSON object; got []."),
+        (tensors_bytes(llama_arrays())[:-1], "model.safetensors: tensor 'model.layers.1.post_attention_layernorm.weight' must have 16 bytes inside the file, as its shape needs; got bytes 1,136 to 1,152 of 1,151."),
+        (tensors_bytes(llama_arrays()).replace(b'"F32"', b'"F64"'), "model.safetensors: tensor 'model.layers.1.post_attention_layernorm.weight' must have 16 bytes inside the file, as its shape needs; got bytes 1,136 to 1,152 of 1,151."),
+        (tensors_bytes(llama_arrays()).replace(b'"shape"', b'"shap3"'), "model.safetensors: tensor 'model.embed_tokens.weight' must be an object with dtype, shape and data_offsets; got {'dtype': 'F32', 'shape': [-7, 4], 'data_offsets': [0, 112]}."),
+        (tensors_bytes(llama_arrays()).replace(b"[7, 4]", b"[-7,4]"), "model.safetensors: tensor 'model.embed_tokens.weight' must be an object with dtype, shape and data_offsets; got {'dtype': 'F32', 'shape': [-7, 4], 'data_offsets': [0, 112]}."),
         (
             tensors_bytes(llama_arrays()).replace(b'"F32", "s', b'["F"], "s'),
-            "has a broken entry in the header",
+            "model.safetensors: tensor 'model.embed_tokens.weight' must be an object with dtype, shape and data_offsets; got {'dtype': 'F32', 'shape': [-7, 4], 'data_offsets': [0, 112]}.",
         ),
     ],
 )
@@ -299,25 +299,25 @@ def test_a_model_without_its_head(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"model_type": "mamba"}, "model_type is 'mamba'; legal is one of gpt2, llama, mistral,"),
-        ({"hidden_act": "gelu_10"}, "hidden_act is 'gelu_10'; legal is one of 'silu'"),
-        ({"hidden_size": 4.5}, "hidden_size is 4.5; legal is a whole number of at least 1"),
-        ({"hidden_size": None}, "hidden_size is missing; legal is a whole number of at least 1"),
-        ({"attention_bias": 1}, "attention_bias is 1; legal is true or false"),
-        ({"rms_norm_eps": -1}, "rms_norm_eps is -1; legal is a finite number above 0"),
-        ({"num_key_value_heads": 3}, "heads.n_kv_heads is 3; legal is a divisor of n_heads (2)"),
-        ({"new_trick": 3}, "new_trick is 3; Llama is read without this key, which may change numbers"),
-        ({"quantization_config": {"bits": 4}}, "quantization_config is {'bits': 4}; Llama is read without"),
-        ({"rope_scaling": {"type": "longrope"}}, "rope_scaling.type is 'longrope'; legal is one of"),
-        ({"rope_scaling": {"type": "linear"}}, "factor is missing; linear needs it"),
-        ({"rope_scaling": {"type": "linear", "x": 1}}, "rope_scaling.x is no known key"),
-        ({"rope_parameters": 3}, "rope_parameters is 3; legal is an object"),
+        ({"model_type": "mamba"}, "config.json: model_type must be one of 'gpt2', 'llama', 'mistral', 'gemma2', 'gpt_neox', 'gptj', 'gpt_oss', 'bloom', 'deepseek_v2', 'deepseek_v3', 'bert', 'deberta-v2', 't5'; got 'mamba'."),
+        ({"hidden_act": "gelu_10"}, "config.json: hidden_act must be one of 'silu', 'swish', 'gelu', 'gelu_pytorch_tanh', 'gelu_new', 'relu'; got 'gelu_10'."),
+        ({"hidden_size": 4.5}, "config.json: hidden_size must be a whole number of at least 1; got 4.5."),
+        ({"hidden_size": None}, "config.json: hidden_size must be a whole number of at least 1; got nothing."),
+        ({"attention_bias": 1}, "config.json: attention_bias must be true or false; got 1."),
+        ({"rms_norm_eps": -1}, "config.json: rms_norm_eps must be a finite number above 0; got -1."),
+        ({"num_key_value_heads": 3}, "config.json: heads.n_kv_heads must be a divisor of n_heads (2); got 3."),
+        ({"new_trick": 3}, "config.json: new_trick must be a key of Llama, since it may change numbers; got 3."),
+        ({"quantization_config": {"bits": 4}}, "config.json: quantization_config must be a key of Llama, since it may change numbers; got {'bits': 4}."),
+        ({"rope_scaling": {"type": "longrope"}}, "config.json: rope_scaling.type must be one of 'default', 'linear', 'dynamic', 'yarn', 'llama3'; got 'longrope'."),
+        ({"rope_scaling": {"type": "linear"}}, "config.json: rope_scaling.factor must be a number with linear; got nothing."),
+        ({"rope_scaling": {"type": "linear", "x": 1}}, "config.json: rope_scaling.x must be one of the keys attention_factor, beta_fast, beta_slow, factor, high_freq_factor, low_freq_factor, mscale, mscale_all_dim, original_max_position_embeddings, partial_rotary_factor, rope_theta, rope_type, truncate, type; got 1."),
+        ({"rope_parameters": 3}, "config.json: rope_parameters must be an object, or null; got 3."),
         (
             {"rope_parameters": {"rope_theta": 2.0}, "rope_scaling": {"type": "linear", "factor": 2.0}},
-            "rope_parameters and rope_scaling are both there; legal is one of the two",
+            "config.json: rope_parameters must be null beside rope_scaling; got {'rope_theta': 2.0}.",
         ),
-        ({"partial_rotary_factor": 0.5}, "partial_rotary_factor is 0.5; legal is 1: these models turn whole"),
-        ({"rope_interleaved": True}, "rope_interleaved is true; legal is false"),
+        ({"partial_rotary_factor": 0.5}, "config.json: partial_rotary_factor must be 1 for a model that rotates whole heads; got 0.5."),
+        ({"rope_interleaved": True}, "config.json: rope_interleaved must be false; got true."),
     ],
 )
 def test_what_a_configuration_may_not_say(folder: Path, changes: dict[str, Any], says: str) -> None:
@@ -433,6 +433,6 @@ def test_what_is_saved_can_be_read_again(
     assert attnviz.load(file) == document
     monkeypatch.setattr("attnviz.model.io.tensors.MAX_NUMBERS", 200)
     for action in (lambda: attnviz.load(file), lambda: attnviz.save(document, tmp_path / "more.safetensors")):
-        with pytest.raises(ValueError, match="numbers; legal is 200 at most"):
+        with pytest.raises(ValueError, match=r"made\.safetensors: The arrays must have at most 200 numbers; got 304\."):
             action()
     assert not (tmp_path / "more.safetensors").exists()

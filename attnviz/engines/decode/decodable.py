@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from attnviz.errors import FieldError, Message, must_be, whole_number
 from attnviz.i18n import _
 from attnviz.model.masks import looks_ahead
 from attnviz.model.positions import sequence_length
@@ -82,8 +83,10 @@ def step_count(experiment: Experiment, steps: int | None) -> int:
         count += experiment.writing.sampling.stop.length - 1
         count = int(min(count, table_end(experiment)))
     if not 1 <= count <= MAX_STEPS:
-        what = f"steps is {steps}" if steps is not None else f"the tokens and the new ones are {count:,}"
-        raise ValueError(f"{what}; legal is 1 to {MAX_STEPS:,}")
+        if steps is not None:
+            raise FieldError("steps", steps, whole_number(1, MAX_STEPS))
+        at_most = must_be("at most {most:,} with the prompt", most=MAX_STEPS)
+        raise FieldError("sampling.stop.length", Message("{n:,} tokens", n=count), at_most)
     for position in _learned(experiment):
         position.check_end(max(count, experiment.n_queries))
     return count

@@ -25,12 +25,12 @@ from PySide6.QtWidgets import (
 
 from attnviz.checkpoints.importing import Described, describe, import_checkpoint
 from attnviz.compute.scheduler import CancelToken, Scheduler
+from attnviz.errors import message_of
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.widgets.control import active_theme
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.toggle import Toggle
 from attnviz.i18n import _
-from attnviz.model.errors.refusals import translated
 from attnviz.model.spec.document import Document
 
 WIDTH = 520
@@ -262,7 +262,7 @@ class ImportDialog(QDialog):
     def _on_failed(self, error: BaseException) -> None:
         if not isinstance(error, ValueError | OSError | MemoryError):
             raise error
-        self._say(translated(str(error)) or _("there is not enough memory"), is_wrong=True)
+        self._say(message_of(error).text(), is_wrong=True)
         self._refresh()
 
 

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QApplication, QDialog, QFileDialog, QWidget
 
 from attnviz.compute.saving import save_arrays
 from attnviz.compute.scheduler import CancelToken, Scheduler
+from attnviz.errors import InputError, Message, about, message_of, suffix_error
 from attnviz.figures import FORMATS, save_figure
 from attnviz.figures.files import format_of
 from attnviz.gui.dialogs.export import FigureChoice, FigureDialog, PanelDialog, draw_choice
@@ -41,7 +42,7 @@ KEY = "export"
 class Exporter(QObject):
     """Writes what is shown."""
 
-    failed = Signal(str)
+    failed = Signal(object)
     """One sentence: why nothing was written."""
     said = Signal(str)
     """One sentence: what was written."""
@@ -152,7 +153,7 @@ class Exporter(QObject):
                 return save_csv(site, stage, head, path)
             if suffix == NPZ_SUFFIX:
                 return save_arrays(trace, None, path)
-            raise ValueError(f"the suffix is {path.suffix!r}; legal is {CSV_SUFFIX} or {NPZ_SUFFIX}")
+            raise suffix_error(path.suffix, (CSV_SUFFIX, NPZ_SUFFIX))
 
         self._submit(job, path)
 
@@ -179,9 +180,9 @@ class Exporter(QObject):
     def _fail(self, path: Path, error: BaseException) -> None:
         if not isinstance(error, ValueError | OSError | MemoryError | RuntimeError):
             raise error
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        sentence = reason or _("there is not enough memory")
-        self.failed.emit(sentence if sentence.startswith(path.name) else f"{path.name}: {sentence}")
+        message = message_of(error)
+        is_named = str(message).startswith(path.name)
+        self.failed.emit(InputError(message if is_named else about(path.name, message)))
 
     def _ask(self, name: str, suffix: str, filters: str) -> Path | None:
         """A file name from the person, with the suffix of the chosen kind where none was typed."""
@@ -198,7 +199,7 @@ class Exporter(QObject):
 
     def _trace(self) -> Trace | None:
         if self._store.trace is None:
-            self.failed.emit(_("There are no numbers yet."))
+            self.failed.emit(InputError(Message("An export needs computed numbers; got none yet.")))
         return self._store.trace
 
     def _stage(self) -> str:

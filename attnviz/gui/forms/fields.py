@@ -54,6 +54,9 @@ def options_available(experiment: Experiment, option: str) -> str:
 class Field:
     """What every row has. `name` is the control's object name; `label` and `hint` are message ids.
 
+    `path` is the document's field of one attention (of the whole experiment with `whole`): an error of that
+    field is marked in the row.
+
     `edit` returns the experiment with the value; a `ValueError` refuses it. `reason` is why the row cannot
     be used at present (empty: it can). With `from_start` all edits of one gesture start from what was there
     before it, so that a drag past a small value does not lose what only a large one can hold. `whole`: the
@@ -64,6 +67,7 @@ class Field:
     label: str
     read: Read
     edit: Edit
+    path: str = ""
     hint: str = ""
     shown: Callable[[Experiment], bool] = always
     reason: Callable[[Experiment], str] = available

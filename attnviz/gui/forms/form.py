@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from attnviz.errors import FieldError, message_of
 from attnviz.gui.forms.fields import Field
 from attnviz.gui.forms.rows import Row, SliderRow, make_row
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.store import Store
+from attnviz.model.spec.document import Document
 
 
 class Form(QWidget):
@@ -18,6 +21,8 @@ class Form(QWidget):
     def __init__(self, fields: Sequence[Field], store: Store, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.rows: tuple[Row, ...] = tuple(make_row(field, store) for field in fields)
+        store.rejected.connect(self._on_rejected)
+        store.changed.connect(self._on_changed)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(GRID - 2)
@@ -35,7 +40,22 @@ class Form(QWidget):
     def retranslate(self) -> None:
         for row in self.rows:
             row.retranslate()
+            row.show_error()
         align_sliders([row for row in self.rows if isinstance(row, SliderRow)])
+
+    @Slot(object)
+    def _on_rejected(self, error: Exception) -> None:
+        """Mark the rows of the field that is wrong, and no others."""
+        for row in self.rows:
+            is_wrong = isinstance(error, FieldError) and row.is_about(error.path)
+            row.mark(message_of(error) if is_wrong else None)
+
+    @Slot(object, object)
+    def _on_changed(self, old: Document, new: Document) -> None:
+        """An error is over with the next edit that is taken."""
+        if old.experiment is not new.experiment:
+            for row in self.rows:
+                row.mark(None)
 
 
 def align_sliders(rows: Sequence[SliderRow]) -> None:

@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, Slot
 
 from attnviz.compute.scheduler import CancelToken, Scheduler
 from attnviz.gui.live.trace import GUI_CORES, Live, execute
-from attnviz.model.errors.refusals import in_words
+from attnviz.model.errors.titles import in_words
 
 if TYPE_CHECKING:
     from attnviz.engines.why_not import Compared
@@ -62,5 +62,5 @@ class CompareLive(QObject):
     def _on_failed(self, error: BaseException) -> None:
         if not isinstance(error, ValueError | RuntimeError | MemoryError):
             raise error
-        self._panel.show_reason(in_words(str(error)))
+        self._panel.show_reason(in_words(error))
         self._begin()

@@ -44,7 +44,7 @@ SAMPLED_OVERDUE_MS = 1500
 class DecodeLive(QObject):
     """Decodes the experiment of every new trace, while somebody looks."""
 
-    failed = Signal(str)
+    failed = Signal(object)
 
     def __init__(self, store: Store, live: Live, scheduler: Scheduler, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -137,7 +137,7 @@ class DecodeLive(QObject):
             raise error
         self._overdue.stop()
         self._on_overdue()
-        self.failed.emit(str(error))
+        self.failed.emit(error)
 
 
 def _differs_in_drawing(one: Experiment, other: Experiment) -> bool:

@@ -36,7 +36,7 @@ PATIENCE_SECONDS = 0.25
 class Live(QObject):
     """Runs the store's experiment whenever it changes. `engine` and `device` are chosen in the window."""
 
-    failed = Signal(str)
+    failed = Signal(object)
     """One sentence: why there are no numbers for the present experiment."""
     noticed = Signal(str)
     """One sentence that the run wants to be known, such as a fallback to NumPy."""
@@ -116,7 +116,7 @@ class Live(QObject):
             self._timer.start(0)
         if not isinstance(error, ValueError | RuntimeError | MemoryError):
             raise error
-        self.failed.emit(str(error))
+        self.failed.emit(error)
 
 
 def execute(

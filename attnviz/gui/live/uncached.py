@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Slot
 
 from attnviz.compute.scheduler import Cancelled, CancelToken, Scheduler
+from attnviz.errors import message_of
 from attnviz.gui.live.trace import GUI_CORES
 from attnviz.gui.store import Store
-from attnviz.model.errors.refusals import translated
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 
@@ -74,6 +74,6 @@ class UncachedLive(QObject):
             if not isinstance(error, ValueError | RuntimeError | MemoryError):
                 raise error
             self._asked = None
-            self._panel.show_uncached(decoded, index, translated(str(error)))
+            self._panel.show_uncached(decoded, index, message_of(error).text())
 
         self._scheduler.submit(job, done, failed, key=KEY)

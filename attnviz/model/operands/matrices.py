@@ -11,6 +11,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from attnviz.errors import FieldError, must_be
 from attnviz.model.operands.draws import Drawn
 from attnviz.model.spec.block import FeedForward, FeedForwardRole, Transform, Vocabulary
 from attnviz.model.spec.experiment import Experiment
@@ -77,7 +78,7 @@ def latent_array(experiment: Experiment, role: LatentRole) -> Array:
     """W of one of the matrices of a latent, (in, out), read-only. Raises `ValueError` without a latent."""
     latent = experiment.latent
     if latent is None:
-        raise ValueError("latent is null; legal is a latent where there are matrices of one")
+        raise FieldError("latent", None, must_be("a latent for its matrices"))
     shape = latent.shape(role, experiment.d_model, experiment.d_keys, experiment.heads)
     source = getattr(latent, role)
     if isinstance(source, Identity):
@@ -117,7 +118,7 @@ def sinks_array(experiment: Experiment) -> Array:
     """The sink of each head, (head,). Raises `ValueError` where the experiment has none."""
     sinks = experiment.sinks
     if sinks is None:
-        raise ValueError("sinks is null; legal is a number for each head")
+        raise FieldError("sinks", None, must_be("a number for each head"))
     if isinstance(sinks, ExplicitSinks):
         return np.asarray(sinks.values)
     return _drawn_sinks(experiment.heads.n_heads, sinks.seed)

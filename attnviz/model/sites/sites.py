@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from msgspec.structs import replace
 
-from attnviz.model.errors.faults import FieldError
+from attnviz.errors import FieldError, UnknownName, among
 from attnviz.model.spec.attention import Attention, Layer
 from attnviz.model.spec.experiment import Experiment
 
@@ -54,7 +54,7 @@ class SiteError(FieldError):
 
     def __init__(self, experiment: Experiment, name: str, error: FieldError) -> None:
         path = place_of(experiment, name).path
-        super().__init__(f"{path}.{error.field}" if path else error.field, error.value, error.legal)
+        super().__init__(f"{path}.{error.path}" if path else error.path, error.value, error.requirement)
 
 
 def places(experiment: Experiment) -> tuple[Place, ...]:
@@ -94,7 +94,7 @@ def place_of(experiment: Experiment, name: str) -> Place:
     for place in places(experiment):
         if place.name == name:
             return place
-    raise KeyError(f"site is {name!r}; this experiment has {', '.join(site_names(experiment))}")
+    raise UnknownName("site", name, among(site_names(experiment)))
 
 
 def shown_site(experiment: Experiment, name: str) -> str:

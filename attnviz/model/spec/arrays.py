@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from attnviz.errors import FINITE, FieldError, Message, must_be, of_length
+
 MAX_NUMBERS = 64_000_000
 """Largest number of entries that a document's matrix may have (512 MB in float64)."""
 
@@ -17,6 +19,11 @@ MAX_DRAWN = 2**28
 
 COMPARED_AT_ONCE = 2**15
 """Numbers of two matrices that are compared before it is asked whether some differ."""
+
+WHERE = "matrix"
+"""What a matrix is called in errors until it is known which field holds it."""
+
+ROWS_OF_NUMBERS = must_be("a list of rows, each a list of numbers")
 
 _NO_NUMBERS = (bool, str, dict, list, tuple)
 
@@ -35,14 +42,16 @@ class Matrix:
     def __init__(self, values: ArrayLike) -> None:
         array = _as_array(values)
         if array.ndim != 2 or array.size == 0:
-            raise ValueError(f"a matrix needs at least one row and one column, got shape {array.shape}")
+            raise _refused(
+                Message("shape {shape}", shape=list(array.shape)),
+                must_be("a matrix of at least one row and one column"),
+            )
         if array.size > MAX_NUMBERS:
-            raise ValueError(f"a matrix may have {MAX_NUMBERS:,} numbers at most, got {array.size:,}")
+            most = must_be("a matrix of at most {most:,} numbers", most=MAX_NUMBERS)
+            raise _refused(Message("{n:,} numbers", n=array.size), most)
         if not np.isfinite(array).all():
             row, column = (int(i) for i in np.argwhere(~np.isfinite(array))[0])
-            raise ValueError(
-                f"row {row}, column {column} is {array[row, column]}; only finite numbers are legal"
-            )
+            raise FieldError(f"{WHERE}[{row}][{column}]", float(array[row, column]), FINITE)
         self._take(array)
 
     def _take(self, array: NDArray[np.float64]) -> None:
@@ -91,15 +100,19 @@ def _as_array(values: Any) -> NDArray[np.float64]:
     if not isinstance(values, np.ndarray):
         rows = list(values) if isinstance(values, Sequence) and not isinstance(values, str) else None
         if rows is None or not all(isinstance(row, Sequence | np.ndarray) for row in rows):
-            raise ValueError("a matrix is a list of rows, each a list of numbers")
+            raise _refused(values, ROWS_OF_NUMBERS)
         for index, row in enumerate(rows):
             if len(row) != len(rows[0]):
-                raise ValueError(f"row {index} has length {len(row)}, row 0 has length {len(rows[0])}")
+                as_first = must_be("a row of length {n}, as row 0 is", n=len(rows[0]))
+                raise FieldError(f"{WHERE}[{index}]", of_length(len(row)), as_first)
             for column, value in enumerate(row):
                 if value is None or isinstance(value, _NO_NUMBERS):
-                    said = f"{value!r:.60}"
-                    raise ValueError(f"row {index}, column {column} is {said}; a number is legal")
+                    raise FieldError(f"{WHERE}[{index}][{column}]", value, must_be("a number"))
     try:
         return np.array(values, dtype=np.float64, order="C")
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(f"a matrix is a list of rows, each a list of numbers ({error})") from None
+    except (TypeError, ValueError, OverflowError):
+        raise _refused(values, ROWS_OF_NUMBERS) from None
+
+
+def _refused(value: object, requirement: Message) -> FieldError:
+    return FieldError(WHERE, value, requirement)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from attnviz.core.bpe import BytePairs, LeadingSpace, fault_in
 from attnviz.core.tokens import token_bytes
-from attnviz.model.errors.faults import Said
+from attnviz.errors import FieldError, Message, must_be, of_length
 from attnviz.model.spec.value import Value, require
 
 if TYPE_CHECKING:
@@ -37,21 +37,17 @@ class Pieces(Value, frozen=True):
 
     def check(self) -> None:
         count = len(self.merges)
-        require(
-            count <= MOST_MERGES,
-            self.where + "merges",
-            Said(f"of length {count:,}"),
-            f"{MOST_MERGES:,} at most",
-        )
+        at_most = Message("must have length {n:,} or less", n=MOST_MERGES)
+        require(count <= MOST_MERGES, self.where + "merges", of_length(count), at_most)
 
     def check_tokens(self, tokens: tuple[str, ...]) -> None:
         """Refuse tokens that these pieces cannot write every text with. Raises `ValueError`."""
         fault = fault_in(tokens, self.merges, self.kind)
-        if fault:
-            raise ValueError(f"{self.where}{fault}" if fault.startswith("merges") else f"vocabulary: {fault}")
+        if fault is not None:
+            raise FieldError(f"{self.where}{fault.path}", fault.value, fault.requirement)
         known = set(tokens)
         for token in self.special:
-            require(token in known, self.where + "special", token, "one of vocabulary.tokens")
+            require(token in known, self.where + "special", token, must_be("one of vocabulary.tokens"))
 
 
 def byte_pairs(vocabulary: Vocabulary | None) -> BytePairs | None:
@@ -69,7 +65,7 @@ def text_tokens(vocabulary: Vocabulary, text: str) -> tuple[str, ...]:
     """
     pairs = byte_pairs(vocabulary)
     if pairs is None:
-        raise ValueError("vocabulary.pieces is null; legal is a rule by which texts become tokens")
+        raise FieldError("vocabulary.pieces", None, must_be("a rule that splits a text into tokens"))
     begin = () if vocabulary.begin is None else (vocabulary.begin,)
     return (*begin, *(vocabulary.tokens[one] for one in pairs.encode(text)))
 

@@ -55,7 +55,7 @@ def test_a_remembered_rope_is_cut_to_the_heads(kept: Rope, d_head: int, expected
 
 
 def test_rope_needs_two_features() -> None:
-    with pytest.raises(ValueError, match=r"d_head is 1; legal is 2 or more"):
+    with pytest.raises(ValueError, match=r"heads\.d_head must be at least 2 with rotary positions; got 1\."):
         set_position(experiment(heads=Heads(1, 1, 1)), Rope())
 
 

@@ -119,21 +119,21 @@ def test_long_lists_that_are_no_matrices_are_filled_to_the_width() -> None:
     [
         (
             {"heads": {"n_heads": 0}},
-            "$.experiment.heads.n_heads is 0; legal is a whole number from 1 to 1000000",
+            "$.experiment.heads.n_heads must be a whole number from 1 to 1,000,000; got 0.",
         ),
         (
             {"heads": {"n_heads": 4, "n_kv_heads": 3, "d_head": 4}},
-            "$.experiment.heads.n_kv_heads is 3; legal is a divisor of n_heads (4)",
+            "$.experiment.heads.n_kv_heads must be a divisor of n_heads (4); got 3.",
         ),
-        ({"temperature": -1}, "$.experiment.temperature is -1.0; legal is a finite number above 0"),
-        ({"temperature": None}, "$.experiment.temperature is null; legal is a number"),
+        ({"temperature": -1}, "$.experiment.temperature must be a finite number above 0; got -1.0."),
+        ({"temperature": None}, "$.experiment.temperature must be a number; got null."),
         (
             {"dtype": "int8"},
-            "$.experiment.dtype is 'int8'; legal is one of 'float16', 'bfloat16', 'float32', 'float64'",
+            "$.experiment.dtype must be one of 'float16', 'bfloat16', 'float32', 'float64'; got 'int8'.",
         ),
         (
             {"masks": [{"kind": "causal"}, {"kind": "window", "left": -1}]},
-            "$.experiment.masks[1].left is -1; legal is a whole number from 0 to 2147483648",
+            "$.experiment.masks[1].left must be a whole number from 0 to 2,147,483,648; got -1.",
         ),
         (
             {"masks": [{"kind": "sliding"}]},
@@ -145,19 +145,19 @@ def test_long_lists_that_are_no_matrices_are_filled_to_the_width() -> None:
         ),
         (
             {"masks": [{"kind": "any_of", "masks": []}]},
-            "$.experiment.masks[0].masks is []; legal is one mask at least",
+            "$.experiment.masks[0].masks must have at least one mask; got [].",
         ),
         (
             {"masks": [{"kind": "any_of", "masks": [{"kind": "causal"}, {"kind": "causal"}]}]},
-            "$.experiment.masks[0].masks is 'causal' twice; legal is each kind of mask once",
+            "$.experiment.masks[0].masks must have each kind of mask once; got 'causal' twice.",
         ),
         (
             {"masks": [{"kind": "documents", "starts": [4, 4]}]},
-            "$.experiment.masks[0].starts is [4, 4]; legal is ascending positions, each once",
+            "$.experiment.masks[0].starts must be ascending positions, each once; got [4, 4].",
         ),
         (
             {"masks": [{"kind": "strided", "stride": 0}]},
-            "$.experiment.masks[0].stride is 0; legal is a whole number from 1 to 1000000",
+            "$.experiment.masks[0].stride must be a whole number from 1 to 1,000,000; got 0.",
         ),
         (
             {"masks": [{}]},
@@ -165,31 +165,29 @@ def test_long_lists_that_are_no_matrices_are_filled_to_the_width() -> None:
         ),
         (
             {"masks": [{"kind": "causal"}] * 2},
-            "$.experiment.masks is 'causal' twice; legal is each kind of mask once",
+            "$.experiment.masks must have each kind of mask once; got 'causal' twice.",
         ),
-        ({"tokens": ["a"] * 3}, "$.experiment.vectors is 4 rows; legal is as many as there are tokens (3)"),
-        ({"tokens": [1, 2, 3, 4]}, "$.experiment.tokens[0] is 1; legal is a text"),
+        ({"tokens": ["a"] * 3}, "$.experiment.vectors must have 3 rows, one for each token; got 4 rows."),
+        ({"tokens": [1, 2, 3, 4]}, "$.experiment.tokens[0] must be a text; got 1."),
         (
             {"memory": {"tokens": ["m"], "vectors": {"kind": "seeded", "n": 1, "d_model": 2, "seed": -1}}},
-            "$.experiment.memory.vectors.seed is -1; legal is a whole number from 0 to 4294967295",
+            "$.experiment.memory.vectors.seed must be a whole number from 0 to 4,294,967,295; got -1.",
         ),
         (
             {"vectors": {"kind": "explicit", "values": [[1, 2], [3]]}},
-            "$.experiment.vectors.values: row 1 has length 1, row 0 has length 2",
+            "$.experiment.vectors.values[1] must be a row of length 2, as row 0 is; got length 1.",
         ),
         (
             {"vectors": {"kind": "explicit", "values": [[1, 2], [3, {"x": 4}]]}},
-            "$.experiment.vectors.values: row 1, column 1 is {'x': 4}; a number is legal",
+            "$.experiment.vectors.values[1][1] must be a number; got {'x': 4}.",
         ),
         (
             {"vectors": {"kind": "explicit", "values": {"tensor": "vectors"}}},
-            "$.experiment.vectors.values: tensor is 'vectors'; "
-            "this file has none: they live in .safetensors files",
+            "$.experiment.vectors.values..tensor must be in a .safetensors file; got 'vectors'.",
         ),
         (
             {"position": {"kind": "rope", "bse": 1}},
-            "$.experiment.position.bse is no known key; legal are "
-            "kind, base, pairing, start, n_rotated, multipliers, on_values, scaling",
+            "$.experiment.position.bse must be one of the keys kind, base, pairing, start, n_rotated, multipliers, on_values, scaling; got 1.",
         ),
     ],
 )
@@ -202,29 +200,45 @@ def test_an_illegal_value_is_named_with_its_path_and_with_what_is_legal(
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        ('"version": 1', '"version": 2', "$.version is 2; this program reads version 1"),
-        ('"version": 1', '"version": true', "$.version is true; this program reads version 1"),
-        ('"version": 1,', "", "$.version is missing; this program reads version 1"),
-        ('"attnviz"', '"other"', "this is not an attnviz document"),
-        ('"view": {}', '"view": {"head": -1}', "$.view.head is -1; legal is a whole number of at least 0"),
-        ('"view": {}', '"view": {}, "extra": 1', "$.extra is no known key; legal are format, "),
+        ('"version": 1', '"version": 2', "$.version must be 1, which this program reads; got 2."),
+        ('"version": 1', '"version": true', "$.version must be 1, which this program reads; got true."),
+        ('"version": 1,', "", "$.version must be 1, which this program reads; got nothing."),
+        (
+            '"attnviz"',
+            '"other"',
+            'The file must be an attnviz document, which begins {"format": "attnviz", "version": 1; got something else.',
+        ),
+        ('"view": {}', '"view": {"head": -1}', "$.view.head must be a whole number of at least 0; got -1."),
+        (
+            '"view": {}',
+            '"view": {}, "extra": 1',
+            "$.extra must be one of the keys format, version, experiment, view, title; got 1.",
+        ),
         (
             '"view": {}',
             '"view": {}, "view": {}',
-            "the key 'view' is there twice in one object; once is legal",
+            "An object must have each key once; got 'view' twice.",
         ),
-        ('"seed": 0}', '"seed": 0, "seed": 1}', "the key 'seed' is there twice in one object; once is legal"),
-        ("0.8]", "NaN]", "NaN is there as a number; only finite numbers are legal"),
-        ("0.8]", "-Infinity]", "-Infinity is there as a number; only finite numbers are legal"),
+        ('"seed": 0}', '"seed": 0, "seed": 1}', "An object must have each key once; got 'seed' twice."),
+        ("0.8]", "NaN]", "A number must be finite; got NaN."),
+        ("0.8]", "-Infinity]", "A number must be finite; got -Infinity."),
         (
             "0.8]",
             "1e999]",
-            "$.experiment.vectors.values: row 0, column 1 is inf; only finite numbers are legal",
+            "$.experiment.vectors.values[0][1] must be a finite number; got inf.",
         ),
-        ('"p": 0.0', '"p": 1e999', "$.experiment.dropout.p is inf; legal is 0 <= p < 1"),
-        ('"view": {}}', '"view": {}', "is not JSON"),
-        ("[[0.2", "[" * 100_000 + "[[0.2", "it is nested too deeply"),
-        ('"n_heads": 2', '"n_heads": ' + "9" * 5000, "legal"),
+        (
+            '"p": 0.0',
+            '"p": 1e999',
+            "$.experiment.dropout.p must be a number of at least 0 and below 1; got inf.",
+        ),
+        ('"view": {}}', '"view": {}', "must be JSON"),
+        (
+            "[[0.2",
+            "[" * 100_000 + "[[0.2",
+            "The text must be nested less deeply; got more levels than can be read.",
+        ),
+        ('"n_heads": 2', '"n_heads": ' + "9" * 5000, "A number must have at most 400 digits; got 5,000."),
     ],
 )
 def test_what_json_readers_let_pass_is_refused(old: str, new: str, expected: str) -> None:

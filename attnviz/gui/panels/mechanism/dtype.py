@@ -43,6 +43,7 @@ class DTypeSection(Section):
             (
                 Choice(
                     name="dtype_segmented",
+                    path="dtype",
                     whole=True,
                     label="",
                     hint=N_("Precision"),

@@ -65,6 +65,7 @@ def _set_query_latent(experiment: Experiment, is_on: bool) -> Experiment:
 def _width(name: str, label: str, hint: str, lowest: int) -> Slider:
     return Slider(
         name=f"latent_{name}_field",
+        path=f"latent.{name}",
         label=label,
         read=lambda e: getattr(latent_of(e), name),
         edit=lambda e, size: set_latent_size(e, **{name: int(size)}),

@@ -126,6 +126,7 @@ class LayersSection(Section):
         return (
             Number(
                 name="n_layers_field",
+                path="layers",
                 whole=True,
                 label=N_("Layers"),
                 read=lambda e: 1 + len(e.layers),
@@ -138,6 +139,7 @@ class LayersSection(Section):
             ),
             Number(
                 name="n_encoder_layers_field",
+                path="encoder",
                 whole=True,
                 label=N_("Encoder layers"),
                 read=lambda e: len(e.encoder),
@@ -151,6 +153,7 @@ class LayersSection(Section):
             ),
             Switch(
                 name="cross_toggle",
+                path="cross",
                 whole=True,
                 label=N_("Self and cross attention"),
                 read=lambda e: e.cross is not None,

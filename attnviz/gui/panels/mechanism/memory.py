@@ -32,6 +32,7 @@ class MemorySection(Section):
             (
                 Switch(
                     name="memory_toggle",
+                    path="memory",
                     whole=True,
                     label=N_("Cross-attention"),
                     read=has_memory,
@@ -40,6 +41,7 @@ class MemorySection(Section):
                 ),
                 Text(
                     name="memory_text_field",
+                    path="memory.tokens",
                     whole=True,
                     label="",
                     read=lambda e: join(e.memory.tokens, self._splitting) if e.memory else "",

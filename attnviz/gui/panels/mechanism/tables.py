@@ -68,6 +68,7 @@ def set_table_kind(experiment: Experiment, kind: str, drawn: DrawnTable) -> Expe
 TABLE_FIELDS = (
     Number(
         name="learned_length_field",
+        path="position.length",
         label=N_("Positions in the table"),
         read=lambda e: e.position.length,
         edit=_set_length,
@@ -79,6 +80,7 @@ TABLE_FIELDS = (
     ),
     Number(
         name="t5_buckets_field",
+        path="position.n_buckets",
         label=N_("Buckets"),
         read=lambda e: e.position.n_buckets,
         edit=_bucket_setter("n_buckets"),
@@ -91,6 +93,7 @@ TABLE_FIELDS = (
     ),
     Number(
         name="t5_distance_field",
+        path="position.max_distance",
         label=N_("Farthest distance"),
         read=lambda e: e.position.max_distance,
         edit=_bucket_setter("max_distance"),
@@ -101,6 +104,7 @@ TABLE_FIELDS = (
     ),
     Switch(
         name="t5_bidirectional_toggle",
+        path="position.bidirectional",
         label=N_("both directions"),
         read=lambda e: e.position.bidirectional,
         edit=_bucket_setter("bidirectional"),
@@ -109,6 +113,7 @@ TABLE_FIELDS = (
     ),
     Seed(
         name="position_seed_field",
+        path="position.table.seed",
         label=N_("Seed"),
         read=lambda e: e.position.table.seed,
         edit=replacing("position", "table", "seed"),
@@ -116,6 +121,7 @@ TABLE_FIELDS = (
     ),
     Slider(
         name="position_std_field",
+        path="position.table.std",
         label=N_("Deviation"),
         read=lambda e: e.position.table.std,
         edit=replacing("position", "table", "std"),
