@@ -37,7 +37,7 @@ def refusal(folder: Path, **options: Any) -> str:
     with pytest.raises(CheckpointError) as caught:
         import_checkpoint(folder, **{"ids": IDS, **options})
     sentence = str(caught.value)
-    assert "\n" not in sentence and not sentence.endswith(".")
+    assert "\n" not in sentence and sentence.endswith(".") and "legal" not in sentence
     return sentence
 
 
@@ -146,24 +146,24 @@ def test_an_index_that_does_not_fit_its_files(folder: Path) -> None:
         f"{first}: tensor '{name}' is here; by model.safetensors.index.json it is"
     )
     write_index(folder, {other: file for other, file in places.items() if other != name})
-    assert "it is nowhere" in refusal(folder)
+    assert "must be in the file that model.safetensors.index.json names" in refusal(folder)
     write_index(folder, {**places, name: "../elsewhere.safetensors"})
-    assert "legal is a .safetensors file beside it" in refusal(folder)
+    assert "must name .safetensors files beside it" in refusal(folder)
     write_index(folder, [])
-    assert "weight_map is []; legal is a file name for each tensor" in refusal(folder)
+    assert "weight_map must have a file name for each tensor; got []." in refusal(folder)
     write_index(folder, places)
     (folder / second).unlink()
-    assert f"{second} is not in this folder" in refusal(folder)
+    assert f"got no {second}." in refusal(folder)
 
 
 # --- files that are not right ----------------------------------------------------------------------
 
 
 def test_what_is_not_there(tmp_path: Path) -> None:
-    assert refusal(tmp_path / "no").endswith("there is no such file or folder")
-    assert refusal(tmp_path).startswith("config.json: there is no such file in ")
+    assert refusal(tmp_path / "no").endswith("The path must be a file or a folder; got neither.")
+    assert refusal(tmp_path).startswith("config.json: The file must exist in ")
     (tmp_path / "config.json").write_text(json.dumps(LLAMA_CONFIG))
-    assert "there is no model.safetensors and no model.safetensors.index.json" in refusal(tmp_path)
+    assert "must contain model.safetensors or model.safetensors.index.json; got neither" in refusal(tmp_path)
 
 
 def test_pickles_are_not_opened(tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ def test_pickles_are_not_opened(tmp_path: Path) -> None:
     (tmp_path / "pytorch_model.bin").write_bytes(
         b"cos\nsystem\n(S'touch " + str(tmp_path / "ran").encode() + b"'\ntR."
     )
-    assert "pytorch_model.bin can run code when it is opened" in refusal(tmp_path)
+    assert "got pytorch_model.bin, which can run code when it is opened" in refusal(tmp_path)
     assert not (tmp_path / "ran").exists()
 
 
@@ -201,16 +201,16 @@ def test_a_damaged_file(folder: Path, content: bytes, says: str) -> None:
 
 def test_a_damaged_configuration(folder: Path) -> None:
     for text, says in (
-        ("{", "is not JSON"),
-        ("[]", "it is not a JSON object"),
-        ('{"a": NaN}', "NaN is there as a number"),
-        ('{"a": 1, "a": 2}', "there twice"),
+        ("{", "The text must be JSON; "),
+        ("[]", "must be a JSON object; got []"),
+        ('{"a": NaN}', "must be finite; got NaN"),
+        ('{"a": 1, "a": 2}', "got 'a' twice"),
     ):
         (folder / "config.json").write_text(text)
         sentence = refusal(folder)
         assert sentence.startswith("config.json: ") and says in sentence
     (folder / "config.json").write_bytes(b"\xfe\xff")
-    assert refusal(folder) == "config.json: byte 0 is not UTF-8"
+    assert refusal(folder) == "config.json: The text must be UTF-8; byte 0 is not."
 
 
 def test_numbers_that_are_not_finite(folder: Path) -> None:
@@ -218,8 +218,7 @@ def test_numbers_that_are_not_finite(folder: Path) -> None:
     arrays["model.norm.weight"][2] = np.nan
     write_folder(folder, arrays)
     assert refusal(folder) == (
-        "model.safetensors: tensor 'model.norm.weight' (4) holds NaN or an infinity; "
-        "only finite numbers are legal"
+        "model.safetensors: tensor 'model.norm.weight' must hold finite numbers only; got nan."
     )
 
 
@@ -243,8 +242,8 @@ def test_no_tensor_may_lie_on_its_side(folder: Path, name: str) -> None:
     rows, columns = arrays[name].shape
     write_folder(folder, arrays)
     assert refusal(folder) == (
-        f"model.safetensors: tensor '{name}' is {rows}x{columns}; legal is {columns}x{rows} for this "
-        "configuration"
+        f"model.safetensors: tensor '{name}' must have the shape {columns}x{rows} of this configuration; "
+        f"got {rows}x{columns}."
     )
 
 
@@ -255,8 +254,7 @@ def test_no_tensor_may_lie_on_its_side(folder: Path, name: str) -> None:
 def test_a_tensor_without_a_place(folder: Path, name: str) -> None:
     write_folder(folder, llama_arrays() | {name: np.ones((4, 2), np.float32)})
     assert refusal(folder) == (
-        f"model.safetensors: tensor '{name}' (4x2) is there, but a model of this configuration has no place "
-        "for it"
+        f"model.safetensors: tensor '{name}' must be a tensor of this configuration; got 4x2."
     )
 
 
@@ -270,8 +268,8 @@ def test_what_needs_no_place(folder: Path) -> None:
     assert imported(folder) == expected
     write_folder(folder, arrays | {"lm_head.weight": copy["lm_head.weight"] + 1})
     assert refusal(folder) == (
-        "model.safetensors: tensor 'lm_head.weight' differs from 'model.embed_tokens.weight'; "
-        "this configuration ties them"
+        "model.safetensors: tensor 'lm_head.weight' must equal 'model.embed_tokens.weight', to which this "
+        "configuration ties it; got other numbers."
     )
 
 
@@ -279,7 +277,7 @@ def test_quantised_weights(folder: Path) -> None:
     arrays = llama_arrays()
     arrays["model.layers.0.mlp.up_proj.weight"] = np.zeros((6, 4), np.int8)
     write_folder(folder, arrays)
-    assert refusal(folder).endswith("has dtype 'I8'; legal are F16, BF16, F32, F64")
+    assert refusal(folder).endswith("must have a dtype of F16, BF16, F32, F64; got 'I8'.")
 
 
 def test_a_model_without_its_head(folder: Path) -> None:
@@ -367,14 +365,16 @@ def test_tables_name_nothing_twice() -> None:
 
 
 def test_ids_and_texts(folder: Path) -> None:
-    assert refusal(folder, ids=None) == "ids is null; legal is a list of token ids, or a text in its place"
-    assert refusal(folder, ids=[]) == "ids is []; legal is one token at least"
-    assert refusal(folder, ids=[7]) == "ids has 7; legal are whole numbers from 0 to 6"
-    assert refusal(folder, ids=[-1]) == "ids has -1; legal are whole numbers from 0 to 6"
-    assert refusal(folder, ids=[1.5]) == "ids has 1.5; legal are whole numbers from 0 to 6"
-    assert refusal(folder, text="a") == "ids and a text are both there; legal is one of the two"
-    assert "tokenizer.json: there is no such file" in refusal(folder, ids=None, text="a")
-    assert "Llama has no encoder beside a decoder" in refusal(folder, memory_ids=[1])
+    assert refusal(folder, ids=None) == (
+        "ids must be a list of token ids, or a text must be given; got null."
+    )
+    assert refusal(folder, ids=[]) == "ids must have at least one token; got []."
+    assert refusal(folder, ids=[7]) == "ids[0] must be a whole number from 0 to 6; got 7."
+    assert refusal(folder, ids=[-1]) == "ids[0] must be a whole number from 0 to 6; got -1."
+    assert refusal(folder, ids=[1.5]) == "ids[0] must be a whole number from 0 to 6; got 1.5."
+    assert refusal(folder, text="a").startswith("ids must be null beside a text; got ")
+    assert "tokenizer.json: The file must exist in" in refusal(folder, ids=None, text="a")
+    assert "memory_ids must be null for Llama, which has no encoder; got [1]." in refusal(folder, memory_ids=[1])
     assert imported(folder).tokens == ("‹1›", "‹0›", "‹6›", "‹6›")
 
 
@@ -422,7 +422,7 @@ def test_a_checkpoint_past_what_a_document_holds(folder: Path, monkeypatch: pyte
     monkeypatch.setattr("attnviz.checkpoints.reader.MAX_NUMBERS", count)
     assert imported(folder).layers
     monkeypatch.setattr("attnviz.checkpoints.reader.MAX_NUMBERS", count - 1)
-    assert refusal(folder).endswith(f"it has {count:,} weights; legal is {count - 1:,} at most")
+    assert refusal(folder).endswith(f"The model must have at most {count - 1:,} weights; got {count:,}.")
 
 
 def test_what_is_saved_can_be_read_again(

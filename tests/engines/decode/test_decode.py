@@ -268,7 +268,7 @@ def test_masking_after_the_softmax_is_moved_before_it_and_said() -> None:
 
 @pytest.mark.parametrize("steps", [0, -1, MAX_STEPS + 1])
 def test_illegal_numbers_of_steps(steps: int) -> None:
-    with pytest.raises(ValueError, match=f"steps is {steps}; legal is 1 to 100,000"):
+    with pytest.raises(ValueError, match=rf"^steps must be a whole number from 1 to 100,000; got {steps}\.$"):
         decode(NumpyEngine("float64"), experiment(), steps)
 
 

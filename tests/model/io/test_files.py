@@ -28,9 +28,9 @@ def test_reading_what_is_not_there_or_not_text_says_so(folder: Path) -> None:
     (folder / "latin.json").write_bytes(b'{"title": "\xe9"}')
     (folder / "folder.json").mkdir()
     for name, expected in (
-        ("none.json", "there is no such file"),
-        ("latin.json", "byte 11 is not UTF-8"),
-        ("folder.json", "this is not a file"),
+        ("none.json", "The file must exist in "),
+        ("latin.json", "The text must be UTF-8; byte 11 is not"),
+        ("folder.json", "The path must name a file"),
     ):
         with pytest.raises(DocumentError, match=f"^{name}: {expected}"):
             load(folder / name)

@@ -62,7 +62,7 @@ def test_a_document_written_by_hand_loads() -> None:
 
 def test_a_weight_matrix_that_does_not_fit_is_refused_with_the_shape_that_would() -> None:
     assert message_of(BY_HAND) == (
-        "$.experiment.projections.value.values is 1x1; legal is 2x4 (in x out) for these vectors and heads"
+        "$.experiment.projections.value.values must be 2x4 (in x out) for these vectors and heads; got 1x1."
     )
 
 
@@ -137,11 +137,11 @@ def test_long_lists_that_are_no_matrices_are_filled_to_the_width() -> None:
         ),
         (
             {"masks": [{"kind": "sliding"}]},
-            f"$.experiment.masks[0].kind is 'sliding'; legal is one of {KINDS}, 'any_of'",
+            f"$.experiment.masks[0].kind must be one of {KINDS}, 'any_of'; got 'sliding'.",
         ),
         (
             {"masks": [{"kind": "any_of", "masks": [{"kind": "any_of", "masks": [{"kind": "causal"}]}]}]},
-            f"$.experiment.masks[0].masks[0].kind is 'any_of'; legal is one of {KINDS}",
+            f"$.experiment.masks[0].masks[0].kind must be one of {KINDS}; got 'any_of'.",
         ),
         (
             {"masks": [{"kind": "any_of", "masks": []}]},
@@ -161,7 +161,7 @@ def test_long_lists_that_are_no_matrices_are_filled_to_the_width() -> None:
         ),
         (
             {"masks": [{}]},
-            f"$.experiment.masks[0].kind is missing; legal is one of {KINDS}, 'any_of'",
+            f"$.experiment.masks[0].kind must be one of {KINDS}, 'any_of'; got nothing.",
         ),
         (
             {"masks": [{"kind": "causal"}] * 2},
@@ -254,7 +254,7 @@ def test_other_json_is_not_a_document(text: str) -> None:
 def test_an_unknown_key_cannot_forge_a_path() -> None:
     key = "x` - at `$.experiment.heads[7].y"
     text = FITTING.replace('"view": {}', f'"{key}": 1')
-    assert message_of(text) == f"the key '{key}' is there; keys with a backtick are not legal"
+    assert message_of(text) == f"A key must not contain a backtick; got '{key}'."
 
 
 def test_a_missing_view_is_the_default_view() -> None:

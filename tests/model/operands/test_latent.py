@@ -137,10 +137,10 @@ def test_forms_say_what_the_experiment_says() -> None:
     with pytest.raises(ValueError) as refused:
         replace(experiment, projections=Projections(Tied("key")))
     assert why_not_tied(experiment, "query", "key") == str(refused.value)
-    assert "does not meet q and k" in refusal(set_position, experiment, Deberta())
+    assert "not multiplied with q and k" in refusal(set_position, experiment, Deberta())
     none = replace(experiment, position=NoPosition(), latent=Latent(3))
     assert (
-        refusal(set_position, none, Rope()) == "latent.d_rope is 0; legal is 2 or more with rotary positions"
+        refusal(set_position, none, Rope()) == "latent.d_rope must be at least 2 with rotary positions; got 0."
     )
     assert set_position(experiment, Rope(on_values=True, n_rotated=8)).position == Rope()
     assert set_n_rotated(latent_experiment(latent=Latent(3, d_rope=6)), 3).position == Rope(50.0, n_rotated=2)
@@ -172,7 +172,7 @@ def test_what_was_tied_is_written_out(tied: Any) -> None:
 
 def test_what_cannot_stand_beside_it_is_not_taken_away_unasked() -> None:
     plain = small(heads=Heads(2, 2, 4), qk_norm=QKNorm("rms"))
-    assert refusal(set_latent, plain, Latent(3)).startswith("qk_norm is 'there'; legal is null")
+    assert refusal(set_latent, plain, Latent(3)).startswith("qk_norm must be null with a latent")
 
 
 def test_every_head_keeps_its_features_when_the_rope_part_changes() -> None:

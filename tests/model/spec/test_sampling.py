@@ -263,7 +263,7 @@ def test_a_penalty_moves_a_greedy_draw_off_what_was_seen() -> None:
 
 def test_a_step_before_the_first_is_refused() -> None:
     message = refused(lambda: choose(FULL, LOGITS, [], -1))
-    assert message == "step is -1; legal is a whole number of at least 0"
+    assert message == "step must be a whole number of at least 0; got -1."
 
 
 # --- the end ---------------------------------------------------------------------------------------
