@@ -1,4 +1,4 @@
-"""A tip is offered where it ends at the point it was put to, and nowhere else: asked of every site and arrow."""
+"""A tip is offered where it ends at the point it was put to, and nowhere else: asked of every arrow."""
 
 from __future__ import annotations
 
