@@ -7,6 +7,7 @@ stands in `cli_commands.py`; here is what it may be told.
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -63,9 +64,7 @@ def _whole_number(text: str) -> int:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Do what the command line says and return the exit code."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")  # a terminal without Chinese is no reason to fail
+    _prepare_streams()
     try:
         code = _dispatch(list(sys.argv[1:] if argv is None else argv))
         sys.stdout.flush()
@@ -81,6 +80,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         _drop_output()
         _say_error(f"{error.filename or _('standard output')}: {error.strerror or error}")
     return REFUSED
+
+
+def _prepare_streams() -> None:
+    """Let every print end well, and keep what libraries say to themselves."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by the shell, or a Windows program without a console
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))
+        elif hasattr(getattr(sys, name), "reconfigure"):
+            # A terminal without Chinese is no reason to fail.
+            getattr(sys, name).reconfigure(errors="backslashreplace")
+    # matplotlib complains there about a home that it cannot write to, and works without one.
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
 
 
 def main_gui() -> int:

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
 
 from attnviz.checkpoints.presets import load_preset, needs_model
 from attnviz.compute.scheduler import CancelToken, Scheduler
+from attnviz.core.text import visible
 from attnviz.gui.settings import Settings
 from attnviz.gui.store import Store
 from attnviz.i18n import _, current_language
@@ -150,7 +151,7 @@ class Documents(QObject):
         return TENSORS_SUFFIX if is_large else JSON_SUFFIX
 
     def _may_replace(self, path: Path) -> bool:
-        question = _("{file} exists. Replace it?").format(file=path.name)
+        question = _("{file} exists. Replace it?").format(file=visible(path.name))
         box = self._box("replace_box", _("Save the document"), question)
         answer = self._ask(box, _("Replace"))
         return answer == QMessageBox.StandardButton.Save
@@ -199,7 +200,7 @@ class Documents(QObject):
             return self._save_elsewhere(path, sentence)
         self._store.mark_saved(written)
         self._remember(written)
-        self.said.emit(_("Saved {file}").format(file=written.name))
+        self.said.emit(_("Saved {file}").format(file=visible(written.name)))
         return True
 
     def _save_elsewhere(self, path: Path, sentence: str) -> bool:
