@@ -188,7 +188,7 @@ def test_decode_says_what_was_read_in_one_pass(capsys: Capture) -> None:
     assert [step["prefill"] for step in steps] == [True] * 5 + [False] * 3
     assert len({step["seconds"] for step in steps[:5]}) == 1
     assert main(["decode", "stories-en", *text]) == 0
-    assert "\nsteps 0 to 4: prefill, the prompt read in one pass\n" in capsys.readouterr().out
+    assert "\nsteps 0 to 4: prefill, the prompt in one pass\n" in capsys.readouterr().out
 
 
 def test_decode_prints_a_table(capsys: Capture) -> None:

@@ -80,7 +80,7 @@ def test_numpy_takes_over_and_says_so(
     given = experiment("all", dtype="float32")
     trace = execute(given, "torch", device)
     assert (trace.engine, trace.device) == ("numpy", "cpu")
-    assert trace.notices == (f"Torch cannot be used ({reason}): computed with NumPy.",)
+    assert trace.notices == (f"Torch is unavailable ({reason}); computed with NumPy.",)
     expected = run(NumpyEngine("float32"), given)
     for stage in expected.only.stages:
         np.testing.assert_array_equal(trace[stage], expected[stage])

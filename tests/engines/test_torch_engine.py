@@ -138,7 +138,7 @@ def test_illegal_choices_are_value_errors(field: str, value: str) -> None:
 def test_a_device_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert TorchEngine(device="auto").device == "cpu"
-    with pytest.raises(EngineError, match="there is no CUDA device"):
+    with pytest.raises(EngineError, match="no CUDA device was found"):
         TorchEngine(device="cuda")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)

@@ -99,8 +99,8 @@ class PlanePanel(Panel):
 
     def retranslate(self) -> None:
         self._dims_label.setText(_("dims"))
-        self.plot.setAccessibleName(_("Plane of two dimensions"))
-        self._what.setAccessibleName(_("Vectors drawn"))
+        self.plot.setAccessibleName(_("Vectors in two dimensions"))
+        self._what.setAccessibleName(_("Shown vectors"))
         for field, name in zip(self._dims, (_("Horizontal dimension"), _("Vertical dimension")), strict=True):
             field.setAccessibleName(name)
             field.set_tooltip(name)
@@ -270,11 +270,11 @@ def _why_fixed(experiment: Experiment, role: Role) -> str:
     latent = experiment.latent
     follows = latent is not None and (role == "key" or latent.d_q is not None)
     if follows or not is_identity(experiment, role):
-        return _("This arrow follows from x and its weights; with an identity projection it can be dragged.")
+        return _("This arrow depends on x and its weights; with an identity projection it can be dragged.")
     if experiment.qk_norm is not None:
         return _("This arrow is normalised; without QK-norm it can be dragged.")
     if isinstance(experiment.position, Rope):
-        return _("This arrow is turned by its position; without RoPE it can be dragged.")
+        return _("RoPE rotates this arrow by its position; without RoPE it can be dragged.")
     return ""
 
 

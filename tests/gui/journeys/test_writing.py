@@ -120,7 +120,7 @@ def test_a_hundred_tokens_are_played_and_scrubbed_both_ways_without_computing_ag
     player(desk)._timer.setInterval(1)
     desk.qtbot.waitUntil(lambda: not player(desk).is_playing, timeout=20000)
     assert desk.store.document.view.step == 103
-    assert said(desk).startswith("stopped: the limit of new tokens is reached: 100")
+    assert said(desk).startswith("stopped: the limit of 100 new tokens was reached")
     slider = desk.find(QSlider, "decode_scrubber")
     for step in (0, 60, 7, 103, 50):
         slider.setValue(step)
@@ -289,12 +289,12 @@ def test_stop_conditions_end_the_text_and_say_so(desk: Desk) -> None:
     assert writing_of(desk.store.experiment).sampling.stop.strings == (". cat", ".")
     settle(desk)
     player(desk).go_to_end()
-    assert said(desk).startswith("stopped: the text holds the stop string “.”")
+    assert said(desk).startswith("stopped: the text contains the stop string “.”")
     assert decoding(desk).steps[-1].next_token == "."
     desk.store.edit(set_stop, strings=(), end_token=True)
     settle(desk)
     player(desk).go_to_end()
-    assert said(desk).startswith("stopped: the end token was drawn")
+    assert said(desk).startswith("stopped: the end token was generated")
 
 
 def test_the_light_says_approximate_with_the_number_for_a_cache_that_loses_something(desk: Desk) -> None:
@@ -369,7 +369,7 @@ def test_the_player_is_exported_as_it_stands(desk: Desk, tmp_path: Path) -> None
 
 def test_why_writing_stopped_is_said_again_in_the_new_language(desk: Desk) -> None:
     english = decoding(desk)
-    assert english.stopped == "the limit of new tokens is reached: 100"
+    assert english.stopped == "the limit of 100 new tokens was reached"
     desk.press_key(Qt.Key.Key_L, Qt.KeyboardModifier.ControlModifier)
     settle(desk)
     desk.qtbot.waitUntil(lambda: decoding(desk) is not english, timeout=8000)

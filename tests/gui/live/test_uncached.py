@@ -113,7 +113,7 @@ def bench(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
 def test_where_the_player_rests_the_step_is_measured_once_and_remembered(bench: Bench) -> None:
     step = bench.n_given + 3
     bench.panel.go_to(step)
-    assert bench.shown() == "…" and "Being measured: a pass over the" in bench.why()
+    assert bench.shown() == "…" and "Measuring a full pass over the" in bench.why()
     bench.rest()
     assert bench.steps == [step]
     assert bench.shown() == number(1000 * bench.made[0].seconds, 2)
@@ -138,7 +138,7 @@ def test_the_row_that_is_compared_is_that_of_this_pass(bench: Bench) -> None:
     n = len(bench.decoding.steps)
     assert again.accessibleDescription().startswith(f"Row {step + 1} of a pass over all {n} tokens")
     bench.rest()
-    assert again.accessibleDescription() == f"The last row of a pass over the {step + 1} tokens so far"
+    assert again.accessibleDescription() == f"Last row of a full pass over the {step + 1} tokens so far"
     (row,) = bench.made[0].outputs.values()
     np.testing.assert_array_equal(again._values, row[None, :])
     np.testing.assert_allclose(row, bench.decoding.steps[step].attention_output, rtol=1e-5, atol=1e-6)

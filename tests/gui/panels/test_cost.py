@@ -203,7 +203,7 @@ def test_curves_are_the_exact_counts_and_are_painted(panel: CostPanel) -> None:
     choose(panel, "cost_source", "gemma-2-9b")
     curve = find(panel, CostCurve, "cost_curve")
     own, names = curve.series()[0], [one.tag for one in curve.series()]
-    assert names == ["this", "MHA", "GQA", "MQA", "MLA", "w 4,096"]
+    assert names == ["this experiment", "MHA", "GQA", "MQA", "MLA", "w 4,096"]
     gemma = PUBLISHED_BY_ID["gemma-2-9b"].architecture
     assert own.counts[-1][0] == 131_072
     assert all(value == cache_bytes(gemma, n, FORMAT_BY_ID["float16"]) for n, value in own.counts)

@@ -171,14 +171,14 @@ def test_a_ring_turns_and_gives_up_the_oldest() -> None:
     assert states(RingCache(3), 2) == [("ring", [(0, "kept"), (1, "new"), (-1, "empty")])]
     ring, gone = states(RingCache(3), 5)
     assert ring == ("ring", [(3, "kept"), (4, "new"), (2, "kept")])
-    assert gone == ("gone", [(0, "gone"), (1, "gone")])
+    assert gone == ("evicted", [(0, "evicted"), (1, "evicted")])
 
 
 def test_sinks_stay_where_they_are() -> None:
     sinks, ring, gone = states(SinkCache(2, 3), 8)
     assert sinks == ("sinks", [(0, "kept"), (1, "kept")])
     assert ring == ("ring", [(5, "kept"), (6, "kept"), (7, "new")])
-    assert gone == ("gone", [(2, "gone"), (3, "gone"), (4, "gone")])
+    assert gone == ("evicted", [(2, "evicted"), (3, "evicted"), (4, "evicted")])
 
 
 def test_the_last_block_of_pages_is_partly_empty() -> None:

@@ -122,7 +122,7 @@ def test_every_tile_and_parameter_has_a_name_to_be_read_aloud(qtbot: QtBot, sect
         assert tile.accessibleName() == family.title and escape(family.description) in tile.toolTip()
     for field in (PADDED, *PARAMETERS):
         assert find(section, QWidget, field.name).accessibleName() == field.label
-    assert find(section, Segmented, "mask_joining_segmented").accessibleName() == "Patterns joined by"
+    assert find(section, Segmented, "mask_joining_segmented").accessibleName() == "Pattern combination"
 
 
 def test_every_field_of_every_mask_is_in_the_form(section: MaskSection) -> None:
