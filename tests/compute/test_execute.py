@@ -94,7 +94,7 @@ def test_half_precision_is_taken_over_in_float32(monkeypatch: pytest.MonkeyPatch
     trace = execute(experiment(dtype=dtype), "torch")
     assert trace["weights"].dtype == np.float32
     assert trace.experiment.dtype == dtype
-    assert trace.notices[0].endswith(f"computed with NumPy, in float32 instead of {dtype}.")
+    assert trace.notices[0].endswith(f"computed with NumPy in float32 instead of {dtype}.")
 
 
 def test_nothing_takes_over_where_the_cpu_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:

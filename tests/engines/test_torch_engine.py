@@ -144,7 +144,7 @@ def test_a_device_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     assert TorchEngine(device="auto").device == "cuda:0"
     assert TorchEngine(device="cuda:1").device == "cuda:1"
-    with pytest.raises(EngineError, match="no CUDA device 2; there are 2"):
+    with pytest.raises(EngineError, match="no CUDA device 2; 2 were found"):
         TorchEngine(device="cuda:2")
 
 

@@ -96,7 +96,7 @@ def test_the_cache_of_this_experiment_follows_the_document(panel: CostPanel) -> 
 def test_the_experiments_own_shapes_cannot_be_edited_here_and_say_why(panel: CostPanel) -> None:
     heads = find(panel, DragNumber, "cost_kv_heads")
     assert not heads.isEnabled()
-    assert "change them where they are set" in heads.toolTip()
+    assert "edit them in Mechanism" in heads.toolTip()
     assert find(panel, DragNumber, "cost_n").isEnabled()
 
 
@@ -262,7 +262,7 @@ def test_masks_without_a_closed_form_are_named(panel: CostPanel) -> None:
     panel.store.change(masks=(Causal(), Padding((1,))))
     panel.store.set_trace(run(NumpyEngine("float32"), panel.store.experiment))
     QApplication.processEvents()
-    assert "cells that other masks block count as open" in said(panel)
+    assert "cells blocked by other masks count as visible" in said(panel)
 
 
 def test_a_narrow_panel_shows_the_arithmetic_or_the_curve(panel: CostPanel, qtbot: QtBot) -> None:

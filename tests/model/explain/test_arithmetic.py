@@ -225,7 +225,7 @@ def test_a_blocked_score_says_what_blocks_it_and_what_it_would_be() -> None:
     assert note == (
         "masked[the₀, the₂] (causal: key 2 comes after query 0; padding: key 2 is hidden from every query;"
         " window: key 2 is 2 after query 0; the limit is 0; painted: blocked by hand;"
-        f" in place of scores = {would_be})"
+        f" instead of scores = {would_be})"
     )
     assert (
         "window: key 0 is 3 before query 3; the limit is 1" in shown(explain(site, Cell("masked", 3, 0)))[0]

@@ -89,7 +89,7 @@ class InspectorPath(QWidget):
                 crumb.setAccessibleName(shown[place])
         self._title.set_line(title)
         self._lock.setVisible(is_locked)
-        self._hint.setText(_("locked · Esc unlocks") if is_locked else _("click to lock"))
+        self._hint.setText(_("Esc unlocks") if is_locked else _("click to lock"))
 
     def apply_theme(self, theme: Theme) -> None:
         """Take the colours of `theme`."""
