@@ -466,6 +466,8 @@ def test_names_are_those_of_the_trace_that_is_shown(made) -> None:  # type: igno
 def test_a_long_title_does_not_widen_the_panel(made) -> None:  # type: ignore[no-untyped-def]
     store, panel = made()
     written(store)
+    store.hold_in_decoding(Cell("q", 6, 1))
+    QApplication.processEvents()
     before = panel.minimumSizeHint().width()
     for stage in ("weights", "k", "attention_output"):
         store.hold_in_decoding(Cell(stage, 6, 1))
