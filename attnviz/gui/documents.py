@@ -161,7 +161,7 @@ class Documents(QObject):
         if not self._store.is_modified:
             return True
         buttons = QMessageBox.StandardButton
-        unsaved = _("The document has changes that are not saved.")
+        unsaved = _("The document has unsaved changes.")
         box = self._box("unsaved_box", _("Unsaved changes"), unsaved)
         box.addButton(buttons.Discard)
         answer = self._ask(box)
@@ -195,7 +195,7 @@ class Documents(QObject):
         try:
             written = save(self._store.document, path)
         except (ValueError, OSError, MemoryError) as error:
-            sentence = str(error) or _("there is not enough memory")
+            sentence = str(error) or _("not enough memory")
             self.failed.emit(sentence)
             return self._save_elsewhere(path, sentence)
         self._store.mark_saved(written)
@@ -209,7 +209,7 @@ class Documents(QObject):
         Where another suffix is all that is wanted, that is the file; else the person names one.
         """
         text = _("The document is not saved.") + "\n\n" + in_words(sentence)
-        box = self._box("not_saved_box", _("Not saved"), text)
+        box = self._box("not_saved_box", _("Unsaved"), text)
         box.setIcon(QMessageBox.Icon.Warning)
         is_wrong = path.suffix and path.suffix.lower() not in (TENSORS_SUFFIX, self._suffix())
         other = path.with_suffix(self._suffix()) if is_wrong else path

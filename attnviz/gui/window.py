@@ -373,7 +373,7 @@ def dtype_reason(engine: str, dtype: str) -> str:
     kind = ENGINE_BY_ID[engine]
     if dtype in kind.dtypes:
         return ""
-    return _("{engine} computes in {dtypes}").format(engine=kind.label, dtypes=", ".join(kind.dtypes))
+    return _("{engine} supports {dtypes}").format(engine=kind.label, dtypes=", ".join(kind.dtypes))
 
 
 def _dropped(event: QDropEvent) -> Path | None:
