@@ -43,11 +43,11 @@ def causal_notices(given: Experiment, causal: Experiment) -> tuple[str, ...]:
     pairs = [(record_at(given, place), record_at(causal, place)) for place in _causal_places(given)]
     notices = []
     if any(before.masks and before.masks != after.masks for before, after in pairs):
-        notices.append(_("Decoding adds a causal mask: these masks let a query see later keys."))
+        notices.append(_("Decoding adds a causal mask: the present masks let a query attend to later keys."))
     if any(before.mask_placement != after.mask_placement for before, after in pairs):
         notices.append(_("Decoding masks before the softmax: later keys do not exist yet."))
     if any(before.masks and before.mask_bias != after.mask_bias for before, after in pairs):
-        notices.append(_("Decoding blocks with −∞: later keys do not exist yet, and can have no share."))
+        notices.append(_("Decoding blocks with −∞: later keys do not exist yet and get no weight."))
     return tuple(notices)
 
 

@@ -169,7 +169,7 @@ def test_the_next_token_and_the_counts_are_the_whole_models(stack: PanelBench[De
     assert all(picture == shown[0] for picture in shown)
     assert stack.find(QLabel, "count__name").text() == "all attentions"
     heading, *lines = stack.find(QLabel, "decode_parity").toolTip().splitlines()
-    assert heading == "The greatest difference of all 5 steps:"
+    assert heading == "Largest difference over all 5 steps:"
     experiment = decoded.decoding.experiment
     said = [line.rpartition(" · ")[0] for line in lines]
     assert said == [site_label(experiment, name) for name in site_names(experiment)]
@@ -197,7 +197,9 @@ def test_what_decoding_changes_is_said(bench: PanelBench[DecodingPanel]) -> None
     assert notice.text() == ""
     bench.store.change(masks=(Padding((1,)),))
     give(bench)
-    assert notice.text() == "Decoding adds a causal mask: these masks let a query see later keys."
+    assert notice.text() == (
+        "Decoding adds a causal mask: the present masks let a query attend to later keys."
+    )
     assert notice.text() in notice.toolTip()
     assert notice.minimumSizeHint().width() == 0
 
