@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from attnviz.checkpoints.pieces import FORM_FAULTS, read_begin, read_pieces
 from attnviz.checkpoints.reader import CheckpointError
 from attnviz.core.bpe import BytePairs
@@ -69,6 +71,19 @@ def read_tokens(folder: Path, size: int, config: Mapping[str, Any]) -> Tokens:
         begin = _named(names, config.get("bos_token_id"))
     end = _named(names, config.get("eos_token_id"))
     return Tokens(file, names, pieces, begin if begin in seen else None, end)
+
+
+def id_list(ids: Any, name: str) -> tuple[Any, ...] | None:
+    """Token ids as Python has them, from a list, or one row of an array or a tensor; None stays None.
+
+    `name` is what the ids are called in messages. Raises `CheckpointError` for what is no list.
+    """
+    plain = ids.tolist() if hasattr(ids, "tolist") else ids
+    if plain is None:
+        return None
+    if not isinstance(plain, Sequence) or isinstance(plain, str | bytes):
+        raise CheckpointError(f"{name} is {short(plain)}; legal is a list of token ids")
+    return tuple(one.item() if isinstance(one, np.generic) else one for one in plain)
 
 
 def token_ids(tokens: Tokens, text: str | None, ids: Sequence[int] | None, name: str) -> tuple[int, ...]:
