@@ -302,7 +302,16 @@ def _print_stages(trace: Trace, sites: tuple[str, ...], stages: tuple[str, ...] 
 
 def _print_decoding(decoding: Decoding) -> None:
     known = decoding.experiment.vocabulary
-    head = (_("step"), _("token"), _("reads"), _("adds"), _("next"), _("p"), _("pairs"), _("without cache"))
+    head = (
+        _("step"),
+        _("token"),
+        _("reads"),
+        _("appends"),
+        _("next"),
+        _("p"),
+        _("pairs"),
+        _("without cache"),
+    )
     rows = [
         (
             str(step.index),
@@ -320,11 +329,11 @@ def _print_decoding(decoding: Decoding) -> None:
     _print_table((head, *rows, total))
     n_prefill = sum(step.prefill is not None for step in decoding.steps)
     if n_prefill:
-        print(_("steps 0 to {last}: prefill, the prompt read in one pass").format(last=n_prefill - 1))
+        print(_("steps 0 to {last}: prefill, the prompt in one pass").format(last=n_prefill - 1))
     if any(step.generated for step in decoding.steps):
         is_drawn = decoding.experiment.writing is not None
-        drawn = _("* drawn from the probabilities of the step before")
-        print(drawn if is_drawn else _("* generated: the most probable token of the step before"))
+        drawn = _("* sampled from the previous step's probabilities")
+        print(drawn if is_drawn else _("* generated: the most probable token of the previous step"))
     if byte_pairs(known) is not None:
         tokens = tuple(step.token for step in decoding.steps)
         last = decoding.steps[-1].next_token

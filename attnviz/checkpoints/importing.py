@@ -278,6 +278,7 @@ def _vocabulary(around: Around, tokens: Tokens, embedding: Array, head: Mapping[
         begin=tokens.begin,
         end=tokens.end,
         pieces=tokens.pieces,
+        tokenizer=tokens.tokenizer,
     )
     return filled(made, {name.removeprefix("vocabulary."): array for name, array in head.items()})
 

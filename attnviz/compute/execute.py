@@ -111,11 +111,9 @@ def _somewhere(job: Callable[[Engine, Notices], Result], engine: str, device: st
             raise
         reason = str(error)
     kind = ENGINE_BY_ID["numpy"]
-    sentence = _("Torch cannot be used ({reason}): computed with NumPy.")
+    sentence = _("Torch is unavailable ({reason}); computed with NumPy.")
     if dtype not in kind.dtypes:
-        sentence = _(
-            "Torch cannot be used ({reason}): computed with NumPy, in {fallback} instead of {dtype}."
-        )
+        sentence = _("Torch is unavailable ({reason}); computed with NumPy in {fallback} instead of {dtype}.")
     notice = sentence.format(reason=reason, fallback=FALLBACK_DTYPE, dtype=dtype)
     terms = replace(terms, dtype=dtype if dtype in kind.dtypes else FALLBACK_DTYPE)
     return _on(kind, "auto", job, (notice,), terms)

@@ -199,11 +199,11 @@ def _find_device(torch: Any, device: str) -> str:
     if not torch.cuda.is_available():
         if device == "auto":
             return "cpu"
-        raise EngineError(_("there is no CUDA device"))
+        raise EngineError(_("no CUDA device was found"))
     number = int(device.partition(":")[2] or 0)
     count = torch.cuda.device_count()
     if number >= count:
-        message = _("there is no CUDA device {number}; there are {count}, counted from 0")
+        message = _("no CUDA device {number}; {count} were found, counted from 0")
         raise EngineError(message.format(number=number, count=count))
     return f"cuda:{number}"
 

@@ -422,6 +422,7 @@ def test_a_text_is_encoded(folder: Path) -> None:
 def test_a_text_without_the_package(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_tokenizer(folder, {"type": "WordLevel", "vocab": {"cat": 3}})
     monkeypatch.setattr("attnviz.checkpoints.texts.can_encode", lambda: False)
+    monkeypatch.setattr("attnviz.model.spec.tokenizer_file.can_encode", lambda: False)
     assert "pip install attnviz[models]" in refusal(folder, ids=None, text="cat")
 
 

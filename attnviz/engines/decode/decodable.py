@@ -42,7 +42,7 @@ def causal_experiment(experiment: Experiment) -> Experiment:
 CHANGES: dict[str, str] = {
     "masks": N_("Decoding adds a causal mask: in the document a query attends to later keys."),
     "mask_placement": N_("Decoding masks before the softmax: later keys do not exist yet."),
-    "mask_bias": N_("Decoding blocks with −∞: later keys do not exist yet, and can have no share."),
+    "mask_bias": N_("Decoding blocks with −∞: later keys do not exist yet and get no weight."),
     "readout": N_(
         "The document has no read-out: decoding reads logits out as similarities to the token vectors, o · e."
     ),

@@ -164,7 +164,7 @@ def decode(
     notices = (*notices, *(_(text) for field, text in CHANGES.items() if field in changed))
     longer = at_length(causal, steps)
     if longer is not causal:
-        notices = (*notices, _("Dynamic NTK: every step turns by the frequencies of the length at the end."))
+        notices = (*notices, _("Dynamic NTK: every step rotates by the frequencies of the final length."))
     with engine.active():
         decoder = _Decoder(engine, longer, steps, check, earlier)
         made: list[DecodeStep] = []
@@ -342,7 +342,7 @@ def _later_values(engine: Engine, steps: list[SiteStep]) -> Array:
 def _table_reason(experiment: Experiment, fed: int) -> str:
     """Why writing ends at the end of a learned table; empty where it does not."""
     is_at_end = experiment.writing is not None and fed == table_end(experiment)
-    return _("the table of positions ends here") if is_at_end else ""
+    return _("the position table ends here") if is_at_end else ""
 
 
 def _known_vectors(experiment: Experiment) -> Callable[[int], Numbers]:

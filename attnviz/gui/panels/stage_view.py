@@ -117,7 +117,7 @@ class StageViewPanel(Panel):
         self._range.setAccessibleName(_("Colour range"))
         self._range.setToolTip(_("Colour range"))
         self._output_title.setText(_("OUTPUT"))
-        self._bars.setAccessibleName(_("The row of the query in focus"))
+        self._bars.setAccessibleName(_("Row of the selected query"))
         if self.store.trace is not None:
             self._show(self.store.site)
 

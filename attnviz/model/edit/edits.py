@@ -100,8 +100,9 @@ def set_tokens(experiment: Experiment, tokens: tuple[str, ...], sequence: Sequen
     if not tokens:
         raise ValueError("tokens is []; legal is one token at least")
     old_tokens, old = tokens_of(experiment, sequence), vectors_of(experiment, sequence)
-    if experiment.vocabulary is not None and sequence == "tokens":
-        tokens = _written(experiment.vocabulary, tokens, old_tokens)
+    vocabulary = read_vocabulary(experiment, sequence)
+    if vocabulary is not None:
+        tokens = _written(vocabulary, tokens, old_tokens)
     known = _embeddings(experiment, sequence, tokens)
     return _with_sequence(experiment, sequence, tokens, _carried_over(old_tokens, old, tokens, known))
 
@@ -113,7 +114,7 @@ def rename_token(experiment: Experiment, index: int, text: str, sequence: Sequen
     come in its place, with their vectors.
     """
     tokens, vectors = tokens_of(experiment, sequence), vectors_of(experiment, sequence)
-    vocabulary = None if sequence == "memory" else experiment.vocabulary
+    vocabulary = read_vocabulary(experiment, sequence)
     written = (text,) if vocabulary is None else own_tokens(vocabulary, text)
     known = _embeddings(experiment, sequence, written)
     if known:
@@ -187,6 +188,16 @@ def _with_sequence(
     return _fitted(experiment, {"tokens": tokens, "vectors": vectors})
 
 
+def read_vocabulary(experiment: Experiment, sequence: Sequence) -> Vocabulary | None:
+    """The vocabulary whose tokens a sequence has; a memory has them where an encoder reads it."""
+    known = experiment.vocabulary
+    if known is None or sequence == "tokens":
+        return known
+    memory = experiment.memory
+    is_shared = experiment.encoder and memory and vectors_shape(memory.vectors)[1] == known.embedding.shape[1]
+    return known if is_shared else None
+
+
 def _written(vocabulary: Vocabulary, tokens: tuple[str, ...], old: tuple[str, ...]) -> tuple[str, ...]:
     """`tokens` with those that are new and no tokens of a model cut into some that are."""
     there, found = Counter(old), list[str]()
@@ -198,8 +209,8 @@ def _written(vocabulary: Vocabulary, tokens: tuple[str, ...], old: tuple[str, ..
 
 def _embeddings(experiment: Experiment, sequence: Sequence, tokens: tuple[str, ...]) -> dict[str, Array]:
     """The vectors that the vocabulary has for some of these tokens, (d_model,) each."""
-    vocabulary = experiment.vocabulary
-    if vocabulary is None or sequence == "memory":
+    vocabulary = read_vocabulary(experiment, sequence)
+    if vocabulary is None:
         return {}
     ids = token_ids(vocabulary.tokens)
     rows, scale = vocabulary.embedding.array, vocabulary.embedding_scale

@@ -194,6 +194,8 @@ SENTENCES = (
     N_("there is no such file or folder"),
     N_("there is no such preset; legal is one of {choices}"),
     N_("this is not a file"),
+    N_("this link points to itself"),
+    N_("the file is write-protected"),
     N_("a document needs a file name"),
     N_("the suffix is {suffix}; legal is {first} and {second}"),
     N_("the suffix is {suffix}; legal is {first} or {second}"),

@@ -213,10 +213,12 @@ def replace_file(path: Path, data: bytes) -> None:
     """Put `data` into the file `path` as a whole or not at all.
 
     Written beside it, forced to the disk, its length compared, then renamed over it. A link keeps pointing
-    where it did, and an existing file keeps its permissions. Raises `OSError`; the old file is then as it
-    was, and nothing is left beside it.
+    where it did, and an existing file keeps its permissions and its owner. Raises `OSError`, also where the
+    file is write-protected, or is a folder, a pipe or a device; the old file is then as it was, and nothing
+    is left beside it.
     """
     target = Path(os.path.realpath(path))
+    _check_replaceable(target)
     temporary = target.with_name(f".{target.name[:100]}.{os.urandom(6).hex()}.tmp")
     try:
         with temporary.open("xb") as file:
@@ -227,13 +229,35 @@ def replace_file(path: Path, data: bytes) -> None:
         if written != len(data):
             raise OSError(f"{written:,} of {len(data):,} bytes reached the disk; the old file is as it was")
         if target.exists():
-            temporary.chmod(target.stat().st_mode & 0o7777)
+            _copy_owner(target, temporary)
         os.replace(temporary, target)
     except BaseException:
         with contextlib.suppress(OSError):
             temporary.unlink()
         raise
     _sync_folder(target.parent)
+
+
+def _check_replaceable(target: Path) -> None:
+    """Refuse what a rename would replace although nobody could write into it, or what is no file."""
+    if target.is_symlink():  # resolved, and still one
+        raise OSError("this link points to itself")
+    if not target.exists():
+        return
+    if not target.is_file():
+        raise OSError("this is not a file")
+    # Mode bits too: an administrator may write to everything.
+    if not target.stat().st_mode & 0o222 or not os.access(target, os.W_OK):
+        raise OSError("the file is write-protected")
+
+
+def _copy_owner(old: Path, new: Path) -> None:
+    """Give the new file the old one's permissions and, where that is allowed, its owner."""
+    found = old.stat()
+    if hasattr(os, "chown"):
+        with contextlib.suppress(OSError):
+            os.chown(new, found.st_uid, found.st_gid)
+    new.chmod(found.st_mode & 0o7777)
 
 
 def _sync_folder(folder: Path) -> None:

@@ -102,7 +102,13 @@ def table_array(table: Table, shape: tuple[int, int]) -> Array:
 
 
 def is_identity(experiment: Experiment, role: Role) -> bool:
-    """Whether a projection passes its input on unchanged, so that its output can be edited directly."""
+    """Whether a projection passes its input on unchanged, so that nothing is multiplied."""
+    rows, columns = experiment.projection_shape(role)
+    return rows == columns and is_selection(experiment, role)
+
+
+def is_selection(experiment: Experiment, role: Role) -> bool:
+    """Whether every output of a projection is one of its inputs: an identity, perhaps of fewer columns."""
     if experiment.latent is not None and role in ("key", "value"):
         return False
     source = getattr(experiment.projections, role)
@@ -110,7 +116,7 @@ def is_identity(experiment: Experiment, role: Role) -> bool:
     if target is None:
         target = getattr(experiment.projections, source.to)
     rows, columns = experiment.projection_shape(role)
-    return isinstance(target, Identity) and rows == columns
+    return isinstance(target, Identity) and columns <= rows
 
 
 def sinks_array(experiment: Experiment) -> Array:

@@ -234,7 +234,7 @@ def test_copied_table_has_every_digit(bench: Bench) -> None:
     assert head == ["", "猫", "坐在", "垫子", "上"]
     assert [row[0] for row in rows] == list(trace.experiment.tokens)
     np.testing.assert_array_equal(np.array([r[1:] for r in rows], dtype=np.float64), trace["weights"][0])
-    assert bench.said == ["The table is on the clipboard."]
+    assert bench.said == ["Copied the table to the clipboard."]
 
 
 def test_copied_picture_is_the_map_at_twice_its_size(bench: Bench) -> None:
@@ -251,7 +251,7 @@ def test_without_numbers_there_is_a_sentence(bench: Bench) -> None:
     bench.exporter.copy_table()
     bench.exporter.copy_picture()
     bench.exporter.export_figure()
-    assert bench.failed == ["There are no numbers yet."] * 3
+    assert bench.failed == ["Nothing has been computed yet."] * 3
 
 
 def test_the_dialog_offers_what_the_trace_has_and_previews_it(qtbot: Any) -> None:

@@ -120,7 +120,7 @@ def test_a_hovered_weight_lights_its_sources_in_every_panel(desk: Desk) -> None:
     assert blue[3] > 40 and blue[1] > 40 and blue[2] == 0
     assert picture(chips) != dark["chips"]
     assert picture(strip["q_rotated"]) != plain_q
-    # The row of the query in focus, as bars with the hovered key lit.
+    # Row of the selected query, as bars with the hovered key lit.
     assert desk.find(QLabel, "row_title").text() == "ROW OF “creature”"
     assert heads[0].grab().toImage() != heads[1].grab().toImage()
 

@@ -97,7 +97,7 @@ def test_a_layers_input_names_the_cell_that_it_is() -> None:
     memory = explain(trace.site("decoder.1.cross"), Cell("memory", 2, 4)).lines[0]
     assert plain(memory.steps[0]) == "encoder.1.self · output[!, 4]"
     raw = run(NumpyEngine("float64"), STACKS["cross over raw memory"]).site("layers.1.cross")
-    assert "drawn from seed 8" in shown(explain(raw, Cell("memory", 0, 0)))[0]
+    assert "sampled with seed 8" in shown(explain(raw, Cell("memory", 0, 0)))[0]
 
 
 def test_similarity_in_a_last_layer_leads_to_the_first() -> None:

@@ -92,8 +92,8 @@ class ArchitecturePanel(Panel):
         self.setAccessibleName(_("Architecture"))
         self._empty.set_text(
             _(
-                "This experiment has one attention; of several, in layers or in an encoder and a decoder, "
-                "the maps stand here side by side, each with its number of pairs."
+                "This experiment has one attention. Add a layer or an encoder to compare the maps of "
+                "several side by side."
             )
         )
         for made in self.canvas.maps.values():

@@ -55,7 +55,7 @@ def _sigmoid(reading: Reading, cell: Cell, n: float) -> Line:
         return _zero_line(reading, cell, notes)
     numbers: Pieces = (Text("1 ÷ (1 + exp("), bias, Text(" − "), *guarded(score), Text("))"), *zeroed)
     result = 0.0 if zeroed else float(1 / (1 + np.exp(bias.value - score.value)))
-    counted = words(_("n = {n} keys that this query sees").format(n=int(n)))
+    counted = words(_("n = {n} keys visible to this query").format(n=int(n)))
     letters = (Text("σ(s − log n)"), *zeroed)
     return Line((reading.link(cell),), (letters, numbers), reading.number(cell), result, (*notes, counted))
 
@@ -67,7 +67,7 @@ def _relu_squared(reading: Reading, cell: Cell, n: float) -> Line:
         return _zero_line(reading, cell, notes)
     numbers: Pieces = (Text("max(0, "), score, Text(")^2 ÷ "), constant(n, "n"), *zeroed)
     result = 0.0 if zeroed else float(np.maximum(0.0, score.value) ** 2 / n)
-    counted = words(_("n = {n} keys that this query sees").format(n=int(n)))
+    counted = words(_("n = {n} keys visible to this query").format(n=int(n)))
     letters = (Text("max(0, s)² ÷ n"), *zeroed)
     return Line((reading.link(cell),), (letters, numbers), reading.number(cell), result, (*notes, counted))
 

@@ -170,7 +170,7 @@ def test_the_next_token_and_the_counts_are_the_whole_models(stack: PanelBench[De
     assert all(picture == shown[0] for picture in shown)
     assert stack.find(QLabel, "count__name").text() == "all attentions"
     heading, *lines = stack.find(QLabel, "decode_parity").toolTip().splitlines()
-    assert heading == "The greatest difference of all 5 steps:"
+    assert heading == "Largest difference over all 5 steps:"
     experiment = decoded.decoding.experiment
     said = [line.rpartition(" · ")[0] for line in lines]
     assert said == [site_label(experiment, name) for name in site_names(experiment)]
