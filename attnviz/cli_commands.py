@@ -20,6 +20,7 @@ from attnviz.model.io.files import DocumentError, load, save
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.pieces import byte_pairs
 from attnviz.model.spec.value import require
+from attnviz.model.spec.view import Ranges
 from attnviz.model.text import MODEL, join_text, shown_token, split_text
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def render(options: Namespace) -> int:
     if options.orientation is not None:
         view = replace(view, orientation=options.orientation)
     if options.range is not None:
-        view = replace(view, range=options.range)
+        view = replace(view, ranges=Ranges.of_all(options.range))
     figure = draw(trace, view, options.stage, head, site=options.site, theme=options.theme)
     _written(options.output, lambda: save_figure(figure, options.output, dpi=options.dpi))
     return 0

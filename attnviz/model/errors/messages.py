@@ -226,7 +226,7 @@ SENTENCES = (
     N_("Unterminated string starting at"),
     N_("Invalid control character at"),
     N_("Extra data"),
-    N_('this is not an attnviz document; it begins {{"format": "attnviz", "version": 1'),
+    N_('this is not an attnviz document; it begins {{"format": "attnviz", "version": 2'),
     N_("tensor is {name}; this file has {names}"),
     N_("tensor is {name}; this file has none: they live in .safetensors files"),
     N_("the key {key} is there; keys with a backtick are not legal"),

@@ -39,7 +39,7 @@ from attnviz.gui.panels.stage_view import StageViewPanel
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.card import Card
 from attnviz.model.io.presets import load_preset
-from attnviz.model.spec.view import Cell
+from attnviz.model.spec.view import Cell, Ranges
 
 SVG = "{http://www.w3.org/2000/svg}"
 WIDTH, HEIGHT = 700, 420
@@ -81,7 +81,7 @@ def choice(**changes: Any) -> FigureChoice:
 
 @pytest.mark.parametrize("suffix", ["svg", "pdf", "png"])
 def test_a_figure_is_the_one_that_the_library_draws(bench: Bench, tmp_path: Path, suffix: str) -> None:
-    bench.store.look(orientation="queries_as_columns", range="log")
+    bench.store.look(orientation="queries_as_columns", ranges=Ranges.of_all("log"))
     file = tmp_path / f"figure.{suffix}"
     bench.exporter.write_figure(file, choice(theme="dark"))
     document = bench.store.document
