@@ -125,7 +125,7 @@ def faces(experiment: Experiment) -> tuple[Face, ...]:
 def _face(vocabulary: Vocabulary, token: str) -> Face:
     one = token_ids(vocabulary.tokens).get(token)
     if one is None:
-        note = _("not in the vocabulary: its vector is no row of the embedding, it was drawn or kept")
+        note = _("not in the vocabulary: its vector is not a row of the embedding")
         return Face(visible(token), note, is_outside=True)
     pairs = byte_pairs(vocabulary)
     data = token_bytes(token) if pairs is None else pairs.token_bytes(one)

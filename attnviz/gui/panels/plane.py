@@ -98,8 +98,8 @@ class PlanePanel(Panel):
 
     def retranslate(self) -> None:
         self._dims_label.setText(_("dims"))
-        self.plot.setAccessibleName(_("Plane of two dimensions"))
-        self._what.setAccessibleName(_("Vectors drawn"))
+        self.plot.setAccessibleName(_("Vectors in two dimensions"))
+        self._what.setAccessibleName(_("Shown vectors"))
         for field, name in zip(self._dims, (_("Horizontal dimension"), _("Vertical dimension")), strict=True):
             field.setAccessibleName(name)
             field.set_tooltip(name)

@@ -39,13 +39,13 @@ def why_fixed(experiment: Experiment, site: str, name: str, stages: tuple[str, .
         return ""
     attention, role = at(experiment, site), ROLES[name]
     if read not in ("memory", "norm_1", *SITE_INPUTS) or not is_selection(attention, role):
-        return N_("This arrow follows from x and its weights; with an identity projection it can be dragged.")
+        return N_("This arrow depends on x and its weights; with an identity projection it can be dragged.")
     if read in ("x_normed", "norm_1"):
         return N_("This arrow follows from a norm of x; without that norm it can be dragged.")
     if attention.qk_norm is not None:
         return N_("This arrow is normalised; without QK-norm it can be dragged.")
     if isinstance(attention.position, Rope):
-        return N_("This arrow is turned by its position; without RoPE it can be dragged.")
+        return N_("RoPE rotates this arrow by its position; without RoPE it can be dragged.")
     return ""
 
 

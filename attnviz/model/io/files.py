@@ -226,11 +226,13 @@ def replace_file(path: Path, data: bytes | Iterable[bytes]) -> None:
     """Put `data`, all of it or in parts, into the file `path` as a whole or not at all.
 
     Written beside it, forced to the disk, its length compared, then renamed over it. A link keeps pointing
-    where it did, and an existing file keeps its permissions. What an ended program left of an earlier
-    attempt is removed. Raises `OSError`, and what making the parts raises; the old file is then as it was,
-    and nothing is left beside it.
+    where it did, and an existing file keeps its permissions and its owner. What an ended program left of an
+    earlier attempt is removed. Raises `OSError`, also where the file is write-protected, or is a folder, a pipe
+    or a device, and what making the parts raises; the old file is then as it was, and nothing is left beside
+    it.
     """
     target = Path(os.path.realpath(path))
+    _check_replaceable(target)
     stem = f".{os.fsencode(target.name)[:_STEM_BYTES].decode('utf-8', 'ignore')}."
     _remove_abandoned(target.parent, stem)
     temporary = target.with_name(f"{stem}{os.urandom(6).hex()}.tmp")
@@ -246,7 +248,7 @@ def replace_file(path: Path, data: bytes | Iterable[bytes]) -> None:
         if written != made:
             raise OSError(f"{written:,} of {made:,} bytes reached the disk; the old file is as it was")
         if target.exists():
-            temporary.chmod(target.stat().st_mode & 0o7777)
+            _copy_owner(target, temporary)
         os.replace(temporary, target)
     except BaseException:
         with contextlib.suppress(OSError):
@@ -262,6 +264,28 @@ def _remove_abandoned(folder: Path, stem: str) -> None:
         for entry in found:
             if pattern.fullmatch(entry.name) and time.time() - entry.stat().st_mtime > ABANDONED_S:
                 os.unlink(entry.path)
+
+
+def _check_replaceable(target: Path) -> None:
+    """Refuse what a rename would replace although nobody could write into it, or what is no file."""
+    if target.is_symlink():  # resolved, and still one
+        raise OSError("this link points to itself")
+    if not target.exists():
+        return
+    if not target.is_file():
+        raise OSError("this is not a file")
+    # Mode bits too: an administrator may write to everything.
+    if not target.stat().st_mode & 0o222 or not os.access(target, os.W_OK):
+        raise OSError("the file is write-protected")
+
+
+def _copy_owner(old: Path, new: Path) -> None:
+    """Give the new file the old one's permissions and, where that is allowed, its owner."""
+    found = old.stat()
+    if hasattr(os, "chown"):
+        with contextlib.suppress(OSError):
+            os.chown(new, found.st_uid, found.st_gid)
+    new.chmod(found.st_mode & 0o7777)
 
 
 def _sync_folder(folder: Path) -> None:

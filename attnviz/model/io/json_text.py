@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from attnviz.i18n import _
 from attnviz.model.errors.faults import sentence, short
+from attnviz.model.io.migrations import MIGRATIONS, migrated
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
@@ -25,7 +26,7 @@ from attnviz.model.spec.value import as_matrix
 from attnviz.model.spec.view import View
 
 FORMAT = "attnviz"
-VERSION = 1
+VERSION = 2
 
 MAX_TEXT = 16 * 2**20
 """Longest JSON text that is read, in bytes: a document with all its numbers inline is far below."""
@@ -39,7 +40,7 @@ class File(Struct, frozen=True, forbid_unknown_fields=True):
     """The outermost object of a document file."""
 
     format: Literal["attnviz"]
-    version: Literal[1]
+    version: Literal[2]
     experiment: Experiment
     view: View = View()
     title: str = ""
@@ -68,10 +69,13 @@ def document_from(data: Any, tensors: Mapping[str, Callable[[], Matrix]]) -> Doc
     Raises `ValueError`: one sentence with the JSON path, the value and what is legal.
     """
     if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise ValueError('this is not an attnviz document; it begins {"format": "attnviz", "version": 1')
-    if type(data.get("version")) is not int or data["version"] != VERSION:
+        raise ValueError('this is not an attnviz document; it begins {"format": "attnviz", "version": 2')
+    version = data.get("version")
+    if type(version) is not int or version != VERSION and version not in MIGRATIONS:
         found = short(data["version"]) if "version" in data else "missing"
         raise ValueError(f"$.version is {found}; this program reads version {VERSION}")
+
+    data = migrated(data)
 
     def decode(expected: type, value: Any) -> Any:
         if isinstance(value, dict) and value.keys() == {"tensor"}:

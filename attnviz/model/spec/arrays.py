@@ -36,7 +36,10 @@ STORED_DTYPES: dict[str, np.dtype[Any]] = {
 
 STORED_NAMES = {dtype: name for name, dtype in STORED_DTYPES.items()}
 
-_NO_NUMBERS = (bool, str, dict, list, tuple)
+_REAL_KINDS = "iuf"
+"""Dtypes of whole numbers and of floating-point numbers, as NumPy abbreviates their kinds."""
+
+_NO_NUMBERS = (bool, np.bool_, str, complex, dict, list, tuple)
 
 
 class Matrix:
@@ -66,7 +69,12 @@ class Matrix:
         Raises as the constructor does.
         """
         made = cls.__new__(cls)
-        is_own = array.base is None and array.flags.c_contiguous and array.dtype in STORED_NAMES
+        is_own = (
+            type(array) is np.ndarray
+            and array.base is None
+            and array.flags.c_contiguous
+            and array.dtype in STORED_NAMES
+        )
         made._check_and_take(array if is_own else _as_array(array))
         return made
 
@@ -194,6 +202,8 @@ def _step(shape: tuple[int, ...]) -> int:
 
 def _as_array(values: Any) -> NDArray[Any]:
     """A private copy of nested sequences, in float64, or of an array, in its precision where it is held."""
+    if isinstance(values, np.ndarray):
+        values = _of_numbers(values)
     if not isinstance(values, np.ndarray):
         rows = list(values) if isinstance(values, Sequence) and not isinstance(values, str) else None
         if rows is None or not all(isinstance(row, Sequence | np.ndarray) for row in rows):
@@ -203,7 +213,8 @@ def _as_array(values: Any) -> NDArray[Any]:
                 raise ValueError(f"row {index} has length {len(row)}, row 0 has length {len(rows[0])}")
             for column, value in enumerate(row):
                 if value is None or isinstance(value, _NO_NUMBERS):
-                    said = f"{value!r:.60}"
+                    plain = value.item() if isinstance(value, np.generic) else value
+                    said = f"{plain!r:.60}"
                     raise ValueError(f"row {index}, column {column} is {said}; a number is legal")
     try:
         dtype = values.dtype if getattr(values, "dtype", None) in STORED_NAMES else np.float64
@@ -212,3 +223,15 @@ def _as_array(values: Any) -> NDArray[Any]:
         raise ValueError(_("a matrix has a number past the range of float64")) from None
     except (TypeError, ValueError) as error:
         raise ValueError(f"a matrix is a list of rows, each a list of numbers ({error})") from None
+
+
+def _of_numbers(array: NDArray[Any]) -> NDArray[Any] | list[Any]:
+    """The array; as lists, which are checked number by number, where its dtype is not one of real numbers.
+
+    Raises `ValueError` for a masked element: what lies under a mask is no number of the matrix.
+    """
+    if np.ma.is_masked(array) and array.ndim == 2:
+        row, column = (int(index) for index in np.argwhere(np.ma.getmaskarray(array))[0])
+        raise ValueError(f"row {row}, column {column} is masked; a number is legal")
+    is_real = array.dtype.kind in _REAL_KINDS or array.dtype == BFLOAT16
+    return array if is_real or array.ndim != 2 else list(array.tolist())
