@@ -227,9 +227,9 @@ def replace_file(path: Path, data: bytes | Iterable[bytes]) -> None:
 
     Written beside it, forced to the disk, its length compared, then renamed over it. A link keeps pointing
     where it did, and an existing file keeps its permissions and its owner. What an ended program left of an
-    earlier attempt is removed. Raises `OSError`, also where the file is write-protected, or is a folder, a pipe
-    or a device, and what making the parts raises; the old file is then as it was, and nothing is left beside
-    it.
+    earlier attempt is removed. Raises `OSError`, also where the file is write-protected, or is a folder, a
+    pipe or a device, and what making the parts raises; the old file is then as it was, and nothing is left
+    beside it.
     """
     target = Path(os.path.realpath(path))
     _check_replaceable(target)
