@@ -17,6 +17,7 @@ import numpy as np
 from attnviz.checkpoints.families.family import Array, Config, Family, Ignored, Sizes, Tensor
 from attnviz.checkpoints.reader import Checkpoint, StoredTensor, shape_text, tensor_error
 from attnviz.errors import Message, must_be, quoted
+from attnviz.model.spec.arrays import widened
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,7 @@ def _check_ignored(family: Family, config: Config, prefix: str, checkpoint: Chec
         if ignored.same_as is None:
             return
         other = checkpoint.tensors.get(prefix + ignored.same_as.removeprefix(family.prefix))
-        if other is not None and np.array_equal(found.array(), other.array()):
+        if other is not None and np.array_equal(widened(found.array()), widened(other.array())):
             return
         tied = Message(
             "must equal {other}, to which this configuration ties it", other=quoted(ignored.same_as)

@@ -19,17 +19,10 @@ from numpy.typing import NDArray
 from attnviz.errors import FieldError, InputError, Message, about, message_of, must_be, quoted
 from attnviz.errors import size as size_of
 from attnviz.model.io.json_text import parse
-from attnviz.model.io.tensors import MAX_NUMBERS, read_header
+from attnviz.model.io.tensors import LONGEST_AXIS, MOST_AXES, read_array, read_header
+from attnviz.model.spec.arrays import PART_NUMBERS, STORED_DTYPES, widened
 
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
-
-_DTYPES: dict[str, np.dtype[Any]] = {
-    "F16": np.dtype("<f2"),
-    "BF16": np.dtype("<u2"),
-    "F32": np.dtype("<f4"),
-    "F64": np.dtype("<f8"),
-}
-"""How the numbers of each type are stored; NumPy has no bfloat16: the upper half of a float32."""
 
 
 class CheckpointError(InputError):
@@ -46,23 +39,21 @@ class StoredTensor:
     shape: tuple[int, ...]
     begin: int
 
-    def array(self) -> NDArray[np.float64]:
-        """The numbers in float64, in the shape they are stored in.
+    def array(self) -> NDArray[Any]:
+        """The numbers as they are stored, in an array of their own; of 16 bits, see `arrays.widened`.
 
         Raises `CheckpointError` where the file ends early, or a number is NaN or an infinity.
         """
-        dtype, count = _DTYPES[self.dtype], math.prod(self.shape)
-        stored = np.fromfile(self.file, dtype, count, offset=self.begin)
-        if len(stored) != count:
-            numbers = Message("must have {n:,} numbers", n=count)
-            raise tensor_error(self.file, self.name, Message("{n:,} numbers", n=len(stored)), numbers)
-        if self.dtype == "BF16":
-            stored = (stored.astype(np.uint32) << 16).view(np.float32)
-        array = stored.astype(np.float64).reshape(self.shape)
-        if not np.isfinite(array).all():
-            first = array[~np.isfinite(array)].flat[0]
-            finite = Message("must hold finite numbers only")
-            raise tensor_error(self.file, self.name, float(first), finite)
+        array = read_array(self.file, STORED_DTYPES[self.dtype], self.shape, self.begin)
+        if array is None:
+            whole = Message("must have {n:,} numbers", n=math.prod(self.shape))
+            raise tensor_error(self.file, self.name, Message("fewer"), whole)
+        flat = array.reshape(-1)
+        for start in range(0, flat.size, PART_NUMBERS):
+            part = widened(flat[start : start + PART_NUMBERS])
+            if not np.isfinite(part).all():
+                first = float(part[~np.isfinite(part)][0])
+                raise tensor_error(self.file, self.name, first, Message("must hold finite numbers only"))
         return array
 
 
@@ -73,6 +64,11 @@ class Checkpoint:
     folder: Path
     config: dict[str, Any]
     tensors: dict[str, StoredTensor]
+
+    @property
+    def name(self) -> str:
+        """What the folder is called, also where it was given as a dot."""
+        return self.folder.resolve().name
 
     @property
     def weights_name(self) -> str:
@@ -98,12 +94,6 @@ def read_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
         tensors = _sharded(folder / INDEX)
     else:
         raise CheckpointError(_nothing_to_read(folder))
-    count = sum(math.prod(tensor.shape) for tensor in tensors.values())
-    if count > MAX_NUMBERS:
-        too_many = Message(
-            "The model must have at most {most:,} weights; got {n:,}.", most=MAX_NUMBERS, n=count
-        )
-        raise CheckpointError(about(folder.name, too_many))
     return Checkpoint(folder, config, tensors)
 
 
@@ -126,9 +116,9 @@ def _nothing_to_read(folder: Path) -> Message:
             file=WEIGHTS,
             pickled=pickled[0],
         )
-        return about(folder.name, unsafe)
+        return about(folder.resolve().name, unsafe)
     return about(
-        folder.name,
+        folder.resolve().name,
         Message("The folder must contain {weights} or {index}; got neither.", weights=WEIGHTS, index=INDEX),
     )
 
@@ -199,10 +189,13 @@ def _tensor(file: Path, name: str, entry: Any, start: int, size: int) -> StoredT
     dtype, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
     if not isinstance(dtype, str) or not _counts(shape) or not _counts(offsets) or len(offsets) != 2:
         raise tensor_error(file, name, entry, described)
-    if dtype not in _DTYPES:
+    if len(shape) > MOST_AXES:
+        at_most = Message("must have at most {most} axes", most=MOST_AXES)
+        raise tensor_error(file, name, Message("{n:,} axes", n=len(shape)), at_most)
+    if dtype not in STORED_DTYPES:
         # Buffers of booleans and whole numbers may stand there; whether one is needed, the family says.
         return StoredTensor(file, name, dtype, tuple(shape), start + offsets[0])
-    length = math.prod(shape) * _DTYPES[dtype].itemsize
+    length = math.prod(shape) * STORED_DTYPES[dtype].itemsize
     if offsets[1] - offsets[0] != length or start + offsets[1] > size:
         needs = Message("must have {n:,} bytes inside the file, as its shape needs", n=length)
         raise tensor_error(
@@ -220,4 +213,6 @@ def _tensor(file: Path, name: str, entry: Any, start: int, size: int) -> StoredT
 
 
 def _counts(value: Any) -> bool:
-    return isinstance(value, list) and all(type(number) is int and number >= 0 for number in value)
+    return isinstance(value, list) and all(
+        type(number) is int and 0 <= number <= LONGEST_AXIS for number in value
+    )

@@ -185,10 +185,12 @@ class Store(QObject):
         if "locked" in fields:
             self.hold_in_decoding(None)
         old = self.document
-        view = replace(old.view, **fields)
-        if view != old.view:
-            self._history = self._history.amend(replace(old, view=view))
+        new = old.looking(**fields)
+        if new.view != old.view:
+            self._history = self._history.amend(new)
             self.changed.emit(old, self.document)
+            if new.view.head != old.view.head:  # the mouse rests, and what is under it shows another head
+                self.set_hover(new.of_shown_head(self.hover))
 
     def set_hover(self, cell: Cell | None) -> None:
         """Say which cell the mouse is on.
@@ -276,9 +278,9 @@ class Store(QObject):
         self.path, self._saved = path, document
         self._move_to(History((document,)))
 
-    def mark_saved(self, path: Path) -> None:
-        """The present document is what the file at `path` holds."""
-        self.path, self._saved = path, self.document
+    def mark_saved(self, path: Path, document: Document) -> None:
+        """`document` is what the file at `path` holds."""
+        self.path, self._saved = path, document
         self.history_changed.emit()
 
     def _put(self, document: Document) -> None:

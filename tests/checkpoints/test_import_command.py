@@ -57,8 +57,14 @@ def test_a_text_and_the_attention_alone(folder: Path, tmp_path: Path) -> None:
         (["--ids", ""], "ids must be whole numbers with commas between them; got ''."),
         (["--ids", "9"], "ids[0] must be a whole number from 0 to 6; got 9."),
         ([], "ids must be a list of token ids, or a text must be given; got null."),
-        (["--ids", "1", "--memory-ids", "2"], "memory_ids must be null for Llama, which has no encoder; got [2]."),
-        (["--ids", "1", "--dtype", "int8"], "tiny: dtype must be one of 'float16', 'bfloat16', 'float32', 'float64'; got 'int8'."),
+        (
+            ["--ids", "1", "--memory-ids", "2"],
+            "memory_ids must be null for Llama, which has no encoder; got [2].",
+        ),
+        (
+            ["--ids", "1", "--dtype", "int8"],
+            "tiny: dtype must be one of 'float16', 'bfloat16', 'float32', 'float64'; got 'int8'.",
+        ),
         (["--ids", "1", "-o", "nowhere/at/all.json"], "all.json: No such file or directory"),
     ],
 )

@@ -40,7 +40,16 @@ def test_all_presets_are_told_apart_and_stories_come_first() -> None:
     assert preset_ids()[:2] == ("stories-en", "stories-zh")
     assert [needs_model(id_) for id_ in preset_ids()] == [True] * len(IDS) + [False] * len(files.PRESETS)
     assert load_preset("toy-attention") == files.load_preset("toy-attention")
-    with pytest.raises(DocumentError, match=r"preset must be one of 'stories-en', 'stories-zh', 'stories-name', 'stories-name-zh', 'stories-count', 'stories-induction', 'stories-owner', 'toy-attention', 'word-similarity', 'softmax-scores', 'fluffy-blue-creature', 'half-each', 'sigmoid', 'softmax-of-all', 'xiaoshenyang', 'causal-decode', 'cross-attention', 'grouped-query', 'multi-head-latent', 'tied-query-key', 'mask-after-softmax', 'fully-masked-row', 'added-mask', 'prefix-lm', 'sparse-attention', 'dropout', 'attention-sinks', 'dog-bites-man', 'causal-order', 'sinusoidal', 'learned-table', 'rope-pair', 'yarn', 'alibi-window', 't5-buckets', 'transformer-xl', 'deberta', 'no-scale-512', 'long-sentence', 'encoder-only', 'decoder-only', 'encoder-decoder'; got 'nope'\."):
+    with pytest.raises(
+        DocumentError,
+        match="^preset must be one of "
+        r"'stories-name-zh', 'stories-count', 'stories-induction', 'stories-owner', "
+        r"'toy-attention', 'word-similarity', 'softmax-scores', 'fluffy-blue-creature', "
+        r"'half-each', 'sigmoid', 'softmax-of-all', 'xiaoshenyang', 'causal-decode', "
+        r"'cross-attention', 'grouped-query', 'multi-head-latent', 'tied-query-key', "
+        r"'mask-after-softmax', 'fully-masked-row', 'added-mask', 'prefix-lm', 'sparse-attention', "
+        r"'dropout', 'attention-sinks', 'dog-bites-man', 'causal-order', 'sinusoidal', 'learned-table', 'rope-pair', 'yarn', 'alibi-window', 't5-buckets', 'transformer-xl', 'deberta', 'no-scale-512', 'long-sentence', 'encoder-only', 'decoder-only', 'encoder-decoder'; got 'nope'\.",
+    ):
         load_preset("nope")
 
 
@@ -142,7 +151,7 @@ def test_it_writes_on_until_it_ends(preset: ModelPreset) -> None:
     assert experiment.writing is not None
     decoding = attnviz.decode(experiment)
     written = [step.token for step in decoding.steps[experiment.n_queries :]]
-    assert decoding.stopped == "the end token was drawn" and 5 <= len(written) < LENGTH
+    assert decoding.stopped == "the end token was generated" and 5 <= len(written) < LENGTH
     text = join_text(experiment, tuple(written), "model")
     assert "⟨" not in text, "no bytes that are no character"
     again = attnviz.decode(load_preset(preset.id).experiment)

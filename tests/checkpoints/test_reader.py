@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ from attnviz.checkpoints import CheckpointError, import_checkpoint
 from attnviz.checkpoints.families.llama import LLAMA
 from attnviz.checkpoints.families.table import FAMILIES
 from attnviz.checkpoints.reader import read_checkpoint
+from attnviz.model.io.files import load, save
+from attnviz.model.spec.arrays import STORED_DTYPES, widened
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Explicit, ExplicitVectors
 from attnviz.model.spec.rows import WrittenRow
@@ -96,7 +99,7 @@ def test_bfloat16_is_what_torch_writes(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{}")
     save_torch({"a": values}, tmp_path / "model.safetensors")
     found = read_checkpoint(tmp_path).tensors["a"].array()
-    np.testing.assert_array_equal(found, values.double().numpy())
+    np.testing.assert_array_equal(widened(found), values.double().numpy())
 
 
 def test_a_file_written_by_safetensors_is_read(tmp_path: Path, folder: Path) -> None:
@@ -138,12 +141,12 @@ def test_an_index_that_does_not_fit_its_files(folder: Path) -> None:
     first, second = sorted(set(places.values()))
     write_index(folder, {**places, "extra": second})
     assert refusal(folder) == (
-        f"{second}: tensor 'extra' is missing; model.safetensors.index.json says that it is here"
+        f"{second}: tensor 'extra' must be in this file, as model.safetensors.index.json says; got nothing."
     )
     name = next(iter(places))
     write_index(folder, {**places, name: second})
     assert refusal(folder).startswith(
-        f"{first}: tensor '{name}' is here; by model.safetensors.index.json it is"
+        f"{first}: tensor '{name}' must be in the file that model.safetensors.index.json names"
     )
     write_index(folder, {other: file for other, file in places.items() if other != name})
     assert "must be in the file that model.safetensors.index.json names" in refusal(folder)
@@ -181,15 +184,35 @@ def test_pickles_are_not_opened(tmp_path: Path) -> None:
     [
         (b"", "model.safetensors: The file must be a whole safetensors file; got 0 bytes."),
         (b"\xff" * 40, "model.safetensors: The file must be a whole safetensors file; got 0 bytes."),
-        ((9).to_bytes(8, "little") + b'{"a": [1}', "is not JSON"),
-        ((2).to_bytes(8, "little") + b"[]", "model.safetensors: The header of a safetensors file must be a JSON object; got []."),
-        (tensors_bytes(llama_arrays())[:-1], "model.safetensors: tensor 'model.layers.1.post_attention_layernorm.weight' must have 16 bytes inside the file, as its shape needs; got bytes 1,136 to 1,152 of 1,151."),
-        (tensors_bytes(llama_arrays()).replace(b'"F32"', b'"F64"'), "model.safetensors: tensor 'model.layers.1.post_attention_layernorm.weight' must have 16 bytes inside the file, as its shape needs; got bytes 1,136 to 1,152 of 1,151."),
-        (tensors_bytes(llama_arrays()).replace(b'"shape"', b'"shap3"'), "model.safetensors: tensor 'model.embed_tokens.weight' must be an object with dtype, shape and data_offsets; got {'dtype': 'F32', 'shape': [-7, 4], 'data_offsets': [0, 112]}."),
-        (tensors_bytes(llama_arrays()).replace(b"[7, 4]", b"[-7,4]"), "model.safetensors: tensor 'model.embed_tokens.weight' must be an object with dtype, shape and data_offsets; got {'dtype': 'F32', 'shape': [-7, 4], 'data_offsets': [0, 112]}."),
+        ((9).to_bytes(8, "little") + b'{"a": [1}', "must be JSON"),
+        (
+            (2).to_bytes(8, "little") + b"[]",
+            "model.safetensors: The header of a safetensors file must be a JSON object; got [].",
+        ),
+        (
+            tensors_bytes(llama_arrays())[:-1],
+            "model.safetensors: tensor 'model.layers.1.post_attention_layernorm.weight' must have "
+            "16 bytes inside the file, as its shape needs; got bytes 1,136 to 1,152 of 1,151.",
+        ),
+        (
+            tensors_bytes(llama_arrays()).replace(b'"F32"', b'"F64"'),
+            "model.safetensors: tensor 'model.layers.1.post_attention_layernorm.weight' must have "
+            "16 bytes inside the file, as its shape needs; got bytes 1,136 to 1,152 of 1,151.",
+        ),
+        (
+            tensors_bytes(llama_arrays()).replace(b'"shape"', b'"shap3"'),
+            "model.safetensors: tensor 'model.embed_tokens.weight' must be an object with dtype, "
+            "shape and data_offsets; got {'dtype': 'F32', 'shape': [-7, 4], 'data_offsets': [0, 112]}.",
+        ),
+        (
+            tensors_bytes(llama_arrays()).replace(b"[7, 4]", b"[-7,4]"),
+            "model.safetensors: tensor 'model.embed_tokens.weight' must be an object with dtype, "
+            "shape and data_offsets; got {'dtype': 'F32', 'shape': [-7, 4], 'data_offsets': [0, 112]}.",
+        ),
         (
             tensors_bytes(llama_arrays()).replace(b'"F32", "s', b'["F"], "s'),
-            "model.safetensors: tensor 'model.embed_tokens.weight' must be an object with dtype, shape and data_offsets; got {'dtype': 'F32', 'shape': [-7, 4], 'data_offsets': [0, 112]}.",
+            "model.safetensors: tensor 'model.embed_tokens.weight' must be an object with dtype, "
+            "shape and data_offsets; got {'dtype': 'F32', 'shape': [-7, 4], 'data_offsets': [0, 112]}.",
         ),
     ],
 )
@@ -197,6 +220,51 @@ def test_a_damaged_file(folder: Path, content: bytes, says: str) -> None:
     (folder / "model.safetensors").write_bytes(content)
     sentence = refusal(folder)
     assert sentence.startswith("model.safetensors: ") and says in sentence
+
+
+@pytest.mark.parametrize(
+    ("shape", "says"),
+    [
+        ([10**390] * 20_000, "tensor 'a' has a broken entry in the header"),
+        ([1] * 200_000, "tensor 'a' has 200,000 axes; 8 at most are read"),
+        ([2**39] * 8, "it is damaged"),
+    ],
+)
+def test_a_crafted_header_is_refused_at_once_and_shortly(folder: Path, shape: list[int], says: str) -> None:
+    text = json.dumps({"a": {"dtype": "F32", "shape": shape, "data_offsets": [0, 4]}}).encode()
+    (folder / "model.safetensors").write_bytes(len(text).to_bytes(8, "little") + text + b"0000")
+    started = time.process_time()
+    with pytest.raises(CheckpointError) as caught:
+        import_checkpoint(folder, ids=IDS)
+    assert says in str(caught.value) and len(str(caught.value)) < 300
+    assert time.process_time() - started < 5  # minutes, where the sizes are multiplied
+
+
+def test_a_checkpoint_given_as_a_dot_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+    with pytest.raises(CheckpointError, match=f"^{folder.name}: pytorch_model.bin can run code"):
+        import_checkpoint(".", ids=IDS)
+
+
+@pytest.mark.parametrize("stored", ["F16", "BF16", "F32", "F64"])
+def test_an_imported_and_saved_model_has_the_numbers_of_its_file(folder: Path, stored: str) -> None:
+    """As many bytes as the file's own, the same ones for each matrix, and an equal experiment again."""
+    arrays = llama_arrays()
+    if stored == "BF16":
+        bits = {name: (array.view(np.uint32) >> 16).astype(np.uint16) for name, array in arrays.items()}
+        data = tensors_bytes(bits, dict.fromkeys(bits, "BF16"))
+    else:
+        data = tensors_bytes({name: array.astype(STORED_DTYPES[stored]) for name, array in arrays.items()})
+    (folder / "model.safetensors").write_bytes(data)
+    document = import_checkpoint(folder, ids=IDS)
+    assert document.experiment == imported(write_folder(folder, arrays))
+    path = save(document, folder / "saved.safetensors")
+    assert load(path) == document
+    with path.open("rb") as file:
+        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+    dtypes = {name: entry["dtype"] for name, entry in header.items() if "dtype" in entry}
+    assert dtypes.pop("vectors") == "F64" and set(dtypes.values()) == {stored}
 
 
 def test_a_damaged_configuration(folder: Path) -> None:
@@ -231,7 +299,7 @@ def test_every_tensor_is_needed(folder: Path, name: str) -> None:
     shape = "x".join(map(str, arrays.pop(name).shape))
     write_folder(folder, arrays)
     assert refusal(folder) == (
-        f"model.safetensors: tensor '{name}' is missing; a model of this configuration has it, {shape}"
+        f"model.safetensors: tensor '{name}' must have the shape {shape} of this configuration; got nothing."
     )
 
 
@@ -297,24 +365,59 @@ def test_a_model_without_its_head(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"model_type": "mamba"}, "config.json: model_type must be one of 'gpt2', 'llama', 'mistral', 'gemma2', 'gpt_neox', 'gptj', 'gpt_oss', 'bloom', 'deepseek_v2', 'deepseek_v3', 'bert', 'deberta-v2', 't5'; got 'mamba'."),
-        ({"hidden_act": "gelu_10"}, "config.json: hidden_act must be one of 'silu', 'swish', 'gelu', 'gelu_pytorch_tanh', 'gelu_new', 'relu'; got 'gelu_10'."),
-        ({"hidden_size": 4.5}, "config.json: hidden_size must be a whole number of at least 1; got 4.5."),
-        ({"hidden_size": None}, "config.json: hidden_size must be a whole number of at least 1; got nothing."),
+        (
+            {"model_type": "mamba"},
+            "config.json: model_type must be one of 'gpt2', 'llama', 'mistral', 'gemma2', "
+            "'gpt_neox', 'gptj', 'gpt_oss', 'bloom', 'deepseek_v2', 'deepseek_v3', 'bert', "
+            "'deberta-v2', 't5'; got 'mamba'.",
+        ),
+        (
+            {"hidden_act": "gelu_10"},
+            "config.json: hidden_act must be one of 'silu', 'swish', 'gelu', 'gelu_pytorch_tanh', "
+            "'gelu_new', 'relu'; got 'gelu_10'.",
+        ),
+        ({"hidden_size": 4.5}, "config.json: hidden_size must be a whole number from 1 to "),
+        ({"hidden_size": None}, "config.json: hidden_size must be a whole number from 1 to "),
         ({"attention_bias": 1}, "config.json: attention_bias must be true or false; got 1."),
         ({"rms_norm_eps": -1}, "config.json: rms_norm_eps must be a finite number above 0; got -1."),
-        ({"num_key_value_heads": 3}, "config.json: heads.n_kv_heads must be a divisor of n_heads (2); got 3."),
-        ({"new_trick": 3}, "config.json: new_trick must be a key of Llama, since it may change numbers; got 3."),
-        ({"quantization_config": {"bits": 4}}, "config.json: quantization_config must be a key of Llama, since it may change numbers; got {'bits': 4}."),
-        ({"rope_scaling": {"type": "longrope"}}, "config.json: rope_scaling.type must be one of 'default', 'linear', 'dynamic', 'yarn', 'llama3'; got 'longrope'."),
-        ({"rope_scaling": {"type": "linear"}}, "config.json: rope_scaling.factor must be a number with linear; got nothing."),
-        ({"rope_scaling": {"type": "linear", "x": 1}}, "config.json: rope_scaling.x must be one of the keys attention_factor, beta_fast, beta_slow, factor, high_freq_factor, low_freq_factor, mscale, mscale_all_dim, original_max_position_embeddings, partial_rotary_factor, rope_theta, rope_type, truncate, type; got 1."),
+        (
+            {"num_key_value_heads": 3},
+            "config.json: heads.n_kv_heads must be a divisor of n_heads (2); got 3.",
+        ),
+        (
+            {"new_trick": 3},
+            "config.json: new_trick must be a key of Llama, since it may change numbers; got 3.",
+        ),
+        (
+            {"quantization_config": {"bits": 4}},
+            "config.json: quantization_config must be a key of Llama, since it may change numbers; "
+            "got {'bits': 4}.",
+        ),
+        (
+            {"rope_scaling": {"type": "longrope"}},
+            "config.json: rope_scaling.type must be one of 'default', 'linear', 'dynamic', 'yarn', "
+            "'llama3'; got 'longrope'.",
+        ),
+        (
+            {"rope_scaling": {"type": "linear"}},
+            "config.json: rope_scaling.factor must be a number with linear; got nothing.",
+        ),
+        (
+            {"rope_scaling": {"type": "linear", "x": 1}},
+            "config.json: rope_scaling.x must be one of the keys attention_factor, beta_fast, "
+            "beta_slow, factor, high_freq_factor, low_freq_factor, mscale, mscale_all_dim, "
+            "original_max_position_embeddings, partial_rotary_factor, rope_theta, rope_type, "
+            "truncate, type; got 1.",
+        ),
         ({"rope_parameters": 3}, "config.json: rope_parameters must be an object, or null; got 3."),
         (
             {"rope_parameters": {"rope_theta": 2.0}, "rope_scaling": {"type": "linear", "factor": 2.0}},
             "config.json: rope_parameters must be null beside rope_scaling; got {'rope_theta': 2.0}.",
         ),
-        ({"partial_rotary_factor": 0.5}, "config.json: partial_rotary_factor must be 1 for a model that rotates whole heads; got 0.5."),
+        (
+            {"partial_rotary_factor": 0.5},
+            "config.json: partial_rotary_factor must be 1 for a model that rotates whole heads; got 0.5.",
+        ),
         ({"rope_interleaved": True}, "config.json: rope_interleaved must be false; got true."),
     ],
 )
@@ -334,7 +437,7 @@ def test_old_and_new_ways_to_write_a_rotation(folder: Path) -> None:
     assert by_old.position.base == 77.0  # type: ignore[union-attr]
 
 
-JUNK = (None, 0, -1, 1, 1.5, 1e300, True, "x", [], [1], {}, {"a": 1}, 10**9, 10**30, "\n")
+JUNK = (None, 0, -1, 1, 1.5, 1e300, True, "x", [], [1], {}, {"a": 1}, 10**9, 10**30, 10**350, "\n")
 
 
 @pytest.mark.parametrize("key", [key.name for key in LLAMA.keys])
@@ -372,9 +475,19 @@ def test_ids_and_texts(folder: Path) -> None:
     assert refusal(folder, ids=[7]) == "ids[0] must be a whole number from 0 to 6; got 7."
     assert refusal(folder, ids=[-1]) == "ids[0] must be a whole number from 0 to 6; got -1."
     assert refusal(folder, ids=[1.5]) == "ids[0] must be a whole number from 0 to 6; got 1.5."
+    assert refusal(folder, ids=5) == "ids must be a list of token ids; got 5."
+    assert refusal(folder, ids="12") == "ids must be a list of token ids; got '12'."
+    assert refusal(folder, ids=np.array([1.5])) == "ids[0] must be a whole number from 0 to 6; got 1.5."
+    assert refusal(folder, ids=np.array([[1, 2]])) == "ids[0] must be a whole number from 0 to 6; got [1, 2]."
+    assert "memory_ids must be null for Llama" in refusal(folder, memory_ids=np.array([1]))
+    listed = import_checkpoint(folder, ids=[1, 2])
+    assert import_checkpoint(folder, ids=np.array([1, 2])) == listed  # type: ignore[arg-type]
+    assert import_checkpoint(folder, ids=list(np.array([1, 2]))) == listed
     assert refusal(folder, text="a").startswith("ids must be null beside a text; got ")
     assert "tokenizer.json: The file must exist in" in refusal(folder, ids=None, text="a")
-    assert "memory_ids must be null for Llama, which has no encoder; got [1]." in refusal(folder, memory_ids=[1])
+    assert "memory_ids must be null for Llama, which has no encoder; got [1]." in refusal(
+        folder, memory_ids=[1]
+    )
     assert imported(folder).tokens == ("‹1›", "‹0›", "‹6›", "‹6›")
 
 
@@ -414,14 +527,15 @@ def test_a_text_is_encoded(folder: Path) -> None:
 def test_a_text_without_the_package(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_tokenizer(folder, {"type": "WordLevel", "vocab": {"cat": 3}})
     monkeypatch.setattr("attnviz.checkpoints.texts.can_encode", lambda: False)
+    monkeypatch.setattr("attnviz.model.spec.tokenizer_file.can_encode", lambda: False)
     assert "pip install attnviz[models]" in refusal(folder, ids=None, text="cat")
 
 
 def test_a_checkpoint_past_what_a_document_holds(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     count = sum(array.size for array in llama_arrays().values())
-    monkeypatch.setattr("attnviz.checkpoints.reader.MAX_NUMBERS", count)
+    monkeypatch.setattr("attnviz.checkpoints.importing.MAX_NUMBERS", count)
     assert imported(folder).layers
-    monkeypatch.setattr("attnviz.checkpoints.reader.MAX_NUMBERS", count - 1)
+    monkeypatch.setattr("attnviz.checkpoints.importing.MAX_NUMBERS", count - 1)
     assert refusal(folder).endswith(f"The model must have at most {count - 1:,} weights; got {count:,}.")
 
 
@@ -433,6 +547,8 @@ def test_what_is_saved_can_be_read_again(
     assert attnviz.load(file) == document
     monkeypatch.setattr("attnviz.model.io.tensors.MAX_NUMBERS", 200)
     for action in (lambda: attnviz.load(file), lambda: attnviz.save(document, tmp_path / "more.safetensors")):
-        with pytest.raises(ValueError, match=r"made\.safetensors: The arrays must have at most 200 numbers; got 304\."):
+        with pytest.raises(
+            ValueError, match=r"made\.safetensors: The arrays must have at most 200 numbers; got 304\."
+        ):
             action()
     assert not (tmp_path / "more.safetensors").exists()

@@ -258,11 +258,17 @@ def test_an_excluded_token_stays_so_and_something_is_always_left(
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ([0.0, math.nan, math.nan], "logits[1] must be a finite number, or −inf for an excluded token; got nan."),
+        (
+            [0.0, math.nan, math.nan],
+            "logits[1] must be a finite number, or −inf for an excluded token; got nan.",
+        ),
         ([math.inf, 0.0], "logits[0] must be a finite number, or −inf for an excluded token; got inf."),
         ([OUT, OUT], "logits must have at least one finite number; got −inf for all 2 tokens."),
         ([], "logits must have at least one finite number; got −inf for all 0 tokens."),
-        ([[1.0, 2.0]], "logits must be one row of numbers, one for each token of the vocabulary; got array(1x2)."),
+        (
+            [[1.0, 2.0]],
+            "logits must be one row of numbers, one for each token of the vocabulary; got array(1x2).",
+        ),
     ],
 )
 def test_a_row_that_nothing_can_be_drawn_from_is_refused(

@@ -9,6 +9,7 @@ import pytest
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
 
+from attnviz.engines.decode.decodable import CHANGES
 from attnviz.engines.decode.run import decode
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.parity import parity
@@ -153,7 +154,11 @@ def test_the_sum_is_written_out_with_what_blocks_the_cell() -> None:
 
 @pytest.mark.parametrize("value", [0.0, 1.0, -1e39, float("nan"), float("-inf")])
 def test_what_is_no_number_below_zero_is_refused(value: float) -> None:
-    with pytest.raises(ValueError, match=r"mask_bias must be a negative number of at least -3\.4028234663852886e\+38, the least in float32, or null; got 1\.0\."):
+    with pytest.raises(
+        ValueError,
+        match=r"mask_bias must be a negative number of at least -3\.4028234663852886e\+38, the "
+        r"least in float32, or null; got 1\.0\.",
+    ):
         attention(mask_bias=value)
 
 
@@ -166,5 +171,5 @@ def test_decoding_blocks_for_good_and_says_so() -> None:
     assert max(parity(decoding, run(engine, decoding.experiment)).values()) < 1e-12
     memory = Memory(tuple("uvw"), SeededVectors(3, D, 9))
     crossed = decode(engine, attention(memory=memory, masks=(Padding((1,)),), mask_bias=-2.0))
-    assert crossed.experiment.mask_bias == -2.0 and not crossed.notices
+    assert crossed.experiment.mask_bias == -2.0 and crossed.notices == (CHANGES["readout"],)
     assert max(parity(crossed, run(engine, crossed.experiment)).values()) < 1e-12

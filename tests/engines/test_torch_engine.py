@@ -151,7 +151,10 @@ def test_a_device_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("error", "message"),
     [
-        (torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB"), r"The device cuda:0 must have free memory; got none\."),
+        (
+            torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB"),
+            r"The device cuda:0 must have free memory; got none\.",
+        ),
         (RuntimeError("CUDA error: unspecified launch failure\nmore"), "cuda:0 failed: CUDA error: unspec"),
         (RuntimeError("cuBLAS error: CUBLAS_STATUS_ALLOC_FAILED"), "cuda:0 failed: cuBLAS"),
     ],
@@ -172,7 +175,10 @@ def test_other_errors_pass_unchanged() -> None:
 
 def test_the_cpu_out_of_memory() -> None:
     engine = TorchEngine(device="cpu")
-    with pytest.raises(EngineError, match=r"The device cpu must have free memory; got none\."), engine.active():
+    with (
+        pytest.raises(EngineError, match=r"The device cpu must have free memory; got none\."),
+        engine.active(),
+    ):
         engine.empty((10**15,))
 
 

@@ -113,12 +113,18 @@ def test_one_attention_alone_is_drawn_as_one_map() -> None:
 @pytest.mark.parametrize(
     ("wanted", "sentence"),
     [
-        ({"site": "layers.7.self"}, "site must be one of 'encoder.0.self', 'decoder.0.self', 'decoder.0.cross'; got 'layers.7.self'."),
+        (
+            {"site": "layers.7.self"},
+            "site must be one of 'encoder.0.self', 'decoder.0.self', 'decoder.0.cross'; got 'layers.7.self'.",
+        ),
         (
             {"site": "all", "stage": "q"},
             "stage must be a stage of all attentions ('scores', 'scaled', 'weights'); got 'q'.",
         ),
-        ({"site": "all", "stage": "masked"}, "stage must be a stage of all attentions ('scores', 'scaled', 'weights'); got 'masked'."),
+        (
+            {"site": "all", "stage": "masked"},
+            "stage must be a stage of all attentions ('scores', 'scaled', 'weights'); got 'masked'.",
+        ),
         ({"site": "all", "head": 2}, "head must be a head of all attentions, 0 to 1; got 2."),
         ({"site": "all", "head": "all"}, "head must be one head for all attentions; got 'all'."),
     ],

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from attnviz.checkpoints.families.common import QKV, QKV_BIAS, is_tied, is_untied, share_of_each_head
 from attnviz.checkpoints.families.family import (
+    LARGEST,
     Around,
     Config,
     Family,
@@ -96,7 +97,7 @@ def _one(config: Config, name: str, other: str) -> int:
     """A size that configurations write under one of two names."""
     found = {value for value in (config[name], config[other]) if value is not None}
     if not found:
-        raise missing(name, whole_number(1))
+        raise missing(name, whole_number(1, LARGEST))
     if len(found) > 1:
         raise FieldError(name, config[name], must_be("{value} ({field})", value=config[other], field=other))
     return int(found.pop())

@@ -98,14 +98,14 @@ class Exporter(QObject):
         content = self._content()
         if content is not None:
             QGuiApplication.clipboard().setPixmap(self.stage_picture(content))
-            self.said.emit(_("The picture is on the clipboard."))
+            self.said.emit(_("Copied the picture to the clipboard."))
 
     def copy_table(self) -> None:
         """Put the shown matrix on the clipboard, tab-separated, with every digit."""
         content = self._content()
         if content is not None:
             QGuiApplication.clipboard().setText(table_text(content))
-            self.said.emit(_("The table is on the clipboard."))
+            self.said.emit(_("Copied the table to the clipboard."))
 
     # --- what they do
 

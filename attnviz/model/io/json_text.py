@@ -8,15 +8,18 @@ line of its own. A matrix is a list of rows or, in a file that carries tensors, 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
 
-from attnviz.errors import FieldError, InputError, Message, among, missing, must_be, quoted
+from attnviz.errors import FieldError, InputError, Message, missing, must_be, quoted
 from attnviz.i18n import N_
 from attnviz.model.errors.conversion import field_error
+from attnviz.model.io.migrations import MIGRATIONS, migrated
 from attnviz.model.spec.arrays import WHERE, Matrix
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
@@ -24,7 +27,7 @@ from attnviz.model.spec.value import as_matrix
 from attnviz.model.spec.view import View
 
 FORMAT = "attnviz"
-VERSION = 1
+VERSION = 2
 
 MAX_TEXT = 16 * 2**20
 """Longest JSON text that is read, in bytes: a document with all its numbers inline is far below."""
@@ -44,13 +47,14 @@ OF_THE_READER = (
 
 _WIDTH = 110
 _MAX_DIGITS = 400
+_MOST_NAMED = 5
 
 
 class File(Struct, frozen=True, forbid_unknown_fields=True):
     """The outermost object of a document file."""
 
     format: Literal["attnviz"]
-    version: Literal[1]
+    version: Literal[2]
     experiment: Experiment
     view: View = View()
     title: str = ""
@@ -90,20 +94,19 @@ def document_from(data: Any, tensors: Mapping[str, Callable[[], Matrix]]) -> Doc
     Raises `ValueError`: one sentence with the JSON path, the value and what is legal.
     """
     if not isinstance(data, dict) or data.get("format") != FORMAT:
-        begins = '{"format": "attnviz", "version": 1'
+        begins = '{"format": "attnviz", "version": 2'
         raise InputError(
             Message(
                 "The file must be an attnviz document, which begins {begins}; got something else.",
                 begins=begins,
             )
         )
-    if type(data.get("version")) is not int or data["version"] != VERSION:
+    version = data.get("version")
+    if type(version) is not int or version != VERSION and version not in MIGRATIONS:
         reads = must_be("{version}, which this program reads", version=VERSION)
-        raise (
-            FieldError("$.version", data["version"], reads)
-            if "version" in data
-            else missing("$.version", reads)
-        )
+        raise FieldError("$.version", version, reads) if "version" in data else missing("$.version", reads)
+
+    data = migrated(data)
 
     def decode(expected: type, value: Any) -> Any:
         if isinstance(value, dict) and value.keys() == {"tensor"}:
@@ -112,6 +115,10 @@ def document_from(data: Any, tensors: Mapping[str, Callable[[], Matrix]]) -> Doc
 
     try:
         file = msgspec.convert(data, File, dec_hook=decode)
+    except UnicodeEncodeError as error:
+        code = f"U+{ord(error.object[error.start]):04X}"
+        half = Message("{code}, half of a character", code=code)
+        raise FieldError("key", half, Message("must consist of whole characters")) from None
     except (msgspec.ValidationError, ValueError) as error:
         raise field_error(error, File, data, "$") from None
     return Document(file.experiment, file.view, file.title)
@@ -119,7 +126,11 @@ def document_from(data: Any, tensors: Mapping[str, Callable[[], Matrix]]) -> Doc
 
 def _tensor(tensors: Mapping[str, Callable[[], Matrix]], name: object) -> Matrix:
     if not isinstance(name, str) or name not in tensors:
-        known = among(tensors) if tensors else Message("must be in a .safetensors file")
+        known = Message("must be in a .safetensors file")
+        if tensors:
+            names = [quoted(name) for name in islice(tensors, _MOST_NAMED)]
+            names += ["…"] if len(tensors) > _MOST_NAMED else []
+            known = must_be("one of {choices}", choices=", ".join(names))
         raise FieldError(WHERE + ".tensor", name, known)
     return tensors[name]()
 
@@ -131,8 +142,8 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         if "`" in key:
             raise InputError(Message("A key must not contain a backtick; got {key}.", key=quoted(key)))
     if len(found) != len(pairs):
-        keys = [key for key, _value in pairs]
-        repeated = next(key for key in keys if keys.count(key) > 1)
+        counts = Counter(key for key, _value in pairs)
+        repeated = next(key for key, count in counts.items() if count > 1)
         raise InputError(Message("An object must have each key once; got {key} twice.", key=quoted(repeated)))
     return found
 

@@ -12,6 +12,7 @@ from attnviz.model.spec.bounds import Positive
 from attnviz.model.spec.parts import Explicit, Identity, Seeded
 from attnviz.model.spec.pieces import Pieces
 from attnviz.model.spec.rows import Row, check_row
+from attnviz.model.spec.tokenizer_file import LONGEST
 from attnviz.model.spec.value import Value, check_drawn, require, require_finite
 
 NormKind = Literal["layer", "rms"]
@@ -176,7 +177,8 @@ class Vocabulary(Value, frozen=True):
     output W_U + bias, times `logit_scale`, then cap · tanh(l / cap) where there is a cap; W_U (d_model,
     token) is the embedding transposed where `unembedding` is null. Each text stands for one token; `begin`
     is the one before every text, `end` the one after which a text is over, and `pieces` say how a text
-    becomes tokens. With a `transform` the output passes through that before it meets W_U.
+    becomes tokens; where they do not, `tokenizer` is the text of the model's own tokenizer.json, which the
+    package tokenizers runs. With a `transform` the output passes through that before it meets W_U.
     """
 
     where: ClassVar[str] = "vocabulary."
@@ -191,6 +193,7 @@ class Vocabulary(Value, frozen=True):
     begin: str | None = None
     end: str | None = None
     pieces: Pieces | None = None
+    tokenizer: str | None = None
     transform: Transform | None = None
 
     def check(self) -> None:
@@ -211,6 +214,10 @@ class Vocabulary(Value, frozen=True):
             require(token is None or token in self.tokens, f"vocabulary.{name}", token, known)
         if self.pieces is not None:
             self.pieces.check_tokens(self.tokens)
+        if self.tokenizer is not None:
+            text = must_be("the text of a tokenizer.json of at most {most:,} characters", most=LONGEST)
+            is_text = len(self.tokenizer) <= LONGEST and self.tokenizer.startswith("{")
+            require(is_text, "vocabulary.tokenizer", self.tokenizer, text)
         if len(set(self.tokens)) < n:
             token = next(token for token, count in Counter(self.tokens).items() if count > 1)
             raise FieldError("vocabulary.tokens", twice(token), Message("must contain each text once"))

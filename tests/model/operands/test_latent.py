@@ -53,11 +53,13 @@ def latent_experiment(**changes: Any) -> Experiment:
     [
         (
             {"heads": Heads(2, 1, 4)},
-            r"heads\.n_kv_heads must be n_heads \(2\) with a latent, from which every head has its own keys and values; got 1\.",
+            r"heads\.n_kv_heads must be n_heads \(2\) with a latent, from which every head has its "
+            r"own keys and values; got 1\.",
         ),
         (
             {"qk_norm": QKNorm("rms")},
-            r"qk_norm must be null with a latent, which is normalised instead of queries and keys; got \{…\}\.",
+            r"qk_norm must be null with a latent, which is normalised instead of queries and keys; "
+            r"got \{…\}\.",
         ),
         (
             {"latent": Latent(3)},
@@ -65,7 +67,8 @@ def latent_experiment(**changes: Any) -> Experiment:
         ),
         (
             {"position": Rope(on_values=True)},
-            r"position\.on_values must be false with a latent, whose values have no rotated features; got true\.",
+            r"position\.on_values must be false with a latent, whose values have no rotated "
+            r"features; got true\.",
         ),
         (
             {"position": Rope(n_rotated=4)},
@@ -73,15 +76,18 @@ def latent_experiment(**changes: Any) -> Experiment:
         ),
         (
             {"position": TransformerXl()},
-            r"position\.kind must be a position encoding that is not multiplied with q and k, beside a latent; got 'transformer_xl'\.",
+            r"position\.kind must be a position encoding that is not multiplied with q and k, "
+            r"beside a latent; got 'transformer_xl'\.",
         ),
         (
             {"position": Deberta()},
-            r"position\.kind must be a position encoding that is not multiplied with q and k, beside a latent; got 'deberta'\.",
+            r"position\.kind must be a position encoding that is not multiplied with q and k, "
+            r"beside a latent; got 'deberta'\.",
         ),
         (
             {"projections": Projections(key=Seeded(2))},
-            r"projections\.key\.kind must be 'identity' with a latent, from which keys and values are computed; got 'seeded'\.",
+            r"projections\.key\.kind must be 'identity' with a latent, from which keys and values "
+            r"are computed; got 'seeded'\.",
         ),
         (
             {"projections": Projections(value_bias=DrawnRow(1))},
@@ -89,7 +95,8 @@ def latent_experiment(**changes: Any) -> Experiment:
         ),
         (
             {"projections": Projections(output=Tied("value"))},
-            r"projections\.output\.to must be 'query' or 'output' with a latent, which replaces W_K and W_V; got 'value'\.",
+            r"projections\.output\.to must be 'query' or 'output' with a latent, which replaces W_K "
+            r"and W_V; got 'value'\.",
         ),
         (
             {"latent": Latent(3, d_rope=2, up_key=Explicit(Matrix(np.ones((3, 4)))))},
@@ -127,7 +134,8 @@ def test_a_layer_is_refused_by_its_place() -> None:
     (layer,) = main_layers(latent_experiment())
     with pytest.raises(
         ValueError,
-        match=r"layers\[0\]\.latent\.down\.values must be 6x3 \(in x out\) for these vectors, heads and widths; got 6x2\.",
+        match=r"layers\[0\]\.latent\.down\.values must be 6x3 \(in x out\) for these vectors, heads "
+        r"and widths; got 6x2\.",
     ):
         small(layers=(replace(layer, latent=Latent(3, d_rope=2, down=Explicit(Matrix(np.ones((6, 2)))))),))
 
@@ -140,7 +148,8 @@ def test_forms_say_what_the_experiment_says() -> None:
     assert "not multiplied with q and k" in refusal(set_position, experiment, Deberta())
     none = replace(experiment, position=NoPosition(), latent=Latent(3))
     assert (
-        refusal(set_position, none, Rope()) == "latent.d_rope must be at least 2 with rotary positions; got 0."
+        refusal(set_position, none, Rope())
+        == "latent.d_rope must be at least 2 with rotary positions; got 0."
     )
     assert set_position(experiment, Rope(on_values=True, n_rotated=8)).position == Rope()
     assert set_n_rotated(latent_experiment(latent=Latent(3, d_rope=6)), 3).position == Rope(50.0, n_rotated=2)

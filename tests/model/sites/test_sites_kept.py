@@ -16,7 +16,8 @@ def test_a_site_is_taken_out_once() -> None:
         assert at(given, name) is at(given, name)
     with pytest.raises(
         KeyError,
-        match=r"site must be one of 'encoder\.0\.self', 'encoder\.1\.self', 'decoder\.0\.self', 'decoder\.0\.cross', 'decoder\.1\.self', 'decoder\.1\.cross'; got 'layers\.0\.self'\.",
+        match=r"site must be one of 'encoder\.0\.self', 'encoder\.1\.self', 'decoder\.0\.self', "
+        r"'decoder\.0\.cross', 'decoder\.1\.self', 'decoder\.1\.cross'; got 'layers\.0\.self'\.",
     ):
         at(given, "layers.0.self")
 

@@ -61,11 +61,13 @@ def test_saved_and_opened_the_pieces_are_the_same(tmp_path: Path, name: str) -> 
         ({"end": "<e>"}, r"vocabulary\.end must be one of vocabulary\.tokens, or null; got '<e>'\."),
         (
             {"pieces": Pieces("words", (("b", "a"),))},
-            r"vocabulary\.pieces\.merges\[0\] must join tokens of the vocabulary into one of them; got 'ba'\.",
+            r"vocabulary\.pieces\.merges\[0\] must join tokens of the vocabulary into one of them; "
+            r"got 'ba'\.",
         ),
         (
             {"pieces": Pieces("byte_level")},
-            r"vocabulary\.pieces\.tokens must have a token for every byte of a text; got none for the byte 00\.",
+            r"vocabulary\.pieces\.tokens must have a token for every byte of a text; got none for "
+            r"the byte 00\.",
         ),
         (
             {"pieces": Pieces("words", special=("<x>",))},
