@@ -42,13 +42,7 @@ def test_all_presets_are_told_apart_and_stories_come_first() -> None:
     assert load_preset("toy-attention") == files.load_preset("toy-attention")
     with pytest.raises(
         DocumentError,
-        match="^preset must be one of "
-        r"'stories-name-zh', 'stories-count', 'stories-induction', 'stories-owner', "
-        r"'toy-attention', 'word-similarity', 'softmax-scores', 'fluffy-blue-creature', "
-        r"'half-each', 'sigmoid', 'softmax-of-all', 'xiaoshenyang', 'causal-decode', "
-        r"'cross-attention', 'grouped-query', 'multi-head-latent', 'tied-query-key', "
-        r"'mask-after-softmax', 'fully-masked-row', 'added-mask', 'prefix-lm', 'sparse-attention', "
-        r"'dropout', 'attention-sinks', 'dog-bites-man', 'causal-order', 'sinusoidal', 'learned-table', 'rope-pair', 'yarn', 'alibi-window', 't5-buckets', 'transformer-xl', 'deberta', 'no-scale-512', 'long-sentence', 'encoder-only', 'decoder-only', 'encoder-decoder'; got 'nope'\.",
+        match=r"^preset must be one of .*; got 'nope'\.$",
     ):
         load_preset("nope")
 

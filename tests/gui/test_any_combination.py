@@ -76,9 +76,9 @@ class Walk:
         self.chance = random.Random(seed)
         self.refused: list[str] = []
         self.failed: list[str] = []
-        self.store.rejected.connect(self.refused.append)
-        desk.window.live.failed.connect(self.failed.append)
-        desk.window.decode_live.failed.connect(self.failed.append)
+        self.store.rejected.connect(lambda error: self.refused.append(str(error)))
+        desk.window.live.failed.connect(lambda error: self.failed.append(str(error)))
+        desk.window.decode_live.failed.connect(lambda error: self.failed.append(str(error)))
 
     # --- doing
 
@@ -308,7 +308,7 @@ def options(row: Row) -> Iterator[tuple[Any, str]]:
             yield int(value) if field.__class__.__name__ == "Number" and field.integer else value, ""
 
 
-MEANT = ("past the table's end", "legal is 2 or more with rotary positions")
+MEANT = ("for a last token at position", "must be at least 2 with rotary positions")
 """Typed numbers that are refused in these words: a table that ends too early, a head too narrow to turn."""
 
 

@@ -63,7 +63,9 @@ class Row(QWidget):
 
     def is_about(self, path: str) -> bool:
         """Whether an error at `path` is one of this row's field, or of a part of it."""
-        own, place = self.field.path, path if self.field.whole else place_in_attention(path)
+        own, place = self.field.path, place_in_attention(path)
+        if self.field.whole:
+            return own in (path, place)
         return bool(own) and (place + ".").startswith(own + ".")
 
     def mark(self, error: Message | None) -> None:

@@ -29,7 +29,7 @@ def parse_number(text: str) -> float:
     if not plain:
         raise InputError(Message("The value must be a number such as 0.5, 1e-3 or 1/3; got nothing."))
     if plain.lower().lstrip("+-") in ("nan", "inf", "infinity", "∞"):
-        raise InputError(Message("The value must be a finite number; got “{text}”.", text=shown))
+        raise InputError(Message("The value must be finite; got “{text}”.", text=shown))
     if plain.count(",") == 1 and "." not in plain:
         plain = plain.replace(",", ".")
     match = _NUMBER.fullmatch(plain)
@@ -47,7 +47,7 @@ def _finite(match: re.Match[str], shown: str) -> float:
         raise InputError(Message("A fraction must not divide by zero; got “{text}”.", text=shown))
     value = value / float(denominator) if denominator is not None else value
     if not math.isfinite(value):
-        raise InputError(Message("The value must be below 1.8e308 in size; got “{text}”.", text=shown))
+        raise InputError(Message("The value must fit float64; got “{text}”.", text=shown))
     return value
 
 
