@@ -14,6 +14,7 @@ from attnviz.engines import program, projecting
 from attnviz.engines.engine import Engine
 from attnviz.engines.features import Features
 from attnviz.engines.program import Attended, Block, Check, Region
+from attnviz.core.progress import progress_of
 from attnviz.engines.readout import read_out
 from attnviz.model.operands.matrices import vectors_array
 from attnviz.model.sites.sites import Place, at, places
@@ -38,13 +39,15 @@ def run(
         first: _Made | None = None
         before: _Made | None = None
         memory: _Made | None = None
-        for place in places(experiment):
+        progress, standing = progress_of(check), places(experiment)
+        for index, place in enumerate(standing):
             site = at(experiment, place.name)
             if before is not None and before.place.stack == "encoder" != place.stack:
                 first, before, memory = None, None, before
             x = None if before is None else before.result
             encoded = None if memory is None else memory.result
-            features, attended = forward(engine, site, x, encoded, check)
+            progress.at(index / len(standing))
+            features, attended = forward(engine, site, x, encoded, progress.step(index, len(standing)))
             before = _Made(place, site, features, attended, _given(site, first, before, memory))
             first = first or before
             sites.append(before)
