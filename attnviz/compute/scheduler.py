@@ -185,8 +185,8 @@ class Scheduler:
     def stop(self, key: str) -> bool:
         """Give up the newest submission of `key`, running or queued: it answers `failed(Stopped())` at once.
 
-        A job in the middle of a stage ends at its next check; whatever comes of it is dropped. Returns whether
-        there was one.
+        A job in the middle of a stage ends at its next check; what comes of it is dropped. Returns whether
+        anything was given up.
         """
         with self._changed:
             running = self._running

@@ -1,7 +1,7 @@
 """How far a run is: told between its stages by whoever computes, read by whoever waits.
 
-A `Progress` is a `Check` as well: calling it raises where the run has been cancelled. What goes on inside a part
-of a job gets that part's own progress, from 0 to 1, and need not know of the others.
+A `Progress` is a `Check` as well: calling it raises where the run has been cancelled. A part of a job gets a
+progress of its own, from 0 to 1, and need not know of the others.
 """
 
 from __future__ import annotations

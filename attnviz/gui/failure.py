@@ -7,14 +7,13 @@ from attnviz.engines.engine import EngineError
 from attnviz.i18n import _
 
 EXPECTED = (ValueError, EngineError, OSError, MemoryError, Stopped)
-"""What jobs raise with a sentence for the person. Everything else is a fault of the program, and is logged."""
+"""What jobs raise with a sentence for the person. Everything else is a fault of the program and is logged."""
 
 
 def is_expected(error: BaseException) -> bool:
-    """Whether the error is said and done with; one without a sentence is a fault, but for memory."""
-    return isinstance(error, MemoryError | Stopped) or (
-        isinstance(error, EXPECTED) and bool(str(error).strip())
-    )
+    """Whether the error needs no log. Without a sentence, only missing memory and a cancelled job do not."""
+    says = isinstance(error, MemoryError | Stopped) or bool(str(error).strip())
+    return says and isinstance(error, EXPECTED)
 
 
 def failure_sentence(error: BaseException) -> str:
