@@ -19,7 +19,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn, TypeVar
 
 from attnviz.core.progress import Progress
@@ -95,6 +95,7 @@ class _Running:
     """The job that the worker does; without the job itself, so that nothing of it is kept here."""
 
     key: str
+    generation: int
     token: CancelToken
     failed: Callable[[BaseException], None]
     began: float
@@ -178,7 +179,7 @@ class Scheduler:
         """The job that the worker does now for somebody who waits; None where there is none."""
         with self._changed:
             running = self._running
-            if running is None or running.token.cancelled:
+            if running is None or running.token.cancelled or running.key == ANSWERED:
                 return None
             return Busy(running.key, time.monotonic() - running.began, running.token.share)
 
@@ -279,7 +280,9 @@ class Scheduler:
             if self._closed:
                 return None
             ticket = self._mailbox.pop(next(iter(self._mailbox)))
-            self._running = _Running(ticket.key, ticket.token, ticket.failed, time.monotonic())
+            self._running = _Running(
+                ticket.key, ticket.generation, ticket.token, ticket.failed, time.monotonic()
+            )
             return ticket
 
     def _send(self, letter: _Letter | None) -> None:
@@ -291,8 +294,8 @@ class Scheduler:
                 return
             # From here on the key is busy by its letter only. The letter may be delivered before this thread
             # goes on, and whoever it is delivered to must not wait for another one.
-            if self._running is not None:
-                self._running = (ANSWERED, self._running[1])
+            if self._running is not None and self._running.generation == letter.generation:
+                self._running = replace(self._running, key=ANSWERED)
             self._outbox[letter.key] = letter
             post_it = not self._posted
             self._posted = True

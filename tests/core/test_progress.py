@@ -27,17 +27,17 @@ def test_reporting_checks() -> None:
     def stop() -> None:
         raise InterruptedError
 
-    for act in (
-        Progress(stop),
-        lambda: Progress(stop).at(0.0),
-        lambda: Progress(stop).part(0.0, 0.5).at(1.0),
-    ):
+    for part in (Progress(stop), Progress(stop).part(0.0, 0.5)):
         with pytest.raises(InterruptedError):
-            act()
+            part()
+        with pytest.raises(InterruptedError):
+            part.at(0.5)
 
 
 LONG = Experiment(tuple(map(str, range(700))), SeededVectors(700, 8), heads=Heads(2, 2, 4), masks=(Causal(),))
 """Many blocks in one attention."""
+
+LONG_ENOUGH = Experiment(tuple("abcdefgh"), SeededVectors(8, 4), heads=Heads(1, 1, 4))
 
 CASES = {**STACKS, "one long attention": LONG}
 
@@ -55,6 +55,3 @@ def test_jobs_report_what_is_done_in_many_parts(job: str, case: str) -> None:
         decode_and_compare(STACKS.get(case, LONG_ENOUGH), "numpy", "cpu", progress, 0)
     assert all(0.0 <= share <= 1.0 for share in told)
     assert told == sorted(told) and len(set(told)) >= 2
-
-
-LONG_ENOUGH = Experiment(tuple("abcdefgh"), SeededVectors(8, 4), heads=Heads(1, 1, 4))

@@ -217,7 +217,7 @@ class _Decoder:
         if earlier is not None and self._old:
             self.encoder = earlier.encoder
         elif encoder is not None:
-            self.encoder = run(engine, encoder, check)
+            self.encoder = run(engine, encoder, progress_of(check).part(0.0, 0.0))  # before the first step
         if self.encoder is not None:
             last = self.encoder.site(self.encoder.sites[-1])
             encoded = engine.asarray(last[result_of(last.stages)])
