@@ -14,7 +14,8 @@ from attnviz.engines.parity import parity
 from attnviz.engines.run import run
 from attnviz.model.edit import edits, switching
 from attnviz.model.io.files import dumps, load, loads, save
-from attnviz.model.positions import POSITIONS, SCALINGS, added_rows, changes, learned_table, magnitude
+from attnviz.model.positions import POSITIONS, added_rows, changes, learned_table, magnitude
+from attnviz.model.scalings import SCALINGS
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Alibi, Heads, Position, Rope, SeededVectors, Sinusoidal

@@ -20,7 +20,8 @@ from transformers.models.xlnet.modeling_xlnet import XLNetModel, XLNetRelativeAt
 from attnviz.core.positions import deberta_buckets, rope_angles, t5_buckets
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
-from attnviz.model.positions import SCALINGS, bias, magnitude, pair_frequencies
+from attnviz.model.positions import bias, magnitude, pair_frequencies
+from attnviz.model.scalings import SCALINGS
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import (

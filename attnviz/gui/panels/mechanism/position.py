@@ -20,7 +20,8 @@ from attnviz.gui.widgets.segmented import Option
 from attnviz.i18n import N_
 from attnviz.model.edit.switching import LastOfKind, refusal, set_n_rotated, set_position
 from attnviz.model.errors.refusals import in_words
-from attnviz.model.positions import POSITIONS, SCALINGS, n_rotated
+from attnviz.model.positions import POSITIONS, n_rotated, rotation
+from attnviz.model.scalings import SCALING_BY_RECORD, SCALINGS
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Rope, Sinusoidal
@@ -231,7 +232,8 @@ class PositionSection(Section):
 
     def _set_scaling(self, experiment: Experiment, kind: str) -> Experiment:
         record = SCALING_KINDS[kind]
-        scaling = self._scalings.last(record, record())
+        fresh = SCALING_BY_RECORD[record].fresh(rotation(experiment))
+        scaling = self._scalings.last(record, fresh)
         return replacing("position", "scaling")(experiment, scaling)
 
     def _set_table_kind(self, experiment: Experiment, kind: str) -> Experiment:

@@ -27,7 +27,8 @@ from attnviz.gui.widgets.slider_field import SliderField
 from attnviz.gui.widgets.toggle import Toggle
 from attnviz.model.edit.edits import set_n_tokens
 from attnviz.model.edit.switching import set_position
-from attnviz.model.positions import SCALINGS, bucket_table, learned_table
+from attnviz.model.positions import bucket_table, learned_table
+from attnviz.model.scalings import SCALINGS
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
