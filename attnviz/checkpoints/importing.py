@@ -15,7 +15,7 @@ from attnviz.checkpoints.families.table import FAMILIES
 from attnviz.checkpoints.filling import filled, filled_fields
 from attnviz.checkpoints.plan import Planned, has_head, plan
 from attnviz.checkpoints.reader import CONFIG, Checkpoint, CheckpointError, read_checkpoint
-from attnviz.checkpoints.texts import Tokens, read_tokens, token_ids
+from attnviz.checkpoints.texts import Tokens, id_list, read_tokens, token_ids
 from attnviz.model.errors.faults import short
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.attention import Layer
@@ -86,10 +86,12 @@ def import_checkpoint(
     legal. A missing tensor, one without a place, one of another shape, and a configuration key that asks for
     what this program does not compute are all refused.
     """
+    given = text, id_list(ids, "ids")
+    memory = memory_text, id_list(memory_ids, "memory_ids")
     checkpoint = read_checkpoint(path)
     found = _read(checkpoint, attention_only)
     try:
-        experiment = _experiment(found, (text, ids), (memory_text, memory_ids), attention_only)
+        experiment = _experiment(found, given, memory, attention_only)
         return Document(replace(experiment, dtype=dtype), title=_title(found))
     except CheckpointError:
         raise

@@ -372,6 +372,14 @@ def test_ids_and_texts(folder: Path) -> None:
     assert refusal(folder, ids=[7]) == "ids has 7; legal are whole numbers from 0 to 6"
     assert refusal(folder, ids=[-1]) == "ids has -1; legal are whole numbers from 0 to 6"
     assert refusal(folder, ids=[1.5]) == "ids has 1.5; legal are whole numbers from 0 to 6"
+    assert refusal(folder, ids=5) == "ids is 5; legal is a list of token ids"
+    assert refusal(folder, ids="12") == "ids is '12'; legal is a list of token ids"
+    assert refusal(folder, ids=np.array([1.5])) == "ids has 1.5; legal are whole numbers from 0 to 6"
+    assert refusal(folder, ids=np.array([[1, 2]])) == "ids has [1, 2]; legal are whole numbers from 0 to 6"
+    assert "Llama has no encoder beside a decoder" in refusal(folder, memory_ids=np.array([1]))
+    listed = import_checkpoint(folder, ids=[1, 2])
+    assert import_checkpoint(folder, ids=np.array([1, 2])) == listed  # type: ignore[arg-type]
+    assert import_checkpoint(folder, ids=list(np.array([1, 2]))) == listed
     assert refusal(folder, text="a") == "ids and a text are both there; legal is one of the two"
     assert "tokenizer.json: there is no such file" in refusal(folder, ids=None, text="a")
     assert "Llama has no encoder beside a decoder" in refusal(folder, memory_ids=[1])

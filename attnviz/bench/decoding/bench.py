@@ -131,7 +131,8 @@ def _vocabulary(given: Experiment) -> tuple[str, ...]:
 def _ids(decoding: Decoding) -> list[int]:
     """The ids of all tokens that were fed, and of the one that was written last."""
     known = {token: id_ for id_, token in enumerate(decoding.vocabulary)}
-    return [known[step.token] for step in decoding.steps] + [known[decoding.steps[-1].next_token]]
+    last = decoding.steps[-1].next_token
+    return [known[step.token] for step in decoding.steps] + ([] if last is None else [known[last]])
 
 
 def _of_length(given: Experiment, ids: Sequence[int]) -> Experiment:

@@ -202,8 +202,8 @@ class DecodeStep(StepStages):
     token: str
     generated: bool
     """Fed because the step before chose it, not because the document has it."""
-    next_token: str
-    """The next token: the document's, or the one that is chosen, by drawing or as the most probable."""
+    next_token: str | None
+    """The next token: sampled, or the most probable one; None where the logits are not finite."""
     main: SiteStep
     last: SiteStep
     sites: dict[str, SiteStep]

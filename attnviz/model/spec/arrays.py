@@ -18,7 +18,10 @@ MAX_DRAWN = 2**28
 COMPARED_AT_ONCE = 2**15
 """Numbers of two matrices that are compared before it is asked whether some differ."""
 
-_NO_NUMBERS = (bool, str, dict, list, tuple)
+_REAL_KINDS = "iuf"
+"""Dtypes of whole numbers and of floating-point numbers, as NumPy abbreviates their kinds."""
+
+_NO_NUMBERS = (bool, np.bool_, str, complex, dict, list, tuple)
 
 
 class Matrix:
@@ -88,6 +91,8 @@ class Matrix:
 
 def _as_array(values: Any) -> NDArray[np.float64]:
     """A private float64 copy of nested sequences or of an array."""
+    if isinstance(values, np.ndarray):
+        values = _of_numbers(values)
     if not isinstance(values, np.ndarray):
         rows = list(values) if isinstance(values, Sequence) and not isinstance(values, str) else None
         if rows is None or not all(isinstance(row, Sequence | np.ndarray) for row in rows):
@@ -97,9 +102,21 @@ def _as_array(values: Any) -> NDArray[np.float64]:
                 raise ValueError(f"row {index} has length {len(row)}, row 0 has length {len(rows[0])}")
             for column, value in enumerate(row):
                 if value is None or isinstance(value, _NO_NUMBERS):
-                    said = f"{value!r:.60}"
+                    plain = value.item() if isinstance(value, np.generic) else value
+                    said = f"{plain!r:.60}"
                     raise ValueError(f"row {index}, column {column} is {said}; a number is legal")
     try:
         return np.array(values, dtype=np.float64, order="C")
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"a matrix is a list of rows, each a list of numbers ({error})") from None
+
+
+def _of_numbers(array: NDArray[Any]) -> NDArray[Any] | list[Any]:
+    """The array; as lists, which are checked number by number, where its dtype is not one of real numbers.
+
+    Raises `ValueError` for a masked element: what lies under a mask is no number of the matrix.
+    """
+    if np.ma.is_masked(array) and array.ndim == 2:
+        row, column = (int(index) for index in np.argwhere(np.ma.getmaskarray(array))[0])
+        raise ValueError(f"row {row}, column {column} is masked; a number is legal")
+    return array if array.dtype.kind in _REAL_KINDS or array.ndim != 2 else list(array.tolist())

@@ -72,7 +72,7 @@ def _of_similarity(reading: Reading, cell: Cell) -> Line:
     output = sources(reading.site, cell)[0]
     row = vocabulary(reading.experiment)[1][cell.column]
     o = reading.row(output.stage, 0, cell.row)
-    e = vectors_array(reading.experiment.vectors)[row] if _begins_elsewhere(reading) else _own(reading, row)
+    e = _elsewhere(reading, row) if _begins_elsewhere(reading) else _own(reading, row)
 
     def vector(index: int) -> Term:
         at = Cell("tokens_embedded", row, index)
@@ -91,6 +91,12 @@ def _of_similarity(reading: Reading, cell: Cell) -> Line:
 
 def _begins_elsewhere(reading: Reading) -> bool:
     return "tokens_embedded" in reading.site.given
+
+
+def _elsewhere(reading: Reading, row: int) -> Floats:
+    """The token's vector in the precision of the run, as the first site of the stack has it."""
+    precision = reading.site.window("logits", 0, slice(1), slice(1)).dtype
+    return vectors_array(reading.experiment.vectors)[row].astype(precision).astype(np.float64)
 
 
 def _own(reading: Reading, row: int) -> Floats:
