@@ -32,6 +32,7 @@ from attnviz.model.spec.positions import (
     DynamicNtk,
     LinearScaling,
     Llama3Scaling,
+    LongRope,
     NoScaling,
     Rope,
     Scaling,
@@ -303,6 +304,47 @@ def _llama3_lines(pair: PairFrequency) -> tuple[Line, ...]:
     return _mixture_lines(pair, _share_line(numbers, kept, exact, ""))
 
 
+# --- LongRoPE --------------------------------------------------------------------------------------
+
+
+def _divisors(rotation: Rotation) -> Floats:
+    """The divisor of each pair that counts at this length, (pair,)."""
+    scaling, found = rotation.scaling, np.ones(rotation.n_rotated // 2)
+    is_long = rotation.made_for > scaling.original_length
+    written = scaling.long_factor if is_long else scaling.short_factor
+    found[: len(written)] = written
+    return found
+
+
+def _longrope_magnitude(scaling: LongRope) -> float:
+    """sqrt(1 + ln(factor) / ln(original length)), Ding et al. 2024, unless it is written out."""
+    if scaling.attention_factor is not None:
+        return scaling.attention_factor
+    return math.sqrt(1.0 + math.log(scaling.factor) / math.log(scaling.original_length))
+
+
+def _longrope_lines(pair: PairFrequency) -> tuple[Line, ...]:
+    divisor = float(_divisors(pair.rotation)[pair.pair])
+    numbers = (*pair.times, *pair.powers, Text(" ÷ "), constant(divisor, _("divisor of the pair")))
+    return (pair.line(numbers, pair.multiplier * pair.plain / divisor),)
+
+
+def _longrope_note(rotation: Rotation) -> str:
+    scaling, length = rotation.scaling, rotation.made_for
+    says = _("{n} positions do not exceed the original length: the short divisors apply.")
+    if length > scaling.original_length:
+        says = _("{n} positions exceed the original length: the long divisors apply.")
+    t = number(_longrope_magnitude(scaling), 3)
+    return says.format(n=length) + " " + _("cos and sin × {t}: q and k grow.").format(t=t)
+
+
+def _fresh_longrope(rotation: Rotation) -> LongRope:
+    """Long divisors from 1 for the fastest pair to the factor for the slowest, in equal ratios."""
+    plain, n_pairs = LongRope(), rotation.n_rotated // 2
+    shares = np.arange(n_pairs) / max(n_pairs - 1, 1)
+    return LongRope(long_factor=tuple(float(divisor) for divisor in plain.factor**shares))
+
+
 # --- the table -------------------------------------------------------------------------------------
 
 SCALINGS: tuple[ScalingRow, ...] = (
@@ -347,6 +389,17 @@ SCALINGS: tuple[ScalingRow, ...] = (
         fresh=lambda rotation: Llama3Scaling(),
         scale=_llama3_frequencies,
         lines=_llama3_lines,
+    ),
+    ScalingRow(
+        LongRope,
+        N_("LongRoPE"),
+        N_("Divides each pair by its own divisor: one list up to the original length, another past it"),
+        fresh=_fresh_longrope,
+        scale=lambda rotation, frequencies: frequencies / _divisors(rotation),
+        lines=_longrope_lines,
+        magnitude=_longrope_magnitude,
+        note=_longrope_note,
+        at_length=_own_length,
     ),
 )
 

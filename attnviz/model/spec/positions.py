@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from typing import ClassVar, Literal
 
+from msgspec.structs import replace
+
 from attnviz.model.errors.faults import FieldError, Said
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.bounds import Index, Positive, Seed
@@ -158,7 +160,50 @@ class Llama3Scaling(Stretch, frozen=True, tag_field="kind", tag="llama3"):
         require(math.isfinite(high) and high > low, f"{self.where}high_freq_factor", high, legal)
 
 
-Scaling = NoScaling | LinearScaling | DynamicNtk | Yarn | Llama3Scaling
+class LongRope(Stretch, frozen=True, tag_field="kind", tag="longrope"):
+    """A divisor for each pair: of `long_factor` past the original length, of `short_factor` up to it.
+
+    Missing divisors are 1. Cosines and sines are multiplied by `attention_factor`; None:
+    sqrt(1 + ln(factor) / ln(original_length)), where `factor` is the ratio of the extended to the original
+    length. `length` is the sequence length that chooses the list; see `DynamicNtk`. Ding et al. 2024 (arXiv
+    2402.13753), as Phi-3 has it (`su`).
+    """
+
+    where: ClassVar[str] = "position.scaling."
+
+    factor: float = 4.0
+    short_factor: tuple[float, ...] = ()
+    long_factor: tuple[float, ...] = ()
+    original_length: Positive = 2048
+    attention_factor: float | None = None
+    length: Positive | None = None
+
+    def check(self) -> None:
+        _check_factor(self.factor)
+        legal = "a finite number above 0"
+        for name in ("short_factor", "long_factor"):
+            for index, divisor in enumerate(getattr(self, name)):
+                is_legal = math.isfinite(divisor) and divisor > 0
+                require(is_legal, f"{self.where}{name}[{index}]", divisor, legal)
+        length = self.original_length
+        require(length >= 2, f"{self.where}original_length", length, "a whole number of at least 2")
+        if self.attention_factor is not None:
+            is_legal = math.isfinite(self.attention_factor) and self.attention_factor > 0
+            legal = "a finite number above 0, or null"
+            require(is_legal, f"{self.where}attention_factor", self.attention_factor, legal)
+
+    def check_pairs(self, count: int) -> None:
+        legal = f"length {count} at most, one number for each rotated pair"
+        for name in ("short_factor", "long_factor"):
+            found = len(getattr(self, name))
+            require(found <= count, f"{self.where}{name}", Said(f"of length {found}"), legal)
+
+    def cut_to(self, count: int) -> LongRope:
+        short, long = self.short_factor[:count], self.long_factor[:count]
+        return replace(self, short_factor=short, long_factor=long)
+
+
+Scaling = NoScaling | LinearScaling | DynamicNtk | Yarn | Llama3Scaling | LongRope
 
 
 # --- positions -------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from typing import Any
 
 from attnviz.gui.forms.fields import Number, Slider, Switch, replacing
 from attnviz.i18n import N_
-from attnviz.model.positions import magnitude, rotation
+from attnviz.model.positions import magnitude, n_rotated, rotation
 from attnviz.model.scalings import row_of
 from attnviz.model.spec.experiment import Experiment
 
@@ -49,7 +49,37 @@ def _set_own_attention(experiment: Experiment, is_own: bool) -> Experiment:
     return replacing("position", "scaling", "attention_factor")(experiment, value)
 
 
+def _divisors(name: str, field: str, label: str) -> Slider:
+    """The divisor of the slowest pair; those of the others follow in equal ratios, from 1 on."""
+
+    def read(experiment: Any) -> float:
+        written, pairs = getattr(_scaling(experiment), field), n_rotated(experiment) // 2
+        return float(written[-1]) if len(written) == pairs else 1.0
+
+    def edit(experiment: Experiment, value: float) -> Experiment:
+        pairs = n_rotated(experiment) // 2
+        divisors = tuple(value ** (pair / max(pairs - 1, 1)) for pair in range(pairs))
+        return replacing("position", "scaling", field)(experiment, divisors)
+
+    return Slider(
+        name=name,
+        label=label,
+        read=read,
+        edit=edit,
+        hint=N_("Divisor of the slowest pair; the faster pairs follow in equal ratios, from 1 on"),
+        shown=_has(field),
+        minimum=1.0,
+        maximum=64.0,
+        lowest=1e-3,
+        highest=1e4,
+        default=1.0,
+        logarithmic=True,
+    )
+
+
 SCALING_FIELDS = (
+    _divisors("longrope_short_field", "short_factor", N_("Short divisor")),
+    _divisors("longrope_long_field", "long_factor", N_("Long divisor")),
     Slider(
         name="rope_factor_field",
         label=N_("Factor"),
@@ -126,10 +156,13 @@ SCALING_FIELDS = (
     ),
     Switch(
         name="yarn_own_attention_toggle",
-        label=N_("0.1 ln(factor) + 1"),
+        label=N_("computed"),
         read=lambda e: e.position.scaling.attention_factor is None,
         edit=_set_own_attention,
-        hint=N_("The attention factor multiplies cosines and sines, so scores grow by its square"),
+        hint=N_(
+            "The attention factor multiplies cosines and sines, so scores grow by its square; off: a factor "
+            "of your choice"
+        ),
         shown=_has("attention_factor"),
     ),
     Number(
