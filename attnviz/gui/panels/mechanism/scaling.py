@@ -156,7 +156,7 @@ SCALING_FIELDS = (
     ),
     Switch(
         name="yarn_own_attention_toggle",
-        label=N_("computed"),
+        label=N_("default factor"),
         read=lambda e: e.position.scaling.attention_factor is None,
         edit=_set_own_attention,
         hint=N_(
