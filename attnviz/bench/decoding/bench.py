@@ -28,7 +28,7 @@ from attnviz.compute.execute import execute, execute_decoding
 from attnviz.compute.threads import available_cores, limited_threads, threads_for
 from attnviz.engines.decode.run import ITEMSIZE, Decoding
 from attnviz.engines.table import ENGINES
-from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.arrays import Matrix, in_float64
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.generation import Writing
 from attnviz.model.spec.parts import ExplicitVectors
@@ -139,7 +139,7 @@ def _of_length(given: Experiment, ids: Sequence[int]) -> Experiment:
     """The model over a text, for a pass without a cache."""
     vocabulary = given.vocabulary
     assert vocabulary is not None
-    vectors = Matrix(vocabulary.embedding.array[list(ids)] * vocabulary.embedding_scale)
+    vectors = Matrix(in_float64(vocabulary.embedding.array[list(ids)]) * vocabulary.embedding_scale)
     tokens = tuple(vocabulary.tokens[id_] for id_ in ids)
     return replace(given, tokens=tokens, vectors=ExplicitVectors(vectors))
 

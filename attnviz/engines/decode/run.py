@@ -41,7 +41,7 @@ from attnviz.engines.run import run
 from attnviz.i18n import N_, _
 from attnviz.model.operands.matrices import output_tokens, vectors_array, vocabulary
 from attnviz.model.sites.sites import at, places, shown_site
-from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.arrays import Matrix, in_float64
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import ExplicitVectors
 from attnviz.model.stages import result_of
@@ -355,7 +355,7 @@ def _known_vectors(experiment: Experiment) -> Callable[[int], Numbers]:
     known = experiment.vocabulary
     if experiment.readout == "vocabulary" and known is not None:
         embedding, scale = known.embedding.array, known.embedding_scale
-        return lambda token: embedding[token : token + 1] * scale
+        return lambda token: in_float64(embedding[token : token + 1]) * scale
     vectors, rows = vectors_array(experiment.vectors), vocabulary(experiment)[1]
     return lambda token: vectors[rows[token] : rows[token] + 1] + 0.0
 

@@ -23,6 +23,7 @@ from attnviz.model.explain.arithmetic.terms import (
 from attnviz.model.explain.formulas.block import logit_letters
 from attnviz.model.operands.matrices import unembedding_array, vectors_array, vocabulary
 from attnviz.model.provenance import sources
+from attnviz.model.spec.arrays import in_float64
 from attnviz.model.spec.block import Vocabulary
 from attnviz.model.spec.rows import row_array
 from attnviz.model.spec.view import Cell
@@ -39,7 +40,8 @@ def logit_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
 def _of_vocabulary(reading: Reading, cell: Cell, known: Vocabulary) -> Line:
     """cap · tanh((Σ o · W_U + b) × scale ÷ cap), without what this vocabulary does not use."""
     (output,) = sources(reading.site, cell)
-    o, w = reading.row(output.stage, 0, cell.row), unembedding_array(known)[:, cell.column]
+    o = reading.row(output.stage, 0, cell.row)
+    w = in_float64(unembedding_array(known)[:, cell.column])
 
     def item(index: int) -> Pieces:
         return product(
