@@ -55,6 +55,10 @@ class EngineError(RuntimeError):
     """The engine cannot do this here: no such device, dtype not supported, memory or device lost."""
 
 
+class DeviceLost(EngineError):
+    """The device has failed, and fails at everything until the program is started again."""
+
+
 class Engine(Protocol):
     """One place to compute. `xp` is its Python array API namespace."""
 

@@ -14,6 +14,7 @@ from attnviz.core.progress import progress_of
 from attnviz.engines import program, projecting
 from attnviz.engines.engine import Engine
 from attnviz.engines.features import Features
+from attnviz.engines.finite import range_notice
 from attnviz.engines.program import Attended, Check, Scores
 from attnviz.engines.readout import read_out
 from attnviz.engines.windows import ScoreWindows
@@ -56,14 +57,11 @@ def run(
             sites.append(before)
         engine.synchronise()
     seconds = time.perf_counter() - started
-    return Trace(
-        experiment,
-        tuple(made.trace(engine) for made in sites),
-        engine=engine.name,
-        device=engine.device,
-        seconds=seconds,
-        notices=notices,
-    )
+    made = tuple(made.trace(engine) for made in sites)
+    where = {"engine": engine.name, "device": engine.device}
+    trace = Trace(experiment, made, **where, seconds=seconds, notices=notices)
+    notice = range_notice(trace, engine.dtype)
+    return Trace(experiment, made, **where, seconds=seconds, notices=(*notices, notice)) if notice else trace
 
 
 @dataclass(frozen=True)

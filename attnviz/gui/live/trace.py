@@ -50,6 +50,9 @@ class Live(QObject):
         self._store, self._scheduler = store, scheduler
         self.engine, self.device = "numpy", "auto"
         self._again, self._started = False, 0.0
+        self._said: tuple[str, ...] = ()
+        """Notices of the numbers that are shown: they are said once."""
+        self._is_chosen_anew = False
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.timeout.connect(self._on_rest)
@@ -58,6 +61,7 @@ class Live(QObject):
     def choose(self, engine: str, device: str) -> None:
         """Compute with another engine from now on."""
         self.engine, self.device = engine, device
+        self._said, self._is_chosen_anew = (), True
         self.chosen.emit(engine, device)
         self.run_now()
 
@@ -70,8 +74,11 @@ class Live(QObject):
             return
         self._again, self._started = False, time.monotonic()
         document, engine, device = self._store.document, self.engine, self.device
+        is_chosen_anew, self._is_chosen_anew = self._is_chosen_anew, False
 
         def job(token: CancelToken) -> Trace:
+            if is_chosen_anew:
+                try_devices_again()
             trace = execute(document.experiment, engine, device, check=token.progress, reserve=GUI_CORES)
             warm(trace, document.view, token.check)
             return trace
@@ -105,8 +112,10 @@ class Live(QObject):
         self._store.set_trace(trace)
         if self._again:
             self._timer.start(0)
+        before, self._said = self._said, trace.notices
         for notice in trace.notices:
-            self.noticed.emit(notice)
+            if notice not in before:
+                self.noticed.emit(notice)
 
     def _on_failed(self, error: BaseException) -> None:
         self.running.emit(False)
@@ -124,6 +133,13 @@ def execute(
     from attnviz.compute.execute import execute as run
 
     return run(experiment, engine, device, check=check, reserve=reserve)
+
+
+def try_devices_again() -> None:
+    """`compute.execute.forget_lost_devices`, imported as late as the run."""
+    from attnviz.compute.execute import forget_lost_devices
+
+    forget_lost_devices()
 
 
 def warm(trace: Trace, view: View, check: Callable[[], None]) -> None:

@@ -21,6 +21,7 @@ from attnviz.gui.store import Store
 from attnviz.model.edit import edits
 from attnviz.model.edit.generation import set_seed
 from attnviz.model.io.presets import load_preset
+from attnviz.model.spec.parts import ExplicitVectors
 
 
 class Bench:
@@ -217,3 +218,13 @@ def test_an_engine_that_does_not_exist_is_a_sentence(bench: Bench, qtbot: QtBot)
     bench.live.choose("abacus", "auto")
     qtbot.waitUntil(lambda: len(bench.log.values("failed")) == 1)
     assert "abacus" in str(bench.log.values("failed")[0])
+
+
+def test_a_notice_is_said_once_until_it_is_another_one(bench: Bench, qtbot: QtBot) -> None:
+    huge = ExplicitVectors(np.full((bench.store.experiment.n_queries, bench.store.experiment.d_model), 1e30))
+    bench.store.change(vectors=huge, dtype="float32")
+    qtbot.waitUntil(bench.settled)
+    bench.store.change(temperature=2.0)
+    qtbot.waitUntil(bench.settled)
+    said = bench.log.values("noticed")
+    assert len(said) == 1 and str(said[0]).startswith("Numbers are past the range of float32")
