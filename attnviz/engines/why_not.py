@@ -87,7 +87,7 @@ class Compared:
         row = self.row
         if self.is_undefined:
             says = _(
-                "Nothing can be concluded: of {n} numbers {left} (left) and {right} (right) are not finite."
+                "Nothing can be concluded: {left} (left) and {right} (right) of {n} numbers are not finite."
             )
             counts = [int(np.count_nonzero(~np.isfinite(side.values))) for side in (self.left, self.right)]
             return says.format(left=counts[0], right=counts[1], n=self.left.values.size)

@@ -108,7 +108,7 @@ def test_a_lost_device_is_not_tried_again_until_it_is_chosen(monkeypatch: pytest
     assert len(tries) == 2
 
 
-def test_a_run_that_was_too_large_for_a_device_says_nothing_of_the_next(
+def test_a_device_that_was_out_of_memory_is_tried_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     tries: list[int] = []
