@@ -18,7 +18,7 @@ from attnviz.core.dims import Array, join_heads
 from attnviz.core.dropout import keep
 from attnviz.core.normalise import softmax_with_sinks_
 from attnviz.engines.block import after_attention
-from attnviz.engines.engine import SAFE_EXPONENT, Engine
+from attnviz.engines.engine import SAFE_EXPONENT, Engine, spread
 from attnviz.engines.features import Features
 from attnviz.engines.projecting import project
 from attnviz.engines.relative import add_relative_
@@ -298,10 +298,9 @@ def attend(
         check()
         scores.seen[index] = _attend_tile(engine, experiment, scores, index, v, out)
 
-    if len(scores.tiles) == 1:
-        one(0)
-    else:
-        engine.for_each(one, range(len(scores.tiles) - 1, -1, -1))  # later rows see more: the longest first
+    latest_first = range(len(scores.tiles) - 1, -1, -1)  # later rows see more: the longest first
+    flops = 2 * math.prod(weights.shape) * (q.shape[-1] + v.shape[-1])
+    spread(engine, one, latest_first, flops)
     for head in experiment.heads.off:
         mixed[head // group_size, head % group_size, ...] = 0
     return out, scores
