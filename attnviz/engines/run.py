@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.core.dims import Array
+from attnviz.core.progress import progress_of
 from attnviz.engines import program, projecting
 from attnviz.engines.engine import Engine
 from attnviz.engines.features import Features
@@ -40,13 +41,16 @@ def run(
         first: _Made | None = None
         before: _Made | None = None
         memory: _Made | None = None
-        for place in places(experiment):
+        progress, standing = progress_of(check), places(experiment)
+        for index, place in enumerate(standing):
             site = at(experiment, place.name)
             if before is not None and before.place.stack == "encoder" != place.stack:
                 first, before, memory = None, None, before
             x = None if before is None else before.result
             encoded = None if memory is None else memory.result
-            features, attended, scores = forward(engine, site, x, encoded, check)
+            progress.at(index / len(standing))
+            part = progress.step(index, len(standing))
+            features, attended, scores = forward(engine, site, x, encoded, part)
             before = _Made(place, site, features, attended, scores, _given(site, first, before, memory))
             first = first or before
             sites.append(before)

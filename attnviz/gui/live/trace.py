@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from attnviz.compute.scheduler import CancelToken, Scheduler
+from attnviz.gui.failure import failure_sentence, is_expected
 from attnviz.gui.store import Store
 from attnviz.model.edit.generation import differs_in_writing
 from attnviz.model.spec.document import Document
@@ -71,7 +72,7 @@ class Live(QObject):
         document, engine, device = self._store.document, self.engine, self.device
 
         def job(token: CancelToken) -> Trace:
-            trace = execute(document.experiment, engine, device, check=token.check, reserve=GUI_CORES)
+            trace = execute(document.experiment, engine, device, check=token.progress, reserve=GUI_CORES)
             warm(trace, document.view, token.check)
             return trace
 
@@ -111,9 +112,9 @@ class Live(QObject):
         self.running.emit(False)
         if self._again:
             self._timer.start(0)
-        if not isinstance(error, ValueError | RuntimeError | MemoryError):
+        self.failed.emit(failure_sentence(error))  # first: what is on the screen is not the document's
+        if not is_expected(error):
             raise error
-        self.failed.emit(str(error))
 
 
 def execute(
