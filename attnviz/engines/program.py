@@ -21,7 +21,7 @@ from attnviz.core.progress import Check as Check
 from attnviz.core.progress import never_cancelled as never_cancelled
 from attnviz.core.progress import progress_of
 from attnviz.engines.block import after_attention
-from attnviz.engines.engine import SAFE_EXPONENT, Engine
+from attnviz.engines.engine import SAFE_EXPONENT, Engine, spread
 from attnviz.engines.features import Features
 from attnviz.engines.projecting import project
 from attnviz.engines.relative import add_relative_
@@ -301,10 +301,9 @@ def attend(
             check()
         scores.seen[index] = _attend_tile(engine, experiment, scores, index, v, out)
 
-    if count == 1:
-        one(0)
-    else:
-        engine.for_each(one, range(len(scores.tiles) - 1, -1, -1))  # later rows see more: the longest first
+    latest_first = range(len(scores.tiles) - 1, -1, -1)  # later rows see more: the longest first
+    flops = 2 * math.prod(weights.shape) * (q.shape[-1] + v.shape[-1])
+    spread(engine, one, latest_first, flops)
     for head in experiment.heads.off:
         mixed[head // group_size, head % group_size, ...] = 0
     return out, scores
