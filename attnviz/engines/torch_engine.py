@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from attnviz.core.special import Special
 from attnviz.engines.constants import Constants
-from attnviz.engines.engine import EngineError, ThreadSetter, Workers, one_by_one
+from attnviz.engines.engine import DeviceLost, EngineError, ThreadSetter, Workers, one_by_one
 from attnviz.errors import FieldError, Message, among
 
 TORCH_DTYPES = ("float16", "bfloat16", "float32", "float64")
@@ -211,7 +211,7 @@ class TorchEngine:
             )
         lost = isinstance(error, getattr(torch, "AcceleratorError", ()))
         if self.device != "cpu" and (lost or _CUDA_TROUBLE.search(text)):
-            return EngineError(Message("{device} failed: {reason}", device=self.device, reason=text))
+            return DeviceLost(Message("{device} failed: {reason}", device=self.device, reason=text))
         return None
 
 

@@ -12,6 +12,7 @@ from attnviz.errors import Message, message_of, verbatim
 from attnviz.gui.live.trace import Live
 from attnviz.gui.look.theme import LIGHT, Theme
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.i18n import _
 from attnviz.model.errors.titles import in_words
 from attnviz.model.spec.document import Document
@@ -64,9 +65,9 @@ class StatusLine(QStatusBar):
         live.running.connect(self._on_running)
 
     @Slot(object)
-    def warn(self, error: BaseException) -> None:
+    def warn(self, error: BaseException | Message) -> None:
         """Show an error, in the present language while it is shown; the tooltip has its whole text."""
-        message = message_of(error)
+        message = error if isinstance(error, Message) else message_of(error)
         self._show(in_words(message), self._theme.error)
         self._error = message
 
@@ -149,8 +150,9 @@ class StatusLine(QStatusBar):
         experiment = trace.experiment
         heads = experiment.heads
         where = trace.engine if trace.device == "cpu" else f"{trace.engine} {trace.device}"
+        state = _("ready, with a notice · {time}") if trace.notices else _("ready · {time}")
         parts = (
-            _("ready · {time}").format(time=_duration(trace.seconds)),
+            state.format(time=_duration(trace.seconds)),
             _("{n} tokens · {heads} heads · d_head {d} · {dtype} · {engine}").format(
                 n=experiment.n_queries,
                 heads=heads.n_heads,
@@ -160,6 +162,7 @@ class StatusLine(QStatusBar):
             ),
         )
         self._facts.setText("     ".join(parts))
+        self._facts.setToolTip(plain_tooltip("\n".join(trace.notices)) if trace.notices else "")
 
 
 def _duration(seconds: float) -> str:

@@ -49,7 +49,7 @@ class WhyNot:
     added in float16; or the output with its rows moved, and the output of moved tokens. `sentence` says what
     the difference means, `when_equal` what it means that there is none; both are filled with numbers.
     With `is_alone` both are experiments of one attention and no part of the document. `opens`: which sides
-    can become the document.
+    can become the document; `shows_nan`: the right side is NaN on purpose.
     """
 
     id: str
@@ -63,6 +63,7 @@ class WhyNot:
     how: How = "stage"
     is_alone: bool = False
     opens: tuple[bool, bool] = (True, True)
+    shows_nan: bool = False
 
 
 def has_empty_row(experiment: Experiment) -> bool:
@@ -206,6 +207,7 @@ WHY_NOTS: tuple[WhyNot, ...] = (
         ),
         "",
         _empty,
+        shows_nan=True,
     ),
     WhyNot(
         "scale",

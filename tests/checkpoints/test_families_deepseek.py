@@ -231,8 +231,8 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "biases of the latents": ({"attention_bias": True}, "attention_bias must be false; got true."),
     "every other layer": ({"moe_layer_freq": 2}, "moe_layer_freq must be 1; got 2."),
     "head_dim": ({"head_dim": 6}, "head_dim must be 8 (qk_rope_head_dim); got 6."),
-    "longrope": (
-        {"rope_parameters": {"rope_type": "longrope"}},
+    "axial positions": (
+        {"rope_parameters": {"rope_type": "axial"}},
         "rope_parameters.rope_type must be one of ",
     ),
     "no factor": (

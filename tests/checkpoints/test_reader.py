@@ -21,7 +21,8 @@ from attnviz.checkpoints.reader import read_checkpoint
 from attnviz.model.io.files import load, save
 from attnviz.model.spec.arrays import STORED_DTYPES, widened
 from attnviz.model.spec.experiment import Experiment
-from attnviz.model.spec.parts import Explicit, ExplicitVectors
+from attnviz.model.spec.parts import Explicit, ExplicitVectors, Rope
+from attnviz.model.spec.positions import LongRope
 from attnviz.model.spec.rows import WrittenRow
 
 IDS = (1, 0, 6, 6)
@@ -393,10 +394,11 @@ def test_a_model_without_its_head(folder: Path) -> None:
             "config.json: quantization_config must be a key of Llama, since it may change numbers; "
             "got {'bits': 4}.",
         ),
+        ({"rope_scaling": {"type": "axial"}}, "config.json: rope_scaling.type must be one of "),
+        ({"rope_scaling": {"type": "su"}}, "config.json: rope_scaling.short_factor must be "),
         (
-            {"rope_scaling": {"type": "longrope"}},
-            "config.json: rope_scaling.type must be one of 'default', 'linear', 'dynamic', 'yarn', "
-            "'llama3'; got 'longrope'.",
+            {"rope_scaling": {"type": "su", "short_factor": [1, 0]}},
+            "config.json: rope_scaling.short_factor must be a list of finite numbers above 0; got [1, 0].",
         ),
         (
             {"rope_scaling": {"type": "linear"}},
@@ -404,10 +406,7 @@ def test_a_model_without_its_head(folder: Path) -> None:
         ),
         (
             {"rope_scaling": {"type": "linear", "x": 1}},
-            "config.json: rope_scaling.x must be one of the keys attention_factor, beta_fast, "
-            "beta_slow, factor, high_freq_factor, low_freq_factor, mscale, mscale_all_dim, "
-            "original_max_position_embeddings, partial_rotary_factor, rope_theta, rope_type, "
-            "truncate, type; got 1.",
+            "config.json: rope_scaling.x must be one of the keys ",
         ),
         ({"rope_parameters": 3}, "config.json: rope_parameters must be an object, or null; got 3."),
         (
@@ -552,3 +551,11 @@ def test_what_is_saved_can_be_read_again(
         ):
             action()
     assert not (tmp_path / "more.safetensors").exists()
+
+
+def test_the_first_phi_3_calls_longrope_su(folder: Path) -> None:
+    lists = {"short_factor": [1.5], "long_factor": [8]}
+    lengths = {"max_position_embeddings": 128, "original_max_position_embeddings": 16}
+    write_folder(folder, llama_arrays(), {**LLAMA_CONFIG, **lengths, "rope_scaling": {"type": "su", **lists}})
+    position = imported(folder).position
+    assert isinstance(position, Rope) and position.scaling == LongRope(8.0, (1.5,), (8.0,), 16)

@@ -25,7 +25,7 @@ from PySide6.QtWidgets import (
 
 from attnviz.checkpoints.importing import Described, describe, import_checkpoint
 from attnviz.compute.scheduler import CancelToken, Scheduler
-from attnviz.errors import message_of
+from attnviz.gui.failure import failure_message, is_expected
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.widgets.control import active_theme
 from attnviz.gui.widgets.segmented import Segmented
@@ -260,10 +260,10 @@ class ImportDialog(QDialog):
         self.accept()
 
     def _on_failed(self, error: BaseException) -> None:
-        if not isinstance(error, ValueError | OSError | MemoryError):
-            raise error
-        self._say(message_of(error).text(), is_wrong=True)
+        self._say(failure_message(error).text(), is_wrong=True)
         self._refresh()
+        if not is_expected(error):
+            raise error
 
 
 def _nothing(token: CancelToken) -> None:

@@ -235,6 +235,7 @@ class Experiment(Layer, frozen=True, weakref=True):
                 "must have length {n} or less, one number for each rotated pair", n=rotated // 2
             )
             require(count <= rotated // 2, "position.multipliers", of_length(count), at_most)
+            self.position.scaling.check_pairs(rotated // 2)
         if isinstance(self.position, Alibi) and self.position.slopes is not None:
             count = len(self.position.slopes)
             require(count == self.heads.n_heads, "position.slopes", of_length(count), self._one_each())

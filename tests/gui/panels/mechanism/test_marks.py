@@ -17,6 +17,8 @@ from attnviz.gui.store import Store
 from attnviz.i18n import set_language
 from attnviz.model.io.presets import load_preset
 
+pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
+
 
 @pytest.fixture
 def panel(qtbot: QtBot) -> Iterator[MechanismPanel]:
