@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from attnviz.engines.table import ENGINES
 from attnviz.model.spec import parts as p
 from attnviz.model.spec import positions as pp
 from attnviz.model.spec.experiment import Experiment
@@ -48,6 +51,12 @@ POSITIONS: dict[str, Any] = {
 }
 
 HEADS = {"mha": p.Heads(4, 4, 4), "gqa": p.Heads(4, 2, 4), "mqa": p.Heads(4, 1, 4)}
+
+ENGINE_IDS = [
+    pytest.param(row.id, marks=pytest.mark.skipif(bool(row.unavailable()), reason=row.unavailable()))
+    for row in ENGINES
+]
+"""Values of a parameter: every engine, skipped where it cannot be had."""
 
 MEMORY = p.Memory(("ein", "Hund", "beißt", "ihn", "heute"), p.SeededVectors(5, 6, seed=21))
 

@@ -6,6 +6,7 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
+from cases import POSITIONS as CASES
 from experiments import small
 
 from attnviz.engines.decode.decodable import CHANGES
@@ -49,6 +50,12 @@ def written(rows: int, columns: int) -> WrittenTable:
 
 
 # --- the tables ------------------------------------------------------------------------------------
+
+
+def test_every_kind_has_its_examples_in_the_tests() -> None:
+    assert {type(position) for position in CASES.values()} == {row.record for row in POSITIONS}
+    turned = [position for position in CASES.values() if isinstance(position, Rope)]
+    assert {type(position.scaling) for position in turned} == {row.record for row in SCALINGS}
 
 
 def test_the_tables_are_the_unions() -> None:
