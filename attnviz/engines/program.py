@@ -28,8 +28,8 @@ from attnviz.model.memo import Remembered
 from attnviz.model.normalisers import NORMALISER_BY_ID, n_visible
 from attnviz.model.operands.matrices import sinks_array
 from attnviz.model.operands.relative import is_relative, relative_parts
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Causal, NoScale, ScaleValue
+from attnviz.model.spec.site import Site
 
 Check = Callable[[], None]
 Ints = NDArray[np.int64]
@@ -43,13 +43,13 @@ def never_cancelled() -> None:
 # --- scores ----------------------------------------------------------------------------------------
 
 
-def scale_factor(experiment: Experiment) -> float | None:
+def scale_factor(experiment: Site) -> float | None:
     """What raw scores are multiplied by: scale over temperature; None where neither is used."""
     return _scale_factor(experiment)
 
 
 @Remembered
-def _scale_factor(experiment: Experiment) -> float | None:
+def _scale_factor(experiment: Site) -> float | None:
     scale = experiment.scale
     if isinstance(scale, NoScale):
         return None if experiment.temperature == 1.0 else 1.0 / experiment.temperature
@@ -57,13 +57,13 @@ def _scale_factor(experiment: Experiment) -> float | None:
     return factor / experiment.temperature
 
 
-def score_stages(experiment: Experiment) -> tuple[str, ...]:
+def score_stages(experiment: Site) -> tuple[str, ...]:
     """The score-shaped stages that this experiment uses, in order."""
     return _score_stages(experiment)
 
 
 @Remembered
-def _score_stages(experiment: Experiment) -> tuple[str, ...]:
+def _score_stages(experiment: Site) -> tuple[str, ...]:
     before = experiment.mask_placement == "before_softmax"
     used = {
         "scores": True,
@@ -78,7 +78,7 @@ def _score_stages(experiment: Experiment) -> tuple[str, ...]:
     return tuple(stage for stage, is_used in used.items() if is_used)
 
 
-def blocked(experiment: Experiment, q_positions: Ints, k_positions: Ints) -> Bools | None:
+def blocked(experiment: Site, q_positions: Ints, k_positions: Ints) -> Bools | None:
     """Which cells all masks together block, (q, k); None where there is no mask."""
     return masks_.blocked(experiment, q_positions, k_positions)
 
@@ -110,7 +110,7 @@ class _Products:
     is_bounded: bool = False
 
 
-def _products(engine: Engine, experiment: Experiment, q: Array, k: Array) -> _Products:
+def _products(engine: Engine, experiment: Site, q: Array, k: Array) -> _Products:
     """The operands of the scores, with the scale in q where that gives the very same numbers.
 
     It does for a power of two and scores that cannot overflow. Biases are not bounded here.
@@ -127,7 +127,7 @@ def _products(engine: Engine, experiment: Experiment, q: Array, k: Array) -> _Pr
 
 def _shape_scores(
     engine: Engine,
-    experiment: Experiment,
+    experiment: Site,
     s_grqk: Array,
     block: Block,
     upto: str,
@@ -159,7 +159,7 @@ def _shape_scores(
             _clear_hidden(engine, experiment, s_grqk, block.hidden)
 
 
-def _mask(engine: Engine, experiment: Experiment, s_grqk: Array, hidden: Bools) -> None:
+def _mask(engine: Engine, experiment: Site, s_grqk: Array, hidden: Bools) -> None:
     """Blocked scores become -inf, or have the experiment's number added, in the engine's own precision."""
     if experiment.mask_bias is None:
         engine.fill_(s_grqk, hidden, -np.inf)
@@ -167,7 +167,7 @@ def _mask(engine: Engine, experiment: Experiment, s_grqk: Array, hidden: Bools) 
         s_grqk += engine.asarray(np.where(hidden, experiment.mask_bias, 0.0))
 
 
-def _normalise(engine: Engine, experiment: Experiment, s_grqk: Array, block: Block, is_bounded: bool) -> None:
+def _normalise(engine: Engine, experiment: Site, s_grqk: Array, block: Block, is_bounded: bool) -> None:
     """Scores to weights, in place; the plain softmax is the engine's own."""
     apply = NORMALISER_BY_ID[experiment.normaliser].apply
     if experiment.sinks is not None:
@@ -180,7 +180,7 @@ def _normalise(engine: Engine, experiment: Experiment, s_grqk: Array, block: Blo
         apply(engine.xp, s_grqk, engine.asarray(visible[:, None]))
 
 
-def _clear_hidden(engine: Engine, experiment: Experiment, s_grqk: Array, hidden: Bools | None) -> None:
+def _clear_hidden(engine: Engine, experiment: Site, s_grqk: Array, hidden: Bools | None) -> None:
     """What a softmax leaves to the masks: hidden cells, where they come after it; rows that see nothing."""
     if hidden is None:
         return
@@ -194,7 +194,7 @@ def _clear_hidden(engine: Engine, experiment: Experiment, s_grqk: Array, hidden:
         engine.fill_(s_grqk, np.broadcast_to(empty[:, None], hidden.shape), value)
 
 
-def dropout_factors(experiment: Experiment, block: Block) -> NDArray[np.float64]:
+def dropout_factors(experiment: Site, block: Block) -> NDArray[np.float64]:
     """0 where a weight is dropped, else 1 or 1/(1-p); (g, r, q, k)."""
     dropout = experiment.dropout
     survives = keep(dropout.seed, dropout.p, block.heads, block.q_positions, block.k_positions)
@@ -224,7 +224,7 @@ class Attended:
 
 def attend(
     engine: Engine,
-    experiment: Experiment,
+    experiment: Site,
     features: Features,
     q_positions: Ints,
     k_positions: Ints,
@@ -258,7 +258,7 @@ def attend(
 
 def _attend_blocks(
     engine: Engine,
-    experiment: Experiment,
+    experiment: Site,
     whole: Block,
     made: _Products,
     v: Array,
@@ -283,13 +283,13 @@ def _attend_blocks(
     engine.for_each(one, blocks)
 
 
-def _see_all(experiment: Experiment, q_positions: Ints, k_positions: Ints) -> bool:
+def _see_all(experiment: Site, q_positions: Ints, k_positions: Ints) -> bool:
     """Whether causal masks alone leave every pair: for a token that is fed, there is nothing to fill."""
     return bool(k_positions[-1] <= q_positions[0]) and all(isinstance(m, Causal) for m in experiment.masks)
 
 
 def _attend_block(
-    engine: Engine, experiment: Experiment, block: Block, made: _Products, v: Array, out: Attended
+    engine: Engine, experiment: Site, block: Block, made: _Products, v: Array, out: Attended
 ) -> None:
     """Scores, softmax and mixture of one block, into the arrays of `out`; v is (g, k, d)."""
     w = out.weights
@@ -325,7 +325,7 @@ class Region:
 
 def score_window(
     engine: Engine,
-    experiment: Experiment,
+    experiment: Site,
     features: Features,
     stage: str,
     region: Region,
@@ -342,7 +342,7 @@ def score_window(
 
 def scores_of(
     engine: Engine,
-    experiment: Experiment,
+    experiment: Site,
     stage: str,
     qk: tuple[Array, Array],
     heads: Ints,
@@ -357,7 +357,7 @@ def scores_of(
     return scores
 
 
-def output(engine: Engine, experiment: Experiment, features: Features, mixed: Array) -> None:
+def output(engine: Engine, experiment: Site, features: Features, mixed: Array) -> None:
     """Add the score-shaped stages' names, concatenated, attention_output, and the rest of the block.
 
     `mixed` is that of `Attended`.

@@ -33,7 +33,6 @@ from attnviz.core.positions import (
 from attnviz.i18n import N_
 from attnviz.model.memo import Remembered
 from attnviz.model.operands.matrices import table_array
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.positions import (
     Alibi,
     Deberta,
@@ -51,6 +50,7 @@ from attnviz.model.spec.positions import (
     TransformerXl,
     Yarn,
 )
+from attnviz.model.spec.site import Site
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -120,7 +120,7 @@ def changes(position: Position) -> Changes:
     return POSITION_BY_RECORD[type(position)].changes
 
 
-def has_bias(experiment: Experiment) -> bool:
+def has_bias(experiment: Site) -> bool:
     """Whether a number is added to each score, so that the stage `biased` exists."""
     return changes(experiment.position) == "bias"
 
@@ -128,7 +128,7 @@ def has_bias(experiment: Experiment) -> bool:
 # --- added to vectors ------------------------------------------------------------------------------
 
 
-def added_rows(experiment: Experiment, positions: Ints) -> Floats | None:
+def added_rows(experiment: Site, positions: Ints) -> Floats | None:
     """What an additive position puts on the vectors of tokens at `positions`, (token, d_model); else None."""
     position, d_model = experiment.position, experiment.d_model
     if isinstance(position, Sinusoidal):
@@ -146,7 +146,7 @@ def learned_table(position: Learned, d_model: int) -> Floats:
 # --- rotation --------------------------------------------------------------------------------------
 
 
-def rotated_features(experiment: Experiment) -> range:
+def rotated_features(experiment: Site) -> range:
     """The features of a query or key head that RoPE turns; none without RoPE.
 
     They are the first ones of the head or, where keys come from a latent, of the part beside its content.
@@ -155,7 +155,7 @@ def rotated_features(experiment: Experiment) -> range:
 
 
 @Remembered
-def _rotated_features(experiment: Experiment) -> range:
+def _rotated_features(experiment: Site) -> range:
     position = experiment.position
     if not isinstance(position, Rope):
         return range(0)
@@ -164,18 +164,18 @@ def _rotated_features(experiment: Experiment) -> range:
     return range(start, start + count)
 
 
-def n_rotated(experiment: Experiment) -> int:
+def n_rotated(experiment: Site) -> int:
     """How many features of a head RoPE turns; 0 without RoPE."""
     return len(rotated_features(experiment))
 
 
-def sequence_length(experiment: Experiment) -> int:
+def sequence_length(experiment: Site) -> int:
     """The last position of queries and keys, plus one: the length that dynamic NTK reads."""
     start = experiment.position.start if isinstance(experiment.position, Rope) else 0
     return start + max(experiment.n_queries, experiment.n_keys)
 
 
-def scaled_base(experiment: Experiment) -> float:
+def scaled_base(experiment: Site) -> float:
     """RoPE's base, grown where dynamic NTK makes it grow."""
     rope = experiment.position
     assert isinstance(rope, Rope)
@@ -186,7 +186,7 @@ def scaled_base(experiment: Experiment) -> float:
     return dynamic_ntk_base(rope.base, scaling.factor, scaling.original_length, length, n_rotated(experiment))
 
 
-def pair_frequencies(experiment: Experiment) -> Floats:
+def pair_frequencies(experiment: Site) -> Floats:
     """Radians per position of each pair, (pair,): base and scaling, then the multipliers of the dials."""
     rope = experiment.position
     assert isinstance(rope, Rope)
@@ -196,7 +196,7 @@ def pair_frequencies(experiment: Experiment) -> Floats:
     return frequencies
 
 
-def turns(experiment: Experiment, end: int) -> tuple[Floats, Floats]:
+def turns(experiment: Site, end: int) -> tuple[Floats, Floats]:
     """What `core.positions.rotate` turns by at positions 0 to `end` - 1, and perhaps at some more.
 
     Both (position, rotated feature), times `magnitude`, read-only. Remembered: q and k of all layers turn
@@ -233,14 +233,14 @@ def _turning_of(frequencies: bytes, start: int, length: float, pairing: str) -> 
 
 
 @Remembered
-def _turning(experiment: Experiment) -> _Turning:
+def _turning(experiment: Site) -> _Turning:
     """Layers that turn alike have the same one."""
     rope = experiment.position
     assert isinstance(rope, Rope)
     return _turning_of(pair_frequencies(experiment).tobytes(), rope.start, magnitude(rope), rope.pairing)
 
 
-def _scaled(frequencies: Floats, experiment: Experiment, scaling: Scaling) -> Floats:
+def _scaled(frequencies: Floats, experiment: Site, scaling: Scaling) -> Floats:
     if isinstance(scaling, LinearScaling):
         return linear_scaling(frequencies, scaling.factor)
     if isinstance(scaling, Yarn):
@@ -251,7 +251,7 @@ def _scaled(frequencies: Floats, experiment: Experiment, scaling: Scaling) -> Fl
     return frequencies
 
 
-def ramp(experiment: Experiment) -> Floats:
+def ramp(experiment: Site) -> Floats:
     """How much YaRN interpolates each pair, 0 to 1."""
     rope = experiment.position
     assert isinstance(rope, Rope) and isinstance(rope.scaling, Yarn)
@@ -259,7 +259,7 @@ def ramp(experiment: Experiment) -> Floats:
     return yarn_ramp(n_rotated(experiment), rope.base, *_ramp_of(scaling))
 
 
-def ramp_ends(experiment: Experiment) -> tuple[float, float]:
+def ramp_ends(experiment: Site) -> tuple[float, float]:
     """The pairs where YaRN's ramp begins and ends."""
     rope = experiment.position
     assert isinstance(rope, Rope) and isinstance(rope.scaling, Yarn)
@@ -283,7 +283,7 @@ def magnitude(rope: Rope) -> float:
 # --- biases ----------------------------------------------------------------------------------------
 
 
-def slopes_of(experiment: Experiment) -> tuple[float, ...]:
+def slopes_of(experiment: Site) -> tuple[float, ...]:
     """ALiBi's slope of each head: the ones written out, else the published ones."""
     position = experiment.position
     if isinstance(position, Alibi) and position.slopes is not None:
@@ -303,7 +303,7 @@ def buckets(position: T5Buckets, q_positions: Ints, k_positions: Ints) -> Ints:
     )
 
 
-def bias(experiment: Experiment, heads: Ints, q_positions: Ints, k_positions: Ints) -> Floats:
+def bias(experiment: Site, heads: Ints, q_positions: Ints, k_positions: Ints) -> Floats:
     """What is added to the scores of some heads, (..., q, k) for `heads` (...); zeros without a bias."""
     position = experiment.position
     if isinstance(position, Alibi):

@@ -10,11 +10,12 @@ from msgspec.structs import replace
 from attnviz.i18n import _
 from attnviz.model.masks import looks_ahead
 from attnviz.model.positions import sequence_length
-from attnviz.model.sites.sites import Place, at, places, record_at, with_records
+from attnviz.model.sites.sites import at, places, record_at, with_records
 from attnviz.model.spec.attention import Attention
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Causal, Rope
 from attnviz.model.spec.positions import DynamicNtk, Learned
+from attnviz.model.spec.site import Place
 
 MAX_STEPS = 100_000
 """Most steps of one decoding."""

@@ -23,6 +23,7 @@ from attnviz.model.provenance import kv_head
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Role, Rope
+from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell, shown_head
 from attnviz.model.stages import STAGE_BY_ID, as_read
 from attnviz.model.trace import SiteTrace, Trace
@@ -198,17 +199,17 @@ class PlanePanel(Panel):
         self.store.edit(_with_tip, name, index, (x, y), self._dims_now(name), self._head(name))
 
     def _rows(self, name: str) -> int:
-        experiment = self.store.experiment
-        return experiment.n_keys if name == "k" else experiment.n_queries
+        attention = self.store.attention
+        return attention.n_keys if name == "k" else attention.n_queries
 
     def _dims_now(self, name: str) -> tuple[int, int]:
-        experiment = self.store.experiment
-        return self._plane(experiment.d_model if name == "x" else experiment.heads.d_head)
+        attention = self.store.attention
+        return self._plane(attention.d_model if name == "x" else attention.heads.d_head)
 
     def _head(self, name: str) -> int:
-        experiment = self.store.experiment
-        head = min(self.store.document.view.head, experiment.heads.n_heads - 1)
-        return kv_head(experiment, head) if name == "k" else head
+        attention = self.store.attention
+        head = min(self.store.document.view.head, attention.heads.n_heads - 1)
+        return kv_head(attention, head) if name == "k" else head
 
     @Slot(str, int)
     def _on_hovered(self, name: str, index: int) -> None:
@@ -265,7 +266,7 @@ def _within(index: int, tips: NDArray[np.float64]) -> int:
     return index if index < len(tips) else -1
 
 
-def _why_fixed(experiment: Experiment, role: Role) -> str:
+def _why_fixed(experiment: Site, role: Role) -> str:
     """Why a tip of q or k cannot be dragged; empty where it can."""
     latent = experiment.latent
     follows = latent is not None and (role == "key" or latent.d_q is not None)

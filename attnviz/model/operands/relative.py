@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from attnviz.core.positions import deberta_buckets, sinusoidal
 from attnviz.model.operands.matrices import table_array
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Heads
 from attnviz.model.spec.positions import Deberta, Table, TransformerXl
+from attnviz.model.spec.site import Site
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -43,14 +43,12 @@ class RelativeParts:
     """c, (..., row)."""
 
 
-def is_relative(experiment: Experiment) -> bool:
+def is_relative(experiment: Site) -> bool:
     """Whether q and k meet positions, so that the stage `relative` exists."""
     return isinstance(experiment.position, TransformerXl | Deberta)
 
 
-def relative_parts(
-    experiment: Experiment, heads: Ints, q_positions: Ints, k_positions: Ints
-) -> RelativeParts:
+def relative_parts(experiment: Site, heads: Ints, q_positions: Ints, k_positions: Ints) -> RelativeParts:
     """What the scores of these heads (...) read at these positions. The position must be a relative one."""
     position = experiment.position
     away = q_positions[:, None] - k_positions[None, :]
@@ -80,13 +78,13 @@ def _turned_waves(position: TransformerXl, d_model: int, heads: Heads, reach: in
     return by_head
 
 
-def _by_head(experiment: Experiment, matrix: Floats) -> Floats:
+def _by_head(experiment: Site, matrix: Floats) -> Floats:
     """(row, heads side by side) as (head, row, d_head)."""
     n_heads, d_head = experiment.heads.n_heads, experiment.heads.d_head
     return matrix.reshape(len(matrix), n_heads, d_head).transpose(1, 0, 2)
 
 
-def _table(experiment: Experiment, name: str) -> Floats:
+def _table(experiment: Site, name: str) -> Floats:
     position = experiment.position
     assert isinstance(position, TransformerXl | Deberta)
     table: Table = getattr(position, name)

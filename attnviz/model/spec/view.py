@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.site import Site
 from attnviz.model.spec.value import Value, require
 from attnviz.model.stages import STAGE_BY_ID
 
@@ -53,7 +53,7 @@ class View(Value, frozen=True):
             require(self.locked.stage in STAGE_BY_ID, "view.locked.stage", self.locked.stage, legal)
 
 
-def shown_head(experiment: Experiment, view: View, stage: str) -> int:
+def shown_head(experiment: Site, view: View, stage: str) -> int:
     """The head of `stage` that the view shows: the chosen query head, or the key/value head it reads."""
     row = STAGE_BY_ID[stage]
     if not row.per_head:

@@ -8,14 +8,14 @@ from attnviz.core.text import number
 from attnviz.gui.forms.fields import Number, Slider, Switch, replacing
 from attnviz.i18n import N_, _
 from attnviz.model.positions import magnitude, ramp_ends, scaled_base, sequence_length
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Rope
 from attnviz.model.spec.positions import DynamicNtk, LinearScaling, Llama3Scaling, NoScaling, Yarn
+from attnviz.model.spec.site import Site
 
 LONGEST = 1_000_000
 
 
-def _scaling(experiment: Experiment) -> Any:
+def _scaling(experiment: Site) -> Any:
     position = experiment.position
     return position.scaling if isinstance(position, Rope) else None
 
@@ -23,33 +23,33 @@ def _scaling(experiment: Experiment) -> Any:
 def _shown_for(*kinds: type) -> Any:
     """Whether RoPE has one of these scalings."""
 
-    def shown(experiment: Experiment) -> bool:
+    def shown(experiment: Site) -> bool:
         return isinstance(_scaling(experiment), kinds)
 
     return shown
 
 
-def _length(experiment: Experiment) -> int:
+def _length(experiment: Site) -> int:
     """The length that dynamic NTK's frequencies are made for."""
     chosen = _scaling(experiment).length
     return sequence_length(experiment) if chosen is None else int(chosen)
 
 
-def _set_own_length(experiment: Experiment, is_own: bool) -> Experiment:
+def _set_own_length(experiment: Site, is_own: bool) -> Site:
     return replacing("position", "scaling", "length")(experiment, None if is_own else _length(experiment))
 
 
-def _set_own_attention(experiment: Experiment, is_own: bool) -> Experiment:
+def _set_own_attention(experiment: Site, is_own: bool) -> Site:
     value = None if is_own else magnitude(experiment.position)  # type: ignore[arg-type]
     return replacing("position", "scaling", "attention_factor")(experiment, value)
 
 
-def _has_fixed_length(experiment: Experiment) -> bool:
+def _has_fixed_length(experiment: Site) -> bool:
     scaling = _scaling(experiment)
     return isinstance(scaling, DynamicNtk) and scaling.length is not None
 
 
-def _has_fixed_attention(experiment: Experiment) -> bool:
+def _has_fixed_attention(experiment: Site) -> bool:
     scaling = _scaling(experiment)
     return isinstance(scaling, Yarn) and scaling.attention_factor is not None
 
@@ -170,7 +170,7 @@ SCALING_FIELDS = (
 )
 
 
-def scaling_note(experiment: Experiment) -> str:
+def scaling_note(experiment: Site) -> str:
     """What the scaling comes to for this sequence; empty where the dials say all."""
     scaling = _scaling(experiment)
     if scaling is None or isinstance(scaling, NoScaling | LinearScaling | Llama3Scaling):

@@ -25,7 +25,6 @@ from attnviz.model.positions import (
     slopes_of,
 )
 from attnviz.model.provenance import sources
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.positions import (
     Alibi,
     DynamicNtk,
@@ -38,6 +37,7 @@ from attnviz.model.spec.positions import (
     T5Buckets,
     Yarn,
 )
+from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID
 
@@ -153,7 +153,7 @@ def _angle_line(row: int, start: int, angle: float, frequency: float) -> Line:
     return Line(words("θ"), steps, angle, (row + start) * frequency, (note,))
 
 
-def _frequency_lines(experiment: Experiment, pair: int, frequency: float) -> tuple[Line, ...]:
+def _frequency_lines(experiment: Site, pair: int, frequency: float) -> tuple[Line, ...]:
     """The frequency of a pair from the base, through the scaling and the dial's multiplier."""
     rope = experiment.position
     assert isinstance(rope, Rope)
@@ -187,7 +187,7 @@ def _frequency_lines(experiment: Experiment, pair: int, frequency: float) -> tup
     return (Line(name, steps, frequency, result), kept, Line(words("f"), (powers,), plain, plain))
 
 
-def _base_line(experiment: Experiment, scaling: DynamicNtk, base: float) -> Line:
+def _base_line(experiment: Site, scaling: DynamicNtk, base: float) -> Line:
     """Dynamic NTK's base from RoPE's."""
     rope = experiment.position
     assert isinstance(rope, Rope)
@@ -213,7 +213,7 @@ def _base_line(experiment: Experiment, scaling: DynamicNtk, base: float) -> Line
     return Line(words(_("base")), ((original, Text(" × "), *stretch),), base, result)
 
 
-def _kept_line(experiment: Experiment, pair: int, plain: float) -> Line:
+def _kept_line(experiment: Site, pair: int, plain: float) -> Line:
     """s: how much of the pair's frequency is kept, 1 for fast pairs and 0 for slow ones."""
     rope = experiment.position
     assert isinstance(rope, Rope)
@@ -234,7 +234,7 @@ def _kept_line(experiment: Experiment, pair: int, plain: float) -> Line:
     return Line(words("s"), (numbers,), kept, (turns - low) / (high - low))
 
 
-def _yarn_line(experiment: Experiment, scaling: Yarn, pair: int) -> Line:
+def _yarn_line(experiment: Site, scaling: Yarn, pair: int) -> Line:
     """1 before the ramp over the pairs, 0 after it."""
     low, high = ramp_ends(experiment)
     share = (pair - low) / (high - low)
