@@ -32,12 +32,19 @@ for variable in _USER_FOLDERS:
 
 import pytest  # noqa: E402  (the environment comes first)
 from hypothesis import settings  # noqa: E402
+from hypothesis.internal.conjecture.providers import HypothesisProvider  # noqa: E402
+from hypothesis.internal.constants_ast import Constants  # noqa: E402
 
 from attnviz import i18n  # noqa: E402
 
-# A loaded machine is slow, not wrong: no deadline. Fixed examples: a failure comes back on the next run.
-settings.register_profile("attnviz", deadline=None, derandomize=True, max_examples=40)
+# A loaded machine is slow, not wrong: no deadline. Fixed examples, and none remembered from other runs: a
+# failure comes back on the next run.
+settings.register_profile("attnviz", deadline=None, derandomize=True, database=None, max_examples=40)
 settings.load_profile("attnviz")
+# Hypothesis also tries the constants of whichever of our modules are imported by then, so a test had other
+# examples alone than among others. There is no setting against it.
+assert hasattr(HypothesisProvider, "_local_constants"), "hypothesis has renamed its constants"
+HypothesisProvider._local_constants = Constants()  # type: ignore[assignment, misc]
 
 GRACE_S = 1.0
 """How long a thread may take to end, or a deferred deletion to happen, once its test is over."""

@@ -35,10 +35,6 @@ TORCH = {
     "engines/torch_engine.py",
     "bench/plain_torch.py",
     "bench/decoding/transformers_llama.py",
-    # The script that trains the model in the box: it makes the weights, and the program never runs it.
-    "checkpoints/decoder.py",
-    "checkpoints/train.py",
-    "checkpoints/measure.py",
 }
 THREADING = {"threading", "_thread", "concurrent", "multiprocessing", "asyncio"}
 THREAD_HOOK = "gui/app_errors.py"

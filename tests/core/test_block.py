@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from half_precision import EVERY_HALF, assert_rounded, grid_step
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from numpy.typing import NDArray
@@ -50,9 +52,24 @@ LIMITS = {
 }
 """Left and right of everything."""
 
-_PATTERNS = np.arange(2**16, dtype=np.uint16).view(np.float16)
-EVERY_HALF = _PATTERNS[~np.isnan(_PATTERNS)]
-"""All numbers that float16 has, and both infinities."""
+
+def _sigmoid(z: float) -> float:
+    return 1 / (1 + math.exp(-z)) if z > 0 else math.exp(z) / (1 + math.exp(z))
+
+
+def _slope(z: float) -> float:
+    return math.sqrt(8 / math.pi) * (z + 0.044715 * z**3)
+
+
+EXACT: dict[str, Callable[[float], float]] = {
+    "relu": lambda z: max(0.0, z),
+    "gelu": lambda z: 0.5 * z * math.erfc(-z * math.sqrt(0.5)),
+    "gelu_tanh": lambda z: z * _sigmoid(_slope(z)),
+    "silu": lambda z: z * _sigmoid(z),
+    "sigmoid": _sigmoid,
+    "identity": lambda z: z,
+}
+"""Of one finite number, in float64 and in forms that lose no digits in the tails."""
 
 TORCH_SPECIAL = TorchSpecial(torch)
 
@@ -91,10 +108,10 @@ def test_norms_are_torchs(eps: float) -> None:
 def test_norms_of_half_precision_are_torchs_also_where_squares_overflow(dtype: str) -> None:
     x = torch.tensor(X * 1000, dtype=getattr(torch, dtype))
     for norm, theirs in ((layer_norm, F.layer_norm), (rms_norm, F.rms_norm)):
-        found, expected = norm(torch_xp, x, 1e-5), theirs(x, (6,), eps=1e-5)
+        found, expected = norm(torch_xp, x, 1e-5), theirs(x.double(), (6,), eps=1e-5)
         assert found.dtype == x.dtype
         step = torch.finfo(x.dtype).eps
-        np.testing.assert_allclose(found.double().numpy(), expected.double().numpy(), rtol=step, atol=1e-6)
+        np.testing.assert_allclose(found.double().numpy(), expected.numpy(), rtol=step, atol=1e-6)
 
 
 def test_norms_of_float16_on_numpy_are_those_of_its_numbers_in_float64() -> None:
@@ -121,11 +138,13 @@ def test_layer_norm_forgets_shift_and_scale(x: NDArray[np.float64], shift: float
 
 
 @given(vectors(-100, 100), st.floats(0.01, 100))
+@example(np.full((2, 2), 5e-324), 100.0)
 def test_rms_norm_forgets_the_scale_and_keeps_the_direction(x: NDArray[np.float64], scale: float) -> None:
     x[..., 0] = 101.0
     found = rms_norm(np, x, 0.0)
     np.testing.assert_allclose((found**2).mean(axis=-1), 1.0, rtol=1e-13)
-    np.testing.assert_allclose(rms_norm(np, scale * x, 0.0), found, rtol=1e-13)
+    least = np.finfo(np.float64).smallest_normal  # what is smaller has fewer digits
+    np.testing.assert_allclose(rms_norm(np, scale * x, 0.0), found, rtol=1e-13, atol=least)
     np.testing.assert_array_equal(rms_norm(np, -x, 0.0), -found)
 
 
@@ -148,22 +167,57 @@ def test_an_activation_is_torchs(row: Any) -> None:
     np.testing.assert_allclose(on_torch.numpy(), expected, rtol=1e-12, atol=1e-14)
 
 
+def exact_halves(activation: str) -> NDArray[np.float64]:
+    """The exact values at all numbers of float16, and the limits at its infinities."""
+    exact = np.array([EXACT[activation](z) if math.isfinite(z) else z for z in EVERY_HALF.tolist()])
+    exact[np.isneginf(EVERY_HALF)], exact[np.isposinf(EVERY_HALF)] = LIMITS[activation]
+    return exact
+
+
 @every_activation
 def test_every_float16_there_is(row: Any) -> None:
-    """Within a step of its grid of torch's float64, without a warning, on both libraries.
-
-    Left of -3 a GELU is as good as float32 is near 1, where its small numbers come from: 1 + erf.
-    """
-    wide = torch.tensor(EVERY_HALF.astype(np.float64))
-    expected = TORCHS[row.id](wide).numpy()
-    expected[np.isneginf(EVERY_HALF)], expected[np.isposinf(EVERY_HALF)] = LIMITS[row.id]
+    """Within a step of the exact value, without a warning, on both libraries and any processor."""
+    exact = exact_halves(row.id)
     with np.errstate(over="raise", invalid="raise", divide="raise"):
         found = row.apply(np, EVERY_HALF, NUMPY_SPECIAL)
     assert found.dtype == np.float16 and len(found) == 2**16 - 2046
-    np.testing.assert_allclose(found.astype(np.float64), expected, rtol=2**-10, atol=2**-23)
+    assert_rounded(found, exact, EVERY_HALF)
     on_torch = row.apply(torch_xp, torch.tensor(EVERY_HALF), TORCH_SPECIAL)
     assert on_torch.dtype == torch.float16
-    np.testing.assert_allclose(on_torch.double().numpy(), expected, rtol=2**-10, atol=2**-23)
+    assert_rounded(on_torch.numpy(), exact, EVERY_HALF, may_flush=True)
+
+
+class RoughSpecial(TorchSpecial):
+    """Torch on a processor whose erf comes out a step of float32 lower, or higher, where it is not ±1."""
+
+    def __init__(self, side: float) -> None:
+        super().__init__(torch)
+        self.side = torch.tensor(side)
+
+    def erf(self, x: Any) -> Any:
+        here = super().erf(x)
+        return torch.where(here.abs() < 1, torch.nextafter(here, self.side), here)
+
+
+@pytest.mark.parametrize("side", [-math.inf, math.inf])
+def test_an_erf_that_is_rounded_to_its_neighbour_gives_a_float16_gelu_too(side: float) -> None:
+    found = ACTIVATION_BY_ID["gelu"].apply(torch_xp, torch.tensor(EVERY_HALF), RoughSpecial(side))
+    assert_rounded(found.numpy(), exact_halves("gelu"), EVERY_HALF, may_flush=True)
+
+
+@every_activation
+def test_a_float16_function_that_is_wrong_is_found(row: Any) -> None:
+    finite = np.isfinite(EVERY_HALF)
+    x, exact = EVERY_HALF[finite], exact_halves(row.id)[finite]
+    assert_rounded(exact.astype(np.float16), exact, x)
+    for other in ACTIVATIONS:
+        if other is not row:
+            with pytest.raises(AssertionError, match="wrong"):
+                assert_rounded(exact_halves(other.id)[finite].astype(np.float16), exact, x, may_flush=True)
+    inside = np.abs(exact) < 60000
+    two_steps_off = (exact + 2.5 * grid_step(exact))[inside].astype(np.float16)
+    with pytest.raises(AssertionError, match="wrong"):
+        assert_rounded(two_steps_off, exact[inside], x[inside], may_flush=True)
 
 
 @every_activation

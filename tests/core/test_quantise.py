@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -34,9 +34,11 @@ def test_torch_quantises_alike(bits: int) -> None:
 
 
 @given(arrays(np.float64, (2, 7), elements=st.floats(-1e6, 1e6)), st.sampled_from([4, 8]))
+@example(np.full((2, 7), 5e-324), 4)
 def test_the_error_is_half_a_step_at_most(x: np.ndarray, bits: int) -> None:
     whole, steps = quantise(np, x, bits)
-    assert (np.abs(whole * steps - x) <= steps / 2 * (1 + 1e-12)).all()
+    least = np.finfo(np.float64).smallest_normal  # a smaller step has fewer digits, or is 0
+    assert (np.abs(whole * steps - x) <= np.maximum(steps / 2 * (1 + 1e-12), least)).all()
 
 
 def test_bytes() -> None:

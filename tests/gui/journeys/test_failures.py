@@ -146,7 +146,7 @@ CLOSING = """
 import sys, time
 from PySide6.QtCore import QSettings, QTimer
 from attnviz.compute.scheduler import end_process
-from attnviz.gui import live
+from attnviz.gui.live import trace as live
 from attnviz.gui.app import make_application
 from attnviz.gui.settings import Settings
 from attnviz.gui.window import Window

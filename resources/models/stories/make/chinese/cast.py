@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
-from attnviz.checkpoints import words_chinese as words
-from attnviz.checkpoints.cast import moods, who_and_what
-from attnviz.checkpoints.grammar import fill, pair, series
-from attnviz.checkpoints.stories_chinese import MESSAGES
-from attnviz.checkpoints.words_chinese import Noun, Person
+from make.cast import moods, who_and_what
+from make.chinese import words
+from make.chinese.stories import MESSAGES
+from make.chinese.words import Noun, Person
+from make.grammar import fill, pair, series
 
 
 def listed(items: list[str]) -> str:

@@ -7,14 +7,16 @@ from itertools import islice
 from random import Random
 
 import pytest
+from make import corpus
+from make.chinese import words as words_chinese
+from make.chinese.grammar import CHINESE
+from make.english import words as words_english
+from make.english.cast import capitalised, listed
+from make.english.grammar import ENGLISH
+from make.grammar import Language, documents, fill, held_out, pair, questions
+from make.tokenizer import load
 
 from attnviz import resources
-from attnviz.checkpoints import corpus, words_chinese, words_english
-from attnviz.checkpoints.cast_english import capitalised, listed
-from attnviz.checkpoints.grammar import Language, documents, fill, held_out, pair, questions
-from attnviz.checkpoints.grammar_chinese import CHINESE
-from attnviz.checkpoints.grammar_english import ENGLISH
-from attnviz.checkpoints.tokenizer import load
 
 LANGUAGES = (ENGLISH, CHINESE)
 WORDS = {"en": words_english, "zh": words_chinese}

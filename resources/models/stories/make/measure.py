@@ -1,4 +1,4 @@
-"""What the model in the box learnt, head by head: `python -m attnviz.checkpoints.measure FOLDER`.
+"""What the model in the box learnt, head by head: `python -m make.measure FOLDER`.
 
 Everything is measured on held-out texts with the weights as shipped (float16, computed in float32), and
 written to `measures.json` and into the model card. A head's score for a job is the mean, over the rows that
@@ -21,13 +21,13 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from attnviz.checkpoints import corpus
-from attnviz.checkpoints.card import write_card
-from attnviz.checkpoints.decoder import Decoder
-from attnviz.checkpoints.decoder import load as load_decoder
-from attnviz.checkpoints.grammar import Language, Question, questions
-from attnviz.checkpoints.tokenizer import Tokenizer
-from attnviz.checkpoints.tokenizer import load as load_tokenizer
+from make import corpus
+from make.card import write_card
+from make.decoder import Decoder
+from make.decoder import load as load_decoder
+from make.grammar import Language, Question, questions
+from make.tokenizer import Tokenizer
+from make.tokenizer import load as load_tokenizer
 
 LOSS_DOCUMENTS = 150
 """Held-out texts per language that the loss is taken from."""

@@ -9,10 +9,10 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.checkpoints.grammar import Language, counted, documents
-from attnviz.checkpoints.grammar_chinese import CHINESE
-from attnviz.checkpoints.grammar_english import ENGLISH
-from attnviz.checkpoints.tokenizer import SPECIAL, Tokenizer
+from make.chinese.grammar import CHINESE
+from make.english.grammar import ENGLISH
+from make.grammar import Language, counted, documents
+from make.tokenizer import SPECIAL, Tokenizer
 
 LANGUAGES: tuple[Language, ...] = (ENGLISH, CHINESE)
 

@@ -179,7 +179,7 @@ def rotated(x: Tensor, turn: tuple[Tensor, Tensor]) -> Tensor:
 
 
 def load(folder: Path) -> Decoder:
-    """The model that `attnviz.checkpoints.train` wrote to `folder`, its float16 weights in float32."""
+    """The model that `train.py` wrote to `folder`, its float16 weights in float32."""
     document = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     model = Decoder(Config(**{size.name: document[size.name] for size in fields(Config)}))
     tensors = load_file(folder / "model.safetensors")

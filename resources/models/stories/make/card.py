@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from attnviz.checkpoints import corpus
-from attnviz.checkpoints.tokenizer import Tokenizer
-from attnviz.checkpoints.tokenizer import load as load_tokenizer
+from make import corpus
+from make.tokenizer import Tokenizer
+from make.tokenizer import load as load_tokenizer
 
 Json = dict[str, Any]
 
@@ -89,7 +89,7 @@ def _what(config: Json, training: Json) -> str:
     return f"""# Stories: a small language model in English and Chinese
 
 A decoder-only transformer with {training["parameters"]:,} parameters that writes short stories. It was
-trained from nothing by `attnviz/checkpoints/train.py`, on texts from the grammar in the same folder, and is
+trained from nothing by `make/train.py`, on texts from the grammar in the same folder, and is
 here so that its attention can be watched at work. Licence: that of the program (MIT).
 
 | | |
@@ -227,7 +227,7 @@ of all positions; `name most` asks the same of the row of a pronoun in a sentenc
 else; `name preferred`, whether the right name has more weight there than the wrong one (chance: one half).
 `thing most` asks of the row after which the thing of the right person must come whether its greatest weight
 is on the word for that thing. A head is named where its score reaches what the last column of `CLAIMS` in
-`attnviz/checkpoints/card.py` asks for.
+`make/card.py` asks for.
 
 | job | head | score | with equal weights |
 |---|---|---:|---:|

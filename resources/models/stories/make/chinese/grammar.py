@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from random import Random
 
-from attnviz.checkpoints import words_chinese as words
-from attnviz.checkpoints.cast_chinese import cast, message, people
-from attnviz.checkpoints.grammar import Language, Question, counted, fill, pair, signs
-from attnviz.checkpoints.stories_chinese import LATER, OPENINGS, STORIES
-from attnviz.checkpoints.words_chinese import Noun, Person
+from make.chinese import words
+from make.chinese.cast import cast, message, people
+from make.chinese.stories import LATER, OPENINGS, STORIES
+from make.chinese.words import Noun, Person
+from make.grammar import Language, Question, counted, fill, pair, signs
 
 
 def story(rng: Random, split: str) -> str:

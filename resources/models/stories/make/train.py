@@ -1,4 +1,4 @@
-"""Train the model in the box: `python -m attnviz.checkpoints.train --out FOLDER --minutes 40 --seed 0`.
+"""Train the model in the box; the command is in `__init__.py`.
 
 The folder receives the weights (float16, named as in Llama checkpoints), `config.json`, `tokenizer.json`,
 `training.json` with the loss curve, `measures.json` with what the heads learnt, and the model card. The
@@ -25,11 +25,11 @@ from safetensors.torch import save_file
 from torch import Tensor
 from torch.nn import functional as F
 
-from attnviz.checkpoints import corpus
-from attnviz.checkpoints.decoder import Config, Decoder
-from attnviz.checkpoints.measure import copying, measure
-from attnviz.checkpoints.tokenizer import Tokenizer
-from attnviz.checkpoints.tokenizer import train as train_tokenizer
+from make import corpus
+from make.decoder import Config, Decoder
+from make.measure import copying, measure
+from make.tokenizer import Tokenizer
+from make.tokenizer import train as train_tokenizer
 
 TOKENIZER_TEXTS = 20_000
 """Training texts that the tokenizer is learnt from."""
@@ -217,7 +217,3 @@ def write(model: Decoder, tokenizer: Tokenizer, record: Record, out: Path) -> No
     config = model.config.document(tokenizer.begin, tokenizer.end)
     (out / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
     (out / "training.json").write_text(json.dumps(asdict(record), indent=1) + "\n", encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

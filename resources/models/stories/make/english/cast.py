@@ -6,11 +6,11 @@ import re
 from dataclasses import replace
 from random import Random
 
-from attnviz.checkpoints import words_english as words
-from attnviz.checkpoints.cast import moods, who_and_what
-from attnviz.checkpoints.grammar import fill, pair, series
-from attnviz.checkpoints.stories_english import MESSAGES
-from attnviz.checkpoints.words_english import Noun, Person
+from make.cast import moods, who_and_what
+from make.english import words
+from make.english.stories import MESSAGES
+from make.english.words import Noun, Person
+from make.grammar import fill, pair, series
 
 _SENTENCE = re.compile(r'(^|[.!?] |\." |\n|(?:[:,.] |\n|^|\b(?:read|said) )")([a-z])')
 

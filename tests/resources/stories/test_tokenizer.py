@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from make import corpus
+from make.grammar import documents
+from make.tokenizer import BEGIN, END, Tokenizer, load, train
 
 from attnviz import resources
-from attnviz.checkpoints import corpus
-from attnviz.checkpoints.grammar import documents
-from attnviz.checkpoints.tokenizer import BEGIN, END, Tokenizer, load, train
 
 FILE = resources.path("models", "stories", "tokenizer.json")
 TEXTS = st.text() | st.text('ab 好的\n"7é🦊<|end|>', max_size=40)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from random import Random
 
-from attnviz.checkpoints import words_english as words
-from attnviz.checkpoints.cast_english import capitalised, cast, message, nonsense, people
-from attnviz.checkpoints.grammar import Language, Question, counted, fill, pair, signs
-from attnviz.checkpoints.stories_english import LATER, OPENINGS, STORIES
-from attnviz.checkpoints.words_english import Noun, Person
+from make.english import words
+from make.english.cast import capitalised, cast, message, nonsense, people
+from make.english.stories import LATER, OPENINGS, STORIES
+from make.english.words import Noun, Person
+from make.grammar import Language, Question, counted, fill, pair, signs
 
 
 def story(rng: Random, split: str) -> str:
