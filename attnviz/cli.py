@@ -7,6 +7,7 @@ stands in `cli_commands.py`; here is what it may be told.
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -63,9 +64,7 @@ def _whole_number(text: str) -> int:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Do what the command line says and return the exit code."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")  # a terminal without Chinese is no reason to fail
+    _prepare_streams()
     try:
         code = _dispatch(list(sys.argv[1:] if argv is None else argv))
         sys.stdout.flush()
@@ -81,6 +80,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         _drop_output()
         _say_error(f"{error.filename or _('standard output')}: {error.strerror or error}")
     return REFUSED
+
+
+def _prepare_streams() -> None:
+    """Let every print end well, and keep what libraries say to themselves."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by the shell, or a Windows program without a console
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))
+        elif hasattr(getattr(sys, name), "reconfigure"):
+            # A terminal without Chinese is no reason to fail.
+            getattr(sys, name).reconfigure(errors="backslashreplace")
+    # matplotlib complains there about a home that it cannot write to, and works without one.
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
 
 
 def main_gui() -> int:
@@ -122,7 +133,7 @@ def _dispatch(arguments: list[str]) -> int:
     except cli_commands.Named as error:
         raise Refused(translated(str(error))) from None
     except (EngineError, ValueError, MemoryError) as error:
-        what = translated(str(error)) or _("there is not enough memory")
+        what = translated(str(error)) or _("not enough memory")
         raise Refused(_(WHERE).format(where=named, problem=what) if named else what) from None
 
 
@@ -148,7 +159,9 @@ def _open_window(document: str | None) -> int:
         raise Refused(_("{file}: there is no such file").format(file=document))
     has_display = any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"))
     if sys.platform.startswith("linux") and not has_display:
-        raise Refused(_("there is no display for the window; attnviz --help tells what works without one"))
+        raise Refused(
+            _("the window needs a display and none was found; attnviz --help lists what works without one")
+        )
     try:
         from attnviz.gui.app import main as window
     except ImportError as error:
@@ -175,8 +188,8 @@ def parser() -> argparse.ArgumentParser:
     top = _Parser(
         prog="attnviz",
         description=_(
-            "A workbench for the mechanics of attention. Without a command it opens the window, with the "
-            "document FILE where one is named: attnviz FILE"
+            "A workbench for the mechanics of attention. Without a command it opens the window; "
+            "attnviz FILE opens a document in it."
         ),
         formatter_class=Help,
         allow_abbrev=False,
@@ -184,7 +197,9 @@ def parser() -> argparse.ArgumentParser:
     shows = _("show the version of the program and exit")
     top.add_argument("--version", action="version", version=f"attnviz {__version__}", help=shows)
     codes = ", ".join(language.code for language in LANGUAGES)
-    top.add_argument("--language", metavar="CODE", help=_("of all texts: {codes}").format(codes=codes))
+    top.add_argument(
+        "--language", metavar="CODE", help=_("the language of all texts: {codes}").format(codes=codes)
+    )
     commands = top.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
 
     def command(name: str, text: str, epilog: str = "") -> argparse.ArgumentParser:
@@ -194,10 +209,10 @@ def parser() -> argparse.ArgumentParser:
 
     gui = command("gui", _("open the window"))
     gui.add_argument("document", nargs="?", metavar="DOC", help=_("a document file"))
-    command("presets", _("list the documents that come with the program"))
-    _add_run(command("run", _("compute a document; write its stages, or show what there are")))
-    _add_render(command("render", _("draw a stage as a heat map into a file")))
-    _add_import(command("import", _("make a document of a trained model and a text")))
+    command("presets", _("list the documents that ship with the program"))
+    _add_run(command("run", _("compute a document; save its stages, or list them")))
+    _add_render(command("render", _("save a stage as a heat map")))
+    _add_import(command("import", _("make a document from a trained model and a text")))
     _add_decode(command("decode", _("decode token by token with a cache"), _(DECODE_FORMAT)))
     bench = command("bench", _("measure the engines and the window on this machine, or decoding"))
     bench.add_argument(
@@ -214,8 +229,8 @@ def _add_document(command: argparse.ArgumentParser) -> None:
     command.add_argument("document", metavar="DOC", help=_(DOC_HELP))
     command.add_argument("--engine", default="numpy", help=_("numpy or torch (default: numpy)"))
     command.add_argument("--device", default="auto", help=_("auto, cpu, cuda or cuda:N (default: auto)"))
-    command.add_argument("--dtype", help=_("compute in this instead of the document's dtype"))
-    command.add_argument("--text", help=_("read this instead, where the document has a model's vocabulary"))
+    command.add_argument("--dtype", help=_("the precision, instead of the document's dtype"))
+    command.add_argument("--text", help=_("a text to read instead, for documents with a model's vocabulary"))
 
 
 def _add_run(command: argparse.ArgumentParser) -> None:
@@ -230,18 +245,16 @@ def _add_render(command: argparse.ArgumentParser) -> None:
 
     _add_document(command)
     command.add_argument("-o", "--output", metavar="FILE", required=True, help=_(".svg, .pdf or .png"))
-    command.add_argument("--stage", help=_("the stage (default: the one that the document shows)"))
+    command.add_argument("--stage", help=_("the stage (default: the one the document shows)"))
     command.add_argument(
         "--site",
         metavar="NAME|all",
-        help=_("the attention, such as decoder.0.cross, or all of them (default: the one that is shown)"),
+        help=_("the attention, such as decoder.0.cross, or all of them (default: the selected one)"),
     )
     command.add_argument("--head", metavar="N|all", help=_("a head, 0 the first, or all of them"))
     command.add_argument("--theme", default="light", help=_("light or dark (default: light)"))
-    command.add_argument("--orientation", choices=ORIENTATIONS, help=_("which way the matrix is turned"))
-    command.add_argument(
-        "--range", choices=[row.id for row in RANGES], help=_("what the colours are measured by")
-    )
+    command.add_argument("--orientation", choices=ORIENTATIONS, help=_("the orientation of the matrix"))
+    command.add_argument("--range", choices=[row.id for row in RANGES], help=_("the range of the colours"))
     command.add_argument(
         "--dpi",
         type=_whole_number,
@@ -255,13 +268,15 @@ def _add_import(command: argparse.ArgumentParser) -> None:
         "folder", metavar="FOLDER", help=_("a checkpoint: config.json, model.safetensors, tokenizer.json")
     )
     command.add_argument("-o", "--output", metavar="FILE", required=True, help=_(".safetensors or .json"))
-    command.add_argument("--text", help=_("what the model reads; needs the package tokenizers"))
-    command.add_argument("--ids", metavar="1,2,3", help=_("token ids in place of a text"))
-    command.add_argument("--memory-text", metavar="TEXT", help=_("what the encoder beside a decoder reads"))
-    command.add_argument("--memory-ids", metavar="1,2,3", help=_("token ids in place of that text"))
-    command.add_argument("--dtype", default="float32", help=_("what to compute in (default: float32)"))
+    command.add_argument("--text", help=_("the text that the model reads; needs the package tokenizers"))
+    command.add_argument("--ids", metavar="1,2,3", help=_("token ids instead of a text"))
     command.add_argument(
-        "--attention-only", action="store_true", help=_("the first layer's attention and nothing else")
+        "--memory-text", metavar="TEXT", help=_("the text that the encoder of an encoder-decoder reads")
+    )
+    command.add_argument("--memory-ids", metavar="1,2,3", help=_("token ids instead of that text"))
+    command.add_argument("--dtype", default="float32", help=_("the precision (default: float32)"))
+    command.add_argument(
+        "--attention-only", action="store_true", help=_("only the attention of the first layer")
     )
 
 
@@ -272,13 +287,13 @@ def _add_decode(command: argparse.ArgumentParser) -> None:
         "--new",
         type=_whole_number,
         metavar="N",
-        help=_("how many new tokens to write behind the prompt (default: what the document says, or none)"),
+        help=_("the number of new tokens after the prompt (default: the document's, or none)"),
     )
     length.add_argument(
         "--steps",
         type=_whole_number,
         metavar="N",
-        help=_("how many tokens to feed at most, those of the prompt included"),
+        help=_("the largest number of tokens to feed, the prompt included"),
     )
     command.add_argument("--json", action="store_true", help=_("print JSON instead of a table"))
 

@@ -20,6 +20,7 @@ from attnviz.model.io.files import DocumentError, load, save
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.pieces import byte_pairs
 from attnviz.model.spec.value import require
+from attnviz.model.spec.view import Ranges
 from attnviz.model.text import MODEL, join_text, shown_token, split_text
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def render(options: Namespace) -> int:
     if options.orientation is not None:
         view = replace(view, orientation=options.orientation)
     if options.range is not None:
-        view = replace(view, range=options.range)
+        view = replace(view, ranges=Ranges.of_all(options.range))
     figure = draw(trace, view, options.stage, head, site=options.site, theme=options.theme)
     _written(options.output, lambda: save_figure(figure, options.output, dpi=options.dpi))
     return 0
@@ -302,15 +303,23 @@ def _print_stages(trace: Trace, sites: tuple[str, ...], stages: tuple[str, ...] 
 
 def _print_decoding(decoding: Decoding) -> None:
     known = decoding.experiment.vocabulary
-    head = (_("step"), _("token"), _("reads"), _("adds"), _("next"), _("p"), _("pairs"), _("without cache"))
+    head = (
+        _("step"),
+        _("token"),
+        _("reads"),
+        _("appends"),
+        _("next"),
+        _("p"),
+        _("pairs"),
+        _("without cache"),
+    )
     rows = [
         (
             str(step.index),
             shown_token(known, step.token) + (" *" if step.generated else ""),
             str(step.read),
             str(step.appended),
-            shown_token(known, step.next_token),
-            number(float(step.probabilities[decoding.vocabulary.index(step.next_token)])),
+            *_next_columns(decoding, step),
             str(step.cached.score_pairs),
             str(step.uncached.score_pairs),
         )
@@ -321,18 +330,27 @@ def _print_decoding(decoding: Decoding) -> None:
     _print_table((head, *rows, total))
     n_prefill = sum(step.prefill is not None for step in decoding.steps)
     if n_prefill:
-        print(_("steps 0 to {last}: prefill, the prompt read in one pass").format(last=n_prefill - 1))
+        print(_("steps 0 to {last}: prefill, the prompt in one pass").format(last=n_prefill - 1))
     if any(step.generated for step in decoding.steps):
         is_drawn = decoding.experiment.writing is not None
-        drawn = _("* drawn from the probabilities of the step before")
-        print(drawn if is_drawn else _("* generated: the most probable token of the step before"))
+        drawn = _("* sampled from the previous step's probabilities")
+        print(drawn if is_drawn else _("* generated: the most probable token of the previous step"))
     if byte_pairs(known) is not None:
         tokens = tuple(step.token for step in decoding.steps)
-        if decoding.stopped:  # the last token that was drawn is not fed
-            tokens = (*tokens, decoding.steps[-1].next_token)
+        last = decoding.steps[-1].next_token
+        if decoding.stopped and last is not None:  # the last token that was drawn is not fed
+            tokens = (*tokens, last)
         print(visible(join_text(decoding.experiment, tokens, MODEL.id)))
     if decoding.stopped:
         print(decoding.stopped)
+
+
+def _next_columns(decoding: Decoding, step: DecodeStep) -> tuple[str, str]:
+    """The next token and its probability; dashes where the logits give none."""
+    if step.next_token is None:
+        return "–", "NaN"
+    probability = float(step.probabilities[decoding.vocabulary.index(step.next_token)])
+    return shown_token(decoding.experiment.vocabulary, step.next_token), number(probability)
 
 
 def _print_table(rows: tuple[tuple[str, ...], ...]) -> None:

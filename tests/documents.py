@@ -10,7 +10,7 @@ from attnviz.model.spec.parts import ExplicitVectors
 from attnviz.model.spec.view import View
 
 BY_HAND = """
-{"format": "attnviz", "version": 1,
+{"format": "attnviz", "version": 2,
  "experiment": {
    "tokens": ["a", "fluffy", "blue", "creature"],
    "vectors": {"kind": "explicit", "values": [[0.2, 0.8], [0.3, 0.7], [0.1, 0.9], [0.8, 0.2]]},

@@ -188,7 +188,7 @@ def test_decode_says_what_was_read_in_one_pass(capsys: Capture) -> None:
     assert [step["prefill"] for step in steps] == [True] * 5 + [False] * 3
     assert len({step["seconds"] for step in steps[:5]}) == 1
     assert main(["decode", "stories-en", *text]) == 0
-    assert "\nsteps 0 to 4: prefill, the prompt read in one pass\n" in capsys.readouterr().out
+    assert "\nsteps 0 to 4: prefill, the prompt in one pass\n" in capsys.readouterr().out
 
 
 def test_decode_prints_a_table(capsys: Capture) -> None:
@@ -297,7 +297,7 @@ def test_wrong_input_is_one_line_that_names_it(
     out, error = capsys.readouterr()
     assert (out, error.count("\n")) == ("", 1)
     assert error.startswith("attnviz: ") and sentence in error
-    assert {file.name for file in tmp_path.iterdir()} <= {"bad.json", "field.json", "user"}
+    assert {file.name for file in tmp_path.iterdir()} <= {"bad.json", "field.json"}
 
 
 def test_a_file_name_with_a_line_feed_is_still_one_line(capsys: Capture) -> None:
@@ -419,8 +419,56 @@ def test_no_command_imports_qt_or_needs_a_display_or_a_unicode_terminal(tmp_path
     assert done.stdout.splitlines()[-1] == "[0, 0, 0, 0] []", done.stderr
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="a POSIX shell closes the streams")
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+@pytest.mark.parametrize(("command", "code"), [("presets", 0), ("run toy-attention", 0), ("run nothing", 2)])
+def test_closed_streams_are_no_error(closed: str, command: str, code: int) -> None:
+    line = f"{sys.executable} -m attnviz.cli {command} {closed}"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=120)
+    said = [] if code == 0 or "2>&-" in closed else ["attnviz: nothing"]
+    assert (done.returncode, [text[:16] for text in done.stderr.splitlines()]) == (code, said)
+    assert bool(done.stdout) == (code == 0 and closed == "2>&-")
+
+
+def test_a_home_that_cannot_be_written_is_nobodys_concern(tmp_path: Path) -> None:
+    home = tmp_path / "a file"
+    home.write_text("")
+    names = ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "MPLCONFIGDIR")
+    environment = {name: value for name, value in os.environ.items() if name not in names}
+    done = subprocess.run(
+        [sys.executable, "-m", "attnviz.cli", "render", "toy-attention", "-o", str(tmp_path / "a.svg")],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**environment, "HOME": str(home)},
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / "a.svg").exists()
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other systems always have one")
+@pytest.mark.parametrize(
+    ("environment", "says"),
+    [
+        ({"QT_QPA_PLATFORM": "xcb", "DISPLAY": ":98"}, "Qt cannot connect to the display :98"),
+        ({"QT_QPA_PLATFORM": "", "DISPLAY": ":98"}, "Qt cannot connect to the display :98"),
+        ({"QT_QPA_PLATFORM": "nonsense"}, "; got nonsense"),
+        (
+            {"QT_QPA_PLATFORM": "", "DISPLAY": "", "WAYLAND_DISPLAY": "dead"},
+            "Qt cannot use its platform plugin wayland here",
+        ),
+    ],
+)
+def test_a_display_that_does_not_answer_is_one_line(environment: dict[str, str], says: str) -> None:
+    silent = {"WAYLAND_DISPLAY": "", "XDG_RUNTIME_DIR": "/tmp"}  # without it libwayland complains by itself
+    done = shell("gui", **{**silent, **environment})
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert done.stderr.startswith("attnviz: the window cannot be opened: ")
+    assert done.stderr.endswith(f"{says}\n")
+
+
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other systems always have one")
 def test_the_window_without_a_display_is_one_line() -> None:
     done = shell(DISPLAY="", WAYLAND_DISPLAY="", QT_QPA_PLATFORM="")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    assert "there is no display" in done.stderr
+    assert "needs a display" in done.stderr

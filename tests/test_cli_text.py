@@ -49,7 +49,7 @@ def test_the_table_shows_pieces_as_bytes_and_ends_with_the_text(capsys: Capture)
     column = lines[0].index("token")
     fed = [line[column:].split("  ")[0] for line in lines[1:9]]
     assert fed == ["<|begin|>", "Tom", "␣saw", "␣", "⟨F0⟩", "⟨A0⟩", "⟨80⟩", "⟨80⟩"]
-    assert lines[-2] == "* drawn from the probabilities of the step before"
+    assert lines[-2] == "* sampled from the previous step's probabilities"
     assert lines[-1].startswith("Tom saw 𠀀") and "\ufffd" not in lines[-1]
 
 
@@ -63,7 +63,7 @@ def test_so_many_new_tokens_are_written_behind_any_prompt(prompt: str, capsys: C
     assert len(drawn) - n_prompt + 1 == 3, "the last one is drawn and not fed"
     assert main([*given, "--new", "3"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[-1] == "the limit of new tokens is reached: 3"
+    assert lines[-1] == "the limit of 3 new tokens was reached"
     assert lines[-2].startswith(prompt) and lines[-2] == prompt + "".join(drawn[n_prompt - 1 :])
 
 

@@ -46,9 +46,6 @@ PANEL_TABLE = "gui/panels/table.py"
 """The list of panels: it knows them all, and none of them knows it."""
 FORBIDDEN = {"pickle", "cPickle", "dill", "joblib", "shelve", "marshal", "matplotlib.pyplot", "pylab"}
 CORE_FORBIDS = {"torch", "matplotlib", "msgspec", "safetensors", "json"}
-LONGEST = 400
-REASON = "Long because"
-"""A file past `LONGEST` lines says so in its docstring's first lines, with these words and the reason."""
 
 
 @cache
@@ -219,15 +216,6 @@ def test_cli_and_the_public_module_import_the_window_only_where_it_is_opened() -
         ]
 
     assert collect(at_start) == []
-
-
-def test_long_files_give_a_reason() -> None:
-    def check(file: Path) -> list[str]:
-        lines = file.read_text(encoding="utf-8").splitlines()
-        explained = any(REASON in line for line in lines[:12])
-        return [f"{name_of(file)} has {len(lines)} lines"] if len(lines) > LONGEST and not explained else []
-
-    assert collect(check) == []
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import tomllib
-from importlib.metadata import version
+from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
@@ -54,10 +55,13 @@ def test_qt_calls_keep_the_reference_count_of_none(qtbot: QtBot) -> None:
 def test_installed_version_is_the_one_of_the_source() -> None:
     # Before `pip install` there is no metadata: the source tree alone cannot be wrong about it.
     try:
-        installed = version("attnviz")
+        installed = distribution("attnviz")
     except ImportError:
         pytest.skip("attnviz runs from its source tree, not installed")
-    assert installed == __version__
+    origin = json.loads(installed.read_text("direct_url.json") or "{}")
+    if origin.get("dir_info", {}).get("editable") and origin["url"] != PROJECT.parent.as_uri():
+        pytest.skip(f"the checkout that is installed is {origin['url']}, not this one")
+    assert installed.version == __version__
 
 
 @pytest.mark.parametrize(

@@ -54,13 +54,13 @@ def _engines(found: dict[str, Any]) -> list[str]:
         _("ENGINES: median milliseconds of one experiment (float32, scores scaled by 1/√d_head, no mask)."),
         _("NumPy and Torch: the public execute, weights kept. Plain: eager torch that keeps raw scores,"),
         _("weights and output, on as many threads, and on torch's own number. Floor: the products and"),
-        _("one exp. Ratios are medians over rounds in which all take turns; in brackets, of the minima."),
+        _("one exp. Ratios are medians over interleaved rounds; in brackets, of the minima."),
     ]
     if found["torch_missing"]:
         lines.append(_("Torch is not measured: {reason}").format(reason=found["torch_missing"]))
     titles = {
         "identity": _("Identity projections (q = k = v = x); no product with a weight matrix"),
-        "seeded": _("Seeded projections; the four products with W count for everybody"),
+        "seeded": _("Seeded projections; the four products with W count for every contender"),
     }
     for projections, title in titles.items():
         lines += ["", title, *_engine_table([c for c in found["cases"] if c["projections"] == projections])]

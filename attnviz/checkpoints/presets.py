@@ -51,8 +51,8 @@ MODEL_PRESETS: tuple[ModelPreset, ...] = (
     ModelPreset(
         "stories-en",
         _MODEL,
-        N_("A small model writes a story"),
-        N_("Press play: a trained model goes on, token by token; this head looks at the token before."),
+        N_("A small model generates a story"),
+        N_("Press play: a trained model continues token by token; this head attends to the previous token."),
         MODEL,
         "Once upon a time, there was a girl named Lily.",
         site="layers.0.self",
@@ -63,8 +63,8 @@ MODEL_PRESETS: tuple[ModelPreset, ...] = (
     ModelPreset(
         "stories-zh",
         _MODEL,
-        N_("A small model writes a story in Chinese"),
-        N_("The same model and the same head: what comes before is looked at in any language."),
+        N_("A small model generates a story in Chinese"),
+        N_("The same model and the same head: it attends to the previous token in any language."),
         MODEL,
         "从前，有一个女孩，名字叫小红。",
         site="layers.0.self",
@@ -76,7 +76,10 @@ MODEL_PRESETS: tuple[ModelPreset, ...] = (
         "stories-name",
         _MODEL,
         N_("Who is she?"),
-        N_("Her name must come next: at she, this head looks at Lily; type he instead, and it looks at Tom."),
+        N_(
+            "Her name must come next: at she, this head attends to Lily; type he instead, and it "
+            "attends to Tom."
+        ),
         MODEL,
         "By the lake Lily met Tom. Tom was hungry, so he ate some bread. Names: she",
         site="layers.2.self",
@@ -100,7 +103,10 @@ MODEL_PRESETS: tuple[ModelPreset, ...] = (
         "stories-count",
         _MODEL,
         N_("How many cats?"),
-        N_("The same token before: at the last cat, this head looks at the three cats that are counted."),
+        N_(
+            "Earlier copies of the same token: at the last cat, this head attends to the three cats "
+            "being counted."
+        ),
         MODEL,
         "Count: cat dog cat fox cat. How often: cat",
         site="layers.2.self",
@@ -111,8 +117,8 @@ MODEL_PRESETS: tuple[ModelPreset, ...] = (
     ModelPreset(
         "stories-induction",
         _MODEL,
-        N_("A head that says it again"),
-        N_("Induction: red was there before, and this head looks at box, which followed it then."),
+        N_("An induction head"),
+        N_("Induction: red occurred before, and this head attends to box, which followed it then."),
         MODEL,
         'Tom said: "The red box is by the lake." Lily said: "The red',
         site="layers.2.self",
@@ -124,7 +130,10 @@ MODEL_PRESETS: tuple[ModelPreset, ...] = (
         "stories-owner",
         _MODEL,
         N_("Whose flute is old?"),
-        N_("At her, this head looks at what Lily had; type He and his instead, and it looks at Tom's coin."),
+        N_(
+            "At her, this head attends to what Lily had; type He and his instead, and it attends to "
+            "Tom's coin."
+        ),
         MODEL,
         "Tom had a red coin and Lily had an old flute. She showed us her",
         site="layers.2.self",

@@ -7,18 +7,20 @@ the rows that an embedding is padded with, are called by their number.
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from attnviz.checkpoints.pieces import FORM_FAULTS, read_begin, read_pieces
 from attnviz.checkpoints.reader import CheckpointError
 from attnviz.core.bpe import BytePairs
 from attnviz.model.errors.faults import short
 from attnviz.model.spec.pieces import Pieces
+from attnviz.model.spec.tokenizer_file import can_encode, kept_text, library_tokenizer
 
 TOKENIZER = "tokenizer.json"
 
@@ -30,12 +32,14 @@ MAX_BYTES = 64 * 2**20
 class Tokens:
     """A text for each id, no two alike; how texts become tokens, where it is known; what begins and ends one.
 
-    `file` is the tokenizer.json, which there may not be.
+    `file` is the tokenizer.json, if any; `tokenizer` is its text, which a document keeps where there are no
+    `pieces`.
     """
 
     file: Path
     texts: tuple[str, ...]
     pieces: Pieces | None = None
+    tokenizer: str | None = None
     begin: str | None = None
     end: str | None = None
 
@@ -68,7 +72,21 @@ def read_tokens(folder: Path, size: int, config: Mapping[str, Any]) -> Tokens:
     if begin is None and pieces is not None and pieces.kind == "words":
         begin = _named(names, config.get("bos_token_id"))
     end = _named(names, config.get("eos_token_id"))
-    return Tokens(file, names, pieces, begin if begin in seen else None, end)
+    own = kept_text(data) if data and pieces is None else None
+    return Tokens(file, names, pieces, own, begin if begin in seen else None, end)
+
+
+def id_list(ids: Any, name: str) -> tuple[Any, ...] | None:
+    """Token ids as Python has them, from a list, or one row of an array or a tensor; None stays None.
+
+    `name` is what the ids are called in messages. Raises `CheckpointError` for what is no list.
+    """
+    plain = ids.tolist() if hasattr(ids, "tolist") else ids
+    if plain is None:
+        return None
+    if not isinstance(plain, Sequence) or isinstance(plain, str | bytes):
+        raise CheckpointError(f"{name} is {short(plain)}; legal is a list of token ids")
+    return tuple(one.item() if isinstance(one, np.generic) else one for one in plain)
 
 
 def token_ids(tokens: Tokens, text: str | None, ids: Sequence[int] | None, name: str) -> tuple[int, ...]:
@@ -90,11 +108,6 @@ def token_ids(tokens: Tokens, text: str | None, ids: Sequence[int] | None, name:
     return found
 
 
-def can_encode() -> bool:
-    """Whether the optional package that turns texts into ids is installed."""
-    return importlib.util.find_spec("tokenizers") is not None
-
-
 def _encoded(tokens: Tokens, text: str) -> tuple[int, ...]:
     """The ids of a text, with what the tokenizer puts before and after it."""
     file, pieces = tokens.file, tokens.pieces
@@ -107,17 +120,11 @@ def _encoded(tokens: Tokens, text: str) -> tuple[int, ...]:
         )
         begin = () if tokens.begin is None else (tokens.texts.index(tokens.begin),)
         return (*begin, *pairs.encode(text))
-    if not can_encode():
-        raise CheckpointError(
-            f"{file.name}: a text needs the package tokenizers (pip install attnviz[models]); "
-            "ids can be given instead"
-        )
-    from tokenizers import Tokenizer
-
     try:
-        return tuple(Tokenizer.from_file(str(file)).encode(text).ids)
-    except Exception as error:  # the package raises plain Exception for every broken file
-        raise CheckpointError(f"{file.name}: {error}") from None
+        return tuple(library_tokenizer(file.read_text(encoding="utf-8")).encode(text).ids)
+    except ValueError as error:
+        hint = "" if can_encode() else "; ids can be given instead"
+        raise CheckpointError(f"{file.name}: {error}{hint}") from None
 
 
 def _read(file: Path) -> Any:

@@ -102,7 +102,7 @@ ACTIVATIONS: tuple[Activation, ...] = (
     ),
     Activation(
         "gelu_tanh",
-        N_("GELU, by tanh"),
+        N_("GELU (tanh)"),
         "z · (1 + tanh(√(2 ÷ π) · (z + 0.044715 · z³))) ÷ 2",
         N_("Hendrycks and Gimpel 2016, approximation; GPT-2, Gemma"),
         _gelu_tanh,
@@ -169,7 +169,7 @@ def _clamped_swish(xp: Any, gate: Array, up: Array, special: Special) -> Array:
 GATED_UNITS: tuple[GatedUnit, ...] = (
     _of_activation("relu", "ReGLU", "Shazeer 2020"),
     _of_activation("gelu", "GEGLU", "Shazeer 2020"),
-    _of_activation("gelu_tanh", N_("GEGLU, by tanh"), "Shazeer 2020; Gemma"),
+    _of_activation("gelu_tanh", N_("GEGLU (tanh)"), "Shazeer 2020; Gemma"),
     _of_activation("silu", "SwiGLU", "Shazeer 2020; Llama, Qwen, Mistral, DeepSeek"),
     _of_activation("sigmoid", "GLU", "Dauphin et al. 2016"),
     _of_activation("identity", N_("bilinear"), "Mnih and Hinton 2007; Shazeer 2020"),

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from typing import Literal
 
+from attnviz.core.tokens import token_bytes
+
 LeadingSpace = Literal["never", "always", "unless_there"]
 
 WORDS = r' ?[A-Za-z]+| ?[0-9]| ?"|[\s\S]'
@@ -236,6 +238,12 @@ class BytePairs:
         Raises `ValueError` for an id outside the vocabulary.
         """
         return self.text_of(b"".join(self.token_bytes(one) for one in ids))
+
+    def join(self, tokens: Sequence[str]) -> str:
+        """The text of tokens, of which some may be no tokens of the vocabulary: these are their own texts."""
+        ids = self._ids
+        data = (self.token_bytes(ids[token]) if token in ids else token_bytes(token) for token in tokens)
+        return self.text_of(b"".join(data))
 
     def text_of(self, data: bytes) -> str:
         """The text of the bytes of a whole sequence, without the space that was put before it."""

@@ -18,6 +18,8 @@ SPACE = "\u2423"
 """What is written for a space that would not show."""
 
 _BYTE_TOKEN = re.compile(r"<0x([0-9A-F]{2})>")
+_FORMULA_STARTS = (*"=+-@＝＋－＠\t\r\n",)
+
 _PARTS = r"\s+|(?:[\u2e80-\uffff]|[^\s\u2e80-\uffff]+)[，。、；：）》”]*"
 
 
@@ -25,10 +27,11 @@ def visible(text: str) -> str:
     """`text` with each character that would not show replaced by one that does.
 
     C0 controls and DEL become their Unicode control pictures (line feed: U+240A). Format characters
-    (zero-width, bidirectional), C1 controls, line and paragraph separators and lone surrogates become
-    `⟨U+202E⟩`. Spaces at the beginning and at the end become U+2423, so that " the" is not taken for "the",
-    and a token of nothing but spaces is not an empty label. A token that vocabularies write for one byte,
-    `<0xE4>`, is that byte: `⟨E4⟩`, or its character where it is one of ASCII. The rest is unchanged.
+    (zero-width, bidirectional), C1 controls, line and paragraph separators, lone surrogates and noncharacters
+    (U+FFFE, which no XML file may hold) become `⟨U+202E⟩`. Spaces at the beginning and at the end become
+    U+2423, so that " the" is not taken for "the", and a token of nothing but spaces is not an empty label. A
+    token that vocabularies write for one byte, `<0xE4>`, is that byte: `⟨E4⟩`, or its character where it is
+    one of ASCII. The rest is unchanged.
     """
     byte = _BYTE_TOKEN.fullmatch(text) if text[:1] == "<" else None
     if byte is not None:
@@ -57,9 +60,24 @@ def _visible_character(character: str, only_spaces: bool) -> str:
     category = unicodedata.category(character)
     if only_spaces and character == " ":
         return SPACE
-    if category in ("Cc", "Cf", "Cs", "Zl", "Zp") or (only_spaces and category == "Zs"):
+    is_hidden = category in ("Cc", "Cf", "Cs", "Zl", "Zp") or (only_spaces and category == "Zs")
+    if is_hidden or _is_noncharacter(code):
         return f"\u27e8U+{code:04X}\u27e9"
     return character
+
+
+def _is_noncharacter(code: int) -> bool:
+    """Whether Unicode will never give this code a character (section 23.7 of the standard)."""
+    return code & 0xFFFE == 0xFFFE or 0xFDD0 <= code <= 0xFDEF
+
+
+def spreadsheet_text(text: str) -> str:
+    """`text` for a cell of a table, with an apostrophe before it where a spreadsheet would compute it.
+
+    A cell is a formula where it begins with `=`, `+`, `-` or `@`, also in full width, or with a tab or a line
+    end, which are cut away first (OWASP, CSV injection).
+    """
+    return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
 
 
 def isolated(shown: str) -> str:

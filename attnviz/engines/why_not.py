@@ -102,7 +102,7 @@ def compare(row: WhyNot, experiment: Experiment, site: str, head: int, seed: int
     attention = at(experiment, site)
     most = max(attention.n_queries, attention.n_keys)
     if most > MOST_TOKENS:
-        says = _("A comparison is made of {most} tokens at most; here are {n}.")
+        says = _("A comparison takes at most {most} tokens; this document has {n}.")
         raise ValueError(says.format(most=MOST_TOKENS, n=most))
     left, right = row.pair(attention)
     if row.is_alone:

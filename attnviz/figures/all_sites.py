@@ -204,7 +204,8 @@ def _site_map(
 
 def _scale(sites: tuple[SiteTrace, ...], view: View, stage: str, shades: Shades) -> Scale:
     """One scale for all; a range of one head is that of all heads of all attentions here."""
-    wanted = view.range if view.range not in ("head", "global") else "global"
+    wanted = view.range_of(stage)
+    wanted = "global" if wanted == "head" else wanted
     scales = [content(site, view, stage, "all", shades).scale for site in sites]
     kind, signed = scales[0].kind, scales[0].signed
     return Scale(kind, wanted, min(one.low for one in scales), max(one.high for one in scales), signed)

@@ -141,7 +141,7 @@ def _heads(site: SiteTrace, view: View, stage: Stage, head: Head) -> tuple[int, 
 def _scale(
     site: SiteTrace, view: View, stage: Stage, heads: tuple[int, ...], blocked: NDArray[np.bool_] | None
 ) -> Scale:
-    range_id: str = view.range
+    range_id: str = view.range_of(stage.id)
     if range_id == "head" and len(heads) > 1:
         range_id = "global"  # one colour bar for all
     if range_id == "global" and stage.per_head:

@@ -12,7 +12,9 @@ from PySide6.QtWidgets import QApplication
 
 from attnviz.compute.scheduler import end_process
 from attnviz.gui import app_errors
+from attnviz.gui.display import sentence_for_abort
 from attnviz.gui.documents import FIRST_PRESET
+from attnviz.gui.interrupt import INTERRUPTED, Interrupt
 from attnviz.gui.look import look
 from attnviz.gui.look.fonts import load_fonts
 from attnviz.gui.look.icons import app_icon
@@ -44,17 +46,21 @@ def make_application(arguments: list[str]) -> QApplication:
 def main(path: Path | None = None) -> int:
     """Show the window, with the document at `path` in it, until it is closed. Returns the exit code."""
     sys.setswitchinterval(SWITCH_SECONDS)
-    app = make_application(sys.argv[:1])
+    with sentence_for_abort():
+        app = make_application(sys.argv[:1])
     settings = Settings()
     look.apply(app, settings)
     notices = _Notices()
     errors = app_errors.install(notices.show)
     window = notices.window = Window(load_preset(FIRST_PRESET), settings)
     look.apply(app, settings)
+    interrupt = Interrupt(window)
     window.show()
     FirstFrame(window, partial(_fill, window, path))
     code = app.exec()
+    interrupt.uninstall()
     errors.uninstall()
+    code = INTERRUPTED if interrupt.was_obeyed else code
     if not window.ended_cleanly:
         end_process(code)
     return code

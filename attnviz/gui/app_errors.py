@@ -110,7 +110,7 @@ class Errors:
 
     def _show(self, summary: str) -> None:
         if self.log_file is None:
-            where = _("No log file could be written; the report is on standard error.")
+            where = _("The log file could not be written; the report is on standard error.")
         else:
             where = _("The full report is in {path}").format(path=self.log_file)
         details = f"{summary}\n{where}"

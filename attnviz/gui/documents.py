@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
 
 from attnviz.checkpoints.presets import load_preset, needs_model
 from attnviz.compute.scheduler import CancelToken, Scheduler
+from attnviz.core.text import visible
 from attnviz.gui.settings import Settings
 from attnviz.gui.store import Store
 from attnviz.i18n import _, current_language
@@ -150,7 +151,7 @@ class Documents(QObject):
         return TENSORS_SUFFIX if is_large else JSON_SUFFIX
 
     def _may_replace(self, path: Path) -> bool:
-        question = _("{file} exists. Replace it?").format(file=path.name)
+        question = _("{file} exists. Replace it?").format(file=visible(path.name))
         box = self._box("replace_box", _("Save the document"), question)
         answer = self._ask(box, _("Replace"))
         return answer == QMessageBox.StandardButton.Save
@@ -160,7 +161,7 @@ class Documents(QObject):
         if not self._store.is_modified:
             return True
         buttons = QMessageBox.StandardButton
-        unsaved = _("The document has changes that are not saved.")
+        unsaved = _("The document has unsaved changes.")
         box = self._box("unsaved_box", _("Unsaved changes"), unsaved)
         box.addButton(buttons.Discard)
         answer = self._ask(box)
@@ -194,12 +195,12 @@ class Documents(QObject):
         try:
             written = save(self._store.document, path)
         except (ValueError, OSError, MemoryError) as error:
-            sentence = str(error) or _("there is not enough memory")
+            sentence = str(error) or _("not enough memory")
             self.failed.emit(sentence)
             return self._save_elsewhere(path, sentence)
         self._store.mark_saved(written)
         self._remember(written)
-        self.said.emit(_("Saved {file}").format(file=written.name))
+        self.said.emit(_("Saved {file}").format(file=visible(written.name)))
         return True
 
     def _save_elsewhere(self, path: Path, sentence: str) -> bool:
@@ -208,7 +209,7 @@ class Documents(QObject):
         Where another suffix is all that is wanted, that is the file; else the person names one.
         """
         text = _("The document is not saved.") + "\n\n" + in_words(sentence)
-        box = self._box("not_saved_box", _("Not saved"), text)
+        box = self._box("not_saved_box", _("Unsaved"), text)
         box.setIcon(QMessageBox.Icon.Warning)
         is_wrong = path.suffix and path.suffix.lower() not in (TENSORS_SUFFIX, self._suffix())
         other = path.with_suffix(self._suffix()) if is_wrong else path

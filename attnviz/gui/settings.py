@@ -30,14 +30,14 @@ SETTINGS: tuple[Setting, ...] = (
         str,
         "system",
         N_("Colours"),
-        (("system", N_("As the system")), ("light", N_("Light")), ("dark", N_("Dark"))),
+        (("system", N_("System default")), ("light", N_("Light")), ("dark", N_("Dark"))),
     ),
     Setting(
         "language",
         str,
         "",
         N_("Language"),
-        (("", N_("As the system")), *((language.code, language.own_name) for language in LANGUAGES)),
+        (("", N_("System default")), *((language.code, language.own_name) for language in LANGUAGES)),
     ),
     Setting("engine", str, "numpy", N_("Engine"), (("numpy", "NumPy"), ("torch", "Torch"))),
     Setting(
@@ -45,7 +45,7 @@ SETTINGS: tuple[Setting, ...] = (
         str,
         "auto",
         N_("Device"),
-        (("auto", N_("CUDA where there is one")), ("cpu", N_("CPU")), ("cuda", "CUDA")),
+        (("auto", N_("CUDA if available")), ("cpu", N_("CPU")), ("cuda", "CUDA")),
     ),
     Setting("motion", bool, True, N_("Transitions")),
 )

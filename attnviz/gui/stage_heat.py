@@ -37,7 +37,7 @@ def stage_content(
     head = shown_head(site.experiment, view, stage) if head is None else head
     values = site.window(stage, head)
     on_rows, on_columns = row.axes[-2:]
-    range_id = view.range
+    range_id = view.range_of(stage)
     return HeatContent(
         values=values,
         row_labels=axis_labels(site, on_rows, values.shape[0]),

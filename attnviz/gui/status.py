@@ -88,7 +88,7 @@ class StatusLine(QStatusBar):
 
     def retranslate(self) -> None:
         """Set the texts again, in the present language."""
-        self._hint.setText(_("hover a cell to see its sources · click to lock · Esc to free"))
+        self._hint.setText(_("hover a cell to see its sources · click to lock · Esc to unlock"))
         if self._store.trace is not None:
             self._on_trace(self._store.trace)
 
@@ -127,7 +127,7 @@ class StatusLine(QStatusBar):
     @Slot(str)
     def _on_failed(self, sentence: str) -> None:
         """The numbers that are still shown are not the document's: say so where their time stood."""
-        self._facts.setText(_("not computed: the numbers shown are those before"))
+        self._facts.setText(_("not computed: the numbers are from the previous state"))
 
     @Slot(object)
     def _on_trace(self, trace: Trace) -> None:

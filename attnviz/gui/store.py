@@ -195,10 +195,12 @@ class Store(QObject):
         if "locked" in fields:
             self.hold_in_decoding(None)
         old = self.document
-        view = replace(old.view, **fields)
-        if view != old.view:
-            self._history = self._history.amend(replace(old, view=view))
+        new = old.looking(**fields)
+        if new.view != old.view:
+            self._history = self._history.amend(new)
             self.changed.emit(old, self.document)
+            if new.view.head != old.view.head:  # the mouse rests, and what is under it shows another head
+                self.set_hover(new.of_shown_head(self.hover))
 
     def set_hover(self, cell: Cell | None) -> None:
         """Say which cell the mouse is on.

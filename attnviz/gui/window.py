@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
 
 from attnviz.checkpoints.presets import PRESETS
 from attnviz.compute.scheduler import Scheduler
+from attnviz.core.text import visible
 from attnviz.engines.table import ENGINE_BY_ID
 from attnviz.gui.bridge import Bridge
 from attnviz.gui.documents import SUFFIXES, Documents
@@ -236,7 +237,7 @@ class Window(QMainWindow):
 
     def _show_title(self) -> None:
         document = self.store.document
-        name = self.store.path.name if self.store.path else _(document.title)
+        name = visible(self.store.path.name) if self.store.path else _(document.title)
         mark = " •" if self.store.is_modified else ""
         where = label_among_several(document.experiment, document.site)
         parts = [f"{name or 'attnviz'}{mark}", where, "attnviz" if name else ""]
@@ -267,8 +268,8 @@ class Window(QMainWindow):
     def _fill_recent_menu(self) -> None:
         self._recent_menu.clear()
         for path in self.settings.recent():
-            action = self._recent_menu.addAction(path.name.replace("&", "&&"))
-            action.setToolTip(plain_tooltip(str(path)))
+            action = self._recent_menu.addAction(visible(path.name).replace("&", "&&"))
+            action.setToolTip(plain_tooltip(visible(str(path))))
             action.setData(str(path))
             action.triggered.connect(self.handlers.on_recent)
 
@@ -372,7 +373,7 @@ def dtype_reason(engine: str, dtype: str) -> str:
     kind = ENGINE_BY_ID[engine]
     if dtype in kind.dtypes:
         return ""
-    return _("{engine} computes in {dtypes}").format(engine=kind.label, dtypes=", ".join(kind.dtypes))
+    return _("{engine} supports {dtypes}").format(engine=kind.label, dtypes=", ".join(kind.dtypes))
 
 
 def _dropped(event: QDropEvent) -> Path | None:
@@ -381,4 +382,4 @@ def _dropped(event: QDropEvent) -> Path | None:
     if len(urls) != 1 or not urls[0].isLocalFile():
         return None
     path = Path(urls[0].toLocalFile())
-    return path if path.suffix in SUFFIXES else None
+    return path if path.suffix.lower() in SUFFIXES else None

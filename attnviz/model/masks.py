@@ -82,7 +82,7 @@ MASKS: tuple[MaskFamily, ...] = (
     MaskFamily(
         Causal,
         N_("causal"),
-        N_("A query sees its own position and those before it"),
+        N_("A query attends to its own position and earlier ones"),
         blocked=lambda mask, q, k: core.causal(q, k),
         reason=reasons.causal,
         looks_ahead=_never,
@@ -91,7 +91,7 @@ MASKS: tuple[MaskFamily, ...] = (
     MaskFamily(
         Prefix,
         N_("prefix"),
-        N_("Causal, but the first tokens see each other in both directions (prefix LM)"),
+        N_("Causal, but the first tokens attend to each other both ways (prefix LM)"),
         blocked=lambda mask, q, k: core.prefix(q, k, mask.n),
         reason=reasons.prefix,
         looks_ahead=lambda mask: mask.n > 1,
@@ -100,7 +100,7 @@ MASKS: tuple[MaskFamily, ...] = (
     MaskFamily(
         Padding,
         N_("padding"),
-        N_("Some keys are seen by nobody"),
+        N_("Listed keys are hidden from every query"),
         blocked=lambda mask, q, k: core.padding(q, k, mask.tokens),
         reason=reasons.padding,
         looks_ahead=_always,
@@ -109,7 +109,7 @@ MASKS: tuple[MaskFamily, ...] = (
     MaskFamily(
         Window,
         N_("window"),
-        N_("A query sees the keys near its own position"),
+        N_("A query attends to the keys near its own position"),
         blocked=lambda mask, q, k: core.window(q, k, mask.left, mask.right),
         reason=reasons.window,
         looks_ahead=lambda mask: mask.right > 0,
@@ -119,7 +119,7 @@ MASKS: tuple[MaskFamily, ...] = (
     MaskFamily(
         Dilated,
         N_("dilated"),
-        N_("A window with gaps: only every second or third key near the query's own position"),
+        N_("A window with gaps: every second or third key near the query's own position"),
         blocked=lambda mask, q, k: core.dilated(q, k, mask.left, mask.right, mask.dilation),
         reason=reasons.dilated,
         looks_ahead=lambda mask: mask.right > 0,
@@ -129,7 +129,7 @@ MASKS: tuple[MaskFamily, ...] = (
     MaskFamily(
         Strided,
         N_("strided"),
-        N_("A query sees every so many keys back, to the very first ones"),
+        N_("A query attends to every n-th earlier key"),
         blocked=lambda mask, q, k: core.strided(q, k, mask.stride),
         reason=reasons.strided,
         looks_ahead=_never,
@@ -139,7 +139,7 @@ MASKS: tuple[MaskFamily, ...] = (
     MaskFamily(
         Blocks,
         N_("blocks"),
-        N_("A query sees the keys of its own block, on request also of the blocks before"),
+        N_("A query attends to the keys of its own block and, optionally, of earlier blocks"),
         blocked=lambda mask, q, k: core.blocks(q, k, mask.size, mask.previous),
         reason=reasons.blocks,
         looks_ahead=lambda mask: mask.size > 1,
@@ -149,7 +149,7 @@ MASKS: tuple[MaskFamily, ...] = (
     MaskFamily(
         Global,
         N_("global"),
-        N_("A few tokens see all and are seen by all"),
+        N_("A few tokens attend to all, and all attend to them"),
         blocked=lambda mask, q, k: core.global_tokens(q, k, mask.tokens),
         reason=reasons.global_tokens,
         looks_ahead=lambda mask: bool(mask.tokens),
@@ -159,7 +159,7 @@ MASKS: tuple[MaskFamily, ...] = (
     MaskFamily(
         Documents,
         N_("documents"),
-        N_("Several documents in one sequence: nobody sees across their boundaries"),
+        N_("Several documents in one sequence; no query attends across a boundary"),
         blocked=lambda mask, q, k: core.documents(q, k, mask.starts),
         reason=reasons.documents,
         looks_ahead=_always,
@@ -168,7 +168,7 @@ MASKS: tuple[MaskFamily, ...] = (
     MaskFamily(
         Painted,
         N_("painted"),
-        N_("Cells that were blocked by hand"),
+        N_("Cells blocked by hand"),
         blocked=lambda mask, q, k: core.painted(q, k, mask.cells),
         reason=reasons.painted,
         looks_ahead=_always,
@@ -232,5 +232,5 @@ def _why(mask: Mask, query: int, key: int) -> str:
         return ""
     if isinstance(mask, AnyOf):
         members = "; ".join(_why(member, query, key) for member in mask.masks)
-        return _("none of the joined masks lets it through ({reasons})").format(reasons=members)
+        return _("blocked by every combined mask ({reasons})").format(reasons=members)
     return FAMILY_OF[type(mask)].reason(mask, query, key)

@@ -41,7 +41,7 @@ NORMALISERS: tuple[NormaliserRow, ...] = (
     NormaliserRow(
         "softmax",
         N_("softmax"),
-        N_("exp(s) ÷ Σ exp(s): the weights of a row share one"),
+        N_("exp(s) ÷ Σ exp(s): the weights of a row sum to one"),
         "w = exp(s) ÷ Σ exp(s)",
         "Vaswani et al. 2017, equation 1",
         is_shared=True,
@@ -50,7 +50,10 @@ NORMALISERS: tuple[NormaliserRow, ...] = (
     NormaliserRow(
         "sigmoid",
         N_("sigmoid"),
-        N_("σ(s − log n) for each key by itself; n: how many keys the row sees. Rows need not sum to one"),
+        N_(
+            "σ(s − log n) for each key separately; n: the number of keys visible to the row. Rows "
+            "need not sum to one"
+        ),
         "w = σ(s − log n)",
         "Ramapuram et al. 2024, Sigmoid Self-Attention; n counted for each row",
         is_shared=False,
@@ -59,7 +62,10 @@ NORMALISERS: tuple[NormaliserRow, ...] = (
     NormaliserRow(
         "relu_squared",
         N_("ReLU²"),
-        N_("max(0, s)² ÷ n for each key by itself; n: how many keys the row sees. Rows need not sum to one"),
+        N_(
+            "max(0, s)² ÷ n for each key separately; n: the number of keys visible to the row. Rows "
+            "need not sum to one"
+        ),
         "w = max(0, s)² ÷ n",
         "So et al. 2021 (Primer); on scores: Hua et al. 2022 (FLASH); n counted for each row",
         is_shared=False,

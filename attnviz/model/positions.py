@@ -92,24 +92,46 @@ class ScalingRow:
 
 
 POSITIONS: tuple[PositionRow, ...] = (
-    PositionRow(NoPosition, N_("none"), N_("The order of the tokens is not told"), "nothing"),
+    PositionRow(NoPosition, N_("none"), N_("Attention ignores the order of the tokens"), "nothing"),
     PositionRow(Sinusoidal, N_("sin"), N_("Sines and cosines added to the token vectors"), "vectors"),
-    PositionRow(Learned, N_("table"), N_("A learned row added to each vector, up to its end"), "vectors"),
-    PositionRow(Rope, N_("RoPE"), N_("q and k turned by angles that grow with the position"), "rotation"),
+    PositionRow(
+        Learned, N_("table"), N_("A learned row of a table is added to each token vector"), "vectors"
+    ),
+    PositionRow(Rope, N_("RoPE"), N_("q and k rotated by angles that grow with the position"), "rotation"),
     PositionRow(Alibi, N_("ALiBi"), N_("Scores lowered by slope · distance"), "bias"),
     PositionRow(T5Buckets, N_("T5"), N_("Scores plus a learned number for each bucket of distances"), "bias"),
     PositionRow(
-        TransformerXl, N_("XL"), N_("Transformer-XL: q and two biases meet waves of distances"), "relative"
+        TransformerXl,
+        N_("XL"),
+        N_("Transformer-XL: q and two learned biases times sinusoids of the distance"),
+        "relative",
     ),
-    PositionRow(Deberta, N_("DeBERTa"), N_("q meets keys of distances, k their queries"), "relative"),
+    PositionRow(
+        Deberta,
+        N_("DeBERTa"),
+        N_("q times keys of the distance, k times queries of the distance"),
+        "relative",
+    ),
 )
 
 SCALINGS: tuple[ScalingRow, ...] = (
-    ScalingRow(NoScaling, N_("none"), N_("Frequencies as the base gives them")),
-    ScalingRow(LinearScaling, N_("linear"), N_("Every frequency ÷ factor: position interpolation")),
-    ScalingRow(DynamicNtk, N_("dynamic NTK"), N_("The base grows with a sequence past the original length")),
-    ScalingRow(Yarn, N_("YaRN"), N_("Slow pairs ÷ factor, fast ones as they were; q and k lengthened")),
-    ScalingRow(Llama3Scaling, N_("Llama 3"), N_("Pairs of few turns ÷ factor, those of many as they were")),
+    ScalingRow(NoScaling, N_("none"), N_("Frequencies of the base, unscaled")),
+    ScalingRow(
+        LinearScaling, N_("linear"), N_("Divides every frequency by the factor: position interpolation")
+    ),
+    ScalingRow(
+        DynamicNtk, N_("dynamic NTK"), N_("The base grows once the sequence exceeds the original length")
+    ),
+    ScalingRow(
+        Yarn,
+        N_("YaRN"),
+        N_("Divides slow pairs by the factor, leaves fast pairs unchanged, and scales q and k up"),
+    ),
+    ScalingRow(
+        Llama3Scaling,
+        N_("Llama 3"),
+        N_("Divides low frequencies by the factor; high frequencies are unchanged"),
+    ),
 )
 
 POSITION_BY_RECORD = {row.record: row for row in POSITIONS}

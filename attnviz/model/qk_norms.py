@@ -19,14 +19,14 @@ class QKNormRow:
 
 
 QK_NORMS: tuple[QKNormRow, ...] = (
-    QKNormRow("rms", N_("RMS"), N_("Each q and k divided by its root mean square"), "x ÷ √(Σ x² ÷ d + ε)"),
+    QKNormRow("rms", N_("RMS"), N_("Divides each q and k by its root mean square"), "x ÷ √(Σ x² ÷ d + ε)"),
     QKNormRow(
         "layer",
         N_("layer"),
-        N_("Each q and k minus its mean, divided by its standard deviation"),
+        N_("Subtracts the mean of each q and k and divides by its standard deviation"),
         N_("(x − mean) ÷ √(Σ (x − mean)² ÷ d + ε)"),
     ),
-    QKNormRow("l2", N_("length 1"), N_("Each q and k divided by its length"), "x ÷ √(Σ x² + ε)"),
+    QKNormRow("l2", N_("length 1"), N_("Divides each q and k by its length"), "x ÷ √(Σ x² + ε)"),
 )
 
 QK_NORM_BY_ID = {row.id: row for row in QK_NORMS}

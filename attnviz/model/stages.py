@@ -28,6 +28,7 @@ Rule = Literal[
     "qd,wd->qw",
 ]
 Hue = Literal["", "query", "key", "value"]
+Kind = Literal["scores", "weights", "features"]
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,16 @@ class Stage:
     def score_shaped(self) -> bool:
         """Whether the array is (head, query, key)."""
         return self.axes == ("head", "query", "key")
+
+    @cached_property
+    def kind(self) -> Kind:
+        """What the numbers are: one for each query and key or token, shares of one, or features of vectors.
+
+        Stages of one kind share a colour range.
+        """
+        if not self.signed:
+            return "weights"
+        return "scores" if self.score_shaped or self.axes[-1] == "vocabulary" else "features"
 
     @cached_property
     def per_head(self) -> bool:

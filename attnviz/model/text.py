@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from attnviz.core.bpe import check_text
+from attnviz.core.bpe import BytePairs, check_text
 from attnviz.core.text import visible
 from attnviz.core.tokens import SPLITTINGS, Splitting, guess_splitting, join, split, token_bytes
 from attnviz.i18n import N_, _
@@ -17,6 +17,7 @@ from attnviz.model.operands.matrices import token_ids
 from attnviz.model.spec.block import Vocabulary
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.pieces import byte_pairs, own_tokens, text_tokens
+from attnviz.model.spec.tokenizer_file import TokenizerFile
 
 MODEL = Splitting("model", N_("model"))
 
@@ -62,7 +63,15 @@ def split_text(experiment: Experiment, text: str, splitting: str) -> tuple[str, 
     read = pairs.begun(text)
     parts = _SPACED_WORD.findall(read) if splitting == "word" else split(read, splitting)
     begin = () if vocabulary.begin is None else (vocabulary.begin,)
-    return (*begin, *(token for part in parts for token in own_tokens(vocabulary, part)))
+    return (
+        *begin,
+        *(token for part in parts if _is_written(pairs, part) for token in own_tokens(vocabulary, part)),
+    )
+
+
+def _is_written(pairs: BytePairs | TokenizerFile, part: str) -> bool:
+    """Whether a part of a text makes tokens: many tokenizers drop spaces."""
+    return isinstance(pairs, BytePairs) or not part.isspace() or bool(pairs.encode_inside(part))
 
 
 def join_text(experiment: Experiment, tokens: tuple[str, ...], splitting: str) -> str:
@@ -72,9 +81,7 @@ def join_text(experiment: Experiment, tokens: tuple[str, ...], splitting: str) -
     is_read = vocabulary is not None and (splitting == MODEL.id or _are_mostly_known(vocabulary, tokens))
     if vocabulary is None or pairs is None or not is_read:
         return join(tokens, "word" if splitting == MODEL.id else splitting)
-    ids = token_ids(vocabulary.tokens)
-    data = (pairs.token_bytes(ids[token]) if token in ids else token_bytes(token) for token in tokens)
-    return pairs.text_of(b"".join(data))
+    return pairs.join(tokens)
 
 
 def likely_splitting(experiment: Experiment) -> str:
@@ -118,7 +125,7 @@ def faces(experiment: Experiment) -> tuple[Face, ...]:
 def _face(vocabulary: Vocabulary, token: str) -> Face:
     one = token_ids(vocabulary.tokens).get(token)
     if one is None:
-        note = _("not in the vocabulary: its vector is no row of the embedding, it was drawn or kept")
+        note = _("not in the vocabulary: its vector is not a row of the embedding")
         return Face(visible(token), note, is_outside=True)
     pairs = byte_pairs(vocabulary)
     data = token_bytes(token) if pairs is None else pairs.token_bytes(one)

@@ -162,8 +162,9 @@ WHY_NOTS: tuple[WhyNot, ...] = (
         "softmax(QKᵀ) V",
         "softmax(QKᵀV)",
         N_(
-            "Left, {n} × {m} weights: each row sums to 1 and mixes tokens. Right, {n} × {d}: the features of "
-            "each row sum to 1, whatever V holds; they compete, and no token has a weight."
+            "Left, {n} × {m} weights: each row sums to 1 and mixes tokens. Right, {n} × {d}: the "
+            "features of each row sum to 1 whatever V contains; features compete, and no token has a "
+            "weight."
         ),
         "",
         _product,
@@ -177,8 +178,8 @@ WHY_NOTS: tuple[WhyNot, ...] = (
         N_("before"),
         N_("after"),
         N_(
-            "Masked after the softmax, rows sum to {least} to {most}: what blocked keys took is lost, in "
-            "“{token}” {lost} of 1."
+            "Masked after the softmax, rows sum to {least} to {most}: the weight of blocked keys is "
+            "lost, in “{token}” {lost} of 1."
         ),
         N_("These masks block nothing that had a weight."),
         _late,
@@ -189,9 +190,9 @@ WHY_NOTS: tuple[WhyNot, ...] = (
         "−∞",
         N_("−10000 in float16"),
         N_(
-            "“{token}” sees no key: −∞ leaves zeros. −10000 lowers all its scores alike, so blocked keys get "
-            "all its weight; in float16, steps of 8 leave {after} of {before} different scores. In float32, "
-            "{single}."
+            "“{token}” attends to no key: −∞ leaves zeros. −10000 lowers all its scores alike, so "
+            "blocked keys get all its weight; in float16, steps of 8 leave {after} of {before} "
+            "distinct scores. In float32, {single}."
         ),
         N_("Every query sees a key, and no blocked score is large enough to come through."),
         _added,
@@ -199,12 +200,12 @@ WHY_NOTS: tuple[WhyNot, ...] = (
     ),
     WhyNot(
         "empty-row",
-        N_("A row without keys: zeros, not NaN"),
+        N_("A fully masked row: zeros, not NaN"),
         N_("zeros"),
         "NaN",
         N_(
-            "“{token}” sees no key, and 0 ÷ 0 is NaN. {count} of {n} rows of the output are NaN with it; in "
-            "a next layer every query reads them."
+            "“{token}” attends to no key, and 0 ÷ 0 is NaN. {count} of {n} output rows become NaN; "
+            "in the next layer every query reads them."
         ),
         "",
         _empty,
@@ -219,7 +220,7 @@ WHY_NOTS: tuple[WhyNot, ...] = (
             "{narrow} with it. Rows have {left_bits} bits of entropy with it and {right_bits} without, of "
             "{most_bits}."
         ),
-        N_("One key alone: there is nothing to weigh."),
+        N_("With one key, the only weight is 1."),
         _unscaled,
         is_alone=True,
     ),
@@ -228,7 +229,7 @@ WHY_NOTS: tuple[WhyNot, ...] = (
         N_("No position: order is lost"),
         N_("Y(X), rows moved"),
         N_("Y of moved tokens"),
-        N_("The two differ by {difference}, more than rounding."),
+        N_("They differ by {difference}, more than rounding."),
         N_(
             "“{text}”: the rows of the output move with their words and are otherwise the same, to "
             "{difference}. Y(PX) = P·Y(X)."
@@ -240,14 +241,14 @@ WHY_NOTS: tuple[WhyNot, ...] = (
     ),
     WhyNot(
         "order-told",
-        N_("A mask or a position tells the order"),
+        N_("Masks and positions reveal the order"),
         N_("Y(X), rows moved"),
         N_("Y of moved tokens"),
         N_(
-            "“{text}”: now the output is another one, by up to {difference}. {what} tells the order; "
-            "a causal mask alone is enough."
+            "“{text}”: the output changes by up to {difference}. {what} reveals the order; a causal "
+            "mask alone suffices."
         ),
-        N_("This order gives the same output, to {difference}: what is seen did not change."),
+        N_("This order gives the same output to {difference}: no query's visible keys changed."),
         _ordered,
         stage="attention_output",
         how="permuted",

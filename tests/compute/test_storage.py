@@ -131,7 +131,7 @@ def test_with_a_latent_it_is_the_latent_and_the_rope_key_that_are_off() -> None:
 
 
 @pytest.mark.parametrize(("cache", "first"), [(RingCache(3), 0), (SinkCache(2, 3), 2)])
-def test_what_was_given_up_had_that_share_of_the_full_passs_weights(cache: Cache, first: int) -> None:
+def test_what_was_given_up_had_that_share_of_the_full_pass_s_weights(cache: Cache, first: int) -> None:
     decoded = decode_and_compare(small(writing=kept_in(cache, 6)), "numpy", "cpu", lambda: None, 1)
     assert decoded.stored["layers.0.self"] == ()
     weights = attnviz.run(decoded.decoding.experiment)["weights"]

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from attnviz.core.text import columns, elide, isolated, number, visible, wrapped
+from attnviz.core.text import columns, elide, isolated, number, spreadsheet_text, visible, wrapped
 
 
 @pytest.mark.parametrize(
@@ -29,6 +29,9 @@ from attnviz.core.text import columns, elide, isolated, number, visible, wrapped
         ("  é\n ", "␣␣é\u240a␣"),
         ("é 😀", "é 😀"),
         ("\ud800", "⟨U+D800⟩"),
+        ("\ufffe\uffff", "⟨U+FFFE⟩⟨U+FFFF⟩"),
+        ("\ufdd0\U0010ffff", "⟨U+FDD0⟩⟨U+10FFFF⟩"),
+        ("\ufffd\ufdcf", "\ufffd\ufdcf"),
         ("", ""),
         ("<0xE4>", "⟨E4⟩"),
         ("<0x00>", "⟨00⟩"),
@@ -42,6 +45,16 @@ from attnviz.core.text import columns, elide, isolated, number, visible, wrapped
 )
 def test_every_character_shows(text: str, shown: str) -> None:
     assert visible(text) == shown
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "＝1", "＠A1"])
+def test_a_spreadsheet_does_not_compute_a_token(text: str) -> None:
+    assert spreadsheet_text(text) == f"'{text}"
+
+
+@pytest.mark.parametrize("text", ["", "a=1", "小", "'=1", " =1", "1.5", "−1.5"])
+def test_other_tokens_stay_as_they_are_in_a_spreadsheet(text: str) -> None:
+    assert spreadsheet_text(text) == text
 
 
 def test_only_text_that_runs_from_right_to_left_is_isolated() -> None:

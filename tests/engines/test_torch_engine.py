@@ -138,13 +138,13 @@ def test_illegal_choices_are_value_errors(field: str, value: str) -> None:
 def test_a_device_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert TorchEngine(device="auto").device == "cpu"
-    with pytest.raises(EngineError, match="there is no CUDA device"):
+    with pytest.raises(EngineError, match="no CUDA device was found"):
         TorchEngine(device="cuda")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     assert TorchEngine(device="auto").device == "cuda:0"
     assert TorchEngine(device="cuda:1").device == "cuda:1"
-    with pytest.raises(EngineError, match="no CUDA device 2; there are 2"):
+    with pytest.raises(EngineError, match="no CUDA device 2; 2 were found"):
         TorchEngine(device="cuda:2")
 
 

@@ -100,7 +100,7 @@ def test_a_row_without_keys_is_nan_and_makes_its_output_nan() -> None:
     found = compared("empty-row", "fully-masked-row")
     assert np.isnan(found.right.values[:2]).all() and not np.isnan(found.right.values[2:]).any()
     assert_array_equal(found.left.values[:2], 0)
-    assert np.isnan(found.greatest) and "2 of 6 rows" in found.sentence()
+    assert np.isnan(found.greatest) and "2 of 6 output rows" in found.sentence()
 
 
 def test_the_spread_of_512_features_is_their_root() -> None:
@@ -130,7 +130,7 @@ def test_with_a_mask_or_a_position_they_do_not(changes) -> None:
     experiment = replace(load_preset("dog-bites-man").experiment, **changes)
     found = compared("order-told", experiment)
     assert not found.is_equal and found.greatest > 0.01
-    told = "The position tells" if "position" in changes else "The mask tells"
+    told = "The position reveals" if "position" in changes else "The mask reveals"
     assert told in found.sentence()
     again = on_numpy(found.documents[1])["attention_output"]
     assert_array_equal(again, found.right.values)
@@ -160,7 +160,7 @@ def test_a_long_sequence_is_refused_in_one_sentence() -> None:
     experiment = load_preset("toy-attention").experiment
     n = MOST_TOKENS + 1
     long = replace(experiment, tokens=("t",) * n, vectors=replace(experiment.vectors, n=n))
-    with pytest.raises(ValueError, match=r"^A comparison is made of 512 tokens at most; here are 513\.$"):
+    with pytest.raises(ValueError, match=r"^A comparison takes at most 512 tokens; this document has 513\.$"):
         compared("product", long)
 
 

@@ -14,7 +14,7 @@ from attnviz.figures.content import content
 from attnviz.figures.heat import cell_numbers, footnotes, picture
 from attnviz.figures.palette import PALETTES, palette
 from attnviz.model.spec import parts as p
-from attnviz.model.spec.view import View
+from attnviz.model.spec.view import Ranges, View
 
 LIGHT = palette("light")
 
@@ -45,7 +45,7 @@ def test_all_heads_share_one_scale_and_one_head_has_its_own() -> None:
     assert range_name(every.scale) == "All heads"
     alone = content(site, View(), "scores", 2, LIGHT)
     assert alone.scale.high == np.abs(site["scores"][2]).max()
-    assert content(site, View(range="global"), "scores", 2, LIGHT).scale.high == largest
+    assert content(site, View(ranges=Ranges.of_all("global")), "scores", 2, LIGHT).scale.high == largest
 
 
 def test_without_a_head_the_view_chooses_and_a_kv_stage_shows_what_that_head_reads() -> None:
@@ -110,7 +110,7 @@ def test_a_picture_keeps_every_bright_cell_and_leaves_masked_ones_clear() -> Non
 def test_the_bar_says_its_range_with_ticks_on_it(range_id: str) -> None:
     site = attnviz.run(experiment()).only
     for stage in ("weights", "scores"):
-        scale = content(site, View(range=range_id), stage, 0, LIGHT).scale  # type: ignore[arg-type]
+        scale = content(site, View(ranges=Ranges.of_all(range_id)), stage, 0, LIGHT).scale  # type: ignore[arg-type]
         marks = ticks(scale)
         places = [at for at, _label in marks]
         assert len(marks) >= 2 and places == sorted(places) and 0 <= places[0] and places[-1] <= 1

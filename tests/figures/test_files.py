@@ -33,6 +33,12 @@ def svg_texts(data: bytes) -> list[str]:
     return ["".join(text.itertext()) for text in ET.fromstring(data).iter(f"{SVG}text")]
 
 
+def test_tokens_that_xml_may_not_hold_are_named_in_a_well_formed_svg() -> None:
+    trace = attnviz.run(attnviz.Experiment(("\ufffe", "a\uffffb"), p.SeededVectors(2, 4)))
+    texts = svg_texts(figure_bytes(render(trace, View(), "weights"), "svg"))
+    assert texts.count("⟨U+FFFE⟩") == texts.count("a⟨U+FFFF⟩b") == 2
+
+
 def test_tokens_are_literal_text_in_svg() -> None:
     texts = svg_texts(figure_bytes(render(hostile(), View(), "weights"), "svg"))
     for token in ("<s>", "$x_1^2$", "a␊b", "\\frac{1}{2}", "<img src=x>", "&amp;", "␣", "小"):

@@ -21,6 +21,7 @@ from PySide6.QtGui import QStandardItemModel
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QComboBox, QLineEdit, QWidget
 
+from attnviz.core.levels import RANGES
 from attnviz.gui.forms.rows import ChoiceRow, NumberRow, Row, SliderRow, SwitchRow
 from attnviz.gui.stage_heat import stage_content
 from attnviz.gui.widgets.combo import Combo
@@ -36,7 +37,7 @@ from attnviz.model.edit.switching import refusal
 from attnviz.model.explain.arithmetic.cell import explain
 from attnviz.model.sites.sites import site_names
 from attnviz.model.spec.document import Document
-from attnviz.model.spec.view import Cell, View
+from attnviz.model.spec.view import Cell, Ranges, View
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 
@@ -116,7 +117,7 @@ class Walk:
             "head": self.chance.randrange(4),
             "query": self.chance.randrange(7),
             "orientation": self.chance.choice(["queries_as_rows", "queries_as_columns"]),
-            "range": self.chance.choice(["row", "head", "global", "log", "symmetric"]),
+            "ranges": Ranges(*(self.chance.choice([row.id for row in RANGES]) for _kind in range(3))),
         }
         self.note(f"look at {site} {stage}")
         self.store.look(**seen)

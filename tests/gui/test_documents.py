@@ -264,7 +264,7 @@ def test_where_saving_fails_the_window_stays_open(
 
 def test_a_dropped_document_opens_and_other_files_are_not_wanted(desk: Desk, tmp_path: Path) -> None:
     document = load_preset("dog-bites-man")
-    for name in ("a.json", "b.safetensors"):
+    for name in ("a.json", "b.safetensors", "D.JSON"):
         file = tmp_path / name
         attnviz.save(document, file)
         assert drop(desk, file)
@@ -292,6 +292,18 @@ def test_recent_files_are_listed_latest_first_with_plain_names(desk: Desk, tmp_p
     assert desk.store.path == files[0]
     menu.aboutToShow.emit()
     assert menu.actions()[0].text() == "one.json"
+
+
+def test_file_names_that_would_deceive_are_shown_character_by_character(desk: Desk, tmp_path: Path) -> None:
+    file = tmp_path / "a\n\u202enosj.json"
+    attnviz.save(load_preset("toy-attention"), file)
+    desk.window.documents.open(file)
+    desk.settle()
+    assert desk.window.windowTitle().startswith("a␊⟨U+202E⟩nosj.json")
+    menu = desk.find(QMenu, "menu_recent")
+    menu.aboutToShow.emit()
+    assert menu.actions()[0].text() == "a␊⟨U+202E⟩nosj.json"
+    assert "\u202e" not in menu.actions()[0].toolTip()
 
 
 def test_a_large_document_opens_from_one_safetensors_file(make_desk: MakeDesk, tmp_path: Path) -> None:

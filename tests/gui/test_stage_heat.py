@@ -13,7 +13,7 @@ from attnviz.gui.stage_heat import all_head_levels, axis_labels, highlight, stag
 from attnviz.gui.widgets.heat.content import NO_HIGHLIGHT
 from attnviz.model.provenance import sources
 from attnviz.model.spec.parts import Causal, Heads, Memory, SeededVectors
-from attnviz.model.spec.view import Cell, View
+from attnviz.model.spec.view import Cell, Ranges, View
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace
 
@@ -30,7 +30,8 @@ def test_every_stage_of_every_experiment_can_be_drawn(name: str) -> None:
     site = site_of(SPREAD[name])
     for stage in site.stages:
         for head in (0, 99):
-            content = stage_content(site, View(stage=stage, head=head, range="global"), stage, LIGHT)
+            view = View(stage=stage, head=head, ranges=Ranges.of_all("global"))
+            content = stage_content(site, view, stage, LIGHT)
             values = site.array(stage) if hasattr(site, "array") else attnviz.run(SPREAD[name])[stage]
             if values.ndim == 3:
                 values = values[min(head, len(values) - 1)]
@@ -71,7 +72,7 @@ def test_one_scale_for_all_heads_spans_all_finite_unblocked_cells() -> None:
     hidden = np.triu(np.ones((5, 5), dtype=bool), 1)
     largest = np.abs(scores[:, ~hidden]).max()
     assert all_head_levels(site, "scores", "global") == pytest.approx((-largest, largest))
-    content = stage_content(site, View(range="global"), "scores", LIGHT)
+    content = stage_content(site, View(ranges=Ranges.of_all("global")), "scores", LIGHT)
     assert content.levels == pytest.approx((-largest, largest))
 
 

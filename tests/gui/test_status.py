@@ -46,7 +46,7 @@ def test_after_a_run_that_failed_the_old_numbers_are_not_called_ready(make_desk:
     assert facts.text().startswith("ready · ")
     desk.store.change(dtype="float16")
     desk.qtbot.waitUntil(lambda: not facts.text().startswith("ready"), timeout=WAIT_MS)
-    assert facts.text() == "not computed: the numbers shown are those before"
+    assert facts.text() == "not computed: the numbers are from the previous state"
     assert "float16" in desk.window.status.message()
     desk.store.undo()
     desk.settle()

@@ -26,11 +26,11 @@ def language_model(n_prompt: int) -> tuple[str, Experiment]:
     """
     folder = resources.root() / "models" / "stories"
     if not (folder / "model.safetensors").is_file():
-        return _("drawn weights, in the form of a Llama"), drawn_model(n_prompt)
+        return _("random weights, shaped as a Llama"), drawn_model(n_prompt)
     from attnviz.checkpoints import import_checkpoint
 
     document = import_checkpoint(folder, ids=tuple(range(1, n_prompt + 1)), dtype="float32")
-    return _("the trained model in the box"), document.experiment
+    return _("the trained model that ships with attnviz"), document.experiment
 
 
 def drawn_model(

@@ -41,7 +41,9 @@ def _head(found: dict[str, Any]) -> list[str]:
 
 
 def _speed(found: dict[str, Any]) -> list[str]:
-    sentence = _("Tokens per second, {written} written after {prompt}; in brackets, over transformers")
+    sentence = _(
+        "Tokens per second, {written} generated after {prompt}; in brackets, relative to transformers"
+    )
     rows: list[tuple[str, ...]] = [("", _("with cache"), _("without"))]
     speed, ratios = found["speed"]["tokens_per_second"], found["speed"]["ratios"]
     names = list(found["same"])
@@ -71,9 +73,7 @@ def _at_least(value: float) -> str:
 
 def _steps(found: dict[str, Any]) -> list[str]:
     steps = found["steps"]
-    lines = [
-        _("Milliseconds of one step by the length of the text; without a cache, one pass over all of it")
-    ]
+    lines = [_("Milliseconds of one step by text length; without a cache, one full pass over the text")]
     rows: list[tuple[str, ...]] = [("", *map(str, steps["contexts"]))]
     for name, kinds in steps["median"].items():
         rows.append((_("{name}, with cache").format(name=_label(name)), *map(ms, kinds["cache"])))

@@ -38,7 +38,7 @@ def prefill(a: Architecture, n: int, batch: int = 1) -> tuple[Line, ...]:
     )
     if blocked:
         more = batch * blocked * a.n_heads * (2 * a.d_qk + 2 * a.d_v + SOFTMAX_FLOPS)
-        bill.note(_("With the blocked scores computed too: {count}.").format(count=f"{total + more:,}"))
+        bill.note(_("Including blocked scores: {count}.").format(count=f"{total + more:,}"))
     _say_rules(bill)
     return tuple(bill.lines)
 
@@ -62,9 +62,7 @@ def decode_step(a: Architecture, n: int, batch: int = 1) -> tuple[Line, ...]:
     _after(bill, a, (b,))
     bill.total(_("step at token {n}").format(n=f"{n:,}"))
     if a.latent is not None:
-        bill.note(
-            _("W_UK and W_UV are absorbed: scores and sums are taken over the latents as they are cached.")
-        )
+        bill.note(_("W_UK and W_UV are absorbed: scores and sums are computed on the cached latents."))
     _say_rules(bill)
     return tuple(bill.lines)
 
@@ -196,8 +194,8 @@ def _after(bill: Bill, a: Architecture, tokens: _Factors) -> None:
 
 def _say_rules(bill: Bill) -> None:
     bill.note(
-        _("A multiplication and an addition are two operations; softmax takes {count} a score.").format(
-            count=SOFTMAX_FLOPS
-        )
+        _(
+            "A multiplication and an addition count as two operations; softmax takes {count} per score."
+        ).format(count=SOFTMAX_FLOPS)
     )
     bill.note(_("Norms, rotations, activations, residuals and biases are not counted."))

@@ -158,7 +158,7 @@ def parameters(a: Architecture) -> tuple[Line, ...]:
         width = 2 if a.norm == "layer" else 1
         per_norm = (Factor(str(width), width), d_model)
         bill.term(_("norms"), layers, Factor(_("norms"), a.norms_per_layer), *per_norm)
-        bill.term(_("last norm"), *per_norm)
+        bill.term(_("final norm"), *per_norm)
     for learned in a.of_layer:
         one = bill.sum_of(_("{what}, one layer").format(what=_(learned.label)), learned.counts)
         bill.term(_("{what}, all layers").format(what=_(learned.label)), layers, Factor(_("one layer"), one))
@@ -167,13 +167,13 @@ def parameters(a: Architecture) -> tuple[Line, ...]:
     if a.transform:
         bill.term(_("transform before the output head"), d_model, d_model)
     if a.vocabulary and a.tied:
-        bill.note(_("The output head is the token embedding, transposed: no parameters of its own."))
+        bill.note(_("The output head is the transposed token embedding and has no parameters of its own."))
     elif a.vocabulary:
         bill.term(_("output head"), d_model, Factor("V", a.vocabulary))
     count = bill.total(_("parameters"))
     if a.experts is not None:
         active = f"{count - _idle(a):,}"
-        bill.note(_("A token is computed with {count} of them.").format(count=active))
+        bill.note(_("Each token uses {count} of them.").format(count=active))
     return tuple(bill.lines)
 
 

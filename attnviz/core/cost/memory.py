@@ -102,7 +102,7 @@ def cache(a: Architecture, n: int, format_: Format, batch: int = 1) -> tuple[Lin
         kept = Factor("min(n, w)", min(keys, a.window))
         bill.term(_("window layers"), b, Factor(_("window layers"), a.windowed_layers), kept, one)
     whole = bill.total(_("cache of {n} tokens").format(n=f"{n:,}"))
-    bill.title(_("The same model with"))
+    bill.title(_("Same model with"))
     for _id, label, other in layouts(a):
         size = cache_bytes(other, n, format_, batch)
         times = _ratio(size, whole) if whole else "0"
@@ -217,7 +217,7 @@ def _fitting(bill: Bill, a: Architecture, n: int, batch: int, kv: Format, room: 
     context = longest_context(a, room, kv, batch)
     label = _("longest context, batch {batch}").format(batch=batch)
     if context is UNLIMITED:
-        bill.note(_("Any context fits, batch {batch}: the window bounds the cache.").format(batch=batch))
+        bill.note(_("Any context fits at batch {batch}: the window bounds the cache.").format(batch=batch))
     elif a.windowed_layers and a.full_layers and context > a.window:
         windows = bill.part(
             _("full windows"),
@@ -234,7 +234,7 @@ def _fitting(bill: Bill, a: Architecture, n: int, batch: int, kv: Format, room: 
     else:
         bill.quotient(label, Factor(_("room"), room), per_token, "tokens")
     if context is not UNLIMITED and context > a.context > 1:
-        bill.note(_("The model was made for {context} tokens.").format(context=f"{a.context:,}"))
+        bill.note(_("The model was trained for {context} tokens.").format(context=f"{a.context:,}"))
     one = Factor(_("cache of {n} tokens").format(n=f"{n:,}"), cache_bytes(a, n, kv))
     bill.quotient(
         _("largest batch, {n} tokens").format(n=f"{n:,}"), Factor(_("room"), room), one, "sequences"

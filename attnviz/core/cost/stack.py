@@ -130,7 +130,7 @@ def fits(stack: Stack, n: int, batch: int, weights: Format, kv: Format, memory_g
     if room < 0:
         bill.note(_("The weights alone do not fit."))
     elif context is None:
-        bill.note(_("Any context fits, batch {batch}: the window bounds the cache.").format(batch=batch))
+        bill.note(_("Any context fits at batch {batch}: the window bounds the cache.").format(batch=batch))
     else:
         held = f"{cache_bytes(stack, context, kv, batch):,} B ≤ {room:,} B"
         label = _("longest context, batch {batch}").format(batch=batch)

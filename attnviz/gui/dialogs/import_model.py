@@ -79,15 +79,15 @@ class ImportDialog(QDialog):
         self._found = QLabel()
         self._kind = Segmented(
             (
-                ("text", _("Text"), _("Cut into tokens as the model's tokenizer does")),
-                ("ids", _("Token ids"), _("Whole numbers, with commas or spaces between them")),
+                ("text", _("Text"), _("The model's tokenizer splits the text into tokens")),
+                ("ids", _("Token ids"), _("Whole numbers, separated by commas or spaces")),
             ),
             "text",
-            _("What the model reads, as"),
+            _("Input text"),
         )
         self._text, self._memory = QPlainTextEdit(), QPlainTextEdit()
-        self._memory_label = QLabel(_("The encoder reads"))
-        self._alone = Toggle(_("the first layer's attention alone"))
+        self._memory_label = QLabel(_("Encoder input"))
+        self._alone = Toggle(_("first attention only"))
         self._name_parts()
         self._lay_out()
         self._folder.editingFinished.connect(self._look)
@@ -112,11 +112,11 @@ class ImportDialog(QDialog):
     def _name_parts(self) -> None:
         parts: tuple[tuple[QWidget, str, str], ...] = (
             (self._folder, "import_folder", _("Folder")),
-            (self._found, "import_found", _("What was found")),
-            (self._kind, "import_kind", _("What the model reads, as")),
-            (self._text, "import_text", _("The model reads")),
-            (self._memory, "import_memory", _("The encoder reads")),
-            (self._alone, "import_alone", _("the first layer's attention alone")),
+            (self._found, "import_found", _("Found")),
+            (self._kind, "import_kind", _("Input text")),
+            (self._text, "import_text", _("Model input")),
+            (self._memory, "import_memory", _("Encoder input")),
+            (self._alone, "import_alone", _("first attention only")),
         )
         for widget, name, title in parts:
             widget.setObjectName(name)
@@ -144,8 +144,8 @@ class ImportDialog(QDialog):
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.ExpandingFieldsGrow)
         form.addRow(_("Folder"), row)
         form.addRow("", self._found)
-        form.addRow(_("Given as"), self._kind)
-        form.addRow(_("The model reads"), self._text)
+        form.addRow(_("Input format"), self._kind)
+        form.addRow(_("Model input"), self._text)
         form.addRow(self._memory_label, self._memory)
         form.addRow("", self._alone)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
@@ -172,7 +172,7 @@ class ImportDialog(QDialog):
 
     @Slot()
     def _choose(self) -> None:
-        name = QFileDialog.getExistingDirectory(self, _("The folder of a checkpoint"), self._folder.text())
+        name = QFileDialog.getExistingDirectory(self, _("Checkpoint folder"), self._folder.text())
         if name:
             self._folder.setText(name)
             self._look()
@@ -186,7 +186,7 @@ class ImportDialog(QDialog):
         self._looked_at, self._described = (folder, alone), None
         self._refresh()
         if not folder:
-            self._say(_("Choose a folder as transformers saves it."))
+            self._say(_("Choose a folder saved by transformers."))
             return
 
         def job(token: CancelToken) -> Described:
@@ -204,7 +204,7 @@ class ImportDialog(QDialog):
             family=described.family, layers=layers, count=f"{described.n_weights:,}"
         )
         self._say(says)
-        reason = None if described.reads_text else _("Needs tokenizer.json, and the package tokenizers")
+        reason = None if described.reads_text else _("Needs tokenizer.json and the package tokenizers")
         self._kind.set_option_unavailable("text", reason)
         if reason is not None:
             self._kind.set_value("ids")
@@ -262,7 +262,7 @@ class ImportDialog(QDialog):
     def _on_failed(self, error: BaseException) -> None:
         if not isinstance(error, ValueError | OSError | MemoryError):
             raise error
-        self._say(translated(str(error)) or _("there is not enough memory"), is_wrong=True)
+        self._say(translated(str(error)) or _("not enough memory"), is_wrong=True)
         self._refresh()
 
 

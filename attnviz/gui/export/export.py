@@ -97,14 +97,14 @@ class Exporter(QObject):
         content = self._content()
         if content is not None:
             QGuiApplication.clipboard().setPixmap(self.stage_picture(content))
-            self.said.emit(_("The picture is on the clipboard."))
+            self.said.emit(_("Copied the picture to the clipboard."))
 
     def copy_table(self) -> None:
         """Put the shown matrix on the clipboard, tab-separated, with every digit."""
         content = self._content()
         if content is not None:
             QGuiApplication.clipboard().setText(table_text(content))
-            self.said.emit(_("The table is on the clipboard."))
+            self.said.emit(_("Copied the table to the clipboard."))
 
     # --- what they do
 
@@ -180,7 +180,7 @@ class Exporter(QObject):
         if not isinstance(error, ValueError | OSError | MemoryError | RuntimeError):
             raise error
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        sentence = reason or _("there is not enough memory")
+        sentence = reason or _("not enough memory")
         self.failed.emit(sentence if sentence.startswith(path.name) else f"{path.name}: {sentence}")
 
     def _ask(self, name: str, suffix: str, filters: str) -> Path | None:
@@ -198,7 +198,7 @@ class Exporter(QObject):
 
     def _trace(self) -> Trace | None:
         if self._store.trace is None:
-            self.failed.emit(_("There are no numbers yet."))
+            self.failed.emit(_("Nothing has been computed yet."))
         return self._store.trace
 
     def _stage(self) -> str:

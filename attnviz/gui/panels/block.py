@@ -101,7 +101,7 @@ class BlockPanel(Panel):
 
     def retranslate(self) -> None:
         self.setAccessibleName(_("Block"))
-        self.diagram.setAccessibleName(_("Diagram of the block"))
+        self.diagram.setAccessibleName(_("Block diagram"))
         if self.store.trace is not None:
             self._show()  # also under another tab
 

@@ -113,10 +113,10 @@ class ComparePanel(Panel):
 
     def retranslate(self) -> None:
         self.setAccessibleName(_("Compare"))
-        self._row.setAccessibleName(_("What is compared"))
+        self._row.setAccessibleName(_("Comparison"))
         self._row.set_options(_options())
         self._shuffle.setText(_("Shuffle"))
-        self._shuffle.setToolTip(_("Another order of the tokens"))
+        self._shuffle.setToolTip(_("Shuffle the tokens"))
         self._open["left"].setText(_("Open left"))
         self._open["right"].setText(_("Open right"))
         for one in self.maps.values():
@@ -211,13 +211,13 @@ class ComparePanel(Panel):
         """Open this side as the document, where it is one and another one."""
         button = self._open[side]
         if not compared.row.opens[index]:
-            reason = _("No experiment computes this: there are no weights.")
+            reason = _("No experiment computes this: it has no weights.")
         elif compared.documents[index] == self.store.experiment:
-            reason = _("This is the document.")
+            reason = _("This side is the document.")
         else:
             reason = ""
         button.setEnabled(not reason)
-        says = reason or _("Make this side the document; Undo takes it back")
+        says = reason or _("Open this side as the document (undoable)")
         button.setToolTip(plain_tooltip(says))
         button.setAccessibleName(_("Open {side} as the document").format(side=self._caption(side, compared)))
 

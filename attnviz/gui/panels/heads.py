@@ -27,7 +27,7 @@ MOST_HEADS = 128
 class HeadsPanel(Panel):
     """One thumbnail per head. Stages without heads are shown by their weights."""
 
-    follows = ("stage", "head", "range", "orientation", "locked")
+    follows = ("stage", "head", "ranges", "orientation", "locked")
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
@@ -69,7 +69,7 @@ class HeadsPanel(Panel):
         if old is None or self.store.trace is None:
             return
         before, after = old.view, new.view
-        if (before.stage, before.orientation, before.range) != (after.stage, after.orientation, after.range):
+        if any(getattr(before, name) != getattr(after, name) for name in ("stage", "orientation", "ranges")):
             self._paint(self.store.site)
         elif before.head != after.head:
             self._select(self.store.site)
@@ -98,14 +98,15 @@ class HeadsPanel(Panel):
         view, row = self.store.document.view, STAGE_BY_ID[stage]
         count = min(site.shape(stage)[0], MOST_HEADS)
         self._ensure(count)
-        ends = all_head_levels(site, stage, "global") if view.range == "global" else None
+        range_id = view.range_of(stage)
+        ends = all_head_levels(site, stage, "global") if range_id == "global" else None
         for head, thumbnail in enumerate(self._thumbnails):
             thumbnail.setVisible(head < count)
             if head < count:
                 transposed = view.orientation == "queries_as_columns"
                 values, hidden = site.overview(stage, head)
                 shape = site.shape(stage)[-2:]
-                thumbnail.set_values(values, row.signed, hidden, view.range, ends, transposed, shape)
+                thumbnail.set_values(values, row.signed, hidden, range_id, ends, transposed, shape)
                 thumbnail.set_caption(self._caption(site, row.axes[0], head))
         self._select(site)
         self._light(site)

@@ -17,13 +17,9 @@ from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.pictures.arrow_plot import ArrowPlot, Arrows
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.i18n import _
-from attnviz.model.edit import edits
-from attnviz.model.operands.matrices import is_identity, vectors_array
+from attnviz.model.edit.tips import n_tips, why_fixed, with_tip, x_stage
 from attnviz.model.provenance import kv_head
 from attnviz.model.spec.document import Document
-from attnviz.model.spec.experiment import Experiment
-from attnviz.model.spec.parts import Role, Rope
-from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell, shown_head
 from attnviz.model.stages import STAGE_BY_ID, as_read
 from attnviz.model.trace import SiteTrace, Trace
@@ -59,6 +55,8 @@ class PlanePanel(Panel):
         self._what.setObjectName("plane_what")
         self._what.changed.connect(self._on_what)
         self._dims = (self._dim_field("plane_x"), self._dim_field("plane_y"))
+        self._fitted: object = None
+        """The document and attention that the plot was last fitted to, by title, name and shapes."""
         self._dims_label = QLabel()
         self._facts = QLabel()
         self._facts.setObjectName("plane_facts")
@@ -100,8 +98,8 @@ class PlanePanel(Panel):
 
     def retranslate(self) -> None:
         self._dims_label.setText(_("dims"))
-        self.plot.setAccessibleName(_("Plane of two dimensions"))
-        self._what.setAccessibleName(_("Vectors drawn"))
+        self.plot.setAccessibleName(_("Vectors in two dimensions"))
+        self._what.setAccessibleName(_("Shown vectors"))
         for field, name in zip(self._dims, (_("Horizontal dimension"), _("Vertical dimension")), strict=True):
             field.setAccessibleName(name)
             field.set_tooltip(name)
@@ -111,7 +109,7 @@ class PlanePanel(Panel):
     # --- showing
 
     def _show(self, site: SiteTrace) -> None:
-        width = site.shape("tokens_embedded")[1] if self._what.value() == "x" else site.shape("q")[2]
+        width = site.experiment.d_model if self._what.value() == "x" else site.shape("q")[2]
         dims = self._plane(width)
         for field, dim in zip(self._dims, dims, strict=True):
             field.set_range(0, max(0, width - 1))
@@ -120,8 +118,16 @@ class PlanePanel(Panel):
         families = self._x_arrows(site, dims, query) if self._what.value() == "x" else ()
         families = families or self._qk_arrows(site, dims, query, key)
         self.plot.set_arrows(families)
+        self._fit_anew(site)
         self._facts.setText(self._pair_facts(site, query, key))
         self._fit_facts()
+
+    def _fit_anew(self, site: SiteTrace) -> None:
+        """Show all arrows of another document or attention, whatever was zoomed in the one before."""
+        shown = self.store.document.title, site.name, site.shape("q"), site.shape("k")
+        if shown != self._fitted:
+            self._fitted = shown
+            self.plot.fit()
 
     def minimumSizeHint(self) -> QSize:
         return QSize(super().minimumSizeHint().width(), SMALLEST)
@@ -139,9 +145,9 @@ class PlanePanel(Panel):
         return min(first, width - 1), min(second, width - 1)
 
     def _x_arrows(self, site: SiteTrace, dims: tuple[int, int], query: int) -> tuple[Arrows, ...]:
-        stage = "x" if "x" in site.stages else "tokens_embedded"
-        tips = site.window(stage)[:MOST_ARROWS, list(dims)].astype(np.float64)
-        return (Arrows("x", self.theme.ink, tips, site.experiment.tokens, _within(query, tips)),)
+        tips = site.window(x_stage(site.stages))[:MOST_ARROWS, list(dims)].astype(np.float64)
+        reason = self._why_fixed(site, "x")
+        return (Arrows("x", self.theme.ink, tips, site.experiment.tokens, _within(query, tips), reason),)
 
     def _qk_arrows(self, site: SiteTrace, dims: tuple[int, int], query: int, key: int) -> tuple[Arrows, ...]:
         """All keys, and the one query in focus, as the scores read them."""
@@ -152,9 +158,14 @@ class PlanePanel(Panel):
             head = shown_head(site.experiment, self.store.document.view, stage)
             tips = site.window(stage, head)[:MOST_ARROWS, list(dims)].astype(np.float64)
             labels = site.labels(STAGE_BY_ID[stage].axes[1])
-            reason = _why_fixed(site.experiment, "query" if name == "q" else "key")
+            reason = self._why_fixed(site, name)
             found.append(Arrows(name, color, tips, labels, _within(strong, tips), reason, name == "q"))
         return tuple(found)
+
+    def _why_fixed(self, site: SiteTrace, name: str) -> str:
+        assert self.store.trace is not None
+        message = why_fixed(self.store.trace.experiment, site.name, name, site.stages)
+        return _(message) if message else ""
 
     def _pair(self, site: SiteTrace) -> tuple[int, int]:
         """(query, key) in focus."""
@@ -194,17 +205,14 @@ class PlanePanel(Panel):
 
     @Slot(str, int, float, float)
     def _on_moved(self, name: str, index: int, x: float, y: float) -> None:
-        if self.store.trace is None or index >= self._rows(name):
+        place = self.store.document.site
+        if self.store.trace is None or index >= n_tips(self.store.experiment, place, name):
             return
-        self.store.edit(_with_tip, name, index, (x, y), self._dims_now(name), self._head(name))
-
-    def _rows(self, name: str) -> int:
-        attention = self.store.attention
-        return attention.n_keys if name == "k" else attention.n_queries
+        self.store.edit(with_tip, place, name, index, self._head(name), self._dims_now(name), (x, y))
 
     def _dims_now(self, name: str) -> tuple[int, int]:
         attention = self.store.attention
-        return self._plane(attention.d_model if name == "x" else attention.heads.d_head)
+        return self._plane(attention.d_model if name == "x" else attention.d_qk)
 
     def _head(self, name: str) -> int:
         attention = self.store.attention
@@ -217,11 +225,9 @@ class PlanePanel(Panel):
             self.store.set_hover(None)
             return
         stages = self.store.site.stages
-        stage = name if name != "x" or "x" in stages else "tokens_embedded"
-        stage = as_read(stage, stages)
-        self.store.set_hover(
-            Cell(stage, index, self._dims_now(name)[0], 0 if name == "x" else self._head(name))
-        )
+        stage = x_stage(stages) if name == "x" else as_read(name, stages)
+        head = 0 if name == "x" else self._head(name)
+        self.store.set_hover(Cell(stage, index, self._dims_now(name)[0], head))
 
     @Slot(str, int)
     def _on_clicked(self, name: str, index: int) -> None:
@@ -264,29 +270,3 @@ class PlanePanel(Panel):
 
 def _within(index: int, tips: NDArray[np.float64]) -> int:
     return index if index < len(tips) else -1
-
-
-def _why_fixed(experiment: Site, role: Role) -> str:
-    """Why a tip of q or k cannot be dragged; empty where it can."""
-    latent = experiment.latent
-    follows = latent is not None and (role == "key" or latent.d_q is not None)
-    if follows or not is_identity(experiment, role):
-        return _("This arrow follows from x and its weights; with an identity projection it can be dragged.")
-    if experiment.qk_norm is not None:
-        return _("This arrow is normalised; without QK-norm it can be dragged.")
-    if isinstance(experiment.position, Rope):
-        return _("This arrow is turned by its position; without RoPE it can be dragged.")
-    return ""
-
-
-def _with_tip(
-    experiment: Experiment, name: str, row: int, tip: tuple[float, float], dims: tuple[int, int], head: int
-) -> Experiment:
-    """The experiment in which one arrow ends at `tip`: x moves, or the features of x that q or k are."""
-    sequence: edits.Sequence = "memory" if name == "k" and experiment.memory is not None else "tokens"
-    offset = 0 if name == "x" else head * experiment.d_qk
-    values = vectors_array(edits.vectors_of(experiment, sequence)).copy()
-    added = edits.added_position(experiment, sequence, row)
-    for dim, value in zip(dims, tip, strict=True):
-        values[row, offset + dim] = value - added[offset + dim]
-    return edits.set_vectors(experiment, values, sequence)

@@ -39,7 +39,7 @@ MOST_BARS = 200
 class StageViewPanel(Panel):
     """The stage that the view names: hover lights, click locks, painting blocks cells by hand."""
 
-    follows = ("stage", "head", "query", "range", "orientation", "locked")
+    follows = ("stage", "head", "query", "ranges", "orientation", "locked")
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
@@ -117,7 +117,7 @@ class StageViewPanel(Panel):
         self._range.setAccessibleName(_("Colour range"))
         self._range.setToolTip(_("Colour range"))
         self._output_title.setText(_("OUTPUT"))
-        self._bars.setAccessibleName(_("The row of the query in focus"))
+        self._bars.setAccessibleName(_("Row of the selected query"))
         if self.store.trace is not None:
             self._show(self.store.site)
 
@@ -128,7 +128,7 @@ class StageViewPanel(Panel):
         stage = self._stage(site)
         content = stage_content(site, view, stage, self.theme)
         self.map.set_content(content)
-        self._range.setCurrentIndex(self._range.findData(view.range))
+        self._range.setCurrentIndex(self._range.findData(view.range_of(stage)))
         self._title.set_line(self._titled(stage_title(site, view, stage)))
         self._formula.set_parts(stage_parts(site.experiment, stage, site.stages))
         self._flag.setText(_flags(site, stage))
@@ -220,7 +220,9 @@ class StageViewPanel(Panel):
 
     @Slot(int)
     def _on_range(self, index: int) -> None:
-        self.store.look(range=self._range.itemData(index))
+        if self.store.trace is not None:
+            stage, view = self._stage(self.store.site), self.store.document.view
+            self.store.look(ranges=view.with_range(stage, self._range.itemData(index)))
 
     @Slot()
     def _on_output(self) -> None:

@@ -21,6 +21,7 @@ from attnviz.model.sites.links import tokens_in
 from attnviz.model.sites.sites import place_of, site_names
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.pieces import byte_pairs
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.text import faces, join_text, likely_splitting, split_text, splittings
@@ -207,6 +208,8 @@ class TokensPanel(Panel):
         known, text = self.store.experiment.vocabulary, _("new")
         if known is not None and text not in known.tokens and " " + text in known.tokens:
             text = " " + text
+        if known is not None and byte_pairs(known) is None and text not in known.tokens:
+            text = known.tokens[-1]  # nothing else is sure to be a token
         self.store.edit(edits.set_tokens, (*self.store.experiment.tokens, text))
 
     def _lay_out(self) -> None:

@@ -105,7 +105,7 @@ class VectorsPanel(Panel):
         self._seed.retranslate()
         self._width.retranslate()
         self.grid.setAccessibleName(_("Token vectors"))
-        self._dice.setToolTip(_("Draw the vectors from another seed"))
+        self._dice.setToolTip(_("Resample the vectors with a new seed"))
         self._dice.setAccessibleName(self._dice.toolTip())
         chosen = self._which()
         self._sequence.set_options((("tokens", _("queries"), ""), ("memory", _("memory"), "")))

@@ -205,7 +205,7 @@ class SliderField(Control):
 
     def retranslate(self) -> None:
         can_reset = self._default is not None and self._reason is None
-        hint = _("Double-click: back to the default.") if can_reset else ""
+        hint = _("Double-click to reset.") if can_reset else ""
         self._label.setToolTip(plain_tooltip(hint))
         self.number.retranslate()
 

@@ -17,8 +17,8 @@ from attnviz.model.edit.fitting import fitted_attention, fitted_norm, fitted_voc
 from attnviz.model.masks import MASK_ORDER
 from attnviz.model.operands.matrices import projection_array, token_ids, vectors_array
 from attnviz.model.positions import added_rows
-from attnviz.model.sites.sites import at, main_site, places, with_records
-from attnviz.model.spec.arrays import Matrix
+from attnviz.model.sites.sites import at, places, with_records
+from attnviz.model.spec.arrays import Matrix, in_float64
 from attnviz.model.spec.block import Vocabulary
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import (
@@ -75,11 +75,14 @@ def set_vector_cell(
     return _with_sequence(experiment, sequence, tokens_of(experiment, sequence), vectors)
 
 
-def added_position(experiment: Experiment, sequence: Sequence, row: int) -> Array:
-    """What an additive position puts on the vector of one token, (d_model,); zeros where there is none."""
-    added = None if sequence == "memory" else added_rows(main_site(experiment), np.array([row]))
+def added_position(site: Site, sequence: Sequence, row: int) -> Array:
+    """What an additive position adds to the vector of one token of a site; zeros where there is none.
+
+    Shape (features of that token's vector,).
+    """
+    added = None if sequence == "memory" else added_rows(site, np.array([row]))
     if added is None:
-        return np.zeros(vectors_shape(vectors_of(experiment, sequence))[1])
+        return np.zeros(site.d_keys if sequence == "memory" else site.d_model)
     return np.array(added[0])
 
 
@@ -101,8 +104,9 @@ def set_tokens(experiment: Experiment, tokens: tuple[str, ...], sequence: Sequen
     if not tokens:
         raise ValueError("tokens is []; legal is one token at least")
     old_tokens, old = tokens_of(experiment, sequence), vectors_of(experiment, sequence)
-    if experiment.vocabulary is not None and sequence == "tokens":
-        tokens = _written(experiment.vocabulary, tokens, old_tokens)
+    vocabulary = read_vocabulary(experiment, sequence)
+    if vocabulary is not None:
+        tokens = _written(vocabulary, tokens, old_tokens)
     known = _embeddings(experiment, sequence, tokens)
     return _with_sequence(experiment, sequence, tokens, _carried_over(old_tokens, old, tokens, known))
 
@@ -114,7 +118,7 @@ def rename_token(experiment: Experiment, index: int, text: str, sequence: Sequen
     come in its place, with their vectors.
     """
     tokens, vectors = tokens_of(experiment, sequence), vectors_of(experiment, sequence)
-    vocabulary = None if sequence == "memory" else experiment.vocabulary
+    vocabulary = read_vocabulary(experiment, sequence)
     written = (text,) if vocabulary is None else own_tokens(vocabulary, text)
     known = _embeddings(experiment, sequence, written)
     if known:
@@ -188,6 +192,16 @@ def _with_sequence(
     return _fitted(experiment, {"tokens": tokens, "vectors": vectors})
 
 
+def read_vocabulary(experiment: Experiment, sequence: Sequence) -> Vocabulary | None:
+    """The vocabulary whose tokens a sequence has; a memory has them where an encoder reads it."""
+    known = experiment.vocabulary
+    if known is None or sequence == "tokens":
+        return known
+    memory = experiment.memory
+    is_shared = experiment.encoder and memory and vectors_shape(memory.vectors)[1] == known.embedding.shape[1]
+    return known if is_shared else None
+
+
 def _written(vocabulary: Vocabulary, tokens: tuple[str, ...], old: tuple[str, ...]) -> tuple[str, ...]:
     """`tokens` with those that are new and no tokens of a model cut into some that are."""
     there, found = Counter(old), list[str]()
@@ -199,12 +213,12 @@ def _written(vocabulary: Vocabulary, tokens: tuple[str, ...], old: tuple[str, ..
 
 def _embeddings(experiment: Experiment, sequence: Sequence, tokens: tuple[str, ...]) -> dict[str, Array]:
     """The vectors that the vocabulary has for some of these tokens, (d_model,) each."""
-    vocabulary = experiment.vocabulary
-    if vocabulary is None or sequence == "memory":
+    vocabulary = read_vocabulary(experiment, sequence)
+    if vocabulary is None:
         return {}
     ids = token_ids(vocabulary.tokens)
     rows, scale = vocabulary.embedding.array, vocabulary.embedding_scale
-    return {token: rows[ids[token]] * scale for token in tokens if token in ids}
+    return {token: in_float64(rows[ids[token]]) * scale for token in tokens if token in ids}
 
 
 def _carried_over(

@@ -249,7 +249,7 @@ def companions(experiment: Experiment, site: str) -> tuple[Place, ...]:
 
 def why_not_alike(experiment: Experiment, site: str) -> str:
     """Why there is nothing to edit alike; empty where other layers have an attention of the same kind."""
-    return "" if companions(experiment, site) else _("There is no other layer with such an attention")
+    return "" if companions(experiment, site) else _("No other layer has such an attention")
 
 
 def edit_alike(experiment: Experiment, site: str, function: Callable[[Site], Site]) -> Experiment:

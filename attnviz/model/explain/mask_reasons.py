@@ -29,38 +29,38 @@ def prefix(mask: Prefix, query: int, key: int) -> str:
 
 
 def padding(mask: Padding, query: int, key: int) -> str:
-    return _("padding: nobody sees key {key}").format(key=key)
+    return _("padding: key {key} is hidden from every query").format(key=key)
 
 
 def window(mask: Window, query: int, key: int) -> str:
     if query > key:
-        text = _("window: key {key} is {n} before query {query}; {most} at most are seen")
+        text = _("window: key {key} is {n} before query {query}; the limit is {most}")
         return text.format(query=query, key=key, n=query - key, most=mask.left)
-    text = _("window: key {key} is {n} after query {query}; {most} at most are seen")
+    text = _("window: key {key} is {n} after query {query}; the limit is {most}")
     return text.format(query=query, key=key, n=key - query, most=mask.right)
 
 
 def dilated(mask: Dilated, query: int, key: int) -> str:
     distance, step = abs(query - key), mask.dilation
     if distance % step:
-        text = _("dilated: key {key} is {n} away from query {query}; only multiples of {step} are seen")
+        text = _("dilated: key {key} is {n} away from query {query}; only multiples of {step} are visible")
         return text.format(query=query, key=key, n=distance, step=step)
     if query > key:
-        text = _("dilated: key {key} is {n} before query {query}; {most} at most are seen")
+        text = _("dilated: key {key} is {n} before query {query}; the limit is {most}")
         return text.format(query=query, key=key, n=distance, most=mask.left * step)
-    text = _("dilated: key {key} is {n} after query {query}; {most} at most are seen")
+    text = _("dilated: key {key} is {n} after query {query}; the limit is {most}")
     return text.format(query=query, key=key, n=distance, most=mask.right * step)
 
 
 def strided(mask: Strided, query: int, key: int) -> str:
     if key > query:
         return _("strided: key {key} comes after query {query}").format(query=query, key=key)
-    text = _("strided: key {key} is {n} before query {query}; only multiples of {step} are seen")
+    text = _("strided: key {key} is {n} before query {query}; only multiples of {step} are visible")
     return text.format(query=query, key=key, n=query - key, step=mask.stride)
 
 
 def blocks(mask: Blocks, query: int, key: int) -> str:
-    text = _("blocks: query {query} is in block {a}, which does not see block {b} of key {key}")
+    text = _("blocks: query {query} is in block {a}, which does not attend to block {b} of key {key}")
     return text.format(query=query, key=key, a=query // mask.size, b=key // mask.size)
 
 

@@ -8,13 +8,17 @@ line of its own. A matrix is a list of rows or, in a file that carries tensors, 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
 
+from attnviz.i18n import _
 from attnviz.model.errors.faults import sentence, short
+from attnviz.model.io.migrations import MIGRATIONS, migrated
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
@@ -22,20 +26,21 @@ from attnviz.model.spec.value import as_matrix
 from attnviz.model.spec.view import View
 
 FORMAT = "attnviz"
-VERSION = 1
+VERSION = 2
 
 MAX_TEXT = 16 * 2**20
 """Longest JSON text that is read, in bytes: a document with all its numbers inline is far below."""
 
 _WIDTH = 110
 _MAX_DIGITS = 400
+_MOST_NAMED = 5
 
 
 class File(Struct, frozen=True, forbid_unknown_fields=True):
     """The outermost object of a document file."""
 
     format: Literal["attnviz"]
-    version: Literal[1]
+    version: Literal[2]
     experiment: Experiment
     view: View = View()
     title: str = ""
@@ -53,7 +58,7 @@ def parse(text: str) -> Any:
             text, object_pairs_hook=_object, parse_int=_whole_number, parse_constant=_refuse_constant
         )
     except RecursionError:
-        raise ValueError("it is nested too deeply; an attnviz document has fewer than ten levels") from None
+        raise ValueError(_("it is nested too deeply")) from None
     except json.JSONDecodeError as error:
         raise ValueError(f"line {error.lineno}, column {error.colno} is not JSON: {error.msg}") from None
 
@@ -64,10 +69,13 @@ def document_from(data: Any, tensors: Mapping[str, Callable[[], Matrix]]) -> Doc
     Raises `ValueError`: one sentence with the JSON path, the value and what is legal.
     """
     if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise ValueError('this is not an attnviz document; it begins {"format": "attnviz", "version": 1')
-    if type(data.get("version")) is not int or data["version"] != VERSION:
+        raise ValueError('this is not an attnviz document; it begins {"format": "attnviz", "version": 2')
+    version = data.get("version")
+    if type(version) is not int or version != VERSION and version not in MIGRATIONS:
         found = short(data["version"]) if "version" in data else "missing"
         raise ValueError(f"$.version is {found}; this program reads version {VERSION}")
+
+    data = migrated(data)
 
     def decode(expected: type, value: Any) -> Any:
         if isinstance(value, dict) and value.keys() == {"tensor"}:
@@ -76,6 +84,9 @@ def document_from(data: Any, tensors: Mapping[str, Callable[[], Matrix]]) -> Doc
 
     try:
         file = msgspec.convert(data, File, dec_hook=decode)
+    except UnicodeEncodeError as error:
+        code = f"U+{ord(error.object[error.start]):04X}"
+        raise ValueError(_("a key has {code}, half of a character").format(code=code)) from None
     except (msgspec.ValidationError, ValueError) as error:
         raise ValueError(sentence(error, File, data, "$")) from None
     return Document(file.experiment, file.view, file.title)
@@ -83,7 +94,9 @@ def document_from(data: Any, tensors: Mapping[str, Callable[[], Matrix]]) -> Doc
 
 def _tensor(tensors: Mapping[str, Callable[[], Matrix]], name: object) -> Matrix:
     if not isinstance(name, str) or name not in tensors:
-        there = ", ".join(map(repr, tensors)) or "none: they live in .safetensors files"
+        names = [short(name) for name in islice(tensors, _MOST_NAMED)]
+        names += ["…"] if len(tensors) > _MOST_NAMED else []
+        there = ", ".join(names) or "none: they live in .safetensors files"
         raise ValueError(f"tensor is {short(name)}; this file has {there}")
     return tensors[name]()
 
@@ -95,8 +108,8 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         if "`" in key:
             raise ValueError(f"the key {short(key)} is there; keys with a backtick are not legal")
     if len(found) != len(pairs):
-        keys = [key for key, _value in pairs]
-        repeated = next(key for key in keys if keys.count(key) > 1)
+        counts = Counter(key for key, _value in pairs)
+        repeated = next(key for key, count in counts.items() if count > 1)
         raise ValueError(f"the key {short(repeated)} is there twice in one object; once is legal")
     return found
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from attnviz.core.text import spreadsheet_text
 from attnviz.model.io.files import replace_file
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace, Trace
@@ -26,7 +27,8 @@ COPIES = 3
 def save_csv(site: SiteTrace, stage: str, head: int, path: str | os.PathLike[str]) -> Path:
     """Write one head of a stage as CSV and return the path.
 
-    The first line and the first field of every other line are tokens, or the numbers of features. UTF-8 with
+    The first line and the first field of every other line are tokens, or the numbers of features; a token
+    that a spreadsheet would compute has an apostrophe before it. UTF-8 with
     a byte order mark, by which spreadsheets know it. Raises `KeyError` or `IndexError` for a stage or head
     that there is not, `OSError` where the disk refuses; the old file is then as it was.
     """
@@ -38,7 +40,7 @@ def save_csv(site: SiteTrace, stage: str, head: int, path: str | os.PathLike[str
 def csv_text(site: SiteTrace, stage: str, head: int = 0) -> str:
     """One head of a stage as CSV text, (rows, columns) as in the trace, whatever way it is shown."""
     values = site.window(stage, head)
-    rows, columns = (_labels(site, stage, axis) for axis in (-2, -1))
+    rows, columns = (map(spreadsheet_text, _labels(site, stage, axis)) for axis in (-2, -1))
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\r\n")
     writer.writerow(["", *columns])

@@ -50,13 +50,13 @@ PRESETS: tuple[Preset, ...] = (
         "softmax-scores",
         _FIRST,
         N_("Softmax of four scores"),
-        N_("Four scores typed in as they are; move the temperature and watch the weights even out."),
+        N_("Four scores typed in directly; raise the temperature and watch the weights flatten."),
     ),
     Preset(
         "fluffy-blue-creature",
         _FIRST,
         N_("A fluffy blue creature"),
-        N_("Four query heads on two key/value heads: one head of the noun looks at each adjective."),
+        N_("Four query heads on two key/value heads: one head of the noun attends to each adjective."),
     ),
     Preset(
         "half-each",
@@ -68,7 +68,7 @@ PRESETS: tuple[Preset, ...] = (
         "sigmoid",
         _FIRST,
         N_("Two adjectives, both near 1"),
-        N_("Sigmoid weighs every key by itself: both adjectives come near 1, and the row sums to more."),
+        N_("Sigmoid weighs every key separately: both adjectives come near 1, and the row sums to more."),
     ),
     Preset(
         "softmax-of-all",
@@ -88,13 +88,13 @@ PRESETS: tuple[Preset, ...] = (
         "causal-decode",
         _HEADS,
         N_("Decoding with a cache"),
-        N_("A sentence with repeated words, one token at a time: what is read, what is appended."),
+        N_("A sentence with repeated words, one token at a time: what the cache reads and what it appends."),
     ),
     Preset(
         "cross-attention",
         _HEADS,
         N_("Two sequences"),
-        N_("Six English words look at four Chinese ones: 24 pairs, a rectangular map."),
+        N_("Six English words attend to four Chinese ones: 24 pairs, a rectangular map."),
     ),
     Preset(
         "grouped-query",
@@ -107,14 +107,14 @@ PRESETS: tuple[Preset, ...] = (
         _HEADS,
         N_("A small vector for all heads"),
         N_(
-            "Keys and values of eight heads are made from 16 numbers; "
-            "with RoPE's 4 they are all that is kept."
+            "Keys and values of eight heads are computed from 16 numbers; with RoPE's 4, they are "
+            "all that the cache holds."
         ),
     ),
     Preset(
         "tied-query-key",
         _HEADS,
-        N_("W_Q and W_K tied"),
+        N_("Tied W_Q and W_K"),
         N_("With one matrix for queries and keys, the score matrix is symmetric."),
     ),
     Preset(
@@ -126,26 +126,26 @@ PRESETS: tuple[Preset, ...] = (
     Preset(
         "fully-masked-row",
         _MASKS,
-        N_("A row with nothing left"),
+        N_("A fully masked row"),
         N_("Padding at the start leaves the first queries no key: defined zeros, or NaN."),
     ),
     Preset(
         "added-mask",
         _MASKS,
         N_("−10000 is not −∞"),
-        N_("A number added to blocked scores lowers a row without keys alike, so it looks at all of them."),
+        N_("A mask bias lowers all scores of a fully masked row alike, so it attends to every key."),
     ),
     Preset(
         "prefix-lm",
         _MASKS,
-        N_("A prefix that sees itself whole"),
-        N_("A prefix language model: the question in both directions, the answer one word after the other."),
+        N_("A prefix that attends both ways"),
+        N_("A prefix language model: the question attends both ways, the answer one word after the other."),
     ),
     Preset(
         "sparse-attention",
         _MASKS,
         N_("A window and a global token"),
-        N_("Each word sees three neighbours on each side, the first token sees all: 124 of 256 pairs."),
+        N_("Each word attends to three neighbours on each side, the first token to all: 124 of 256 pairs."),
     ),
     Preset(
         "dropout",
@@ -157,7 +157,7 @@ PRESETS: tuple[Preset, ...] = (
         "attention-sinks",
         _MASKS,
         N_("A sink that takes weight"),
-        N_("One more score for each head, without a value: head 1 gives most of its weight away."),
+        N_("One more score per head, without a value: the sink takes most of head 1's weight."),
     ),
     Preset(
         "dog-bites-man",
@@ -168,50 +168,56 @@ PRESETS: tuple[Preset, ...] = (
     Preset(
         "causal-order",
         _POSITIONS,
-        N_("Dog bites man, and nobody looks ahead"),
-        N_("A causal mask alone tells the order: with other words before it, a word has another output."),
+        N_("Dog bites man, with a causal mask"),
+        N_("A causal mask alone reveals the order: with other words before it, a word has another output."),
     ),
     Preset(
         "sinusoidal",
         _POSITIONS,
         N_("Eight times the same word"),
-        N_("All token vectors are zero: what is left is the sinusoidal position alone."),
+        N_("All token vectors are zero, so only the sinusoidal positions remain."),
     ),
     Preset(
         "learned-table",
         _POSITIONS,
         N_("A table of eight positions"),
-        N_("All token vectors are zero: what is left are the table's rows; a ninth token would have none."),
+        N_("All token vectors are zero, so only the table's rows remain; a ninth token would have none."),
     ),
     Preset(
         "rope-pair",
         _POSITIONS,
         N_("One query, one key, five distances"),
-        N_("RoPE turns the same q and k by their positions: the score depends on the distance only."),
+        N_("RoPE rotates the same q and k by their positions: the score depends only on the distance."),
     ),
     Preset(
         "yarn",
         _POSITIONS,
         N_("YaRN: four times as long"),
-        N_("One vector at 24 distances: fast pairs turn as they did, slow ones four times more slowly."),
+        N_("One vector at 24 distances: fast pairs rotate as before, slow pairs four times more slowly."),
     ),
     Preset(
         "alibi-window",
         _POSITIONS,
         N_("ALiBi in a sliding window"),
-        N_("Eight slopes from 1/2 to 1/256: steep heads look near, flat heads far, none past the window."),
+        N_(
+            "Eight slopes from 1/2 to 1/256: steep heads attend nearby, flat heads far away, none "
+            "past the window."
+        ),
     ),
     Preset(
         "t5-buckets",
         _POSITIONS,
         N_("T5: near exactly, far roughly"),
-        N_("All scores are zero: what is left is one learned number for each bucket of distances."),
+        N_("All scores are zero, so only T5's learned bias of each distance bucket remains."),
     ),
     Preset(
         "transformer-xl",
         _POSITIONS,
         N_("Transformer-XL: distance meets content"),
-        N_("Scores gain the query's product with the distance, and what all queries add for it and the key."),
+        N_(
+            "Scores gain the query's product with the distance, plus one bias for the distance and "
+            "one for the key."
+        ),
     ),
     Preset(
         "deberta",
@@ -223,7 +229,10 @@ PRESETS: tuple[Preset, ...] = (
         "no-scale-512",
         _SIZE,
         N_("512 features without ÷√d"),
-        N_("Unscaled scores spread by √512 = 22.6 and one key takes it all; switch the scale on."),
+        N_(
+            "Unscaled scores have standard deviation √512 = 22.6, and one key takes all the weight; "
+            "switch the scale on."
+        ),
     ),
     Preset(
         "long-sentence",
@@ -235,19 +244,19 @@ PRESETS: tuple[Preset, ...] = (
         "encoder-only",
         _ARCHITECTURES,
         N_("Encoder-only, as BERT"),
-        N_("Words see both sides, padding is seen by none: [MASK] looks at cat and at milk, and is drinks."),
+        N_("Words attend to both sides, none to the padding: [MASK] attends to cat and milk, and is drinks."),
     ),
     Preset(
         "decoder-only",
         _ARCHITECTURES,
         N_("Decoder-only, as GPT"),
-        N_("Words see what came before: the first the is followed by cat, the second one by mat."),
+        N_("Words attend to what came before: cat follows the first the, mat the second."),
     ),
     Preset(
         "encoder-decoder",
         _ARCHITECTURES,
         N_("Encoder and decoder"),
-        N_("English is encoded in 36 pairs; Chinese looks back in 16 and across in 24 for its next word."),
+        N_("English is encoded in 36 pairs; Chinese attends back in 16 and across in 24 for its next word."),
     ),
 )
 

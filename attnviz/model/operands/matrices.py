@@ -1,5 +1,7 @@
-"""The numbers behind a document: vectors and weight matrices as float64 arrays.
+"""The numbers behind a document: vectors in float64, weight matrices in float32 or float64.
 
+A matrix that came in float32 or in 16 bits is float32; what computes with one outside an engine takes what it
+needs of it `in_float64`.
 Seeded arrays are drawn once and kept: drawing a 512 x 512 matrix takes longer than the attention of
 a small experiment, and a drag asks for it again on every frame.
 """
@@ -12,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.model.operands.draws import Drawn
+from attnviz.model.spec.arrays import in_float64
 from attnviz.model.spec.block import FeedForward, FeedForwardRole, Transform, Vocabulary
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.latent import LatentRole
@@ -32,9 +35,9 @@ Array = NDArray[np.float64]
 
 
 def vectors_array(vectors: Vectors) -> Array:
-    """(token, d_model), read-only."""
+    """(token, d_model), read-only, in float64."""
     if isinstance(vectors, ExplicitVectors):
-        return vectors.values.array
+        return in_float64(vectors.values.array)
     return _seeded_vectors(vectors.n, vectors.d_model, vectors.seed, vectors.generator)
 
 
@@ -103,7 +106,13 @@ def table_array(table: Table, shape: tuple[int, int]) -> Array:
 
 
 def is_identity(experiment: Site, role: Role) -> bool:
-    """Whether a projection passes its input on unchanged, so that its output can be edited directly."""
+    """Whether a projection passes its input on unchanged, so that nothing is multiplied."""
+    rows, columns = experiment.projection_shape(role)
+    return rows == columns and is_selection(experiment, role)
+
+
+def is_selection(experiment: Site, role: Role) -> bool:
+    """Whether every output of a projection is one of its inputs: an identity, perhaps of fewer columns."""
     if experiment.latent is not None and role in ("key", "value"):
         return False
     source = getattr(experiment.projections, role)
@@ -111,7 +120,7 @@ def is_identity(experiment: Site, role: Role) -> bool:
     if target is None:
         target = getattr(experiment.projections, source.to)
     rows, columns = experiment.projection_shape(role)
-    return isinstance(target, Identity) and rows == columns
+    return isinstance(target, Identity) and columns <= rows
 
 
 def sinks_array(experiment: Site) -> Array:

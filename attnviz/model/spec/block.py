@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from typing import ClassVar, Literal
 
-from attnviz.model.errors.faults import FieldError, Said
+from attnviz.model.errors.faults import FieldError, Said, short
 from attnviz.model.spec.arrays import MAX_DRAWN, Matrix
 from attnviz.model.spec.bounds import Positive
 from attnviz.model.spec.parts import Explicit, Identity, Seeded
 from attnviz.model.spec.pieces import Pieces
 from attnviz.model.spec.rows import Row, check_row
+from attnviz.model.spec.tokenizer_file import LONGEST
 from attnviz.model.spec.value import Value, require
 
 NormKind = Literal["layer", "rms"]
@@ -177,7 +178,8 @@ class Vocabulary(Value, frozen=True):
     output W_U + bias, times `logit_scale`, then cap · tanh(l / cap) where there is a cap; W_U (d_model,
     token) is the embedding transposed where `unembedding` is null. Each text stands for one token; `begin`
     is the one before every text, `end` the one after which a text is over, and `pieces` say how a text
-    becomes tokens. With a `transform` the output passes through that before it meets W_U.
+    becomes tokens; where they do not, `tokenizer` is the text of the model's own tokenizer.json, which the
+    package tokenizers runs. With a `transform` the output passes through that before it meets W_U.
     """
 
     where: ClassVar[str] = "vocabulary."
@@ -192,6 +194,7 @@ class Vocabulary(Value, frozen=True):
     begin: str | None = None
     end: str | None = None
     pieces: Pieces | None = None
+    tokenizer: str | None = None
     transform: Transform | None = None
 
     def check(self) -> None:
@@ -210,6 +213,13 @@ class Vocabulary(Value, frozen=True):
             require(token is None or token in self.tokens, f"vocabulary.{name}", token, legal)
         if self.pieces is not None:
             self.pieces.check_tokens(self.tokens)
+        if self.tokenizer is not None:
+            legal = f"the text of a tokenizer.json, {LONGEST:,} characters at most"
+            said = (
+                short(self.tokenizer) if len(self.tokenizer) <= LONGEST else f"{len(self.tokenizer):,} long"
+            )
+            is_legal = len(self.tokenizer) <= LONGEST and self.tokenizer.startswith("{")
+            require(is_legal, "vocabulary.tokenizer", Said(said), legal)
         require(len(set(self.tokens)) == n, "vocabulary.tokens", Said("a text twice"), "each text once")
         for name in ("embedding_scale", "logit_scale"):
             value = getattr(self, name)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from msgspec.structs import replace
+
 from attnviz.model.sites.sites import at, shown_site
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.value import Value
-from attnviz.model.spec.view import Cell, View
+from attnviz.model.spec.view import Cell, View, shown_head
 
 
 class Document(Value, frozen=True):
@@ -31,3 +35,20 @@ class Document(Value, frozen=True):
         """The locked cell, where it is one of the attention that the view looks at."""
         locked = self.view.locked
         return locked if locked is not None and locked.site in ("", self.site) else None
+
+    def looking(self, **fields: Any) -> Document:
+        """The document with other fields of its view.
+
+        Where another head is selected, the locked cell of a stage with heads goes to that head, so that the
+        cell that is outlined and the one that is explained are the same.
+        """
+        seen = replace(self, view=replace(self.view, **fields))
+        if "head" not in fields or "locked" in fields:
+            return seen
+        return replace(seen, view=replace(seen.view, locked=seen.of_shown_head(self.view.locked)))
+
+    def of_shown_head(self, cell: Cell | None) -> Cell | None:
+        """A cell of this attention, in the head that the view shows of its stage; any other as it is."""
+        if cell is None or cell.site not in ("", self.site):
+            return cell
+        return replace(cell, head=shown_head(self.attention, self.view, cell.stage))

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from attnviz.core.bpe import BytePairs, LeadingSpace, fault_in
 from attnviz.core.tokens import token_bytes
-from attnviz.model.errors.faults import Said
+from attnviz.i18n import _
+from attnviz.model.errors.faults import Said, short
+from attnviz.model.spec.tokenizer_file import TokenizerFile
 from attnviz.model.spec.value import Value, require
 
 if TYPE_CHECKING:
@@ -54,10 +56,13 @@ class Pieces(Value, frozen=True):
             require(token in known, self.where + "special", token, "one of vocabulary.tokens")
 
 
-def byte_pairs(vocabulary: Vocabulary | None) -> BytePairs | None:
+def byte_pairs(vocabulary: Vocabulary | None) -> BytePairs | TokenizerFile | None:
     """What encodes texts for a vocabulary; None where there is none, or it does not say how."""
-    if vocabulary is None or vocabulary.pieces is None:
+    if vocabulary is None:
         return None
+    if vocabulary.pieces is None:
+        own = vocabulary.tokenizer
+        return None if own is None else _file_tokenizer(vocabulary.tokens, own)
     outside = tuple(token for token in (vocabulary.begin, vocabulary.end) if token is not None)
     return _byte_pairs(vocabulary.tokens, vocabulary.pieces, outside)
 
@@ -70,7 +75,8 @@ def text_tokens(vocabulary: Vocabulary, text: str) -> tuple[str, ...]:
     pairs = byte_pairs(vocabulary)
     if pairs is None:
         raise ValueError("vocabulary.pieces is null; legal is a rule by which texts become tokens")
-    begin = () if vocabulary.begin is None else (vocabulary.begin,)
+    is_put = vocabulary.begin is not None and isinstance(pairs, BytePairs)  # a file says itself what is put
+    begin = (vocabulary.begin,) if is_put and vocabulary.begin is not None else ()
     return (*begin, *(vocabulary.tokens[one] for one in pairs.encode(text)))
 
 
@@ -78,16 +84,29 @@ def own_tokens(vocabulary: Vocabulary, text: str) -> tuple[str, ...]:
     """The tokens of the vocabulary that a text stands for in the middle of others, each with an embedding.
 
     A text that is a token, or that a token is shown as (⟨E4⟩ for a byte), is that one; any other is cut as
-    the model would cut it there. Where the vocabulary does not say how, it is the text itself. Raises
-    `ValueError` for half of a surrogate pair.
+    the model would cut it there. Raises `ValueError` where the vocabulary does not say how and has no such
+    token: it would have the vector of another; and for half of a surrogate pair.
     """
     pairs = byte_pairs(vocabulary)
-    if pairs is None or pairs.has(text):
+    if pairs.has(text) if pairs is not None else text in vocabulary.tokens:
         return (text,)
+    if pairs is None:
+        raise ValueError(
+            _("{token} is no token of the vocabulary, which cannot cut it into tokens").format(
+                token=short(text)
+            )
+        )
     data = token_bytes(text)
     byte = pairs.byte_id(data[0]) if len(data) == 1 else None
     ids = pairs.encode_inside(text) if byte is None else [byte]
+    if not ids:
+        raise ValueError(_("{token} makes no token of the vocabulary").format(token=short(text)))
     return tuple(pairs.tokens[one] for one in ids)
+
+
+@lru_cache(maxsize=1)
+def _file_tokenizer(tokens: tuple[str, ...], text: str) -> TokenizerFile:
+    return TokenizerFile(tokens, text)
 
 
 @lru_cache(maxsize=4)

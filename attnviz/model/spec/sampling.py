@@ -162,7 +162,7 @@ SAMPLING_OPERATIONS: tuple[SamplingOperation, ...] = (
         RepetitionPenalty,
         N_("repetition penalty"),
         N_("rep."),
-        N_("Tokens that the text holds already become less probable"),
+        N_("Makes tokens that the text already contains less probable"),
         N_("seen: z > 0: z ÷ θ; z ≤ 0: z · θ"),
         N_("Keskar et al. 2019 (CTRL), which divides every z; negative ones multiplied, as is the custom"),
         field="penalty",
@@ -178,7 +178,7 @@ SAMPLING_OPERATIONS: tuple[SamplingOperation, ...] = (
         Temperature,
         N_("temperature"),
         N_("temp."),
-        N_("Below 1 the probable tokens gain, above 1 the improbable ones; 0 is greedy"),
+        N_("Below 1 sharpens, above 1 flattens, 0 is greedy"),
         "z ÷ T; T = 0: z < max z → −∞",
         "Ackley, Hinton, Sejnowski 1985",
         field="value",
@@ -194,7 +194,7 @@ SAMPLING_OPERATIONS: tuple[SamplingOperation, ...] = (
         TopK,
         N_("top-k"),
         N_("top-k"),
-        N_("Only the k most probable tokens, and those that equal the last of them"),
+        N_("Keep the k most probable tokens (ties included)"),
         "z < z[k] → −∞; z[1] ≥ z[2] ≥ …",
         "Fan, Lewis, Dauphin 2018",
         field="k",
@@ -210,7 +210,7 @@ SAMPLING_OPERATIONS: tuple[SamplingOperation, ...] = (
         TopP,
         N_("top-p (nucleus)"),
         N_("top-p"),
-        N_("Only the fewest most probable tokens whose probabilities sum to p or more"),
+        N_("Keep the fewest most probable tokens whose probabilities sum to p or more"),
         "π[1] + … + π[i−1] ≥ p: z[i] → −∞; π = softmax(z), π[1] ≥ π[2] ≥ …",
         "Holtzman et al. 2020",
         field="p",
@@ -226,7 +226,7 @@ SAMPLING_OPERATIONS: tuple[SamplingOperation, ...] = (
         MinP,
         N_("min-p"),
         N_("min-p"),
-        N_("Only tokens that are at least p times as probable as the most probable one"),
+        N_("Keep tokens at least p times as probable as the most probable one"),
         "π < p · max π: z → −∞; π = softmax(z)",
         "Nguyen et al. 2024",
         field="p",
@@ -319,11 +319,11 @@ def stopped(stop: StopConditions, text: str, ids: Sequence[int], end_id: int | N
     is stopped stays stopped when more is written.
     """
     if stop.end_token and end_id is not None and end_id in ids:
-        return _("the end token was drawn")
+        return _("the end token was generated")
     ends = [(text.find(string) + len(string), string) for string in stop.strings if string in text]
     if ends:
         string = min(ends, key=lambda end: end[0])[1]
-        return _("the text holds the stop string “{string}”").format(string=visible(string))
+        return _("the text contains the stop string “{string}”").format(string=visible(string))
     if len(ids) >= stop.length:
-        return _("the limit of new tokens is reached: {n}").format(n=stop.length)
+        return _("the limit of {n} new tokens was reached").format(n=stop.length)
     return ""

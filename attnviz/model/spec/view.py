@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from msgspec import Meta
+from msgspec.structs import replace
 
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.value import Value, require
@@ -28,8 +29,21 @@ class Cell(Value, frozen=True):
     site: str = ""
 
 
+class Ranges(Value, frozen=True):
+    """The colour range of each kind of stage: scores and logits, weights and probabilities, features."""
+
+    scores: Range = "head"
+    weights: Range = "head"
+    features: Range = "head"
+
+    @staticmethod
+    def of_all(range_id: Range) -> Ranges:
+        """One range for every kind."""
+        return Ranges(range_id, range_id, range_id)
+
+
 class View(Value, frozen=True):
-    """What is shown of a trace: stage, head, query, decoding step, colour range, orientation.
+    """What is shown of a trace: stage, head, query, decoding step, colour ranges, orientation.
 
     `plane` are the two features drawn as the axes of the plane; `locked` is the cell under inspection,
     `site` the attention that is looked at (empty: the main one).
@@ -40,7 +54,7 @@ class View(Value, frozen=True):
     head: Count = 0
     query: Count = 0
     step: Count = 0
-    range: Range = "head"
+    ranges: Ranges = Ranges()
     orientation: Orientation = "queries_as_rows"
     plane: tuple[Count, Count] = (0, 1)
     locked: Cell | None = None
@@ -51,6 +65,15 @@ class View(Value, frozen=True):
         require(self.stage in STAGE_BY_ID, "view.stage", self.stage, legal)
         if self.locked is not None:
             require(self.locked.stage in STAGE_BY_ID, "view.locked.stage", self.locked.stage, legal)
+
+    def range_of(self, stage: str) -> Range:
+        """The colour range of a stage: that of its kind."""
+        found: Range = getattr(self.ranges, STAGE_BY_ID[stage].kind)
+        return found
+
+    def with_range(self, stage: str, range_id: Range) -> Ranges:
+        """The colour ranges in which the kind of a stage has another one."""
+        return replace(self.ranges, **{STAGE_BY_ID[stage].kind: range_id})
 
 
 def shown_head(experiment: Site, view: View, stage: str) -> int:

@@ -39,7 +39,7 @@ from attnviz.gui.panels.stage_view import StageViewPanel
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.card import Card
 from attnviz.model.io.presets import load_preset
-from attnviz.model.spec.view import Cell
+from attnviz.model.spec.view import Cell, Ranges
 
 SVG = "{http://www.w3.org/2000/svg}"
 WIDTH, HEIGHT = 700, 420
@@ -81,7 +81,7 @@ def choice(**changes: Any) -> FigureChoice:
 
 @pytest.mark.parametrize("suffix", ["svg", "pdf", "png"])
 def test_a_figure_is_the_one_that_the_library_draws(bench: Bench, tmp_path: Path, suffix: str) -> None:
-    bench.store.look(orientation="queries_as_columns", range="log")
+    bench.store.look(orientation="queries_as_columns", ranges=Ranges.of_all("log"))
     file = tmp_path / f"figure.{suffix}"
     bench.exporter.write_figure(file, choice(theme="dark"))
     document = bench.store.document
@@ -234,7 +234,7 @@ def test_copied_table_has_every_digit(bench: Bench) -> None:
     assert head == ["", "猫", "坐在", "垫子", "上"]
     assert [row[0] for row in rows] == list(trace.experiment.tokens)
     np.testing.assert_array_equal(np.array([r[1:] for r in rows], dtype=np.float64), trace["weights"][0])
-    assert bench.said == ["The table is on the clipboard."]
+    assert bench.said == ["Copied the table to the clipboard."]
 
 
 def test_copied_picture_is_the_map_at_twice_its_size(bench: Bench) -> None:
@@ -251,7 +251,7 @@ def test_without_numbers_there_is_a_sentence(bench: Bench) -> None:
     bench.exporter.copy_table()
     bench.exporter.copy_picture()
     bench.exporter.export_figure()
-    assert bench.failed == ["There are no numbers yet."] * 3
+    assert bench.failed == ["Nothing has been computed yet."] * 3
 
 
 def test_the_dialog_offers_what_the_trace_has_and_previews_it(qtbot: Any) -> None:

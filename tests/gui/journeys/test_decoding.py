@@ -80,7 +80,7 @@ def test_a_step_shows_the_row_of_the_full_pass(desk: Desk) -> None:
         assert bars.sizeHint().height() == 24 * (step + 1)
         assert desk.find(RowMatrix, "k_cache").accessibleName() == f"K cache · {step} + 1"
         description = desk.find(RowMatrix, "v_cache").accessibleDescription()
-        assert description == f"{step} rows are read from the cache, 1 are appended"
+        assert description == f"{step} rows read from the cache, 1 appended"
 
 
 def test_the_slider_scrubs_and_the_keys_jump(desk: Desk) -> None:

@@ -11,6 +11,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QComboBox, QLabel, QToolButton
 
 import attnviz
+from attnviz.gui.panels.inspector.page import InspectorPage
 from attnviz.gui.widgets.chips import TokenChips
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 from attnviz.gui.widgets.pictures.bars import Bars
@@ -120,7 +121,7 @@ def test_a_hovered_weight_lights_its_sources_in_every_panel(desk: Desk) -> None:
     assert blue[3] > 40 and blue[1] > 40 and blue[2] == 0
     assert picture(chips) != dark["chips"]
     assert picture(strip["q_rotated"]) != plain_q
-    # The row of the query in focus, as bars with the hovered key lit.
+    # Row of the selected query, as bars with the hovered key lit.
     assert desk.find(QLabel, "row_title").text() == "ROW OF “creature”"
     assert heads[0].grab().toImage() != heads[1].grab().toImage()
 
@@ -170,7 +171,7 @@ def test_the_range_changes_the_colours_and_the_bar_but_no_number(desk: Desk) -> 
     for index in range(box.count()):
         box.setCurrentIndex(index)
         box.activated.emit(index)
-        assert desk.store.document.view.range == box.itemData(index)
+        assert desk.store.document.view.range_of(desk.store.document.view.stage) == box.itemData(index)
         assert desk.map.content.values is values or (desk.map.content.values == values).all()
         seen.add(bytes(picture(desk.map).constBits()))
     assert len(seen) >= 4
@@ -216,3 +217,23 @@ def test_the_heat_map_is_walked_by_keys(desk: Desk) -> None:
     QTest.keyClick(desk.map, Qt.Key.Key_Return)
     assert desk.store.document.view.locked == Cell("weights", 1, 0, 0)
     assert desk.map.accessibleDescription() == "row fluffy, column a, 0.760"
+
+
+@pytest.mark.parametrize("is_hovered", [True, False])
+def test_a_locked_cell_goes_to_the_head_that_is_selected(desk: Desk, is_hovered: bool) -> None:
+    desk.store.look(stage="weights", head=0)
+    desk.click(desk.map, desk.map.cell_center(2, 1))
+    desk.store.set_hover(Cell("weights", 2, 1, 0) if is_hovered else None)
+    title = desk.find(QLabel, "inspector_title")
+    count = desk.store.experiment.heads.n_heads
+    for head in (1, 0, 3):
+        desk.store.look(head=head)
+        desk.settle()
+        locked = desk.store.document.view.locked
+        assert locked is not None and locked.head == head
+        assert desk.map.highlight.cell == (2, 1) and desk.map.highlight.locked
+        assert title.text() == f"weights · head {head + 1} of {count}"
+        shown = float(desk.store.site.window("weights", head)[2, 1])
+        assert desk.map.content.values[2, 1] == shown
+        page = desk.find(InspectorPage, "inspector_page").toPlainText()
+        assert f"{shown:.3f}" in page

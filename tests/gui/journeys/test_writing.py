@@ -120,14 +120,14 @@ def test_a_hundred_tokens_are_played_and_scrubbed_both_ways_without_computing_ag
     player(desk)._timer.setInterval(1)
     desk.qtbot.waitUntil(lambda: not player(desk).is_playing, timeout=20000)
     assert desk.store.document.view.step == 103
-    assert said(desk).startswith("stopped: the limit of new tokens is reached: 100")
+    assert said(desk).startswith("stopped: the limit of 100 new tokens was reached")
     slider = desk.find(QSlider, "decode_scrubber")
     for step in (0, 60, 7, 103, 50):
         slider.setValue(step)
         assert desk.store.document.view.step == step
         assert desk.find(QLabel, "decode_where").text().startswith(f"step {step + 1} of 104")
         names = [desk.find(RowMatrix, name).accessibleName() for name in ("k_cache", "k_again")]
-        made = "made" if step < 5 else "again"  # the prompt's keys are made once, cache or not
+        made = "computed" if step < 5 else "again"  # the prompt's keys are made once, cache or not
         assert names == [f"K cache · {step} + 1", f"K {made} · {step + 1}"]
     assert decoding(desk) is before and not desk.store.can_undo
     assert desk.find(QLabel, "decode_parity").text().startswith("● equal to the full pass")
@@ -289,12 +289,12 @@ def test_stop_conditions_end_the_text_and_say_so(desk: Desk) -> None:
     assert writing_of(desk.store.experiment).sampling.stop.strings == (". cat", ".")
     settle(desk)
     player(desk).go_to_end()
-    assert said(desk).startswith("stopped: the text holds the stop string “.”")
+    assert said(desk).startswith("stopped: the text contains the stop string “.”")
     assert decoding(desk).steps[-1].next_token == "."
     desk.store.edit(set_stop, strings=(), end_token=True)
     settle(desk)
     player(desk).go_to_end()
-    assert said(desk).startswith("stopped: the end token was drawn")
+    assert said(desk).startswith("stopped: the end token was generated")
 
 
 def test_the_light_says_approximate_with_the_number_for_a_cache_that_loses_something(desk: Desk) -> None:
@@ -305,7 +305,7 @@ def test_the_light_says_approximate_with_the_number_for_a_cache_that_loses_somet
     assert desk.store.decoded_now is not None
     worst = desk.store.decoded_now.worst
     assert worst > 1e-6
-    assert light.text().startswith("● approximate: max |Δ| = ") and ", of probabilities 0." in light.text()
+    assert light.text().startswith("● approximate: max |Δ| = ") and ", in probabilities 0." in light.text()
     shown = picture(light)
     assert count_color(shown, desk.theme.warning, tolerance=12) > 5
     assert count_color(shown, desk.theme.value, tolerance=12) == 0
@@ -338,7 +338,7 @@ def test_a_ring_shows_what_lies_where_and_what_is_gone(desk: Desk) -> None:
     assert writing_of(desk.store.experiment).cache == RingCache(8)
     player(desk).go_to(20)
     slots = desk.find(SlotMap, "decode_slots")
-    assert slots.accessibleDescription() == "ring: 8, gone: 13"
+    assert slots.accessibleDescription() == "ring: 8, evicted: 13"
     assert [slot.position for slot in slots._groups[0].slots] == [16, 17, 18, 19, 20, 13, 14, 15]
     desk.choose("decode_pages", "step")
     assert desk.find(RowMatrix, "k_cache").accessibleName() == "K cache · 7 + 1"
@@ -369,11 +369,11 @@ def test_the_player_is_exported_as_it_stands(desk: Desk, tmp_path: Path) -> None
 
 def test_why_writing_stopped_is_said_again_in_the_new_language(desk: Desk) -> None:
     english = decoding(desk)
-    assert english.stopped == "the limit of new tokens is reached: 100"
+    assert english.stopped == "the limit of 100 new tokens was reached"
     desk.press_key(Qt.Key.Key_L, Qt.KeyboardModifier.ControlModifier)
     settle(desk)
     desk.qtbot.waitUntil(lambda: decoding(desk) is not english, timeout=8000)
-    assert decoding(desk).stopped == "已达到新词元数的上限：100"
+    assert decoding(desk).stopped == "已达到 100 个新词元的上限"
     assert decoding(desk).reused == len(english.steps)  # said again, not computed again
 
 

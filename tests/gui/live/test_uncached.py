@@ -113,15 +113,15 @@ def bench(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
 def test_where_the_player_rests_the_step_is_measured_once_and_remembered(bench: Bench) -> None:
     step = bench.n_given + 3
     bench.panel.go_to(step)
-    assert bench.shown() == "…" and "Being measured: a pass over the" in bench.why()
+    assert bench.shown() == "…" and "Measuring a full pass over the" in bench.why()
     bench.rest()
     assert bench.steps == [step]
     assert bench.shown() == number(1000 * bench.made[0].seconds, 2)
-    assert f"a pass over the {step + 1} tokens so far" in bench.why()
+    assert f"a full pass over the {step + 1} tokens so far" in bench.why()
     assert bench.shown("cached") == number(1000 * bench.made[0].cached_seconds, 2)
     written = number(1000 * bench.decoding.steps[step].seconds, 2)
     label = bench.panel.findChild(QLabel, "count_milliseconds_cached")
-    assert label is not None and f"when the text was written it took {written} ms" in label.toolTip()
+    assert label is not None and f"it took {written} ms when the text was generated" in label.toolTip()
     bench.panel.go_to(step + 1)
     assert bench.shown("cached") == number(1000 * bench.decoding.steps[step + 1].seconds, 2)
     bench.panel.go_to(step)
@@ -136,9 +136,9 @@ def test_the_row_that_is_compared_is_that_of_this_pass(bench: Bench) -> None:
     again = bench.panel.findChild(RowMatrix, "decode_output_again")
     assert isinstance(again, RowMatrix)
     n = len(bench.decoding.steps)
-    assert again.accessibleDescription().startswith(f"Row {step + 1} of a pass over all {n} tokens")
+    assert again.accessibleDescription().startswith(f"Row {step + 1} of a full pass over all {n} tokens")
     bench.rest()
-    assert again.accessibleDescription() == f"The last row of a pass over the {step + 1} tokens so far"
+    assert again.accessibleDescription() == f"Last row of a full pass over the {step + 1} tokens so far"
     (row,) = bench.made[0].outputs.values()
     np.testing.assert_array_equal(again._values, row[None, :])
     np.testing.assert_allclose(row, bench.decoding.steps[step].attention_output, rtol=1e-5, atol=1e-6)
@@ -159,7 +159,7 @@ def test_while_it_plays_nothing_is_measured_and_the_reason_is_there(bench: Bench
     bench.panel._timer.start()
     QTest.qWait(3 * REST_MS)
     assert bench.panel.is_playing and bench.steps == []
-    assert bench.shown() == "–" and "Not measured while it plays" in bench.why()
+    assert bench.shown() == "–" and "Pause to measure this step" in bench.why()
     bench.panel.toggle_play()
     bench.rest()
     assert bench.steps == [bench.store.document.view.step] and bench.shown() not in "–…"
@@ -185,7 +185,7 @@ def test_the_tokens_of_the_prefill_have_the_time_of_its_one_pass(bench: Bench) -
     for step in range(bench.n_given):
         bench.panel.go_to(step)
         assert (bench.shown(), bench.shown("cached")) == shown
-        assert label is not None and f"when the text was written it took {whole} ms" in label.toolTip()
+        assert label is not None and f"it took {whole} ms when the text was generated" in label.toolTip()
     bench.panel.go_to(bench.n_given)
     assert name.text() == "ms, one step"
 

@@ -71,7 +71,7 @@ def test_a_side_becomes_the_document_and_undo_takes_it_back(make_desk: MakeDesk)
     assert desk.store.experiment.masks == (Causal(),)
     desk.settle()
     assert not desk.find(QPushButton, "compare_open_right").isEnabled()
-    assert "This is the document." in desk.find(QPushButton, "compare_open_right").toolTip()
+    assert "This side is the document." in desk.find(QPushButton, "compare_open_right").toolTip()
     desk.store.undo()
     assert desk.store.experiment == before
 

@@ -96,7 +96,7 @@ def test_the_cache_of_this_experiment_follows_the_document(panel: CostPanel) -> 
 def test_the_experiments_own_shapes_cannot_be_edited_here_and_say_why(panel: CostPanel) -> None:
     heads = find(panel, DragNumber, "cost_kv_heads")
     assert not heads.isEnabled()
-    assert "change them where they are set" in heads.toolTip()
+    assert "edit them in Mechanism" in heads.toolTip()
     assert find(panel, DragNumber, "cost_n").isEnabled()
 
 
@@ -203,7 +203,7 @@ def test_curves_are_the_exact_counts_and_are_painted(panel: CostPanel) -> None:
     choose(panel, "cost_source", "gemma-2-9b")
     curve = find(panel, CostCurve, "cost_curve")
     own, names = curve.series()[0], [one.tag for one in curve.series()]
-    assert names == ["this", "MHA", "GQA", "MQA", "MLA", "w 4,096"]
+    assert names == ["this experiment", "MHA", "GQA", "MQA", "MLA", "w 4,096"]
     gemma = PUBLISHED_BY_ID["gemma-2-9b"].architecture
     assert own.counts[-1][0] == 131_072
     assert all(value == cache_bytes(gemma, n, FORMAT_BY_ID["float16"]) for n, value in own.counts)
@@ -262,7 +262,7 @@ def test_masks_without_a_closed_form_are_named(panel: CostPanel) -> None:
     panel.store.change(masks=(Causal(), Padding((1,))))
     panel.store.set_trace(run(NumpyEngine("float32"), panel.store.experiment))
     QApplication.processEvents()
-    assert "cells that other masks block count as open" in said(panel)
+    assert "cells blocked by other masks count as visible" in said(panel)
 
 
 def test_a_narrow_panel_shows_the_arithmetic_or_the_curve(panel: CostPanel, qtbot: QtBot) -> None:

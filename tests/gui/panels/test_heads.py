@@ -16,7 +16,7 @@ from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 from attnviz.model.edit.edits import set_heads
 from attnviz.model.spec.attention import Layer
 from attnviz.model.spec.parts import Heads
-from attnviz.model.spec.view import Cell
+from attnviz.model.spec.view import Cell, Ranges
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 
@@ -69,9 +69,9 @@ def test_a_stage_without_heads_is_shown_by_its_weights(bench: PanelBench[HeadsPa
 
 
 def test_on_one_scale_for_all_heads_equal_numbers_have_equal_colours(bench: PanelBench[HeadsPanel]) -> None:
-    bench.store.look(stage="scores", range="head")
+    bench.store.look(stage="scores", ranges=Ranges.of_all("head"))
     each = [picture(t) for t in shown(bench)]
-    bench.store.look(range="global")
+    bench.store.look(ranges=Ranges.of_all("global"))
     together = [picture(t) for t in shown(bench)]
     scores = attnviz.run(bench.store.experiment)["scores"]
     largest = int(np.abs(scores).max(axis=(1, 2)).argmax())

@@ -107,7 +107,7 @@ def test_it_says_what_to_do_while_there_is_nothing_to_show(made) -> None:  # typ
     _store, panel = made()
     empty = panel.findChild(QWidget, "inspector_empty")
     assert empty.isVisible() and not panel.page.isVisible()
-    assert word(panel, "empty_state_text") == "Hover a cell, or click one to lock it."
+    assert word(panel, "empty_state_text") == "Hover a cell to see its arithmetic; click to lock it."
 
 
 def test_hover_previews_and_the_lock_stays(made) -> None:  # type: ignore[no-untyped-def]
@@ -117,7 +117,7 @@ def test_hover_previews_and_the_lock_stays(made) -> None:  # type: ignore[no-unt
     assert word(panel, "inspector_title") == "weights · head 4 of 4"
     assert word(panel, "inspector_hint") == "click to lock"
     store.look(locked=WEIGHT)
-    assert word(panel, "inspector_hint") == "locked · Esc frees"
+    assert word(panel, "inspector_hint") == "Esc unlocks"
     assert panel.findChild(QWidget, "inspector_lock").isVisible()
     store.set_hover(Cell("scores", 2, 1))
     assert text(panel).startswith("scores[“<img src=x>”, fluffy] = q · k = ")
@@ -286,7 +286,7 @@ def test_a_locked_cell_that_an_edit_takes_away_is_said(made) -> None:  # type: i
     assert text(panel).startswith("masked")
     store.change(masks=())
     traced(store)
-    assert word(panel, "empty_state_text").startswith("This cell is not there any more.")
+    assert word(panel, "empty_state_text").startswith("This cell no longer exists.")
 
 
 def test_nothing_is_worked_out_while_the_tab_is_hidden(made) -> None:  # type: ignore[no-untyped-def]
@@ -427,7 +427,7 @@ def test_a_cell_of_the_decoding_is_held_and_followed_down_in_it(made) -> None:  
     store, panel = made()
     written(store)
     store.hold_in_decoding(Cell("weights", 6, 5, head=3))
-    assert word(panel, "inspector_hint") == "locked · Esc frees"
+    assert word(panel, "inspector_hint") == "Esc unlocks"
     click_link(panel, Cell("masked", 6, 5, head=3))
     assert store.held_decoded == Cell("masked", 6, 5, head=3, site="layers.0.self")
     store.hold_in_decoding(Cell("scores", 6, 2, head=3))
@@ -466,6 +466,8 @@ def test_names_are_those_of_the_trace_that_is_shown(made) -> None:  # type: igno
 def test_a_long_title_does_not_widen_the_panel(made) -> None:  # type: ignore[no-untyped-def]
     store, panel = made()
     written(store)
+    store.hold_in_decoding(Cell("q", 6, 1))
+    QApplication.processEvents()
     before = panel.minimumSizeHint().width()
     for stage in ("weights", "k", "attention_output"):
         store.hold_in_decoding(Cell(stage, 6, 1))

@@ -22,7 +22,7 @@ from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.pictures.arrow_plot import ArrowPlot
 from attnviz.model.spec.document import Document
-from attnviz.model.spec.view import Cell, View
+from attnviz.model.spec.view import Cell, Ranges, View
 
 # What the offscreen platform says of every window with a minimum size.
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
@@ -35,7 +35,7 @@ LOOKS: dict[str, Any] = {
     "head": 1,
     "query": 2,
     "step": 2,
-    "range": "global",
+    "ranges": Ranges.of_all("global"),
     "orientation": "queries_as_columns",
     "plane": (1, 2),
     "locked": Cell("weights", 2, 1, 1),

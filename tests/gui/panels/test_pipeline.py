@@ -208,7 +208,7 @@ def test_all_layers_are_edited_alike_from_beside_the_strip(qtbot: QtBot) -> None
     bench.store.set_edits_alike(False)
     assert not toggle.value()
     bench.store.open(Document(set_cross(small(memory=MEMORY), True)))
-    assert not toggle.isEnabled() and "no other layer with such an attention" in toggle.toolTip()
+    assert not toggle.isEnabled() and "No other layer has such an attention" in toggle.toolTip()
 
 
 def test_the_steps_at_the_arrows_change_language_with_everything_else(qtbot: QtBot) -> None:

@@ -21,6 +21,8 @@ from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.model.edit.edits import set_vector_cell
 from attnviz.model.edit.layers import set_n_layers
 from attnviz.model.operands.matrices import vectors_array
+from attnviz.model.sites.sites import site_names
+from attnviz.model.spec.block import Block, Norm
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import (
@@ -299,3 +301,52 @@ def test_a_plane_without_numbers_yet_has_a_legal_size(qtbot: QtBot) -> None:
     panel.show()
     label = panel.findChild(QLabel, "plane_facts")
     assert isinstance(label, QLabel) and label.text() == "" and label.minimumHeight() == 0
+
+
+def show_x(bench: Bench) -> None:
+    segment = bench.panel.header().findChild(QAbstractButton, "segment_x")
+    QTest.mouseClick(segment, Qt.MouseButton.LeftButton)
+
+
+def test_x_and_the_facts_of_every_layer_are_its_own(qtbot: QtBot) -> None:
+    bench = Bench(qtbot, projections=Projections(Seeded(1), Seeded(2), Seeded(3), Seeded(4)))
+    bench.store.edit(set_n_layers, 3)
+    show_x(bench)
+    for name in site_names(bench.store.experiment):
+        bench.store.look(site=name, query=1)
+        bench.store.set_hover(None)
+        site = attnviz.run(bench.store.experiment).site(name)
+        entered = site["tokens_embedded" if name == "layers.0.self" else "layer_input"]
+        np.testing.assert_allclose(bench.panel.plot._families["x"].tips, entered[:, :2])
+        dot = float(site["q"][0, 1] @ site["k"][0, 1])
+        assert f"{dot:.4f}".replace("-", "−") in bench.facts()
+
+
+@pytest.mark.parametrize(
+    ("site", "block", "word"),
+    [("layers.1.self", None, "earlier layers"), ("layers.0.self", Block("pre", norm_1=Norm()), "norm")],
+)
+def test_an_arrow_behind_a_layer_or_a_norm_is_not_offered_to_the_mouse(
+    qtbot: QtBot, site: str, block: Block | None, word: str
+) -> None:
+    bench = Bench(qtbot, block=block)
+    bench.store.edit(set_n_layers, 2)
+    bench.store.look(site=site, query=1)
+    before = bench.store.experiment
+    bench.panel.plot.fit()
+    for name in ("q", "k"):
+        bench.drag_to(name, 1, 0.4, 0.3)
+        assert bench.store.experiment == before
+        move(bench.panel.plot.viewport(), QPoint(1, 1), held=False)
+        move(bench.panel.plot.viewport(), bench.tip(name, 1), held=False)
+        assert word in bench.panel.plot.toolTip()
+
+
+def test_another_document_is_shown_whole_whatever_was_zoomed_in_the_last(qtbot: QtBot) -> None:
+    bench = Bench(qtbot)
+    bench.panel.plot.setRange(xRange=(-0.1, 0.1), yRange=(-0.1, 0.1))
+    bench.panel.plot._on_zoomed(None)
+    vectors = ExplicitVectors([[0.01, 0.02, 0.0, 0.0], [0.03, 0.01, 0.0, 0.0], [0.02, 0.02, 0.0, 0.0]])
+    other = Experiment(("a", "b", "c"), vectors, heads=Heads(1, 1, 4), projections=Projections())
+    bench.store.open(Document(other, title="another"))
+    assert outside(bench) == [] and spread(bench) == pytest.approx(0.8, abs=0.05)

@@ -13,6 +13,8 @@ from pytestqt.qtbot import QtBot
 
 import attnviz
 from attnviz.core.levels import RANGES
+from attnviz.figures.content import content
+from attnviz.figures.palette import PALETTES
 from attnviz.gui.look.theme import LIGHT
 from attnviz.gui.panels.stage_view import MOST_BARS, StageViewPanel
 from attnviz.gui.widgets.formula_line import FormulaLine
@@ -23,7 +25,7 @@ from attnviz.model.io.presets import load_preset
 from attnviz.model.sites.sites import at
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.parts import Causal, Padding, Painted
-from attnviz.model.spec.view import Cell
+from attnviz.model.spec.view import Cell, Ranges
 from attnviz.model.stages import STAGE_BY_ID
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
@@ -142,7 +144,7 @@ def test_every_range_is_offered_and_the_bar_shows_its_ends(qtbot: QtBot) -> None
     bench = make(qtbot)
     box = bench.find(QComboBox, "range_box")
     assert [box.itemData(i) for i in range(box.count())] == [row.id for row in RANGES]
-    bench.store.look(range="log")
+    bench.store.look(ranges=Ranges.of_all("log"))
     assert box.currentData() == "log"
 
 
@@ -193,3 +195,27 @@ def test_a_symbol_lights_its_stage_and_is_lit_by_it(qtbot: QtBot) -> None:
     press(formula, rect.center().toPoint())
     release(formula, rect.center().toPoint())
     assert bench.store.document.view.stage == "k_rotated"
+
+
+def test_a_range_belongs_to_a_kind_of_stage_on_the_screen_and_in_the_figure(qtbot: QtBot) -> None:
+    bench = make(qtbot)
+    box, shades = bench.find(QComboBox, "range_box"), PALETTES[0]
+
+    def choose(stage: str, range_id: str) -> None:
+        bench.store.look(stage=stage)
+        box.setCurrentIndex(box.findData(range_id))
+        box.activated.emit(box.currentIndex())
+
+    choose("scores", "symmetric")
+    choose("q", "row")
+    kinds = {"scores": "symmetric", "masked": "symmetric", "q": "row", "mixed": "row", "weights": "head"}
+    for stage, range_id in kinds.items():
+        bench.store.look(stage=stage)
+        assert box.currentData() == range_id
+        assert bench.panel.map.content.range_id == range_id
+        scale = content(bench.store.site, bench.store.document.view, stage, 0, shades).scale
+        assert scale.range_id == range_id
+    bench.store.look(stage="weights")
+    assert bench.panel.map.content.kind == "sequential"
+    scale = content(bench.store.site, bench.store.document.view, "weights", 0, shades).scale
+    assert (scale.kind, scale.low) == ("sequential", 0.0)

@@ -292,5 +292,7 @@ def test_a_vocabulary_gives_the_vectors_of_new_tokens() -> None:
     assert vectors(longer) == [[50, 60], [7, 8], [9, 9], [30, 40]]
     assert vectors(edits.set_tokens(before, ("a", "b"))) == [[7, 8], [30, 40]]
     assert vectors(edits.rename_token(before, 1, "c")) == [[7, 8], [50, 60]]
-    assert vectors(edits.rename_token(before, 0, "z")) == [[7, 8], [9, 9]]
+    for refused in (lambda: edits.rename_token(before, 0, "z"), lambda: edits.set_tokens(before, ("a", "z"))):
+        with pytest.raises(ValueError, match="^'z' is no token of the vocabulary, which cannot cut it"):
+            refused()  # it would keep the vector of what stood there
     assert vectors(edits.set_n_tokens(before, 3))[2] == [10, 20]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,6 +26,7 @@ from attnviz.model.explain.arithmetic.terms import (
 from attnviz.model.operands.matrices import projection_array
 from attnviz.model.provenance import sources
 from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.attention import Layer
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import (
     Causal,
@@ -197,13 +199,13 @@ def test_other_normalisers_are_opened_down_to_the_score() -> None:
     sigmoid = shown(explain(site_of(replace(four(), normaliser="sigmoid")), Cell("weights", 1, 1)))
     assert sigmoid[:2] == [
         "weights[fluffy, fluffy] = σ(s − log n) = 1 ÷ (1 + exp(0.6931 − 17.6777))"
-        " (n = 2 keys that this query sees)",
+        " (n = 2 keys visible to this query)",
         "scaled = scores ÷ √2 = 25 ÷ 1.4142",
     ]
     squared = shown(explain(site_of(replace(four(), normaliser="relu_squared")), Cell("weights", 2, 1)))
     assert squared[0] == (
         "weights[“<img src=x>”, fluffy] = max(0, s)² ÷ n = max(0, −0.8839)^2 ÷ 3"
-        " (n = 3 keys that this query sees)"
+        " (n = 3 keys visible to this query)"
     )
 
 
@@ -223,13 +225,12 @@ def test_a_blocked_score_says_what_blocks_it_and_what_it_would_be() -> None:
     note = shown(explain(site, Cell("masked", 0, 2)))[0]
     would_be = digits(float(site.window("scores")[0, 2]))
     assert note == (
-        "masked[the₀, the₂] (causal: key 2 comes after query 0; padding: nobody sees key 2;"
-        " window: key 2 is 2 after query 0; 0 at most are seen; painted: blocked by hand;"
-        f" in place of scores = {would_be})"
+        "masked[the₀, the₂] (causal: key 2 comes after query 0; padding: key 2 is hidden from every query;"
+        " window: key 2 is 2 after query 0; the limit is 0; painted: blocked by hand;"
+        f" instead of scores = {would_be})"
     )
     assert (
-        "window: key 0 is 3 before query 3; 1 at most are seen"
-        in shown(explain(site, Cell("masked", 3, 0)))[0]
+        "window: key 0 is 3 before query 3; the limit is 1" in shown(explain(site, Cell("masked", 3, 0)))[0]
     )
     assert "no mask blocks this cell" in shown(explain(site, Cell("masked", 1, 1)))[0]
 
@@ -251,6 +252,31 @@ def test_overflow_is_said_in_words() -> None:
     assert "too large" not in shown(explain(site, Cell("scaled", 0, 0)))[0], "it was infinite before"
     assert "no softmax: scaled[a, a] = ∞" in shown(explain(site, Cell("weights", 0, 1)))[0]
     assert math.isnan(explain(site, Cell("weights", 0, 1)).recomputed)
+
+
+@pytest.mark.parametrize("normaliser", ["sigmoid", "relu_squared"])
+def test_a_weight_that_is_set_to_0_is_no_product_with_nan(normaliser: Any) -> None:
+    own = Experiment(
+        ("a",),
+        SeededVectors(1, 2),
+        heads=Heads(1, 1, 2),
+        masks=(Padding((0,)),),
+        fully_masked_row="nan",
+        layers=(
+            Layer(
+                heads=Heads(1, 1, 2),
+                normaliser=normaliser,
+                masks=(Padding((0,)),),
+                mask_placement="after_softmax",
+            ),
+        ),
+        dtype="float64",
+    )
+    site = run(NumpyEngine("float64"), own).site("layers.1.self")
+    assert np.isnan(site.window("scaled")).all() and (site.window("weights") == 0).all()
+    explanation = explain(site, Cell("weights", 0, 0))
+    assert explanation.value == explanation.recomputed == 0
+    assert "NaN" not in shown(explanation)[0] and "set to 0 after the normaliser" in shown(explanation)[0]
 
 
 def test_rounding_that_shows_is_said() -> None:
@@ -305,7 +331,7 @@ def test_identities_and_copies_are_said_as_such() -> None:
     joined = shown(explain(site, Cell("concatenated", 1, 5)))[0]
     assert joined == "concatenated[cat, 5] = mixed[cat, 2] (from head 2)"
     assert shown(explain(site, Cell("tokens_embedded", 1, 5))) == [
-        "e[cat, 5] (drawn from seed 7; edit it in Vectors)"
+        "e[cat, 5] (sampled with seed 7; edit it in Vectors)"
     ]
 
 

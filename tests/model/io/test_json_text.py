@@ -14,6 +14,7 @@ from hypothesis import given
 from numpy.testing import assert_array_equal
 
 from attnviz.model.io.files import DocumentError, dumps, load, loads, save
+from attnviz.model.io.json_text import document_from, parse
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import (
@@ -26,7 +27,7 @@ from attnviz.model.spec.parts import (
     SeededVectors,
     Window,
 )
-from attnviz.model.spec.view import Cell, View
+from attnviz.model.spec.view import Cell, Ranges, View
 
 KINDS = ", ".join(
     repr(kind)
@@ -68,7 +69,16 @@ def test_a_weight_matrix_that_does_not_fit_is_refused_with_the_shape_that_would(
 
 @pytest.mark.parametrize("name", SPREAD)
 def test_every_kind_of_experiment_comes_back_equal(name: str, tmp_path: Path) -> None:
-    view = View("scores", 1, 2, 3, "log", "queries_as_columns", (2, 0), Cell("scores", 1, 2, 0))
+    view = View(
+        "scores",
+        1,
+        2,
+        3,
+        Ranges("log", "row", "symmetric"),
+        "queries_as_columns",
+        (2, 0),
+        Cell("scores", 1, 2, 0),
+    )
     document = Document(SPREAD[name], view, f"<b>{name}</b>")
     assert loads(dumps(document)) == document
     for file_name in ("d.json", "d.safetensors"):
@@ -202,9 +212,9 @@ def test_an_illegal_value_is_named_with_its_path_and_with_what_is_legal(
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        ('"version": 1', '"version": 2', "$.version is 2; this program reads version 1"),
-        ('"version": 1', '"version": true', "$.version is true; this program reads version 1"),
-        ('"version": 1,', "", "$.version is missing; this program reads version 1"),
+        ('"version": 2', '"version": 3', "$.version is 3; this program reads version 2"),
+        ('"version": 2', '"version": true', "$.version is true; this program reads version 2"),
+        ('"version": 2,', "", "$.version is missing; this program reads version 2"),
         ('"attnviz"', '"other"', "this is not an attnviz document"),
         ('"view": {}', '"view": {"head": -1}', "$.view.head is -1; legal is a whole number of at least 0"),
         ('"view": {}', '"view": {}, "extra": 1', "$.extra is no known key; legal are format, "),
@@ -247,3 +257,15 @@ def test_a_missing_view_is_the_default_view() -> None:
     data = json.loads(FITTING)
     del data["view"]
     assert loads(json.dumps(data)).view == View()
+
+
+def test_a_key_given_twice_among_very_many_is_found_at_once() -> None:
+    """Counted once: asked of each key, 100,000 of them take minutes."""
+    keys = ", ".join(f'"k{index}": 0' for index in range(100_000))
+    with pytest.raises(ValueError, match="the key 'k99999' is there twice"):
+        parse("{" + keys + ', "k99999": 1}')
+
+
+def test_half_a_character_in_a_key_is_a_sentence() -> None:
+    with pytest.raises(ValueError, match=r"a key has U\+D800, half of a character"):
+        document_from({"format": "attnviz", "version": 1, "\ud800": 1}, {})

@@ -83,7 +83,7 @@ def test_a_document_by_hand_and_one_that_names_a_tensor_fit() -> None:
     ("place", "value"),
     [
         (("format",), "other"),
-        (("version",), 2),
+        (("version",), 3),
         (("extra",), 1),
         (("experiment", "extra"), 1),
         (("experiment", "heads", "n_heads"), 0),

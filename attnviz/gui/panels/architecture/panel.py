@@ -41,7 +41,7 @@ class ArchitecturePanel(Panel):
     Pointing at a cell lights the same tokens in all maps.
     """
 
-    follows = ("head", "orientation", "range", "locked")
+    follows = ("head", "orientation", "ranges", "locked")
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
@@ -67,7 +67,7 @@ class ArchitecturePanel(Panel):
         if old is None or self.store.trace is None or old.view == new.view:
             return
         before, after = old.view, new.view
-        if (before.head, before.orientation, before.range) != (after.head, after.orientation, after.range):
+        if (before.head, before.orientation, before.ranges) != (after.head, after.orientation, after.ranges):
             self._show()
             return
         self.canvas.set_chosen(new.site)
@@ -92,8 +92,8 @@ class ArchitecturePanel(Panel):
         self.setAccessibleName(_("Architecture"))
         self._empty.set_text(
             _(
-                "This experiment has one attention; of several, in layers or in an encoder and a decoder, "
-                "the maps stand here side by side, each with its number of pairs."
+                "This experiment has one attention. Add a layer or an encoder to compare the maps of "
+                "several side by side."
             )
         )
         for made in self.canvas.maps.values():
@@ -233,7 +233,7 @@ def _content(site: SiteTrace, store: Store, theme: Theme, title: str) -> HeatCon
         row_color=theme.query,
         column_color=theme.key,
         blocked=hidden,
-        range_id=view.range,
+        range_id=view.range_of(STAGE),
         title=title,
         transposed=view.orientation == "queries_as_columns",
     )

@@ -75,9 +75,9 @@ def series(q: Question) -> tuple[Series, ...]:
         plain = tuple(replace(a, context=1) for a in stack)
         return Series(tag, label, counts(plain, curve, format_, q.batch, most))
 
-    drawn = [one(_("this"), _("as it is"), q.stack)]
+    drawn = [one(_("this experiment"), _("present"), q.stack)]
     if q.source == EXPERIMENT and curve == "prefill" and any(a.ahead is not None for a in q.stack):
-        drawn.append(one("n²", _("every cell computed, as the engines do"), cost_stack.open_to_all(q.stack)))
+        drawn.append(one("n²", _("all cells, blocked ones included"), cost_stack.open_to_all(q.stack)))
     for id_, label, other in cost_stack.laid_out(q.stack):
         drawn.append(one(f"w {other[0].window:,}" if id_ == "window" else id_, label, other))
     return tuple(drawn)

@@ -141,15 +141,15 @@ _GROUPS = ("16", "32", "64", "128")
 _MEMORIES = tuple(str(gb) for gb in MEMORIES_GB)
 
 FIELDS: tuple[CostField, ...] = (
-    _field("n", N_("context n"), _plain("n"), hint=N_("Tokens of one sequence"), most=10**8, of_shapes=False),
-    _field("batch", N_("batch b"), _plain("batch"), hint=N_("Sequences at once"), of_shapes=False),
+    _field("n", N_("context n"), _plain("n"), hint=N_("Tokens per sequence"), most=10**8, of_shapes=False),
+    _field("batch", N_("batch b"), _plain("batch"), hint=N_("Sequences computed together"), of_shapes=False),
     _field(
         "kv",
         N_("cache format"),
         _plain("kv"),
         options=_FORMAT_IDS,
         of_shapes=False,
-        hint=N_("How keys and values are stored"),
+        hint=N_("Number format of cached keys and values"),
     ),
     _field(
         "weights",
@@ -158,7 +158,7 @@ FIELDS: tuple[CostField, ...] = (
         options=_FORMAT_IDS,
         of_shapes=False,
         shown=_weighs,
-        hint=N_("How parameters are stored"),
+        hint=N_("Number format of the parameters"),
     ),
     _field(
         "group",
@@ -167,7 +167,7 @@ FIELDS: tuple[CostField, ...] = (
         options=_GROUPS,
         of_shapes=False,
         shown=_has_groups,
-        hint=N_("So many quantised numbers share one scale of two bytes"),
+        hint=N_("Quantised numbers that share one two-byte scale"),
     ),
     _field(
         "memory",
@@ -176,7 +176,7 @@ FIELDS: tuple[CostField, ...] = (
         options=_MEMORIES,
         of_shapes=False,
         shown=lambda q: q.quantity == "fits",
-        hint=N_("The memory that is worked out first; GB is 10⁹ bytes"),
+        hint=N_("Device memory; GB is 10⁹ bytes"),
     ),
     _field("layers", N_("layers L"), _shape("layers"), most=1000),
     _field("d_model", "d_model", _shape("d_model")),
@@ -188,7 +188,7 @@ FIELDS: tuple[CostField, ...] = (
         "MLA",
         (_has_latent, _set_latent),
         is_switch=True,
-        hint=N_("One small latent is cached instead of keys and values"),
+        hint=N_("The cache holds one small latent instead of keys and values"),
     ),
     _field("d_c", "d_c", _shape("d_c", "latent"), shown=_has_latent),
     _field("d_rope", "d_rope", _shape("d_rope", "latent"), shown=_has_latent, least=0),
@@ -198,14 +198,24 @@ FIELDS: tuple[CostField, ...] = (
     _field("windowed", N_("window layers"), _shape("windowed_layers"), most=1000, least=0),
     _field("window", N_("window w"), _shape("window"), shown=_has_window, most=10**8),
     _field("d_ff", "d_ff", _shape("d_ff"), least=0),
-    _field("gated", N_("gated"), _shape("gated"), is_switch=True, hint=N_("Three matrices instead of two")),
+    _field(
+        "gated",
+        N_("gated"),
+        _shape("gated"),
+        is_switch=True,
+        hint=N_("The feed-forward layer has three matrices instead of two"),
+    ),
     _field("routed", N_("routed experts"), _shape("n_routed", "experts"), shown=_has_experts),
     _field("active", N_("experts used"), _shape("n_active", "experts"), shown=_has_experts),
     _field("shared", N_("shared experts"), _shape("n_shared", "experts"), shown=_has_experts, least=0),
     _field("d_expert", "d_expert", _shape("d_expert", "experts"), shown=_has_experts),
     _field("vocabulary", N_("vocabulary V"), _shape("vocabulary"), least=0, most=10**7),
     _field(
-        "tied", N_("tied head"), _shape("tied"), is_switch=True, hint=N_("The output head is the embedding")
+        "tied",
+        N_("tied head"),
+        _shape("tied"),
+        is_switch=True,
+        hint=N_("The output head shares the embedding's parameters"),
     ),
     # Of an experiment every bias is counted by itself: some have them and some do not.
     _field("biases", N_("biases"), _shape("biases"), is_switch=True, shown=lambda q: q.source != EXPERIMENT),
@@ -241,7 +251,7 @@ class CostFields(QWidget):
         """Show the values of `question` without emitting."""
         self._question = question
         follows = question.source == EXPERIMENT
-        reason = _("These are the experiment's own shapes: change them where they are set.")
+        reason = _("These shapes belong to the experiment; edit them in Mechanism.")
         for field, label, control in self._rows:
             is_shown = field.shown(question)
             label.setVisible(is_shown)

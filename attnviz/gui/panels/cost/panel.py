@@ -89,18 +89,18 @@ class CostPanel(Panel):
 
     def retranslate(self) -> None:
         self.setAccessibleName(_("Cost"))
-        experiment = (EXPERIMENT, _("This experiment"), _("Follows the document"))
+        experiment = (EXPERIMENT, _("This experiment"), _("Tracks the document"))
         self._source.set_options([experiment, *((m.id, m.name, m.source) for m in PUBLISHED)])
-        self._source.setAccessibleName(_("Whose cost"))
+        self._source.setAccessibleName(_("Model"))
         self._quantity.set_options([(q.id, _(q.label), "") for q in QUANTITIES])
         self._quantity.setAccessibleName(_("Quantity"))
         self._side.set_options([("lines", _("arithmetic"), ""), ("curve", _("curve"), "")])
-        self._side.setAccessibleName(_("Arithmetic or curve"))
+        self._side.setAccessibleName(_("Display"))
         self._reset.setText(_("as published"))
         self._copy.setText(_("Copy"))
         self._copy.setAccessibleName(_("Copy the arithmetic"))
         self.lines.setAccessibleName(_("Arithmetic of the cost"))
-        self.curve.setAccessibleName(_("Cost against the number of tokens"))
+        self.curve.setAccessibleName(_("Cost by number of tokens"))
         self.fields.retranslate()
         self._timer.start()  # also under another tab: no text of the old language stays
 

@@ -128,7 +128,7 @@ def _other_masks(q: Question, trace: Trace | None) -> tuple[Line, ...]:
     """A note where the experiment has masks that the closed forms do not count."""
     if q.source != EXPERIMENT or trace is None or counts_every_mask(trace.experiment):
         return ()
-    said = _("Causal mask and window are counted; cells that other masks block count as open.")
+    said = _("Counts respect the causal mask and the window; cells blocked by other masks count as visible.")
     return (Line(said, kind="note"),)
 
 
@@ -148,12 +148,12 @@ def _fits(q: Question) -> tuple[Line, ...]:
 def _stages(q: Question, trace: Trace | None) -> tuple[Line, ...]:
     if q.source != EXPERIMENT or trace is None:
         one = cost_memory.stage_bytes(cost_memory.stage_shapes(q.architecture, q.n), q.stage_format, q.batch)
-        return (*one, Line(_("One layer, every stage kept."), kind="note"))
+        return (*one, Line(_("One layer, all stages kept."), kind="note"))
     shapes = []
     for name in trace.sites:
         site = trace.site(name)
         prefix = f"{name}." if len(trace.sites) > 1 else ""
         shapes += [(prefix + stage, site.shape(stage)) for stage in site.stages]
     measured = cost_memory.stage_bytes(shapes, FORMAT_BY_ID[trace.experiment.dtype], 1)
-    engines = _("What every stage takes if it is kept; engines keep what is looked at.")
+    engines = _("Bytes of every stage; engines keep only the selected ones.")
     return (*measured, Line(engines, kind="note"))

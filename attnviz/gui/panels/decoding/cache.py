@@ -33,7 +33,7 @@ from attnviz.model.operands.latent import expanded_numbers
 NUMBERS: tuple[tuple[str, str, int], ...] = (
     ("n_sinks", N_("sinks"), 0),
     ("window", N_("last positions"), 1),
-    ("block", N_("positions of a block"), 1),
+    ("block", N_("positions per block"), 1),
 )
 """The whole numbers that kinds of caches have: field, title, the smallest."""
 
@@ -41,10 +41,10 @@ MOST = 100_000
 
 BYTES: tuple[tuple[str, str], ...] = (
     ("measured", N_("bytes held, measured")),
-    ("formula", N_("by the formula")),
+    ("formula", N_("by formula")),
     ("full", N_("full cache")),
     ("expanded", N_("as keys and values")),
-    ("empty", N_("empty places")),
+    ("empty", N_("empty slots")),
 )
 
 
@@ -123,7 +123,7 @@ class CachePage(QWidget):
             self._bits.set_value(str(cache.bits))
         words = _("{what}. {source}").format(what=_(row.hint), source=_(row.source))
         has_latent = self._store.attention.latent is not None
-        latent = _("Kept is the latent, of which keys and values are made.")
+        latent = _("The cache holds the latent, from which keys and values are computed.")
         self._hint.set_line(latent if has_latent else words)
         self._hint.setToolTip(plain_tooltip(words))
 
@@ -136,7 +136,7 @@ class CachePage(QWidget):
         self._errors.apply_theme(theme)
 
     def retranslate(self) -> None:
-        self._kind.setAccessibleName(_("Kind of cache"))
+        self._kind.setAccessibleName(_("Cache type"))
         self._kind.set_options([(row.id, _(row.title), f"{_(row.hint)} · {_(row.source)}") for row in CACHES])
         self._bits.setAccessibleName(_("bits"))
         self._labels["bits"].setText(_("bits"))
@@ -146,7 +146,7 @@ class CachePage(QWidget):
             self._numbers[field].retranslate()
         for key, title in BYTES:
             self._bytes[key][0].setText(_(title))
-        self._slots.setAccessibleName(_("Places of the cache"))
+        self._slots.setAccessibleName(_("Cache slots"))
         self._errors.retranslate()
         self.refresh()
         self.show_step(self._decoded, self._index)
@@ -156,8 +156,8 @@ class CachePage(QWidget):
     def _describe(self, place: Place) -> str:
         words = {
             "kept": _("position {position}, “{token}”: read"),
-            "new": _("position {position}, “{token}”: appended now"),
-            "gone": _("position {position}, “{token}”: given up for later ones"),
+            "new": _("position {position}, “{token}”: appended in this step"),
+            "evicted": _("position {position}, “{token}”: evicted"),
             "empty": _("empty"),
         }[place.state]
         decoded = self._decoded
@@ -189,7 +189,7 @@ class CachePage(QWidget):
         is_paged = isinstance(cache, PagedCache)
         self._show("empty", f"{grouped(empty)} · {share}" if is_paged else "")
         if len(set(rows)) == 1 and len(own) == len(step.sites):
-            terms = _("attentions {sites} × places {places} × bytes {row}")
+            terms = _("attentions {sites} × slots {places} × bytes {row}")
             self._terms.setText(terms.format(sites=len(own), places=places, row=rows[0]))
         else:
             self._terms.setText(_("all attentions together"))

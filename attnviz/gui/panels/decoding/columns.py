@@ -149,7 +149,7 @@ class ColumnTitles(Control):
 
     def _words(self, column: int) -> str:
         """The whole name, what it does, and how it is moved."""
-        how = _("Drag, or Alt+← and Alt+→, to another place in the order")
+        how = _("Drag to reorder (Alt+← and Alt+→)")
         shown = self._columns[column]
         parts = [shown.title, shown.words, how if self._can_move(column) else ""]
         return " · ".join(part for part in parts if part)

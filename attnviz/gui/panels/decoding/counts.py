@@ -28,37 +28,38 @@ COUNTS: tuple[tuple[str, str, str], ...] = (
         "kv_projections",
         N_("K, V projections"),
         N_(
-            "Tokens of which keys and values were made, all steps so far and all attentions: the prefill "
-            "makes each once; then a step makes those of all tokens again, with the cache its own only"
+            "K/V projections computed so far, over all attentions. Prefill: one per token. With the "
+            "cache: one per step; without: all tokens again in each step."
         ),
     ),
     (
         "score_pairs",
         N_("score pairs"),
         N_(
-            "Pairs of a query and a key, for each head, all steps so far and all attentions; blocked ones "
-            "are not counted. Step t of self-attention has t (t + 1) / 2, with the cache its own query's: t"
+            "Query–key pairs per head, over all steps so far and all attentions, blocked pairs "
+            "excluded. Step t of self-attention: t (t + 1) / 2; with the cache only its own query's "
+            "t."
         ),
     ),
     (
         "flops",
         N_("FLOPs"),
         N_(
-            "Multiplications and additions of all steps so far, by the shapes of the matrices: projections, "
-            "scores, mixtures, feed-forward layers, norms and the logits of one token a step"
+            "Multiplications and additions in all steps so far, from the matrix shapes: projections, "
+            "scores, weighted sums, feed-forward layers, norms, and one token's logits per step"
         ),
     ),
     (
         "bytes_moved",
         N_("bytes moved"),
-        N_("Keys and values that were read and written by all steps so far, in the numbers of this dtype"),
+        N_("Keys and values read and written in all steps so far, in bytes of this dtype"),
     ),
     (
         "bytes_held",
         N_("bytes held"),
         N_(
-            "Keys and values that are kept after this step, by the formula: none without a cache. "
-            "The Cache page has them as measured"
+            "Keys and values held after this step, by formula; none without a cache. The Cache page "
+            "shows measured bytes."
         ),
     ),
 )
@@ -73,35 +74,80 @@ TOLERANCE = {"float64": 1e-12, "float32": 1e-4, "float16": 3e-2, "bfloat16": 2e-
 """Differences below this are rounding of the dtype; above it the light says so."""
 
 
+MOST_UNDEFINED = 6
+"""Stages with NaN that the light's tooltip lists: NaN goes on through all that follow."""
+
+
 @dataclass(frozen=True)
 class Verdict:
-    """What the light says, `kind` being equal, approximate or differs, and the stages behind it."""
+    """What the light says, `kind` being a key of `_COLORS`, and the stages behind it."""
 
     kind: str
     text: str
     stages: str
 
     def color(self, theme: Theme) -> str:
-        return {"equal": theme.value, "approximate": theme.warning}.get(self.kind, theme.error)
+        return str(getattr(theme, _COLORS[self.kind]))
+
+
+_COLORS = {"equal": "value", "approximate": "warning", "undefined": "warning", "differs": "error"}
+"""The theme's colour of each kind of verdict."""
 
 
 def verdict(decoded: Decoded) -> Verdict:
     """Whether decoding is the full pass, number by number.
 
     Approximate is what a cache of a kind that is not exact makes of it: the greatest difference of all
-    stages, and that of the probabilities.
+    stages, and that of the probabilities. Undefined is NaN in both: it is neither equal nor different.
     """
-    heading = _("The greatest difference of all {n} steps:").format(n=len(decoded.decoding.steps))
+    heading = _("Largest difference over all {n} steps:").format(n=len(decoded.decoding.steps))
     stages, worst = "\n".join((heading, *_worst_stages(decoded))), number(decoded.worst, 1)
-    if decoded.is_equal(TOLERANCE[decoded.decoding.dtype]):
-        return Verdict("equal", _("equal to the full pass: max |Δ| = {worst}").format(worst=worst), stages)
+    is_within = decoded.is_within(TOLERANCE[decoded.decoding.dtype])
+    if decoded.is_undefined or (decoded.undefined and is_within):
+        return Verdict(
+            "undefined", _undefined_text(decoded, worst), "\n".join((stages, *_undefined(decoded)))
+        )
+    if is_within:
+        text = _("equal to the full pass: max |Δ| = {worst}")
+        if "masks" in decoded.decoding.changed:
+            text = _("equal to the full pass with a causal mask: max |Δ| = {worst}")
+        return Verdict("equal", text.format(worst=worst), stages)
     writing = decoded.decoding.experiment.writing
     is_exact = writing is None or next(row for row in CACHES if row.kind is type(writing.cache)).is_exact
     if is_exact:
         return Verdict("differs", _("differs: max |Δ| = {worst}").format(worst=worst), stages)
-    found = [d for name, d in decoded.differences.items() if name.rpartition(".")[2] == "probabilities"]
-    text = _("approximate: max |Δ| = {worst}, of probabilities {p}")
+    found = [d for name, d in decoded.differences.items() if _stage(name) == "probabilities"]
+    text = _("approximate: max |Δ| = {worst}, in probabilities {p}")
     return Verdict("approximate", text.format(worst=worst, p=number(max(found, default=0.0), 3)), stages)
+
+
+def _undefined_text(decoded: Decoded, worst: str) -> str:
+    """How many numbers are NaN in both, and what can be said of the others."""
+    if decoded.is_undefined:
+        return _("not comparable: the probabilities are NaN with the cache and without")
+    count = grouped(sum(count for count, _total in decoded.undefined.values()))
+    text = _("{count} numbers are NaN with the cache and without; of the others max |Δ| = {worst}")
+    return text.format(count=count, worst=worst)
+
+
+def _undefined(decoded: Decoded) -> list[str]:
+    """The first stages with NaN on both sides, in data-flow order: the first is where it comes from."""
+    experiment = decoded.decoding.experiment
+    is_alone = len(places(experiment)) == 1
+    text = _("{stage}: {count} of {total} are NaN on both sides")
+    return [
+        text.format(
+            stage=_(STAGE_BY_ID[name].title) if is_alone else _site_and_stage(experiment, name),
+            count=grouped(count),
+            total=grouped(total),
+        )
+        for name, (count, total) in list(decoded.undefined.items())[:MOST_UNDEFINED]
+    ]
+
+
+def _stage(name: str) -> str:
+    """The stage of `decoder.0.cross.scores`."""
+    return name.rpartition(".")[2]
 
 
 def reuse_words(decoded: Decoded) -> str:
@@ -197,12 +243,12 @@ class Counts(QWidget):
         self._labels[TIME][1].setToolTip(plain_tooltip(words))
         written = sum(step.seconds for step in steps[fed.start : fed.stop])
         again = uncached.cached_seconds if isinstance(uncached, UncachedStep) else math.nan
-        this = _("Measured: step {step} with the cache, its choice of the next token included.")
+        this = _("Measured: step {step} with the cache, including the choice of the next token.")
         if steps[index].prefill is not None:
-            this = _("Measured: the pass that put tokens {first} to {last} into the cache.")
+            this = _("Measured: the pass that cached tokens {first} to {last}.")
         words = this.format(step=index + 1, first=fed.start + 1, last=fed.stop)
         if not math.isnan(again):
-            then = _("Beside the pass without a cache, just now; when the text was written it took {ms} ms.")
+            then = _("Measured now, beside the uncached pass; it took {ms} ms when the text was generated.")
             words = f"{words} {then.format(ms=number(1000 * written, 2))}"
         self._labels[TIME][2].setText(number(1000 * (written if math.isnan(again) else again), 2))
         self._labels[TIME][2].setToolTip(plain_tooltip(words))
@@ -218,13 +264,11 @@ class Counts(QWidget):
         if uncached is None and n == len(decoded.decoding.steps):
             seconds = decoded.full_seconds
         if not math.isnan(seconds):
-            words = _(
-                "Measured: a pass over the {n} tokens so far on the same engine, with the logits of all."
-            )
+            words = _("Measured: a full pass over the {n} tokens so far on the same engine, with all logits.")
             return number(1000 * seconds, 2), words.format(n=n)
         if is_playing:
-            return NOT_MEASURED, _("Not measured while it plays: only where the player rests.")
-        return MEASURING, _("Being measured: a pass over the {n} tokens so far.").format(n=n)
+            return NOT_MEASURED, _("Pause to measure this step.")
+        return MEASURING, _("Measuring a full pass over the {n} tokens so far.").format(n=n)
 
     def _lay_out(self) -> None:
         grid = QGridLayout()

@@ -59,7 +59,7 @@ class ErrorTable(QWidget):
             found = kept.up_to(site.seen)
             self._show(
                 place,
-                _("{name} kept").format(name=KEPT[kept.name]),
+                _("{name} as stored").format(name=KEPT[kept.name]),
                 (found.greatest, found.rms, found.half_step),
                 self._kept_words(decoded, found),
             )
@@ -68,7 +68,7 @@ class ErrorTable(QWidget):
         if not rows and site.experiment.memory is None:
             self._show_given_up(site, float(full.given_up[head, index]), head)
         output = step_errors([site.attention_output], full.output[index : index + 1])
-        following = _("Beside the pass without a cache; what earlier steps and layers were off is part of it")
+        following = _("Compared with the uncached pass; includes the errors of earlier steps and layers")
         self._show("output", _("output"), (output.greatest[0], output.rms[0]), following)
         errors = decoded.next_errors
         if errors is not None:
@@ -97,10 +97,7 @@ class ErrorTable(QWidget):
             self._titles[key].setText(_(title))
         self._titles["bound"].setToolTip(
             plain_tooltip(
-                _(
-                    "No number of a row is off by more than half of the row's step; one of 16 bits also by "
-                    "its rounding when it is read"
-                )
+                _("Quantisation error is at most half a step per row (plus rounding in 16-bit formats)")
             )
         )
 
@@ -108,8 +105,8 @@ class ErrorTable(QWidget):
         """Where the greatest error is, and the two numbers there."""
         token = names_of(decoded.decoding).label(decoded.decoding.steps[found.position].token)
         text = _(
-            "What is read beside what was made, all rows so far. Greatest at position {position}, “{token}”, "
-            "head {head}, feature {feature}: made {made}, read {read}"
+            "Stored against computed values, all rows so far. Largest at position {position}, "
+            "“{token}”, head {head}, feature {feature}: computed {made}, read {read}"
         )
         return text.format(
             position=found.position,
@@ -121,13 +118,11 @@ class ErrorTable(QWidget):
         )
 
     def _show_given_up(self, site: SiteStep, share: float, head: int) -> None:
-        text = _("{gone} of {seen} positions given up: weight {share} in head {head}")
+        text = _("{gone} of {seen} positions evicted; they held {share} of head {head}'s attention")
         gone = site.seen - len(site.key_positions)
         shown = text.format(gone=gone, seen=site.seen, share=number(share, DIGITS), head=head + 1)
         self._given_up.setText(shown)
-        words = _(
-            "The share of attention that these positions have in the pass without a cache, in this head"
-        )
+        words = _("The weight of these positions in the uncached pass, in this head")
         self._given_up.setToolTip(plain_tooltip(words))
         self._given_up.show()
 

@@ -111,9 +111,7 @@ class WrittenLine(QWidget):
 
     def retranslate(self) -> None:
         """Set the texts again, in the present language; those of the step come with it."""
-        self._writes.set_label(_("Write on"))
-        self._writes.set_tooltip(
-            _("Go on after the document's tokens: each step feeds the token that was drawn")
-        )
+        self._writes.set_label(_("Generate"))
+        self._writes.set_tooltip(_("Generate after the document's tokens: each step feeds the sampled token"))
         self._text.setAccessibleName(_("Text"))
         self._shown = None

@@ -131,8 +131,8 @@ class OperationRow(QWidget):
         self.toggle.set_tooltip(hint)
         self.slider.set_label(title)
         self.slider.track.setToolTip(plain_tooltip(hint))
-        self.grip.setToolTip(plain_tooltip(_("Drag to another place in the order; or Alt+↑, Alt+↓")))
-        self.grip.setAccessibleName(_("Order: {operation}").format(operation=title))
+        self.grip.setToolTip(plain_tooltip(_("Drag to reorder (Alt+↑/↓)")))
+        self.grip.setAccessibleName(_("Position of {operation} in the order").format(operation=title))
         for button, text in (
             (self.earlier, _("Apply earlier: {operation}")),
             (self.later, _("Apply later: {operation}")),

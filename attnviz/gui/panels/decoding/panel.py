@@ -195,11 +195,11 @@ class DecodingPanel(Panel):
 
     def retranslate(self) -> None:
         for name, text in (
-            ("first", _("To the first step")),
+            ("first", _("First step")),
             ("step_back", _("Step back")),
             ("play", _("Play or pause")),
-            ("step_forward", _("Step")),
-            ("last", _("To the last step")),
+            ("step_forward", _("Step forward")),
+            ("last", _("Last step")),
         ):
             self._buttons[name].setToolTip(text)
             self._buttons[name].setAccessibleName(text)

@@ -110,18 +110,18 @@ class SamplingPage(QWidget):
         for name, text in (
             ("seed", _("Seed")),
             ("length", _("New tokens")),
-            ("strings", _("Stop at")),
+            ("strings", _("Stop strings")),
         ):
             self._labels[name].setText(text)
         for field, text in ((self._seed, _("Seed")), (self._length, _("New tokens"))):
             field.setAccessibleName(text)
             field.retranslate()
-        self._end.set_label(_("End token stops"))
-        self._end.set_tooltip(_("Writing ends when the model's end token is drawn"))
-        self._strings.setAccessibleName(_("Stop at"))
+        self._end.set_label(_("Stop at end token"))
+        self._end.set_tooltip(_("Generation stops at the model's end token"))
+        self._strings.setAccessibleName(_("Stop strings"))
         self._strings.setPlaceholderText(_("text, or text|text"))
         hint = _(
-            "Writing ends when the new text holds one of these; | stands between them, \\n is a line end"
+            "Generation stops when the new text contains one of these; | separates them, \\n is a line end"
         )
         self._strings.setToolTip(plain_tooltip(hint))
         self._bars.setAccessibleName(_("Distribution of the next token"))
@@ -155,7 +155,7 @@ class SamplingPage(QWidget):
         label = names_of(decoded.decoding)
         rows = [DistributionRow(label.label(names[i]), label.described(names[i]), i == drawn) for i in shown]
         applied = [OPERATION_OF[type(one.operation)] for one in found[1:]]
-        model = DistributionColumn(_("model"), _("model"), _("The distribution as the model gives it"))
+        model = DistributionColumn(_("model"), _("model"), _("The model's own distribution"))
         columns = [model, *(_column(row) for row in applied)]
         values = np.stack([one.probabilities[shown] for one in found], axis=1)
         self._titles.set_columns(columns)
@@ -166,9 +166,9 @@ class SamplingPage(QWidget):
         text = rule.format(token=isolated(label.label(names[drawn])), p=probability, rank=rank)
         left = int(np.isfinite(found[-1].logits).sum())
         full = number(self._bars.full, 2)
-        more = _("{left} of {n} left · full bar {full}").format(left=left, n=len(names), full=full)
+        more = _("{left} of {n} kept · full bar {full}").format(left=left, n=len(names), full=full)
         self._drawn.set_line(f"{text} · {more}")
-        ties = _("Of equally probable tokens the one with the lowest id comes first.")
+        ties = _("Ties go to the lowest token id.")
         self._drawn.setToolTip(plain_tooltip(f"{text} · {more} · {ties}"))
 
     def _sampling(self) -> Sampling:
@@ -191,10 +191,10 @@ class SamplingPage(QWidget):
             given = decoding.steps[self._index + 1].token if self._index + 1 < len(decoding.steps) else ""
             if given in ids:
                 return ids[given], _("given: “{token}” · p {p} · rank {rank}")
-        if writing is None or self._index < n_given - 1:
+        if step.next_token is not None and (writing is None or self._index < n_given - 1):
             return ids[step.next_token], _("most probable: “{token}” · p {p} · rank {rank}")
         drawn = choose(sampling, step.logits, self._seen(decoded), self._index - n_given + 1)
-        return drawn, _("drawn: “{token}” · p {p} · rank {rank}")
+        return drawn, _("sampled: “{token}” · p {p} · rank {rank}")
 
     # --- acting
 

@@ -26,7 +26,7 @@ _BETWEEN = 8
 MOST_EMPTY = 64
 """Empty places that are drawn: of a cache of 100,000 the others are counted."""
 
-State = Literal["kept", "new", "empty", "gone"]
+State = Literal["kept", "new", "empty", "evicted"]
 
 
 @dataclass(frozen=True)
@@ -68,9 +68,9 @@ def slot_groups(cache: caches.Cache, fed: range) -> tuple[SlotGroup, ...]:
     lies_at = {n_sinks + (p - n_sinks) % cache.window: p for p in last}
     ring = [lies_at.get(n_sinks + at, -1) for at in range(min(cache.window, most))]
     turning = tuple(slot(p) if p >= 0 else Slot(-1, "empty") for p in ring)
-    gone = tuple(Slot(p, "gone") for p in range(len(first), last.start))
+    gone = tuple(Slot(p, "evicted") for p in range(len(first), last.start))
     title = _with_more(_("ring"), cache.window - len(ring))
-    groups = [SlotGroup(title, turning), SlotGroup(_("gone"), gone)]
+    groups = [SlotGroup(title, turning), SlotGroup(_("evicted"), gone)]
     if isinstance(cache, SinkCache):
         shown = min(cache.n_sinks, most)
         places = [slot(p) if p in first else Slot(-1, "empty") for p in range(shown)]
@@ -122,7 +122,7 @@ class SlotMap(Control):
         x, y, lowest = 0.0, 0.0, 0.0
         found: list[list[QRectF]] = []
         for group in self._groups:
-            room = self.width() - (x if group.slots[0].state == "gone" else 0)
+            room = self.width() - (x if group.slots[0].state == "evicted" else 0)
             across = max(min(len(group.slots), int(room // size)), 1)
             width, lines = max(across * size, 44), -(-len(group.slots) // across)
             if x and x + width > self.width():
@@ -145,7 +145,7 @@ class SlotMap(Control):
 
     def _paint_slot(self, painter: QPainter, slot: Slot, rect: QRectF) -> None:
         theme, key = self._theme, QColor(self._theme.key)
-        if slot.state == "gone":
+        if slot.state == "evicted":
             draw_blocked(painter, rect, theme)
         elif slot.state == "empty":
             painter.fillRect(rect, QColor(theme.field))

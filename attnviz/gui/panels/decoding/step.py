@@ -113,7 +113,7 @@ class StepView(QWidget):
         """Set the texts again, in the present language."""
         self._weights_title.setText(_("new row of weights"))
         self._next_title.setText(_("next token"))
-        self._empty.setText(_("No decoding yet."))
+        self._empty.setText(_("No tokens have been generated yet."))
         self._weights.setAccessibleName(_("new row of weights"))
         self._next.setAccessibleName(_("next token"))
         self._counts.retranslate()
@@ -144,10 +144,10 @@ class StepView(QWidget):
         """
         cached, full = step.site(name).attention_output, decoded.full.get(name)
         whole = None if full is None else full.output[step.index]
-        words = _("Row {n} of a pass over all {count} tokens: those behind it change nothing of it")
+        words = _("Row {n} of a full pass over all {count} tokens; later tokens do not change it")
         if isinstance(uncached, UncachedStep) and uncached.index == step.index:
             whole = uncached.outputs[name]
-            words = _("The last row of a pass over the {n} tokens so far")
+            words = _("Last row of a full pass over the {n} tokens so far")
         self._vectors["output_again"].setAccessibleDescription(
             words.format(n=step.index + 1, count=len(decoded.decoding.steps))
         )
@@ -183,11 +183,11 @@ class StepView(QWidget):
             places = _places(n_made, array.shape[1])
             widget.set_rows(array[kv_head, :n_made], places, -1, _key_tokens(decoded, site))
             widget.set_marks(is_new=True)
-            title = _("{name} made · {count}") if is_prefill else _("{name} again · {count}")
+            title = _("{name} computed · {count}") if is_prefill else _("{name} again · {count}")
             widget.set_title(title.format(name=letter, count=n_made), hue)
-            words = _("Without a cache {count} rows are computed again")
+            words = _("Without a cache, {count} rows are computed again")
             if is_prefill:
-                words = _("{count} rows are computed by the prefill")
+                words = _("The prefill computes {count} rows")
             widget.setAccessibleDescription(words.format(count=n_made))
 
     def _show_cache(self, decoded: Decoded, site: SiteStep, kv_head: int, fed: range) -> None:
@@ -213,7 +213,7 @@ class StepView(QWidget):
             gone = set(range(filled)) - there
             widget.set_marks(there - new, gone, block, is_new=len(new) == filled > 1)
             widget.set_title(_("{name} cache · {read} + {appended}").format(name=letter, **counts), hue)
-            words = _("{read} rows are read from the cache, {appended} are appended")
+            words = _("{read} rows read from the cache, {appended} appended")
             widget.setAccessibleDescription(words.format(**counts))
 
     def _show_weights(self, decoded: Decoded, site: SiteStep, head: int) -> None:

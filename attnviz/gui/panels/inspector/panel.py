@@ -103,10 +103,10 @@ class InspectorPanel(Panel):
         if cell is not None and is_decoded:
             site = self.store.decoded_site(cell)
         if cell is None or site is None:
-            self._say(_("Hover a cell, or click one to lock it."))
+            self._say(_("Hover a cell to see its arithmetic; click to lock it."))
             return
         if not exists(site, cell):
-            self._say(_("This cell is not there any more. Hover a cell, or click one to lock it."))
+            self._say(_("This cell no longer exists. Hover a cell to see its arithmetic; click to lock it."))
             return
         explanation = explain(site, cell)
         self.page.set_explanation(explanation)

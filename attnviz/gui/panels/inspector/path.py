@@ -89,7 +89,7 @@ class InspectorPath(QWidget):
                 crumb.setAccessibleName(shown[place])
         self._title.set_line(title)
         self._lock.setVisible(is_locked)
-        self._hint.setText(_("locked · Esc frees") if is_locked else _("click to lock"))
+        self._hint.setText(_("Esc unlocks") if is_locked else _("click to lock"))
 
     def apply_theme(self, theme: Theme) -> None:
         """Take the colours of `theme`."""
@@ -101,7 +101,7 @@ class InspectorPath(QWidget):
 
     def retranslate(self) -> None:
         """Set the fixed texts again; the others come with `set_path`."""
-        self._back.setToolTip(_("Back to the cell before"))
+        self._back.setToolTip(_("Back to the previous cell"))
         self._back.setAccessibleName(self._back.toolTip())
 
     def sizeHint(self) -> QSize:

@@ -36,16 +36,20 @@ from attnviz.model.spec.document import Document
 from attnviz.model.spec.site import Site
 
 PLACEMENTS = (
-    ("pre", N_("pre"), N_("x + A(norm(x)): a norm before attention and feed-forward layer")),
-    ("post", N_("post"), N_("norm(x + A(x)): a norm after every sum, as in the first transformer")),
-    ("sandwich", N_("sandwich"), N_("x + norm(A(norm(x))): a norm on either side")),
-    ("parallel", N_("parallel"), N_("x + A(norm(x)) + F(norm(x)): both of the same input")),
+    ("pre", N_("pre"), N_("x + A(norm(x)): a norm before the attention and before the feed-forward layer")),
+    (
+        "post",
+        N_("post"),
+        N_("norm(x + A(x)): a norm after each residual sum, as in the original transformer"),
+    ),
+    ("sandwich", N_("sandwich"), N_("x + norm(A(norm(x))): a norm on both sides")),
+    ("parallel", N_("parallel"), N_("x + A(norm(x)) + F(norm(x)): both read the same input")),
 )
 NORM_SLOTS: tuple[tuple[NormName, str, str], ...] = (
     ("norm_1", N_("norm 1"), N_("The norm of the attention")),
-    ("after_1", N_("after 1"), N_("The norm of what the attention makes, before it is added")),
+    ("after_1", N_("after 1"), N_("The norm of the attention's output, before the residual sum")),
     ("norm_2", N_("norm 2"), N_("The norm of the feed-forward layer")),
-    ("after_2", N_("after 2"), N_("The norm of what the feed-forward layer makes, before it is added")),
+    ("after_2", N_("after 2"), N_("The norm of the feed-forward layer's output, before the residual sum")),
 )
 _SHORT: dict[FeedForwardRole, str] = {"up": N_("up"), "gate": N_("gate"), "down": N_("down")}
 WIDEST = 65_536
@@ -120,7 +124,7 @@ class BlockSection(Section):
             self._lines.refresh(experiment, lambda id_: is_gated or id_ != "ffn_gate")
         else:
             self._lines.refresh(experiment, lambda id_: False)
-        self.set_hint("" if has_block(experiment) else _("the attention alone"))
+        self.set_hint("" if has_block(experiment) else _("attention only"))
 
     def _add_norms(self, *names: str) -> None:
         for name, label, hint in NORM_SLOTS:
@@ -150,7 +154,7 @@ class BlockSection(Section):
             Choice(
                 name="placement_segmented",
                 label="",
-                hint=N_("Where the norms stand"),
+                hint=N_("Norm placement"),
                 read=lambda e: e.block.placement,
                 edit=self._set_placement,
                 shown=has_block,
@@ -162,7 +166,7 @@ class BlockSection(Section):
                 label=N_("Residual connections"),
                 read=lambda e: e.block.residual,
                 edit=set_residual,
-                hint=N_("What came in is added to what attention and feed-forward layer make"),
+                hint=N_("Adds the input to the output of the attention and of the feed-forward layer"),
                 shown=has_block,
                 reason=lambda e: refusal(set_residual, e, not e.block.residual),  # type: ignore[union-attr]
             ),
@@ -178,7 +182,7 @@ class BlockSection(Section):
                 label=N_("Feed-forward layer"),
                 read=has_ffn,
                 edit=self._set_ffn,
-                hint=N_("Two linear maps with an activation between them, for each token alone"),
+                hint=N_("Two linear maps with an activation between them, applied to each token separately"),
                 shown=has_block,
                 reason=self._why_no_ffn,
             ),
@@ -187,7 +191,7 @@ class BlockSection(Section):
                 label="d_hidden",
                 read=lambda e: ffn_of(e).d_hidden,
                 edit=lambda e, value: change_feed_forward(e, d_hidden=max(1, round(value))),
-                hint=N_("Features between the two maps"),
+                hint=N_("Hidden features, d_ff"),
                 shown=has_ffn,
                 from_start=True,
                 minimum=1,
@@ -203,7 +207,7 @@ class BlockSection(Section):
                 label=N_("Gated"),
                 read=_is_gated,
                 edit=_change("gated"),
-                hint=N_("A third matrix whose activation each hidden number is multiplied by"),
+                hint=N_("A third matrix whose activations multiply the hidden features"),
                 shown=has_ffn,
                 reason=lambda e: refusal(_change("gated"), e, not _is_gated(e)),
             ),

@@ -132,7 +132,7 @@ class RopeDials(QWidget):
         for score, text in zip(self._scores, (_("q·k unrotated"), _("q·k rotated")), strict=True):
             score.setAccessibleName(text)
         self._reset.setText(_("all pairs × 1"))
-        self._reset.setAccessibleName(_("Back to the base's own frequencies"))
+        self._reset.setAccessibleName(_("Reset to the frequencies of the base"))
         self._first.setAccessibleName(_("First pair shown"))
         self._first.retranslate()
         for dial in self._dials:

@@ -23,7 +23,7 @@ FIELDS = (
         label=N_("p"),
         read=lambda e: e.dropout.p,
         edit=replacing("dropout", "p"),
-        hint=N_("Each weight becomes 0 with this probability"),
+        hint=N_("The probability that a weight becomes 0"),
         minimum=0.0,
         maximum=0.9,
         lowest=0.0,
@@ -36,8 +36,8 @@ FIELDS = (
         read=lambda e: "train" if e.dropout.training else "eval",
         edit=_set_mode,
         options=(
-            ("train", N_("train"), N_("Weights are dropped")),
-            ("eval", N_("eval"), N_("Nothing is dropped, as when the model is used")),
+            ("train", N_("train"), N_("Drops weights, as in training")),
+            ("eval", N_("eval"), N_("Drops nothing, as in inference")),
         ),
         shown=_drops,
     ),
@@ -53,7 +53,7 @@ FIELDS = (
         label=N_("Survivors ÷ (1 − p)"),
         read=lambda e: e.dropout.rescale,
         edit=replacing("dropout", "rescale"),
-        hint=N_("Keeps the expected sum of a row at 1"),
+        hint=N_("Keeps the expected row sum at 1"),
         shown=_drops,
     ),
 )

@@ -108,15 +108,19 @@ class HeadsSection(Section):
         return Choice(
             name="latent_segmented",
             label="",
-            hint=N_("What keys and values are made from"),
+            hint=N_("Source of keys and values"),
             read=lambda e: "projections" if e.latent is None else "latent",
             edit=self._set_source,
             options=(
-                ("projections", N_("MHA · GQA · MQA"), N_("Keys and values of each KV head by W_K and W_V")),
+                (
+                    "projections",
+                    N_("MHA · GQA · MQA"),
+                    N_("Projects the keys and values of each KV head by W_K and W_V"),
+                ),
                 (
                     "latent",
                     N_("MLA"),
-                    N_("Every head's keys and values from one small vector, which is cached"),
+                    N_("Computes every head's keys and values from one small cached vector"),
                 ),
             ),
             why_not=lambda e, id_: refusal(self._set_source, e, id_),

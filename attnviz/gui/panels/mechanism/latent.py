@@ -179,7 +179,7 @@ class LatentPicture(Control):
         return self._drawing
 
     def retranslate(self) -> None:
-        self.setAccessibleName(_("The latent: squeezed from a token, fanned out to every head's k and v"))
+        self.setAccessibleName(_("The latent: projected down from a token, then up to every head's k and v"))
         self._arrange()
 
     def sizeHint(self) -> QSize:

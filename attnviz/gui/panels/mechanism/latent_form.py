@@ -81,24 +81,22 @@ def _width(name: str, label: str, hint: str, lowest: int) -> Slider[Site]:
 
 
 FIELDS = (
-    _width(
-        "d_c", "d_c", N_("Features of the latent that keys and values are made from, and that is cached"), 1
-    ),
+    _width("d_c", "d_c", N_("Width of the cached latent from which keys and values are computed"), 1),
     _width(
         "d_rope",
         "d_rope",
-        N_("Features beside the content: RoPE turns these, and all heads share the key's"),
+        N_("Features beside the content that RoPE rotates; all heads share the key's"),
         0,
     ),
     Switch(
         name="query_latent_switch",
-        label=N_("Latent of the query"),
-        hint=N_("Queries are made from a small vector too; it is not cached"),
+        label=N_("Query latent"),
+        hint=N_("Computes queries from a small vector too; it is not cached"),
         read=has_query_latent,
         edit=_set_query_latent,
         shown=has_latent,
     ),
-    _width("d_q", "d_q", N_("Features of the query's latent"), 1),
+    _width("d_q", "d_q", N_("Width of the query latent"), 1),
 )
 
 
@@ -212,7 +210,7 @@ class LatentForm(QWidget):
             NormSlot(
                 id="latent_norm",
                 label=N_("norm of c"),
-                hint=N_("The norm of the latent; what is cached comes after it"),
+                hint=N_("The norm of the latent; the cache holds its output"),
                 read=lambda e: latent_of(e).norm,
                 edit=lambda e, norm: set_latent_norm(e, "norm", norm),
                 shown=has_latent,
@@ -220,7 +218,7 @@ class LatentForm(QWidget):
             NormSlot(
                 id="query_latent_norm",
                 label=N_("norm of c_Q"),
-                hint=N_("The norm of the query's latent"),
+                hint=N_("The norm of the query latent"),
                 read=lambda e: latent_of(e).query_norm,
                 edit=lambda e, norm: set_latent_norm(e, "query_norm", norm),
                 shown=has_query_latent,
@@ -254,11 +252,11 @@ class LatentForm(QWidget):
 def _said(attention: Site) -> str:
     """What is kept of a token and what multi-head attention would keep; what does not turn without RoPE."""
     kept, whole = cached_numbers(attention), expanded_numbers(attention)
-    says = _("{kept} of {whole} numbers of a token are kept, {times} times fewer.")
+    says = _("Cached per token: {kept} of {whole} numbers, {times} times fewer.")
     text = says.format(kept=f"{kept:,}", whole=f"{whole:,}", times=number(whole / kept, 1))
     latent = latent_of(attention)
     if latent.d_rope and not isinstance(attention.position, Rope):
-        text += " " + _("Without RoPE the {n} features beside the content do not turn.").format(
+        text += " " + _("Without RoPE, the {n} features beside the content are not rotated.").format(
             n=latent.d_rope
         )
     return text

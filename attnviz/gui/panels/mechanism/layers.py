@@ -42,9 +42,9 @@ from attnviz.model.spec.parts import vectors_shape
 NormField = Literal["embedding_norm", "final_norm", "encoder_norm"]
 
 NORM_SLOTS: tuple[tuple[NormField, str, str], ...] = (
-    ("embedding_norm", N_("at first"), N_("A norm of the token vectors and their position")),
-    ("final_norm", N_("at last"), N_("A norm after the last layer")),
-    ("encoder_norm", N_("encoder"), N_("A norm after the encoder's last layer")),
+    ("embedding_norm", N_("first norm"), N_("Normalises the token vectors with their positions")),
+    ("final_norm", N_("final norm"), N_("Adds a norm after the last layer")),
+    ("encoder_norm", N_("encoder"), N_("Adds a norm after the encoder's last layer")),
 )
 
 
@@ -96,16 +96,12 @@ class LayersSection(Section):
 
     def retranslate(self) -> None:
         super().retranslate()
-        for button, text in ((self._copy, _("Copy this layer")), (self._remove, _("Remove it"))):
+        for button, text in ((self._copy, _("Copy layer")), (self._remove, _("Remove layer"))):
             button.setText(text)
             button.setAccessibleName(text)
-        self._copy.setToolTip(
-            plain_tooltip(_("A new layer behind the one that is looked at, with seeds of its own"))
-        )
-        self._alike.set_label(_("Edit all layers alike"))
-        self._alike.set_tooltip(
-            _("What is changed of this attention is changed in every layer; seeds stay different")
-        )
+        self._copy.setToolTip(plain_tooltip(_("Insert a copy after the selected layer, with new seeds")))
+        self._alike.set_label(_("Edit all layers"))
+        self._alike.set_tooltip(_("Edits apply to this attention in every layer; seeds stay distinct"))
         for line in self._norms:
             line.retranslate()
         self._show_rest()
@@ -115,7 +111,7 @@ class LayersSection(Section):
         self.set_hint(label_among_several(experiment, site))
         reason = refusal(lambda e, _value: remove_layer(e, site), experiment, None)
         self._remove.setEnabled(not reason)
-        tip = reason or _("Take the layer that is looked at out")
+        tip = reason or _("Remove the selected layer")
         if plain_tooltip(tip) != self._remove.toolTip():
             self._remove.setToolTip(plain_tooltip(tip))
         self._alike.set_value(self.store.edits_alike)
@@ -130,7 +126,7 @@ class LayersSection(Section):
                 label=N_("Layers"),
                 read=lambda e: 1 + len(e.layers),
                 edit=lambda e, n: set_n_layers(e, int(n)),
-                hint=N_("New ones are copies of the last, with seeds of their own"),
+                hint=N_("New layers copy the last one, with new seeds"),
                 from_start=True,
                 minimum=1,
                 maximum=MOST_LAYERS,
@@ -141,7 +137,7 @@ class LayersSection(Section):
                 label=N_("Encoder layers"),
                 read=lambda e: len(e.encoder),
                 edit=lambda e, n: set_n_encoder_layers(e, int(n)),
-                hint=N_("Layers that the second sequence passes through before it is read"),
+                hint=N_("Layers that encode the second sequence"),
                 shown=has_memory,
                 from_start=True,
                 minimum=0,
@@ -153,7 +149,7 @@ class LayersSection(Section):
                 label=N_("Self and cross attention"),
                 read=lambda e: e.cross is not None,
                 edit=self._set_cross,
-                hint=N_("Every layer looks at its own tokens first, then at the second sequence"),
+                hint=N_("Every layer attends to its own tokens first, then to the second sequence"),
                 shown=has_memory,
                 reason=lambda e: refusal(self._set_cross, e, e.cross is None),
             ),

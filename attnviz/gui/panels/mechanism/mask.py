@@ -99,10 +99,10 @@ class MaskSection(Section):
     def retranslate(self) -> None:
         super().retranslate()
         self._clear.setText(_("clear"))
-        self._clear.setAccessibleName(_("Free all painted cells"))
+        self._clear.setAccessibleName(_("Clear all painted cells"))
         self._paint.setText(_("paint…"))
         self._paint.setAccessibleName(_("Paint the mask by hand"))
-        self._paint.setToolTip(_("Then drag over the large score map"))
+        self._paint.setToolTip(_("Then drag over the score map"))
         self.tile.retranslate()
         self.families.retranslate()
         self._show_pairs(self.store.attention)
@@ -117,7 +117,7 @@ class MaskSection(Section):
             self._counted = shown
             self._seen = visible_pairs(experiment) if everything <= MOST_COUNTED else None
         if self._seen is None:
-            text = _("{all} pairs: visible ones are counted up to {most}")
+            text = _("{all} pairs; visible pairs are counted up to {most}")
             self._pairs.setText(text.format(all=f"{everything:,}", most=f"{MOST_COUNTED:,}"))
         else:
             text = _("Visible pairs: {seen} of {all}")

@@ -68,8 +68,8 @@ PADDED = _positions(
     "padding_field",
     Padding,
     "tokens",
-    N_("Padding at"),
-    N_("Positions that nobody sees, counted from 0, such as 3, 5-7"),
+    N_("Padding tokens"),
+    N_("Positions hidden from every query, counted from 0, such as 3, 5-7"),
     lambda experiment: experiment.n_keys,
 )
 
@@ -79,42 +79,42 @@ PARAMETERS: tuple[Field[Site], ...] = (
         Prefix,
         "n",
         N_("Prefix length"),
-        N_("So many first tokens see each other in both directions"),
+        N_("Number of leading tokens that attend to each other both ways"),
     ),
     _number(
         "window_left_field",
         Window,
         "left",
         N_("Window: earlier keys"),
-        N_("Keys before the query's own position that it sees"),
+        N_("Number of earlier keys that a query attends to"),
     ),
     _number(
         "window_right_field",
         Window,
         "right",
         N_("Window: later keys"),
-        N_("Keys after the query's own position that it sees"),
+        N_("Number of later keys that a query attends to"),
     ),
     _number(
         "dilated_left_field",
         Dilated,
         "left",
         N_("Dilated: earlier keys"),
-        N_("Keys before the query's own position that it sees"),
+        N_("Number of earlier keys that a query attends to"),
     ),
     _number(
         "dilated_right_field",
         Dilated,
         "right",
         N_("Dilated: later keys"),
-        N_("Keys after the query's own position that it sees"),
+        N_("Number of later keys that a query attends to"),
     ),
     _number(
         "dilated_dilation_field",
         Dilated,
         "dilation",
         N_("Dilated: step"),
-        N_("Distance from one key that is seen to the next; 1 leaves no gaps"),
+        N_("Distance between two visible keys; 1 leaves no gaps"),
         minimum=1,
     ),
     _number(
@@ -122,7 +122,7 @@ PARAMETERS: tuple[Field[Site], ...] = (
         Strided,
         "stride",
         N_("Strided: step"),
-        N_("Distance from one key that is seen to the next"),
+        N_("Distance between two visible keys"),
         minimum=1,
     ),
     _number(
@@ -130,7 +130,7 @@ PARAMETERS: tuple[Field[Site], ...] = (
         Blocks,
         "size",
         N_("Block size"),
-        N_("Positions of one block; blocks begin at position 0"),
+        N_("Positions per block; the first block begins at 0"),
         minimum=1,
     ),
     _number(
@@ -138,21 +138,21 @@ PARAMETERS: tuple[Field[Site], ...] = (
         Blocks,
         "previous",
         N_("Earlier blocks"),
-        N_("Blocks before the query's own that it sees whole"),
+        N_("Earlier blocks that a query attends to"),
     ),
     _positions(
         "global_tokens_field",
         Global,
         "tokens",
-        N_("Global tokens at"),
-        N_("Positions that see all and are seen by all, counted from 0, such as 0, 5-7"),
+        N_("Global tokens"),
+        N_("Positions that attend to all and that all attend to, counted from 0, such as 0, 5-7"),
         _longer,
     ),
     _positions(
         "documents_starts_field",
         Documents,
         "starts",
-        N_("Documents begin at"),
+        N_("Document starts"),
         N_("Positions of first tokens, counted from 0, such as 0, 12, 20"),
         _longer,
     ),
@@ -160,14 +160,14 @@ PARAMETERS: tuple[Field[Site], ...] = (
 
 JOINING = Choice(
     name="mask_joining_segmented",
-    label=N_("Patterns joined by"),
+    label=N_("Pattern combination"),
     read=joining,
     edit=set_joining,
     options=(
-        ("all", N_("and"), N_("A key is seen where every pattern lets it through")),
-        ("any", N_("or"), N_("A key is seen where one of the patterns lets it through")),
+        ("all", N_("and"), N_("A query attends to a key that every pattern allows")),
+        ("any", N_("or"), N_("A query attends to a key that at least one pattern allows")),
     ),
-    hint=N_("Window, dilated, strided, blocks and global; all other masks always apply"),
+    hint=N_("Combines window, dilated, strided, blocks and global; other masks always apply"),
     shown=has_pattern,
 )
 
@@ -175,7 +175,7 @@ JOINING = Choice(
 def _why_no_empty_row(experiment: Site) -> str:
     if experiment.mask_placement == "before_softmax":
         return ""
-    return _("After the softmax a blocked row is always zeros.")
+    return _("After the softmax, a fully masked row is always zeros.")
 
 
 USUAL_BIAS = -1e4
@@ -184,19 +184,19 @@ USUAL_BIAS = -1e4
 def _late(experiment: Site) -> str:
     if experiment.mask_placement == "before_softmax":
         return ""
-    return _("After the softmax there are no scores left to lower.")
+    return _("A mask bias applies only before the softmax.")
 
 
 def _why_row_is_settled(experiment: Site) -> str:
     if experiment.adds_to_blocked:
-        return _("With a number added to blocked scores, every row has a softmax.")
+        return _("With a mask bias, no row is fully masked.")
     return _why_no_empty_row(experiment)
 
 
 EFFECT: tuple[Field[Site], ...] = (
     Choice(
         name="mask_placement_segmented",
-        label=N_("Applied"),
+        label=N_("Mask placement"),
         read=lambda e: e.mask_placement,
         edit=lambda e, placement: replace(e, mask_placement=placement),
         options=(
@@ -207,7 +207,7 @@ EFFECT: tuple[Field[Site], ...] = (
             ),
             ("after_softmax", N_("after"), N_("Blocked weights are 0 after it: rows no longer sum to 1")),
         ),
-        hint=N_("Before or after the softmax"),
+        hint=N_("The mask applies before or after the softmax"),
     ),
     Choice(
         name="mask_bias_segmented",
@@ -219,14 +219,14 @@ EFFECT: tuple[Field[Site], ...] = (
             (
                 "added",
                 N_("+ number"),
-                N_("A number is added to a blocked score: its weight is small, if it is"),
+                N_("Adds a large negative number instead of −∞; the weight becomes tiny, not zero"),
             ),
         ),
         reason=_late,
     ),
     Number(
         name="mask_bias_field",
-        label=N_("Added to blocked"),
+        label=N_("Mask bias"),
         read=lambda e: e.mask_bias,
         edit=lambda e, value: replace(e, mask_bias=value),
         hint=N_("−10,000 is usual; in half precision it rounds scores to steps of 8"),
@@ -238,12 +238,12 @@ EFFECT: tuple[Field[Site], ...] = (
     ),
     Choice(
         name="fully_masked_segmented",
-        label=N_("Empty row"),
+        label=N_("Fully masked rows"),
         read=lambda e: e.fully_masked_row,
         edit=lambda e, value: replace(e, fully_masked_row=value),
         options=(
-            ("zeros", N_("zeros"), N_("A query that sees nothing gets weights of 0")),
-            ("nan", "NaN", N_("A query that sees nothing gets what 0 ÷ 0 is")),
+            ("zeros", N_("zeros"), N_("Fully masked rows get weights of 0")),
+            ("nan", "NaN", N_("Fully masked rows become NaN (0 ÷ 0)")),
         ),
         reason=_why_row_is_settled,
     ),

@@ -35,7 +35,7 @@ class MemorySection(Section):
                     label=N_("Cross-attention"),
                     read=has_memory,
                     edit=self._set_on,
-                    hint=N_("Keys and values are made from a second sequence"),
+                    hint=N_("Computes keys and values from a second sequence"),
                 ),
                 Text(
                     name="memory_text_field",

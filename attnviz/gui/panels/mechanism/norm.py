@@ -23,8 +23,8 @@ from attnviz.model.spec.block import Norm
 
 KINDS = (
     ("none", N_("none"), N_("No norm")),
-    ("layer", "LayerNorm", N_("Each row less its mean, divided by its standard deviation")),
-    ("rms", "RMSNorm", N_("Each row divided by the root of its mean square")),
+    ("layer", "LayerNorm", N_("Subtracts each row's mean and divides by its standard deviation")),
+    ("rms", "RMSNorm", N_("Divides each row by the root of its mean square")),
 )
 EPS_DECIMALS = 6
 
@@ -97,8 +97,8 @@ class NormLine(QWidget, Generic[S]):
         for toggle, text in ((self.gain, _("gain")), (self.bias, _("bias"))):
             toggle.set_label(text)
             toggle.setAccessibleName(_("{name}: {value}").format(name=label, value=text))
-        self.gain.set_tooltip(_("Every feature times a number: drawn around 1 at first; off: ones"))
-        self.bias.set_tooltip(_("A number added to every feature: drawn around 0 at first; off: zeros"))
+        self.gain.set_tooltip(_("Multiplies every feature by a number, initialised near 1; off: ones"))
+        self.bias.set_tooltip(_("Adds a number to every feature, initialised near 0; off: zeros"))
 
     def _lay_out(self) -> None:
         self._label.setTextFormat(Qt.TextFormat.PlainText)

@@ -65,7 +65,7 @@ def _base(name: str, shown: Any) -> Slider[Site]:
         label=N_("Base θ"),
         read=lambda e: e.position.base,
         edit=replacing("position", "base"),
-        hint=N_("Pair i turns by base^(−2i/d) radians per position"),
+        hint=N_("Pair i rotates by base^(−2i/d) radians per position"),
         shown=shown,
         minimum=10.0,
         maximum=1e7,
@@ -97,7 +97,7 @@ FIELDS = (
         label=N_("Rotated features"),
         read=n_rotated,
         edit=set_n_rotated,
-        hint=N_("How many features of each head turn; the rest stay"),
+        hint=N_("Number of features per head that RoPE rotates"),
         shown=_is_rope,
         limits=lambda e: (2, e.d_turnable - e.d_turnable % 2),
         step=2,
@@ -120,7 +120,7 @@ FIELDS = (
         label=N_("also on v"),
         read=lambda e: e.position.on_values,
         edit=replacing("position", "on_values"),
-        hint=N_("Turn the values too"),
+        hint=N_("Rotates the values too"),
         shown=_is_rope,
         reason=lambda e: refusal(replacing("position", "on_values"), e, True) if e.latent is not None else "",
     ),
@@ -175,7 +175,7 @@ class PositionSection(Section):
         return Choice(
             name="rope_scaling_choice",
             label=N_("Scaling"),
-            hint=N_("How frequencies change for sequences longer than a model was trained on"),
+            hint=N_("How frequencies change beyond the trained length"),
             read=lambda e: e.position.scaling.__struct_config__.tag,
             edit=self._set_scaling,
             options=tuple((row.id, row.title, row.description) for row in SCALINGS),
@@ -187,12 +187,12 @@ class PositionSection(Section):
     def _table_choice(self) -> Choice[Site]:
         return Choice(
             name="position_table_segmented",
-            label=N_("Numbers"),
+            label=N_("Values"),
             read=table_kind,
             edit=self._set_table_kind,
             options=(
-                ("seeded", N_("seeded"), N_("Normal numbers from a seed")),
-                ("explicit", N_("written out"), N_("The present numbers, kept in the document")),
+                ("seeded", N_("seeded"), N_("Samples from a normal distribution, by a seed")),
+                ("explicit", N_("written out"), N_("The present values, stored in the document")),
             ),
             shown=_has_table,
         )

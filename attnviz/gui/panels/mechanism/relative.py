@@ -69,20 +69,28 @@ RELATIVE_FIELDS = (
         TransformerXl,
         "weights",
         N_("W_R"),
-        N_("Deviation of the matrix that the sinusoids of distances go through"),
+        N_("Standard deviation of the matrix that projects the distance sinusoids"),
     ),
     _deviation(
-        "xl_u_field", TransformerXl, "u", N_("u"), N_("Deviation of u, which every key meets at any distance")
+        "xl_u_field",
+        TransformerXl,
+        "u",
+        N_("u"),
+        N_("Standard deviation of u, the bias multiplied with every key"),
     ),
     _deviation(
-        "xl_v_field", TransformerXl, "v", N_("v"), N_("Deviation of v, which every distance meets for any q")
+        "xl_v_field",
+        TransformerXl,
+        "v",
+        N_("v"),
+        N_("Standard deviation of v, the bias multiplied with every distance"),
     ),
     Number(
         name="deberta_span_field",
-        label=N_("Buckets a side"),
+        label=N_("Buckets per side"),
         read=lambda e: e.position.span,
         edit=set_span,
-        hint=N_("Half of them hold one distance each, the rest wider ranges"),
+        hint=N_("Half of the buckets hold one distance each, the rest wider ranges"),
         shown=_shown_for(Deberta),
         minimum=2,
         maximum=MOST_BUCKETS,
@@ -92,10 +100,10 @@ RELATIVE_FIELDS = (
     ),
     Number(
         name="deberta_distance_field",
-        label=N_("Farthest distance"),
+        label=N_("Maximum distance"),
         read=lambda e: e.position.max_distance,
         edit=replacing("position", "max_distance"),
-        hint=N_("From this distance on all keys share the last bucket"),
+        hint=N_("All keys from this distance on share the last bucket"),
         shown=_shown_for(Deberta),
         limits=lambda e: (e.position.span // 2 + 2, FARTHEST),  # type: ignore[union-attr]
         integer=True,
@@ -112,14 +120,14 @@ RELATIVE_FIELDS = (
         Deberta,
         "keys",
         N_("q · K_r"),
-        N_("Content to position: deviation of the distances' keys"),
+        N_("Content to position: standard deviation of the distance keys"),
     ),
     _deviation(
         "deberta_queries_field",
         Deberta,
         "queries",
         N_("k · Q_r"),
-        N_("Position to content: deviation of the distances' queries"),
+        N_("Position to content: standard deviation of the distance queries"),
     ),
 )
 
@@ -132,5 +140,5 @@ def relative_note(experiment: Site) -> str:
     wanted, present = (3.0 * d_head) ** -0.5, scale_value(experiment)
     if abs(present - wanted) < 1e-4 * wanted:
         return ""
-    says = _("DeBERTa multiplies the sum by 1/√(3 · {d}) = {wanted}; here it is × {present}.")
+    says = _("DeBERTa scales the sum by 1/√(3 · {d}) = {wanted}; this experiment by {present}.")
     return says.format(d=d_head, wanted=number(wanted, 4), present=number(present, 4))

@@ -60,7 +60,7 @@ SCALING_FIELDS = (
         label=N_("Factor"),
         read=lambda e: e.position.scaling.factor,
         edit=replacing("position", "scaling", "factor"),
-        hint=N_("How many times longer the sequence may be"),
+        hint=N_("Ratio of the extended to the trained length"),
         shown=_shown_for(LinearScaling, DynamicNtk, Yarn, Llama3Scaling),
         minimum=1.0,
         maximum=64.0,
@@ -74,7 +74,7 @@ SCALING_FIELDS = (
         label=N_("Original length"),
         read=lambda e: e.position.scaling.original_length,
         edit=replacing("position", "scaling", "original_length"),
-        hint=N_("The sequence length that the model was trained on"),
+        hint=N_("Sequence length that the model was trained on"),
         shown=_shown_for(DynamicNtk, Yarn, Llama3Scaling),
         minimum=1,
         maximum=LONGEST,
@@ -82,10 +82,12 @@ SCALING_FIELDS = (
     ),
     Switch(
         name="rope_own_length_toggle",
-        label=N_("length of this sequence"),
+        label=N_("present length"),
         read=lambda e: e.position.scaling.length is None,
         edit=_set_own_length,
-        hint=N_("Frequencies for as many positions as there are; off: for a length of your choice"),
+        hint=N_(
+            "Computes the frequencies for the present number of positions; off: for a length of your choice"
+        ),
         shown=_shown_for(DynamicNtk),
     ),
     Number(
@@ -93,7 +95,7 @@ SCALING_FIELDS = (
         label=N_("Length"),
         read=_length,
         edit=replacing("position", "scaling", "length"),
-        hint=N_("The sequence length that the frequencies are made for"),
+        hint=N_("Sequence length that the frequencies are computed for"),
         shown=_has_fixed_length,
         minimum=1,
         maximum=LONGEST,
@@ -104,7 +106,7 @@ SCALING_FIELDS = (
         label=N_("β fast, turns"),
         read=lambda e: e.position.scaling.beta_fast,
         edit=replacing("position", "scaling", "beta_fast"),
-        hint=N_("Pairs that turn more often over the original length stay as they are"),
+        hint=N_("Pairs that turn more often over the original length keep their frequency"),
         shown=_shown_for(Yarn),
         limits=lambda e: (e.position.scaling.beta_slow + 0.01, 1e6),  # type: ignore[union-attr]
         step=0.5,
@@ -114,7 +116,7 @@ SCALING_FIELDS = (
         label=N_("β slow, turns"),
         read=lambda e: e.position.scaling.beta_slow,
         edit=replacing("position", "scaling", "beta_slow"),
-        hint=N_("Pairs that turn less often over the original length are divided by the factor"),
+        hint=N_("The factor divides the frequency of pairs that turn less often over the original length"),
         shown=_shown_for(Yarn),
         limits=lambda e: (0.01, e.position.scaling.beta_fast - 0.01),  # type: ignore[union-attr]
         step=0.05,
@@ -124,7 +126,7 @@ SCALING_FIELDS = (
         label=N_("ramp between whole pairs"),
         read=lambda e: e.position.scaling.truncate,
         edit=replacing("position", "scaling", "truncate"),
-        hint=N_("The ramp's ends are rounded outwards to whole pairs; off, as in GPT-OSS: where they fall"),
+        hint=N_("Rounds the ends of the ramp outwards to whole pairs; off, as in GPT-OSS: exact ends"),
         shown=_shown_for(Yarn),
     ),
     Switch(
@@ -132,7 +134,7 @@ SCALING_FIELDS = (
         label=N_("0.1 ln(factor) + 1"),
         read=lambda e: e.position.scaling.attention_factor is None,
         edit=_set_own_attention,
-        hint=N_("The attention factor: cosines and sines times it, so that scores grow by its square"),
+        hint=N_("The attention factor multiplies cosines and sines, so scores grow by its square"),
         shown=_shown_for(Yarn),
     ),
     Number(
@@ -140,7 +142,7 @@ SCALING_FIELDS = (
         label=N_("Attention factor"),
         read=lambda e: magnitude(e.position),
         edit=replacing("position", "scaling", "attention_factor"),
-        hint=N_("What cosines and sines are multiplied by"),
+        hint=N_("Multiplier of cosines and sines"),
         shown=_has_fixed_attention,
         minimum=0.01,
         maximum=100.0,
@@ -149,20 +151,20 @@ SCALING_FIELDS = (
     ),
     Number(
         name="llama3_low_field",
-        label=N_("Few turns"),
+        label=N_("Low-frequency turns"),
         read=lambda e: e.position.scaling.low_freq_factor,
         edit=replacing("position", "scaling", "low_freq_factor"),
-        hint=N_("Pairs that turn less often over the original length are divided by the factor"),
+        hint=N_("The factor divides the frequency of pairs that turn less often over the original length"),
         shown=_shown_for(Llama3Scaling),
         limits=lambda e: (0.01, e.position.scaling.high_freq_factor - 0.01),  # type: ignore[union-attr]
         step=0.05,
     ),
     Number(
         name="llama3_high_field",
-        label=N_("Many turns"),
+        label=N_("High-frequency turns"),
         read=lambda e: e.position.scaling.high_freq_factor,
         edit=replacing("position", "scaling", "high_freq_factor"),
-        hint=N_("Pairs that turn more often over the original length stay as they are"),
+        hint=N_("Pairs that turn more often over the original length keep their frequency"),
         shown=_shown_for(Llama3Scaling),
         limits=lambda e: (e.position.scaling.low_freq_factor + 0.01, 1e4),  # type: ignore[union-attr]
         step=0.05,
@@ -178,11 +180,14 @@ def scaling_note(experiment: Site) -> str:
     if isinstance(scaling, DynamicNtk):
         length = _length(experiment)
         if length <= scaling.original_length:
-            says = _("{n} positions are not past the original length: the base stays.")
+            says = _("{n} positions do not exceed the original length: the base is unchanged.")
             return says.format(n=length)
-        return _("{n} positions: the base is {base} now.").format(
+        return _("{n} positions: the base becomes {base}.").format(
             n=length, base=number(scaled_base(experiment), 1)
         )
     low, high = ramp_ends(experiment)
-    says = _("Pairs up to {low:g} stay, those from {high:g} on ÷ factor. cos and sin × {t}: q and k grow.")
+    says = _(
+        "Pairs up to {low:g} keep their frequency; pairs from {high:g} on are divided by the "
+        "factor. cos and sin × {t}: q and k grow."
+    )
     return says.format(low=low, high=high, t=number(magnitude(experiment.position), 3))  # type: ignore[arg-type]

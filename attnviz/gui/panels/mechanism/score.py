@@ -71,7 +71,7 @@ class ScoreSection(Section):
                     read=lambda e: "none" if e.qk_norm is None else e.qk_norm.kind,
                     edit=set_qk_norm,
                     options=(
-                        ("none", N_("off"), N_("Queries and keys as they are")),
+                        ("none", N_("off"), N_("Leaves queries and keys unchanged")),
                         *((row.id, row.title, row.hint) for row in QK_NORMS),
                     ),
                     why_not=lambda e, id_: refusal(set_qk_norm, e, id_),
@@ -91,7 +91,7 @@ class ScoreSection(Section):
                     label=N_("Gains of q and k"),
                     read=lambda e: has_qk_gains(e.qk_norm),
                     edit=lambda e, is_on: set_qk_gains(e, is_on, self._seen.here),
-                    hint=N_("Every feature of a head times a number: drawn around 1 at first; off: ones"),
+                    hint=N_("Multiplies every feature of a head by a number, initialised near 1; off: ones"),
                     shown=lambda e: e.qk_norm is not None,
                 ),
                 Choice(
@@ -100,14 +100,14 @@ class ScoreSection(Section):
                     read=lambda e: e.scale.__struct_config__.tag,
                     edit=self._set_scale,
                     options=(
-                        ("sqrt_d_head", N_("on"), N_("Scores divided by √d_head")),
-                        ("none", N_("off"), N_("Scores as they are")),
-                        ("value", N_("value"), N_("Scores multiplied by a number of your own")),
+                        ("sqrt_d_head", N_("on"), N_("Divides scores by √d_head")),
+                        ("none", N_("off"), N_("Leaves scores unscaled")),
+                        ("value", N_("value"), N_("Multiplies scores by a number of your choice")),
                     ),
                 ),
                 Number(
                     name="scale_value_field",
-                    label=N_("Scores times"),
+                    label=N_("Scale factor"),
                     read=lambda e: e.scale.value,
                     edit=_set_scale_value,
                     shown=lambda e: isinstance(e.scale, ScaleValue),
@@ -119,7 +119,7 @@ class ScoreSection(Section):
                     label=N_("Temperature"),
                     read=lambda e: e.temperature,
                     edit=_set_temperature,
-                    hint=N_("Scores are divided by it: high is even, low is sharp"),
+                    hint=N_("Divides the scores: high values flatten the weights, low values sharpen them"),
                     minimum=0.05,
                     maximum=20.0,
                     lowest=1e-6,
@@ -132,7 +132,7 @@ class ScoreSection(Section):
                     label=N_("Soft cap"),
                     read=lambda e: e.cap is not None,
                     edit=self._set_capped,
-                    hint=N_("cap · tanh(score ÷ cap): no score passes the cap"),
+                    hint=N_("cap · tanh(score ÷ cap): bounds every score by the cap"),
                 ),
                 Slider(
                     name="cap_field",
@@ -160,9 +160,7 @@ class ScoreSection(Section):
                     label=N_("Attention sinks"),
                     read=lambda e: e.sinks is not None,
                     edit=self._set_sunk,
-                    hint=N_(
-                        "One more score for each head, without a value: it takes its share of the softmax"
-                    ),
+                    hint=N_("Adds one score per head without a value; it takes a share of the softmax"),
                     reason=lambda e: refusal(set_sinks, e, e.sinks or SeededSinks()),
                 ),
                 Seed(
@@ -181,10 +179,10 @@ class ScoreSection(Section):
             (
                 Switch(
                     name="readout_toggle",
-                    label=N_("Read out by similarity"),
+                    label=N_("Similarity readout"),
                     read=lambda e: e.readout == "similarity",
                     edit=_set_readout,
-                    hint=N_("Output · token vectors, softmax: which token the output is closest to"),
+                    hint=N_("softmax(output · token vectors): the token closest to the output"),
                 ),
             )
         )

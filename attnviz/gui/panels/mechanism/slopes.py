@@ -49,7 +49,7 @@ class AlibiSlopes(QWidget):
     def retranslate(self) -> None:
         self._numbers.retranslate()
         self._reset.setText(_("published slopes"))
-        self._reset.setAccessibleName(_("Back to the published slopes"))
+        self._reset.setAccessibleName(_("Reset to the published slopes"))
 
     @Slot()
     def _on_reset(self) -> None:

@@ -68,10 +68,10 @@ def set_table_kind(experiment: Site, kind: str, drawn: DrawnTable) -> Site:
 TABLE_FIELDS = (
     Number(
         name="learned_length_field",
-        label=N_("Positions in the table"),
+        label=N_("Table length"),
         read=lambda e: e.position.length,
         edit=_set_length,
-        hint=N_("The table has a row for each position and ends there: a token past it is refused"),
+        hint=N_("The table has one row per position; a token past its end is refused"),
         shown=_is_learned,
         minimum=1,
         maximum=LONGEST,
@@ -82,7 +82,7 @@ TABLE_FIELDS = (
         label=N_("Buckets"),
         read=lambda e: e.position.n_buckets,
         edit=_bucket_setter("n_buckets"),
-        hint=N_("Half of a direction's buckets hold one distance each, the rest wider ranges"),
+        hint=N_("Half of each direction's buckets hold one distance each, the rest wider ranges"),
         shown=_is_t5,
         limits=lambda e: (4 if e.position.bidirectional else 2, MOST_BUCKETS),  # type: ignore[union-attr]
         step=2,
@@ -91,10 +91,10 @@ TABLE_FIELDS = (
     ),
     Number(
         name="t5_distance_field",
-        label=N_("Farthest distance"),
+        label=N_("Maximum distance"),
         read=lambda e: e.position.max_distance,
         edit=_bucket_setter("max_distance"),
-        hint=N_("From this distance on all keys share the last bucket"),
+        hint=N_("All keys from this distance on share the last bucket"),
         shown=_is_t5,
         limits=lambda e: (e.position.n_exact + 1, FARTHEST),  # type: ignore[union-attr]
         integer=True,
@@ -104,7 +104,7 @@ TABLE_FIELDS = (
         label=N_("both directions"),
         read=lambda e: e.position.bidirectional,
         edit=_bucket_setter("bidirectional"),
-        hint=N_("Half of the buckets for later keys (T5's encoder); off: later keys count as distance 0"),
+        hint=N_("Half of the buckets serve later keys (T5's encoder); off: later keys count as distance 0"),
         shown=_is_t5,
     ),
     Seed(
@@ -116,10 +116,10 @@ TABLE_FIELDS = (
     ),
     Slider(
         name="position_std_field",
-        label=N_("Deviation"),
+        label=N_("Standard deviation"),
         read=lambda e: e.position.table.std,
         edit=replacing("position", "table", "std"),
-        hint=N_("Standard deviation of the drawn numbers"),
+        hint=N_("Standard deviation of the random values"),
         shown=_is_drawn,
         minimum=0.0,
         maximum=3.0,

@@ -104,7 +104,7 @@ class MaskTile(Control):
 
     def retranslate(self) -> None:
         shown = int(self.blocked_cells.sum())
-        sentence = _("Masks together: {blocked} of {all} shown cells blocked")
+        sentence = _("All masks: {blocked} of {all} shown cells blocked")
         text = sentence.format(blocked=shown, all=self.blocked_cells.size)
         self.setAccessibleName(text)
         self.set_tooltip(text)

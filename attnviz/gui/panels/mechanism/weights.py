@@ -23,8 +23,8 @@ from attnviz.model.spec.site import Site
 
 KINDS = (
     ("identity", N_("identity"), N_("Ones on the diagonal")),
-    ("seeded", N_("seeded"), N_("Drawn from a normal distribution")),
-    ("explicit", N_("written out"), N_("Numbers of your own, edited under Matrices")),
+    ("seeded", N_("seeded"), N_("Samples from a normal distribution")),
+    ("explicit", N_("written out"), N_("Your own values, edited in Matrices")),
 )
 
 
@@ -146,7 +146,7 @@ class _Line:
         self.seed.setAccessibleName(_("Seed of {matrix}").format(matrix=symbol))
         self.bias.set_label(_(self.slot.short))
         self.bias.setAccessibleName(_("Bias of {matrix}").format(matrix=symbol))
-        self.bias.set_tooltip(_("A bias: numbers added to every row of the product; drawn at first"))
+        self.bias.set_tooltip(_("Adds a bias to every row of the product, initialised at random"))
         self.seed.retranslate()
         self.dice.retranslate()
 

@@ -79,11 +79,9 @@ class SiteChooser(QWidget):
         self._told = ()
         self.show_document(self._store.document)
         self._combo.setAccessibleName(_("Layer and attention"))
-        self._alike.set_label(_("all alike"))
-        self._alike.setAccessibleName(_("Edit all layers alike"))
-        self._alike.set_tooltip(
-            _("What is changed of this attention is changed in every layer; seeds stay different")
-        )
+        self._alike.set_label(_("edit all"))
+        self._alike.setAccessibleName(_("Edit all layers"))
+        self._alike.set_tooltip(_("Edits apply to this attention in every layer; seeds stay distinct"))
         texts = ((self._before, _("Previous layer"), "PgUp"), (self._after, _("Next layer"), "PgDown"))
         for button, text, key in texts:
             button.setAccessibleName(text)

@@ -83,7 +83,7 @@ class PositionsPanel(Panel):
         self._caption.setStyleSheet(f"color: {theme.muted}")
 
     def retranslate(self) -> None:
-        self.plot.setAccessibleName(_("Score against distance"))
+        self.plot.setAccessibleName(_("Score by distance"))
         self.legend.retranslate()
         if self.store.trace is not None:
             self._draw(self.store.site)
@@ -142,7 +142,8 @@ class PositionsPanel(Panel):
         if rows is not None:
             self.wave.set_values(rows, signed=True)
             self.wave.set_caption(
-                _("added rows"), _("What is added to each token: positions down, features across")
+                _("position vectors"),
+                _("The position vector added to each token: positions down, features across"),
             )
 
     @Slot()

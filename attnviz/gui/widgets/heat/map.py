@@ -1,6 +1,6 @@
 """The heat map: a matrix whose every cell can be read, pointed at, walked to by keys, and painted on.
 
-Long because pointer, wheel and keys share zoom, cursor and stroke; painting is elsewhere.
+Pointer, wheel and keys share the zoom, the cursor and the stroke; `paint` paints.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attnviz.core.text import isolated, number, visible
+from attnviz.core.text import isolated, number, spreadsheet_text, visible
 from attnviz.gui.widgets.heat.content import Cell, HeatContent
 from attnviz.i18n import _
 
@@ -12,10 +12,14 @@ def table_text(content: HeatContent) -> str:
     values, rows, columns = content.values, content.row_labels, content.column_labels
     if content.transposed:
         values, rows, columns = values.T, columns, rows
-    lines = ["\t".join(["", *map(visible, columns)])]
+    lines = ["\t".join(["", *map(_label, columns)])]
     for label, row in zip(rows, values, strict=True):
-        lines.append("\t".join([visible(label), *map(str, row)]))
+        lines.append("\t".join([_label(label), *map(str, row)]))
     return "\n".join(lines) + "\n"
+
+
+def _label(token: str) -> str:
+    return spreadsheet_text(visible(token))
 
 
 def exact_text(content: HeatContent, cell: Cell) -> str:

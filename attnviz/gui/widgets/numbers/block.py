@@ -34,12 +34,12 @@ def parse_block(text: str) -> NDArray[np.float64]:
         )
     rows = [_split(line, text) for line in _lines(text)]
     if not rows:
-        raise ValueError(
-            _("The clipboard holds no numbers; copy cells of a spreadsheet, or rows of numbers.")
-        )
+        raise ValueError(_("The clipboard must hold numbers: cells of a spreadsheet or rows of numbers."))
     for index, row in enumerate(rows):
         if len(row) != len(rows[0]):
-            sentence = _("Row {row} has {count} numbers and row 1 has {first}; every row needs as many.")
+            sentence = _(
+                "Row {row} has {count} numbers and row 1 has {first}; all rows must have the same length."
+            )
             raise ValueError(sentence.format(row=index + 1, count=len(row), first=len(rows[0])))
     return np.array([[_cell(cell, r, c) for c, cell in enumerate(row)] for r, row in enumerate(rows)])
 
@@ -53,7 +53,7 @@ def laid_over(
     changed[row : row + part.shape[0], column : column + part.shape[1]] = part
     if part.shape == block.shape:
         return changed, ""
-    message = _("pasted {rows} × {columns}; what is past the table's edge was left out")
+    message = _("pasted {rows} × {columns}; cells past the table's edge were left out")
     return changed, message.format(rows=part.shape[0], columns=part.shape[1])
 
 

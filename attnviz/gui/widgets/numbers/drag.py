@@ -85,16 +85,16 @@ class NumberRange:
         """`value`, or `ValueError` with a sentence that says what is legal."""
         shown = full_precision(value)
         if self.is_integer and value != round(value):
-            raise ValueError(_("{value} is not a whole number.").format(value=shown))
+            raise ValueError(_("The value must be a whole number; got {value}.").format(value=shown))
         if value < self.minimum:
             limit = full_precision(self.minimum)
             raise ValueError(
-                _("{value} is below the smallest legal value {limit}.").format(value=shown, limit=limit)
+                _("The value must be at least {limit}; got {value}.").format(value=shown, limit=limit)
             )
         if value > self.maximum:
             limit = full_precision(self.maximum)
             raise ValueError(
-                _("{value} is above the largest legal value {limit}.").format(value=shown, limit=limit)
+                _("The value must be at most {limit}; got {value}.").format(value=shown, limit=limit)
             )
         return value
 

@@ -27,14 +27,16 @@ def parse_number(text: str) -> float:
     plain = unicodedata.normalize("NFKC", shown).translate(_DASHES)
     plain = _GROUPED.sub("", plain.replace("\N{IDEOGRAPHIC FULL STOP}", "."))
     if not plain:
-        raise ValueError(_("Nothing was typed; a number is needed, such as 0.5, 1e-3 or 1/3."))
+        raise ValueError(_("A number is required, such as 0.5, 1e-3 or 1/3."))
     if plain.lower().lstrip("+-") in ("nan", "inf", "infinity", "∞"):
-        raise ValueError(_("“{text}” is not finite; type a finite number.").format(text=shown))
+        raise ValueError(_("The number must be finite; got “{text}”.").format(text=shown))
     if plain.count(",") == 1 and "." not in plain:
         plain = plain.replace(",", ".")
     match = _NUMBER.fullmatch(plain)
     if match is None:
-        raise ValueError(_("“{text}” is not a number; legal are 0.5, 1e-3 or 1/3.").format(text=shown))
+        raise ValueError(
+            _("The value must be a number such as 0.5, 1e-3 or 1/3; got “{text}”.").format(text=shown)
+        )
     return _finite(match, shown)
 
 
@@ -42,10 +44,10 @@ def _finite(match: re.Match[str], shown: str) -> float:
     numerator, denominator = match.groups()
     value = float(numerator)
     if denominator is not None and float(denominator) == 0:
-        raise ValueError(_("“{text}” divides by zero; type another number.").format(text=shown))
+        raise ValueError(_("The divisor must not be zero; got “{text}”.").format(text=shown))
     value = value / float(denominator) if denominator is not None else value
     if not math.isfinite(value):
-        raise ValueError(_("“{text}” is too large for a number.").format(text=shown))
+        raise ValueError(_("The number must fit float64; got “{text}”.").format(text=shown))
     return value
 
 

@@ -28,7 +28,7 @@ KEY_STEP = 0.05
 """What one press of an arrow key moves a tip by, in the plane's units."""
 
 
-_MARGIN, _ROOM = 1.25, 5.0
+_MARGIN, _ROOM = 1.25, 2.5
 """What is shown, as a multiple of the longest arrow: when fitted, and at most before it is fitted again."""
 
 

@@ -102,8 +102,8 @@ class Dial(Control):
     def _say(self) -> None:
         self.setAccessibleDescription(self.caption())
         sentence = _(
-            "Pair {pair}: {frequency} rad per position (× {multiplier}); query at {query} rad, "
-            "key at {key} rad. Drag up or down to turn, double-click for × 1."
+            "Pair {pair}: {frequency} rad per position (× {multiplier}); query at {query} rad, key "
+            "at {key} rad. Drag up or down to change, double-click for × 1."
         )
         query, key = (f"{angle:.3f}" for angle in self._angles)
         shown, factor = frequency_text(self._frequency), f"{self._multiplier:.3g}"

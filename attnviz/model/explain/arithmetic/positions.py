@@ -80,7 +80,7 @@ def _learned_lines(reading: Reading, cell: Cell, position: Learned) -> tuple[Lin
         words(f"{stage_symbol(below(reading, cell).stage)} + P[{at}, {cell.column}]"),
         (vector, Text(" + "), *guarded(entry)),
     )
-    note = words(_("P is the learned table: a row for each position, {n} in all").format(n=position.length))
+    note = words(_("P is the learned table: one row per position, {n} in all").format(n=position.length))
     result = vector.value + entry.value
     return (Line((reading.link(cell),), steps, reading.number(cell), result, (note,)),)
 
@@ -99,7 +99,11 @@ def rotated_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
     if pair is None:
         origin = reading.link(Cell(source, cell.row, cell.column, cell.head))
         is_before = cell.column < turned.start
-        says = _("features before {n} do not turn") if is_before else _("features from {n} on do not turn")
+        says = (
+            _("features before {n} are not rotated")
+            if is_before
+            else _("features from {n} on are not rotated")
+        )
         note = words(says.format(n=turned.start if is_before else turned.stop))
         return (Line((reading.link(cell),), ((origin,),), reading.number(cell), origin.value, (note,)),)
     place = pair[0] - turned.start
@@ -141,7 +145,7 @@ def _turned(reading: Reading, cell: Cell, pair: tuple[str, tuple[int, int]], ang
         return Line((reading.link(cell),), (letters, numbers), reading.number(cell), result)
     letters = (Text("t ("), *letters, Text(")"))
     numbers = (constant(length, _("attention factor")), Text(" × ("), *numbers, Text(")"))
-    note = words(_("t, YaRN's attention factor, lengthens q and k; scores grow by its square"))
+    note = words(_("t, YaRN's attention factor, multiplies q and k; scores grow by its square"))
     return Line((reading.link(cell),), (letters, numbers), reading.number(cell), length * result, (note,))
 
 
@@ -195,9 +199,9 @@ def _base_line(experiment: Site, scaling: DynamicNtk, base: float) -> Line:
     length = sequence_length(experiment) if scaling.length is None else scaling.length
     original = constant(rope.base, _("base"))
     if length <= scaling.original_length or n <= 2:
-        says = _("one pair alone keeps its frequency")
+        says = _("a single pair keeps its frequency")
         if n > 2:
-            says = _("{n} positions: not past the original length, {original}")
+            says = _("{n} positions do not exceed the original length {original}")
         note = words(says.format(n=length, original=scaling.original_length))
         return Line(words(_("base")), ((original,),), base, base, (note,))
     factor = constant(scaling.factor, _("scaling factor"))
@@ -226,10 +230,10 @@ def _kept_line(experiment: Site, pair: int, plain: float) -> Line:
     kept = float(np.clip((turns - low) / (high - low), 0.0, 1.0))
     turned = constant(turns, _("turns over the original length"))
     if not low < turns < high:
-        says = _("{turns:.3g} turns over {n} positions: few is {low:g}, many is {high:g}")
+        says = _("{turns:.3g} turns over {n} positions: low is {low:g}, high is {high:g}")
         note = says.format(turns=turns, n=scaling.original_length, low=low, high=high)
         return Line(words("s"), (), kept, kept, (words(note),))
-    first, last = constant(low, _("few turns")), constant(high, _("many turns"))
+    first, last = constant(low, _("low-frequency turns")), constant(high, _("high-frequency turns"))
     numbers = (Text("("), turned, Text(" − "), first, Text(") ÷ ("), last, Text(" − "), first, Text(")"))
     return Line(words("s"), (numbers,), kept, (turns - low) / (high - low))
 

@@ -32,7 +32,7 @@ def relative_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
     terms = (*_query_terms(reading, cell, q, parts, row), *_key_terms(reading, cell, k, parts, row))
     if parts.constant is not None:
         value = float(parts.constant[row])
-        note = words(_("the same for every q and k: from the distance and the head alone"))
+        note = words(_("the same for every q and k: depends only on the distance and the head"))
         terms = (*terms, Line(words("v · r"), (), value, value, (note,)))
     first = reading.term(Cell(score.stage, cell.row, cell.column, cell.head))
     numbers: Pieces = (first,)

@@ -142,7 +142,7 @@ def masked_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
             (score, Text(" + "), *guarded(bias)),
         )
         return (Line((reading.link(cell),), steps, value, score.value + added, tuple(map(words, reasons))),)
-    instead = (Text(_("in place of {score} = ").format(score=stage_symbol(source.source.stage))),)  # type: ignore[union-attr]
+    instead = (Text(_("instead of {score} = ").format(score=stage_symbol(source.source.stage))),)  # type: ignore[union-attr]
     notes = (*map(words, reasons), (*instead, reading.term(below(reading, cell))))
     return (Line((reading.link(cell),), (), value, -math.inf, notes),)
 

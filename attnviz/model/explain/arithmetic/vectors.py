@@ -23,7 +23,7 @@ def given_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
     vectors = memory.vectors if cell.stage == "memory" and memory is not None else experiment.vectors
     value = float(vectors_array(vectors)[cell.row, cell.column])
     if isinstance(vectors, SeededVectors):
-        says = _("drawn from seed {seed}; edit it in Vectors").format(seed=vectors.seed)
+        says = _("sampled with seed {seed}; edit it in Vectors").format(seed=vectors.seed)
     else:
         says = _("given; edit it in Vectors")
     return (Line((reading.link(cell),), (), reading.number(cell), value, (words(says),)),)

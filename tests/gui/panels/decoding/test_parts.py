@@ -171,14 +171,14 @@ def test_a_ring_turns_and_gives_up_the_oldest() -> None:
     assert states(RingCache(3), 2) == [("ring", [(0, "kept"), (1, "new"), (-1, "empty")])]
     ring, gone = states(RingCache(3), 5)
     assert ring == ("ring", [(3, "kept"), (4, "new"), (2, "kept")])
-    assert gone == ("gone", [(0, "gone"), (1, "gone")])
+    assert gone == ("evicted", [(0, "evicted"), (1, "evicted")])
 
 
 def test_sinks_stay_where_they_are() -> None:
     sinks, ring, gone = states(SinkCache(2, 3), 8)
     assert sinks == ("sinks", [(0, "kept"), (1, "kept")])
     assert ring == ("ring", [(5, "kept"), (6, "kept"), (7, "new")])
-    assert gone == ("gone", [(2, "gone"), (3, "gone"), (4, "gone")])
+    assert gone == ("evicted", [(2, "evicted"), (3, "evicted"), (4, "evicted")])
 
 
 def test_the_last_block_of_pages_is_partly_empty() -> None:
@@ -217,7 +217,7 @@ def test_the_cache_page_says_what_the_cache_is_off_by_at_the_step_that_is_shown(
     shown = []
     for step in (0, 4, 9):
         bench.panel.go_to(step)
-        for row, name, stage in (("first", "K kept", "k_rotated"), ("second", "V kept", "v")):
+        for row, name, stage in (("first", "K as stored", "k_rotated"), ("second", "V as stored", "v")):
             made = trace[stage][:, : step + 1]  # one attention: what goes in is what the full pass makes
             width = np.abs(made).max(axis=-1, keepdims=True) / 7
             apart = np.abs(np.rint(made / width) * width - made)
@@ -248,10 +248,12 @@ def test_a_ring_says_what_it_has_no_more_and_how_much_of_the_attention_that_was(
         bench.store.look(head=head, step=9)
         share = number(float(weights[head, 9, :6].sum()), 4)
         said = bench.find(QLabel, "error_given_up").text()
-        assert said == f"6 of 10 positions given up: weight {share} in head {head + 1}"
+        assert said == f"6 of 10 positions evicted; they held {share} of head {head + 1}'s attention"
         assert texts(bench, "first") == [""] * 4 and texts(bench, "output")[0] == "output"
     bench.panel.go_to(3)
-    assert bench.find(QLabel, "error_given_up").text().startswith("0 of 4 positions given up: weight 0.0000")
+    assert (
+        bench.find(QLabel, "error_given_up").text().startswith("0 of 4 positions evicted; they held 0.0000")
+    )
 
 
 def test_the_weights_of_a_ring_have_the_names_of_the_positions_that_are_left(qtbot: QtBot) -> None:
@@ -342,7 +344,7 @@ def test_what_the_prefill_puts_in_is_not_read_from_the_cache(qtbot: QtBot) -> No
     keys, again = bench.find(RowMatrix, "k_cache"), bench.find(RowMatrix, "k_again")
     n, where = bench.store.experiment.n_queries, bench.find(QLabel, "decode_where")
     bench.panel.go_to(5)
-    assert (keys.accessibleName(), again.accessibleName()) == ("K cache · 0 + 6", "K made · 6")
+    assert (keys.accessibleName(), again.accessibleName()) == ("K cache · 0 + 6", "K computed · 6")
     assert keys._read == frozenset() and where.text().startswith(f"step 6 of {n + 31} · prefill · “")
     bench.panel.go_to(n)
     assert (keys.accessibleName(), again.accessibleName()) == (f"K cache · {n} + 1", f"K again · {n + 1}")
@@ -373,7 +375,7 @@ def test_the_bytes_of_the_prefill_are_those_after_it(qtbot: QtBot) -> None:
         bench.panel.go_to(step)
         shown = [bench.find(QLabel, f"cache_{name}").text() for name in ("measured", "formula", "full")]
         assert shown == [f"{length * row:,}".replace(",", "\u202f")] * 3
-        assert f"places {length} × bytes {row}" in bench.find(QLabel, "decode_cache_terms").text()
+        assert f"slots {length} × bytes {row}" in bench.find(QLabel, "decode_cache_terms").text()
         assert [slot.state for slot in slots._groups[0].slots].count("new") == n_new
 
 

@@ -139,7 +139,7 @@ def test_widths_are_to_one_scale_and_bytes_are_said(latent: Bench) -> None:
         assert strip.rect.width() == pytest.approx(strip.size * drawing.unit)
         assert 0 < strip.rect.left() and strip.rect.right() < 280
     assert (
-        latent.find(QLabel, "latent_note").text() == "20 of 160 numbers of a token are kept, 8.0 times fewer."
+        latent.find(QLabel, "latent_note").text() == "Cached per token: 20 of 160 numbers, 8.0 times fewer."
     )
 
 
@@ -191,4 +191,4 @@ def test_the_picture_waits_for_the_numbers_of_more_tokens(latent: Bench, qtbot: 
 def test_bytes_grow_with_the_widths(latent: Bench) -> None:
     latent.find(SliderField, "latent_d_c_field").changed.emit(156)
     note = latent.find(QLabel, "latent_note").text()
-    assert note == "160 of 160 numbers of a token are kept, 1.0 times fewer."
+    assert note == "Cached per token: 160 of 160 numbers, 1.0 times fewer."

@@ -122,7 +122,7 @@ def test_every_tile_and_parameter_has_a_name_to_be_read_aloud(qtbot: QtBot, sect
         assert tile.accessibleName() == family.title and escape(family.description) in tile.toolTip()
     for field in (PADDED, *PARAMETERS):
         assert find(section, QWidget, field.name).accessibleName() == field.label
-    assert find(section, Segmented, "mask_joining_segmented").accessibleName() == "Patterns joined by"
+    assert find(section, Segmented, "mask_joining_segmented").accessibleName() == "Pattern combination"
 
 
 def test_every_field_of_every_mask_is_in_the_form(section: MaskSection) -> None:
@@ -262,7 +262,7 @@ def test_pairs_of_long_texts_are_not_counted_while_a_hand_moves(section: MaskSec
     section.store.open(Document(of_n(1024, p.Causal())))
     assert pairs_text(section) == "Visible pairs: 524,800 of 1,048,576"
     section.store.open(Document(of_n(1025, p.Causal())))
-    assert 1025 * 1025 > MOST_COUNTED and pairs_text(section).startswith("1,050,625 pairs: ")
+    assert 1025 * 1025 > MOST_COUNTED and pairs_text(section).startswith("1,050,625 pairs; ")
 
 
 MIXED: tuple[tuple[p.Mask, ...], ...] = (
@@ -313,7 +313,7 @@ def test_a_number_is_added_to_blocked_scores(qtbot: QtBot, section: MaskSection)
     qtbot.mouseClick(find_in(kind, "segment_added"), Qt.MouseButton.LeftButton)
     assert section.store.experiment.mask_bias == -1e4
     empty = find_in(find(section, Segmented, "fully_masked_segmented"), "segment_nan")
-    assert not empty.isEnabled() and "every row has a softmax" in empty.toolTip()
+    assert not empty.isEnabled() and "no row is fully masked" in empty.toolTip()
     type_number(qtbot, section, "mask_bias_field", "-12.5")
     assert section.store.experiment.mask_bias == -12.5
     placement = find(section, Segmented, "mask_placement_segmented")

@@ -350,15 +350,15 @@ def test_each_scaling_shows_its_own_numbers(panel: MechanismPanel) -> None:
 def test_dynamic_ntk_says_its_base_and_takes_a_length(qtbot: QtBot, panel: MechanismPanel) -> None:
     pick(panel, "rope_scaling_choice", "dynamic_ntk")
     note = find(panel, QLabel, "position_note")
-    assert note.text() == "6 positions are not past the original length: the base stays."
+    assert note.text() == "6 positions do not exceed the original length: the base is unchanged."
     type_number(qtbot, find(panel, DragNumber, "rope_original_field"), "3")
     # (2 · 6 / 3 − 1)^(4 / 2) = 9
-    assert note.text() == "6 positions: the base is 90000.0 now."
+    assert note.text() == "6 positions: the base becomes 90000.0."
     assert find(panel, Dial, "rope_dial_1")._angles[0] == 0.0
     find(panel, Toggle, "rope_own_length_toggle").click()
     assert rope_of(panel).scaling == DynamicNtk(2.0, 3, length=6)
     type_number(qtbot, find(panel, DragNumber, "rope_length_field"), "12")
-    assert note.text() == "12 positions: the base is 490000.0 now."
+    assert note.text() == "12 positions: the base becomes 490000.0."
     find(panel, Toggle, "rope_own_length_toggle").click()
     assert rope_of(panel).scaling == DynamicNtk(2.0, 3)
 
@@ -460,7 +460,7 @@ def test_deberta_says_its_scale(qtbot: QtBot, panel: MechanismPanel) -> None:
     choose(qtbot, panel, "position_more_segmented", "deberta")
     assert panel.store.experiment.position == Deberta()
     note = find(panel, QLabel, "position_note")
-    assert note.text() == "DeBERTa multiplies the sum by 1/√(3 · 4) = 0.2887; here it is × 0.5000."
+    assert note.text() == "DeBERTa scales the sum by 1/√(3 · 4) = 0.2887; this experiment by 0.5000."
     panel.store.change(scale=ScaleValue(12**-0.5))
     assert not is_shown(panel, "position_note")
     type_number(qtbot, find(panel, DragNumber, "deberta_span_field"), "5")

@@ -341,6 +341,14 @@ def test_copied_table_reads_back_exactly(heat_map: HeatMap) -> None:
     assert np.array_equal(np.array(turned, dtype=np.float32), values.T)
 
 
+def test_no_token_is_a_formula_in_the_copied_table(heat_map: HeatMap) -> None:
+    labels = ("=1+1", "a=1", "+1", "@A1")
+    heat_map.set_content(weights(row_labels=labels, column_labels=labels))
+    lines = [line.split("\t") for line in table_text(heat_map.content).splitlines()]
+    assert lines[0] == ["", "'=1+1", "a=1", "'+1", "'@A1"]
+    assert [line[0] for line in lines[1:]] == lines[0][1:]
+
+
 def test_color_bar_has_the_real_ends(heat_map: HeatMap) -> None:
     heat_map.set_content(weights())
     assert heat_map.color_bar.tick_texts() == ("0.000", "0.500", "1.000")

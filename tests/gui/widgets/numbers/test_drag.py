@@ -144,10 +144,10 @@ def test_typing_a_digit_on_a_focused_number_opens_the_editor(qtbot: QtBot) -> No
 @pytest.mark.parametrize(
     ("text", "options", "part"),
     [
-        ("abc", {}, "“abc” is not a number"),
-        ("2", {"maximum": 1.0}, "above the largest legal value 1"),
-        ("-1", {"minimum": 0.0}, "below the smallest legal value 0"),
-        ("2.5", {"integer": True}, "not a whole number"),
+        ("abc", {}, "must be a number such as 0.5, 1e-3 or 1/3; got “abc”"),
+        ("2", {"maximum": 1.0}, "must be at most 1; got 2"),
+        ("-1", {"minimum": 0.0}, "must be at least 0; got -1"),
+        ("2.5", {"integer": True}, "must be a whole number; got 2.5"),
     ],
 )
 def test_bad_text_keeps_the_value_and_says_why(qtbot: QtBot, text: str, options: Any, part: str) -> None:

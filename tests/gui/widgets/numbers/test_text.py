@@ -32,18 +32,18 @@ def test_parse_number_accepts(text: str, value: float) -> None:
 @pytest.mark.parametrize(
     ("text", "part"),
     [
-        ("", "Nothing was typed"),
-        ("abc", "“abc” is not a number"),
-        ("nan", "not finite"),
-        ("-inf", "not finite"),
-        ("∞", "not finite"),
-        ("1/0", "divides by zero"),
-        ("1e999", "too large"),
-        ("1,234.5", "not a number"),
-        ("1_000", "not a number"),
-        ("1 2", "not a number"),
-        ("0x10", "not a number"),
-        ("1e308/1e-308", "too large"),
+        ("", "number is required"),
+        ("abc", "must be a number such as 0.5, 1e-3 or 1/3; got “abc”"),
+        ("nan", "must be finite"),
+        ("-inf", "must be finite"),
+        ("∞", "must be finite"),
+        ("1/0", "must not be zero"),
+        ("1e999", "must fit float64"),
+        ("1,234.5", "must be a number"),
+        ("1_000", "must be a number"),
+        ("1 2", "must be a number"),
+        ("0x10", "must be a number"),
+        ("1e308/1e-308", "must fit float64"),
     ],
 )
 def test_parse_number_refuses_with_one_sentence(text: str, part: str) -> None:
@@ -87,11 +87,11 @@ def test_parse_block(text: str, rows: list[list[float]]) -> None:
 @pytest.mark.parametrize(
     ("text", "parts"),
     [
-        ("1\t2\n3\tx", ["Row 2, column 2", "“x”", "legal"]),
-        ("1\tnan", ["Row 1, column 2", "not finite"]),
+        ("1\t2\n3\tx", ["Row 2, column 2", "“x”", "must be"]),
+        ("1\tnan", ["Row 1, column 2", "must be finite"]),
         ("1\t2\n3", ["Row 2 has 1", "row 1 has 2"]),
-        ("1\t\t3", ["Row 1, column 2", "Nothing"]),
-        ("  \n", ["no numbers"]),
+        ("1\t\t3", ["Row 1, column 2", "required"]),
+        ("  \n", ["must hold numbers"]),
         ("1" * 8_000_001, ["8,000,001"]),
     ],
 )
