@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.model import masks
-from attnviz.model.spec.site import Site
 from attnviz.model.spec.parts import Causal
+from attnviz.model.spec.site import Site
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
