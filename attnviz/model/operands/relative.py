@@ -56,7 +56,7 @@ def relative_parts(experiment: Site, heads: Ints, q_positions: Ints, k_positions
     return PARTS[type(experiment.position)](experiment, heads, away)
 
 
-def _deberta_parts(experiment: Experiment, heads: Ints, away: Ints) -> RelativeParts:
+def _deberta_parts(experiment: Site, heads: Ints, away: Ints) -> RelativeParts:
     position: Any = experiment.position
     rows = deberta_buckets(away, position.span, position.max_distance)
     tables = (_table(experiment, name) for name in ("keys", "queries"))
@@ -64,7 +64,7 @@ def _deberta_parts(experiment: Experiment, heads: Ints, away: Ints) -> RelativeP
     return RelativeParts(rows, keys, to_key=queries)
 
 
-def _xl_parts(experiment: Experiment, heads: Ints, away: Ints) -> RelativeParts:
+def _xl_parts(experiment: Site, heads: Ints, away: Ints) -> RelativeParts:
     reach = max(experiment.n_queries, experiment.n_keys) - 1
     farthest = int(np.abs(away).max())
     if farthest > reach:  # decoding past the tokens: in leaps, so that not every step makes another table
@@ -75,7 +75,7 @@ def _xl_parts(experiment: Experiment, heads: Ints, away: Ints) -> RelativeParts:
     return RelativeParts(away + reach, r, key_bias=u, constant=(r @ v[..., None])[..., 0])
 
 
-PARTS: dict[type, Callable[[Experiment, Ints, Ints], RelativeParts]] = {
+PARTS: dict[type, Callable[[Site, Ints, Ints], RelativeParts]] = {
     TransformerXl: _xl_parts,
     Deberta: _deberta_parts,
 }
