@@ -6,8 +6,8 @@ panel asks for and a decoding step all call them, so what is shown is what was c
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,8 +17,11 @@ from numpy.typing import NDArray
 from attnviz.core.dims import Array, join_heads
 from attnviz.core.dropout import keep
 from attnviz.core.normalise import softmax_with_sinks_
+from attnviz.core.progress import Check as Check
+from attnviz.core.progress import never_cancelled as never_cancelled
+from attnviz.core.progress import progress_of
 from attnviz.engines.block import after_attention
-from attnviz.engines.engine import SAFE_EXPONENT, Engine
+from attnviz.engines.engine import SAFE_EXPONENT, Engine, spread
 from attnviz.engines.features import Features
 from attnviz.engines.projecting import project
 from attnviz.engines.relative import add_relative_
@@ -32,12 +35,7 @@ from attnviz.model.operands.relative import is_relative, relative_parts
 from attnviz.model.spec.parts import NoScale, ScaleValue
 from attnviz.model.spec.site import Site
 
-Check = Callable[[], None]
 Ints = NDArray[np.int64]
-
-
-def never_cancelled() -> None:
-    """The check of a run that nobody cancels."""
 
 
 # --- scores ----------------------------------------------------------------------------------------
@@ -294,14 +292,18 @@ def attend(
     mixed = engine.empty((n_groups, group_size, n_queries, v.shape[-1]))
     out = Attended(weights, mixed)
 
+    progress, done, count = progress_of(check), itertools.count(), len(scores.tiles)
+
     def one(index: int) -> None:
-        check()
+        if count > 1:
+            progress.at(next(done) / count)  # tiles are done in any order
+        else:
+            check()
         scores.seen[index] = _attend_tile(engine, experiment, scores, index, v, out)
 
-    if len(scores.tiles) == 1:
-        one(0)
-    else:
-        engine.for_each(one, range(len(scores.tiles) - 1, -1, -1))  # later rows see more: the longest first
+    latest_first = range(len(scores.tiles) - 1, -1, -1)  # later rows see more: the longest first
+    flops = 2 * math.prod(weights.shape) * (q.shape[-1] + v.shape[-1])
+    spread(engine, one, latest_first, flops)
     for head in experiment.heads.off:
         mixed[head // group_size, head % group_size, ...] = 0
     return out, scores

@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.core.dims import Array
+from attnviz.core.progress import progress_of
 from attnviz.engines import program, projecting
 from attnviz.engines.engine import Engine
 from attnviz.engines.features import Features
+from attnviz.engines.finite import range_notice
 from attnviz.engines.program import Attended, Check, Scores
 from attnviz.engines.readout import read_out
 from attnviz.engines.windows import ScoreWindows
@@ -41,26 +43,26 @@ def run(
         first: _Made | None = None
         before: _Made | None = None
         memory: _Made | None = None
-        for place in places(experiment):
+        progress, standing = progress_of(check), places(experiment)
+        for index, place in enumerate(standing):
             site = at(experiment, place.name)
             if before is not None and before.place.stack == "encoder" != place.stack:
                 first, before, memory = None, None, before
             x = None if before is None else before.result
             encoded = None if memory is None else memory.result
-            features, attended, scores = forward(engine, site, x, encoded, check)
+            progress.at(index / len(standing))
+            part = progress.step(index, len(standing))
+            features, attended, scores = forward(engine, site, x, encoded, part)
             before = _Made(place, site, features, attended, scores, _given(site, first, before, memory))
             first = first or before
             sites.append(before)
         engine.synchronise()
     seconds = time.perf_counter() - started
-    return Trace(
-        experiment,
-        tuple(made.trace(engine) for made in sites),
-        engine=engine.name,
-        device=engine.device,
-        seconds=seconds,
-        notices=notices,
-    )
+    made = tuple(made.trace(engine) for made in sites)
+    where = {"engine": engine.name, "device": engine.device}
+    trace = Trace(experiment, made, **where, seconds=seconds, notices=notices)
+    notice = range_notice(trace, engine.dtype)
+    return Trace(experiment, made, **where, seconds=seconds, notices=(*notices, notice)) if notice else trace
 
 
 @dataclass(frozen=True)

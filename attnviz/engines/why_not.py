@@ -65,7 +65,14 @@ class Compared:
     @property
     def difference(self) -> Floats:
         """Right minus left."""
-        return np.asarray(self.right.values - self.left.values)
+        with np.errstate(invalid="ignore"):  # infinite on both sides: NaN, as it is shown
+            return np.asarray(self.right.values - self.left.values)
+
+    @property
+    def is_undefined(self) -> bool:
+        """Whether a side has numbers that are not finite, other than the NaN that the row is about."""
+        sides = (self.left,) if self.row.shows_nan else (self.left, self.right)
+        return not all(np.isfinite(side.values).all() for side in sides)
 
     @property
     def greatest(self) -> float:
@@ -79,6 +86,12 @@ class Compared:
     def sentence(self) -> str:
         """What the difference means, in the present language."""
         row = self.row
+        if self.is_undefined:
+            says = _(
+                "Nothing can be concluded: {left} (left) and {right} (right) of {n} numbers are not finite."
+            )
+            counts = [int(np.count_nonzero(~np.isfinite(side.values))) for side in (self.left, self.right)]
+            return says.format(left=counts[0], right=counts[1], n=self.left.values.size)
         text = row.when_equal if self.is_equal and row.when_equal else row.sentence
         words = {name: _(word) for name, word in self.words.items()}
         return _(text).format(**self.facts, **words, difference=self.greatest_text())
@@ -112,7 +125,8 @@ def compare(row: WhyNot, experiment: Experiment, site: str, head: int, seed: int
     else:
         pair = documents = put(experiment, left), put(experiment, right)
     given = _Given(row, pair, documents, site, min(head, left.heads.n_heads - 1), seed, run)
-    return _HOW[row.how](given)
+    with np.errstate(all="ignore"):  # what is not finite is shown as it is
+        return _HOW[row.how](given)
 
 
 def _lonely(site: Site) -> Site:

@@ -50,8 +50,8 @@ class WhyNot:
     `how` says what is compared: one `stage` of both; softmax(QKᵀ)V with softmax(QKᵀV); -inf with a number
     added in float16; or the output with its rows moved, and the output of moved tokens. `sentence` says what
     the difference means, `when_equal` what it means that there is none; both are filled with numbers.
-    With `is_alone` both are compared apart from the document. `opens`: which sides
-    can become the document.
+    With `is_alone` both are compared apart from the document. `opens`: which sides can become the document;
+    `shows_nan`: the right side is NaN on purpose.
     """
 
     id: str
@@ -65,6 +65,7 @@ class WhyNot:
     how: How = "stage"
     is_alone: bool = False
     opens: tuple[bool, bool] = (True, True)
+    shows_nan: bool = False
 
 
 def has_empty_row(experiment: Site) -> bool:
@@ -209,6 +210,7 @@ WHY_NOTS: tuple[WhyNot, ...] = (
         ),
         "",
         _empty,
+        shows_nan=True,
     ),
     WhyNot(
         "scale",
