@@ -124,7 +124,8 @@ def test_a_rotation_of_fewer_pairs_keeps_the_divisors_that_it_has_pairs_for() ->
         ),
         (
             lambda: small(heads=Heads(1, 1, 4), position=Rope(scaling=LongRope(long_factor=(1.0,) * 3))),
-            "position.scaling.long_factor is of length 3; legal is length 2 at most, one number for each",
+            "position.scaling.long_factor is of length 3; legal is length 2 at most, one number for each "
+            "rotated pair",
         ),
         (
             lambda: Yarn(2.0, beta_fast=1.0),
