@@ -63,6 +63,7 @@ class DecodeLive(QObject):
         self._overdue.timeout.connect(self._on_overdue)
         store.traced.connect(self._on_trace)
         store.changed.connect(self._on_changed)
+        store.opened.connect(self._on_opened)
 
     @Slot(bool)
     def set_watched(self, is_watched: bool) -> None:
@@ -104,6 +105,19 @@ class DecodeLive(QObject):
             self._store.set_decoded(None)
 
     @Slot()
+    def _on_opened(self) -> None:
+        """Reuse nothing of the document before; where no decoding will follow, keep none."""
+        self._last = None
+        if not self._is_watched:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        """Keep no decoding: it holds its experiment, with all weights of a model."""
+        self._last = None
+        self._overdue.stop()
+        self._on_overdue()
+
+    @Slot()
     def _decode(self) -> None:
         trace = self._store.trace
         if trace is None or trace.experiment != self._store.experiment:
@@ -135,8 +149,7 @@ class DecodeLive(QObject):
     def _on_failed(self, error: BaseException) -> None:
         if not isinstance(error, ValueError | RuntimeError | MemoryError):
             raise error
-        self._overdue.stop()
-        self._on_overdue()
+        self._let_go()
         self.failed.emit(str(error))
 
 
