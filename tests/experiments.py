@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from attnviz.model.sites.sites import site_names
+from attnviz.model.sites.sites import main_site, site_names
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.attention import Attention, Layer
 from attnviz.model.spec.block import Block, FeedForward, Norm, Transform, Vocabulary
@@ -51,6 +51,7 @@ from attnviz.model.spec.positions import (
     Learned,
     LinearScaling,
     Llama3Scaling,
+    LongRope,
     NoScaling,
     T5Buckets,
     TransformerXl,
@@ -58,6 +59,7 @@ from attnviz.model.spec.positions import (
     Yarn,
 )
 from attnviz.model.spec.rows import DrawnRow
+from attnviz.model.spec.site import Site
 
 TOKENS = ("the", "cat", "the", "<s>", "猫")
 """One of them twice: a vocabulary of four."""
@@ -77,6 +79,11 @@ def small(**changes: Any) -> Experiment:
         "dtype": "float64",
     }
     return Experiment(**{**fields, **changes})
+
+
+def sited(one: Experiment | Site) -> Site:
+    """The attention that `one` is, or the first that it has."""
+    return one if isinstance(one, Site) else main_site(one)
 
 
 def block(placement: Any, **norms: Any) -> Block:
@@ -387,12 +394,16 @@ SCALES = st.one_of(st.just(SqrtDHead()), st.just(NoScale()), st.builds(ScaleValu
 
 FACTORS = st.sampled_from([1.0, 1.5, 8.0])
 LENGTHS = st.sampled_from([1, 4, 100, 8192])
+DIVISORS = st.lists(st.floats(0.5, 8), max_size=1).map(tuple)
 SCALINGS = st.one_of(
     st.just(NoScaling()),
     st.builds(LinearScaling, FACTORS),
     st.builds(DynamicNtk, FACTORS, LENGTHS, st.one_of(st.none(), LENGTHS)),
     st.builds(Yarn, FACTORS, LENGTHS, st.floats(2, 64), st.floats(0.1, 1.5), st.sampled_from([None, 0.7])),
     st.builds(Llama3Scaling, FACTORS, st.floats(0.1, 2), st.floats(3, 10), LENGTHS),
+    st.builds(
+        LongRope, FACTORS, DIVISORS, DIVISORS, st.sampled_from([2, 4, 8192]), st.sampled_from([None, 0.7])
+    ),
 )
 TABLES = st.builds(DrawnTable, _SEEDS, st.floats(0, 2))
 BUCKETS = st.builds(

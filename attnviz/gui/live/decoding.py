@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from attnviz.compute.scheduler import Cancelled, CancelToken, Scheduler
+from attnviz.core.progress import Progress
+from attnviz.gui.failure import failure_sentence, is_expected
 from attnviz.gui.live.trace import GUI_CORES, Live
 from attnviz.gui.store import Store
 from attnviz.i18n import current_language
@@ -133,7 +135,8 @@ class DecodeLive(QObject):
                 if generation != self._generation:
                     raise Cancelled
 
-            return decode_and_compare(experiment, engine, device, check, GUI_CORES, earlier)
+            progress = Progress(check, token.report)
+            return decode_and_compare(experiment, engine, device, progress, GUI_CORES, earlier)
 
         def done(decoded: Decoded) -> None:
             self._decoded_for = experiment, engine, device, language
@@ -147,10 +150,10 @@ class DecodeLive(QObject):
         self._scheduler.submit(job, done, self._on_failed, key=KEY)
 
     def _on_failed(self, error: BaseException) -> None:
-        if not isinstance(error, ValueError | RuntimeError | MemoryError):
-            raise error
         self._let_go()
-        self.failed.emit(str(error))
+        self.failed.emit(failure_sentence(error))
+        if not is_expected(error):
+            raise error
 
 
 def _differs_in_drawing(one: Experiment, other: Experiment) -> bool:

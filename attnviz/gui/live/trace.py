@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from attnviz.compute.scheduler import CancelToken, Scheduler
+from attnviz.gui.failure import failure_sentence, is_expected
 from attnviz.gui.store import Store
 from attnviz.model.edit.generation import differs_in_writing
 from attnviz.model.spec.document import Document
@@ -49,6 +50,9 @@ class Live(QObject):
         self._store, self._scheduler = store, scheduler
         self.engine, self.device = "numpy", "auto"
         self._again, self._started = False, 0.0
+        self._said: tuple[str, ...] = ()
+        """Notices of the numbers that are shown: they are said once."""
+        self._is_chosen_anew = False
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.timeout.connect(self._on_rest)
@@ -57,6 +61,7 @@ class Live(QObject):
     def choose(self, engine: str, device: str) -> None:
         """Compute with another engine from now on."""
         self.engine, self.device = engine, device
+        self._said, self._is_chosen_anew = (), True
         self.chosen.emit(engine, device)
         self.run_now()
 
@@ -69,9 +74,12 @@ class Live(QObject):
             return
         self._again, self._started = False, time.monotonic()
         document, engine, device = self._store.document, self.engine, self.device
+        is_chosen_anew, self._is_chosen_anew = self._is_chosen_anew, False
 
         def job(token: CancelToken) -> Trace:
-            trace = execute(document.experiment, engine, device, check=token.check, reserve=GUI_CORES)
+            if is_chosen_anew:
+                try_devices_again()
+            trace = execute(document.experiment, engine, device, check=token.progress, reserve=GUI_CORES)
             warm(trace, document.view, token.check)
             return trace
 
@@ -104,16 +112,18 @@ class Live(QObject):
         self._store.set_trace(trace)
         if self._again:
             self._timer.start(0)
+        before, self._said = self._said, trace.notices
         for notice in trace.notices:
-            self.noticed.emit(notice)
+            if notice not in before:
+                self.noticed.emit(notice)
 
     def _on_failed(self, error: BaseException) -> None:
         self.running.emit(False)
         if self._again:
             self._timer.start(0)
-        if not isinstance(error, ValueError | RuntimeError | MemoryError):
+        self.failed.emit(failure_sentence(error))  # first: what is on the screen is not the document's
+        if not is_expected(error):
             raise error
-        self.failed.emit(str(error))
 
 
 def execute(
@@ -123,6 +133,13 @@ def execute(
     from attnviz.compute.execute import execute as run
 
     return run(experiment, engine, device, check=check, reserve=reserve)
+
+
+def try_devices_again() -> None:
+    """`compute.execute.forget_lost_devices`, imported as late as the run."""
+    from attnviz.compute.execute import forget_lost_devices
+
+    forget_lost_devices()
 
 
 def warm(trace: Trace, view: View, check: Callable[[], None]) -> None:
