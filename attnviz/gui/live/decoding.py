@@ -79,6 +79,8 @@ class DecodeLive(QObject):
         if old.experiment != new.experiment:
             self._generation += 1
             self._timer.stop()
+            if not self._is_watched:
+                self._let_go()
 
     @Slot(object)
     def _on_trace(self, trace: Trace) -> None:
@@ -104,6 +106,11 @@ class DecodeLive(QObject):
         self._decoded_for = None
         if self._store.decoded_now is not None:
             self._store.set_decoded(None)
+
+    def _let_go(self) -> None:
+        """Keep nothing of a decoding that no newer one takes the place of: its model may be closed."""
+        self._last = None
+        self._on_overdue()
 
     @Slot()
     def _decode(self) -> None:
@@ -137,7 +144,7 @@ class DecodeLive(QObject):
 
     def _on_failed(self, error: BaseException) -> None:
         self._overdue.stop()
-        self._on_overdue()
+        self._let_go()
         self.failed.emit(failure_sentence(error))
         if not is_expected(error):
             raise error
