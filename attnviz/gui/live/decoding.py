@@ -80,6 +80,8 @@ class DecodeLive(QObject):
         if old.experiment != new.experiment:
             self._generation += 1
             self._timer.stop()
+            if not self._is_watched:
+                self._let_go()
 
     @Slot(object)
     def _on_trace(self, trace: Trace) -> None:
@@ -106,18 +108,15 @@ class DecodeLive(QObject):
         if self._store.decoded_now is not None:
             self._store.set_decoded(None)
 
+    def _let_go(self) -> None:
+        """Keep nothing of a decoding that no newer one takes the place of: its model may be closed."""
+        self._last = None
+        self._on_overdue()
+
     @Slot()
     def _on_opened(self) -> None:
-        """Reuse nothing of the document before; where no decoding will follow, keep none."""
+        """Reuse nothing of the document before."""
         self._last = None
-        if not self._is_watched:
-            self._let_go()
-
-    def _let_go(self) -> None:
-        """Keep no decoding: it holds its experiment, with all weights of a model."""
-        self._last = None
-        self._overdue.stop()
-        self._on_overdue()
 
     @Slot()
     def _decode(self) -> None:
@@ -150,6 +149,7 @@ class DecodeLive(QObject):
         self._scheduler.submit(job, done, self._on_failed, key=KEY)
 
     def _on_failed(self, error: BaseException) -> None:
+        self._overdue.stop()
         self._let_go()
         self.failed.emit(failure_sentence(error))
         if not is_expected(error):
