@@ -131,7 +131,8 @@ def test_a_rotation_of_fewer_pairs_keeps_the_divisors_that_it_has_pairs_for() ->
         ),
         (
             lambda: small(heads=Heads(1, 1, 4), position=Rope(scaling=LongRope(long_factor=(1.0,) * 3))),
-            "position.scaling.long_factor is of length 3; legal is length 2 at most, one number for each rotated pair",
+            "position.scaling.long_factor is of length 3; legal is length 2 at most, one number for each "
+            "rotated pair",
         ),
         (
             lambda: Yarn(2.0, beta_fast=1.0),
@@ -318,7 +319,7 @@ def test_decoding_past_the_tokens_fixes_the_length_of_dynamic_ntk() -> None:
     assert inside.experiment.position == experiment.position and inside.notices == (CHANGES["masks"],)
     longer = decode(ENGINE, experiment, 12)
     assert longer.experiment.position == Rope(100.0, start=1, scaling=DynamicNtk(4.0, 4, length=13))
-    assert "Dynamic NTK" in longer.notices[1]
+    assert longer.notices[1].startswith("RoPE depends on the length: ")
     assert max(parity(longer, run(ENGINE, longer.experiment)).values()) < 1e-12
     # Freed again, the experiment has the tokens that make it as long: the same numbers.
     freed = edits.replace(longer.experiment, position=experiment.position)
