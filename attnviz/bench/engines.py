@@ -23,6 +23,7 @@ from attnviz.compute.threads import available_cores, limited_threads, threads_fo
 from attnviz.engines.decode.run import ITEMSIZE
 from attnviz.engines.table import ENGINE_BY_ID
 from attnviz.model.operands.matrices import projection_array, vectors_array
+from attnviz.model.sites.sites import main_site
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import ROLES
 
@@ -113,7 +114,8 @@ def arrays(given: Experiment) -> tuple[NDArray[Any], tuple[NDArray[Any], ...] | 
     x = vectors_array(given.vectors).astype(np.float32)
     if given.projections == PROJECTIONS["identity"]:
         return x, None
-    return x, tuple(projection_array(given, role).astype(np.float32) for role in ROLES)
+    site = main_site(given)
+    return x, tuple(projection_array(site, role).astype(np.float32) for role in ROLES)
 
 
 def _difference(size: Size, given: Experiment, has_torch: bool) -> float | None:

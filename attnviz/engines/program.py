@@ -32,8 +32,8 @@ from attnviz.model.memo import Remembered
 from attnviz.model.normalisers import NORMALISER_BY_ID, n_visible
 from attnviz.model.operands.matrices import sinks_array
 from attnviz.model.operands.relative import is_relative, relative_parts
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import NoScale, ScaleValue
+from attnviz.model.spec.site import Site
 
 Ints = NDArray[np.int64]
 
@@ -41,13 +41,13 @@ Ints = NDArray[np.int64]
 # --- scores ----------------------------------------------------------------------------------------
 
 
-def scale_factor(experiment: Experiment) -> float | None:
+def scale_factor(experiment: Site) -> float | None:
     """What raw scores are multiplied by: scale over temperature; None where neither is used."""
     return _scale_factor(experiment)
 
 
 @Remembered
-def _scale_factor(experiment: Experiment) -> float | None:
+def _scale_factor(experiment: Site) -> float | None:
     scale = experiment.scale
     if isinstance(scale, NoScale):
         return None if experiment.temperature == 1.0 else 1.0 / experiment.temperature
@@ -55,13 +55,13 @@ def _scale_factor(experiment: Experiment) -> float | None:
     return factor / experiment.temperature
 
 
-def score_stages(experiment: Experiment) -> tuple[str, ...]:
+def score_stages(experiment: Site) -> tuple[str, ...]:
     """The score-shaped stages that this experiment uses, in order."""
     return _score_stages(experiment)
 
 
 @Remembered
-def _score_stages(experiment: Experiment) -> tuple[str, ...]:
+def _score_stages(experiment: Site) -> tuple[str, ...]:
     before = experiment.mask_placement == "before_softmax"
     used = {
         "scores": True,
@@ -106,7 +106,7 @@ class _Product:
         return "scores" if self.factor is None else "scaled"
 
 
-def _product(engine: Engine, experiment: Experiment, q: Array, k: Array) -> _Product:
+def _product(engine: Engine, experiment: Site, q: Array, k: Array) -> _Product:
     """The scale goes into q where that gives the very same numbers.
 
     It does for a power of two and scores that cannot overflow. Biases are not bounded here.
@@ -129,7 +129,7 @@ def _multiply(engine: Engine, product: _Product, qk: tuple[Array, Array], out: A
 
 def _shape_scores(
     engine: Engine,
-    experiment: Experiment,
+    experiment: Site,
     s_grqk: Array,
     block: Block,
     upto: str,
@@ -163,7 +163,7 @@ def _shape_scores(
             _clear_hidden(engine, experiment, s_grqk, block.seen)
 
 
-def _mask(engine: Engine, experiment: Experiment, s_grqk: Array, seen: Seen) -> None:
+def _mask(engine: Engine, experiment: Site, s_grqk: Array, seen: Seen) -> None:
     """Blocked scores become -inf, or have the experiment's number added, in the engine's own precision."""
     if seen.hidden is None:
         return
@@ -178,7 +178,7 @@ def _fill(engine: Engine, s_grqk: Array, seen: Seen, value: float) -> None:
     engine.fill_(s_grqk[..., seen.touched], seen.hidden[:, seen.touched], value)
 
 
-def _normalise(engine: Engine, experiment: Experiment, s_grqk: Array, block: Block, is_bounded: bool) -> None:
+def _normalise(engine: Engine, experiment: Site, s_grqk: Array, block: Block, is_bounded: bool) -> None:
     """Scores to weights, in place; the plain softmax is the engine's own."""
     apply = NORMALISER_BY_ID[experiment.normaliser].apply
     if experiment.sinks is not None:
@@ -191,7 +191,7 @@ def _normalise(engine: Engine, experiment: Experiment, s_grqk: Array, block: Blo
         apply(engine.xp, s_grqk, engine.asarray(visible[:, None]))
 
 
-def _clear_hidden(engine: Engine, experiment: Experiment, s_grqk: Array, seen: Seen) -> None:
+def _clear_hidden(engine: Engine, experiment: Site, s_grqk: Array, seen: Seen) -> None:
     """What a softmax leaves to the masks: hidden cells, where they come after it; rows that see nothing."""
     if seen.hidden is None:
         return
@@ -205,7 +205,7 @@ def _clear_hidden(engine: Engine, experiment: Experiment, s_grqk: Array, seen: S
 
 
 def dropout_factors(
-    experiment: Experiment, heads: Ints, q_positions: Ints, k_positions: Ints
+    experiment: Site, heads: Ints, q_positions: Ints, k_positions: Ints
 ) -> NDArray[np.float64]:
     """0 where a weight of these heads (g, r) is dropped, else 1 or 1/(1-p); (g, r, q, k)."""
     dropout = experiment.dropout
@@ -262,7 +262,7 @@ class Scores:
         heads = self.heads[tile.groups, tile.members]
         return Block(heads, q_positions[tile.rows], k_positions[seen.keys], seen, part)
 
-    def stage(self, engine: Engine, experiment: Experiment, stage: str, tile: Tile, seen: Seen) -> Array:
+    def stage(self, engine: Engine, experiment: Site, stage: str, tile: Tile, seen: Seen) -> Array:
         """A stage before the softmax, (g, r, q, k), for some heads and rows and a range of keys."""
         block = self.block(tile, seen)
         assert block.qk is not None
@@ -274,7 +274,7 @@ class Scores:
 
 def attend(
     engine: Engine,
-    experiment: Experiment,
+    experiment: Site,
     features: Features,
     q_positions: Ints,
     k_positions: Ints,
@@ -310,7 +310,7 @@ def attend(
 
 
 def _scores(
-    engine: Engine, experiment: Experiment, features: Features, q_positions: Ints, k_positions: Ints
+    engine: Engine, experiment: Site, features: Features, q_positions: Ints, k_positions: Ints
 ) -> Scores:
     """What is multiplied and how, and what each tile sees."""
     q, k = features.query(), features.key()
@@ -325,7 +325,7 @@ def _scores(
 
 
 def _attend_tile(
-    engine: Engine, experiment: Experiment, scores: Scores, index: int, v: Array, out: Attended
+    engine: Engine, experiment: Site, scores: Scores, index: int, v: Array, out: Attended
 ) -> Seen:
     """Weights and mixture of one tile, into the arrays of `out`; v is (g, k, d). Returns what it has seen."""
     tile, seen = scores.tiles[index], scores.seen[index]
@@ -341,7 +341,7 @@ def _attend_tile(
 
 def _attend_keys(
     engine: Engine,
-    experiment: Experiment,
+    experiment: Site,
     scores: Scores,
     tile: Tile,
     seen: Seen,
@@ -366,7 +366,7 @@ def _attend_keys(
 
 def scores_of(
     engine: Engine,
-    experiment: Experiment,
+    experiment: Site,
     stage: str,
     qk: tuple[Array, Array],
     heads: Ints,
@@ -383,7 +383,7 @@ def scores_of(
     return scores
 
 
-def output(engine: Engine, experiment: Experiment, features: Features, mixed: Array) -> None:
+def output(engine: Engine, experiment: Site, features: Features, mixed: Array) -> None:
     """Add the score-shaped stages' names, concatenated, attention_output, and the rest of the block.
 
     `mixed` is that of `Attended`.

@@ -16,9 +16,10 @@ from attnviz.core import why_not as core
 from attnviz.core.text import elide, number, visible
 from attnviz.errors import InputError, Message
 from attnviz.i18n import N_, _
-from attnviz.model.sites.sites import at, put, shown_site
+from attnviz.model.sites.sites import alone, at, put, shown_site
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import NoPosition
+from attnviz.model.spec.site import Site
 from attnviz.model.stages import STAGE_BY_ID, inputs
 from attnviz.model.trace import SiteTrace, Trace
 from attnviz.model.why_not import MASK_BIAS, WIDE, WhyNot, permuted
@@ -38,11 +39,11 @@ LONGEST_TOKEN, LONGEST_TEXT = 14, 40
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """One of the two matrices, (rows, columns): what is blocked of it, and the experiment that it is."""
+    """One of the two matrices, (rows, columns): what is blocked of it, and the attention that it is of."""
 
     values: Floats
     blocked: NDArray[np.bool_] | None
-    experiment: Experiment
+    site: Site
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,22 +119,21 @@ def compare(row: WhyNot, experiment: Experiment, site: str, head: int, seed: int
         raise InputError(
             Message("A comparison must have at most {most} tokens; got {n}.", most=MOST_TOKENS, n=most)
         )
-    pair = row.pair(attention)
+    left, right = row.pair(attention)
     if row.is_alone:
-        documents = pair
-        pair = tuple(_lonely(one) for one in pair)  # type: ignore[assignment]
+        documents = alone(left), alone(right)
+        pair = alone(_lonely(left)), alone(_lonely(right))
         site = ""
     else:
-        documents = put(experiment, site, pair[0]), put(experiment, site, pair[1])
-        pair = documents
-    given = _Given(row, pair, documents, site, min(head, pair[0].heads.n_heads - 1), seed, run)
+        pair = documents = put(experiment, left), put(experiment, right)
+    given = _Given(row, pair, documents, site, min(head, left.heads.n_heads - 1), seed, run)
     with np.errstate(all="ignore"):  # what is not finite is shown as it is
         return _HOW[row.how](given)
 
 
-def _lonely(experiment: Experiment) -> Experiment:
+def _lonely(site: Site) -> Site:
     """The attention without what stands around it."""
-    return replace(experiment, block=None, readout="none", final_norm=None)
+    return replace(site, block=None, readout="none", final_norm=None)
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ class _Given:
         size = np.nanmax(np.abs(left.values), initial=1.0)
         differ = np.abs(right.values - left.values)
         is_equal = bool((differ <= 64 * eps * size).all())
-        labels = right.experiment.tokens
+        labels = right.site.tokens
         return Compared(self.row, left, right, labels, columns, facts, words or {}, is_equal, self.documents)
 
 
@@ -223,10 +223,10 @@ def _of_order(given: _Given) -> Compared:
     moved = permuted(plain, order)
     here, there = given.traced(plain), given.traced(moved)
     stage = given.row.stage
-    left = Side(given.window(here, stage)[list(order)], None, plain)
-    right = Side(given.window(there, stage), None, moved)
+    left = Side(given.window(here, stage)[list(order)], None, here.experiment)
+    right = Side(given.window(there, stage), None, there.experiment)
     facts = {"text": elide(" ".join(map(visible, moved.tokens)), LONGEST_TEXT)}
-    what = N_("The mask") if isinstance(plain.position, NoPosition) else N_("The position")
+    what = N_("The mask") if isinstance(here.experiment.position, NoPosition) else N_("The position")
     features = tuple(map(str, range(left.values.shape[1])))
     documents = given.documents[0], permuted(given.documents[0], order)
     given = dataclasses.replace(given, documents=documents)
@@ -244,7 +244,7 @@ _HOW: dict[str, Callable[[_Given], Compared]] = {
 # --- the numbers of the sentences ------------------------------------------------------------------
 
 
-def token(experiment: Experiment, row: int) -> str:
+def token(experiment: Site, row: int) -> str:
     """A query's token, short."""
     return elide(visible(experiment.tokens[row]), LONGEST_TOKEN)
 

@@ -121,7 +121,7 @@ def test_the_spread_of_512_features_is_their_root() -> None:
 def test_without_position_and_mask_the_rows_only_move(preset: str) -> None:
     found = compared("order-lost", preset)
     assert found.is_equal and "the rows of the output move" in found.sentence()
-    assert found.left.experiment.tokens != found.right.experiment.tokens == found.row_labels
+    assert found.left.site.tokens != found.right.site.tokens == found.row_labels
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
-from experiments import small
+from cases import POSITIONS as CASES
+from experiments import sited, small
 
 from attnviz.engines.decode.decodable import CHANGES
 from attnviz.engines.decode.run import decode
@@ -51,6 +52,12 @@ def written(rows: int, columns: int) -> WrittenTable:
 
 
 # --- the tables ------------------------------------------------------------------------------------
+
+
+def test_every_kind_has_its_examples_in_the_tests() -> None:
+    assert {type(position) for position in CASES.values()} == {row.record for row in POSITIONS}
+    turned = [position for position in CASES.values() if isinstance(position, Rope)]
+    assert {type(position.scaling) for position in turned} == {row.record for row in SCALINGS}
 
 
 def test_the_tables_are_the_unions() -> None:
@@ -124,7 +131,8 @@ def test_a_rotation_of_fewer_pairs_keeps_the_divisors_that_it_has_pairs_for() ->
         ),
         (
             lambda: small(heads=Heads(1, 1, 4), position=Rope(scaling=LongRope(long_factor=(1.0,) * 3))),
-            "position.scaling.long_factor is of length 3; legal is length 2 at most, one number for each",
+            "position.scaling.long_factor is of length 3; legal is length 2 at most, one number for each "
+            "rotated pair",
         ),
         (
             lambda: Yarn(2.0, beta_fast=1.0),
@@ -246,19 +254,19 @@ def test_written_tables_follow_features_and_heads() -> None:
     assert isinstance(wider, Learned) and isinstance(wider.table, WrittenTable)
     assert wider.table.values.array[3].tolist() == [18, 19, 20, 21, 22, 23, 0, 0]
     biased = small(position=T5Buckets(4, 9, table=written(4, 1)))
-    more = edits.set_heads(biased, n_heads=3).position
+    more = edits.set_heads(sited(biased), n_heads=3).position
     assert isinstance(more, T5Buckets) and isinstance(more.table, WrittenTable)
     assert more.table.values.array[3].tolist() == [3, 0, 0]
 
 
 def test_tables_of_relative_positions_follow_features_and_heads(tmp_path: Any) -> None:
     xl = small(position=TransformerXl(weights=written(6, 4), v=written(1, 4)))
-    more = edits.set_heads(edits.set_d_model(xl, 7), n_heads=2).position
+    more = edits.set_heads(sited(edits.set_d_model(xl, 7)), n_heads=2).position
     assert isinstance(more, TransformerXl) and isinstance(more.weights, WrittenTable)
     assert more.weights.values.shape == (7, 8) and more.u == TransformerXl().u
     assert isinstance(more.v, WrittenTable) and more.v.values.array.tolist() == [[0, 1, 2, 3], [0, 0, 0, 0]]
     deberta = small(position=Deberta(4, 9, keys=written(8, 4)))
-    narrow = edits.set_heads(deberta, d_head=2).position
+    narrow = edits.set_heads(sited(deberta), d_head=2).position
     assert isinstance(narrow, Deberta) and isinstance(narrow.keys, WrittenTable)
     assert narrow.keys.values.array[7].tolist() == [28, 29]
     chosen = switching.set_position(small(heads=Heads(2, 1, 4)), deberta.position).position
@@ -315,7 +323,7 @@ def test_decoding_past_the_tokens_fixes_the_length_of_dynamic_ntk() -> None:
     assert inside.experiment.position == experiment.position and inside.notices == (CHANGES["masks"],)
     longer = decode(ENGINE, experiment, 12)
     assert longer.experiment.position == Rope(100.0, start=1, scaling=DynamicNtk(4.0, 4, length=13))
-    assert "Dynamic NTK" in longer.notices[1]
+    assert longer.notices[1].startswith("RoPE depends on the length: ")
     assert max(parity(longer, run(ENGINE, longer.experiment)).values()) < 1e-12
     # Freed again, the experiment has the tokens that make it as long: the same numbers.
     freed = edits.replace(longer.experiment, position=experiment.position)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QVBoxLayout, QWidget
@@ -10,17 +11,20 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 from attnviz.errors import FieldError, message_of
 from attnviz.gui.forms.fields import Field
 from attnviz.gui.forms.rows import Row, SliderRow, make_row
+from attnviz.gui.forms.subject import S, Subject
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.store import Store
 from attnviz.model.spec.document import Document
 
 
 class Form(QWidget):
-    """Rows made from `fields`; `refresh` shows the store's experiment without editing it."""
+    """Rows made from `fields` of `subject`; `refresh` shows the present values without editing them."""
 
-    def __init__(self, fields: Sequence[Field], store: Store, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, fields: Sequence[Field[S]], subject: Subject[S], store: Store, parent: QWidget | None = None
+    ) -> None:
         super().__init__(parent)
-        self.rows: tuple[Row, ...] = tuple(make_row(field, store) for field in fields)
+        self.rows: tuple[Row[Any], ...] = tuple(make_row(field, subject, store) for field in fields)
         store.rejected.connect(self._on_rejected)
         store.changed.connect(self._on_changed)
         column = QVBoxLayout(self)
@@ -45,10 +49,12 @@ class Form(QWidget):
 
     @Slot(object)
     def _on_rejected(self, error: Exception) -> None:
-        """Mark the rows of the field that is wrong, and no others."""
+        """Mark the rows of the field that is wrong, or of the nearest part around it, and no others."""
+        path = error.path if isinstance(error, FieldError) else ""
+        about = [row.field.path for row in self.rows if path and row.is_about(path)]
+        nearest = max(about, key=len, default="")
         for row in self.rows:
-            is_wrong = isinstance(error, FieldError) and row.is_about(error.path)
-            row.mark(message_of(error) if is_wrong else None)
+            row.mark(message_of(error) if nearest and row.field.path == nearest else None)
 
     @Slot(object, object)
     def _on_changed(self, old: Document, new: Document) -> None:
@@ -58,7 +64,7 @@ class Form(QWidget):
                 row.mark(None)
 
 
-def align_sliders(rows: Sequence[SliderRow]) -> None:
+def align_sliders(rows: Sequence[SliderRow[Any]]) -> None:
     """Make the labels of sliders equally wide, so that the sliders begin below each other."""
     labels = [row.slider_label() for row in rows]
     width = max((label.sizeHint().width() for label in labels), default=0)

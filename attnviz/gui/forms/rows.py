@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Generic
 
 from PySide6.QtCore import QEvent, QRectF, Qt, Slot
 from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent, QPalette
@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QWidget
 
 from attnviz.errors import Message
 from attnviz.gui.forms.fields import Choice, Field, Number, Seed, Slider, Switch, Text
+from attnviz.gui.forms.subject import S, Subject
 from attnviz.gui.look.theme import GRID, RADIUS, Theme
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.combo import Combo
@@ -24,7 +25,6 @@ from attnviz.gui.widgets.slider_field import SliderField
 from attnviz.gui.widgets.toggle import Toggle
 from attnviz.i18n import _
 from attnviz.model.errors.titles import in_words, place_in_attention
-from attnviz.model.spec.experiment import Experiment
 
 NUMBER_WIDTH = 56
 """Room for the numbers at the right end of sliders, so that the sliders end below each other."""
@@ -46,13 +46,14 @@ class Note(QLabel):
         self.setPalette(palette)
 
 
-class Row(QWidget):
+class Row(QWidget, Generic[S]):
     """Base of the rows. `show_value` shows without editing; `commit` edits and shows what came of it."""
 
-    def __init__(self, field: Field, store: Store) -> None:
+    def __init__(self, field: Field[S], subject: Subject[S], store: Store) -> None:
         super().__init__()
         self.field, self.store = field, store
-        self._start: Experiment | None = None
+        self._subject = subject
+        self._start: S | None = None
         self._error: Message | None = None
         self.setObjectName(f"{field.name}_row")
         self.label: QLabel | None = None
@@ -64,9 +65,7 @@ class Row(QWidget):
     def is_about(self, path: str) -> bool:
         """Whether an error at `path` is one of this row's field, or of a part of it."""
         own, place = self.field.path, place_in_attention(path)
-        if self.field.whole:
-            return own in (path, place)
-        return bool(own) and (place + ".").startswith(own + ".")
+        return bool(own) and (own == path or (place + ".").startswith(own + "."))
 
     def mark(self, error: Message | None) -> None:
         """Outline the row and say what is wrong with its field; None takes both away."""
@@ -95,22 +94,21 @@ class Row(QWidget):
             painter.end()
 
     @property
-    def subject(self) -> Experiment:
-        """What the field's functions take: the attention that is looked at, or the whole experiment."""
-        return self.store.experiment if self.field.whole else self.store.attention
+    def subject(self) -> S:
+        """What the field's functions take: the selected attention, or the whole experiment."""
+        return self._subject.now()
 
-    def reason_of(self, why_not: Callable[[Experiment], str]) -> str:
+    def reason_of(self, why_not: Callable[[S], str]) -> str:
         """The first reason against an edit that any of the attentions has which it would change."""
-        subjects = (self.subject,) if self.field.whole else self.store.edited_attentions
-        return next((reason for one in subjects if (reason := why_not(one))), "")
+        return next((reason for one in self._subject.edited() if (reason := why_not(one))), "")
 
     def refresh(self) -> None:
         """Show the document's value, whether the row applies, and why it cannot be used."""
-        experiment = self.subject
-        is_shown = self.field.shown(experiment)
+        subject = self.subject
+        is_shown = self.field.shown(subject)
         self.setVisible(is_shown)
         if is_shown:
-            self.show_value(self.field.read(experiment))
+            self.show_value(self.field.read(subject))
             self.show_reason(self.reason_of(self.field.reason))
 
     def show_value(self, value: Any) -> None:
@@ -127,7 +125,7 @@ class Row(QWidget):
 
     def commit(self, value: Any) -> None:
         """Write a value that the user gave; where it is refused the document's value comes back."""
-        (self.store.edit if self.field.whole else self.store.edit_attention)(self._edited, value)
+        self._subject.edit(self._edited, value)
         self.refresh()
 
     @Slot()
@@ -140,8 +138,8 @@ class Row(QWidget):
         self._start = None
         self.store.end_gesture()
 
-    def _edited(self, experiment: Experiment, value: Any) -> Experiment:
-        return self.field.edit(self._start or experiment, value)
+    def _edited(self, subject: S, value: Any) -> S:
+        return self.field.edit(self._start or subject, value)
 
     def _add_label(self) -> None:
         """Begin the row with the field's label, where it has one."""
@@ -161,11 +159,11 @@ class Row(QWidget):
             control.rejected.connect(self.store.rejected)
 
 
-class NumberRow(Row):
+class NumberRow(Row[S]):
     """Label and number."""
 
-    def __init__(self, field: Number, store: Store) -> None:
-        super().__init__(field, store)
+    def __init__(self, field: Number[S], subject: Subject[S], store: Store) -> None:
+        super().__init__(field, subject, store)
         self._number_field = field
         self.control = DragNumber(
             minimum=field.minimum,
@@ -193,11 +191,11 @@ class NumberRow(Row):
         self.control.retranslate()
 
 
-class SliderRow(Row):
+class SliderRow(Row[S]):
     """Label, slider and number."""
 
-    def __init__(self, field: Slider, store: Store) -> None:
-        super().__init__(field, store)
+    def __init__(self, field: Slider[S], subject: Subject[S], store: Store) -> None:
+        super().__init__(field, subject, store)
         self.control = SliderField(
             "",
             field.minimum,
@@ -230,11 +228,11 @@ class SliderRow(Row):
         return label
 
 
-class SwitchRow(Row):
+class SwitchRow(Row[S]):
     """A switch with its label."""
 
-    def __init__(self, field: Switch, store: Store) -> None:
-        super().__init__(field, store)
+    def __init__(self, field: Switch[S], subject: Subject[S], store: Store) -> None:
+        super().__init__(field, subject, store)
         self.control = Toggle("")
         self._adopt(self.control)
         self.line.addWidget(self.control)
@@ -251,11 +249,11 @@ class SwitchRow(Row):
         self.control.set_tooltip(_(self.field.hint))
 
 
-class ChoiceRow(Row):
+class ChoiceRow(Row[S]):
     """Label and joined buttons or a list; without a label these begin at the left."""
 
-    def __init__(self, field: Choice, store: Store) -> None:
-        super().__init__(field, store)
+    def __init__(self, field: Choice[S], subject: Subject[S], store: Store) -> None:
+        super().__init__(field, subject, store)
         self._choice_field = field
         self.control: Segmented | Combo = (Combo if field.as_list else Segmented)(field.options)
         self._adopt(self.control)
@@ -272,7 +270,7 @@ class ChoiceRow(Row):
             reason = self.reason_of(partial(self._why_not, id_))
             self.control.set_option_unavailable(id_, reason or None)
 
-    def _why_not(self, option: str, one: Experiment) -> str:
+    def _why_not(self, option: str, one: S) -> str:
         return self._choice_field.why_not(one, option)
 
     def show_reason(self, reason: str) -> None:
@@ -286,11 +284,11 @@ class ChoiceRow(Row):
         self.control.set_options(self._choice_field.shown_options())
 
 
-class SeedRow(Row):
+class SeedRow(Row[S]):
     """Label, seed and die."""
 
-    def __init__(self, field: Seed, store: Store) -> None:
-        super().__init__(field, store)
+    def __init__(self, field: Seed[S], subject: Subject[S], store: Store) -> None:
+        super().__init__(field, subject, store)
         self.control = DragNumber(minimum=0, maximum=HIGHEST_SEED, integer=True)
         self._adopt(self.control)
         self.dice = Dice(f"{field.name.removesuffix('_field')}_dice")
@@ -318,11 +316,11 @@ class SeedRow(Row):
         self.commit(Dice.throw(int(self.control.value())))
 
 
-class TextRow(Row):
+class TextRow(Row[S]):
     """Label and a line of text."""
 
-    def __init__(self, field: Text, store: Store) -> None:
-        super().__init__(field, store)
+    def __init__(self, field: Text[S], subject: Subject[S], store: Store) -> None:
+        super().__init__(field, subject, store)
         self._text_field = field
         self.control = DocumentLine()
         self.control.setObjectName(field.name)
@@ -405,7 +403,7 @@ class TextRow(Row):
             self.control.style().polish(self.control)
 
 
-ROWS: tuple[tuple[type[Field], type[Any]], ...] = (
+ROWS: tuple[tuple[type[Field[Any]], type[Any]], ...] = (
     (Number, NumberRow),
     (Slider, SliderRow),
     (Switch, SwitchRow),
@@ -415,7 +413,7 @@ ROWS: tuple[tuple[type[Field], type[Any]], ...] = (
 )
 
 
-def make_row(field: Field, store: Store) -> Row:
+def make_row(field: Field[S], subject: Subject[S], store: Store) -> Row[S]:
     """The row for a record."""
-    row: Row = dict(ROWS)[type(field)](field, store)
+    row: Row[S] = dict(ROWS)[type(field)](field, subject, store)
     return row

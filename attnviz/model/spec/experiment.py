@@ -2,29 +2,12 @@
 
 from __future__ import annotations
 
-from attnviz.errors import NEEDS_MEMORY, FieldError, FieldName, Message, must_be, of_length, size
-from attnviz.model.spec.arrays import MAX_DRAWN
+from attnviz.errors import NEEDS_MEMORY, Message, must_be
 from attnviz.model.spec.attention import Layer
 from attnviz.model.spec.block import Norm, Vocabulary
 from attnviz.model.spec.generation import Writing
-from attnviz.model.spec.parts import (
-    ROLES,
-    Alibi,
-    DType,
-    Explicit,
-    ExplicitSinks,
-    Memory,
-    Readout,
-    Role,
-    Rope,
-    Tied,
-    Vectors,
-    check_tokens,
-    vectors_shape,
-)
-from attnviz.model.spec.positions import Deberta, Learned, T5Buckets, TransformerXl, WrittenTable
-from attnviz.model.spec.rows import check_row
-from attnviz.model.spec.value import check_drawn, require
+from attnviz.model.spec.parts import DType, Memory, Readout, Vectors, check_tokens, vectors_shape
+from attnviz.model.spec.value import require
 
 
 class Experiment(Layer, frozen=True, weakref=True):
@@ -44,7 +27,7 @@ class Experiment(Layer, frozen=True, weakref=True):
     features where the position is RoPE; `relative` are the terms of Transformer-XL or DeBERTa; query head i
     reads key/value head i // (h / g). Vaswani et al. 2017; Shazeer 2019 and Ainslie et al. 2023 for g < h.
 
-    `model/sites/sites.py` names the attentions of an experiment and takes each out as an experiment.
+    `model/sites/sites.py` names the attentions of an experiment and derives the `Site` of each.
 
     Attributes:
         tokens: The n texts, shown and never interpreted.
@@ -82,81 +65,18 @@ class Experiment(Layer, frozen=True, weakref=True):
     def check(self) -> None:
         check_tokens("tokens", self.tokens, "vectors", self.vectors)
         super().check()
-        self._check_projections()
-        self._check_position()
-        if self.latent is not None:
-            self.latent.check_size(self.d_model, self.d_keys, self.heads)
-        self._check_sinks()
-        if self.block is not None:
-            self.block.check_size("block", self.d_model)
         self._check_around()
         self._check_sites()
 
     @property
     def n_queries(self) -> int:
-        """Number of query tokens."""
+        """Number of tokens."""
         return len(self.tokens)
-
-    @property
-    def n_keys(self) -> int:
-        """Number of tokens that keys and values are made from."""
-        return len(self.key_tokens)
-
-    @property
-    def key_tokens(self) -> tuple[str, ...]:
-        """The tokens along the key axis: the memory's, or the queries' own."""
-        return self.tokens if self.read_memory is None else self.read_memory.tokens
-
-    @property
-    def read_memory(self) -> Memory | None:
-        """The sequence that the first layer's own attention reads; None where it reads the tokens."""
-        return self.memory if self.cross is None else None
 
     @property
     def d_model(self) -> int:
         """Features of a token vector."""
         return vectors_shape(self.vectors)[1]
-
-    def projection_shape(self, role: Role) -> tuple[int, int]:
-        """(in, out) of one projection."""
-        heads, latent = self.heads, self.latent
-        if role == "query":
-            d_query_in = self.d_model if latent is None else latent.d_q or self.d_model
-            return d_query_in, heads.n_heads * self.d_qk
-        if role == "output":
-            return heads.n_heads * heads.d_head, self.d_model
-        return self.d_keys, heads.n_kv_heads * heads.d_head
-
-    @property
-    def d_keys(self) -> int:
-        """Features of what keys and values are made from: the memory's, or the tokens'."""
-        memory = self.read_memory
-        return self.d_model if memory is None else vectors_shape(memory.vectors)[1]
-
-    def _check_projections(self) -> None:
-        for role in ROLES:
-            source = getattr(self.projections, role)
-            expected = self.projection_shape(role)
-            check_row(f"projections.{role}_bias", getattr(self.projections, f"{role}_bias"), expected[1])
-            check_drawn(f"projections.{role}", expected)
-            if isinstance(source, Explicit):
-                fitting = must_be("{shape} (in x out) for these vectors and heads", shape=size(expected))
-                shape = source.values.shape
-                require(shape == expected, f"projections.{role}.values", size(shape), fitting)
-            if isinstance(source, Tied):
-                shape = self.projection_shape(source.to)
-                if (role == "output") != (source.to == "output"):
-                    shape = shape[::-1]
-                require(
-                    shape == expected,
-                    f"projections.{role}.to",
-                    source.to,
-                    Message(
-                        "must name a projection of {shape}, not of {found}",
-                        shape=size(expected),
-                        found=size(shape),
-                    ),
-                )
 
     def _check_around(self) -> None:
         """Norms before and after the layers, the vocabulary, and whether what reads a memory has one."""
@@ -194,79 +114,7 @@ class Experiment(Layer, frozen=True, weakref=True):
         require(found == self.d_model, "vocabulary.embedding", Message("{n} columns", n=found), as_wide)
 
     def _check_sites(self) -> None:
-        """Every attention but the experiment's own, which is checked with it, is legal as an experiment."""
-        from attnviz.model.sites.sites import SiteError, at, places
+        """Every attention is legal where it stands."""
+        from attnviz.model.sites.sites import sites
 
-        for place in places(self) if self._has_several else ():
-            if not place.path:
-                continue
-            try:
-                at(self, place.name)
-            except FieldError as error:
-                raise SiteError(self, place.name, error) from None
-
-    @property
-    def _has_several(self) -> bool:
-        return bool(self.layers or self.encoder or self.cross)
-
-    def _check_sinks(self) -> None:
-        if isinstance(self.sinks, ExplicitSinks):
-            count = len(self.sinks.values)
-            require(count == self.heads.n_heads, "sinks.values", of_length(count), self._one_each())
-
-    def _one_each(self) -> Message:
-        return Message("must have length {n}, one number for each head", n=self.heads.n_heads)
-
-    def _check_position(self) -> None:
-        if self.qk_norm is not None:
-            for name in ("query_gain", "key_gain"):
-                check_row(f"qk_norm.{name}", getattr(self.qk_norm, name), self.heads.d_head)
-        if isinstance(self.position, Rope):
-            d_head, most = self.heads.d_head, self.d_turnable
-            if self.position.n_rotated is None and self.latent is None:
-                even = must_be("an even number, unless position.n_rotated is set")
-                require(d_head % 2 == 0, "heads.d_head", d_head, even)
-            rotated = most if self.position.n_rotated is None else self.position.n_rotated
-            name = FieldName("heads.d_head" if self.latent is None else "latent.d_rope")
-            even = must_be("an even number of at most {most} ({field})", most=most, field=name)
-            require(rotated <= most and rotated % 2 == 0, "position.n_rotated", rotated, even)
-            count = len(self.position.multipliers)
-            at_most = Message(
-                "must have length {n} or less, one number for each rotated pair", n=rotated // 2
-            )
-            require(count <= rotated // 2, "position.multipliers", of_length(count), at_most)
-            self.position.scaling.check_pairs(rotated // 2)
-        if isinstance(self.position, Alibi) and self.position.slopes is not None:
-            count = len(self.position.slopes)
-            require(count == self.heads.n_heads, "position.slopes", of_length(count), self._one_each())
-        if isinstance(self.position, Learned):
-            self.position.check_end(self.n_queries)
-            d_model = self.d_model
-            each = Message("must have {n} columns, one for each feature of a token vector", n=d_model)
-            self._check_table(self.position, d_model, each)
-        if isinstance(self.position, T5Buckets):
-            n_heads = self.heads.n_heads
-            self._check_table(
-                self.position, n_heads, Message("must have {n} columns, one for each head", n=n_heads)
-            )
-        if isinstance(self.position, TransformerXl | Deberta):
-            self._check_tables(self.position)
-
-    def _check_tables(self, position: TransformerXl | Deberta) -> None:
-        shapes = position.table_shapes(self.d_model, self.heads.n_heads, self.heads.d_head)
-        for name, (rows, columns) in shapes.items():
-            table = getattr(position, name)
-            if isinstance(table, WrittenTable):
-                found = table.values.shape
-                fitting = must_be("{shape} for these vectors and heads", shape=size((rows, columns)))
-                require(found == (rows, columns), f"position.{name}.values", size(found), fitting)
-            check_drawn(f"position.{name}", (rows, columns))
-
-    def _check_table(self, position: Learned | T5Buckets, columns: int, one_each: Message) -> None:
-        if isinstance(position.table, WrittenTable):
-            found = position.table.values.shape[1]
-            require(found == columns, "position.table.values", Message("{n} columns", n=found), one_each)
-        rows = position.length if isinstance(position, Learned) else position.n_buckets
-        at_most = must_be("at most {most:,} with {n} columns", most=MAX_DRAWN // columns, n=columns)
-        name = "length" if isinstance(position, Learned) else "n_buckets"
-        require(rows * columns <= MAX_DRAWN, f"position.{name}", rows, at_most)
+        sites(self)

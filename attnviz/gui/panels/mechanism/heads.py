@@ -22,9 +22,9 @@ from attnviz.model.edit.edits import set_heads, toggle_head
 from attnviz.model.edit.latent import first_latent, set_latent
 from attnviz.model.edit.switching import refusal
 from attnviz.model.spec.document import Document
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.latent import Latent
 from attnviz.model.spec.parts import Projections, Rope, Seeded
+from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell
 from attnviz.model.trace import Trace
 
@@ -34,7 +34,7 @@ SEGMENTS = 5
 MOST_HEADS, WIDEST_HEAD = 256, 1024
 
 
-def layout_name(experiment: Experiment) -> str:
+def layout_name(experiment: Site) -> str:
     """What this sharing of heads is called."""
     heads = experiment.heads
     if experiment.latent is not None:
@@ -104,7 +104,7 @@ class HeadsSection(Section):
         self.body.addLayout(_row(self._model_label, self._model))
         self.body.addWidget(self.latent)
 
-    def _source_choice(self) -> Choice:
+    def _source_choice(self) -> Choice[Site]:
         return Choice(
             name="latent_segmented",
             label="",
@@ -126,7 +126,7 @@ class HeadsSection(Section):
             why_not=lambda e, id_: refusal(self._set_source, e, id_),
         )
 
-    def _set_source(self, experiment: Experiment, source: str) -> Experiment:
+    def _set_source(self, experiment: Site, source: str) -> Site:
         """Make keys and values from projections or from a latent; what there was before comes back."""
         last = self._seen.here.last
         if source == "projections":
@@ -141,7 +141,7 @@ class HeadsSection(Section):
             latent = first_latent(experiment)
         return set_latent(experiment, latent)
 
-    def _note_seen(self, experiment: Experiment) -> None:
+    def _note_seen(self, experiment: Site) -> None:
         self._seen.here.note("latent", experiment.latent)
         if experiment.latent is None:
             self._seen.here.note("projections", experiment.projections)
@@ -224,12 +224,12 @@ class HeadsSection(Section):
         self.store.look(head=head)
 
 
-def _why_not_shared(experiment: Experiment, count: int) -> str:
+def _why_not_shared(experiment: Site, count: int) -> str:
     """Why there cannot be so many key/value heads: with a latent every head has its own."""
     return "" if experiment.latent is None else refusal(_share, experiment, count)
 
 
-def _share(experiment: Experiment, n_kv_heads: int) -> Experiment:
+def _share(experiment: Site, n_kv_heads: int) -> Site:
     return set_heads(experiment, n_kv_heads=n_kv_heads)
 
 
