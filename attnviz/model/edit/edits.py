@@ -13,6 +13,7 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from attnviz.core.dims import group_counts
 from attnviz.model.edit.fitting import fitted_attention, fitted_norm, fitted_vocabulary
 from attnviz.model.masks import MASK_ORDER
 from attnviz.model.operands.matrices import projection_array, token_ids, vectors_array
@@ -260,16 +261,41 @@ def _resized(vectors: Vectors, n: int, d_model: int) -> Vectors:
 
 
 def set_heads(experiment: Experiment, **changes: int) -> Experiment:
-    """Change n_heads, n_kv_heads or d_head; n_kv_heads goes to the nearest divisor below."""
+    """Change n_heads, n_kv_heads or d_head.
+
+    Where every query head has a key/value head of its own, it still has (MHA stays MHA); else n_kv_heads goes
+    to the nearest divisor below.
+    """
     old = experiment.heads
     n_heads = changes.get("n_heads", old.n_heads)
-    kept = old.n_kv_heads if experiment.latent is None else n_heads
+    is_shared = experiment.latent is None and old.n_kv_heads < old.n_heads
+    kept = old.n_kv_heads if is_shared else n_heads
     n_kv_heads = min(changes.get("n_kv_heads", kept), n_heads)
     while n_heads % n_kv_heads:
         n_kv_heads -= 1
     off = tuple(head for head in old.off if head < n_heads)
     heads = Heads(n_heads, n_kv_heads, changes.get("d_head", old.d_head), off)
     return _fitted(experiment, {"heads": heads})
+
+
+def set_linked_heads(experiment: Experiment, name: Literal["n_heads", "d_head"], wanted: int) -> Experiment:
+    """Change n_heads or d_head, and the other one with it, so that d_model = n_heads · d_head.
+
+    The nearest divisor of d_model in the direction of `wanted` is taken that the experiment can have. Raises
+    `ValueError` where it can have none.
+    """
+    other = "d_head" if name == "n_heads" else "n_heads"
+    present, divisors = getattr(experiment.heads, name), group_counts(experiment.d_model)
+    above = [n for n in divisors if n >= wanted]
+    below = [n for n in reversed(divisors) if n <= wanted]
+    refused: ValueError | None = None
+    for n in above + below if wanted > present else below + above:
+        try:
+            return set_heads(experiment, **{name: n, other: experiment.d_model // n})
+        except ValueError as error:
+            refused = refused or error
+    assert refused is not None
+    raise refused
 
 
 def toggle_head(experiment: Experiment, head: int) -> Experiment:

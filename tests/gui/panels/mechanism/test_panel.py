@@ -187,6 +187,34 @@ def test_a_head_is_switched_off_by_its_button_its_dot_or_a_key(qtbot: QtBot, pan
     assert not find(panel, QPushButton, "head_off_3").isVisible()
 
 
+def test_heads_of_their_own_keys_stay_so_through_one_head(qtbot: QtBot, panel: MechanismPanel) -> None:
+    choose(qtbot, panel, "n_kv_heads_segmented", "4")
+    for count in ("1", "8"):
+        type_number(qtbot, find(panel, DragNumber, "n_heads_field"), count)
+        assert find(panel, QLabel, "card_hint").text() == "MHA"
+        assert panel.store.experiment.heads.n_kv_heads == int(count)
+
+
+def test_a_locked_link_trades_heads_for_their_width(qtbot: QtBot, panel: MechanismPanel) -> None:
+    vectors = panel.store.experiment.vectors
+    lock = find(panel, Toggle, "d_model_link")
+    assert (panel.store.experiment.d_model, panel.store.experiment.heads) == (16, Heads(4, 2, 4))
+    assert lock.isEnabled() and not lock.value()
+    switch(qtbot, panel, "d_model_link")
+    for name, text, heads in (
+        ("n_heads_field", "7", (8, 2)),
+        ("d_head_field", "3", (4, 4)),
+        ("n_heads_field", "3", (2, 8)),
+    ):
+        type_number(qtbot, find(panel, DragNumber, name), text)
+        found = panel.store.experiment.heads
+        assert (found.n_heads, found.d_head) == heads and panel.store.experiment.vectors == vectors
+    switch(qtbot, panel, "d_model_link")
+    type_number(qtbot, find(panel, DragNumber, "d_head_field"), "2")
+    assert (panel.store.experiment.heads.n_heads, panel.store.experiment.heads.d_head) == (2, 2)
+    assert not lock.isEnabled() and "16" in lock.toolTip()
+
+
 def test_many_divisors_are_a_list(qtbot: QtBot, panel: MechanismPanel) -> None:
     type_number(qtbot, find(panel, DragNumber, "n_heads_field"), "12")
     combo = find(panel, Combo, "n_kv_heads_combo")
