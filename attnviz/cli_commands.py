@@ -319,8 +319,7 @@ def _print_decoding(decoding: Decoding) -> None:
             shown_token(known, step.token) + (" *" if step.generated else ""),
             str(step.read),
             str(step.appended),
-            shown_token(known, step.next_token),
-            number(float(step.probabilities[decoding.vocabulary.index(step.next_token)])),
+            *_next_columns(decoding, step),
             str(step.cached.score_pairs),
             str(step.uncached.score_pairs),
         )
@@ -338,11 +337,20 @@ def _print_decoding(decoding: Decoding) -> None:
         print(drawn if is_drawn else _("* generated: the most probable token of the previous step"))
     if byte_pairs(known) is not None:
         tokens = tuple(step.token for step in decoding.steps)
-        if decoding.stopped:  # the last token that was drawn is not fed
-            tokens = (*tokens, decoding.steps[-1].next_token)
+        last = decoding.steps[-1].next_token
+        if decoding.stopped and last is not None:  # the last token that was drawn is not fed
+            tokens = (*tokens, last)
         print(visible(join_text(decoding.experiment, tokens, MODEL.id)))
     if decoding.stopped:
         print(decoding.stopped)
+
+
+def _next_columns(decoding: Decoding, step: DecodeStep) -> tuple[str, str]:
+    """The next token and its probability; dashes where the logits give none."""
+    if step.next_token is None:
+        return "–", "NaN"
+    probability = float(step.probabilities[decoding.vocabulary.index(step.next_token)])
+    return shown_token(decoding.experiment.vocabulary, step.next_token), number(probability)
 
 
 def _print_table(rows: tuple[tuple[str, ...], ...]) -> None:

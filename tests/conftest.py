@@ -6,6 +6,7 @@ Qt is imported only inside the fixtures of tests that use it, so the numeric tes
 from __future__ import annotations
 
 import gc
+import itertools
 import os
 import tempfile
 import threading
@@ -24,6 +25,7 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "
     os.environ.setdefault(variable, "1")
 
 _HOME = tempfile.TemporaryDirectory(prefix="attnviz-tests-", ignore_cleanup_errors=True)
+_NUMBERS = itertools.count()
 _USER_FOLDERS = ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME")
 for variable in _USER_FOLDERS:
     folder = Path(_HOME.name) / variable.lower()
@@ -60,13 +62,19 @@ def qapp(qapp: Any) -> Any:
     return qapp
 
 
+def pytest_collection_finish() -> None:
+    """What is imported stays: the collector need not walk over it after every test with a window."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
-def _own_user_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each test has its own configuration, data and cache folders."""
+def _own_user_folders(monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Each test has its own configuration, data and cache folders, which are not there yet."""
+    home = Path(_HOME.name) / str(next(_NUMBERS))
     for name in _USER_FOLDERS:
-        target = tmp_path / "user" / name.lower()
-        target.mkdir(parents=True)
-        monkeypatch.setenv(name, str(target))
+        monkeypatch.setenv(name, str(home / name.lower()))
+    return home
 
 
 @pytest.fixture(autouse=True)
@@ -78,7 +86,7 @@ def _english() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def _no_leftovers(request: pytest.FixtureRequest) -> Iterator[None]:
+def _no_leftovers(request: pytest.FixtureRequest, _own_user_folders: Path) -> Iterator[None]:
     """Fail a test that leaves threads behind and, where it uses Qt, widgets, QThreads or running timers."""
     threads_before = set(threading.enumerate())
     uses_qt = bool({"qtbot", "qapp"} & set(request.fixturenames)) or "gui" in Path(request.path).parts
@@ -90,7 +98,7 @@ def _no_leftovers(request: pytest.FixtureRequest) -> Iterator[None]:
         request.getfixturevalue("qapp")
         with pytest.MonkeyPatch.context() as patch:
             started = _record_starts(patch)
-            _own_qsettings(request.getfixturevalue("tmp_path"))
+            _own_qsettings(_own_user_folders)
             widgets_before = set(_top_level_widgets())
             yield
             left = _qt_left(started, widgets_before) + _threads_left(threads_before)
@@ -128,7 +136,7 @@ def _own_qsettings(folder: Path) -> None:
     from PySide6.QtCore import QSettings
 
     for file_format in (QSettings.Format.NativeFormat, QSettings.Format.IniFormat):
-        QSettings.setPath(file_format, QSettings.Scope.UserScope, str(folder / "user" / "qsettings"))
+        QSettings.setPath(file_format, QSettings.Scope.UserScope, str(folder / "qsettings"))
 
 
 def _top_level_widgets() -> list[Any]:

@@ -297,7 +297,7 @@ def test_wrong_input_is_one_line_that_names_it(
     out, error = capsys.readouterr()
     assert (out, error.count("\n")) == ("", 1)
     assert error.startswith("attnviz: ") and sentence in error
-    assert {file.name for file in tmp_path.iterdir()} <= {"bad.json", "field.json", "user"}
+    assert {file.name for file in tmp_path.iterdir()} <= {"bad.json", "field.json"}
 
 
 def test_a_file_name_with_a_line_feed_is_still_one_line(capsys: Capture) -> None:

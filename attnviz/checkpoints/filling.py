@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from attnviz.checkpoints.families.family import Array
-from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.arrays import Matrix, in_float64
 from attnviz.model.spec.parts import Explicit, ExplicitSinks
 from attnviz.model.spec.positions import WrittenTable
 from attnviz.model.spec.rows import WrittenRow
@@ -54,11 +54,11 @@ def written(annotation: Any, array: Array) -> Any:
     """An array as the record of written-out numbers that a field of this type may hold."""
     members = get_args(annotation) or (annotation,)
     if Explicit in members:
-        return Explicit(Matrix(array))
+        return Explicit(Matrix.taken(array))
     if WrittenRow in members:
-        return WrittenRow(Matrix(array.reshape(1, -1)))
+        return WrittenRow(Matrix.taken(array.reshape(1, -1)))
     if WrittenTable in members:
-        return WrittenTable(Matrix(array))
+        return WrittenTable(Matrix.taken(array))
     if ExplicitSinks in members:
-        return ExplicitSinks(tuple(array.tolist()))
-    return Matrix(array)
+        return ExplicitSinks(tuple(in_float64(array).tolist()))
+    return Matrix.taken(array)

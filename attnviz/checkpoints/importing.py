@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from msgspec.structs import replace
 
 from attnviz.checkpoints.families.family import Around, Array, Arrays, Config, Family, Sizes
@@ -15,9 +16,10 @@ from attnviz.checkpoints.families.table import FAMILIES
 from attnviz.checkpoints.filling import filled, filled_fields
 from attnviz.checkpoints.plan import Planned, has_head, plan
 from attnviz.checkpoints.reader import CONFIG, Checkpoint, CheckpointError, read_checkpoint
-from attnviz.checkpoints.texts import Tokens, read_tokens, token_ids
+from attnviz.checkpoints.texts import Tokens, id_list, read_tokens, token_ids
 from attnviz.model.errors.faults import short
-from attnviz.model.spec.arrays import Matrix
+from attnviz.model.io.tensors import MAX_NUMBERS
+from attnviz.model.spec.arrays import Matrix, in_float64
 from attnviz.model.spec.attention import Layer
 from attnviz.model.spec.block import Vocabulary
 from attnviz.model.spec.document import Document
@@ -80,21 +82,23 @@ def import_checkpoint(
     ids; `memory_text` or `memory_ids` are what an encoder reads, for models that have one beside a decoder.
     With `attention_only` the document has the first layer's norm and attention alone.
 
-    Weights become float64 exactly; `dtype` is what engines compute in.
+    Weights keep the precision that the files have; `dtype` is what engines compute in.
 
     Raises `CheckpointError`, a `ValueError`: one sentence that names the file, the key or tensor, and what is
     legal. A missing tensor, one without a place, one of another shape, and a configuration key that asks for
     what this program does not compute are all refused.
     """
+    given = text, id_list(ids, "ids")
+    memory = memory_text, id_list(memory_ids, "memory_ids")
     checkpoint = read_checkpoint(path)
     found = _read(checkpoint, attention_only)
     try:
-        experiment = _experiment(found, (text, ids), (memory_text, memory_ids), attention_only)
+        experiment = _experiment(found, given, memory, attention_only)
         return Document(replace(experiment, dtype=dtype), title=_title(found))
     except CheckpointError:
         raise
     except ValueError as error:
-        raise CheckpointError(f"{checkpoint.folder.name}: {error}") from None
+        raise CheckpointError(f"{checkpoint.name}: {error}") from None
 
 
 @dataclass(frozen=True)
@@ -167,7 +171,21 @@ def _read(checkpoint: Checkpoint, attention_only: bool) -> _Import:
     except ValueError as error:
         raise CheckpointError(f"{CONFIG}: {error}") from None
     planned = plan(family, config, sizes, checkpoint)
+    _check_count(planned, checkpoint, layers, attention_only)
     return _Import(checkpoint, family, config, sizes, layers, encoder, around, planned)
+
+
+def _check_count(
+    planned: tuple[Planned, ...], checkpoint: Checkpoint, layers: tuple[Layer, ...], attention_only: bool
+) -> None:
+    """Refuse more weights than a document holds, of the tensors that are read."""
+    outside = _outside(layers[0])
+    read = [one for one in planned if not attention_only or _is_in_first_attention(one, outside)]
+    count = sum(math.prod(one.stored.shape) for one in read)
+    if count > MAX_NUMBERS:
+        raise CheckpointError(
+            f"{checkpoint.name}: it has {count:,} weights; legal is {MAX_NUMBERS:,} at most"
+        )
 
 
 def _check_layers(sizes: Sizes, checkpoint: Checkpoint) -> None:
@@ -195,7 +213,7 @@ def _experiment(found: _Import, given: _Given, memory: _Given, attention_only: b
     head = {name: common.pop(name) for name in tuple(common) if name.startswith("vocabulary.")}
 
     def vectors(chosen: Sequence[int]) -> ExplicitVectors:
-        return ExplicitVectors(Matrix(embedding[list(chosen)] * around.embedding_scale + added))
+        return ExplicitVectors(Matrix(in_float64(embedding[list(chosen)]) * around.embedding_scale + added))
 
     def with_weights(stack: str, layers: tuple[Layer, ...]) -> tuple[Layer, ...]:
         return tuple(filled(layer, by_place.get((stack, i), {})) for i, layer in enumerate(layers))
@@ -243,14 +261,21 @@ def _attention_alone(layer: Layer) -> Layer:
 def _arrays(found: _Import, attention_only: bool) -> Arrays:
     """The arrays of each layer by path, and under None those in no layer."""
     arrays: Arrays = {}
-    block = found.layers[0].block
-    outside = _OUTSIDE if block is not None and block.placement != "post" else (*_OUTSIDE, "block.")
+    outside = _outside(found.layers[0])
     for planned in found.planned:
         if attention_only and not _is_in_first_attention(planned, outside):
             continue
         for place, array in planned.arrays(found.sizes):
-            arrays.setdefault((place.stack, place.layer), {})[place.path] = array
+            # In an array of its own: a part, or a turned view, would keep the whole tensor beside it.
+            own = array if array.base is None and array.flags.c_contiguous else np.array(array, order="C")
+            arrays.setdefault((place.stack, place.layer), {})[place.path] = own
     return arrays
+
+
+def _outside(layer: Layer) -> tuple[str, ...]:
+    """Where the weights stand that a layer's attention alone does without."""
+    block = layer.block
+    return _OUTSIDE if block is not None and block.placement != "post" else (*_OUTSIDE, "block.")
 
 
 _OUTSIDE = ("block.feed_forward", "block.norm_2", "block.after_", "cross.", "encoder.")
@@ -268,7 +293,7 @@ def _vocabulary(around: Around, tokens: Tokens, embedding: Array, head: Mapping[
     """What the model reads and writes."""
     made = Vocabulary(
         tokens.texts,
-        Matrix(embedding),
+        Matrix.taken(embedding),
         around.embedding_scale,
         transform=around.transform if head else None,
         logit_scale=around.logit_scale,

@@ -16,6 +16,7 @@ import numpy as np
 from attnviz.checkpoints.families.family import Array, Config, Family, Ignored, Sizes, Tensor
 from attnviz.checkpoints.reader import Checkpoint, CheckpointError, StoredTensor, shape_text
 from attnviz.model.errors.faults import short
+from attnviz.model.spec.arrays import widened
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,7 @@ def _check_ignored(family: Family, config: Config, prefix: str, checkpoint: Chec
         if ignored.same_as is None:
             return
         other = checkpoint.tensors.get(prefix + ignored.same_as.removeprefix(family.prefix))
-        if other is not None and np.array_equal(found.array(), other.array()):
+        if other is not None and np.array_equal(widened(found.array()), widened(other.array())):
             return
         raise CheckpointError(
             f"{found.file.name}: tensor {name!r} differs from {ignored.same_as!r}; "

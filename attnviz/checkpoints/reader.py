@@ -16,19 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from attnviz.i18n import _
 from attnviz.model.errors.faults import short
 from attnviz.model.io.json_text import parse
-from attnviz.model.io.tensors import MAX_NUMBERS, read_header
+from attnviz.model.io.tensors import LONGEST_AXIS, MOST_AXES, read_array, read_header
+from attnviz.model.spec.arrays import PART_NUMBERS, STORED_DTYPES, widened
 
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
-
-_DTYPES: dict[str, np.dtype[Any]] = {
-    "F16": np.dtype("<f2"),
-    "BF16": np.dtype("<u2"),
-    "F32": np.dtype("<f4"),
-    "F64": np.dtype("<f8"),
-}
-"""How the numbers of each type are stored; NumPy has no bfloat16: the upper half of a float32."""
 
 
 class CheckpointError(ValueError):
@@ -45,19 +39,17 @@ class StoredTensor:
     shape: tuple[int, ...]
     begin: int
 
-    def array(self) -> NDArray[np.float64]:
-        """The numbers in float64, in the shape they are stored in.
+    def array(self) -> NDArray[Any]:
+        """The numbers as they are stored, in an array of their own; of 16 bits, see `arrays.widened`.
 
         Raises `CheckpointError` where the file ends early, or a number is NaN or an infinity.
         """
-        dtype, count = _DTYPES[self.dtype], math.prod(self.shape)
-        stored = np.fromfile(self.file, dtype, count, offset=self.begin)
-        if len(stored) != count:
+        array = read_array(self.file, STORED_DTYPES[self.dtype], self.shape, self.begin)
+        if array is None:
             raise CheckpointError(f"{self.file.name}: tensor {short(self.name)} ends early: it is damaged")
-        if self.dtype == "BF16":
-            stored = (stored.astype(np.uint32) << 16).view(np.float32)
-        array = stored.astype(np.float64).reshape(self.shape)
-        if not np.isfinite(array).all():
+        flat = array.reshape(-1)
+        parts = (flat[start : start + PART_NUMBERS] for start in range(0, flat.size, PART_NUMBERS))
+        if not all(np.isfinite(widened(part)).all() for part in parts):
             raise CheckpointError(
                 f"{self.file.name}: tensor {short(self.name)} ({shape_text(self.shape)}) holds NaN or an "
                 "infinity; only finite numbers are legal"
@@ -72,6 +64,11 @@ class Checkpoint:
     folder: Path
     config: dict[str, Any]
     tensors: dict[str, StoredTensor]
+
+    @property
+    def name(self) -> str:
+        """What the folder is called, also where it was given as a dot."""
+        return self.folder.resolve().name
 
     @property
     def weights_name(self) -> str:
@@ -97,9 +94,6 @@ def read_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
         tensors = _sharded(folder / INDEX)
     else:
         raise CheckpointError(_nothing_to_read(folder))
-    count = sum(math.prod(tensor.shape) for tensor in tensors.values())
-    if count > MAX_NUMBERS:
-        raise CheckpointError(f"{folder.name}: it has {count:,} weights; legal is {MAX_NUMBERS:,} at most")
     return Checkpoint(folder, config, tensors)
 
 
@@ -112,8 +106,8 @@ def _nothing_to_read(folder: Path) -> str:
     """The sentence for a folder without weights."""
     pickled = [file.name for pattern in ("*.bin", "*.pt", "*.pth") for file in sorted(folder.glob(pattern))]
     if pickled:
-        return f"{folder.name}: {pickled[0]} can run code when it is opened; legal is {WEIGHTS}"
-    return f"{folder.name}: there is no {WEIGHTS} and no {INDEX} in this folder"
+        return f"{folder.resolve().name}: {pickled[0]} can run code when it is opened; legal is {WEIGHTS}"
+    return f"{folder.resolve().name}: there is no {WEIGHTS} and no {INDEX} in this folder"
 
 
 def _object(file: Path) -> dict[str, Any]:
@@ -186,10 +180,12 @@ def _tensor(file: Path, name: str, entry: Any, start: int, size: int) -> StoredT
     dtype, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
     if not isinstance(dtype, str) or not _counts(shape) or not _counts(offsets) or len(offsets) != 2:
         raise refused(f"has a broken entry in the header: {short(entry)}")
-    if dtype not in _DTYPES:
+    if len(shape) > MOST_AXES:
+        raise refused(_("has {n} axes; {most} at most are read").format(n=f"{len(shape):,}", most=MOST_AXES))
+    if dtype not in STORED_DTYPES:
         # Buffers of booleans and whole numbers may stand there; whether one is needed, the family says.
         return StoredTensor(file, name, dtype, tuple(shape), start + offsets[0])
-    length = math.prod(shape) * _DTYPES[dtype].itemsize
+    length = math.prod(shape) * STORED_DTYPES[dtype].itemsize
     if offsets[1] - offsets[0] != length or start + offsets[1] > size:
         raise refused(
             f"({shape_text(tuple(shape))}) stands at bytes {short(offsets)} of {size - start:,}: "
@@ -199,4 +195,6 @@ def _tensor(file: Path, name: str, entry: Any, start: int, size: int) -> StoredT
 
 
 def _counts(value: Any) -> bool:
-    return isinstance(value, list) and all(type(number) is int and number >= 0 for number in value)
+    return isinstance(value, list) and all(
+        type(number) is int and 0 <= number <= LONGEST_AXIS for number in value
+    )

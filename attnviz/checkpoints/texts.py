@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from attnviz.checkpoints.pieces import FORM_FAULTS, read_begin, read_pieces
 from attnviz.checkpoints.reader import CheckpointError
 from attnviz.core.bpe import BytePairs
@@ -72,6 +74,19 @@ def read_tokens(folder: Path, size: int, config: Mapping[str, Any]) -> Tokens:
     end = _named(names, config.get("eos_token_id"))
     own = kept_text(data) if data and pieces is None else None
     return Tokens(file, names, pieces, own, begin if begin in seen else None, end)
+
+
+def id_list(ids: Any, name: str) -> tuple[Any, ...] | None:
+    """Token ids as Python has them, from a list, or one row of an array or a tensor; None stays None.
+
+    `name` is what the ids are called in messages. Raises `CheckpointError` for what is no list.
+    """
+    plain = ids.tolist() if hasattr(ids, "tolist") else ids
+    if plain is None:
+        return None
+    if not isinstance(plain, Sequence) or isinstance(plain, str | bytes):
+        raise CheckpointError(f"{name} is {short(plain)}; legal is a list of token ids")
+    return tuple(one.item() if isinstance(one, np.generic) else one for one in plain)
 
 
 def token_ids(tokens: Tokens, text: str | None, ids: Sequence[int] | None, name: str) -> tuple[int, ...]:

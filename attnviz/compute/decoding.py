@@ -69,6 +69,8 @@ class Decoded:
     """What the cache of every site reads back, beside what was put in."""
     next_errors: StepErrors | None = None
     """How far the probabilities of every step are from the full pass's."""
+    undefined: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """For each stage with NaN in the same place of both: how many numbers are, and of how many."""
     trace: Trace | None = None
     """The full pass itself, which explains its numbers; None where it has more than `KEPT_BYTES`."""
 
@@ -78,13 +80,27 @@ class Decoded:
         return max(self.differences.values(), default=0.0)
 
     def is_equal(self, tolerance: float) -> bool:
+        """Whether every number is there on both sides and no difference is more than rounding."""
+        return not self.undefined and self.is_within(tolerance)
+
+    def is_within(self, tolerance: float) -> bool:
         """Whether no difference is more than rounding: `tolerance` for numbers near 1, more for larger ones.
 
         The exponential of the softmax turns the absolute rounding of the scores into a relative one, which
         every later stage inherits, those of later sites as well.
         """
         return all(
-            difference <= self._allowed(stage, tolerance) for stage, difference in self.differences.items()
+            math.isfinite(difference) and difference <= self._allowed(stage, tolerance)
+            for stage, difference in self.differences.items()
+        )
+
+    @property
+    def is_undefined(self) -> bool:
+        """Whether all probabilities are NaN on both sides, so that nothing can be compared."""
+        return any(
+            count == total
+            for name, (count, total) in self.undefined.items()
+            if name.rpartition(".")[2] == "probabilities"
         )
 
     def _allowed(self, name: str, tolerance: float) -> float:
@@ -117,6 +133,7 @@ def decode_and_compare(
     sizes = {stage: one.size for stage, one in found.items()}
     scores = max(_score_bound(full.site(name), sizes) for name in full.sites)
     differences = {stage: one.difference for stage, one in found.items()}
+    undefined = {stage: (one.undefined, one.total) for stage, one in found.items() if one.undefined}
     rows = {name: _full_rows(decoding, full, name) for name in decoding.steps[0].sites}
     stored = {name: stored_rows(decoding, name) for name in decoding.steps[0].sites}
     last = full.site(full.sites[-1])
@@ -125,7 +142,17 @@ def decode_and_compare(
     seconds = time.perf_counter() - started
     kept = full if estimate(decoding.experiment, ITEMSIZE[decoding.dtype]).bytes <= KEPT_BYTES else None
     return Decoded(
-        decoding, differences, seconds, sizes, scores, rows, full_seconds, stored, next_errors, kept
+        decoding,
+        differences,
+        seconds,
+        sizes,
+        scores,
+        full=rows,
+        full_seconds=full_seconds,
+        stored=stored,
+        next_errors=next_errors,
+        undefined=undefined,
+        trace=kept,
     )
 
 

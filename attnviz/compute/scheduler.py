@@ -26,6 +26,9 @@ Result = TypeVar("Result")
 EXIT_WAIT_S = 5.0
 """Longest wait, when the interpreter ends, for a stage of a scheduler that nobody has closed."""
 
+ANSWERED = ""
+"""The key of a job that runs no more, while the worker hands its result over; no submission has it."""
+
 Post = Callable[[Callable[[], None]], None]
 """Hands a callable to the caller's thread, to be called there soon and in order; callable from any thread."""
 
@@ -133,7 +136,7 @@ class Scheduler:
             return self._is_idle()
 
     def is_busy(self, key: str = "run") -> bool:
-        """Whether a submission of `key` is queued, running or not yet delivered.
+        """Whether a submission of `key` is queued, running or not yet delivered; false when it is delivered.
 
         A caller that wants pictures during a drag, and not only after it, submits its newest edit when this
         turns false.
@@ -214,6 +217,10 @@ class Scheduler:
         with self._changed:
             if not self._is_wanted(letter):
                 return
+            # From here on the key is busy by its letter only. The letter may be delivered before this thread
+            # goes on, and whoever it is delivered to must not wait for another one.
+            if self._running is not None:
+                self._running = (ANSWERED, self._running[1])
             self._outbox[letter.key] = letter
             post_it = not self._posted
             self._posted = True

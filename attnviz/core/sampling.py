@@ -132,10 +132,16 @@ def draw(probabilities: ArrayLike, u: float) -> int:
     return int(np.searchsorted(cumulative, u * total, side="right"))  # u < 1, so u · total < total
 
 
+def can_sample(logits: ArrayLike) -> bool:
+    """Whether a token can be sampled from a row, (vocabulary,): no NaN, no +inf, one finite number."""
+    row = np.asarray(logits)
+    return bool(row.size and math.isfinite(row.max()))  # neither NaN nor +inf is smaller
+
+
 def _checked(logits: ArrayLike) -> Floats:
     """The row in float64; refused unless something can be drawn from it."""
     row = _row("logits", logits)
-    if row.size and math.isfinite(row.max()):  # neither NaN nor +inf is smaller
+    if can_sample(row):
         return row
     wrong = np.isnan(row) | (row == np.inf)
     _refuse("logits", row, wrong, "a finite number, or −inf for a token that is excluded")

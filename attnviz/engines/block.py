@@ -6,6 +6,7 @@ from attnviz.core.block import ACTIVATION_BY_ID, gated, layer_norm, rms_norm
 from attnviz.core.dims import Array
 from attnviz.engines.engine import Engine
 from attnviz.engines.features import Features
+from attnviz.engines.product import product
 from attnviz.model.operands.matrices import feed_forward_array, transform_array
 from attnviz.model.spec.block import Block, FeedForward, FeedForwardRole, Norm, Transform
 from attnviz.model.spec.experiment import Experiment
@@ -105,7 +106,7 @@ def add_transform(engine: Engine, features: Features, transform: Transform, sour
     """Add what stands between the output, the stage `source`, and the vocabulary's matrix."""
     made = features.tf[source]
     if not isinstance(transform.weights, Identity):
-        made = made @ engine.asarray(transform_array(transform, made.shape[-1]))
+        made = product(engine, made, engine.asarray(transform_array(transform, made.shape[-1])))
     features.add("transform", add_row(engine, made, transform.bias))
     activate = ACTIVATION_BY_ID[transform.activation].apply
     features.add("transform_hidden", activate(engine.xp, features.tf["transform"], engine.special))
@@ -119,5 +120,7 @@ def _linear(
     if is_identity:
         rows, columns = ffn.shape(role, experiment.d_model)
         is_identity = rows == columns
-    y = x if is_identity else x @ engine.asarray(feed_forward_array(ffn, role, experiment.d_model))
+    y = x
+    if not is_identity:
+        y = product(engine, x, engine.asarray(feed_forward_array(ffn, role, experiment.d_model)))
     return add_row(engine, y, getattr(ffn, f"{role}_bias"))

@@ -6,8 +6,9 @@ in-place steps are done there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -24,6 +25,32 @@ SAFE_EXPONENT = 40.0
 """e to this, and to minus this, and sums and quotients of them, are far inside the range of float32."""
 
 
+ForEach = Callable[[Callable[[Any], None], Iterable[Any]], None]
+Holding = Callable[[Sequence[ThreadSetter]], AbstractContextManager[None]]
+
+
+def one_by_one(function: Callable[[Any], None], items: Iterable[Any]) -> None:
+    """Call `function` on the items in order."""
+    for item in items:
+        function(item)
+
+
+def as_they_are(setters: Sequence[ThreadSetter]) -> AbstractContextManager[None]:
+    """Leave the libraries' threads alone."""
+    return nullcontext()
+
+
+@dataclass(frozen=True)
+class Workers:
+    """Who computes: `for_each` calls a function on every item, perhaps on several threads at once.
+
+    `alone(setters)` holds the libraries, those of `setters` too, to one thread each in the meantime.
+    """
+
+    for_each: ForEach = one_by_one
+    alone: Holding = as_they_are
+
+
 class EngineError(RuntimeError):
     """The engine cannot do this here: no such device, dtype not supported, memory or device lost."""
 
@@ -37,9 +64,11 @@ class Engine(Protocol):
     xp: Any
     block_cells: int | None
     """Scores to be done at a time, so that they stay in the fast memory; None: all at once."""
+    block_rows: int | None
+    """Rows of a product with a weight matrix that are done at a time; None: all at once."""
+    spares_keys: bool
+    """Whether leaving out the keys that nobody of a block sees is worth a look at the masks."""
     special: Special
-    thread_setters: tuple[ThreadSetter, ...]
-    """Thread counts to hold during a job, besides those of the BLAS libraries that are loaded."""
 
     def active(self) -> AbstractContextManager[None]:
         """What surrounds every computation, windows included; failures leave it as `EngineError`."""
@@ -52,6 +81,12 @@ class Engine(Protocol):
 
     def empty(self, shape: tuple[int, ...]) -> Array:
         """An uninitialised array of the engine's dtype."""
+
+    def zeros(self, shape: tuple[int, ...]) -> Array:
+        """An array of zeros of the engine's dtype."""
+
+    def workspace(self, part: Array) -> Array:
+        """Where to compute what goes into `part`: itself, or an uninitialised array of its shape."""
 
     def matmul_into(self, out: Array, a: Array, b: Array) -> None:
         """out = a @ b, over any leading dimensions."""

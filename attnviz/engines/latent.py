@@ -6,6 +6,7 @@ from attnviz.core.dims import Array, split_kv_heads
 from attnviz.engines.block import normed
 from attnviz.engines.engine import Engine
 from attnviz.engines.features import Features
+from attnviz.engines.product import product
 from attnviz.model.operands.latent import latent_of
 from attnviz.model.operands.matrices import latent_array
 from attnviz.model.spec.experiment import Experiment
@@ -56,4 +57,6 @@ def _product(engine: Engine, experiment: Experiment, role: LatentRole, x_tf: Arr
     """x W, (token, in) -> (token, out); an identity of equal sides hands its input on."""
     matrix = latent_array(experiment, role)
     is_identity = isinstance(getattr(latent_of(experiment), role), Identity)
-    return x_tf if is_identity and len(set(matrix.shape)) == 1 else x_tf @ engine.asarray(matrix)
+    if is_identity and len(set(matrix.shape)) == 1:
+        return x_tf
+    return product(engine, x_tf, engine.asarray(matrix))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -12,26 +12,21 @@ from numpy.typing import NDArray
 
 from attnviz.core.special import NUMPY_SPECIAL, Special
 from attnviz.engines.constants import Constants
-from attnviz.engines.engine import EngineError, ThreadSetter
+from attnviz.engines.engine import EngineError, ForEach, Holding, as_they_are, one_by_one
 
 NUMPY_DTYPES = ("float32", "float64")
 
 BLOCK_BYTES = 512 * 1024
 """Size of one block of scores. It and its softmax stay in a core's second-level cache."""
 
+PRODUCT_ROWS = 256
+"""Rows of a product with a weight matrix that are worth handing over to another thread."""
+
 BOUND_ROWS = 64
 """Queries from which on it pays to find out how large the scores can be."""
 
 PLAIN_SUM = 4096
 """Terms that may be added one after the other; past them NumPy's pairwise sum keeps the digits."""
-
-ForEach = Callable[[Callable[[Any], None], Iterable[Any]], None]
-
-
-def one_by_one(function: Callable[[Any], None], items: Iterable[Any]) -> None:
-    """Call `function` on the items in order."""
-    for item in items:
-        function(item)
 
 
 def _row_sums(values: NDArray[Any]) -> NDArray[Any]:
@@ -47,17 +42,22 @@ def _row_sums(values: NDArray[Any]) -> NDArray[Any]:
 class NumpyEngine:
     """Computes with NumPy in float32 or float64.
 
-    `for_each` may spread blocks over threads; `constants` are those of an engine before this one.
+    `for_each` and `alone` are those of `Workers`; `constants` are those of an engine before this one.
     """
 
     name = "numpy"
     device = "cpu"
     xp: Any = np  # NumPy 2 is the array API; going through a wrapper costs a tenth of a second at the start
     special: Special = NUMPY_SPECIAL
-    thread_setters: tuple[ThreadSetter, ...] = ()
+    block_rows: int | None = PRODUCT_ROWS
+    spares_keys = True
 
     def __init__(
-        self, dtype: str = "float32", for_each: ForEach = one_by_one, constants: Constants | None = None
+        self,
+        dtype: str = "float32",
+        for_each: ForEach = one_by_one,
+        constants: Constants | None = None,
+        alone: Holding = as_they_are,
     ) -> None:
         if dtype not in NUMPY_DTYPES:
             raise EngineError(f"dtype is {dtype!r}; legal on NumPy is one of {', '.join(NUMPY_DTYPES)}")
@@ -65,11 +65,14 @@ class NumpyEngine:
         self._dtype = np.dtype(dtype)
         self.constants = constants or Constants(self._converted)
         self.for_each = for_each
+        self._alone = alone
         self.block_cells: int | None = BLOCK_BYTES // self._dtype.itemsize
 
-    def active(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def active(self) -> Iterator[None]:
         # Overflow and 0/0 are results here, shown as what they are: nothing to warn about.
-        return np.errstate(all="ignore")
+        with np.errstate(all="ignore"), self._alone(()):
+            yield
 
     def asarray(self, values: NDArray[Any]) -> NDArray[Any]:
         result: NDArray[Any] = self.constants(values)
@@ -83,6 +86,12 @@ class NumpyEngine:
 
     def empty(self, shape: tuple[int, ...]) -> NDArray[Any]:
         return np.empty(shape, dtype=self._dtype)
+
+    def zeros(self, shape: tuple[int, ...]) -> NDArray[Any]:
+        return np.zeros(shape, dtype=self._dtype)
+
+    def workspace(self, part: NDArray[Any]) -> NDArray[Any]:
+        return part
 
     def matmul_into(self, out: NDArray[Any], a: NDArray[Any], b: NDArray[Any]) -> None:
         np.matmul(a, b, out=out)

@@ -22,18 +22,31 @@ ZERO_UNSEEN = ("weights", "dropped")
 
 @dataclass(frozen=True)
 class Compared:
-    """Largest absolute difference of one stage, and the largest finite number that it has in a full pass."""
+    """Largest absolute difference of one stage, and the largest finite number that it has in a full pass.
+
+    `undefined` counts the numbers, of `total`, that are NaN on both sides: neither equal nor different.
+    """
 
     difference: float
     size: float
+    undefined: int = 0
+    total: int = 0
 
     def beside(self, other: Compared) -> Compared:
         """Both together."""
-        return Compared(max(self.difference, other.difference), max(self.size, other.size))
+        return Compared(
+            max(self.difference, other.difference),
+            max(self.size, other.size),
+            self.undefined + other.undefined,
+            self.total + other.total,
+        )
 
 
 def parity(decoding: Decoding, trace: Trace) -> dict[str, float]:
-    """Largest absolute difference between the steps and a full pass for every stage; see `compared`."""
+    """Largest absolute difference between the steps and a full pass for every stage; see `compared`.
+
+    Numbers that are NaN on both sides are left out.
+    """
     return {stage: found.difference for stage, found in compared(decoding, trace).items()}
 
 
@@ -42,7 +55,7 @@ def compared(decoding: Decoding, trace: Trace) -> dict[str, Compared]:
 
     `trace` is a run of `decoding.experiment`. What an encoder and the attentions to the memory make before
     the first step is compared as a whole. Weights that a step cannot see yet must be zero in the full pass.
-    NaN equals NaN; a NaN on one side only is an infinite difference.
+    NaN on both sides is counted and not compared; a NaN on one side only is an infinite difference.
     """
     result = {}
     for name in trace.sites:
@@ -94,9 +107,11 @@ def _as_a_whole(rows: list[Numbers], keys: list[Ints], whole: Numbers, is_zero_u
 
 
 def compare(made: Numbers, whole: Numbers) -> Compared:
-    """Two arrays of one shape; NaN equals NaN, and is infinitely far from any number."""
+    """Two arrays of one shape; NaN is infinitely far from any number, and undefined where both are."""
     a, b = made.astype(np.float64, copy=False), whole.astype(np.float64, copy=False)
+    undefined = np.isnan(a) & np.isnan(b)
     with np.errstate(invalid="ignore"):
-        apart = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, np.abs(a - b))
+        apart = np.where((a == b) | undefined, 0.0, np.abs(a - b))
     difference = float(np.max(np.where(np.isnan(apart), np.inf, apart), initial=0.0))
-    return Compared(difference, float(np.max(np.abs(b), initial=0.0, where=np.isfinite(b))))
+    size = float(np.max(np.abs(b), initial=0.0, where=np.isfinite(b)))
+    return Compared(difference, size, int(np.count_nonzero(undefined)), a.size)

@@ -1,14 +1,14 @@
 """The one program: an experiment in, the arrays of its stages out, on any engine.
 
-Scores are shaped in one place, `_shape_scores`; the run, the windows that a panel asks for and a
-decoding step all call it, so what is shown is what was computed.
+Scores are multiplied and shaped in one place, `_multiply` and `_shape_scores`; the run, the windows that a
+panel asks for and a decoding step all call them, so what is shown is what was computed.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,18 +22,18 @@ from attnviz.engines.engine import SAFE_EXPONENT, Engine
 from attnviz.engines.features import Features
 from attnviz.engines.projecting import project
 from attnviz.engines.relative import add_relative_
-from attnviz.model import masks as masks_
+from attnviz.engines.sight import Seen, Sight, sight_of, spares_keys
+from attnviz.engines.tiles import Tile, tiles
 from attnviz.model import positions as positions_
 from attnviz.model.memo import Remembered
 from attnviz.model.normalisers import NORMALISER_BY_ID, n_visible
 from attnviz.model.operands.matrices import sinks_array
 from attnviz.model.operands.relative import is_relative, relative_parts
 from attnviz.model.spec.experiment import Experiment
-from attnviz.model.spec.parts import Causal, NoScale, ScaleValue
+from attnviz.model.spec.parts import NoScale, ScaleValue
 
 Check = Callable[[], None]
 Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 
 def never_cancelled() -> None:
@@ -78,14 +78,9 @@ def _score_stages(experiment: Experiment) -> tuple[str, ...]:
     return tuple(stage for stage, is_used in used.items() if is_used)
 
 
-def blocked(experiment: Experiment, q_positions: Ints, k_positions: Ints) -> Bools | None:
-    """Which cells all masks together block, (q, k); None where there is no mask."""
-    return masks_.blocked(experiment, q_positions, k_positions)
-
-
 @dataclass(frozen=True)
 class Block:
-    """Part of the score arrays: the numbers of its heads (g, r), its positions, what is blocked (q, k).
+    """Part of the score arrays: the numbers of its heads (g, r), its positions, what its rows see.
 
     `qk` are q (g, r, q, d) and k (g, k, d), which relative positions read besides the scores.
     """
@@ -93,36 +88,45 @@ class Block:
     heads: Ints
     q_positions: Ints
     k_positions: Ints
-    hidden: Bools | None
+    seen: Seen
     qk: tuple[Array, Array] | None = None
 
 
 @dataclass(frozen=True)
-class _Products:
-    """What is multiplied for the scores: q (g, r, q, d), k (g, 1, d, k); what comes out, and how large.
+class _Product:
+    """How q and k are multiplied: with `factor`, the scale, in q already, or without (None).
 
-    `stage` is "scores", or "scaled" where q holds the scale already.
+    `is_bounded`: no score is so large that its exponential could overflow.
     """
 
-    q: Array
-    k: Array
-    stage: str = "scores"
+    factor: float | None = None
     is_bounded: bool = False
 
+    @property
+    def stage(self) -> str:
+        """What comes out."""
+        return "scores" if self.factor is None else "scaled"
 
-def _products(engine: Engine, experiment: Experiment, q: Array, k: Array) -> _Products:
-    """The operands of the scores, with the scale in q where that gives the very same numbers.
+
+def _product(engine: Engine, experiment: Experiment, q: Array, k: Array) -> _Product:
+    """The scale goes into q where that gives the very same numbers.
 
     It does for a power of two and scores that cannot overflow. Biases are not bounded here.
     """
     factor = scale_factor(experiment)
-    keys = engine.xp.matrix_transpose(k)[:, None, :, :]
     size = engine.score_bound(q, k) * abs(1.0 if factor is None else factor)
     adds = positions_.has_bias(experiment) or is_relative(experiment) or experiment.mask_bias is not None
     fits = not adds and size <= SAFE_EXPONENT
     if fits and factor is not None and abs(math.frexp(factor)[0]) == 0.5:
-        return _Products(q * factor, keys, "scaled", is_bounded=True)
-    return _Products(q, keys, is_bounded=fits)
+        return _Product(factor, is_bounded=True)
+    return _Product(is_bounded=fits)
+
+
+def _multiply(engine: Engine, product: _Product, qk: tuple[Array, Array], out: Array) -> None:
+    """q (g, r, q, d) times k (g, k, d) into `out` (g, r, q, k)."""
+    q, k = qk
+    keys = engine.xp.matrix_transpose(k)[:, None, :, :]
+    engine.matmul_into(out, q if product.factor is None else q * product.factor, keys)
 
 
 def _shape_scores(
@@ -131,16 +135,18 @@ def _shape_scores(
     s_grqk: Array,
     block: Block,
     upto: str,
-    made: _Products | None = None,
+    product: _Product,
 ) -> None:
-    """Turn raw scores, or what `made` says they are, into the stage `upto`, in place.
+    """Turn what `product` says into the stage `upto`, in place.
 
     Order: scale and temperature, cap, bias, mask, normaliser (mask after it on request).
-    `s_grqk` holds raw scores of every key, or of some columns where `upto` comes before the softmax.
+    `s_grqk` holds all keys that the rows see, or some columns where `upto` comes before the softmax.
     """
+    if upto == "scores" and product.factor is not None:
+        s_grqk /= product.factor  # a power of two: exact
+        return
     stages = score_stages(experiment)
-    first = 1 if made is None else stages.index(made.stage) + 1
-    for stage in stages[first : stages.index(upto) + 1]:
+    for stage in stages[stages.index(product.stage) + 1 : stages.index(upto) + 1]:
         if stage == "relative":
             assert block.qk is not None  # every block that is made for scores has them
             parts = relative_parts(experiment, block.heads, block.q_positions, block.k_positions)
@@ -152,19 +158,26 @@ def _shape_scores(
         elif stage == "biased":
             bias = positions_.bias(experiment, block.heads, block.q_positions, block.k_positions)
             s_grqk += engine.asarray(bias)
-        elif stage == "masked" and block.hidden is not None:
-            _mask(engine, experiment, s_grqk, block.hidden)
+        elif stage == "masked":
+            _mask(engine, experiment, s_grqk, block.seen)
         elif stage == "weights":
-            _normalise(engine, experiment, s_grqk, block, made is not None and made.is_bounded)
-            _clear_hidden(engine, experiment, s_grqk, block.hidden)
+            _normalise(engine, experiment, s_grqk, block, product.is_bounded)
+            _clear_hidden(engine, experiment, s_grqk, block.seen)
 
 
-def _mask(engine: Engine, experiment: Experiment, s_grqk: Array, hidden: Bools) -> None:
+def _mask(engine: Engine, experiment: Experiment, s_grqk: Array, seen: Seen) -> None:
     """Blocked scores become -inf, or have the experiment's number added, in the engine's own precision."""
+    if seen.hidden is None:
+        return
     if experiment.mask_bias is None:
-        engine.fill_(s_grqk, hidden, -np.inf)
+        _fill(engine, s_grqk, seen, -np.inf)
     else:
-        s_grqk += engine.asarray(np.where(hidden, experiment.mask_bias, 0.0))
+        s_grqk += engine.asarray(np.where(seen.hidden, experiment.mask_bias, 0.0))
+
+
+def _fill(engine: Engine, s_grqk: Array, seen: Seen, value: float) -> None:
+    assert seen.hidden is not None
+    engine.fill_(s_grqk[..., seen.touched], seen.hidden[:, seen.touched], value)
 
 
 def _normalise(engine: Engine, experiment: Experiment, s_grqk: Array, block: Block, is_bounded: bool) -> None:
@@ -176,28 +189,29 @@ def _normalise(engine: Engine, experiment: Experiment, s_grqk: Array, block: Blo
     elif apply is None:
         engine.softmax_(s_grqk, is_bounded)
     else:
-        visible = n_visible(experiment, block.hidden, len(block.q_positions), len(block.k_positions))
+        visible = n_visible(experiment, block.seen.hidden, *s_grqk.shape[-2:])
         apply(engine.xp, s_grqk, engine.asarray(visible[:, None]))
 
 
-def _clear_hidden(engine: Engine, experiment: Experiment, s_grqk: Array, hidden: Bools | None) -> None:
+def _clear_hidden(engine: Engine, experiment: Experiment, s_grqk: Array, seen: Seen) -> None:
     """What a softmax leaves to the masks: hidden cells, where they come after it; rows that see nothing."""
-    if hidden is None:
+    if seen.hidden is None:
         return
     if experiment.mask_placement == "after_softmax":
-        engine.fill_(s_grqk, hidden, 0.0)
+        _fill(engine, s_grqk, seen, 0.0)
         return
-    empty = np.asarray(hidden.all(axis=1))
-    if empty.any() and experiment.mask_bias is None:
+    if seen.empty is not None and experiment.mask_bias is None:
         is_nan = experiment.fully_masked_row == "nan" and experiment.sinks is None  # a sink takes all of it
         value = np.nan if is_nan else 0.0
-        engine.fill_(s_grqk, np.broadcast_to(empty[:, None], hidden.shape), value)
+        engine.fill_(s_grqk, np.broadcast_to(seen.empty[:, None], seen.hidden.shape), value)
 
 
-def dropout_factors(experiment: Experiment, block: Block) -> NDArray[np.float64]:
-    """0 where a weight is dropped, else 1 or 1/(1-p); (g, r, q, k)."""
+def dropout_factors(
+    experiment: Experiment, heads: Ints, q_positions: Ints, k_positions: Ints
+) -> NDArray[np.float64]:
+    """0 where a weight of these heads (g, r) is dropped, else 1 or 1/(1-p); (g, r, q, k)."""
     dropout = experiment.dropout
-    survives = keep(dropout.seed, dropout.p, block.heads, block.q_positions, block.k_positions)
+    survives = keep(dropout.seed, dropout.p, heads, q_positions, k_positions)
     factor = 1.0 / (1.0 - dropout.p) if dropout.rescale else 1.0
     return survives.astype(np.float64) * factor
 
@@ -222,6 +236,44 @@ class Attended:
         return Attended(xp.asarray(self.weights, copy=True), xp.asarray(self.mixed, copy=True))
 
 
+@dataclass(eq=False)
+class Scores:
+    """The scores of a pass: what they are made from, and the tiles in which they were computed.
+
+    `seen[i]` has the keys that tile i multiplied. `qk` are q (g, r, q, d) and k (g, k, d).
+    """
+
+    qk: tuple[Array, Array]
+    positions: tuple[Ints, Ints]
+    sight: Sight
+    product: _Product
+    tiles: tuple[Tile, ...]
+    seen: list[Seen]
+
+    @property
+    def heads(self) -> Ints:
+        """The numbers of the query heads, (g, r)."""
+        n_groups, group_size = self.qk[0].shape[:2]
+        return np.arange(n_groups * group_size).reshape(n_groups, group_size)
+
+    def block(self, tile: Tile, seen: Seen) -> Block:
+        """The keys of `seen` for the heads and rows of a tile."""
+        q, k = self.qk
+        q_positions, k_positions = self.positions
+        part = q[tile.groups, tile.members, tile.rows], k[tile.groups, seen.keys]
+        heads = self.heads[tile.groups, tile.members]
+        return Block(heads, q_positions[tile.rows], k_positions[seen.keys], seen, part)
+
+    def stage(self, engine: Engine, experiment: Experiment, stage: str, tile: Tile, seen: Seen) -> Array:
+        """A stage before the softmax, (g, r, q, k), for some heads and rows and a range of keys."""
+        block = self.block(tile, seen)
+        assert block.qk is not None
+        scores = engine.empty((*block.heads.shape, len(block.q_positions), len(block.k_positions)))
+        _multiply(engine, self.product, block.qk, scores)
+        _shape_scores(engine, experiment, scores, block, stage, self.product)
+        return scores
+
+
 def attend(
     engine: Engine,
     experiment: Experiment,
@@ -229,115 +281,85 @@ def attend(
     q_positions: Ints,
     k_positions: Ints,
     check: Check = never_cancelled,
-) -> Attended:
-    """Scores, softmax and mixture, a block of rows of one head group at a time.
+) -> tuple[Attended, Scores]:
+    """Scores, softmax and mixture, a tile of heads and rows at a time.
 
-    Only the weights are kept; every other score-shaped stage is a function of q and k, cell by cell,
-    and is made again for the window that somebody looks at.
+    Only the weights are kept; every other score-shaped stage is a function of q and k, and is made again,
+    tile by tile, for the window that somebody looks at. A tile multiplies the keys that its rows see.
     """
-    q, k, v = features.query(), features.key(), features.value()
+    scores = _scores(engine, experiment, features, q_positions, k_positions)
+    q, v = scores.qk[0], features.value()
     n_groups, group_size, n_queries, _d_qk = q.shape
-    made = _products(engine, experiment, q, k)
-    weights = engine.empty((n_groups, group_size, n_queries, len(k_positions)))
+    weights = engine.zeros((n_groups, group_size, n_queries, len(k_positions)))
     mixed = engine.empty((n_groups, group_size, n_queries, v.shape[-1]))
-    heads = np.arange(n_groups * group_size).reshape(n_groups, group_size)
-    see_all = _see_all(experiment, q_positions, k_positions)
-    hidden = None if see_all else blocked(experiment, q_positions, k_positions)
-    whole = Block(heads, q_positions, k_positions, hidden, (q, k))
-    attended = Attended(weights, mixed)
-    blocks = _blocks(engine.block_cells, weights.shape)
-    if len(blocks) > 1:
-        _attend_blocks(engine, experiment, whole, made, v, attended, blocks, check)
-    else:
+    out = Attended(weights, mixed)
+
+    def one(index: int) -> None:
         check()
-        _attend_block(engine, experiment, whole, made, v, attended)
+        scores.seen[index] = _attend_tile(engine, experiment, scores, index, v, out)
+
+    if len(scores.tiles) == 1:
+        one(0)
+    else:
+        engine.for_each(one, range(len(scores.tiles) - 1, -1, -1))  # later rows see more: the longest first
     for head in experiment.heads.off:
         mixed[head // group_size, head % group_size, ...] = 0
-    return attended
+    return out, scores
 
 
-def _attend_blocks(
+def _scores(
+    engine: Engine, experiment: Experiment, features: Features, q_positions: Ints, k_positions: Ints
+) -> Scores:
+    """What is multiplied and how, and what each tile sees."""
+    q, k = features.query(), features.key()
+    sight = sight_of(experiment, q_positions, k_positions)
+    spares = sight.hidden is not None and engine.spares_keys and spares_keys(experiment)
+    if spares:  # 0 · NaN is NaN: a value that is none is shown to all rows, as in a product of whole matrices
+        spares = bool(engine.xp.all(engine.xp.isfinite(features.value())))
+    pieces = tiles(engine.block_cells, (*q.shape[:3], len(k_positions)), spares)
+    seen = [sight.nearest(t.rows) if spares else sight.of(t.rows, sight.whole) for t in pieces]
+    product = _product(engine, experiment, q, k)
+    return Scores((q, k), (q_positions, k_positions), sight, product, pieces, seen)
+
+
+def _attend_tile(
+    engine: Engine, experiment: Experiment, scores: Scores, index: int, v: Array, out: Attended
+) -> Seen:
+    """Weights and mixture of one tile, into the arrays of `out`; v is (g, k, d). Returns what it has seen."""
+    tile, seen = scores.tiles[index], scores.seen[index]
+    mixed = out.mixed[tile.groups, tile.members, tile.rows]
+    _attend_keys(engine, experiment, scores, tile, seen, v, out.weights, mixed)
+    whole = scores.sight.whole
+    if seen.keys != whole and bool(engine.xp.any(engine.xp.isnan(mixed))):
+        # A row with a score that is not finite is NaN as a whole, hidden cells too.
+        seen = scores.sight.of(tile.rows, whole)
+        _attend_keys(engine, experiment, scores, tile, seen, v, out.weights, mixed)
+    return seen
+
+
+def _attend_keys(
     engine: Engine,
     experiment: Experiment,
-    whole: Block,
-    made: _Products,
+    scores: Scores,
+    tile: Tile,
+    seen: Seen,
     v: Array,
-    out: Attended,
-    blocks: list[tuple[slice, slice]],
-    check: Check,
+    weights: Array,
+    mixed: Array,
 ) -> None:
-    """`_attend_block` of some rows of one group of heads at a time."""
-    assert whole.qk is not None
-    q, k = whole.qk
-
-    def one(task: tuple[slice, slice]) -> None:
-        check()
-        groups, rows = task
-        visible = None if whole.hidden is None else whole.hidden[rows]
-        qk = q[groups, :, rows, :], k[groups]
-        block = Block(whole.heads[groups], whole.q_positions[rows], whole.k_positions, visible, qk)
-        part = replace(made, q=made.q[groups, :, rows, :], k=made.k[groups])
-        some = Attended(out.weights[groups, :, rows, :], out.mixed[groups, :, rows, :])
-        _attend_block(engine, experiment, block, part, v[groups], some)
-
-    engine.for_each(one, blocks)
-
-
-def _see_all(experiment: Experiment, q_positions: Ints, k_positions: Ints) -> bool:
-    """Whether causal masks alone leave every pair: for a token that is fed, there is nothing to fill."""
-    return bool(k_positions[-1] <= q_positions[0]) and all(isinstance(m, Causal) for m in experiment.masks)
-
-
-def _attend_block(
-    engine: Engine, experiment: Experiment, block: Block, made: _Products, v: Array, out: Attended
-) -> None:
-    """Scores, softmax and mixture of one block, into the arrays of `out`; v is (g, k, d)."""
-    w = out.weights
-    engine.matmul_into(w, made.q, made.k)
-    _shape_scores(engine, experiment, w, block, "weights", made)
+    """`_attend_tile` over the keys of `seen`; the weights of all others stay as they are."""
+    block = scores.block(tile, seen)
+    assert block.qk is not None
+    kept = weights[tile.groups, tile.members, tile.rows, seen.keys]
+    w = engine.workspace(kept)
+    _multiply(engine, scores.product, block.qk, w)
+    _shape_scores(engine, experiment, w, block, "weights", scores.product)
+    if w is not kept:
+        kept[...] = w
     if experiment.dropout.active:
         w = engine.xp.asarray(w, copy=True)
-        engine.multiply_(w, dropout_factors(experiment, block))
-    engine.matmul_into(out.mixed, w, v[:, None, :, :])
-
-
-def _blocks(cells: int | None, shape: tuple[int, ...]) -> list[tuple[slice, slice]]:
-    """(groups, rows) of each block: everything at once where it fits, else some rows of one group."""
-    n_groups, group_size, n_queries, n_keys = shape
-    if cells is None or math.prod(shape) <= cells:
-        return [(slice(0, n_groups), slice(0, n_queries))]
-    rows = max(1, min(n_queries, cells // (group_size * n_keys)))
-    return [
-        (slice(group, group + 1), slice(start, min(start + rows, n_queries)))
-        for group in range(n_groups)
-        for start in range(0, n_queries, rows)
-    ]
-
-
-@dataclass(frozen=True)
-class Region:
-    """Rows and columns of one head of a score-shaped stage."""
-
-    head: int
-    rows: slice
-    columns: slice
-
-
-def score_window(
-    engine: Engine,
-    experiment: Experiment,
-    features: Features,
-    stage: str,
-    region: Region,
-    q_positions: Ints,
-    k_positions: Ints,
-) -> Array:
-    """One window, (q, k), of a score-shaped stage before the softmax, made from q and k."""
-    group, member = divmod(region.head, experiment.heads.group_size)
-    q = features.query()[group : group + 1, member : member + 1, region.rows, :]
-    qk = q, features.key()[group : group + 1, region.columns, :]
-    heads, rows, columns = np.array([[region.head]]), q_positions[region.rows], k_positions[region.columns]
-    return scores_of(engine, experiment, stage, qk, heads, rows, columns)[0, 0]
+        engine.multiply_(w, dropout_factors(experiment, block.heads, block.q_positions, block.k_positions))
+    engine.matmul_into(mixed, w, v[tile.groups, None, seen.keys])
 
 
 def scores_of(
@@ -350,10 +372,12 @@ def scores_of(
     k_positions: Ints,
 ) -> Array:
     """A stage before the softmax, (g, r, q, k), for some heads: q is (g, r, q, d), k (g, k, d)."""
-    q, k = qk
-    scores = q @ engine.xp.matrix_transpose(k)[:, None, :, :]
-    hidden = blocked(experiment, q_positions, k_positions)
-    _shape_scores(engine, experiment, scores, Block(heads, q_positions, k_positions, hidden, qk), stage)
+    sight = sight_of(experiment, q_positions, k_positions)
+    seen = sight.of(slice(0, len(q_positions)), sight.whole)
+    scores = engine.empty((*heads.shape, len(q_positions), len(k_positions)))
+    _multiply(engine, _Product(), qk, scores)
+    block = Block(heads, q_positions, k_positions, seen, qk)
+    _shape_scores(engine, experiment, scores, block, stage, _Product())
     return scores
 
 

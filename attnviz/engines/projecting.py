@@ -12,6 +12,7 @@ from attnviz.engines.block import add_norm, add_row, before_attention, times_row
 from attnviz.engines.engine import Engine
 from attnviz.engines.features import Features
 from attnviz.engines.latent import add_latent, expanded, query_latent
+from attnviz.engines.product import product
 from attnviz.model import positions as positions_
 from attnviz.model.operands.matrices import projection_array
 from attnviz.model.spec.experiment import Experiment
@@ -41,7 +42,7 @@ def project(engine: Engine, experiment: Experiment, role: Role, x_tf: Array) -> 
     if is_identity:
         rows, columns = experiment.projection_shape(role)
         is_identity = rows == columns
-    y = x_tf if is_identity else x_tf @ engine.asarray(projection_array(experiment, role))
+    y = x_tf if is_identity else product(engine, x_tf, engine.asarray(projection_array(experiment, role)))
     return add_row(engine, y, getattr(experiment.projections, f"{role}_bias"))
 
 

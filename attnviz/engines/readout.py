@@ -6,6 +6,7 @@ from attnviz.core.dims import Array
 from attnviz.engines.block import add_row, add_transform
 from attnviz.engines.engine import Engine
 from attnviz.engines.features import Features
+from attnviz.engines.product import product
 from attnviz.model.operands.matrices import unembedding_array, vectors_array, vocabulary
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.stages import result_of
@@ -25,9 +26,9 @@ def read_out(engine: Engine, experiment: Experiment, features: Features) -> None
         read = features.order[-1]
     made = features.tf[read]
     if experiment.readout == "similarity" or vocabulary is None:
-        logits = made @ engine.xp.matrix_transpose(token_embeddings(engine, experiment))
+        logits = product(engine, made, engine.xp.matrix_transpose(token_embeddings(engine, experiment)))
     else:
-        logits = made @ engine.asarray(unembedding_array(vocabulary))
+        logits = product(engine, made, engine.asarray(unembedding_array(vocabulary)))
         logits = add_row(engine, logits, vocabulary.bias)
         if vocabulary.logit_scale != 1.0:
             logits = logits * vocabulary.logit_scale

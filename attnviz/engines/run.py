@@ -13,8 +13,10 @@ from attnviz.core.dims import Array
 from attnviz.engines import program, projecting
 from attnviz.engines.engine import Engine
 from attnviz.engines.features import Features
-from attnviz.engines.program import Attended, Block, Check, Region
+from attnviz.engines.program import Attended, Check, Scores
 from attnviz.engines.readout import read_out
+from attnviz.engines.windows import ScoreWindows
+from attnviz.model import masks
 from attnviz.model.operands.matrices import vectors_array
 from attnviz.model.sites.sites import Place, at, places
 from attnviz.model.spec.experiment import Experiment
@@ -44,8 +46,8 @@ def run(
                 first, before, memory = None, None, before
             x = None if before is None else before.result
             encoded = None if memory is None else memory.result
-            features, attended = forward(engine, site, x, encoded, check)
-            before = _Made(place, site, features, attended, _given(site, first, before, memory))
+            features, attended, scores = forward(engine, site, x, encoded, check)
+            before = _Made(place, site, features, attended, scores, _given(site, first, before, memory))
             first = first or before
             sites.append(before)
         engine.synchronise()
@@ -68,6 +70,7 @@ class _Made:
     experiment: Experiment
     features: Features
     attended: Attended
+    scores: Scores
     given: dict[str, Origin]
 
     @property
@@ -81,7 +84,7 @@ class _Made:
         return Origin(self.place.name, result_of(tuple(self.features.order)))
 
     def trace(self, engine: Engine) -> SiteTrace:
-        source = HeldStages(engine, self.experiment, self.features, self.attended)
+        source = HeldStages(engine, self.experiment, self.features, self.attended, self.scores)
         return SiteTrace(self.place.name, self.experiment, source, self.given)
 
 
@@ -100,7 +103,7 @@ def _given(
 
 def forward(
     engine: Engine, experiment: Experiment, x: Array | None, memory: Array | None, check: Check
-) -> tuple[Features, Attended]:
+) -> tuple[Features, Attended, Scores]:
     """All stages of a full pass through one site, on the engine.
 
     `x` is what the site before has made, (token, d_model); None: the site begins with the token vectors.
@@ -121,23 +124,22 @@ def forward(
     projecting.query_heads(engine, experiment, features, features.x(), q_positions)
     projecting.key_value_heads(engine, experiment, features, x_kv, k_positions)
     check()
-    attended = program.attend(engine, experiment, features, q_positions, k_positions, check)
+    attended, scores = program.attend(engine, experiment, features, q_positions, k_positions, check)
     check()
     program.output(engine, experiment, features, attended.mixed)
     read_out(engine, experiment, features)
-    return features, attended
+    return features, attended, scores
 
 
 class HeldStages:
     """The arrays of one run where the engine left them; windows are taken out or made when asked for."""
 
     def __init__(
-        self, engine: Engine, experiment: Experiment, features: Features, attended: Attended
+        self, engine: Engine, experiment: Experiment, features: Features, attended: Attended, scores: Scores
     ) -> None:
         self._engine, self._experiment = engine, experiment
-        self._features, self._attended = features, attended
-        self._q_positions = np.arange(experiment.n_queries)
-        self._k_positions = np.arange(experiment.n_keys)
+        self._features, self._attended, self._scores = features, attended, scores
+        self._windows = ScoreWindows(engine, experiment, scores)
         self.stages = tuple(features.order)
 
     def window(self, stage: str, head: int, rows: slice, columns: slice) -> NDArray[Any]:
@@ -145,7 +147,11 @@ class HeldStages:
             return self._engine.to_numpy(self._window(stage, head, rows, columns))
 
     def blocked(self, rows: slice, columns: slice) -> NDArray[np.bool_] | None:
-        return program.blocked(self._experiment, self._q_positions[rows], self._k_positions[columns])
+        hidden = self._scores.sight.hidden
+        if hidden is not None:
+            return hidden[rows, columns]
+        q_positions, k_positions = self._scores.positions
+        return masks.blocked(self._experiment, q_positions[rows], k_positions[columns])
 
     def _window(self, stage: str, head: int, rows: slice, columns: slice) -> Array:
         if stage in self._features.tf:
@@ -159,26 +165,15 @@ class HeldStages:
             return self._attended.mixed[group, member, rows, columns]
         if stage == "weights":
             return self._attended.weights[group, member, rows, columns]
-        region = Region(head, rows, columns)
         if stage == "dropped":
-            return self._dropped(self._attended.weights[group, member, rows, columns], region)
-        return program.score_window(
-            self._engine,
-            self._experiment,
-            self._features,
-            stage,
-            region,
-            self._q_positions,
-            self._k_positions,
-        )
+            return self._dropped(self._attended.weights[group, member, rows, columns], head, rows, columns)
+        return self._windows.window(stage, head, rows, columns)
 
-    def _dropped(self, weights: Array, region: Region) -> Array:
-        block = Block(
-            np.array([[region.head]]),
-            self._q_positions[region.rows],
-            self._k_positions[region.columns],
-            None,
+    def _dropped(self, weights: Array, head: int, rows: slice, columns: slice) -> Array:
+        q_positions, k_positions = (
+            positions[part] for positions, part in zip(self._scores.positions, (rows, columns), strict=True)
         )
+        factors = program.dropout_factors(self._experiment, np.array([[head]]), q_positions, k_positions)
         dropped = self._engine.xp.asarray(weights, copy=True)
-        self._engine.multiply_(dropped, program.dropout_factors(self._experiment, block)[0, 0])
+        self._engine.multiply_(dropped, factors[0, 0])
         return dropped

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from attnviz.engines.engine import Engine
-from attnviz.engines.numpy_engine import NUMPY_DTYPES, ForEach, NumpyEngine
+from attnviz.engines.engine import Engine, Workers
+from attnviz.engines.numpy_engine import NUMPY_DTYPES, NumpyEngine
 from attnviz.engines.torch_engine import (
     TORCH_DEVICES,
     TORCH_DTYPES,
@@ -21,8 +21,8 @@ class EngineKind:
     """One engine: its id and label, the dtypes and devices it takes.
 
     `unavailable()` says in one sentence why the engine cannot be used, "" where it can; it answers at
-    once, without importing anything large. `make(dtype, device, for_each)` makes one; `for_each` spreads
-    blocks over threads, for engines that leave this to the caller.
+    once, without importing anything large. `make(dtype, device, workers)` makes one; `workers` do
+    its blocks.
     """
 
     id: str
@@ -31,19 +31,19 @@ class EngineKind:
     devices: tuple[str, ...]
     unavailable: Callable[[], str]
     is_device: Callable[[str], bool]
-    make: Callable[[str, str, ForEach], Engine]
+    make: Callable[[str, str, Workers], Engine]
 
 
 def _always_there() -> str:
     return ""
 
 
-def _numpy(dtype: str, device: str, for_each: ForEach) -> Engine:
-    return NumpyEngine(dtype, for_each, _CONSTANTS[dtype])
+def _numpy(dtype: str, device: str, workers: Workers) -> Engine:
+    return NumpyEngine(dtype, workers.for_each, _CONSTANTS[dtype], workers.alone)
 
 
-def _torch(dtype: str, device: str, for_each: ForEach) -> Engine:
-    return TorchEngine(dtype, device)
+def _torch(dtype: str, device: str, workers: Workers) -> Engine:
+    return TorchEngine(dtype, device, workers=workers)
 
 
 _CONSTANTS = {dtype: NumpyEngine(dtype).constants for dtype in NUMPY_DTYPES}

@@ -20,15 +20,23 @@ from numpy.typing import NDArray
 
 from attnviz.core.special import Special
 from attnviz.engines.constants import Constants
-from attnviz.engines.engine import EngineError, ThreadSetter
+from attnviz.engines.engine import EngineError, ThreadSetter, Workers, one_by_one
 from attnviz.i18n import _
 
 TORCH_DTYPES = ("float16", "bfloat16", "float32", "float64")
 TORCH_DEVICES = ("auto", "cpu", "cuda")
 """Legal devices; `cuda:N` names one of several CUDA devices. "auto" is CUDA where there is one."""
 
-BLOCK_CELLS = 1 << 24
+CUDA_CELLS = 1 << 24
 """Scores done at a time. Large enough to fill a GPU; temporaries stay within some hundred megabytes."""
+
+CPU_BYTES = 512 * 1024
+"""Size of the scores that are done at a time on the CPU, where they stay in a core's second-level cache."""
+
+CPU_ROWS = 256
+"""Rows of a product with a weight matrix that are worth handing over to another thread."""
+
+ALONE = Workers()
 
 _CUDA_TROUBLE = re.compile(r"cuda|cublas|cudnn|nvrtc|nvidia", re.IGNORECASE)
 _NO_MEMORY = re.compile(r"out of memory|can't allocate memory|not enough memory", re.IGNORECASE)
@@ -69,13 +77,20 @@ class TorchEngine:
     """Computes with Torch in float16, bfloat16, float32 or float64 on one device.
 
     `device` is "auto" (CUDA where there is one), "cpu", "cuda" or "cuda:N". Float32 products stay in
-    float32 unless `allow_tf32`. Arrays stay on the device; windows are transferred. Raises `ValueError`
-    for an illegal dtype or device and `EngineError` where Torch or the device is not there.
+    float32 unless `allow_tf32`. Arrays stay on the device; windows are transferred. `workers` may spread
+    blocks over threads where the device is the CPU. Raises `ValueError` for an illegal dtype or device and
+    `EngineError` where Torch or the device is not there.
     """
 
     name = "torch"
 
-    def __init__(self, dtype: str = "float32", device: str = "auto", allow_tf32: bool = False) -> None:
+    def __init__(
+        self,
+        dtype: str = "float32",
+        device: str = "auto",
+        allow_tf32: bool = False,
+        workers: Workers = ALONE,
+    ) -> None:
         if dtype not in TORCH_DTYPES:
             raise ValueError(f"dtype is {dtype!r}; legal on Torch is one of {', '.join(TORCH_DTYPES)}")
         if not is_torch_device(device):
@@ -83,11 +98,15 @@ class TorchEngine:
         self._torch = torch = load_torch()
         self.xp: Any = importlib.import_module("array_api_compat.torch")
         self.dtype = dtype
-        self.block_cells: int | None = BLOCK_CELLS
-        self.thread_setters: tuple[ThreadSetter, ...] = ((torch.get_num_threads, torch.set_num_threads),)
+        self._thread_setters: tuple[ThreadSetter, ...] = ((torch.get_num_threads, torch.set_num_threads),)
+        self._workers = workers
         self.special: Special = TorchSpecial(torch)
         self.device = _find_device(torch, device)
         self._dtype = getattr(torch, dtype)
+        is_cpu = self.device == "cpu"
+        self.block_cells: int | None = CPU_BYTES // self._dtype.itemsize if is_cpu else CUDA_CELLS
+        self.block_rows: int | None = CPU_ROWS if is_cpu else None
+        self.spares_keys = is_cpu  # on a GPU the look at the masks takes longer than the product
         # Shorter ones are rounded by torch, once, from what the document has.
         self._copied_in = np.dtype(dtype) if dtype in ("float32", "float64") else None
         self._constant = Constants(self._converted)
@@ -99,7 +118,7 @@ class TorchEngine:
         before = torch.get_float32_matmul_precision()
         torch.set_float32_matmul_precision(self._precision)
         try:
-            with torch.inference_mode(), np.errstate(all="ignore"):
+            with torch.inference_mode(), np.errstate(all="ignore"), self._workers.alone(self._thread_setters):
                 yield
         except RuntimeError as error:
             failure = self._failure(error)
@@ -126,6 +145,15 @@ class TorchEngine:
     def empty(self, shape: tuple[int, ...]) -> Any:
         return self._torch.empty(shape, dtype=self._dtype, device=self.device)
 
+    def zeros(self, shape: tuple[int, ...]) -> Any:
+        if self.device != "cpu" or self._copied_in is None:
+            return self._torch.zeros(shape, dtype=self._dtype, device=self.device)
+        # Pages that nobody writes to are never fetched; torch's own zeros are all written.
+        return self._torch.from_numpy(np.zeros(shape, dtype=self._copied_in))
+
+    def workspace(self, part: Any) -> Any:
+        return part if part.is_contiguous() else self.empty(part.shape)
+
     def matmul_into(self, out: Any, a: Any, b: Any) -> None:
         if a.ndim == 4 and a.shape[2] == 1 == b.shape[1]:
             # One query: the heads of a group are the rows of one product. Torch copies b for each of them.
@@ -147,8 +175,16 @@ class TorchEngine:
         array.mul_(self.asarray(factors))
 
     def for_each(self, function: Callable[[Any], None], items: Iterable[Any]) -> None:
-        for item in items:
-            function(item)
+        if self.device != "cpu":
+            one_by_one(function, items)
+            return
+        inference_mode = self._torch.inference_mode
+
+        def in_any_thread(item: Any) -> None:
+            with inference_mode():  # a setting of each thread
+                function(item)
+
+        self._workers.for_each(in_any_thread, items)
 
     def synchronise(self) -> None:
         if self.device != "cpu":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ from attnviz.checkpoints import CheckpointError, import_checkpoint
 from attnviz.checkpoints.families.llama import LLAMA
 from attnviz.checkpoints.families.table import FAMILIES
 from attnviz.checkpoints.reader import read_checkpoint
+from attnviz.model.io.files import load, save
+from attnviz.model.spec.arrays import STORED_DTYPES, widened
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Explicit, ExplicitVectors
 from attnviz.model.spec.rows import WrittenRow
@@ -96,7 +99,7 @@ def test_bfloat16_is_what_torch_writes(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{}")
     save_torch({"a": values}, tmp_path / "model.safetensors")
     found = read_checkpoint(tmp_path).tensors["a"].array()
-    np.testing.assert_array_equal(found, values.double().numpy())
+    np.testing.assert_array_equal(widened(found), values.double().numpy())
 
 
 def test_a_file_written_by_safetensors_is_read(tmp_path: Path, folder: Path) -> None:
@@ -197,6 +200,51 @@ def test_a_damaged_file(folder: Path, content: bytes, says: str) -> None:
     (folder / "model.safetensors").write_bytes(content)
     sentence = refusal(folder)
     assert sentence.startswith("model.safetensors: ") and says in sentence
+
+
+@pytest.mark.parametrize(
+    ("shape", "says"),
+    [
+        ([10**390] * 20_000, "tensor 'a' has a broken entry in the header"),
+        ([1] * 200_000, "tensor 'a' has 200,000 axes; 8 at most are read"),
+        ([2**39] * 8, "it is damaged"),
+    ],
+)
+def test_a_crafted_header_is_refused_at_once_and_shortly(folder: Path, shape: list[int], says: str) -> None:
+    text = json.dumps({"a": {"dtype": "F32", "shape": shape, "data_offsets": [0, 4]}}).encode()
+    (folder / "model.safetensors").write_bytes(len(text).to_bytes(8, "little") + text + b"0000")
+    started = time.process_time()
+    with pytest.raises(CheckpointError) as caught:
+        import_checkpoint(folder, ids=IDS)
+    assert says in str(caught.value) and len(str(caught.value)) < 300
+    assert time.process_time() - started < 5  # minutes, where the sizes are multiplied
+
+
+def test_a_checkpoint_given_as_a_dot_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+    with pytest.raises(CheckpointError, match=f"^{folder.name}: pytorch_model.bin can run code"):
+        import_checkpoint(".", ids=IDS)
+
+
+@pytest.mark.parametrize("stored", ["F16", "BF16", "F32", "F64"])
+def test_an_imported_and_saved_model_has_the_numbers_of_its_file(folder: Path, stored: str) -> None:
+    """As many bytes as the file's own, the same ones for each matrix, and an equal experiment again."""
+    arrays = llama_arrays()
+    if stored == "BF16":
+        bits = {name: (array.view(np.uint32) >> 16).astype(np.uint16) for name, array in arrays.items()}
+        data = tensors_bytes(bits, dict.fromkeys(bits, "BF16"))
+    else:
+        data = tensors_bytes({name: array.astype(STORED_DTYPES[stored]) for name, array in arrays.items()})
+    (folder / "model.safetensors").write_bytes(data)
+    document = import_checkpoint(folder, ids=IDS)
+    assert document.experiment == imported(write_folder(folder, arrays))
+    path = save(document, folder / "saved.safetensors")
+    assert load(path) == document
+    with path.open("rb") as file:
+        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+    dtypes = {name: entry["dtype"] for name, entry in header.items() if "dtype" in entry}
+    assert dtypes.pop("vectors") == "F64" and set(dtypes.values()) == {stored}
 
 
 def test_a_damaged_configuration(folder: Path) -> None:
@@ -301,8 +349,8 @@ def test_a_model_without_its_head(folder: Path) -> None:
     [
         ({"model_type": "mamba"}, "model_type is 'mamba'; legal is one of gpt2, llama, mistral,"),
         ({"hidden_act": "gelu_10"}, "hidden_act is 'gelu_10'; legal is one of 'silu'"),
-        ({"hidden_size": 4.5}, "hidden_size is 4.5; legal is a whole number of at least 1"),
-        ({"hidden_size": None}, "hidden_size is missing; legal is a whole number of at least 1"),
+        ({"hidden_size": 4.5}, "hidden_size is 4.5; legal is a whole number from 1 to"),
+        ({"hidden_size": None}, "hidden_size is missing; legal is a whole number from 1 to"),
         ({"attention_bias": 1}, "attention_bias is 1; legal is true or false"),
         ({"rms_norm_eps": -1}, "rms_norm_eps is -1; legal is a finite number above 0"),
         ({"num_key_value_heads": 3}, "heads.n_kv_heads is 3; legal is a divisor of n_heads (2)"),
@@ -336,7 +384,7 @@ def test_old_and_new_ways_to_write_a_rotation(folder: Path) -> None:
     assert by_old.position.base == 77.0  # type: ignore[union-attr]
 
 
-JUNK = (None, 0, -1, 1, 1.5, 1e300, True, "x", [], [1], {}, {"a": 1}, 10**9, 10**30, "\n")
+JUNK = (None, 0, -1, 1, 1.5, 1e300, True, "x", [], [1], {}, {"a": 1}, 10**9, 10**30, 10**350, "\n")
 
 
 @pytest.mark.parametrize("key", [key.name for key in LLAMA.keys])
@@ -372,6 +420,14 @@ def test_ids_and_texts(folder: Path) -> None:
     assert refusal(folder, ids=[7]) == "ids has 7; legal are whole numbers from 0 to 6"
     assert refusal(folder, ids=[-1]) == "ids has -1; legal are whole numbers from 0 to 6"
     assert refusal(folder, ids=[1.5]) == "ids has 1.5; legal are whole numbers from 0 to 6"
+    assert refusal(folder, ids=5) == "ids is 5; legal is a list of token ids"
+    assert refusal(folder, ids="12") == "ids is '12'; legal is a list of token ids"
+    assert refusal(folder, ids=np.array([1.5])) == "ids has 1.5; legal are whole numbers from 0 to 6"
+    assert refusal(folder, ids=np.array([[1, 2]])) == "ids has [1, 2]; legal are whole numbers from 0 to 6"
+    assert "Llama has no encoder beside a decoder" in refusal(folder, memory_ids=np.array([1]))
+    listed = import_checkpoint(folder, ids=[1, 2])
+    assert import_checkpoint(folder, ids=np.array([1, 2])) == listed  # type: ignore[arg-type]
+    assert import_checkpoint(folder, ids=list(np.array([1, 2]))) == listed
     assert refusal(folder, text="a") == "ids and a text are both there; legal is one of the two"
     assert "tokenizer.json: there is no such file" in refusal(folder, ids=None, text="a")
     assert "Llama has no encoder beside a decoder" in refusal(folder, memory_ids=[1])
@@ -420,9 +476,9 @@ def test_a_text_without_the_package(folder: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_a_checkpoint_past_what_a_document_holds(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     count = sum(array.size for array in llama_arrays().values())
-    monkeypatch.setattr("attnviz.checkpoints.reader.MAX_NUMBERS", count)
+    monkeypatch.setattr("attnviz.checkpoints.importing.MAX_NUMBERS", count)
     assert imported(folder).layers
-    monkeypatch.setattr("attnviz.checkpoints.reader.MAX_NUMBERS", count - 1)
+    monkeypatch.setattr("attnviz.checkpoints.importing.MAX_NUMBERS", count - 1)
     assert refusal(folder).endswith(f"it has {count:,} weights; legal is {count - 1:,} at most")
 
 

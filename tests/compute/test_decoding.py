@@ -48,6 +48,18 @@ def test_near_one_the_tolerance_is_what_it_says() -> None:
     assert not dataclasses.replace(right, differences={"weights": 1.1e-12}).is_equal(1e-12)
 
 
+@pytest.mark.parametrize("scale", [1e200, 1.0])
+def test_nan_on_both_sides_is_neither_equal_nor_different(scale: float) -> None:
+    """Products of 1e200 are past float64: every weight is NaN, with the cache and without."""
+    found = decoded(scale)
+    assert found.is_equal(1e-12) == (scale == 1.0)
+    assert found.undefined.get("weights", (0, 64)) == ((64, 64) if scale > 1.0 else (0, 64))
+    n_vocabulary = len(found.decoding.vocabulary)
+    if scale > 1.0:
+        assert found.undefined["probabilities"] == (8 * n_vocabulary, 8 * n_vocabulary)
+        assert "q" not in found.undefined
+
+
 # --- several attentions ----------------------------------------------------------------------------
 
 

@@ -11,6 +11,7 @@ import pytest
 from cases import MEMORY, experiment
 from experiments import SPREAD, STACKS
 from msgspec.structs import replace
+from threadpoolctl import threadpool_info
 
 from attnviz.compute import execute as module
 from attnviz.compute.budget import BudgetError
@@ -18,7 +19,7 @@ from attnviz.compute.estimate import estimate, estimate_decoding
 from attnviz.compute.execute import execute, execute_decoding
 from attnviz.engines import run as run_module
 from attnviz.engines.decode.run import decode
-from attnviz.engines.engine import EngineError
+from attnviz.engines.engine import EngineError, Workers
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
 from attnviz.engines.table import ENGINE_BY_ID
@@ -153,7 +154,7 @@ def kept_arrays(given: Experiment, monkeypatch: pytest.MonkeyPatch) -> int:
         patch.setattr(run_module, "forward", forward)
         run(NumpyEngine("float64"), given)
     arrays = {}
-    for features, attended in made:
+    for features, attended, _scores in made:
         for array in (*features.tf.values(), *features.heads.values(), attended.weights, attended.mixed):
             owner = array if array.base is None else array.base
             arrays[id(owner)] = owner
@@ -340,18 +341,56 @@ def test_a_check_that_stops_a_spread_run() -> None:
 
 
 def test_a_decoding_of_many_small_steps_stays_on_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    limits: list[int] = []
-    plain = module.limited_threads
-
-    def limited(n: int, setters: Any = ()) -> Any:
-        limits.append(n)
-        return plain(n, setters)
+    def never(*args: Any) -> Any:
+        raise AssertionError("spread over threads")
 
     monkeypatch.setattr(module, "available_cores", lambda: 8)
-    monkeypatch.setattr(module, "limited_threads", limited)
+    monkeypatch.setattr(module, "parallel_map", never)
     seeded = p.Projections(*(p.Seeded(seed) for seed in range(4)))
     vectors = p.SeededVectors(64, 512)
     long = Experiment(tuple(map(str, range(64))), vectors, heads=p.Heads(8, 8, 64), projections=seeded)
     assert estimate_decoding(long, 64, 4).flops > 10**8
     execute_decoding(long)
-    assert limits == [1]
+
+
+def library_threads() -> list[int]:
+    torch = pytest.importorskip("torch")
+    blas = [one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"]
+    return [*blas, torch.get_num_threads()]
+
+
+@pytest.mark.parametrize("cores", [1, 4])
+@pytest.mark.parametrize("engine", ["numpy", "torch"])
+def test_libraries_stay_on_one_thread_in_runs_and_windows(
+    monkeypatch: pytest.MonkeyPatch, engine: str, cores: int
+) -> None:
+    monkeypatch.setattr(module, "available_cores", lambda: cores)
+    made = type(ENGINE_BY_ID[engine].make("float32", "cpu", Workers()))
+    seen: list[list[int]] = []
+    plain = made.matmul_into
+
+    def matmul_into(self: Any, out: Any, a: Any, b: Any) -> None:
+        found = library_threads()
+        seen.append(found[:-1] if engine == "numpy" else found)
+        plain(self, out, a, b)
+
+    monkeypatch.setattr(made, "matmul_into", matmul_into)
+    before = library_threads()
+    trace = execute(BIG, engine, "cpu")
+    n_of_run = len(seen)
+    trace.window("scores", 0, slice(3, 4), slice(5, 6))
+    assert n_of_run > 4 and len(seen) == n_of_run + 1
+    assert {count for counts in seen for count in counts} == {1}
+    assert library_threads() == before
+
+
+@pytest.mark.parametrize("engine", ["numpy", "torch"])
+def test_the_number_of_threads_changes_no_bit(monkeypatch: pytest.MonkeyPatch, engine: str) -> None:
+    seeded = p.Projections(*(p.Seeded(seed) for seed in range(4)))
+    given = replace(BIG, projections=seeded, block=Block(feed_forward=FeedForward(200, "gelu_tanh")))
+    traces = []
+    for cores in (1, 4):
+        monkeypatch.setattr(module, "available_cores", lambda cores=cores: cores)
+        traces.append(execute(given, engine, "cpu"))
+    for stage in traces[0].only.stages:
+        np.testing.assert_array_equal(traces[0][stage], traces[1][stage], err_msg=stage)

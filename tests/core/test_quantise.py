@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -22,6 +21,7 @@ def test_a_row_worked_out_by_hand() -> None:
 
 @pytest.mark.parametrize("bits", [4, 8])
 def test_torch_quantises_alike(bits: int) -> None:
+    torch = pytest.importorskip("torch")
     x = np.random.default_rng(bits).standard_normal((3, 5, 16))
     whole, steps = quantise(np, x, bits)
     found = whole * steps

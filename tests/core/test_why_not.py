@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
-import torch
 from numpy.testing import assert_allclose, assert_array_equal
 
 from attnviz.core.why_not import add_to_blocked, entropy_bits, shuffled, softmax_in, softmax_of_product
+
+torch = pytest.importorskip("torch")
 
 SCORES = np.random.default_rng(3).normal(size=(5, 6)) * 4
 HIDDEN = np.random.default_rng(4).random((5, 6)) < 0.5
@@ -15,7 +18,7 @@ HIDDEN[2] = True
 
 
 @pytest.mark.parametrize(("kind", "theirs"), [(np.float16, torch.float16), (np.float32, torch.float32)])
-def test_what_is_added_and_rounded_is_what_torch_has(kind: type, theirs: torch.dtype) -> None:
+def test_what_is_added_and_rounded_is_what_torch_has(kind: type, theirs: Any) -> None:
     mine = add_to_blocked(SCORES, HIDDEN, -1e4, kind)
     mask = torch.where(
         torch.tensor(HIDDEN), torch.tensor(-1e4, dtype=theirs), torch.tensor(0.0, dtype=theirs)

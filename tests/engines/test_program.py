@@ -110,7 +110,7 @@ def test_one_query_at_its_position_is_its_row_of_the_full_pass(experiment: Exper
             x = one.x()
             projecting.query_heads(engine, experiment, one, x, positions)
             keys = Features(heads={"q": one.query(), "k": _keys(trace, "k"), "v": _keys(trace, "v")})
-            attended = program.attend(engine, experiment, keys, positions, k_positions)
+            attended, _scores = program.attend(engine, experiment, keys, positions, k_positions)
         weights = attended.weights.reshape(experiment.heads.n_heads, -1)
         mixed = attended.mixed.reshape(experiment.heads.n_heads, -1)
         np.testing.assert_allclose(weights, trace["weights"][:, row], rtol=1e-12, atol=1e-14)

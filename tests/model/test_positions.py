@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from experiments import small
 
+from attnviz.engines.decode.decodable import CHANGES
 from attnviz.engines.decode.run import decode
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.parity import parity
@@ -285,10 +286,10 @@ def test_a_factor_of_one_is_no_scaling() -> None:
 def test_decoding_past_the_tokens_fixes_the_length_of_dynamic_ntk() -> None:
     experiment = small(position=Rope(100.0, start=1, scaling=DynamicNtk(4.0, 4)))
     inside = decode(ENGINE, experiment)
-    assert inside.experiment.position == experiment.position and not inside.notices
+    assert inside.experiment.position == experiment.position and inside.notices == (CHANGES["masks"],)
     longer = decode(ENGINE, experiment, 12)
     assert longer.experiment.position == Rope(100.0, start=1, scaling=DynamicNtk(4.0, 4, length=13))
-    assert longer.notices and "Dynamic NTK" in longer.notices[0]
+    assert "Dynamic NTK" in longer.notices[1]
     assert max(parity(longer, run(ENGINE, longer.experiment)).values()) < 1e-12
     # Freed again, the experiment has the tokens that make it as long: the same numbers.
     freed = edits.replace(longer.experiment, position=experiment.position)

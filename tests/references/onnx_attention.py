@@ -26,8 +26,8 @@ from references.onnx_cases import NodeCase
 from attnviz.engines import program, projecting
 from attnviz.engines.engine import Engine
 from attnviz.engines.features import Features
-from attnviz.engines.program import Region
 from attnviz.engines.run import run
+from attnviz.engines.windows import ScoreWindows
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import (
@@ -259,7 +259,8 @@ def _attend(
     features = Features()
     projecting.query_heads(engine, experiment, features, x, q_positions)
     projecting.key_value_heads(engine, experiment, features, memory, k_positions)
-    attended = program.attend(engine, experiment, features, q_positions, k_positions)
+    attended, scores = program.attend(engine, experiment, features, q_positions, k_positions)
+    windows = ScoreWindows(engine, experiment, scores)
     n_heads = experiment.heads.n_heads
 
     def heads_first(array: Any) -> Array:
@@ -270,11 +271,6 @@ def _attend(
     whole = slice(None)
     for stage in program.score_stages(experiment):
         if stage != "weights":
-            rows = [
-                program.score_window(
-                    engine, experiment, features, stage, Region(head, whole, whole), q_positions, k_positions
-                )
-                for head in range(n_heads)
-            ]
+            rows = [windows.window(stage, head, whole, whole) for head in range(n_heads)]
             stages[stage] = np.stack([engine.to_numpy(row) for row in rows])
     return Solution(heads_first(attended.mixed)[..., : problem.v.shape[-1]], stages)

@@ -28,7 +28,7 @@ from attnviz.compute.execute import execute, execute_decoding
 from attnviz.compute.threads import available_cores, limited_threads, threads_for
 from attnviz.engines.decode.run import ITEMSIZE, Decoding
 from attnviz.engines.table import ENGINES
-from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.arrays import Matrix, in_float64
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.generation import Writing
 from attnviz.model.spec.parts import ExplicitVectors
@@ -131,14 +131,15 @@ def _vocabulary(given: Experiment) -> tuple[str, ...]:
 def _ids(decoding: Decoding) -> list[int]:
     """The ids of all tokens that were fed, and of the one that was written last."""
     known = {token: id_ for id_, token in enumerate(decoding.vocabulary)}
-    return [known[step.token] for step in decoding.steps] + [known[decoding.steps[-1].next_token]]
+    last = decoding.steps[-1].next_token
+    return [known[step.token] for step in decoding.steps] + ([] if last is None else [known[last]])
 
 
 def _of_length(given: Experiment, ids: Sequence[int]) -> Experiment:
     """The model over a text, for a pass without a cache."""
     vocabulary = given.vocabulary
     assert vocabulary is not None
-    vectors = Matrix(vocabulary.embedding.array[list(ids)] * vocabulary.embedding_scale)
+    vectors = Matrix(in_float64(vocabulary.embedding.array[list(ids)]) * vocabulary.embedding_scale)
     tokens = tuple(vocabulary.tokens[id_] for id_ in ids)
     return replace(given, tokens=tokens, vectors=ExplicitVectors(vectors))
 

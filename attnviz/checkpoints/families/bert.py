@@ -26,6 +26,7 @@ from attnviz.checkpoints.families.family import (
     transposed,
     whole,
 )
+from attnviz.model.spec.arrays import in_float64
 from attnviz.model.spec.attention import Layer
 from attnviz.model.spec.block import Block, FeedForward, Norm, Transform
 from attnviz.model.spec.parts import Causal, Heads, NoPosition
@@ -222,9 +223,9 @@ def add_first_type(config: Config, sizes: Sizes, arrays: Arrays) -> None:
     if types is None:
         return
     if "position.table" in common:
-        common["position.table"] = common["position.table"] + types[0]
+        common["position.table"] = in_float64(common["position.table"]) + in_float64(types[0])
     else:
-        common["vectors"] = types[0]
+        common["vectors"] = in_float64(types[0])
 
 
 BERT = Family(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from attnviz.checkpoints.families.common import QKV, QKV_BIAS, is_tied, is_untied, share_of_each_head
 from attnviz.checkpoints.families.family import (
+    LARGEST,
     Around,
     Config,
     Family,
@@ -95,7 +96,7 @@ def _one(config: Config, name: str, other: str) -> int:
     """A size that configurations write under one of two names."""
     found = {value for value in (config[name], config[other]) if value is not None}
     if not found:
-        raise ValueError(f"{name} is missing; legal is a whole number of at least 1")
+        raise ValueError(f"{name} is missing; legal is a whole number from 1 to {LARGEST}")
     if len(found) > 1:
         raise ValueError(f"{name} is {config[name]}; legal is {config[other]}, which {other} is")
     return int(found.pop())

@@ -46,6 +46,7 @@ from attnviz.checkpoints.families.family import (
     whole,
 )
 from attnviz.core.block import layer_norm as normed
+from attnviz.model.spec.arrays import in_float64
 from attnviz.model.spec.attention import Layer
 from attnviz.model.spec.parts import Heads, NoPosition, Position, ScaleValue
 from attnviz.model.spec.positions import Deberta, Learned
@@ -231,7 +232,7 @@ def prepare(config: Config, sizes: Sizes, arrays: Arrays) -> None:
     if rows is None:
         return
     if gain is not None and bias is not None:
-        rows = normed(np, rows, config["layer_norm_eps"]) * gain + bias
+        rows = normed(np, in_float64(rows), config["layer_norm_eps"]) * in_float64(gain) + in_float64(bias)
     for (stack, index), own in arrays.items():
         if stack == "layers" and index is not None:
             for table, role, kind in (("keys", "key", "c2p"), ("queries", "query", "p2c")):
@@ -240,7 +241,7 @@ def prepare(config: Config, sizes: Sizes, arrays: Arrays) -> None:
                     matrix, added = own[f"projections.{role}"], own[f"projections.{role}_bias"]
                 made = np.zeros((len(rows), sizes["d"]))
                 if matrix is not None and added is not None and kind in _parts(config["pos_att_type"]):
-                    made = rows @ matrix + added
+                    made = in_float64(rows) @ in_float64(matrix) + in_float64(added)
                 own[f"position.{table}"] = _for_buckets(config, made)
 
 

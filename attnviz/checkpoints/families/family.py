@@ -7,20 +7,21 @@ is like, apart from the weights. `families.py` lists the families; `importing.py
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.checkpoints.reader import CheckpointError
 from attnviz.model.errors.faults import short
+from attnviz.model.spec.arrays import in_float64
 from attnviz.model.spec.attention import Layer
 from attnviz.model.spec.block import Norm, Transform
 
-Array = NDArray[np.float64]
+Array = NDArray[Any]
+"""In the precision of the file: what computes with one takes it `in_float64`."""
 Config = Mapping[str, Any]
 """A configuration as its family read it: every key of the table, with its value or its default."""
 Sizes = Mapping[str, int]
@@ -66,20 +67,25 @@ class Key:
         return value
 
 
+LARGEST = 2**40
+"""More of anything than a checkpoint has."""
+
+
 def whole(name: str, default: Any = REQUIRED, null: Any = AS_MISSING) -> Key:
     """A whole number of at least 1."""
 
     def is_legal(value: Any) -> bool:
-        return type(value) is int and value >= 1
+        return type(value) is int and 1 <= value <= LARGEST
 
-    return Key(name, default, is_legal, "a whole number of at least 1", null)
+    return Key(name, default, is_legal, f"a whole number from 1 to {LARGEST}", null)
 
 
 def positive(name: str, default: Any = REQUIRED, null: Any = AS_MISSING) -> Key:
     """A finite number above 0."""
 
     def is_legal(value: Any) -> bool:
-        return type(value) in (int, float) and math.isfinite(value) and value > 0
+        # Compared and not asked whether it is finite: that fails for a whole number past the range of floats.
+        return type(value) in (int, float) and 0 < value <= sys.float_info.max
 
     return Key(name, default, is_legal, "a finite number above 0", null)
 
@@ -127,7 +133,7 @@ def transposed(array: Array, sizes: Sizes) -> tuple[Array, ...]:
 
 def plus_one(array: Array, sizes: Sizes) -> tuple[Array, ...]:
     """A gain that is stored as what it is above 1."""
-    return (1.0 + array,)
+    return (1.0 + in_float64(array),)
 
 
 @dataclass(frozen=True)

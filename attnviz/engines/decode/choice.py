@@ -8,11 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.core.bpe import shown_bytes
+from attnviz.core.sampling import can_sample
+from attnviz.core.text import isolated, visible
 from attnviz.engines.decode.step import SiteStep
+from attnviz.i18n import _
 from attnviz.model.operands.matrices import token_ids
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.pieces import byte_pairs
-from attnviz.model.spec.sampling import choose, stopped
+from attnviz.model.spec.sampling import Sampling, choose, stopped
 
 
 class Choice:
@@ -31,19 +34,30 @@ class Choice:
         self._seen: list[int] = []
         self._written: list[int] = []
         self._pairs = byte_pairs(experiment.vocabulary) if experiment.readout == "vocabulary" else None
-        self.next = 0
+        self.next: int | None = 0
+        """The token that comes next; None where the logits give none."""
         self.stopped = ""
+        self.failure = ""
+        """Why no token can be sampled after the last one; empty where one can."""
 
     def after(self, index: int, token: str, step: SiteStep) -> None:
         """Choose, after the token at `index` was fed."""
         id_ = self._ids.get(token)
         if id_ is not None:
             self._seen.append(id_)
-        if self._writing is None or index < self._n_given - 1:
-            self.next = _most_probable(step["probabilities"])
-            return
-        sampling = self._writing.sampling
-        self.next = choose(sampling, step["logits"], self._seen, index - self._n_given + 1)
+        self.failure = ""
+        is_given = self._writing is None or index < self._n_given - 1
+        found = step["probabilities" if is_given else "logits"]
+        if not can_sample(found):
+            says = _("step {step} (“{token}”): the logits are not finite, so that no token can be sampled")
+            self.next, self.failure = None, says.format(step=index + 1, token=isolated(visible(token)))
+        elif self._writing is None or is_given:
+            self.next = int(np.argmax(found))  # the first of the largest
+        else:
+            self._sample(found, self._writing.sampling, index - self._n_given + 1)
+
+    def _sample(self, logits: NDArray[Any], sampling: Sampling, step: int) -> None:
+        self.next = choose(sampling, logits, self._seen, step)
         self._written.append(self.next)
         text = self._text() if sampling.stop.strings else ""
         self.stopped = stopped(sampling.stop, text, self._written, self._end)
@@ -53,8 +67,3 @@ class Choice:
         if self._pairs is not None:
             return shown_bytes(b"".join(map(self._pairs.token_bytes, self._written)))
         return "".join(self._names[id_] for id_ in self._written)
-
-
-def _most_probable(probabilities: NDArray[Any]) -> int:
-    """The first of the largest; NaN counts as never."""
-    return int(np.argmax(np.where(np.isnan(probabilities), -1.0, probabilities)))

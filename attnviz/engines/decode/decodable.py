@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 from msgspec.structs import replace
 
-from attnviz.i18n import _
+from attnviz.i18n import N_
 from attnviz.model.masks import looks_ahead
 from attnviz.model.positions import sequence_length
 from attnviz.model.sites.sites import Place, at, places, record_at, with_records
@@ -38,17 +39,34 @@ def causal_experiment(experiment: Experiment) -> Experiment:
     return with_records(experiment, fields, {"readout": readout})
 
 
-def causal_notices(given: Experiment, causal: Experiment) -> tuple[str, ...]:
-    """What `causal_experiment` has changed, in one sentence for each kind of change."""
+CHANGES: dict[str, str] = {
+    "masks": N_("Decoding adds a causal mask: in the document a query attends to later keys."),
+    "mask_placement": N_("Decoding masks before the softmax: later keys do not exist yet."),
+    "mask_bias": N_("Decoding blocks with −∞: later keys do not exist yet and get no weight."),
+    "readout": N_(
+        "The document has no read-out: decoding reads logits out as similarities to the token vectors, o · e."
+    ),
+}
+"""What `causal_experiment` may change, and what is said of it."""
+
+
+def causal_changes(given: Experiment, causal: Experiment) -> frozenset[str]:
+    """Which fields of `CHANGES` differ between a document and what decoding computes of it.
+
+    A number that is added to blocked scores counts only where the document has masks, and a vocabulary's own
+    read-out is none that decoding invents.
+    """
     pairs = [(record_at(given, place), record_at(causal, place)) for place in _causal_places(given)]
-    notices = []
-    if any(before.masks and before.masks != after.masks for before, after in pairs):
-        notices.append(_("Decoding adds a causal mask: the present masks let a query attend to later keys."))
-    if any(before.mask_placement != after.mask_placement for before, after in pairs):
-        notices.append(_("Decoding masks before the softmax: later keys do not exist yet."))
-    if any(before.masks and before.mask_bias != after.mask_bias for before, after in pairs):
-        notices.append(_("Decoding blocks with −∞: later keys do not exist yet and get no weight."))
-    return tuple(notices)
+    found = {
+        field
+        for field in ("masks", "mask_placement", "mask_bias")
+        if any(getattr(before, field) != getattr(after, field) for before, after in pairs)
+    }
+    if not any(before.masks for before, _after in pairs):
+        found.discard("mask_bias")
+    if given.readout == "none" and causal.readout == "similarity":
+        found.add("readout")
+    return frozenset(found)
 
 
 def at_length(experiment: Experiment, steps: int) -> Experiment:
@@ -75,9 +93,11 @@ def step_count(experiment: Experiment, steps: int | None) -> int:
     """The number of steps that is meant: of a text that goes on, as many as its limit of new tokens allows.
 
     The last token that is drawn is not fed; a learned table ends the writing. Raises `ValueError` for
-    `steps` below 1 or above `MAX_STEPS`, or past the end of a learned table.
+    `steps` that are no whole number from 1 to `MAX_STEPS`, and past the end of a learned table.
     """
-    count = experiment.n_queries if steps is None else steps
+    if steps is not None and (isinstance(steps, bool) or not isinstance(steps, int | np.integer)):
+        raise ValueError(f"steps is {steps!r}; legal is a whole number from 1 to {MAX_STEPS:,}")
+    count = experiment.n_queries if steps is None else int(steps)
     if steps is None and experiment.writing is not None:
         count += experiment.writing.sampling.stop.length - 1
         count = int(min(count, table_end(experiment)))

@@ -22,9 +22,10 @@ from attnviz.engines import program
 from attnviz.engines.decode.choice import Choice
 from attnviz.engines.decode.cost import Cost, StepCosts
 from attnviz.engines.decode.decodable import (
+    CHANGES,
     at_length,
+    causal_changes,
     causal_experiment,
-    causal_notices,
     encoder_of,
     step_count,
     table_end,
@@ -39,7 +40,7 @@ from attnviz.engines.run import run
 from attnviz.i18n import N_, _
 from attnviz.model.operands.matrices import output_tokens, vectors_array, vocabulary
 from attnviz.model.sites.sites import at, places, shown_site
-from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.arrays import Matrix, in_float64
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import ExplicitVectors
 from attnviz.model.stages import result_of
@@ -76,6 +77,8 @@ class Decoding:
     """Steps at the beginning that were taken over from an earlier decoding."""
     stopped: str = ""
     """Why writing ended, one sentence; empty where no stop condition held."""
+    changed: frozenset[str] = frozenset()
+    """What `causal_experiment` has changed of the document; see `decodable.causal_changes`."""
 
     @property
     def engine(self) -> str:
@@ -147,7 +150,8 @@ def decode(
     does not and they stand for what is written. Past them, each step feeds the token that the step before
     chose: drawn as the experiment's `writing` says, or without one the most probable (the first of equals);
     one of the vocabulary's, or of the tokens that there are where the read-out is by similarity. `steps`
-    None: as many as the experiment has tokens, or until writing stops.
+    None: as many as the experiment has tokens, or until writing stops. Where logits are not finite no token
+    can be sampled: decoding ends there, and `stopped` names the step.
 
     What `earlier` has in common with this decoding from its beginning on (the same engine, experiment and
     kind of cache, the same tokens fed) is taken over instead of computed: the reuse of a prefix. Raises
@@ -156,7 +160,8 @@ def decode(
     steps = step_count(experiment, steps)
     started = time.perf_counter()
     causal = causal_experiment(experiment)
-    notices = (*notices, *causal_notices(experiment, causal))
+    changed = causal_changes(experiment, causal)
+    notices = (*notices, *(_(text) for field, text in CHANGES.items() if field in changed))
     longer = at_length(causal, steps)
     if longer is not causal:
         notices = (*notices, _("Dynamic NTK: every step rotates by the frequencies of the final length."))
@@ -169,7 +174,7 @@ def decode(
         if decoder.reused < len(made):
             made = settled(engine, made, decoder.reused, {site.name: site.cache for site in decoder.sites})
         engine.synchronise()
-        if decoder.spreads_nan():
+        if spreads_nan(engine, made):
             notices = (*notices, _(NOT_FINITE))
     return Decoding(
         experiment=decoder.experiment(),
@@ -182,6 +187,7 @@ def decode(
         notices=notices,
         reused=decoder.reused,
         stopped=decoder.stopped or _table_reason(longer, len(made)),
+        changed=changed,
     )
 
 
@@ -191,7 +197,7 @@ class _Decoder:
     def __init__(
         self, engine: Engine, experiment: Experiment, steps: int, check: Check, earlier: Decoding | None
     ) -> None:
-        self._engine, self._experiment, self._check = engine, experiment, check
+        self._engine, self._experiment, self._check, self._steps = engine, experiment, check, steps
         self._choice = Choice(experiment, output_tokens(experiment))
         self._old: tuple[DecodeStep, ...] = ()
         if earlier is not None and can_reuse(engine, experiment, earlier.made_by, earlier.experiment):
@@ -222,7 +228,9 @@ class _Decoder:
     @property
     def stopped(self) -> str:
         """Why writing ends here; empty where it goes on."""
-        return self._choice.stopped
+        generates = self._experiment.writing is not None or self._fed < self._steps
+        is_cut = generates and self._fed >= self._experiment.n_queries
+        return self._choice.stopped or (self._choice.failure if is_cut else "")
 
     def feed(self) -> list[DecodeStep]:
         """Feed the next token, or what is left of the prefill; what an earlier decoding has is taken over."""
@@ -233,7 +241,7 @@ class _Decoder:
         chosen = []
         for token, sites in zip(tokens[: len(made)], made, strict=True):
             self._choice.after(self._fed, token, next(reversed(sites.values())))
-            chosen.append((token, self.names[self._choice.next]))
+            chosen.append((token, None if self._choice.next is None else self.names[self._choice.next]))
             self._fed += 1
         self._engine.synchronise()
         seconds = self._old[index].seconds if old else (time.perf_counter() - started) / len(made)
@@ -259,8 +267,10 @@ class _Decoder:
         if self._fed < given.n_queries:
             part = slice(self._fed, max(self._fed + 1, self._n_prefill))
             return given.tokens[part], self._x[part]
-        self._generated.append(self._choice.next)
-        return (self.names[self._choice.next],), self._engine.asarray(self._known(self._choice.next))
+        chosen = self._choice.next
+        assert chosen is not None  # decoding ends where no token can be sampled
+        self._generated.append(chosen)
+        return (self.names[chosen],), self._engine.asarray(self._known(chosen))
 
     def _made(self, index: int, x: Array) -> list[dict[str, SiteStep]]:
         """The way through all sites of the tokens from `index` on, (token, d_model)."""
@@ -306,12 +316,27 @@ class _Decoder:
             vectors=ExplicitVectors(Matrix(np.concatenate((vectors, *more)))),
         )
 
-    def spreads_nan(self) -> bool:
-        """Whether values of later positions are no finite numbers, which a full pass multiplies by 0."""
-        if self._old:  # nothing was computed: the earlier decoding has said it
-            return False
-        found = (site.cache.values(site.cache.length)[:, 1:] for site in self.sites if site.memory is None)
-        return any(not np.isfinite(self._engine.to_numpy(values)).all() for values in found)
+
+def spreads_nan(engine: Engine, steps: list[DecodeStep]) -> bool:
+    """Whether values of later positions are not finite: a full pass multiplies them by weights of 0.
+
+    The values of every step count, whether the cache still has them or not, and whoever made the step.
+    """
+    for name, site in steps[0].sites.items():
+        if site.experiment.memory is None and not engine.xp.all(
+            engine.xp.isfinite(_later_values(engine, [step.sites[name] for step in steps]))
+        ):
+            return True
+    return False
+
+
+def _later_values(engine: Engine, steps: list[SiteStep]) -> Array:
+    """The values of all steps but the first, (g, position, d)."""
+    last: dict[int, tuple[Array, int]] = {}
+    for step in steps:
+        last[id(step.features)] = step.features.value(), step.row  # rows of one pass ascend
+    parts = [values[:, : row + 1, :] for values, row in last.values()]
+    return engine.xp.concat(parts, axis=1)[:, 1:, :]
 
 
 def _table_reason(experiment: Experiment, fed: int) -> str:
@@ -325,7 +350,7 @@ def _known_vectors(experiment: Experiment) -> Callable[[int], Numbers]:
     known = experiment.vocabulary
     if experiment.readout == "vocabulary" and known is not None:
         embedding, scale = known.embedding.array, known.embedding_scale
-        return lambda token: embedding[token : token + 1] * scale
+        return lambda token: in_float64(embedding[token : token + 1]) * scale
     vectors, rows = vectors_array(experiment.vectors), vocabulary(experiment)[1]
     return lambda token: vectors[rows[token] : rows[token] + 1] + 0.0
 

@@ -144,4 +144,4 @@ class DecodingSite:
         cache = self.cache
         in_cache = Features(heads={"q": query, "k": cache.keys(length), "v": cache.values(length)})
         seen = cache.positions(length)
-        return program.attend(self._engine, self._experiment, in_cache, positions, seen, check)
+        return program.attend(self._engine, self._experiment, in_cache, positions, seen, check)[0]

@@ -18,7 +18,7 @@ from attnviz.engines.decode.cache import Cache
 from attnviz.engines.decode.cost import Cost, StepCosts
 from attnviz.engines.engine import Engine
 from attnviz.engines.features import Features
-from attnviz.engines.program import Attended, Block
+from attnviz.engines.program import Attended
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.stages import SITE_INPUTS, STAGE_BY_ID
 
@@ -182,8 +182,8 @@ class SiteStep(StepStages):
         q_positions, k_positions = np.array([self.index]), self.key_positions
         if stage == "dropped":
             dropped = self.engine.xp.asarray(self.attended.weights, copy=True)
-            block = Block(heads, q_positions, k_positions, None)
-            self.engine.multiply_(dropped, program.dropout_factors(self.experiment, block))
+            factors = program.dropout_factors(self.experiment, heads, q_positions, k_positions)
+            self.engine.multiply_(dropped, factors)
             return dropped
         qk = self.features.query()[:, :, part, :], self.cache.keys(self.seen)
         return program.scores_of(self.engine, self.experiment, stage, qk, heads, q_positions, k_positions)
@@ -202,8 +202,8 @@ class DecodeStep(StepStages):
     token: str
     generated: bool
     """Fed because the step before chose it, not because the document has it."""
-    next_token: str
-    """The next token: the document's, or the one that is chosen, by drawing or as the most probable."""
+    next_token: str | None
+    """The next token: sampled, or the most probable one; None where the logits are not finite."""
     main: SiteStep
     last: SiteStep
     sites: dict[str, SiteStep]

@@ -71,11 +71,8 @@ class Live(QObject):
         document, engine, device = self._store.document, self.engine, self.device
 
         def job(token: CancelToken) -> Trace:
-            from attnviz.compute.threads import limited_threads
-
             trace = execute(document.experiment, engine, device, check=token.check, reserve=GUI_CORES)
-            with limited_threads(1):  # products of one head: a second thread costs more than it does
-                warm(trace, document.view, token.check)
+            warm(trace, document.view, token.check)
             return trace
 
         self.running.emit(True)

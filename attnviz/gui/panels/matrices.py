@@ -14,6 +14,7 @@ from attnviz.gui.store import Store
 from attnviz.gui.widgets.numbers.block import laid_over
 from attnviz.gui.widgets.numbers.grid import NumberGrid
 from attnviz.i18n import _
+from attnviz.model.spec.arrays import in_float64
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import ROLES, Tied
@@ -121,13 +122,13 @@ class MatricesPanel(Panel):
 
     @Slot(int, int, float)
     def _on_edited(self, row: int, column: int, value: float) -> None:
-        values = self._chosen().array(self.store.attention).copy()
+        values = self._chosen().array(self.store.attention).astype(np.float64)
         values[row, column] = value
         self.store.edit_here(self._chosen().put, values)
 
     @Slot(int, int, object)
     def _on_pasted(self, row: int, column: int, block: NDArray[np.float64]) -> None:
-        present = self._chosen().array(self.store.attention)
+        present = in_float64(self._chosen().array(self.store.attention))
         values, complaint = laid_over(present, row, column, block)
         self.store.edit_here(self._chosen().put, values)
         if complaint:

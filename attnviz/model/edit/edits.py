@@ -19,7 +19,7 @@ from attnviz.model.masks import MASK_ORDER
 from attnviz.model.operands.matrices import projection_array, token_ids, vectors_array
 from attnviz.model.positions import added_rows
 from attnviz.model.sites.sites import at, places, with_records
-from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.arrays import Matrix, in_float64
 from attnviz.model.spec.block import Vocabulary
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import (
@@ -215,7 +215,7 @@ def _embeddings(experiment: Experiment, sequence: Sequence, tokens: tuple[str, .
         return {}
     ids = token_ids(vocabulary.tokens)
     rows, scale = vocabulary.embedding.array, vocabulary.embedding_scale
-    return {token: rows[ids[token]] * scale for token in tokens if token in ids}
+    return {token: in_float64(rows[ids[token]]) * scale for token in tokens if token in ids}
 
 
 def _carried_over(

@@ -214,7 +214,6 @@ SENTENCES = (
     N_("Read-only file system"),
     # Documents.
     N_("the text has {n} characters; legal is {most} at most"),
-    N_("it is nested too deeply; an attnviz document has fewer than ten levels"),
     N_("it is not a JSON object"),
     N_("line {line}, column {column} is not JSON: {problem}"),
     N_("Expecting value"),

@@ -7,13 +7,16 @@ safetensors file (`.safetensors`), which small ones may be as well. Nothing in e
 from __future__ import annotations
 
 import contextlib
+import math
 import os
+import re
+import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
 from attnviz.model.io.json_text import MAX_TEXT, document_from, parse, write
-from attnviz.model.io.tensors import read_tensors, write_tensors
+from attnviz.model.io.tensors import Progress, no_progress, read_tensors, write_tensors
 from attnviz.model.sites.sites import places, record_at
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.attention import Attention
@@ -55,26 +58,29 @@ def load(path: str | os.PathLike[str]) -> Document:
         DocumentError: there is no such file, or it is damaged, too large, or not legal.
     """
     file = Path(path)
-    return _named(file.name, lambda: _read(file))
+    return _named(file.name or str(file), lambda: _read(file))
 
 
-def save(document: Document | Experiment, path: str | os.PathLike[str]) -> Path:
+def save(
+    document: Document | Experiment, path: str | os.PathLike[str], progress: Progress = no_progress
+) -> Path:
     """Write a document and return the path that was written.
 
     The suffix decides the form. Without one, `.json` is added where the arrays fit, else `.safetensors`. The
-    old file stays as it was until the new one is complete on the disk.
+    old file stays as it was until the new one is complete on the disk. `progress` is told the share that is
+    written of a large document; what it raises ends the saving, and the old file stays.
 
     Raises:
         DocumentError: another suffix, too many numbers for `.json`, or the disk refused.
     """
     file = Path(path)
     whole = _document(document)
-    return _named(file.name, lambda: _write(whole, file))
+    return _named(file.name or str(file), lambda: _write(whole, file, progress))
 
 
 def number_count(experiment: Experiment) -> int:
     """How many numbers the explicit arrays of an experiment hold together."""
-    return sum(matrix.array.size for _name, matrix in _matrices(experiment))
+    return sum(math.prod(matrix.shape) for _name, matrix in _matrices(experiment))
 
 
 def _document(document: Document | Experiment) -> Document:
@@ -115,7 +121,7 @@ def _read(file: Path) -> Document:
 # --- writing ---------------------------------------------------------------------------------------
 
 
-def _write(document: Document, path: Path) -> Path:
+def _write(document: Document, path: Path, progress: Progress) -> Path:
     count = number_count(document.experiment)
     if path.name in ("", ".."):
         raise ValueError("a document needs a file name")
@@ -123,7 +129,7 @@ def _write(document: Document, path: Path) -> Path:
         path = path.with_name(path.name + (JSON_SUFFIX if count <= INLINE_NUMBERS else TENSORS_SUFFIX))
     suffix = path.suffix.lower()
     if suffix == TENSORS_SUFFIX:
-        data = write_tensors(document, _matrices(document.experiment))
+        data = write_tensors(document, _matrices(document.experiment), progress)
     elif suffix != JSON_SUFFIX:
         raise ValueError(f"the suffix is {path.suffix}; legal are {JSON_SUFFIX} and {TENSORS_SUFFIX}")
     elif count > INLINE_NUMBERS:
@@ -132,7 +138,7 @@ def _write(document: Document, path: Path) -> Path:
             f"{TENSORS_SUFFIX} holds more"
         )
     else:
-        data = write(document, {}).encode("utf-8")
+        data = iter([write(document, {}).encode("utf-8")])
     replace_file(path, data)
     return path
 
@@ -209,25 +215,38 @@ def _rows(owner: Any, fields: Iterable[str], path: str) -> Iterator[tuple[str, M
             yield f"{path}{field}", row.values
 
 
-def replace_file(path: Path, data: bytes) -> None:
-    """Put `data` into the file `path` as a whole or not at all.
+ABANDONED_S = 600.0
+"""Seconds after which a temporary file that nobody has written to belongs to a program that was ended."""
+
+_STEM_BYTES = 80
+"""Bytes of a file's name that its temporary file has: names are limited in bytes, not in characters."""
+
+
+def replace_file(path: Path, data: bytes | Iterable[bytes]) -> None:
+    """Put `data`, all of it or in parts, into the file `path` as a whole or not at all.
 
     Written beside it, forced to the disk, its length compared, then renamed over it. A link keeps pointing
-    where it did, and an existing file keeps its permissions and its owner. Raises `OSError`, also where the
-    file is write-protected, or is a folder, a pipe or a device; the old file is then as it was, and nothing
-    is left beside it.
+    where it did, and an existing file keeps its permissions and its owner. What an ended program left of an
+    earlier attempt is removed. Raises `OSError`, also where the file is write-protected, or is a folder, a
+    pipe or a device, and what making the parts raises; the old file is then as it was, and nothing is left
+    beside it.
     """
     target = Path(os.path.realpath(path))
     _check_replaceable(target)
-    temporary = target.with_name(f".{target.name[:100]}.{os.urandom(6).hex()}.tmp")
+    stem = f".{os.fsencode(target.name)[:_STEM_BYTES].decode('utf-8', 'ignore')}."
+    _remove_abandoned(target.parent, stem)
+    temporary = target.with_name(f"{stem}{os.urandom(6).hex()}.tmp")
     try:
+        made = 0
         with temporary.open("xb") as file:
-            file.write(data)
+            for part in (data,) if isinstance(data, bytes) else data:
+                file.write(part)
+                made += len(part)
             file.flush()
             os.fsync(file.fileno())
             written = os.fstat(file.fileno()).st_size
-        if written != len(data):
-            raise OSError(f"{written:,} of {len(data):,} bytes reached the disk; the old file is as it was")
+        if written != made:
+            raise OSError(f"{written:,} of {made:,} bytes reached the disk; the old file is as it was")
         if target.exists():
             _copy_owner(target, temporary)
         os.replace(temporary, target)
@@ -236,6 +255,15 @@ def replace_file(path: Path, data: bytes) -> None:
             temporary.unlink()
         raise
     _sync_folder(target.parent)
+
+
+def _remove_abandoned(folder: Path, stem: str) -> None:
+    """Remove temporary files of this name that nobody writes to any more."""
+    pattern = re.compile(re.escape(stem) + r"[0-9a-f]{12}\.tmp")
+    with contextlib.suppress(OSError), os.scandir(folder) as found:
+        for entry in found:
+            if pattern.fullmatch(entry.name) and time.time() - entry.stat().st_mtime > ABANDONED_S:
+                os.unlink(entry.path)
 
 
 def _check_replaceable(target: Path) -> None:

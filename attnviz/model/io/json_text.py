@@ -8,12 +8,15 @@ line of its own. A matrix is a list of rows or, in a file that carries tensors, 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
 
+from attnviz.i18n import _
 from attnviz.model.errors.faults import sentence, short
 from attnviz.model.io.migrations import MIGRATIONS, migrated
 from attnviz.model.spec.arrays import Matrix
@@ -30,6 +33,7 @@ MAX_TEXT = 16 * 2**20
 
 _WIDTH = 110
 _MAX_DIGITS = 400
+_MOST_NAMED = 5
 
 
 class File(Struct, frozen=True, forbid_unknown_fields=True):
@@ -54,7 +58,7 @@ def parse(text: str) -> Any:
             text, object_pairs_hook=_object, parse_int=_whole_number, parse_constant=_refuse_constant
         )
     except RecursionError:
-        raise ValueError("it is nested too deeply; an attnviz document has fewer than ten levels") from None
+        raise ValueError(_("it is nested too deeply")) from None
     except json.JSONDecodeError as error:
         raise ValueError(f"line {error.lineno}, column {error.colno} is not JSON: {error.msg}") from None
 
@@ -80,6 +84,9 @@ def document_from(data: Any, tensors: Mapping[str, Callable[[], Matrix]]) -> Doc
 
     try:
         file = msgspec.convert(data, File, dec_hook=decode)
+    except UnicodeEncodeError as error:
+        code = f"U+{ord(error.object[error.start]):04X}"
+        raise ValueError(_("a key has {code}, half of a character").format(code=code)) from None
     except (msgspec.ValidationError, ValueError) as error:
         raise ValueError(sentence(error, File, data, "$")) from None
     return Document(file.experiment, file.view, file.title)
@@ -87,7 +94,9 @@ def document_from(data: Any, tensors: Mapping[str, Callable[[], Matrix]]) -> Doc
 
 def _tensor(tensors: Mapping[str, Callable[[], Matrix]], name: object) -> Matrix:
     if not isinstance(name, str) or name not in tensors:
-        there = ", ".join(map(repr, tensors)) or "none: they live in .safetensors files"
+        names = [short(name) for name in islice(tensors, _MOST_NAMED)]
+        names += ["…"] if len(tensors) > _MOST_NAMED else []
+        there = ", ".join(names) or "none: they live in .safetensors files"
         raise ValueError(f"tensor is {short(name)}; this file has {there}")
     return tensors[name]()
 
@@ -99,8 +108,8 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         if "`" in key:
             raise ValueError(f"the key {short(key)} is there; keys with a backtick are not legal")
     if len(found) != len(pairs):
-        keys = [key for key, _value in pairs]
-        repeated = next(key for key in keys if keys.count(key) > 1)
+        counts = Counter(key for key, _value in pairs)
+        repeated = next(key for key, count in counts.items() if count > 1)
         raise ValueError(f"the key {short(repeated)} is there twice in one object; once is legal")
     return found
 

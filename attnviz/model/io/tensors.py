@@ -7,40 +7,84 @@ the file's size before anything is allocated for a tensor.
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Callable, Iterable
+import zlib
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-from safetensors.numpy import save as _serialise
+from numpy.typing import NDArray
 
+from attnviz.i18n import _
 from attnviz.model.errors.faults import short
 from attnviz.model.io.json_text import MAX_TEXT, document_from, parse, write
-from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.arrays import STORED_DTYPES, Matrix
 from attnviz.model.spec.document import Document
 
 MAX_NUMBERS = 2**28
 """Largest number of entries that all arrays of a document may have together (2 GB in float64)."""
 
-_KEY = "attnviz"
-_DTYPES: dict[str, np.dtype[Any]] = {"F64": np.dtype("<f8"), "F32": np.dtype("<f4")}
+MOST_AXES = 8
+"""Axes of a tensor; those of published checkpoints have four at most."""
+
+LONGEST_AXIS = 2**40
+
+_KEY, _CHECKSUMS = "attnviz", "crc32"
+
+Progress = Callable[[float], None]
+"""Told the share that is done, 0 to 1; what it raises ends the writing."""
 
 
-def write_tensors(document: Document, matrices: Iterable[tuple[str, Matrix]]) -> bytes:
-    """The bytes of a safetensors file; `matrices` names the document's arrays.
+def no_progress(share: float) -> None:
+    """Nobody wants to know."""
 
-    Raises `ValueError` for more numbers than are read back.
+
+def write_tensors(
+    document: Document, matrices: Iterable[tuple[str, Matrix]], progress: Progress = no_progress
+) -> Iterator[bytes]:
+    """The bytes of a safetensors file, part by part; `matrices` names the document's arrays.
+
+    Arrays have the precision that they came in. The metadata has a CRC-32 of each, by which a damaged file is
+    known. Raises `ValueError` for more numbers than are read back, before the first part.
     """
     names: dict[Matrix, str] = {}
     for name, matrix in matrices:
         names.setdefault(matrix, name)
-    total = sum(matrix.array.size for matrix in names)
+    total = sum(math.prod(matrix.shape) for matrix in names)
     if total > MAX_NUMBERS:
         raise ValueError(f"its arrays have {total:,} numbers; legal is {MAX_NUMBERS:,} at most")
-    arrays = {name: matrix.array for matrix, name in names.items()}
-    return _serialise(arrays, metadata={_KEY: write(document, names)})
+    steps = 2 * sum(matrix.nbytes for matrix in names)
+    # The largest items first, as safetensors has them: each tensor begins at a multiple of its item's size.
+    ordered = sorted(names.items(), key=lambda item: (-STORED_DTYPES[item[0].stored].itemsize, item[1]))
+    checksums, done = {}, 0
+    for matrix, name in ordered:
+        checksum = 0
+        for part in matrix.parts():
+            checksum = zlib.crc32(part.tobytes(), checksum)
+            done += part.nbytes
+            progress(done / steps)
+        checksums[name] = f"{checksum:08x}"
+    yield _header({name: matrix for matrix, name in ordered}, checksums, write(document, names))
+    for matrix, _name in ordered:
+        for part in matrix.parts():
+            yield part.tobytes()
+            done += part.nbytes
+            progress(done / steps)
+
+
+def _header(matrices: dict[str, Matrix], checksums: dict[str, str], text: str) -> bytes:
+    """The length and the JSON before the numbers; spaces make it a multiple of eight bytes."""
+    header: dict[str, Any] = {"__metadata__": {_KEY: text, _CHECKSUMS: json.dumps(checksums)}}
+    end = 0
+    for name, matrix in matrices.items():
+        begin, end = end, end + matrix.nbytes
+        header[name] = {"dtype": matrix.stored, "shape": list(matrix.shape), "data_offsets": [begin, end]}
+    data = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace")
+    data += b" " * (-len(data) % 8)
+    return len(data).to_bytes(8, "little") + data
 
 
 def read_tensors(path: Path) -> Document:
@@ -52,6 +96,7 @@ def read_tensors(path: Path) -> Document:
     text = metadata.get(_KEY) if isinstance(metadata, dict) else None
     if not isinstance(text, str):
         raise ValueError(f"its metadata has no {_KEY!r}: these are tensors without an attnviz document")
+    checksums = _checksums(metadata.get(_CHECKSUMS))
     places = {name: _place(name, entry) for name, entry in header.items()}
     _check_places(places, size - start)
     used: set[str] = set()
@@ -59,7 +104,13 @@ def read_tensors(path: Path) -> Document:
     def read(name: str) -> Matrix:
         used.add(name)
         dtype, shape, begin = places[name]
-        return Matrix(np.fromfile(path, dtype, math.prod(shape), offset=start + begin).reshape(shape))
+        array = read_array(path, dtype, shape, start + begin)
+        if array is None:
+            raise ValueError(_("tensor {name} ends early: the file is damaged").format(name=short(name)))
+        if name in checksums and checksums[name] != zlib.crc32(array.data):
+            said = _("tensor {name} has other numbers than were saved: the file is damaged")
+            raise ValueError(said.format(name=short(name)))
+        return Matrix.taken(array)
 
     tensors: dict[str, Callable[[], Matrix]] = {name: partial(read, name) for name in places}
     document = document_from(parse(text), tensors)
@@ -67,6 +118,28 @@ def read_tensors(path: Path) -> Document:
     if unused:
         raise ValueError(f"tensor {short(unused[0])} is in the file, but the document does not refer to it")
     return document
+
+
+def read_array(path: Path, dtype: np.dtype[Any], shape: tuple[int, ...], begin: int) -> NDArray[Any] | None:
+    """The numbers from the byte `begin` of a file on, in an array of their own; None where it ends early."""
+    array: NDArray[Any] = np.empty(shape, dtype)
+    flat = array.reshape(-1).view(np.uint8)
+    with path.open("rb") as file:
+        file.seek(begin)
+        read = file.readinto(flat.data) if flat.size else 0
+    return array if read == flat.size else None
+
+
+def _checksums(text: object) -> dict[str, int]:
+    """The CRC-32 of each tensor; of a file without them, none."""
+    if text is None:
+        return {}
+    try:
+        found = parse(text) if isinstance(text, str) else None
+        return {name: int(value, 16) for name, value in found.items()}  # type: ignore[union-attr]
+    except (ValueError, TypeError, AttributeError):
+        said = _("its metadata {name} is no CRC-32 of each tensor: the file is damaged")
+        raise ValueError(said.format(name=repr(_CHECKSUMS))) from None
 
 
 def read_header(file: BinaryIO, size: int) -> tuple[dict[str, Any], int]:
@@ -93,16 +166,18 @@ def _place(name: str, entry: Any) -> _Place:
     if not isinstance(entry, dict) or entry.keys() != {"dtype", "shape", "data_offsets"}:
         raise ValueError(f"tensor {short(name)} has a broken entry in the header: {short(entry)}")
     dtype, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
-    if not isinstance(dtype, str) or dtype not in _DTYPES:
-        raise ValueError(f"tensor {short(name)} has dtype {short(dtype)}; legal are {', '.join(_DTYPES)}")
+    if not isinstance(dtype, str) or dtype not in STORED_DTYPES:
+        raise ValueError(
+            f"tensor {short(name)} has dtype {short(dtype)}; legal are {', '.join(STORED_DTYPES)}"
+        )
     if not _two_counts(shape) or 0 in shape:
         raise ValueError(f"tensor {short(name)} has shape {short(shape)}; legal is [rows, columns]")
-    length = math.prod(shape) * _DTYPES[dtype].itemsize
+    length = math.prod(shape) * STORED_DTYPES[dtype].itemsize
     if not _two_counts(offsets) or offsets[1] - offsets[0] != length:
         raise ValueError(
             f"tensor {short(name)} stands at bytes {short(offsets)}; its shape needs {length:,} bytes"
         )
-    return _DTYPES[dtype], (shape[0], shape[1]), offsets[0]
+    return STORED_DTYPES[dtype], (shape[0], shape[1]), offsets[0]
 
 
 def _two_counts(value: Any) -> bool:

@@ -1,5 +1,7 @@
-"""The numbers behind a document: vectors and weight matrices as float64 arrays.
+"""The numbers behind a document: vectors in float64, weight matrices in float32 or float64.
 
+A matrix that came in float32 or in 16 bits is float32; what computes with one outside an engine takes what it
+needs of it `in_float64`.
 Seeded arrays are drawn once and kept: drawing a 512 x 512 matrix takes longer than the attention of
 a small experiment, and a drag asks for it again on every frame.
 """
@@ -12,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.model.operands.draws import Drawn
+from attnviz.model.spec.arrays import in_float64
 from attnviz.model.spec.block import FeedForward, FeedForwardRole, Transform, Vocabulary
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.latent import LatentRole
@@ -31,9 +34,9 @@ Array = NDArray[np.float64]
 
 
 def vectors_array(vectors: Vectors) -> Array:
-    """(token, d_model), read-only."""
+    """(token, d_model), read-only, in float64."""
     if isinstance(vectors, ExplicitVectors):
-        return vectors.values.array
+        return in_float64(vectors.values.array)
     return _seeded_vectors(vectors.n, vectors.d_model, vectors.seed, vectors.generator)
 
 

@@ -1,16 +1,18 @@
-"""`Matrix`: the one array type that a document holds: two-dimensional, finite, float64, never changed."""
+"""`Matrix`: the one array type that a document holds: two-dimensional, finite, never changed."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-MAX_NUMBERS = 64_000_000
-"""Largest number of entries that a document's matrix may have (512 MB in float64)."""
+from attnviz.i18n import _
+
+MAX_NUMBERS = 2**28
+"""Largest number of entries that a document's matrix may have (512 MB in 16 bits)."""
 
 MAX_DRAWN = 2**28
 """Largest number of entries of a matrix that is drawn from a seed (2 GB in float64)."""
@@ -18,52 +20,120 @@ MAX_DRAWN = 2**28
 COMPARED_AT_ONCE = 2**15
 """Numbers of two matrices that are compared before it is asked whether some differ."""
 
-_NO_NUMBERS = (bool, str, dict, list, tuple)
+PART_NUMBERS = 2**20
+"""Numbers that are checked or written at a time."""
+
+BFLOAT16 = np.dtype([("bfloat16", "<u2")])
+"""The upper half of a float32, which NumPy does not have; no arithmetic takes a record for a number."""
+
+STORED_DTYPES: dict[str, np.dtype[Any]] = {
+    "F16": np.dtype("<f2"),
+    "BF16": BFLOAT16,
+    "F32": np.dtype("<f4"),
+    "F64": np.dtype("<f8"),
+}
+"""How the numbers of each precision are held."""
+
+STORED_NAMES = {dtype: name for name, dtype in STORED_DTYPES.items()}
+
+_REAL_KINDS = "iuf"
+"""Dtypes of whole numbers and of floating-point numbers, as NumPy abbreviates their kinds."""
+
+_NO_NUMBERS = (bool, np.bool_, str, complex, dict, list, tuple)
 
 
 class Matrix:
-    """An immutable (rows, columns) matrix of finite float64 numbers, compared by value.
+    """An immutable (rows, columns) matrix of finite numbers, compared by value.
+
+    It keeps the precision that its numbers came in, `stored`: F16, BF16, F32 or F64, as safetensors names
+    them. `array` has them as NumPy floats; numbers of 16 bits become float32 when they are first asked for,
+    and stay so: a model that was opened and not yet computed takes what its file takes. All conversions are
+    exact.
 
     Raises `ValueError` with one sentence when the input is not rectangular, is empty, is not
     numeric, has more than `MAX_NUMBERS` entries, or holds NaN or an infinity.
     """
 
-    __slots__ = ("_hash", "array")
+    __slots__ = ("_hash", "_held", "stored")
 
-    array: NDArray[np.float64]
+    stored: str
+    _held: NDArray[Any]
 
     def __init__(self, values: ArrayLike) -> None:
-        array = _as_array(values)
+        self._check_and_take(_as_array(values))
+
+    @classmethod
+    def taken(cls, array: NDArray[Any]) -> Matrix:
+        """The matrix of an array that nobody else holds: not copied where its rows lie one after the other.
+
+        Raises as the constructor does.
+        """
+        made = cls.__new__(cls)
+        is_own = (
+            type(array) is np.ndarray
+            and array.base is None
+            and array.flags.c_contiguous
+            and array.dtype in STORED_NAMES
+        )
+        made._check_and_take(array if is_own else _as_array(array))
+        return made
+
+    def _check_and_take(self, array: NDArray[Any]) -> None:
         if array.ndim != 2 or array.size == 0:
             raise ValueError(f"a matrix needs at least one row and one column, got shape {array.shape}")
         if array.size > MAX_NUMBERS:
             raise ValueError(f"a matrix may have {MAX_NUMBERS:,} numbers at most, got {array.size:,}")
-        if not np.isfinite(array).all():
-            row, column = (int(i) for i in np.argwhere(~np.isfinite(array))[0])
-            raise ValueError(
-                f"row {row}, column {column} is {array[row, column]}; only finite numbers are legal"
-            )
+        for start in range(0, len(array), _step(array.shape)):
+            part = widened(array[start : start + _step(array.shape)])
+            if not np.isfinite(part).all():
+                row, column = (int(i) for i in np.argwhere(~np.isfinite(part))[0])
+                found = f"row {start + row}, column {column} is {part[row, column]}"
+                raise ValueError(f"{found}; only finite numbers are legal")
         self._take(array)
 
-    def _take(self, array: NDArray[np.float64]) -> None:
+    def _take(self, array: NDArray[Any]) -> None:
         array.setflags(write=False)
-        self.array = array
+        self._held, self.stored = array, STORED_NAMES[array.dtype]
         self._hash: int | None = None
+
+    @property
+    def array(self) -> NDArray[Any]:
+        """The numbers in float32 or float64, read-only."""
+        held = self._held
+        if held.dtype.itemsize == 2:
+            held = widened(held)
+            held.setflags(write=False)
+            self._held = held
+        return held
 
     @property
     def shape(self) -> tuple[int, int]:
         """(rows, columns)."""
-        rows, columns = self.array.shape
+        rows, columns = self._held.shape
         return rows, columns
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the numbers take in the precision they came in."""
+        return self._held.size * STORED_DTYPES[self.stored].itemsize
+
+    def parts(self) -> Iterator[NDArray[Any]]:
+        """The numbers in the precision they came in, a few rows at a time."""
+        step = _step(self.shape)
+        for start in range(0, self.shape[0], step):
+            yield _narrowed(self._held[start : start + step], self.stored)
+
     def replaced(self, row: int, column: int, value: float) -> Matrix:
-        """This matrix with one entry changed."""
-        array = self.array.copy()
+        """This matrix with one entry changed; in float64 where its own precision does not have the number."""
+        is_exact = _has(self.stored, value)
+        array = self.array.astype(self.array.dtype if is_exact else np.float64)
         array[row, column] = value
         if not math.isfinite(array[row, column]):
             return Matrix(array)  # which says what is wrong
         changed = Matrix.__new__(Matrix)  # its other numbers have been checked
         changed._take(array)
+        if is_exact:
+            changed.stored = self.stored
         return changed
 
     def __eq__(self, other: object) -> bool:
@@ -74,20 +144,66 @@ class Matrix:
         # Part by part: two that differ mostly do so early, and are compared several times for one edit.
         step = max(1, COMPARED_AT_ONCE // self.shape[1])
         starts = range(0, self.shape[0], step)
-        return all(np.array_equal(self.array[i : i + step], other.array[i : i + step]) for i in starts)
+        return all(np.array_equal(self._rows(i, i + step), other._rows(i, i + step)) for i in starts)
+
+    def _rows(self, start: int, end: int) -> NDArray[Any]:
+        return widened(self._held[start:end])
 
     def __hash__(self) -> int:
         if self._hash is None:
-            # -0.0 equals 0.0, so it must hash alike: adding 0.0 removes the sign.
-            self._hash = hash((self.array.shape, (self.array + 0.0).tobytes()))
+            # A few rows tell matrices apart. -0.0 must hash as 0.0 does: adding 0.0 removes the sign.
+            rows = widened(self._held[:: max(1, len(self._held) // 8)]).astype(np.float64) + 0.0
+            self._hash = hash((self.shape, rows.tobytes()))
         return self._hash
 
     def __repr__(self) -> str:
         return f"Matrix({self.shape[0]}x{self.shape[1]})"
 
 
-def _as_array(values: Any) -> NDArray[np.float64]:
-    """A private float64 copy of nested sequences or of an array."""
+def widened(array: NDArray[Any]) -> NDArray[Any]:
+    """Numbers of 16 bits in float32, in an array of their own; others as they are."""
+    if array.dtype == BFLOAT16:
+        made: NDArray[Any] = np.empty(array.shape, np.float32)
+        np.left_shift(array["bfloat16"], 16, out=made.view(np.uint32), dtype=np.uint32)
+        return made
+    return array.astype(np.float32) if array.dtype == np.float16 else array
+
+
+def in_float64(array: NDArray[Any]) -> NDArray[np.float64]:
+    """The numbers in float64, in which explanations and edits compute; float64 as it is."""
+    return widened(array).astype(np.float64, copy=False)
+
+
+def _narrowed(array: NDArray[Any], stored: str) -> NDArray[Any]:
+    """Numbers in the precision they came in, rounded where they did not come so."""
+    dtype = STORED_DTYPES[stored]
+    if array.dtype == dtype:
+        return array
+    if dtype != BFLOAT16:
+        return array.astype(dtype)
+    made = np.empty(array.shape, BFLOAT16)
+    made["bfloat16"] = np.ascontiguousarray(array, np.float32).view(np.uint32) >> 16
+    return made
+
+
+def _has(stored: str, value: float) -> bool:
+    """Whether a precision has this very number."""
+    if stored == "F64":
+        return True
+    with np.errstate(over="ignore"):
+        single = np.array([[value]], dtype=np.float32)
+        return float(widened(_narrowed(single, stored))[0, 0]) == float(value)
+
+
+def _step(shape: tuple[int, ...]) -> int:
+    """Rows that are checked or written together."""
+    return max(1, PART_NUMBERS // shape[1])
+
+
+def _as_array(values: Any) -> NDArray[Any]:
+    """A private copy of nested sequences, in float64, or of an array, in its precision where it is held."""
+    if isinstance(values, np.ndarray):
+        values = _of_numbers(values)
     if not isinstance(values, np.ndarray):
         rows = list(values) if isinstance(values, Sequence) and not isinstance(values, str) else None
         if rows is None or not all(isinstance(row, Sequence | np.ndarray) for row in rows):
@@ -97,9 +213,25 @@ def _as_array(values: Any) -> NDArray[np.float64]:
                 raise ValueError(f"row {index} has length {len(row)}, row 0 has length {len(rows[0])}")
             for column, value in enumerate(row):
                 if value is None or isinstance(value, _NO_NUMBERS):
-                    said = f"{value!r:.60}"
+                    plain = value.item() if isinstance(value, np.generic) else value
+                    said = f"{plain!r:.60}"
                     raise ValueError(f"row {index}, column {column} is {said}; a number is legal")
     try:
-        return np.array(values, dtype=np.float64, order="C")
-    except (TypeError, ValueError, OverflowError) as error:
+        dtype = values.dtype if getattr(values, "dtype", None) in STORED_NAMES else np.float64
+        return np.array(values, dtype=dtype, order="C")
+    except OverflowError:
+        raise ValueError(_("a matrix has a number past the range of float64")) from None
+    except (TypeError, ValueError) as error:
         raise ValueError(f"a matrix is a list of rows, each a list of numbers ({error})") from None
+
+
+def _of_numbers(array: NDArray[Any]) -> NDArray[Any] | list[Any]:
+    """The array; as lists, which are checked number by number, where its dtype is not one of real numbers.
+
+    Raises `ValueError` for a masked element: what lies under a mask is no number of the matrix.
+    """
+    if np.ma.is_masked(array) and array.ndim == 2:
+        row, column = (int(index) for index in np.argwhere(np.ma.getmaskarray(array))[0])
+        raise ValueError(f"row {row}, column {column} is masked; a number is legal")
+    is_real = array.dtype.kind in _REAL_KINDS or array.dtype == BFLOAT16
+    return array if is_real or array.ndim != 2 else list(array.tolist())

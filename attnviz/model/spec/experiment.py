@@ -195,14 +195,16 @@ class Experiment(Layer, frozen=True, weakref=True):
         require(found == self.d_model, "vocabulary.embedding", Said(f"{found} columns"), legal)
 
     def _check_sites(self) -> None:
-        """Every other attention is legal as an experiment of its own."""
-        from attnviz.model.sites.sites import SiteError, at, site_names
+        """Every attention but the experiment's own, which is checked with it, is legal as an experiment."""
+        from attnviz.model.sites.sites import SiteError, at, places
 
-        for name in site_names(self)[1:] if self._has_several else ():
+        for place in places(self) if self._has_several else ():
+            if not place.path:
+                continue
             try:
-                at(self, name)
+                at(self, place.name)
             except FieldError as error:
-                raise SiteError(self, name, error) from None
+                raise SiteError(self, place.name, error) from None
 
     @property
     def _has_several(self) -> bool:

@@ -12,7 +12,7 @@ from cases import HEADS, MASKS, MEMORY, POSITIONS, TOKENS, experiment
 
 from attnviz.engines import program, projecting
 from attnviz.engines.decode.cost import Cost, StepCosts
-from attnviz.engines.decode.decodable import MAX_STEPS, causal_experiment
+from attnviz.engines.decode.decodable import CHANGES, MAX_STEPS, causal_experiment
 from attnviz.engines.decode.run import Decoding, decode
 from attnviz.engines.engine import Engine
 from attnviz.engines.numpy_engine import NumpyEngine
@@ -22,6 +22,9 @@ from attnviz.engines.torch_engine import TorchEngine, torch_status
 from attnviz.model.spec import parts as p
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.generation import Writing
+
+READ_OUT = CHANGES["readout"]
 
 ENGINES = ["numpy", pytest.param("torch", marks=pytest.mark.skipif(bool(torch_status()), reason="no torch"))]
 TOLERANCE = {"float64": 1e-12, "float32": 1e-5}
@@ -225,12 +228,43 @@ def test_the_first_of_equals_is_fed() -> None:
     np.testing.assert_allclose(decoding.steps[0].probabilities, [0.5, 0.5])
 
 
-def test_tokens_are_generated_after_a_row_of_nan() -> None:
-    padded = msgspec.structs.replace(experiment(), masks=(p.Padding((0, 1, 2, 3, 4, 5, 6)),))
-    decoding = decode(NumpyEngine("float64"), msgspec.structs.replace(padded, fully_masked_row="nan"), 8)
-    assert np.isnan(decoding.steps[6].probabilities).all()
-    assert decoding.steps[7].token == "the"
-    assert np.isfinite(decoding.steps[7].probabilities).all()
+@pytest.mark.parametrize("generation", [None, Writing()], ids=["most probable", "sampled"])
+def test_logits_of_nan_end_the_text_at_a_step_that_is_named(generation: Writing | None) -> None:
+    """The steps up to there are kept, with their numbers; no token is invented."""
+    padded = msgspec.structs.replace(
+        experiment(), masks=(p.Padding((0, 1, 2, 3, 4, 5, 6)),), fully_masked_row="nan", writing=generation
+    )
+    decoding = decode(NumpyEngine("float64"), padded, 8)
+    assert len(decoding.steps) == 7 and decoding.experiment.tokens == TOKENS
+    assert np.isnan(decoding.steps[6].probabilities).all() and decoding.steps[6].next_token is None
+    assert np.isfinite(decoding.steps[6]["q"]).all()
+    assert decoding.stopped.startswith("step 7 (“today”): the logits are not finite")
+
+
+def test_a_later_step_without_finite_logits_keeps_the_tokens_before_it() -> None:
+    """Token c repeats itself; at position 4 no key is left, and the row of a mask of nothing is NaN."""
+    masks = (p.Painted(((4, 4),)), p.Window(0, 0))
+    vectors = p.ExplicitVectors([[1.0, 0.0], [0.0, 1.0], [4.0, 4.0]])
+    experiment_ = Experiment(
+        tuple("abc"),
+        vectors,
+        heads=p.Heads(1, 1, 2),
+        masks=masks,
+        fully_masked_row="nan",
+        readout="similarity",
+    )
+    decoding = decode(NumpyEngine("float32"), experiment_, 9)
+    assert [step.token for step in decoding.steps] == ["a", "b", "c", "c", "c"]
+    assert [step.next_token for step in decoding.steps[2:]] == ["c", "c", None]
+    assert decoding.stopped.startswith("step 5 (“c”)")
+    assert decode(NumpyEngine("float32"), experiment_, 4).stopped == ""
+
+
+def test_a_document_that_is_fed_to_its_end_samples_nothing_and_is_not_cut() -> None:
+    padded = msgspec.structs.replace(
+        experiment(), masks=(p.Padding((0, 1, 2, 3, 4, 5, 6)),), fully_masked_row="nan"
+    )
+    assert decode(NumpyEngine("float64"), padded).stopped == ""
 
 
 def test_fewer_steps_than_tokens() -> None:
@@ -258,6 +292,19 @@ def test_masks_that_never_look_ahead_are_decoded_as_they_are() -> None:
     assert "adds a causal mask" in prefix.notices[0] and len(prefix.notices) == 1
 
 
+def test_what_decoding_adds_to_a_document_is_said() -> None:
+    """An encoder has no mask and no read-out: both are said, whether it has other masks or none."""
+    plain = msgspec.structs.replace(experiment("none"), readout="none")
+    decoding = decode(NumpyEngine("float64"), plain)
+    assert decoding.changed == {"masks", "readout"}
+    assert decoding.notices == (CHANGES["masks"], READ_OUT)
+    own = msgspec.structs.replace(plain, readout="similarity", masks=(p.Causal(),))
+    assert (decode(NumpyEngine("float64"), own).changed, decode(NumpyEngine("float64"), own).notices) == (
+        frozenset(),
+        (),
+    )
+
+
 def test_masking_after_the_softmax_is_moved_before_it_and_said() -> None:
     after = experiment("all", mask_placement="after_softmax")
     decoding = decode(NumpyEngine("float64"), after)
@@ -270,6 +317,13 @@ def test_masking_after_the_softmax_is_moved_before_it_and_said() -> None:
 def test_illegal_numbers_of_steps(steps: int) -> None:
     with pytest.raises(ValueError, match=f"steps is {steps}; legal is 1 to 100,000"):
         decode(NumpyEngine("float64"), experiment(), steps)
+
+
+@pytest.mark.parametrize("steps", [1.5, True, "a", 2.0])
+def test_a_number_of_steps_is_a_whole_number(steps: Any) -> None:
+    with pytest.raises(ValueError, match=f"steps is {steps!r}; legal is a whole number from 1 to 100,000"):
+        decode(NumpyEngine("float64"), experiment(), steps)
+    assert len(decode(NumpyEngine("float64"), experiment(), np.int64(2)).steps) == 2  # type: ignore[arg-type]
 
 
 def test_check_stops_between_steps() -> None:

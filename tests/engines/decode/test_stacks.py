@@ -21,10 +21,13 @@ from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.parity import Compared, compared, parity
 from attnviz.engines.run import run
 from attnviz.engines.torch_engine import TorchEngine, torch_status
+from attnviz.model.caches import Cache, FullCache, RingCache, SinkCache
 from attnviz.model.sites.sites import at, place_of, record_at, site_names
 from attnviz.model.spec import parts as p
 from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.generation import Writing
 from attnviz.model.spec.positions import Learned
+from attnviz.model.spec.sampling import Sampling, StopConditions
 
 ENGINES = ["numpy", pytest.param("torch", marks=pytest.mark.skipif(bool(torch_status()), reason="no torch"))]
 TOLERANCE = {"float64": 1e-12, "float32": 2e-5}
@@ -68,7 +71,8 @@ def test_every_stage_of_every_site_equals_the_full_pass(case: str, engine: str, 
     else:
         steps = 8
     decoding, found = pairs(make(engine, dtype), experiment, steps)
-    assert len(decoding.steps) == steps
+    is_cut = bool(np.isnan(decoding.steps[-1].probabilities).all())  # nothing can be sampled after NaN
+    assert (len(decoding.steps) < steps) == is_cut == bool(decoding.stopped)
     assert_equal(found, TOLERANCE[dtype])
 
 
@@ -200,6 +204,7 @@ def test_every_layer_becomes_causal_and_nothing_else_does() -> None:
         "Decoding adds a causal mask",
         "Decoding masks before the softmax",
         "Decoding blocks with −∞",
+        *(["The document has no read-out"] if late.readout == "none" else []),
     ]
 
 
@@ -213,9 +218,28 @@ def test_nan_that_a_full_pass_spreads_backwards_is_said() -> None:
     hidden = (p.Causal(), p.Painted(((2, 0), (2, 1), (2, 2))))
     experiment = replace(STACKS["two layers, pre"], masks=hidden, fully_masked_row="nan")
     decoding = decode(NumpyEngine("float64"), experiment)
-    assert decoding.notices == (NOT_FINITE,)
+    assert decoding.notices[-1] == NOT_FINITE
     found = parity(decoding, run(NumpyEngine("float64"), decoding.experiment))
     assert found["layers.0.self.weights"] < 1e-12 and found["layers.1.self.mixed"] == np.inf
+
+
+@pytest.mark.parametrize("cache", [FullCache(), RingCache(1), SinkCache(1, 1)], ids=["full", "ring", "sink"])
+def test_nan_is_said_by_every_cache_and_of_steps_that_were_taken_over(cache: Cache) -> None:
+    """The ring no longer has the value of the row of NaN; the second decoding takes all steps over."""
+    hidden = (p.Causal(), p.Painted(((2, 0), (2, 1), (2, 2))))
+    experiment = replace(
+        STACKS["two layers, pre"],
+        masks=hidden,
+        fully_masked_row="nan",
+        readout="similarity",
+        writing=Writing(Sampling(stop=StopConditions(length=1)), cache),
+    )
+    first = decode(NumpyEngine("float64"), experiment)
+    again = decode(NumpyEngine("float64"), experiment, earlier=first)
+    assert again.reused == len(again.steps) == len(first.steps)
+    assert first.notices == again.notices and again.notices[-1] == NOT_FINITE
+    finite = decode(NumpyEngine("float64"), replace(experiment, fully_masked_row="zeros"))
+    assert NOT_FINITE not in finite.notices
 
 
 # --- counts ----------------------------------------------------------------------------------------

@@ -373,7 +373,7 @@ def test_why_writing_stopped_is_said_again_in_the_new_language(desk: Desk) -> No
     desk.press_key(Qt.Key.Key_L, Qt.KeyboardModifier.ControlModifier)
     settle(desk)
     desk.qtbot.waitUntil(lambda: decoding(desk) is not english, timeout=8000)
-    assert decoding(desk).stopped == "已达到新词元数的上限：100"
+    assert decoding(desk).stopped == "已达到 100 个新词元的上限"
     assert decoding(desk).reused == len(english.steps)  # said again, not computed again
 
 

@@ -132,9 +132,10 @@ def test_a_young_run_is_shown_before_the_next_starts(qtbot: QtBot, monkeypatch: 
     bench = Bench(monkeypatch, inline=False)
     shown = Log(bench.store, "traced")
     go_on = threading.Event()
-    bench.before = lambda check: go_on.wait(5) and None
+    monkeypatch.setattr(live_module, "PATIENCE_SECONDS", 60.0)  # young, however slow the machine is
+    bench.before = lambda check: go_on.wait(60) and None
     bench.live.run_now()
-    qtbot.wait(10)
+    qtbot.waitUntil(lambda: bench.runs == 1)
     for temperature in (2.0, 3.0):
         bench.store.change(temperature=temperature)
         qtbot.wait(15)
@@ -164,6 +165,7 @@ def test_a_run_that_takes_long_is_cancelled_for_a_newer_one(
 
     bench.before = slow
     bench.live.run_now()
+    qtbot.waitUntil(lambda: bench.runs == 1)
     qtbot.wait(round(1000 * PATIENCE_SECONDS) + 50)
     bench.store.change(temperature=2.0)
     qtbot.waitUntil(bench.settled)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,6 +26,7 @@ from attnviz.model.explain.arithmetic.terms import (
 from attnviz.model.operands.matrices import projection_array
 from attnviz.model.provenance import sources
 from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.attention import Layer
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import (
     Causal,
@@ -250,6 +252,31 @@ def test_overflow_is_said_in_words() -> None:
     assert "too large" not in shown(explain(site, Cell("scaled", 0, 0)))[0], "it was infinite before"
     assert "no softmax: scaled[a, a] = ∞" in shown(explain(site, Cell("weights", 0, 1)))[0]
     assert math.isnan(explain(site, Cell("weights", 0, 1)).recomputed)
+
+
+@pytest.mark.parametrize("normaliser", ["sigmoid", "relu_squared"])
+def test_a_weight_that_is_set_to_0_is_no_product_with_nan(normaliser: Any) -> None:
+    own = Experiment(
+        ("a",),
+        SeededVectors(1, 2),
+        heads=Heads(1, 1, 2),
+        masks=(Padding((0,)),),
+        fully_masked_row="nan",
+        layers=(
+            Layer(
+                heads=Heads(1, 1, 2),
+                normaliser=normaliser,
+                masks=(Padding((0,)),),
+                mask_placement="after_softmax",
+            ),
+        ),
+        dtype="float64",
+    )
+    site = run(NumpyEngine("float64"), own).site("layers.1.self")
+    assert np.isnan(site.window("scaled")).all() and (site.window("weights") == 0).all()
+    explanation = explain(site, Cell("weights", 0, 0))
+    assert explanation.value == explanation.recomputed == 0
+    assert "NaN" not in shown(explanation)[0] and "set to 0 after the normaliser" in shown(explanation)[0]
 
 
 def test_rounding_that_shows_is_said() -> None:

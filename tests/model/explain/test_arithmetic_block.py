@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from experiments import STACKS
 from explained import shown, site_of
+from msgspec.structs import replace
 
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
@@ -105,6 +106,17 @@ def test_similarity_in_a_last_layer_leads_to_the_first() -> None:
     sources_ = [term.source for term in flat(step) if isinstance(term, Term)]
     assert sources_[1] == Cell("tokens_embedded", 1, 0, site="layers.0.self")
     assert sources_[0] == Cell("attention_output", 0, 0)
+
+
+def test_similarity_multiplies_the_numbers_that_the_run_had() -> None:
+    """In float32 a token's vector is rounded, wherever the inspector reads it."""
+    experiment = replace(STACKS["attentions alone"], dtype="float32")
+    trace = run(NumpyEngine("float32"), experiment)
+    embedded = trace.site("layers.0.self")["tokens_embedded"]
+    line = explain(trace.site("layers.2.self"), Cell("logits", 0, 1)).lines[0]
+    terms = [term for term in flat(line.steps[1]) if isinstance(term, Term)]
+    vectors = [term for term in terms if term.source and term.source.stage == "tokens_embedded"]
+    assert vectors and all(term.value == embedded[1, term.source.column] for term in vectors)  # type: ignore[union-attr]
 
 
 def test_a_vocabulary_makes_logits_with_everything_it_has() -> None:

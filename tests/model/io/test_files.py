@@ -120,6 +120,34 @@ def test_permissions_are_kept_and_links_stay_links(folder: Path) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 
+@pytest.mark.parametrize("name", ["图" * 80 + ".json", "a" * 250 + ".json"], ids=["Chinese", "long"])
+def test_every_name_that_the_disk_takes_can_be_saved(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "documents"
+    folder.mkdir()
+    assert load(save(explicit(2, 2), folder / name)) == explicit(2, 2)
+    assert [file.name for file in folder.iterdir()] == [name]
+
+
+def test_what_an_ended_program_left_is_removed(tmp_path: Path) -> None:
+    folder = tmp_path / "documents"
+    folder.mkdir()
+    names = (".d.json.0123456789ab.tmp", ".d.json.0123456789ac.tmp", ".e.json.0123456789ab.tmp")
+    old, new, other = (folder / name for name in names)
+    for file in (old, new, other):
+        file.write_text("half")
+    for file in (old, other):
+        os.utime(file, (0, 0))
+    save(explicit(2, 2), folder / "d.json")
+    assert {file.name for file in folder.iterdir()} == {"d.json", new.name, other.name}
+
+
+@pytest.mark.parametrize("path", ["", "."])
+def test_a_folder_is_named_in_the_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(DocumentError, match=r"^\S+: this is not a file$"):
+        load(path)
+
+
 def test_a_write_protected_file_is_not_replaced(folder: Path) -> None:
     path = save(loads(FITTING), folder / "d.json")
     before = path.read_bytes()

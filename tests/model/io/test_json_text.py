@@ -14,6 +14,7 @@ from hypothesis import given
 from numpy.testing import assert_array_equal
 
 from attnviz.model.io.files import DocumentError, dumps, load, loads, save
+from attnviz.model.io.json_text import document_from, parse
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import (
@@ -256,3 +257,15 @@ def test_a_missing_view_is_the_default_view() -> None:
     data = json.loads(FITTING)
     del data["view"]
     assert loads(json.dumps(data)).view == View()
+
+
+def test_a_key_given_twice_among_very_many_is_found_at_once() -> None:
+    """Counted once: asked of each key, 100,000 of them take minutes."""
+    keys = ", ".join(f'"k{index}": 0' for index in range(100_000))
+    with pytest.raises(ValueError, match="the key 'k99999' is there twice"):
+        parse("{" + keys + ', "k99999": 1}')
+
+
+def test_half_a_character_in_a_key_is_a_sentence() -> None:
+    with pytest.raises(ValueError, match=r"a key has U\+D800, half of a character"):
+        document_from({"format": "attnviz", "version": 1, "\ud800": 1}, {})

@@ -7,7 +7,6 @@ import math
 import msgspec
 import numpy as np
 import pytest
-import torch
 from numpy.testing import assert_allclose, assert_array_equal
 
 from attnviz.engines.numpy_engine import NumpyEngine
@@ -34,6 +33,7 @@ def test_one_softmax_around_all_three_is_another_thing() -> None:
 
 
 def test_minus_ten_thousand_leaves_a_padded_query_its_softmax() -> None:
+    torch = pytest.importorskip("torch")
     trace = run(NumpyEngine("float32"), load_preset("added-mask").experiment)
     assert trace.only.fully_masked().tolist() == [True, True, False, False, False, False]
     plain = torch.softmax(torch.tensor(traced("added-mask")["scaled"][:, :2].copy()), -1).numpy()

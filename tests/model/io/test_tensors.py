@@ -14,6 +14,7 @@ from numpy.testing import assert_array_equal
 from safetensors.numpy import load_file, save_file
 
 from attnviz.model.io.files import DocumentError, dumps, load, save
+from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import (
@@ -74,17 +75,17 @@ def header_of(document: Document) -> str:
     return json.dumps(data)
 
 
-def test_float32_tensors_are_read_and_half_precision_is_not(tmp_path: Path) -> None:
+def test_floats_of_every_width_are_read_and_whole_numbers_are_not(tmp_path: Path) -> None:
     document = explicit(2, 3)
     values = document.experiment.vectors.values.array  # type: ignore[union-attr]
-    for dtype, legal in ((np.float32, True), (np.float16, False), (np.int64, False)):
+    for dtype, legal in ((np.float32, True), (np.float16, True), (np.int64, False)):
         path = tmp_path / f"{np.dtype(dtype).name}.safetensors"
         save_file({"vectors": values.astype(dtype)}, path, metadata={"attnviz": header_of(document)})
         if legal:
             loaded = load(path).experiment.vectors
             assert_array_equal(loaded.values.array, values.astype(dtype))  # type: ignore[union-attr]
         else:
-            with pytest.raises(DocumentError, match="tensor 'vectors' has dtype '[FI]..'; legal are F64"):
+            with pytest.raises(DocumentError, match="has dtype 'I64'; legal are F16, BF16, F32, F64"):
                 load(path)
 
 
@@ -137,7 +138,7 @@ def raw_file(path: Path, entry: dict[str, Any], payload: bytes = bytes(48)) -> P
         ({"dtype": "F64", "shape": [0, 3], "data_offsets": [0, 0]}, "legal is [rows, columns]"),
         ({"dtype": "F64", "shape": [True, 6], "data_offsets": [0, 48]}, "legal is [rows, columns]"),
         ({"dtype": "F64", "shape": [2, 3]}, "broken entry"),
-        ({"dtype": ["F64"], "shape": [2, 3], "data_offsets": [0, 48]}, "legal are F64, F32"),
+        ({"dtype": ["F64"], "shape": [2, 3], "data_offsets": [0, 48]}, "legal are F16, BF16, F32, F64"),
     ],
 )
 def test_a_header_is_checked_before_anything_is_read(
@@ -167,3 +168,83 @@ def test_every_truncation_of_a_safetensors_file_is_refused(tmp_path: Path) -> No
         (tmp_path / "t.safetensors").write_bytes(whole[:length])
         with pytest.raises(DocumentError):
             load(tmp_path / "t.safetensors")
+
+
+# --- precision, progress, damage -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_a_saved_array_has_the_precision_that_it_came_in(tmp_path: Path, dtype: Any) -> None:
+    values = np.random.default_rng(0).standard_normal((130, 140)).astype(dtype)
+    experiment = Experiment(tuple(map(str, range(130))), ExplicitVectors(Matrix(values)))
+    path = save(experiment, tmp_path / "d")
+    again = save(load(path), tmp_path / "again")
+    for file in (path, again):
+        found = load_file(file)["vectors"]
+        assert found.dtype == dtype
+        assert_array_equal(found, values)
+    assert path.read_bytes() == again.read_bytes()
+    assert path.stat().st_size < values.nbytes + 8000
+
+
+def test_a_flipped_bit_is_found(tmp_path: Path) -> None:
+    path = save(explicit(20, 30), tmp_path / "d.safetensors")
+    whole = bytearray(path.read_bytes())
+    start = 8 + int.from_bytes(whole[:8], "little")
+    for place in range(start, len(whole), 101):
+        damaged = bytearray(whole)
+        damaged[place] ^= 1
+        path.write_bytes(damaged)
+        with pytest.raises(DocumentError, match="tensor 'vectors' has other numbers than were saved"):
+            load(path)
+
+
+def test_a_file_without_checksums_is_read(tmp_path: Path) -> None:
+    document = explicit(2, 3)
+    values = document.experiment.vectors.values.array  # type: ignore[union-attr]
+    save_file({"vectors": values}, tmp_path / "d.safetensors", metadata={"attnviz": header_of(document)})
+    assert load(tmp_path / "d.safetensors") == document
+
+
+@pytest.mark.parametrize("checksums", ["[]", "{", '{"vectors": 3}', '{"vectors": "xyz"}'])
+def test_broken_checksums_are_refused(tmp_path: Path, checksums: str) -> None:
+    document = explicit(2, 3)
+    values = document.experiment.vectors.values.array  # type: ignore[union-attr]
+    metadata = {"attnviz": header_of(document), "crc32": checksums}
+    save_file({"vectors": values}, tmp_path / "d.safetensors", metadata=metadata)
+    with pytest.raises(DocumentError, match="^d.safetensors: its metadata 'crc32' is no CRC-32"):
+        load(tmp_path / "d.safetensors")
+
+
+class Stopped(Exception):
+    """What a person who cancels raises."""
+
+
+def test_saving_tells_its_progress_and_can_be_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("attnviz.model.spec.arrays.PART_NUMBERS", 1000)
+    shares: list[float] = []
+    path = save(explicit(128, 129), tmp_path / "d.safetensors", shares.append)
+    assert shares == sorted(shares) and shares[-1] == 1.0 and len(shares) > 20
+    before = path.read_bytes()
+    for share in (0.1, 0.9):
+
+        def stop(done: float, share: float = share) -> None:
+            if done >= share:
+                raise Stopped
+
+        with pytest.raises(Stopped):
+            save(explicit(128, 130), path, stop)
+        assert path.read_bytes() == before and not list(tmp_path.glob(".*"))
+
+
+def test_a_reference_to_none_of_very_many_tensors_is_refused_shortly(tmp_path: Path) -> None:
+    values = np.ones((1, 1))
+    document = json.loads(header_of(explicit(1, 1)))
+    document["experiment"]["vectors"]["values"] = {"tensor": "absent"}
+    many = {f"t{index}": values for index in range(5000)}
+    save_file(many, tmp_path / "d.safetensors", metadata={"attnviz": json.dumps(document)})
+    with pytest.raises(DocumentError, match="tensor is 'absent'; this file has 't") as caught:
+        load(tmp_path / "d.safetensors")
+    assert len(str(caught.value)) < 300 and str(caught.value).endswith("…")

@@ -74,35 +74,80 @@ TOLERANCE = {"float64": 1e-12, "float32": 1e-4, "float16": 3e-2, "bfloat16": 2e-
 """Differences below this are rounding of the dtype; above it the light says so."""
 
 
+MOST_UNDEFINED = 6
+"""Stages with NaN that the light's tooltip lists: NaN goes on through all that follow."""
+
+
 @dataclass(frozen=True)
 class Verdict:
-    """What the light says, `kind` being equal, approximate or differs, and the stages behind it."""
+    """What the light says, `kind` being a key of `_COLORS`, and the stages behind it."""
 
     kind: str
     text: str
     stages: str
 
     def color(self, theme: Theme) -> str:
-        return {"equal": theme.value, "approximate": theme.warning}.get(self.kind, theme.error)
+        return str(getattr(theme, _COLORS[self.kind]))
+
+
+_COLORS = {"equal": "value", "approximate": "warning", "undefined": "warning", "differs": "error"}
+"""The theme's colour of each kind of verdict."""
 
 
 def verdict(decoded: Decoded) -> Verdict:
     """Whether decoding is the full pass, number by number.
 
     Approximate is what a cache of a kind that is not exact makes of it: the greatest difference of all
-    stages, and that of the probabilities.
+    stages, and that of the probabilities. Undefined is NaN in both: it is neither equal nor different.
     """
     heading = _("Largest difference over all {n} steps:").format(n=len(decoded.decoding.steps))
     stages, worst = "\n".join((heading, *_worst_stages(decoded))), number(decoded.worst, 1)
-    if decoded.is_equal(TOLERANCE[decoded.decoding.dtype]):
-        return Verdict("equal", _("equal to the full pass: max |Δ| = {worst}").format(worst=worst), stages)
+    is_within = decoded.is_within(TOLERANCE[decoded.decoding.dtype])
+    if decoded.is_undefined or (decoded.undefined and is_within):
+        return Verdict(
+            "undefined", _undefined_text(decoded, worst), "\n".join((stages, *_undefined(decoded)))
+        )
+    if is_within:
+        text = _("equal to the full pass: max |Δ| = {worst}")
+        if "masks" in decoded.decoding.changed:
+            text = _("equal to the full pass with a causal mask: max |Δ| = {worst}")
+        return Verdict("equal", text.format(worst=worst), stages)
     writing = decoded.decoding.experiment.writing
     is_exact = writing is None or next(row for row in CACHES if row.kind is type(writing.cache)).is_exact
     if is_exact:
         return Verdict("differs", _("differs: max |Δ| = {worst}").format(worst=worst), stages)
-    found = [d for name, d in decoded.differences.items() if name.rpartition(".")[2] == "probabilities"]
+    found = [d for name, d in decoded.differences.items() if _stage(name) == "probabilities"]
     text = _("approximate: max |Δ| = {worst}, in probabilities {p}")
     return Verdict("approximate", text.format(worst=worst, p=number(max(found, default=0.0), 3)), stages)
+
+
+def _undefined_text(decoded: Decoded, worst: str) -> str:
+    """How many numbers are NaN in both, and what can be said of the others."""
+    if decoded.is_undefined:
+        return _("not comparable: the probabilities are NaN with the cache and without")
+    count = grouped(sum(count for count, _total in decoded.undefined.values()))
+    text = _("{count} numbers are NaN with the cache and without; of the others max |Δ| = {worst}")
+    return text.format(count=count, worst=worst)
+
+
+def _undefined(decoded: Decoded) -> list[str]:
+    """The first stages with NaN on both sides, in data-flow order: the first is where it comes from."""
+    experiment = decoded.decoding.experiment
+    is_alone = len(places(experiment)) == 1
+    text = _("{stage}: {count} of {total} are NaN on both sides")
+    return [
+        text.format(
+            stage=_(STAGE_BY_ID[name].title) if is_alone else _site_and_stage(experiment, name),
+            count=grouped(count),
+            total=grouped(total),
+        )
+        for name, (count, total) in list(decoded.undefined.items())[:MOST_UNDEFINED]
+    ]
+
+
+def _stage(name: str) -> str:
+    """The stage of `decoder.0.cross.scores`."""
+    return name.rpartition(".")[2]
 
 
 def reuse_words(decoded: Decoded) -> str:

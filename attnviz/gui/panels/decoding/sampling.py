@@ -191,7 +191,7 @@ class SamplingPage(QWidget):
             given = decoding.steps[self._index + 1].token if self._index + 1 < len(decoding.steps) else ""
             if given in ids:
                 return ids[given], _("given: “{token}” · p {p} · rank {rank}")
-        if writing is None or self._index < n_given - 1:
+        if step.next_token is not None and (writing is None or self._index < n_given - 1):
             return ids[step.next_token], _("most probable: “{token}” · p {p} · rank {rank}")
         drawn = choose(sampling, step.logits, self._seen(decoded), self._index - n_given + 1)
         return drawn, _("sampled: “{token}” · p {p} · rank {rank}")

@@ -98,8 +98,8 @@ def names_of(decoding: Decoding) -> Names:
 
 def written_tokens(decoding: Decoding) -> list[str]:
     """The text of a decoding: the tokens that were fed, and the last one, drawn and not fed any more."""
-    drawn = [] if decoding.experiment.writing is None else [decoding.steps[-1].next_token]
-    return [step.token for step in decoding.steps] + drawn
+    drawn = None if decoding.experiment.writing is None else decoding.steps[-1].next_token
+    return [step.token for step in decoding.steps] + ([] if drawn is None else [drawn])
 
 
 class TextLine(Control):

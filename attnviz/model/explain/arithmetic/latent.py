@@ -10,6 +10,7 @@ from attnviz.model.explain.arithmetic.terms import Line, words
 from attnviz.model.operands.latent import PRODUCT_OF_STAGE, latent_norm, latent_of
 from attnviz.model.operands.matrices import latent_array
 from attnviz.model.provenance import sources
+from attnviz.model.spec.arrays import in_float64
 from attnviz.model.spec.parts import Identity
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID
@@ -43,5 +44,5 @@ def _product_line(reading: Reading, cell: Cell) -> Line:
     column = cell.column + (cell.head * experiment.heads.d_head if stage.per_head else 0)
     is_square = matrix.shape[0] == matrix.shape[1]
     is_passed_on = is_square and isinstance(getattr(latent_of(experiment), product.role), Identity)
-    weights = None if is_passed_on else matrix[:, column]
+    weights = None if is_passed_on else in_float64(matrix[:, column])
     return linear_line(reading, cell, Map(product.symbol, column, weights, None, stage.hue))

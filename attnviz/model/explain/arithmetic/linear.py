@@ -21,6 +21,7 @@ from attnviz.model.explain.arithmetic.terms import (
 from attnviz.model.explain.formulas.block import transform_of
 from attnviz.model.operands.matrices import feed_forward_array, is_identity, projection_array, transform_array
 from attnviz.model.provenance import sources
+from attnviz.model.spec.arrays import in_float64
 from attnviz.model.spec.block import FeedForwardRole
 from attnviz.model.spec.parts import Identity, Role
 from attnviz.model.spec.rows import Row, row_array
@@ -59,7 +60,7 @@ def projection_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
     width = experiment.d_qk if role == "query" else experiment.heads.d_head
     column = cell.column if role == "output" else cell.head * width + cell.column
     is_passed_on = is_identity(experiment, role)
-    weights = None if is_passed_on else projection_array(experiment, role)[:, column]
+    weights = None if is_passed_on else in_float64(projection_array(experiment, role)[:, column])
     bias = _number(
         getattr(experiment.projections, f"{role}_bias"), experiment.projection_shape(role)[1], column
     )
@@ -74,7 +75,11 @@ def feed_forward_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
     assert ffn is not None
     rows, columns = ffn.shape(role, experiment.d_model)
     is_passed_on = rows == columns and isinstance(getattr(ffn, role), Identity)
-    weights = None if is_passed_on else feed_forward_array(ffn, role, experiment.d_model)[:, cell.column]
+    weights = (
+        None
+        if is_passed_on
+        else in_float64(feed_forward_array(ffn, role, experiment.d_model)[:, cell.column])
+    )
     bias = _number(getattr(ffn, f"{role}_bias"), columns, cell.column)
     return (linear_line(reading, cell, Map(f"W_{role}", cell.column, weights, bias)),)
 
@@ -83,7 +88,7 @@ def transform_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
     """A number of what stands before the vocabulary's matrix: Σ o · W_T + b_T."""
     transform, d_model = transform_of(reading.experiment), reading.experiment.d_model
     is_passed_on = isinstance(transform.weights, Identity)
-    weights = None if is_passed_on else transform_array(transform, d_model)[:, cell.column]
+    weights = None if is_passed_on else in_float64(transform_array(transform, d_model)[:, cell.column])
     bias = _number(transform.bias, d_model, cell.column)
     return (linear_line(reading, cell, Map("W_T", cell.column, weights, bias)),)
 

@@ -23,6 +23,7 @@ from attnviz.model.explain.arithmetic.terms import (
 from attnviz.model.explain.formulas.block import logit_letters
 from attnviz.model.operands.matrices import unembedding_array, vectors_array, vocabulary
 from attnviz.model.provenance import sources
+from attnviz.model.spec.arrays import in_float64
 from attnviz.model.spec.block import Vocabulary
 from attnviz.model.spec.rows import row_array
 from attnviz.model.spec.view import Cell
@@ -39,7 +40,8 @@ def logit_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
 def _of_vocabulary(reading: Reading, cell: Cell, known: Vocabulary) -> Line:
     """cap · tanh((Σ o · W_U + b) × scale ÷ cap), without what this vocabulary does not use."""
     (output,) = sources(reading.site, cell)
-    o, w = reading.row(output.stage, 0, cell.row), unembedding_array(known)[:, cell.column]
+    o = reading.row(output.stage, 0, cell.row)
+    w = in_float64(unembedding_array(known)[:, cell.column])
 
     def item(index: int) -> Pieces:
         return product(
@@ -72,7 +74,7 @@ def _of_similarity(reading: Reading, cell: Cell) -> Line:
     output = sources(reading.site, cell)[0]
     row = vocabulary(reading.experiment)[1][cell.column]
     o = reading.row(output.stage, 0, cell.row)
-    e = vectors_array(reading.experiment.vectors)[row] if _begins_elsewhere(reading) else _own(reading, row)
+    e = _elsewhere(reading, row) if _begins_elsewhere(reading) else _own(reading, row)
 
     def vector(index: int) -> Term:
         at = Cell("tokens_embedded", row, index)
@@ -91,6 +93,12 @@ def _of_similarity(reading: Reading, cell: Cell) -> Line:
 
 def _begins_elsewhere(reading: Reading) -> bool:
     return "tokens_embedded" in reading.site.given
+
+
+def _elsewhere(reading: Reading, row: int) -> Floats:
+    """The token's vector in the precision of the run, as the first site of the stack has it."""
+    precision = reading.site.window("logits", 0, slice(1), slice(1)).dtype
+    return vectors_array(reading.experiment.vectors)[row].astype(precision).astype(np.float64)
 
 
 def _own(reading: Reading, row: int) -> Floats:

@@ -51,6 +51,8 @@ def weight_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
 def _sigmoid(reading: Reading, cell: Cell, n: float) -> Line:
     score, bias = reading.term(below(reading, cell)), constant(math.log(n), "log n")
     zeroed, notes = _set_to_zero(reading, cell)
+    if zeroed and math.isnan(score.value):
+        return _zero_line(reading, cell, notes)
     numbers: Pieces = (Text("1 ÷ (1 + exp("), bias, Text(" − "), *guarded(score), Text("))"), *zeroed)
     result = 0.0 if zeroed else float(1 / (1 + np.exp(bias.value - score.value)))
     counted = words(_("n = {n} keys visible to this query").format(n=int(n)))
@@ -61,6 +63,8 @@ def _sigmoid(reading: Reading, cell: Cell, n: float) -> Line:
 def _relu_squared(reading: Reading, cell: Cell, n: float) -> Line:
     score = reading.term(below(reading, cell))
     zeroed, notes = _set_to_zero(reading, cell)
+    if zeroed and not math.isfinite(score.value):
+        return _zero_line(reading, cell, notes)
     numbers: Pieces = (Text("max(0, "), score, Text(")^2 ÷ "), constant(n, "n"), *zeroed)
     result = 0.0 if zeroed else float(np.maximum(0.0, score.value) ** 2 / n)
     counted = words(_("n = {n} keys visible to this query").format(n=int(n)))
@@ -84,6 +88,11 @@ def _set_to_zero(reading: Reading, cell: Cell) -> tuple[tuple[Piece, ...], tuple
     if not reasons:
         return (), ()
     return (Text(" × 0"),), (words("; ".join((_("set to 0 after the normaliser"), *reasons))),)
+
+
+def _zero_line(reading: Reading, cell: Cell, notes: tuple[Pieces, ...]) -> Line:
+    """A weight that is set, not multiplied: 0 times a score without a value would be NaN."""
+    return Line((reading.link(cell),), (), reading.number(cell), 0.0, notes)
 
 
 def _with_sink(reading: Reading, cell: Cell) -> Line:

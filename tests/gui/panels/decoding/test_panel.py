@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from experiments import STACKS
 from msgspec.structs import replace
@@ -15,7 +16,7 @@ import attnviz
 from attnviz.compute.decoding import decode_and_compare
 from attnviz.engines.program import never_cancelled
 from attnviz.gui.panels.decoding.panel import DecodingPanel
-from attnviz.gui.widgets.elided import ElidedLabel
+from attnviz.gui.widgets.elided import ElidedLabel, WholeLabel
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.pictures.bars import Bars
 from attnviz.gui.widgets.pictures.row_matrix import RowMatrix
@@ -24,7 +25,7 @@ from attnviz.model.sites.sites import site_names
 from attnviz.model.sites.titles import site_label
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.latent import Latent
-from attnviz.model.spec.parts import NoPosition, Padding, Projections
+from attnviz.model.spec.parts import Causal, ExplicitVectors, NoPosition, Padding, Projections
 from attnviz.model.spec.view import Cell
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
@@ -197,9 +198,7 @@ def test_what_decoding_changes_is_said(bench: PanelBench[DecodingPanel]) -> None
     assert notice.text() == ""
     bench.store.change(masks=(Padding((1,)),))
     give(bench)
-    assert notice.text() == (
-        "Decoding adds a causal mask: the present masks let a query attend to later keys."
-    )
+    assert notice.text() == "Decoding adds a causal mask: in the document a query attends to later keys."
     assert notice.text() in notice.toolTip()
     assert notice.minimumSizeHint().width() == 0
 
@@ -223,3 +222,34 @@ def test_with_a_latent_the_cache_is_the_latent_and_the_rope_key(qtbot: QtBot) ->
     bench.store.set_trace(attnviz.run(bench.store.experiment))
     give(bench)
     assert not second.isVisible()
+
+
+LIGHTS = {
+    "all of it NaN": (
+        {"vectors": ExplicitVectors(1e200 * np.random.default_rng(1).standard_normal((11, 8)))},
+        "not comparable: the probabilities are NaN with the cache and without",
+        "warning",
+    ),
+    "one row NaN": (
+        {"masks": (Causal(), Padding((0,))), "fully_masked_row": "nan"},
+        "numbers are NaN with the cache and without; of the others max |Δ| = ",
+        "warning",
+    ),
+    "an encoder": ({"masks": ()}, "equal to the full pass with a causal mask: max |Δ| = ", "value"),
+    "a decoder": ({}, "equal to the full pass: max |Δ| = ", "value"),
+}
+
+
+@pytest.mark.parametrize("case", LIGHTS)
+def test_the_light_says_what_was_compared(case: str, qtbot: QtBot) -> None:
+    """NaN on both sides is not equality, and a mask that the document lacks is named."""
+    bench = PanelBench(qtbot, DecodingPanel, "causal-decode", 1100, 260)
+    changes, says, color = LIGHTS[case]
+    bench.store.change(**changes)
+    give(bench)
+    light = bench.find(QLabel, "decode_parity")
+    assert says in light.text(), light.text()
+    assert getattr(bench.panel.theme, color) in light.styleSheet()
+    assert ("NaN on both sides" in light.toolTip()) == (color == "warning")
+    is_changed = case == "an encoder"
+    assert ("adds a causal mask" in bench.find(WholeLabel, "decode_notice").text()) == is_changed

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
 import pytest
 from cell_colors import color_at
 from numpy.typing import NDArray
+from pace import assert_fast
 from pointer import Log, drag, move, show_active, wheel
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt
 from PySide6.QtGui import QAction, QGuiApplication, QImage, QKeySequence, QPaintEvent
@@ -352,11 +352,9 @@ def test_a_large_table_paints_quickly(qtbot: QtBot) -> None:
     grid, _log = make(qtbot, np.random.default_rng(0).normal(size=(256, 64)))
     grid.resize(900, 700)
     QGuiApplication.processEvents()
-    times = []
-    for _ in range(9):
-        began = time.perf_counter()
+
+    def change_every_number() -> None:
         grid.set_values(grid.values() + 1e-9)
         grid.viewport().repaint()
-        times.append(time.perf_counter() - began)
-    # About 600 visible cells; ten times what was measured, so that a busy machine does not fail it.
-    assert sorted(times)[4] < 0.08, times
+
+    assert_fast(change_every_number, most=240)  # about 600 visible cells

@@ -1,0 +1,24 @@
+"""Products with weight matrices, a block of rows at a time, so that several threads can share one."""
+
+from __future__ import annotations
+
+from attnviz.core.dims import Array
+from attnviz.engines.engine import Engine
+
+
+def product(engine: Engine, x_tf: Array, matrix: Array) -> Array:
+    """x W, (token, in) -> (token, out).
+
+    The blocks follow from the engine and the number of rows, whoever does them: the sums are the same.
+    """
+    n_rows, at_once = x_tf.shape[0], engine.block_rows
+    if at_once is None or n_rows <= at_once:
+        return x_tf @ matrix
+    made = engine.empty((n_rows, matrix.shape[1]))
+
+    def rows(start: int) -> None:
+        part = slice(start, min(start + at_once, n_rows))
+        engine.matmul_into(made[part], x_tf[part], matrix)
+
+    engine.for_each(rows, range(0, n_rows, at_once))
+    return made

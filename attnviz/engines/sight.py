@@ -1,0 +1,108 @@
+"""Which keys the rows of an attention see, and so which keys a block of rows has to multiply."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnviz.model import masks
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import Causal
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+KEYS_TOGETHER = 16
+"""Ranges of keys begin and end at multiples of this, where products and exponentials are fast."""
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """What some rows see of a range of keys.
+
+    `hidden` (row, key of the range) is None where they see all of it; its columns outside `touched` have no
+    blocked cell. `empty` (row,) are the rows that see no key at all, None where there are none.
+    """
+
+    keys: slice
+    hidden: Bools | None
+    touched: slice
+    empty: Bools | None
+
+
+NONE = slice(0, 0)
+
+
+class Sight:
+    """Which cells all masks block together, `hidden` (query, key); None where every query sees every key."""
+
+    def __init__(self, hidden: Bools | None, n_keys: int) -> None:
+        self.hidden, self.n_keys = hidden, n_keys
+        self._seen: dict[tuple[int, int], Seen] = {}
+
+    def nearest(self, rows: slice) -> Seen:
+        """What some rows see, in the shortest range of keys that has all that any of them sees."""
+        known = self._seen.get((rows.start, rows.stop))
+        if known is None:
+            known = self._seen[rows.start, rows.stop] = self.of(rows, self._hull(rows))
+        return known
+
+    def of(self, rows: slice, keys: slice) -> Seen:
+        """What some rows see of a range of keys."""
+        if self.hidden is None:
+            return Seen(keys, None, NONE, None)
+        hidden = self.hidden[rows, keys]
+        touched = _hull(np.asarray(hidden.any(axis=0)))
+        if touched is None:
+            return Seen(keys, None, NONE, None)
+        empty = self.empty[rows]
+        return Seen(keys, hidden, touched, empty if empty.any() else None)
+
+    @cached_property
+    def empty(self) -> Bools:
+        """Which queries see no key, (query,)."""
+        assert self.hidden is not None
+        return np.asarray(self.hidden.all(axis=1))
+
+    @property
+    def whole(self) -> slice:
+        """All keys."""
+        return slice(0, self.n_keys)
+
+    def _hull(self, rows: slice) -> slice:
+        """The shortest range of keys, in steps, that has all that are seen; all keys where none is."""
+        if self.hidden is None:
+            return self.whole
+        found = _hull(np.asarray(~self.hidden[rows].all(axis=0)))
+        if found is None:
+            return self.whole
+        start = found.start // KEYS_TOGETHER * KEYS_TOGETHER
+        stop = -(-found.stop // KEYS_TOGETHER) * KEYS_TOGETHER
+        return slice(start, min(stop, self.n_keys))
+
+
+def _hull(columns: Bools) -> slice | None:
+    """From the first to the last column that is true; None where none is."""
+    first = int(columns.argmax())
+    if not columns[first]:
+        return None
+    return slice(first, len(columns) - int(columns[::-1].argmax()))
+
+
+def sight_of(experiment: Experiment, q_positions: Ints, k_positions: Ints) -> Sight:
+    """Which keys the queries at some positions see."""
+    n_keys = len(k_positions)
+    # For a token that is fed, causal masks alone leave every key: there is nothing to fill.
+    is_last = bool(k_positions[-1] <= q_positions[0])
+    if is_last and all(isinstance(mask, Causal) for mask in experiment.masks):
+        return Sight(None, n_keys)
+    return Sight(masks.blocked(experiment, q_positions, k_positions), n_keys)
+
+
+def spares_keys(experiment: Experiment) -> bool:
+    """Whether a blocked key has the weight 0 whatever its score, so that it need not be multiplied."""
+    is_before = experiment.mask_placement == "before_softmax"
+    return bool(experiment.masks) and is_before and experiment.mask_bias is None
