@@ -33,6 +33,7 @@ from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.slider_field import SliderField
 from attnviz.gui.widgets.toggle import Toggle
 from attnviz.i18n import set_language
+from attnviz.model.edit.edits import set_d_model
 from attnviz.model.operands.matrices import vectors_array
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.document import Document
@@ -196,6 +197,7 @@ def test_heads_of_their_own_keys_stay_so_through_one_head(qtbot: QtBot, panel: M
 
 
 def test_a_locked_link_trades_heads_for_their_width(qtbot: QtBot, panel: MechanismPanel) -> None:
+    panel.store.edit(set_d_model, 16)
     vectors = panel.store.experiment.vectors
     lock = find(panel, Toggle, "d_model_link")
     assert (panel.store.experiment.d_model, panel.store.experiment.heads) == (16, Heads(4, 2, 4))
