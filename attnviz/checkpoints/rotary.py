@@ -16,6 +16,7 @@ from attnviz.model.spec.positions import (
     DynamicNtk,
     LinearScaling,
     Llama3Scaling,
+    LongRope,
     NoScaling,
     Pairing,
     Rope,
@@ -34,7 +35,20 @@ ROPE_KEYS: tuple[Key, ...] = (
 )
 """What a configuration says of RoPE, in old and new versions; `max_position_embeddings` is read as well."""
 
-_KINDS = ("default", "linear", "dynamic", "yarn", "llama3")
+_KINDS = ("default", "linear", "dynamic", "yarn", "llama3", "longrope", "su")
+"""`su` is what the first Phi-3 called LongRoPE."""
+
+
+def _divisors(name: str) -> Key:
+    """One number for each rotated pair."""
+
+    def is_legal(value: Any) -> bool:
+        return isinstance(value, list) and all(
+            type(number) in (int, float) and 0 < number < math.inf for number in value
+        )
+
+    return Key(name, None, is_legal, "a list of finite numbers above 0")
+
 
 _SCALING_KEYS: tuple[Key, ...] = (
     one_of("rope_type", _KINDS, "default"),
@@ -51,6 +65,8 @@ _SCALING_KEYS: tuple[Key, ...] = (
     flag("truncate", True),
     positive("low_freq_factor", None),
     positive("high_freq_factor", None),
+    _divisors("short_factor"),
+    _divisors("long_factor"),
 )
 
 
@@ -158,10 +174,21 @@ def _llama3(config: Config, given: dict[str, Any]) -> Scaling:
     )
 
 
+def _longrope(config: Config, given: dict[str, Any]) -> Scaling:
+    # Where the factor is not written, it is the ratio of the two lengths.
+    original = _original(config, given)
+    factor = float(given["factor"] or config["max_position_embeddings"] / original)
+    short, long = (tuple(map(float, _needed(given, name))) for name in ("short_factor", "long_factor"))
+    attention = given["attention_factor"]
+    return LongRope(max(factor, 1.0), short, long, original, None if attention is None else float(attention))
+
+
 _SCALINGS: dict[str, Callable[[Config, dict[str, Any]], Scaling]] = {
     "default": _none,
     "linear": _linear,
     "dynamic": _dynamic,
     "yarn": _yarn,
     "llama3": _llama3,
+    "longrope": _longrope,
+    "su": _longrope,
 }

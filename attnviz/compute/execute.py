@@ -25,6 +25,7 @@ from attnviz.engines.program import Check, never_cancelled
 from attnviz.engines.run import run
 from attnviz.engines.table import ENGINE_BY_ID, EngineKind
 from attnviz.i18n import _
+from attnviz.model.memo import Remembered
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.trace import Trace
 
@@ -64,9 +65,10 @@ def execute(
     def job(made: Engine, notices: Notices) -> Trace:
         return run(made, experiment, check, notices)
 
-    size = estimate(experiment, ITEMSIZE[experiment.dtype])
-    threads = threads_for(size.flops, available_cores(), reserve)
-    return _somewhere(job, engine, device, _Terms(experiment.dtype, size, budget, threads))
+    n_bytes, flops = _size(experiment)
+    threads = threads_for(flops, available_cores(), reserve)
+    count = partial(estimate, experiment, ITEMSIZE[experiment.dtype])
+    return _somewhere(job, engine, device, _Terms(experiment.dtype, n_bytes, count, budget, threads))
 
 
 def execute_decoding(
@@ -88,15 +90,27 @@ def execute_decoding(
     size = estimate_decoding(experiment, count, ITEMSIZE[experiment.dtype])
     # Steps follow one another, so it is one step that must be worth a second thread.
     threads = threads_for(size.flops // count, available_cores(), reserve)
-    return _somewhere(job, engine, device, _Terms(experiment.dtype, size, budget, threads))
+    terms = _Terms(experiment.dtype, size.bytes, lambda: size, budget, threads)
+    return _somewhere(job, engine, device, terms)
+
+
+@Remembered
+def _size(experiment: Experiment) -> tuple[int, int]:
+    """Bytes and FLOPs of a run: counting them takes a third of the time of a small one."""
+    size = estimate(experiment, ITEMSIZE[experiment.dtype])
+    return size.bytes, size.flops
 
 
 @dataclass(frozen=True)
 class _Terms:
-    """What a job asks for: dtype, size (at most half of `budget` bytes), number of threads."""
+    """What a job asks for: dtype, bytes (at most half of `budget`), number of threads.
+
+    `count` gives the bytes line by line, in the language of the moment.
+    """
 
     dtype: str
-    size: Estimate
+    bytes: int
+    count: Callable[[], Estimate]
     budget: int | None
     threads: int
 
@@ -141,7 +155,9 @@ def _on(
     """The job on one engine, within its budget and its number of threads."""
     made = kind.make(terms.dtype, device, _workers(terms.threads))
     if made.device == "cpu":  # a CUDA device has memory of its own, and says itself when that runs out
-        budget_.check(terms.size, _available() if terms.budget is None else terms.budget)
+        available = _available() if terms.budget is None else terms.budget
+        if 2 * terms.bytes > available:
+            budget_.check(terms.count(), available)
     return job(made, notices)
 
 

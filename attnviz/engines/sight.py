@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.model import masks
+from attnviz.model.masks import blocked_by_all
 from attnviz.model.spec.experiment import Experiment
-from attnviz.model.spec.parts import Causal
+from attnviz.model.spec.parts import Causal, Mask
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -40,6 +40,8 @@ class Sight:
     """Which cells all masks block together, `hidden` (query, key); None where every query sees every key."""
 
     def __init__(self, hidden: Bools | None, n_keys: int) -> None:
+        if hidden is not None:
+            hidden.setflags(write=False)  # runs of the same masks have the same one
         self.hidden, self.n_keys = hidden, n_keys
         self._seen: dict[tuple[int, int], Seen] = {}
 
@@ -92,14 +94,27 @@ def _hull(columns: Bools) -> slice | None:
     return slice(first, len(columns) - int(columns[::-1].argmax()))
 
 
+KEPT_CELLS = 1 << 22
+"""Cells of a sight that is kept for the next run, most often of the same masks."""
+
+
 def sight_of(experiment: Experiment, q_positions: Ints, k_positions: Ints) -> Sight:
-    """Which keys the queries at some positions see."""
-    n_keys = len(k_positions)
+    """Which keys the queries at some positions see; both ascend."""
+    n_queries, n_keys = len(q_positions), len(k_positions)
     # For a token that is fed, causal masks alone leave every key: there is nothing to fill.
     is_last = bool(k_positions[-1] <= q_positions[0])
     if is_last and all(isinstance(mask, Causal) for mask in experiment.masks):
         return Sight(None, n_keys)
-    return Sight(masks.blocked(experiment, q_positions, k_positions), n_keys)
+    is_whole = q_positions[-1] == n_queries - 1 and k_positions[-1] == n_keys - 1
+    if is_whole and n_queries * n_keys <= KEPT_CELLS:
+        return _whole(experiment.masks, n_queries, n_keys)
+    return Sight(blocked_by_all(experiment.masks, q_positions, k_positions), n_keys)
+
+
+@lru_cache(maxsize=8)
+def _whole(masks: tuple[Mask, ...], n_queries: int, n_keys: int) -> Sight:
+    """The sight of all queries on all keys. A drag changes numbers, and the masks stay."""
+    return Sight(blocked_by_all(masks, np.arange(n_queries), np.arange(n_keys)), n_keys)
 
 
 def spares_keys(experiment: Experiment) -> bool:

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
 from attnviz.checkpoints.presets import load_preset, needs_model
 from attnviz.compute.scheduler import CancelToken, Scheduler
 from attnviz.core.text import visible
+from attnviz.gui.dialogs.saving import Saving
 from attnviz.gui.settings import Settings
 from attnviz.gui.store import Store
 from attnviz.i18n import _, current_language
@@ -21,7 +22,6 @@ from attnviz.model.io.files import (
     TENSORS_SUFFIX,
     load,
     number_count,
-    save,
 )
 from attnviz.model.spec.document import Document
 
@@ -190,15 +190,21 @@ class Documents(QObject):
         return answer
 
     def _write(self, path: Path) -> bool:
-        # Written here and not in the worker: closing the window waits for the answer, and a document
-        # is small next to what the eye notices.
-        try:
-            written = save(self._store.document, path)
-        except (ValueError, OSError, MemoryError) as error:
+        document = self._store.document
+        saving = Saving(self._window, self._scheduler, document, path)
+        saving.run()
+        written, error = saving.written, saving.error
+        saving.deleteLater()
+        if error is not None:
+            if not isinstance(error, ValueError | OSError | MemoryError):
+                raise error
             sentence = str(error) or _("not enough memory")
             self.failed.emit(sentence)
             return self._save_elsewhere(path, sentence)
-        self._store.mark_saved(written)
+        if written is None:
+            self.said.emit(_("Saving was cancelled; the file is as it was"))
+            return False
+        self._store.mark_saved(written, document)
         self._remember(written)
         self.said.emit(_("Saved {file}").format(file=visible(written.name)))
         return True

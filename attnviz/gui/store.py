@@ -278,9 +278,9 @@ class Store(QObject):
         self.path, self._saved = path, document
         self._move_to(History((document,)))
 
-    def mark_saved(self, path: Path) -> None:
-        """The present document is what the file at `path` holds."""
-        self.path, self._saved = path, self.document
+    def mark_saved(self, path: Path, document: Document) -> None:
+        """`document` is what the file at `path` holds."""
+        self.path, self._saved = path, document
         self.history_changed.emit()
 
     def _put(self, document: Document) -> None:

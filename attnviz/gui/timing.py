@@ -177,7 +177,7 @@ def _spin(seconds: float) -> None:
 def _close(window: Window) -> None:
     window.bridge.close()
     window.scheduler.close()
-    window.store.mark_saved(Path("bench"))
+    window.store.mark_saved(Path("bench"), window.store.document)
     window.close()
 
 

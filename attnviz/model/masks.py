@@ -191,9 +191,14 @@ def blocked_by(mask: Mask, q_positions: Ints, k_positions: Ints) -> Bools:
 
 def blocked(experiment: Experiment, q_positions: Ints, k_positions: Ints) -> Bools | None:
     """Which cells all masks together block, (query, key); None where there is no mask."""
-    if not experiment.masks:
+    return blocked_by_all(experiment.masks, q_positions, k_positions)
+
+
+def blocked_by_all(masks: tuple[Mask, ...], q_positions: Ints, k_positions: Ints) -> Bools | None:
+    """Which cells these masks together block, (query, key); None where there is no mask."""
+    if not masks:
         return None
-    return reduce(np.logical_or, (blocked_by(mask, q_positions, k_positions) for mask in experiment.masks))
+    return reduce(np.logical_or, (blocked_by(mask, q_positions, k_positions) for mask in masks))
 
 
 def visible_pairs(experiment: Experiment) -> int:

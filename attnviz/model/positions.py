@@ -1,60 +1,62 @@
-"""`POSITIONS` and `SCALINGS`: the closed sets of position encodings, and the numbers that each one brings.
+"""`POSITIONS`: the closed set of position encodings, and the numbers that each one brings.
 
-Forms, validation, the positions panel and tests iterate over the tables; the program asks the functions
-below. Everything here is float64 NumPy, small, and a function of absolute positions, so that decoding and a
-full pass ask the same questions.
+RoPE's scalings stand in `model/scalings.py`. Forms, validation, the positions panel and tests iterate over
+the tables; the program asks the functions below. Everything here is float64 NumPy, small, and a function of
+absolute positions, so that decoding and a full pass ask the same questions.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from attnviz.core.positions import (
     alibi_bias,
     alibi_slopes,
-    dynamic_ntk_base,
-    linear_scaling,
-    llama3_scaling,
     rope_angles,
-    rope_frequencies,
     sinusoidal,
     t5_buckets,
     turning,
-    yarn_attention_factor,
-    yarn_ends,
-    yarn_ramp,
-    yarn_scaling,
 )
 from attnviz.i18n import N_
+from attnviz.model import scalings
 from attnviz.model.memo import Remembered
 from attnviz.model.operands.matrices import table_array
+from attnviz.model.scalings import Rotation
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.positions import (
     Alibi,
     Deberta,
-    DynamicNtk,
     Learned,
-    LinearScaling,
-    Llama3Scaling,
     NoPosition,
-    NoScaling,
     Position,
     Rope,
-    Scaling,
     Sinusoidal,
     T5Buckets,
     TransformerXl,
-    Yarn,
 )
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Changes = Literal["nothing", "vectors", "rotation", "relative", "bias"]
+
+
+# --- rows ------------------------------------------------------------------------------------------
+
+
+def _without_end(position: Any) -> float:
+    return math.inf
+
+
+def _as_it_is(position: Any, length: int) -> Any:
+    return position
 
 
 @dataclass(frozen=True)
@@ -64,12 +66,20 @@ class PositionRow:
     `vectors`: a row is added to each token vector (stage `x`). `rotation`: q and k are turned (`q_rotated`,
     `k_rotated`). `relative`: q and k meet vectors of the distance (`relative`). `bias`: a number is added to
     each score (`biased`).
+
+    `added` are the rows that an additive one puts on tokens at some positions, of (record, d_model,
+    positions). `bias` is what is added to the scores of (experiment, heads, queries, keys). `end` is how many
+    tokens it has positions for. `at_length` is the record as a sequence of so many positions has it.
     """
 
     record: type[Any]
     title: str
     description: str
     changes: Changes
+    added: Callable[[Any, int, Ints], Floats] | None = None
+    bias: Callable[[Experiment, Ints, Ints, Ints], Floats] | None = None
+    end: Callable[[Any], float] = _without_end
+    at_length: Callable[[Any, int], Any] = _as_it_is
 
     @property
     def id(self) -> str:
@@ -77,69 +87,14 @@ class PositionRow:
         return str(self.record.__struct_config__.tag)
 
 
-@dataclass(frozen=True)
-class ScalingRow:
-    """One way to stretch RoPE to longer sequences: its record, its short title, and what it does."""
-
-    record: type[Any]
-    title: str
-    description: str
-
-    @property
-    def id(self) -> str:
-        """The record's `kind` in a document."""
-        return str(self.record.__struct_config__.tag)
-
-
-POSITIONS: tuple[PositionRow, ...] = (
-    PositionRow(NoPosition, N_("none"), N_("Attention ignores the order of the tokens"), "nothing"),
-    PositionRow(Sinusoidal, N_("sin"), N_("Sines and cosines added to the token vectors"), "vectors"),
-    PositionRow(
-        Learned, N_("table"), N_("A learned row of a table is added to each token vector"), "vectors"
-    ),
-    PositionRow(Rope, N_("RoPE"), N_("q and k rotated by angles that grow with the position"), "rotation"),
-    PositionRow(Alibi, N_("ALiBi"), N_("Scores lowered by slope · distance"), "bias"),
-    PositionRow(T5Buckets, N_("T5"), N_("Scores plus a learned number for each bucket of distances"), "bias"),
-    PositionRow(
-        TransformerXl,
-        N_("XL"),
-        N_("Transformer-XL: q and two learned biases times sinusoids of the distance"),
-        "relative",
-    ),
-    PositionRow(
-        Deberta,
-        N_("DeBERTa"),
-        N_("q times keys of the distance, k times queries of the distance"),
-        "relative",
-    ),
-)
-
-SCALINGS: tuple[ScalingRow, ...] = (
-    ScalingRow(NoScaling, N_("none"), N_("Frequencies of the base, unscaled")),
-    ScalingRow(
-        LinearScaling, N_("linear"), N_("Divides every frequency by the factor: position interpolation")
-    ),
-    ScalingRow(
-        DynamicNtk, N_("dynamic NTK"), N_("The base grows once the sequence exceeds the original length")
-    ),
-    ScalingRow(
-        Yarn,
-        N_("YaRN"),
-        N_("Divides slow pairs by the factor, leaves fast pairs unchanged, and scales q and k up"),
-    ),
-    ScalingRow(
-        Llama3Scaling,
-        N_("Llama 3"),
-        N_("Divides low frequencies by the factor; high frequencies are unchanged"),
-    ),
-)
-
-POSITION_BY_RECORD = {row.record: row for row in POSITIONS}
+def row_of(position: Position) -> PositionRow:
+    """The row of a position encoding."""
+    return POSITION_BY_RECORD[type(position)]
 
 
 def changes(position: Position) -> Changes:
     """What a position encoding changes."""
-    return POSITION_BY_RECORD[type(position)].changes
+    return row_of(position).changes
 
 
 def has_bias(experiment: Experiment) -> bool:
@@ -152,12 +107,17 @@ def has_bias(experiment: Experiment) -> bool:
 
 def added_rows(experiment: Experiment, positions: Ints) -> Floats | None:
     """What an additive position puts on the vectors of tokens at `positions`, (token, d_model); else None."""
-    position, d_model = experiment.position, experiment.d_model
-    if isinstance(position, Sinusoidal):
-        return sinusoidal(positions + position.start, d_model, position.base)
-    if isinstance(position, Learned):
-        return learned_table(position, d_model)[positions + position.start]
-    return None
+    added = row_of(experiment.position).added
+    return None if added is None else added(experiment.position, experiment.d_model, positions)
+
+
+def _waves(position: Sinusoidal, d_model: int, positions: Ints) -> Floats:
+    return sinusoidal(positions + position.start, d_model, position.base)
+
+
+def _learned_rows(position: Learned, d_model: int, positions: Ints) -> Floats:
+    rows: Floats = learned_table(position, d_model)[positions + position.start]
+    return rows
 
 
 def learned_table(position: Learned, d_model: int) -> Floats:
@@ -192,30 +152,21 @@ def n_rotated(experiment: Experiment) -> int:
 
 
 def sequence_length(experiment: Experiment) -> int:
-    """The last position of queries and keys, plus one: the length that dynamic NTK reads."""
-    start = experiment.position.start if isinstance(experiment.position, Rope) else 0
+    """The last position of queries and keys, plus one: the length that RoPE's scalings read."""
+    start = getattr(experiment.position, "start", 0)
     return start + max(experiment.n_queries, experiment.n_keys)
 
 
-def scaled_base(experiment: Experiment) -> float:
-    """RoPE's base, grown where dynamic NTK makes it grow."""
+def rotation(experiment: Experiment) -> Rotation:
+    """What RoPE's scaling reads of an experiment with rotary positions."""
     rope = experiment.position
     assert isinstance(rope, Rope)
-    scaling = rope.scaling
-    if not isinstance(scaling, DynamicNtk):
-        return rope.base
-    length = sequence_length(experiment) if scaling.length is None else scaling.length
-    return dynamic_ntk_base(rope.base, scaling.factor, scaling.original_length, length, n_rotated(experiment))
+    return Rotation(rope, n_rotated(experiment), sequence_length(experiment))
 
 
 def pair_frequencies(experiment: Experiment) -> Floats:
     """Radians per position of each pair, (pair,): base and scaling, then the multipliers of the dials."""
-    rope = experiment.position
-    assert isinstance(rope, Rope)
-    frequencies = rope_frequencies(n_rotated(experiment), scaled_base(experiment))
-    frequencies = _scaled(frequencies, experiment, rope.scaling)
-    frequencies[: len(rope.multipliers)] *= np.asarray(rope.multipliers)
-    return frequencies
+    return scalings.pair_frequencies(rotation(experiment))
 
 
 def turns(experiment: Experiment, end: int) -> tuple[Floats, Floats]:
@@ -262,44 +213,9 @@ def _turning(experiment: Experiment) -> _Turning:
     return _turning_of(pair_frequencies(experiment).tobytes(), rope.start, magnitude(rope), rope.pairing)
 
 
-def _scaled(frequencies: Floats, experiment: Experiment, scaling: Scaling) -> Floats:
-    if isinstance(scaling, LinearScaling):
-        return linear_scaling(frequencies, scaling.factor)
-    if isinstance(scaling, Yarn):
-        return yarn_scaling(frequencies, ramp(experiment), scaling.factor)
-    if isinstance(scaling, Llama3Scaling):
-        low, high = scaling.low_freq_factor, scaling.high_freq_factor
-        return llama3_scaling(frequencies, scaling.factor, low, high, scaling.original_length)
-    return frequencies
-
-
-def ramp(experiment: Experiment) -> Floats:
-    """How much YaRN interpolates each pair, 0 to 1."""
-    rope = experiment.position
-    assert isinstance(rope, Rope) and isinstance(rope.scaling, Yarn)
-    scaling = rope.scaling
-    return yarn_ramp(n_rotated(experiment), rope.base, *_ramp_of(scaling))
-
-
-def ramp_ends(experiment: Experiment) -> tuple[float, float]:
-    """The pairs where YaRN's ramp begins and ends."""
-    rope = experiment.position
-    assert isinstance(rope, Rope) and isinstance(rope.scaling, Yarn)
-    scaling = rope.scaling
-    return yarn_ends(n_rotated(experiment), rope.base, *_ramp_of(scaling))
-
-
-def _ramp_of(scaling: Yarn) -> tuple[int, float, float, bool]:
-    """What the ramp depends on besides the rotated pairs and their base."""
-    return scaling.original_length, scaling.beta_fast, scaling.beta_slow, scaling.truncate
-
-
 def magnitude(rope: Rope) -> float:
-    """What cosines and sines are multiplied by: YaRN's attention factor, else 1."""
-    if not isinstance(rope.scaling, Yarn):
-        return 1.0
-    factor = rope.scaling.attention_factor
-    return yarn_attention_factor(rope.scaling.factor) if factor is None else factor
+    """What cosines and sines are multiplied by: the attention factor of a scaling that has one, else 1."""
+    return scalings.row_of(rope.scaling).magnitude(rope.scaling)
 
 
 # --- biases ----------------------------------------------------------------------------------------
@@ -327,10 +243,90 @@ def buckets(position: T5Buckets, q_positions: Ints, k_positions: Ints) -> Ints:
 
 def bias(experiment: Experiment, heads: Ints, q_positions: Ints, k_positions: Ints) -> Floats:
     """What is added to the scores of some heads, (..., q, k) for `heads` (...); zeros without a bias."""
-    position = experiment.position
-    if isinstance(position, Alibi):
-        return alibi_bias(np.asarray(slopes_of(experiment))[heads], q_positions, k_positions)
-    if isinstance(position, T5Buckets):
-        by_head = bucket_table(position, experiment.heads.n_heads).T[heads]
-        return np.asarray(by_head[..., buckets(position, q_positions, k_positions)])
-    return np.zeros((*heads.shape, len(q_positions), len(k_positions)))
+    of_scores = row_of(experiment.position).bias
+    if of_scores is None:
+        return np.zeros((*heads.shape, len(q_positions), len(k_positions)))
+    return of_scores(experiment, heads, q_positions, k_positions)
+
+
+def _alibi(experiment: Experiment, heads: Ints, q_positions: Ints, k_positions: Ints) -> Floats:
+    return alibi_bias(np.asarray(slopes_of(experiment))[heads], q_positions, k_positions)
+
+
+def _t5(experiment: Experiment, heads: Ints, q_positions: Ints, k_positions: Ints) -> Floats:
+    position: Any = experiment.position
+    by_head = bucket_table(position, experiment.heads.n_heads).T[heads]
+    return np.asarray(by_head[..., buckets(position, q_positions, k_positions)])
+
+
+# --- the length of a sequence ----------------------------------------------------------------------
+
+
+def last_token(position: Position) -> float:
+    """How many tokens the position has places for; infinitely many where no table ends."""
+    return row_of(position).end(position)
+
+
+def at_length(experiment: Experiment, tokens: int) -> Position:
+    """The position as `tokens` tokens will have it, where its frequencies depend on how many there are."""
+    position: Any = experiment.position
+    length = sequence_length(experiment)
+    longer = max(length, length + tokens - max(experiment.n_queries, experiment.n_keys))
+    found: Position = row_of(position).at_length(position, longer) if longer != length else position
+    return found
+
+
+def _scaled_at_length(rope: Rope, length: int) -> Rope:
+    scaling = scalings.row_of(rope.scaling).at_length(rope.scaling, length)
+    return rope if scaling == rope.scaling else replace(rope, scaling=scaling)
+
+
+# --- the table -------------------------------------------------------------------------------------
+
+POSITIONS: tuple[PositionRow, ...] = (
+    PositionRow(NoPosition, N_("none"), N_("Attention ignores the order of the tokens"), "nothing"),
+    PositionRow(
+        Sinusoidal,
+        N_("sin"),
+        N_("Sines and cosines added to the token vectors"),
+        "vectors",
+        added=_waves,
+    ),
+    PositionRow(
+        Learned,
+        N_("table"),
+        N_("A learned row of a table is added to each token vector"),
+        "vectors",
+        added=_learned_rows,
+        end=lambda position: position.length - position.start,
+    ),
+    PositionRow(
+        Rope,
+        N_("RoPE"),
+        N_("q and k rotated by angles that grow with the position"),
+        "rotation",
+        at_length=_scaled_at_length,
+    ),
+    PositionRow(Alibi, N_("ALiBi"), N_("Scores lowered by slope · distance"), "bias", bias=_alibi),
+    PositionRow(
+        T5Buckets,
+        N_("T5"),
+        N_("Scores plus a learned number for each bucket of distances"),
+        "bias",
+        bias=_t5,
+    ),
+    PositionRow(
+        TransformerXl,
+        N_("XL"),
+        N_("Transformer-XL: q and two learned biases times sinusoids of the distance"),
+        "relative",
+    ),
+    PositionRow(
+        Deberta,
+        N_("DeBERTa"),
+        N_("q times keys of the distance, k times queries of the distance"),
+        "relative",
+    ),
+)
+
+POSITION_BY_RECORD = {row.record: row for row in POSITIONS}

@@ -123,11 +123,6 @@ def _row(path: str, symbol: str, stage: str, features: Callable[[Experiment], in
 def _table(name: str, symbol: str, kind: type) -> Weight:
     def make(e: Experiment) -> Array:
         position = e.position
-        if isinstance(position, Learned):
-            return table_array(position.table, (position.length, e.d_model))
-        if isinstance(position, T5Buckets):
-            return table_array(position.table, (position.n_buckets, e.heads.n_heads))
-        assert isinstance(position, TransformerXl | Deberta)
         shape = position.table_shapes(e.d_model, e.heads.n_heads, e.heads.d_head)[name]
         return table_array(getattr(position, name), shape)
 

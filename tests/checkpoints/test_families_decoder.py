@@ -86,6 +86,8 @@ def rope(kind: str, **values: Any) -> dict[str, Any]:
     return {"rope_parameters": {"rope_type": kind, "rope_theta": 500.0, **values}}
 
 
+LONGROPE = {"short_factor": [1.0, 1.25, 1.5, 2.0], "long_factor": [1.0, 2.0, 6.0, 16.0], "factor": 16.0}
+
 CASES: dict[str, tuple[type[Any], type[Any], dict[str, Any]]] = {
     "gpt2": (GPT2LMHeadModel, GPT2Config, GPT2),
     "gpt2 untied": (GPT2LMHeadModel, GPT2Config, {**GPT2, "tie_word_embeddings": False}),
@@ -150,6 +152,16 @@ CASES: dict[str, tuple[type[Any], type[Any], dict[str, Any]]] = {
                 original_max_position_embeddings=32,
             ),
         },
+    ),
+    "llama longrope, long": (
+        LlamaForCausalLM,
+        LlamaConfig,
+        {**LLAMA, **rope("longrope", **LONGROPE, original_max_position_embeddings=4)},
+    ),
+    "llama longrope, short": (
+        LlamaForCausalLM,
+        LlamaConfig,
+        {**LLAMA, **rope("longrope", **LONGROPE, original_max_position_embeddings=32, attention_factor=1.5)},
     ),
     "llama without a head": (LlamaModel, LlamaConfig, LLAMA),
     "mistral": (MistralForCausalLM, MistralConfig, {**LLAMA, "sliding_window": 4}),

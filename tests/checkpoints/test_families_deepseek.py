@@ -216,9 +216,9 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "biases of the latents": ({"attention_bias": True}, "attention_bias is true; legal is false"),
     "every other layer": ({"moe_layer_freq": 2}, "moe_layer_freq is 2; legal is 1"),
     "head_dim": ({"head_dim": 6}, "head_dim is 6; legal is 8, as qk_rope_head_dim is"),
-    "longrope": (
-        {"rope_parameters": {"rope_type": "longrope"}},
-        "rope_parameters.rope_type is 'longrope'; legal is one of",
+    "axial positions": (
+        {"rope_parameters": {"rope_type": "axial"}},
+        "rope_parameters.rope_type is 'axial'; legal is one of",
     ),
     "no factor": (
         {"rope_parameters": {"rope_type": "yarn", "mscale_all_dim": 1.0}},

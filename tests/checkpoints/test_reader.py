@@ -21,7 +21,8 @@ from attnviz.checkpoints.reader import read_checkpoint
 from attnviz.model.io.files import load, save
 from attnviz.model.spec.arrays import STORED_DTYPES, widened
 from attnviz.model.spec.experiment import Experiment
-from attnviz.model.spec.parts import Explicit, ExplicitVectors
+from attnviz.model.spec.parts import Explicit, ExplicitVectors, Rope
+from attnviz.model.spec.positions import LongRope
 from attnviz.model.spec.rows import WrittenRow
 
 IDS = (1, 0, 6, 6)
@@ -356,7 +357,12 @@ def test_a_model_without_its_head(folder: Path) -> None:
         ({"num_key_value_heads": 3}, "heads.n_kv_heads is 3; legal is a divisor of n_heads (2)"),
         ({"new_trick": 3}, "new_trick is 3; Llama is read without this key, which may change numbers"),
         ({"quantization_config": {"bits": 4}}, "quantization_config is {'bits': 4}; Llama is read without"),
-        ({"rope_scaling": {"type": "longrope"}}, "rope_scaling.type is 'longrope'; legal is one of"),
+        ({"rope_scaling": {"type": "axial"}}, "rope_scaling.type is 'axial'; legal is one of"),
+        ({"rope_scaling": {"type": "su"}}, "rope_scaling.short_factor is missing; su needs it"),
+        (
+            {"rope_scaling": {"type": "su", "short_factor": [1, 0]}},
+            "rope_scaling.short_factor is [1, 0]; legal is a list of finite numbers above 0",
+        ),
         ({"rope_scaling": {"type": "linear"}}, "factor is missing; linear needs it"),
         ({"rope_scaling": {"type": "linear", "x": 1}}, "rope_scaling.x is no known key"),
         ({"rope_parameters": 3}, "rope_parameters is 3; legal is an object"),
@@ -493,3 +499,11 @@ def test_what_is_saved_can_be_read_again(
         with pytest.raises(ValueError, match="numbers; legal is 200 at most"):
             action()
     assert not (tmp_path / "more.safetensors").exists()
+
+
+def test_the_first_phi_3_calls_longrope_su(folder: Path) -> None:
+    lists = {"short_factor": [1.5], "long_factor": [8]}
+    lengths = {"max_position_embeddings": 128, "original_max_position_embeddings": 16}
+    write_folder(folder, llama_arrays(), {**LLAMA_CONFIG, **lengths, "rope_scaling": {"type": "su", **lists}})
+    position = imported(folder).position
+    assert isinstance(position, Rope) and position.scaling == LongRope(8.0, (1.5,), (8.0,), 16)

@@ -129,7 +129,7 @@ def test_a_look_keeps_what_can_be_redone(store: Store) -> None:
 
 def test_saved_is_what_the_disk_has(store: Store) -> None:
     store.change(temperature=2.0)
-    store.mark_saved(Path("a.json"))
+    store.mark_saved(Path("a.json"), store.document)
     assert not store.is_modified and store.path == Path("a.json")
     store.undo()
     assert store.is_modified

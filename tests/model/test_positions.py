@@ -15,7 +15,8 @@ from attnviz.engines.parity import parity
 from attnviz.engines.run import run
 from attnviz.model.edit import edits, switching
 from attnviz.model.io.files import dumps, load, loads, save
-from attnviz.model.positions import POSITIONS, SCALINGS, added_rows, changes, learned_table, magnitude
+from attnviz.model.positions import POSITIONS, added_rows, changes, learned_table, magnitude
+from attnviz.model.scalings import SCALINGS
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Alibi, Heads, Position, Rope, SeededVectors, Sinusoidal
@@ -26,6 +27,7 @@ from attnviz.model.spec.positions import (
     Learned,
     LinearScaling,
     Llama3Scaling,
+    LongRope,
     NoPosition,
     Scaling,
     T5Buckets,
@@ -64,7 +66,7 @@ def test_the_tables_are_the_unions() -> None:
         "transformer_xl",
         "deberta",
     ]
-    assert [row.id for row in SCALINGS] == ["none", "linear", "dynamic_ntk", "yarn", "llama3"]
+    assert [row.id for row in SCALINGS] == ["none", "linear", "dynamic_ntk", "yarn", "llama3", "longrope"]
 
 
 @pytest.mark.parametrize("row", POSITIONS, ids=lambda row: row.id)
@@ -94,6 +96,14 @@ def test_written_tables_live_in_a_tensors_file(tmp_path: Any) -> None:
     assert b"position.table" in path.read_bytes()
 
 
+def test_a_rotation_of_fewer_pairs_keeps_the_divisors_that_it_has_pairs_for() -> None:
+    rope = Rope(scaling=LongRope(2.0, (1.5, 2.5), (3.5, 4.5, 5.5), 16))
+    wide = small(heads=Heads(2, 1, 6), position=rope)
+    cut = switching.set_position(small(heads=Heads(2, 1, 4)), rope).position
+    assert isinstance(cut, Rope) and cut.scaling == LongRope(2.0, (1.5, 2.5), (3.5, 4.5), 16)
+    assert loads(dumps(wide)).experiment == wide
+
+
 # --- what is refused -------------------------------------------------------------------------------
 
 
@@ -103,6 +113,18 @@ def test_written_tables_live_in_a_tensors_file(tmp_path: Any) -> None:
         (
             lambda: LinearScaling(0.5),
             "position.scaling.factor is 0.5; legal is a finite number of at least 1",
+        ),
+        (
+            lambda: LongRope(2.0, (1.0, 0.0)),
+            "position.scaling.short_factor[1] is 0.0; legal is a finite number above 0",
+        ),
+        (
+            lambda: LongRope(2.0, original_length=1),
+            "position.scaling.original_length is 1; legal is a whole number of at least 2",
+        ),
+        (
+            lambda: small(heads=Heads(1, 1, 4), position=Rope(scaling=LongRope(long_factor=(1.0,) * 3))),
+            "position.scaling.long_factor is of length 3; legal is length 2 at most, one number for each",
         ),
         (
             lambda: Yarn(2.0, beta_fast=1.0),

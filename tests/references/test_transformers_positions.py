@@ -20,7 +20,8 @@ from transformers.models.xlnet.modeling_xlnet import XLNetModel, XLNetRelativeAt
 from attnviz.core.positions import deberta_buckets, rope_angles, t5_buckets
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
-from attnviz.model.positions import SCALINGS, bias, magnitude, pair_frequencies
+from attnviz.model.positions import bias, magnitude, pair_frequencies
+from attnviz.model.scalings import SCALINGS
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import (
@@ -37,6 +38,7 @@ from attnviz.model.spec.positions import (
     DynamicNtk,
     LinearScaling,
     Llama3Scaling,
+    LongRope,
     NoScaling,
     Scaling,
     T5Buckets,
@@ -104,23 +106,50 @@ CASES: dict[str, tuple[Scaling, dict[str, Any], int]] = {
         8,
     ),
 }
+SHORT = tuple(1.0 + pair / 50 for pair in range(64))
+LONG = tuple(1.1**pair for pair in range(64))
+_LISTS = {"rope_type": "longrope", "short_factor": SHORT, "long_factor": LONG}
+CASES |= {
+    "longrope, short": (
+        LongRope(4.0, SHORT, LONG, 64),
+        {**_LISTS, "factor": 4.0, "original_max_position_embeddings": 64},
+        64,
+    ),
+    "longrope, long": (
+        LongRope(32.0, SHORT, LONG, 64),
+        {**_LISTS, "factor": 32.0, "original_max_position_embeddings": 64},
+        65,
+    ),
+    "longrope, the ratio of the lengths": (
+        LongRope(1_000_000 / 4096, SHORT, LONG, 4096),
+        {**_LISTS, "original_max_position_embeddings": 4096},
+        8,
+    ),
+    "longrope, attention factor": (
+        LongRope(2.0, SHORT, LONG, 4, 1.2),
+        {**_LISTS, "factor": 2.0, "original_max_position_embeddings": 4, "attention_factor": 1.2},
+        8,
+    ),
+}
 BASES = [100.0, 10_000.0, 500_000.0]
 D_HEADS = [8, 64, 128]
 
 
 def config_of(scaling: Scaling, parameters: dict[str, Any], base: float, d_head: int) -> LlamaConfig:
     length = scaling.original_length if isinstance(scaling, DynamicNtk) else 1_000_000
+    names = {"short_factor", "long_factor"} & parameters.keys()
+    lists = {name: list(parameters[name][: d_head // 2]) for name in names}
     return LlamaConfig(
         hidden_size=2 * d_head,
         num_attention_heads=2,
         head_dim=d_head,
         max_position_embeddings=length,
-        rope_parameters={**parameters, "rope_theta": base},
+        rope_parameters={**parameters, **lists, "rope_theta": base},
     )
 
 
 def ours(scaling: Scaling, base: float, d_head: int, n: int) -> tuple[Any, float]:
-    rope = Rope(base=base, scaling=scaling)
+    rope = Rope(base=base, scaling=scaling.cut_to(d_head // 2))
     experiment = Experiment(
         tuple("a" * n), SeededVectors(n, 2), heads=Heads(1, 1, d_head), position=rope, dtype="float64"
     )

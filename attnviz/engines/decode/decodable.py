@@ -6,16 +6,15 @@ import math
 from typing import Any
 
 import numpy as np
-from msgspec.structs import replace
 
 from attnviz.i18n import N_
+from attnviz.model import positions
 from attnviz.model.masks import looks_ahead
-from attnviz.model.positions import sequence_length
 from attnviz.model.sites.sites import Place, at, places, record_at, with_records
 from attnviz.model.spec.attention import Attention
 from attnviz.model.spec.experiment import Experiment
-from attnviz.model.spec.parts import Causal, Rope
-from attnviz.model.spec.positions import DynamicNtk, Learned
+from attnviz.model.spec.parts import Causal
+from attnviz.model.spec.positions import Position
 
 MAX_STEPS = 100_000
 """Most steps of one decoding."""
@@ -80,12 +79,9 @@ def at_length(experiment: Experiment, steps: int) -> Experiment:
         if place.stack == "encoder":
             continue
         site = at(experiment, place.name)
-        rope = site.position
-        if not isinstance(rope, Rope) or not isinstance(rope.scaling, DynamicNtk):
-            continue
-        length = max(sequence_length(site), rope.start + steps)
-        if rope.scaling.length is None and length != sequence_length(site):
-            fields[place] = {"position": replace(rope, scaling=replace(rope.scaling, length=length))}
+        position = positions.at_length(site, steps)
+        if position != site.position:
+            fields[place] = {"position": position}
     return with_records(experiment, fields, {}) if fields else experiment
 
 
@@ -104,20 +100,19 @@ def step_count(experiment: Experiment, steps: int | None) -> int:
     if not 1 <= count <= MAX_STEPS:
         what = f"steps is {steps}" if steps is not None else f"the tokens and the new ones are {count:,}"
         raise ValueError(f"{what}; legal is 1 to {MAX_STEPS:,}")
-    for position in _learned(experiment):
+    for position in _positions(experiment):
         position.check_end(max(count, experiment.n_queries))
     return count
 
 
 def table_end(experiment: Experiment) -> float:
     """The tokens that learned tables have positions for; infinitely many where there is no table."""
-    return min((position.length - position.start for position in _learned(experiment)), default=math.inf)
+    return min(map(positions.last_token, _positions(experiment)), default=math.inf)
 
 
-def _learned(experiment: Experiment) -> list[Learned]:
-    """The learned tables that written tokens read."""
-    found = (record_at(experiment, p).position for p in places(experiment) if p.stack != "encoder")
-    return [position for position in found if isinstance(position, Learned)]
+def _positions(experiment: Experiment) -> list[Position]:
+    """The positions of all attentions that read written tokens."""
+    return [record_at(experiment, p).position for p in places(experiment) if p.stack != "encoder"]
 
 
 def encoder_of(experiment: Experiment) -> Experiment | None:

@@ -35,14 +35,13 @@ from attnviz.model.spec.parts import (
     Sinks,
     Tied,
 )
-from attnviz.model.spec.positions import Deberta, Learned, T5Buckets, TransformerXl, WrittenTable
+from attnviz.model.spec.positions import Encoding, WrittenTable
 from attnviz.model.spec.rows import WrittenRow
 
 Array = NDArray[np.float64]
-Tabular = TypeVar("Tabular", Learned, T5Buckets)
+Encoded = TypeVar("Encoded", bound=Encoding)
 Owner = TypeVar("Owner", Projections, QKNorm | None, Norm | None, FeedForward, Transform)
 Shapes = dict[Role, tuple[int, int]]
-Related = TransformerXl | Deberta
 
 
 def cut_or_filled(values: Array, shape: tuple[int, int]) -> Array:
@@ -53,7 +52,7 @@ def cut_or_filled(values: Array, shape: tuple[int, int]) -> Array:
     return fitted
 
 
-def fitted_tables(position: Related, d_model: int, heads: Heads) -> Related:
+def fitted_tables(position: Encoded, d_model: int, heads: Heads) -> Encoded:
     """The position with every written-out table cut, or filled with zeros, to the shape that it needs."""
     changes = {}
     for name, shape in position.table_shapes(d_model, heads.n_heads, heads.d_head).items():
@@ -61,15 +60,6 @@ def fitted_tables(position: Related, d_model: int, heads: Heads) -> Related:
         if isinstance(table, WrittenTable) and table.values.shape != shape:
             changes[name] = WrittenTable(Matrix(cut_or_filled(table.values.array, shape)))
     return replace(position, **changes)
-
-
-def fitted_table(position: Tabular, columns: int) -> Tabular:
-    """The position with a written-out table cut, or filled with zeros, to `columns` columns."""
-    table = position.table
-    if not isinstance(table, WrittenTable) or table.values.shape[1] == columns:
-        return position
-    values = cut_or_filled(table.values.array, (table.values.shape[0], columns))
-    return replace(position, table=WrittenTable(Matrix(values)))
 
 
 def fitted_attention(site: Experiment, d_model: int, d_keys: int, heads: Heads) -> dict[str, Any]:
@@ -141,16 +131,11 @@ def _fitted_position(position: Position, d_model: int, heads: Heads, latent: Lat
         if most < 2:
             raise ValueError(f"{name} is {most}; legal is 2 or more with rotary positions")
         pairs = (most if n_rotated is None else n_rotated) // 2
-        return replace(position, n_rotated=n_rotated, multipliers=position.multipliers[:pairs])
+        multipliers, scaling = position.multipliers[:pairs], position.scaling.cut_to(pairs)
+        return replace(position, n_rotated=n_rotated, multipliers=multipliers, scaling=scaling)
     if isinstance(position, Alibi) and position.slopes and len(position.slopes) != heads.n_heads:
         return replace(position, slopes=None)
-    if isinstance(position, T5Buckets):
-        return fitted_table(position, heads.n_heads)
-    if isinstance(position, Learned):
-        return fitted_table(position, d_model)
-    return (
-        fitted_tables(position, d_model, heads) if isinstance(position, TransformerXl | Deberta) else position
-    )
+    return fitted_tables(position, d_model, heads)
 
 
 def fitted_block(block: Block | None, d_model: int) -> Block | None:

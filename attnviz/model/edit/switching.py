@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from attnviz.model.edit.edits import set_projection
-from attnviz.model.edit.fitting import cut_or_filled, fitted_table, fitted_tables, fitting_sinks
+from attnviz.model.edit.fitting import cut_or_filled, fitted_tables, fitting_sinks
 from attnviz.model.errors.refusals import in_words
 from attnviz.model.operands.matrices import sinks_array
 from attnviz.model.positions import slopes_of
@@ -35,7 +35,7 @@ from attnviz.model.spec.parts import (
     SqrtDHead,
     Tied,
 )
-from attnviz.model.spec.positions import Deberta, Learned, T5Buckets, TransformerXl, WrittenTable
+from attnviz.model.spec.positions import Deberta, Learned, T5Buckets, WrittenTable
 
 T = TypeVar("T")
 
@@ -83,8 +83,9 @@ def fitting_position(position: Position, heads: Heads, latent: Latent | None = N
             n_rotated = even
         pairs = (n_rotated or even) // 2
         on_values = position.on_values and latent is None
-        multipliers = position.multipliers[:pairs]
-        return replace(position, n_rotated=n_rotated, multipliers=multipliers, on_values=on_values)
+        multipliers, scaling = position.multipliers[:pairs], position.scaling.cut_to(pairs)
+        fields = {"multipliers": multipliers, "scaling": scaling, "on_values": on_values}
+        return replace(position, n_rotated=n_rotated, **fields)
     if isinstance(position, Alibi) and position.slopes and len(position.slopes) != heads.n_heads:
         return replace(position, slopes=None)
     return position
@@ -99,16 +100,13 @@ def set_position(experiment: Experiment, position: Position) -> Experiment:
     position = fitting_position(position, experiment.heads, experiment.latent)
     if isinstance(position, Learned):
         position = _reaching_table(position, experiment)
-    if isinstance(position, T5Buckets):
-        position = fitted_table(position, experiment.heads.n_heads)
-    if isinstance(position, TransformerXl | Deberta):
-        position = fitted_tables(position, experiment.d_model, experiment.heads)
+    position = fitted_tables(position, experiment.d_model, experiment.heads)
     return replace(experiment, position=position)
 
 
 def _reaching_table(position: Learned, experiment: Experiment) -> Learned:
     needed = position.start + experiment.n_queries
-    position = fitted_table(position, experiment.d_model)
+    position = fitted_tables(position, experiment.d_model, experiment.heads)
     return position if position.length >= needed else set_table_length(position, needed)
 
 

@@ -13,8 +13,6 @@ from attnviz.model.spec import latent as parts
 from attnviz.model.spec.block import NORMS, FeedForward, Norm
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import ROLES, Causal, Identity, Tied, Window, vectors_shape
-from attnviz.model.spec.positions import Deberta, T5Buckets, TransformerXl
-from attnviz.model.spec.positions import Learned as LearnedTable
 
 FFN_ROLES = {"up": "ffn_up", "gate": "ffn_gate", "down": "ffn_down"}
 """How an architecture calls the feed-forward's matrices: `down` is one of the latent's there."""
@@ -166,15 +164,8 @@ def _rows_of(norm: Norm | None) -> int:
 
 def _tables(site: Experiment) -> tuple[int, ...]:
     """Numbers of each learned table of a site's positions."""
-    position, heads = site.position, site.heads
-    if isinstance(position, LearnedTable):
-        return (position.length * site.d_model,)
-    if isinstance(position, T5Buckets):
-        return (position.n_buckets * heads.n_heads,)
-    if isinstance(position, TransformerXl | Deberta):
-        shapes = position.table_shapes(site.d_model, heads.n_heads, heads.d_head)
-        return tuple(rows * columns for rows, columns in shapes.values())
-    return ()
+    shapes = site.position.table_shapes(site.d_model, site.heads.n_heads, site.heads.d_head)
+    return tuple(rows * columns for rows, columns in shapes.values())
 
 
 def _latent(latent: parts.Latent, d_head: int) -> Latent:

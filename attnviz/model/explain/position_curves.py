@@ -15,23 +15,27 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from attnviz.core.positions import rope_angles, rotate, turning
+from attnviz.model import scalings
 from attnviz.model.edit.switching import scale_value, set_position
 from attnviz.model.explain.pairing import Pair
 from attnviz.model.operands.projection import entered, keys, queries
 from attnviz.model.operands.relative import relative_parts
 from attnviz.model.positions import (
     POSITIONS,
-    SCALINGS,
     added_rows,
     bias,
     changes,
+    last_token,
     magnitude,
     pair_frequencies,
     rotated_features,
+    rotation,
+    row_of,
 )
 from attnviz.model.provenance import kv_head
+from attnviz.model.scalings import SCALINGS
 from attnviz.model.spec.experiment import Experiment
-from attnviz.model.spec.positions import Learned, NoPosition, NoScaling, Rope
+from attnviz.model.spec.positions import NoPosition, NoScaling, Rope
 from attnviz.model.trace import SiteTrace
 
 Floats = NDArray[np.float64]
@@ -86,10 +90,8 @@ def curves(site: SiteTrace, pair: Pair) -> tuple[Curve, ...]:
 def kind_of(experiment: Experiment) -> str:
     """The id of the experiment's own curve."""
     position: Any = experiment.position
-    kind = str(position.__struct_config__.tag)
-    if isinstance(position, Rope) and not isinstance(position.scaling, NoScaling):
-        return f"{kind}_{position.scaling.__struct_config__.tag}"
-    return kind
+    kind, scaling = row_of(position).id, getattr(position, "scaling", None)
+    return kind if scaling in (None, NoScaling()) else f"{kind}_{scalings.row_of(scaling).id}"
 
 
 def candidates(experiment: Experiment) -> Iterator[tuple[str, str, Experiment]]:
@@ -107,7 +109,8 @@ def candidates(experiment: Experiment) -> Iterator[tuple[str, str, Experiment]]:
         rope = fitted.position
         assert isinstance(rope, Rope)
         for scaling in SCALINGS:
-            kept = rope.scaling if isinstance(rope.scaling, scaling.record) else scaling.record()
+            is_own = isinstance(rope.scaling, scaling.record)
+            kept = rope.scaling if is_own else scaling.fresh(rotation(fitted))
             try:
                 scaled = replace(fitted, position=replace(rope, scaling=kept))
             except ValueError:  # YaRN with a base of 1 or less
@@ -176,8 +179,7 @@ def _moved(candidate: Experiment, pair: Pair, vectors: tuple[Floats, Floats], aw
     """
     position = candidate.position
     at = pair.query + away
-    end = position.length - position.start if isinstance(position, Learned) else at.max() + 1
-    exists = (at >= 0) & (at < end)
+    exists = (at >= 0) & (at < last_token(position))
     q_vector, k_vector = vectors
     rows = added_rows(candidate, np.append(at[exists], pair.query))
     assert rows is not None

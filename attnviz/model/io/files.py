@@ -25,7 +25,7 @@ from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.latent import LATENT_ROLES
 from attnviz.model.spec.parts import ROLES, Explicit, ExplicitVectors
-from attnviz.model.spec.positions import Deberta, Learned, T5Buckets, TransformerXl, WrittenTable
+from attnviz.model.spec.positions import WrittenTable
 from attnviz.model.spec.rows import WrittenRow
 
 INLINE_NUMBERS = 16_384
@@ -198,13 +198,10 @@ def _attention_matrices(attention: Attention, path: str) -> Iterator[tuple[str, 
             if isinstance(getattr(ffn, part), Explicit):
                 yield f"{path}block.feed_forward.{part}", getattr(ffn, part).values
         yield from _rows(ffn, [f"{part}_bias" for part in FEED_FORWARD_ROLES], f"{path}block.feed_forward.")
-    if isinstance(position, Learned | T5Buckets) and isinstance(position.table, WrittenTable):
-        yield f"{path}position.table", position.table.values
-    if isinstance(position, TransformerXl | Deberta):
-        for name in position.table_shapes(1, 1, 1):
-            table = getattr(position, name)
-            if isinstance(table, WrittenTable):
-                yield f"{path}position.{name}", table.values
+    for name in position.table_shapes(1, 1, 1):
+        table = getattr(position, name)
+        if isinstance(table, WrittenTable):
+            yield f"{path}position.{name}", table.values
 
 
 def _rows(owner: Any, fields: Iterable[str], path: str) -> Iterator[tuple[str, Matrix]]:

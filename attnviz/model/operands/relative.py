@@ -12,8 +12,10 @@ position), b their queries (position to content); no u, no c.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,28 +47,41 @@ class RelativeParts:
 
 def is_relative(experiment: Experiment) -> bool:
     """Whether q and k meet positions, so that the stage `relative` exists."""
-    return isinstance(experiment.position, TransformerXl | Deberta)
+    return type(experiment.position) in PARTS
 
 
 def relative_parts(
     experiment: Experiment, heads: Ints, q_positions: Ints, k_positions: Ints
 ) -> RelativeParts:
     """What the scores of these heads (...) read at these positions. The position must be a relative one."""
-    position = experiment.position
     away = q_positions[:, None] - k_positions[None, :]
-    if isinstance(position, Deberta):
-        rows = deberta_buckets(away, position.span, position.max_distance)
-        tables = (_table(experiment, name) for name in ("keys", "queries"))
-        keys, queries = (_by_head(experiment, table)[heads] for table in tables)
-        return RelativeParts(rows, keys, to_key=queries)
-    assert isinstance(position, TransformerXl)
+    return PARTS[type(experiment.position)](experiment, heads, away)
+
+
+def _deberta_parts(experiment: Experiment, heads: Ints, away: Ints) -> RelativeParts:
+    position: Any = experiment.position
+    rows = deberta_buckets(away, position.span, position.max_distance)
+    tables = (_table(experiment, name) for name in ("keys", "queries"))
+    keys, queries = (_by_head(experiment, table)[heads] for table in tables)
+    return RelativeParts(rows, keys, to_key=queries)
+
+
+def _xl_parts(experiment: Experiment, heads: Ints, away: Ints) -> RelativeParts:
     reach = max(experiment.n_queries, experiment.n_keys) - 1
     farthest = int(np.abs(away).max())
     if farthest > reach:  # decoding past the tokens: in leaps, so that not every step makes another table
         reach = 2 ** farthest.bit_length()
+    position: Any = experiment.position
     r = _turned_waves(position, experiment.d_model, experiment.heads, reach)[heads]
     u, v = (_table(experiment, name)[heads] for name in ("u", "v"))
     return RelativeParts(away + reach, r, key_bias=u, constant=(r @ v[..., None])[..., 0])
+
+
+PARTS: dict[type, Callable[[Experiment, Ints, Ints], RelativeParts]] = {
+    TransformerXl: _xl_parts,
+    Deberta: _deberta_parts,
+}
+"""Of each relative position, its tables at some distances i − j, (q, k)."""
 
 
 @lru_cache(maxsize=4)
@@ -88,7 +103,6 @@ def _by_head(experiment: Experiment, matrix: Floats) -> Floats:
 
 def _table(experiment: Experiment, name: str) -> Floats:
     position = experiment.position
-    assert isinstance(position, TransformerXl | Deberta)
     table: Table = getattr(position, name)
     heads = experiment.heads
     return table_array(table, position.table_shapes(experiment.d_model, heads.n_heads, heads.d_head)[name])

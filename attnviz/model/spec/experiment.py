@@ -231,6 +231,7 @@ class Experiment(Layer, frozen=True, weakref=True):
             count = len(self.position.multipliers)
             legal = f"length {rotated // 2} at most, one number for each rotated pair"
             require(count <= rotated // 2, "position.multipliers", Said(f"of length {count}"), legal)
+            self.position.scaling.check_pairs(rotated // 2)
         if isinstance(self.position, Alibi) and self.position.slopes is not None:
             count = len(self.position.slopes)
             legal = f"length {self.heads.n_heads}, one number for each head"

@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from typing import ClassVar, Literal
 
+from msgspec.structs import replace
+
 from attnviz.model.errors.faults import FieldError, Said
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.bounds import Index, Positive, Seed
@@ -55,11 +57,25 @@ def _check_factor(factor: float) -> None:
     require(math.isfinite(factor) and factor >= 1, "position.scaling.factor", factor, legal)
 
 
-class NoScaling(Value, frozen=True, tag_field="kind", tag="none"):
+class Stretch(Value, frozen=True):
+    """What every scaling answers; most fit any base and any number of pairs."""
+
+    def check_base(self, base: float) -> None:
+        """Refuse a base that the scaling cannot have."""
+
+    def check_pairs(self, count: int) -> None:
+        """Refuse a scaling with numbers for more than `count` pairs."""
+
+    def cut_to(self, count: int) -> Stretch:
+        """The scaling of a rotation of `count` pairs."""
+        return self
+
+
+class NoScaling(Stretch, frozen=True, tag_field="kind", tag="none"):
     """Frequencies as the base gives them."""
 
 
-class LinearScaling(Value, frozen=True, tag_field="kind", tag="linear"):
+class LinearScaling(Stretch, frozen=True, tag_field="kind", tag="linear"):
     """Position interpolation: every frequency divided by `factor`."""
 
     where: ClassVar[str] = "position.scaling."
@@ -70,7 +86,7 @@ class LinearScaling(Value, frozen=True, tag_field="kind", tag="linear"):
         _check_factor(self.factor)
 
 
-class DynamicNtk(Value, frozen=True, tag_field="kind", tag="dynamic_ntk"):
+class DynamicNtk(Stretch, frozen=True, tag_field="kind", tag="dynamic_ntk"):
     """A base that grows once the sequence is longer than `original_length`.
 
     `length` is the sequence length that the frequencies are made for; None: the last position of this
@@ -89,7 +105,7 @@ class DynamicNtk(Value, frozen=True, tag_field="kind", tag="dynamic_ntk"):
         _check_factor(self.factor)
 
 
-class Yarn(Value, frozen=True, tag_field="kind", tag="yarn"):
+class Yarn(Stretch, frozen=True, tag_field="kind", tag="yarn"):
     """Fast pairs as they were, slow ones divided by `factor`, a ramp between; cosines and sines lengthened.
 
     Pairs that turn more than `beta_fast` times over `original_length` are fast, less than `beta_slow` slow.
@@ -118,8 +134,11 @@ class Yarn(Value, frozen=True, tag_field="kind", tag="yarn"):
             is_legal = math.isfinite(self.attention_factor) and self.attention_factor > 0
             require(is_legal, f"{self.where}attention_factor", self.attention_factor, legal)
 
+    def check_base(self, base: float) -> None:
+        require(base > 1, "position.base", base, "a number above 1 with YaRN")
 
-class Llama3Scaling(Value, frozen=True, tag_field="kind", tag="llama3"):
+
+class Llama3Scaling(Stretch, frozen=True, tag_field="kind", tag="llama3"):
     """Llama 3.1: pairs of few turns over `original_length` divided by `factor`, those of many as they were.
 
     Few is less than `low_freq_factor` turns, many is more than `high_freq_factor`; between, a mixture.
@@ -141,7 +160,50 @@ class Llama3Scaling(Value, frozen=True, tag_field="kind", tag="llama3"):
         require(math.isfinite(high) and high > low, f"{self.where}high_freq_factor", high, legal)
 
 
-Scaling = NoScaling | LinearScaling | DynamicNtk | Yarn | Llama3Scaling
+class LongRope(Stretch, frozen=True, tag_field="kind", tag="longrope"):
+    """A divisor for each pair: of `long_factor` past the original length, of `short_factor` up to it.
+
+    Missing divisors are 1. Cosines and sines are multiplied by `attention_factor`; None:
+    sqrt(1 + ln(factor) / ln(original_length)), where `factor` is the ratio of the extended to the original
+    length. `length` is the sequence length that chooses the list; see `DynamicNtk`. Ding et al. 2024 (arXiv
+    2402.13753), as Phi-3 has it (`su`).
+    """
+
+    where: ClassVar[str] = "position.scaling."
+
+    factor: float = 4.0
+    short_factor: tuple[float, ...] = ()
+    long_factor: tuple[float, ...] = ()
+    original_length: Positive = 2048
+    attention_factor: float | None = None
+    length: Positive | None = None
+
+    def check(self) -> None:
+        _check_factor(self.factor)
+        legal = "a finite number above 0"
+        for name in ("short_factor", "long_factor"):
+            for index, divisor in enumerate(getattr(self, name)):
+                is_legal = math.isfinite(divisor) and divisor > 0
+                require(is_legal, f"{self.where}{name}[{index}]", divisor, legal)
+        length = self.original_length
+        require(length >= 2, f"{self.where}original_length", length, "a whole number of at least 2")
+        if self.attention_factor is not None:
+            is_legal = math.isfinite(self.attention_factor) and self.attention_factor > 0
+            legal = "a finite number above 0, or null"
+            require(is_legal, f"{self.where}attention_factor", self.attention_factor, legal)
+
+    def check_pairs(self, count: int) -> None:
+        legal = f"length {count} at most, one number for each rotated pair"
+        for name in ("short_factor", "long_factor"):
+            found = len(getattr(self, name))
+            require(found <= count, f"{self.where}{name}", Said(f"of length {found}"), legal)
+
+    def cut_to(self, count: int) -> LongRope:
+        short, long = self.short_factor[:count], self.long_factor[:count]
+        return replace(self, short_factor=short, long_factor=long)
+
+
+Scaling = NoScaling | LinearScaling | DynamicNtk | Yarn | Llama3Scaling | LongRope
 
 
 # --- positions -------------------------------------------------------------------------------------
@@ -151,11 +213,22 @@ def _check_base(base: float) -> None:
     require(math.isfinite(base) and base > 0, "position.base", base, "a number above 0")
 
 
-class NoPosition(Value, frozen=True, tag_field="kind", tag="none"):
+class Encoding(Value, frozen=True):
+    """What every position encoding answers; most have no tables and no end."""
+
+    def check_end(self, count: int) -> None:
+        """Refuse `count` tokens where there is no position for the last of them."""
+
+    def table_shapes(self, d_model: int, n_heads: int, d_head: int) -> dict[str, tuple[int, int]]:
+        """(rows, columns) of each table of learned numbers, by its field."""
+        return {}
+
+
+class NoPosition(Encoding, frozen=True, tag_field="kind", tag="none"):
     """No position information."""
 
 
-class Sinusoidal(Value, frozen=True, tag_field="kind", tag="sinusoidal"):
+class Sinusoidal(Encoding, frozen=True, tag_field="kind", tag="sinusoidal"):
     """Sines and cosines added to the token vectors."""
 
     where: ClassVar[str] = "position."
@@ -167,7 +240,7 @@ class Sinusoidal(Value, frozen=True, tag_field="kind", tag="sinusoidal"):
         _check_base(self.base)
 
 
-class Learned(Value, frozen=True, tag_field="kind", tag="learned"):
+class Learned(Encoding, frozen=True, tag_field="kind", tag="learned"):
     """One row of a table, (length, d_model), added to each token vector; position `length` has no row.
 
     An experiment whose last token stands past the table's end cannot be constructed. The standard deviation
@@ -186,6 +259,10 @@ class Learned(Value, frozen=True, tag_field="kind", tag="learned"):
             legal = f"the number of rows of position.table.values ({rows})"
             require(rows == self.length, "position.length", self.length, legal)
 
+    def table_shapes(self, d_model: int, n_heads: int, d_head: int) -> dict[str, tuple[int, int]]:
+        """A row for each position."""
+        return {"table": (self.length, d_model)}
+
     def check_end(self, count: int) -> None:
         """Refuse `count` tokens where the table has no row for the last of them."""
         last = self.start + count - 1
@@ -194,7 +271,7 @@ class Learned(Value, frozen=True, tag_field="kind", tag="learned"):
             raise FieldError("position.length", self.length, legal)
 
 
-class Rope(Value, frozen=True, tag_field="kind", tag="rope"):
+class Rope(Encoding, frozen=True, tag_field="kind", tag="rope"):
     """Rotary positions: pair i turns by position * multiplier_i * base^(-2i/n_rotated).
 
     `n_rotated` features of each head turn (None: all of them); `scaling` changes the frequencies for
@@ -214,15 +291,14 @@ class Rope(Value, frozen=True, tag_field="kind", tag="rope"):
 
     def check(self) -> None:
         _check_base(self.base)
-        if isinstance(self.scaling, Yarn):
-            require(self.base > 1, "position.base", self.base, "a number above 1 with YaRN")
+        self.scaling.check_base(self.base)
         if self.n_rotated is not None:
             require(self.n_rotated % 2 == 0, "position.n_rotated", self.n_rotated, "an even number")
         for index, multiplier in enumerate(self.multipliers):
             require_finite(f"position.multipliers[{index}]", multiplier)
 
 
-class Alibi(Value, frozen=True, tag_field="kind", tag="alibi"):
+class Alibi(Encoding, frozen=True, tag_field="kind", tag="alibi"):
     """Linear bias -slope * |i - j|; no `slopes` means the published ones, 2^(-8h/n_heads)."""
 
     where: ClassVar[str] = "position."
@@ -234,7 +310,7 @@ class Alibi(Value, frozen=True, tag_field="kind", tag="alibi"):
             require_finite(f"position.slopes[{index}]", slope)
 
 
-class T5Buckets(Value, frozen=True, tag_field="kind", tag="t5"):
+class T5Buckets(Encoding, frozen=True, tag_field="kind", tag="t5"):
     """A learned bias for each bucket of distances and each head; `table` is (n_buckets, n_heads).
 
     With `bidirectional`, as in T5's encoder, half of the buckets are for later keys; without, as in its
@@ -263,13 +339,17 @@ class T5Buckets(Value, frozen=True, tag_field="kind", tag="t5"):
             legal = f"{self.n_buckets} rows, one for each bucket"
             require(rows == self.n_buckets, "position.table.values", Said(f"{rows} rows"), legal)
 
+    def table_shapes(self, d_model: int, n_heads: int, d_head: int) -> dict[str, tuple[int, int]]:
+        """A row for each bucket."""
+        return {"table": (self.n_buckets, n_heads)}
+
     @property
     def n_exact(self) -> int:
         """Distances from 0 on that have a bucket of their own."""
         return self.n_buckets // (4 if self.bidirectional else 2)
 
 
-class TransformerXl(Value, frozen=True, tag_field="kind", tag="transformer_xl"):
+class TransformerXl(Encoding, frozen=True, tag_field="kind", tag="transformer_xl"):
     """Scores plus q · r + u · k + v · r with r = (sinusoids of the distance i - j) W_R.
 
     `weights` is W_R, (d_model, n_heads · d_head), heads side by side; `u` and `v` are (n_heads, d_head).
@@ -290,7 +370,7 @@ class TransformerXl(Value, frozen=True, tag_field="kind", tag="transformer_xl"):
         return {"weights": (d_model, n_heads * d_head), "u": (n_heads, d_head), "v": (n_heads, d_head)}
 
 
-class Deberta(Value, frozen=True, tag_field="kind", tag="deberta"):
+class Deberta(Encoding, frozen=True, tag_field="kind", tag="deberta"):
     """Scores plus q · (key of the distance's bucket) + k · (query of it), `span` buckets on each side.
 
     `keys` and `queries` are (2 · span, n_heads · d_head): the relative embeddings after their projections.

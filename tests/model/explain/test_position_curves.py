@@ -113,7 +113,7 @@ def test_positions_that_do_not_exist_are_gaps() -> None:
 
 def test_every_encoding_has_its_curve_where_the_heads_allow_it() -> None:
     every = ["none", "sinusoidal", "learned", "rope", "rope_linear", "rope_dynamic_ntk", "rope_yarn"]
-    every += ["rope_llama3", "alibi", "t5", "transformer_xl", "deberta"]
+    every += ["rope_llama3", "rope_longrope", "alibi", "t5", "transformer_xl", "deberta"]
     assert [curve.id for curve in curves(site_of(small()), Pair(0, 0, 0))] == every
     narrow = site_of(small(heads=Heads(1, 1, 1)))
     assert [curve.id for curve in curves(narrow, Pair(0, 0, 0))] == [

@@ -20,11 +20,12 @@ from attnviz.gui.widgets.segmented import Option
 from attnviz.i18n import N_
 from attnviz.model.edit.switching import LastOfKind, refusal, set_n_rotated, set_position
 from attnviz.model.errors.refusals import in_words
-from attnviz.model.positions import POSITIONS, SCALINGS, n_rotated
+from attnviz.model.positions import POSITIONS, n_rotated, rotation
+from attnviz.model.scalings import SCALING_BY_RECORD, SCALINGS
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Rope, Sinusoidal
-from attnviz.model.spec.positions import DrawnTable, Learned, T5Buckets, TransformerXl
+from attnviz.model.spec.positions import DrawnTable, TransformerXl
 from attnviz.model.spec.view import Cell
 from attnviz.model.trace import Trace
 
@@ -52,11 +53,11 @@ def _is_xl(experiment: Experiment) -> bool:
 
 
 def _has_start(experiment: Experiment) -> bool:
-    return isinstance(experiment.position, Sinusoidal | Learned | Rope)
+    return hasattr(experiment.position, "start")
 
 
 def _has_table(experiment: Experiment) -> bool:
-    return isinstance(experiment.position, Learned | T5Buckets)
+    return hasattr(experiment.position, "table")
 
 
 def _base(name: str, shown: Any) -> Slider:
@@ -198,11 +199,11 @@ class PositionSection(Section):
         )
 
     def on_document(self, old: Document | None, new: Document) -> None:
-        position = new.attention.position
+        position: Any = new.attention.position
         self._positions.note(position)
-        if isinstance(position, Rope):
+        if _is_rope(new.attention):
             self._scalings.note(position.scaling)
-        if isinstance(position, Learned | T5Buckets):
+        if _has_table(new.attention):
             self._tables.note(position.table)
         super().on_document(old, new)
         self._complaint.hide()
@@ -231,7 +232,8 @@ class PositionSection(Section):
 
     def _set_scaling(self, experiment: Experiment, kind: str) -> Experiment:
         record = SCALING_KINDS[kind]
-        scaling = self._scalings.last(record, record())
+        fresh = SCALING_BY_RECORD[record].fresh(rotation(experiment))
+        scaling = self._scalings.last(record, fresh)
         return replacing("position", "scaling")(experiment, scaling)
 
     def _set_table_kind(self, experiment: Experiment, kind: str) -> Experiment:

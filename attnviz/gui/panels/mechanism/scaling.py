@@ -4,35 +4,40 @@ from __future__ import annotations
 
 from typing import Any
 
-from attnviz.core.text import number
 from attnviz.gui.forms.fields import Number, Slider, Switch, replacing
-from attnviz.i18n import N_, _
-from attnviz.model.positions import magnitude, ramp_ends, scaled_base, sequence_length
+from attnviz.i18n import N_
+from attnviz.model.positions import magnitude, n_rotated, rotation
+from attnviz.model.scalings import row_of
 from attnviz.model.spec.experiment import Experiment
-from attnviz.model.spec.parts import Rope
-from attnviz.model.spec.positions import DynamicNtk, LinearScaling, Llama3Scaling, NoScaling, Yarn
 
 LONGEST = 1_000_000
 
 
 def _scaling(experiment: Experiment) -> Any:
-    position = experiment.position
-    return position.scaling if isinstance(position, Rope) else None
+    return getattr(experiment.position, "scaling", None)
 
 
-def _shown_for(*kinds: type) -> Any:
-    """Whether RoPE has one of these scalings."""
+def _has(field: str) -> Any:
+    """Whether RoPE's scaling has a field of this name: a row of the form serves every scaling that has it."""
 
     def shown(experiment: Experiment) -> bool:
-        return isinstance(_scaling(experiment), kinds)
+        return hasattr(_scaling(experiment), field)
+
+    return shown
+
+
+def _has_fixed(field: str) -> Any:
+    """Whether RoPE's scaling has a number of its own in a field that may be null."""
+
+    def shown(experiment: Experiment) -> bool:
+        return getattr(_scaling(experiment), field, None) is not None
 
     return shown
 
 
 def _length(experiment: Experiment) -> int:
-    """The length that dynamic NTK's frequencies are made for."""
-    chosen = _scaling(experiment).length
-    return sequence_length(experiment) if chosen is None else int(chosen)
+    """The length that the frequencies are made for."""
+    return rotation(experiment).made_for
 
 
 def _set_own_length(experiment: Experiment, is_own: bool) -> Experiment:
@@ -44,24 +49,44 @@ def _set_own_attention(experiment: Experiment, is_own: bool) -> Experiment:
     return replacing("position", "scaling", "attention_factor")(experiment, value)
 
 
-def _has_fixed_length(experiment: Experiment) -> bool:
-    scaling = _scaling(experiment)
-    return isinstance(scaling, DynamicNtk) and scaling.length is not None
+def _divisors(name: str, field: str, label: str) -> Slider:
+    """The divisor of the slowest pair; those of the others follow in equal ratios, from 1 on."""
 
+    def read(experiment: Any) -> float:
+        written, pairs = getattr(_scaling(experiment), field), n_rotated(experiment) // 2
+        return float(written[-1]) if len(written) == pairs else 1.0
 
-def _has_fixed_attention(experiment: Experiment) -> bool:
-    scaling = _scaling(experiment)
-    return isinstance(scaling, Yarn) and scaling.attention_factor is not None
+    def edit(experiment: Experiment, value: float) -> Experiment:
+        pairs = n_rotated(experiment) // 2
+        divisors = tuple(value ** (pair / max(pairs - 1, 1)) for pair in range(pairs))
+        return replacing("position", "scaling", field)(experiment, divisors)
+
+    return Slider(
+        name=name,
+        label=label,
+        read=read,
+        edit=edit,
+        hint=N_("Divisor of the slowest pair; the faster pairs follow in equal ratios, from 1 on"),
+        shown=_has(field),
+        minimum=1.0,
+        maximum=64.0,
+        lowest=1e-3,
+        highest=1e4,
+        default=1.0,
+        logarithmic=True,
+    )
 
 
 SCALING_FIELDS = (
+    _divisors("longrope_short_field", "short_factor", N_("Short divisor")),
+    _divisors("longrope_long_field", "long_factor", N_("Long divisor")),
     Slider(
         name="rope_factor_field",
         label=N_("Factor"),
         read=lambda e: e.position.scaling.factor,
         edit=replacing("position", "scaling", "factor"),
         hint=N_("Ratio of the extended to the trained length"),
-        shown=_shown_for(LinearScaling, DynamicNtk, Yarn, Llama3Scaling),
+        shown=_has("factor"),
         minimum=1.0,
         maximum=64.0,
         lowest=1.0,
@@ -75,7 +100,7 @@ SCALING_FIELDS = (
         read=lambda e: e.position.scaling.original_length,
         edit=replacing("position", "scaling", "original_length"),
         hint=N_("Sequence length that the model was trained on"),
-        shown=_shown_for(DynamicNtk, Yarn, Llama3Scaling),
+        shown=_has("original_length"),
         minimum=1,
         maximum=LONGEST,
         integer=True,
@@ -88,7 +113,7 @@ SCALING_FIELDS = (
         hint=N_(
             "Computes the frequencies for the present number of positions; off: for a length of your choice"
         ),
-        shown=_shown_for(DynamicNtk),
+        shown=_has("length"),
     ),
     Number(
         name="rope_length_field",
@@ -96,7 +121,7 @@ SCALING_FIELDS = (
         read=_length,
         edit=replacing("position", "scaling", "length"),
         hint=N_("Sequence length that the frequencies are computed for"),
-        shown=_has_fixed_length,
+        shown=_has_fixed("length"),
         minimum=1,
         maximum=LONGEST,
         integer=True,
@@ -107,7 +132,7 @@ SCALING_FIELDS = (
         read=lambda e: e.position.scaling.beta_fast,
         edit=replacing("position", "scaling", "beta_fast"),
         hint=N_("Pairs that turn more often over the original length keep their frequency"),
-        shown=_shown_for(Yarn),
+        shown=_has("beta_fast"),
         limits=lambda e: (e.position.scaling.beta_slow + 0.01, 1e6),  # type: ignore[union-attr]
         step=0.5,
     ),
@@ -117,7 +142,7 @@ SCALING_FIELDS = (
         read=lambda e: e.position.scaling.beta_slow,
         edit=replacing("position", "scaling", "beta_slow"),
         hint=N_("The factor divides the frequency of pairs that turn less often over the original length"),
-        shown=_shown_for(Yarn),
+        shown=_has("beta_slow"),
         limits=lambda e: (0.01, e.position.scaling.beta_fast - 0.01),  # type: ignore[union-attr]
         step=0.05,
     ),
@@ -127,15 +152,18 @@ SCALING_FIELDS = (
         read=lambda e: e.position.scaling.truncate,
         edit=replacing("position", "scaling", "truncate"),
         hint=N_("Rounds the ends of the ramp outwards to whole pairs; off, as in GPT-OSS: exact ends"),
-        shown=_shown_for(Yarn),
+        shown=_has("truncate"),
     ),
     Switch(
         name="yarn_own_attention_toggle",
-        label=N_("0.1 ln(factor) + 1"),
+        label=N_("default factor"),
         read=lambda e: e.position.scaling.attention_factor is None,
         edit=_set_own_attention,
-        hint=N_("The attention factor multiplies cosines and sines, so scores grow by its square"),
-        shown=_shown_for(Yarn),
+        hint=N_(
+            "The attention factor multiplies cosines and sines, so scores grow by its square; off: a factor "
+            "of your choice"
+        ),
+        shown=_has("attention_factor"),
     ),
     Number(
         name="yarn_attention_field",
@@ -143,7 +171,7 @@ SCALING_FIELDS = (
         read=lambda e: magnitude(e.position),
         edit=replacing("position", "scaling", "attention_factor"),
         hint=N_("Multiplier of cosines and sines"),
-        shown=_has_fixed_attention,
+        shown=_has_fixed("attention_factor"),
         minimum=0.01,
         maximum=100.0,
         decimals=3,
@@ -155,7 +183,7 @@ SCALING_FIELDS = (
         read=lambda e: e.position.scaling.low_freq_factor,
         edit=replacing("position", "scaling", "low_freq_factor"),
         hint=N_("The factor divides the frequency of pairs that turn less often over the original length"),
-        shown=_shown_for(Llama3Scaling),
+        shown=_has("low_freq_factor"),
         limits=lambda e: (0.01, e.position.scaling.high_freq_factor - 0.01),  # type: ignore[union-attr]
         step=0.05,
     ),
@@ -165,7 +193,7 @@ SCALING_FIELDS = (
         read=lambda e: e.position.scaling.high_freq_factor,
         edit=replacing("position", "scaling", "high_freq_factor"),
         hint=N_("Pairs that turn more often over the original length keep their frequency"),
-        shown=_shown_for(Llama3Scaling),
+        shown=_has("high_freq_factor"),
         limits=lambda e: (e.position.scaling.low_freq_factor + 0.01, 1e4),  # type: ignore[union-attr]
         step=0.05,
     ),
@@ -175,19 +203,4 @@ SCALING_FIELDS = (
 def scaling_note(experiment: Experiment) -> str:
     """What the scaling comes to for this sequence; empty where the dials say all."""
     scaling = _scaling(experiment)
-    if scaling is None or isinstance(scaling, NoScaling | LinearScaling | Llama3Scaling):
-        return ""
-    if isinstance(scaling, DynamicNtk):
-        length = _length(experiment)
-        if length <= scaling.original_length:
-            says = _("{n} positions do not exceed the original length: the base is unchanged.")
-            return says.format(n=length)
-        return _("{n} positions: the base becomes {base}.").format(
-            n=length, base=number(scaled_base(experiment), 1)
-        )
-    low, high = ramp_ends(experiment)
-    says = _(
-        "Pairs up to {low:g} keep their frequency; pairs from {high:g} on are divided by the "
-        "factor. cos and sin × {t}: q and k grow."
-    )
-    return says.format(low=low, high=high, t=number(magnitude(experiment.position), 3))  # type: ignore[arg-type]
+    return "" if scaling is None else row_of(scaling).note(rotation(experiment))

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from attnviz.gui.forms.fields import Edit, Number, Seed, Slider, Switch, replacing
 from attnviz.i18n import N_
 from attnviz.model.edit.switching import set_buckets, set_table_length
-from attnviz.model.positions import bucket_table, learned_table
+from attnviz.model.operands.matrices import table_array
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.positions import DrawnTable, Learned, T5Buckets, WrittenTable
@@ -29,7 +29,7 @@ def _is_t5(experiment: Experiment) -> bool:
 
 def _is_drawn(experiment: Experiment) -> bool:
     position = experiment.position
-    return isinstance(position, Learned | T5Buckets) and isinstance(position.table, DrawnTable)
+    return isinstance(getattr(position, "table", None), DrawnTable)
 
 
 def _set_length(experiment: Experiment, length: int) -> Experiment:
@@ -54,14 +54,13 @@ def table_kind(experiment: Experiment) -> str:
 
 def set_table_kind(experiment: Experiment, kind: str, drawn: DrawnTable) -> Experiment:
     """Write the present numbers out, or draw them as `drawn` says."""
-    position, set_table = experiment.position, replacing("position", "table")
+    position: Any = experiment.position
+    set_table = replacing("position", "table")
     if kind == "seeded":
         return set_table(experiment, drawn)
-    if isinstance(position, Learned):
-        values = learned_table(position, experiment.d_model)
-    else:
-        assert isinstance(position, T5Buckets)
-        values = bucket_table(position, experiment.heads.n_heads)
+    heads = experiment.heads
+    shape = position.table_shapes(experiment.d_model, heads.n_heads, heads.d_head)["table"]
+    values = table_array(position.table, shape)
     return set_table(experiment, WrittenTable(Matrix(values)))
 
 

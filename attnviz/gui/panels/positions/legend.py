@@ -11,7 +11,8 @@ from attnviz.gui.look.theme import GRID, LIGHT, Theme
 from attnviz.gui.panels.positions.plot import curve_pen
 from attnviz.gui.widgets.control import draw_focus_ring, plain_tooltip
 from attnviz.i18n import _
-from attnviz.model.positions import POSITIONS, SCALINGS
+from attnviz.model.positions import POSITIONS
+from attnviz.model.scalings import SCALINGS
 from attnviz.model.spec.positions import NoScaling, Rope
 
 HEIGHT, LINE, TEXT = 17, 20, 11

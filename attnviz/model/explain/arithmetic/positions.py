@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -16,40 +17,29 @@ from attnviz.model.positions import (
     buckets,
     learned_table,
     magnitude,
-    n_rotated,
     pair_frequencies,
-    ramp_ends,
     rotated_features,
-    scaled_base,
-    sequence_length,
+    rotation,
     slopes_of,
 )
 from attnviz.model.provenance import sources
-from attnviz.model.spec.experiment import Experiment
-from attnviz.model.spec.positions import (
-    Alibi,
-    DynamicNtk,
-    Learned,
-    LinearScaling,
-    Llama3Scaling,
-    NoScaling,
-    Rope,
-    Sinusoidal,
-    T5Buckets,
-    Yarn,
-)
+from attnviz.model.scalings import frequency_lines
+from attnviz.model.spec.positions import Alibi, Learned, Rope, Sinusoidal, T5Buckets
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID
+
+Explains = Callable[[Reading, Cell], tuple[Line, ...]]
 
 # --- added to vectors ------------------------------------------------------------------------------
 
 
 def x_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
     """The token's vector plus a sine or cosine of its position, or plus a number of the learned table."""
-    position = reading.experiment.position
-    if isinstance(position, Learned):
-        return _learned_lines(reading, cell, position)
-    assert isinstance(position, Sinusoidal)
+    return ADDED_LINES[type(reading.experiment.position)](reading, cell)
+
+
+def _wave_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
+    position: Any = reading.experiment.position
     d_model = reading.experiment.d_model
     pair, is_odd = divmod(cell.column, 2)
     exponent = f"−2 × {pair} ÷ {d_model}"
@@ -70,7 +60,8 @@ def x_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
     )
 
 
-def _learned_lines(reading: Reading, cell: Cell, position: Learned) -> tuple[Line, ...]:
+def _learned_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
+    position: Any = reading.experiment.position
     at = cell.row + position.start
     vector = reading.term(below(reading, cell))
     number = learned_table(position, reading.experiment.d_model)[at, cell.column]
@@ -83,6 +74,10 @@ def _learned_lines(reading: Reading, cell: Cell, position: Learned) -> tuple[Lin
     note = words(_("P is the learned table: one row per position, {n} in all").format(n=position.length))
     result = vector.value + entry.value
     return (Line((reading.link(cell),), steps, reading.number(cell), result, (note,)),)
+
+
+ADDED_LINES: dict[type, Explains] = {Sinusoidal: _wave_lines, Learned: _learned_lines}
+"""Of each position that is added to the vectors, the arithmetic of the sum."""
 
 
 # --- rotation --------------------------------------------------------------------------------------
@@ -113,7 +108,7 @@ def rotated_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
     return (
         _turned(reading, cell, (source, pair), angle),
         _angle_line(cell.row, rope.start, angle, frequency),
-        *_frequency_lines(experiment, number, frequency),
+        *frequency_lines(rotation(experiment), number, frequency),
     )
 
 
@@ -145,7 +140,7 @@ def _turned(reading: Reading, cell: Cell, pair: tuple[str, tuple[int, int]], ang
         return Line((reading.link(cell),), (letters, numbers), reading.number(cell), result)
     letters = (Text("t ("), *letters, Text(")"))
     numbers = (constant(length, _("attention factor")), Text(" × ("), *numbers, Text(")"))
-    note = words(_("t, YaRN's attention factor, multiplies q and k; scores grow by its square"))
+    note = words(_("t, the attention factor, multiplies q and k; scores grow by its square"))
     return Line((reading.link(cell),), (letters, numbers), reading.number(cell), length * result, (note,))
 
 
@@ -155,103 +150,6 @@ def _angle_line(row: int, start: int, angle: float, frequency: float) -> Line:
     note = words(_("in radians"))
     steps = (words(_("position × frequency")), numbers)
     return Line(words("θ"), steps, angle, (row + start) * frequency, (note,))
-
-
-def _frequency_lines(experiment: Experiment, pair: int, frequency: float) -> tuple[Line, ...]:
-    """The frequency of a pair from the base, through the scaling and the dial's multiplier."""
-    rope = experiment.position
-    assert isinstance(rope, Rope)
-    multiplier = rope.multipliers[pair] if pair < len(rope.multipliers) else 1.0
-    base = scaled_base(experiment)
-    plain = _power(base, -2.0 * pair / n_rotated(experiment))
-    powers: Pieces = (
-        constant(base, _("base")),
-        Text(f"^(−2 × {pair} ÷ {n_rotated(experiment)})"),
-    )
-    turned = constant(multiplier, _("multiplier of the pair"))
-    times: Pieces = () if multiplier == 1.0 else (turned, Text(" × "))
-    scaling = rope.scaling
-    name = words(_("frequency"))
-    if isinstance(scaling, NoScaling):
-        return (Line(name, ((*times, *powers),), frequency, frequency),)
-    if isinstance(scaling, DynamicNtk):
-        return (Line(name, ((*times, *powers),), frequency, frequency), _base_line(experiment, scaling, base))
-    factor = constant(scaling.factor, _("scaling factor"))
-    if isinstance(scaling, LinearScaling):
-        numbers = (*times, *powers, Text(" ÷ "), factor)
-        return (Line(name, (numbers,), frequency, multiplier * plain / scaling.factor),)
-    kept = _kept_line(experiment, pair, plain)
-    share = constant(kept.value, "s")
-    f = constant(plain, "f")
-    mixture: Pieces = (share, Text(" × "), f, Text(" + (1 − "), share, Text(") × "), f, Text(" ÷ "), factor)
-    numbers = (*times, Text("("), *mixture, Text(")")) if times else mixture
-    letters = words("s f + (1 − s) f ÷ " + _("scaling factor"))
-    result = multiplier * (kept.value * plain + (1.0 - kept.value) * plain / scaling.factor)
-    steps = (numbers,) if times else (letters, numbers)
-    return (Line(name, steps, frequency, result), kept, Line(words("f"), (powers,), plain, plain))
-
-
-def _base_line(experiment: Experiment, scaling: DynamicNtk, base: float) -> Line:
-    """Dynamic NTK's base from RoPE's."""
-    rope = experiment.position
-    assert isinstance(rope, Rope)
-    n = n_rotated(experiment)
-    length = sequence_length(experiment) if scaling.length is None else scaling.length
-    original = constant(rope.base, _("base"))
-    if length <= scaling.original_length or n <= 2:
-        says = _("a single pair keeps its frequency")
-        if n > 2:
-            says = _("{n} positions do not exceed the original length {original}")
-        note = words(says.format(n=length, original=scaling.original_length))
-        return Line(words(_("base")), ((original,),), base, base, (note,))
-    factor = constant(scaling.factor, _("scaling factor"))
-    stretch: Pieces = (
-        Text("("),
-        factor,
-        Text(f" × {length} ÷ {scaling.original_length} − ("),
-        factor,
-        Text(f" − 1))^({n} ÷ ({n} − 2))"),
-    )
-    value = scaling.factor * length / scaling.original_length - (scaling.factor - 1.0)
-    result = rope.base * _power(value, n / (n - 2))
-    return Line(words(_("base")), ((original, Text(" × "), *stretch),), base, result)
-
-
-def _kept_line(experiment: Experiment, pair: int, plain: float) -> Line:
-    """s: how much of the pair's frequency is kept, 1 for fast pairs and 0 for slow ones."""
-    rope = experiment.position
-    assert isinstance(rope, Rope)
-    scaling = rope.scaling
-    if isinstance(scaling, Yarn):
-        return _yarn_line(experiment, scaling, pair)
-    assert isinstance(scaling, Llama3Scaling)
-    low, high = scaling.low_freq_factor, scaling.high_freq_factor
-    turns = scaling.original_length * plain / (2.0 * math.pi)
-    kept = float(np.clip((turns - low) / (high - low), 0.0, 1.0))
-    turned = constant(turns, _("turns over the original length"))
-    if not low < turns < high:
-        says = _("{turns:.3g} turns over {n} positions: low is {low:g}, high is {high:g}")
-        note = says.format(turns=turns, n=scaling.original_length, low=low, high=high)
-        return Line(words("s"), (), kept, kept, (words(note),))
-    first, last = constant(low, _("low-frequency turns")), constant(high, _("high-frequency turns"))
-    numbers = (Text("("), turned, Text(" − "), first, Text(") ÷ ("), last, Text(" − "), first, Text(")"))
-    return Line(words("s"), (numbers,), kept, (turns - low) / (high - low))
-
-
-def _yarn_line(experiment: Experiment, scaling: Yarn, pair: int) -> Line:
-    """1 before the ramp over the pairs, 0 after it."""
-    low, high = ramp_ends(experiment)
-    share = (pair - low) / (high - low)
-    kept = 1.0 - min(max(share, 0.0), 1.0)
-    says = _("a ramp from pair {low:g} ({fast:g} turns over {n} positions) to pair {high:g} ({slow:g})")
-    note = says.format(
-        low=low, high=high, fast=scaling.beta_fast, slow=scaling.beta_slow, n=scaling.original_length
-    )
-    if kept in (0.0, 1.0):
-        return Line(words("s"), (), kept, kept, (words(note),))
-    first, last = constant(low, _("first pair")), constant(high, _("last pair"))
-    numbers = (Text(f"1 − ({pair} − "), first, Text(") ÷ ("), last, Text(" − "), first, Text(")"))
-    return Line(words("s"), (numbers,), kept, 1.0 - share, (words(note),))
 
 
 def _power(base: float, exponent: float) -> float:
@@ -264,10 +162,10 @@ def _power(base: float, exponent: float) -> float:
 
 def biased_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
     """The score and what the distance adds to it."""
-    position = reading.experiment.position
-    if isinstance(position, T5Buckets):
-        return _bucket_lines(reading, cell, position)
-    assert isinstance(position, Alibi)
+    return BIAS_LINES[type(reading.experiment.position)](reading, cell)
+
+
+def _slope_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
     score = reading.term(below(reading, cell))
     name = _("slope of head {head}").format(head=cell.head + 1)
     slope = constant(slopes_of(reading.experiment)[cell.head], name)
@@ -279,7 +177,8 @@ def biased_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
     return (Line((reading.link(cell),), steps, reading.number(cell), result),)
 
 
-def _bucket_lines(reading: Reading, cell: Cell, position: T5Buckets) -> tuple[Line, ...]:
+def _bucket_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
+    position: Any = reading.experiment.position
     score = reading.term(below(reading, cell))
     bucket = int(buckets(position, np.array([cell.row]), np.array([cell.column]))[0, 0])
     table = bucket_table(position, reading.experiment.heads.n_heads)
@@ -290,3 +189,7 @@ def _bucket_lines(reading: Reading, cell: Cell, position: T5Buckets) -> tuple[Li
     note = words(says.format(distance=cell.column - cell.row, bucket=bucket, n=position.n_buckets))
     result = score.value + added.value
     return (Line((reading.link(cell),), steps, reading.number(cell), result, (note,)),)
+
+
+BIAS_LINES: dict[type, Explains] = {Alibi: _slope_lines, T5Buckets: _bucket_lines}
+"""Of each position that is added to the scores, the arithmetic of the sum."""

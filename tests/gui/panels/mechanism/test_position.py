@@ -27,7 +27,8 @@ from attnviz.gui.widgets.slider_field import SliderField
 from attnviz.gui.widgets.toggle import Toggle
 from attnviz.model.edit.edits import set_n_tokens
 from attnviz.model.edit.switching import set_position
-from attnviz.model.positions import SCALINGS, bucket_table, learned_table
+from attnviz.model.positions import bucket_table, learned_table, pair_frequencies
+from attnviz.model.scalings import SCALINGS
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
@@ -47,6 +48,7 @@ from attnviz.model.spec.positions import (
     DynamicNtk,
     Learned,
     LinearScaling,
+    LongRope,
     T5Buckets,
     TransformerXl,
     WrittenTable,
@@ -338,6 +340,14 @@ def test_each_scaling_shows_its_own_numbers(panel: MechanismPanel) -> None:
             "yarn_truncate_toggle",
             "yarn_own_attention_toggle",
         },
+        "longrope": {
+            "rope_factor_field",
+            "rope_original_field",
+            "rope_own_length_toggle",
+            "longrope_short_field",
+            "longrope_long_field",
+            "yarn_own_attention_toggle",
+        },
         "llama3": {"rope_factor_field", "rope_original_field", "llama3_low_field", "llama3_high_field"},
     }
     assert set(own) == {row.id for row in SCALINGS}
@@ -377,6 +387,23 @@ def test_yarns_attention_factor_grows_the_score(qtbot: QtBot, panel: MechanismPa
     type_number(qtbot, find(panel, DragNumber, "yarn_slow_field"), "0.5")
     type_number(qtbot, find(panel, DragNumber, "yarn_fast_field"), "16")
     assert rope_of(panel).scaling == Yarn(4.0, 2048, 16.0, 0.5, 2.0)
+
+
+def test_longrope_takes_its_divisors_and_says_which_apply(qtbot: QtBot, panel: MechanismPanel) -> None:
+    pick(panel, "rope_scaling_choice", "longrope")
+    note = find(panel, QLabel, "position_note")
+    assert note.text().startswith("6 positions do not exceed the original length: the short divisors apply.")
+    type_number(qtbot, find(panel, DragNumber, "rope_original_field"), "3")
+    assert note.text().startswith("6 positions exceed the original length: the long divisors apply.")
+    type_number(qtbot, find(panel, SliderField, "longrope_long_field").number, "16")
+    scaling = rope_of(panel).scaling
+    assert isinstance(scaling, LongRope)
+    assert scaling.long_factor == pytest.approx((1.0, 16.0)) and scaling.short_factor == ()
+    assert pair_frequencies(panel.store.attention) == pytest.approx([1.0, 0.01 / 16])
+    type_number(qtbot, find(panel, SliderField, "longrope_short_field").number, "2")
+    find(panel, Toggle, "rope_own_length_toggle").click()
+    type_number(qtbot, find(panel, DragNumber, "rope_length_field"), "3")
+    assert pair_frequencies(panel.store.attention) == pytest.approx([1.0, 0.01 / 2])
 
 
 def test_yarn_is_not_offered_for_a_base_that_it_cannot_have(panel: MechanismPanel) -> None:

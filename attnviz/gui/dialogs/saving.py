@@ -1,0 +1,109 @@
+"""Saving in the worker: the window stays alive, a long saving shows its progress and can be cancelled."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QEventLoop, Qt, QTimer, Slot
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLabel, QProgressBar, QVBoxLayout, QWidget
+
+from attnviz.compute.scheduler import CancelToken, Scheduler
+from attnviz.core.text import visible
+from attnviz.gui.look.theme import GRID
+from attnviz.i18n import _
+from attnviz.model.io.files import save
+from attnviz.model.spec.document import Document
+
+SHOWN_AFTER_MS = 300
+"""A saving that is over sooner shows nothing."""
+
+WIDTH = 360
+KEY = "save"
+_POLL_MS = 50
+_STEPS = 1000
+
+
+class Saving(QDialog):
+    """One saving: what was written, or why nothing was; neither where the person cancelled."""
+
+    written: Path | None = None
+    error: BaseException | None = None
+
+    def __init__(self, window: QWidget, scheduler: Scheduler, document: Document, path: Path) -> None:
+        super().__init__(window)
+        self.setObjectName("saving_dialog")
+        self.setWindowTitle(_("Save the document"))
+        self.setMinimumWidth(WIDTH)
+        self.setWindowModality(Qt.WindowModality.ApplicationModal)
+        self._scheduler, self._document, self._path = scheduler, document, path
+        self._share = 0.0
+        self._loop = QEventLoop(self)
+        self._is_over = False
+        label = QLabel(_("Saving {file}…").format(file=visible(path.name)))
+        label.setTextFormat(Qt.TextFormat.PlainText)
+        label.setWordWrap(True)
+        self._bar = QProgressBar()
+        self._bar.setObjectName("saving_bar")
+        self._bar.setAccessibleName(_("Progress"))
+        self._bar.setRange(0, _STEPS)
+        self._bar.setTextVisible(False)
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
+        buttons.rejected.connect(self.reject)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(3 * GRID, 3 * GRID, 3 * GRID, 2 * GRID)
+        column.setSpacing(2 * GRID)
+        for widget in (label, self._bar, buttons):
+            column.addWidget(widget)
+        self._poll = QTimer(self)
+        self._poll.setInterval(_POLL_MS)
+        self._poll.timeout.connect(self._show_share)
+
+    def run(self) -> None:
+        """Save, and come back when that is done, has failed or was cancelled."""
+        self._scheduler.submit(self._job, self._on_done, self._on_failed, key=KEY)
+        if not self._is_over:
+            QTimer.singleShot(SHOWN_AFTER_MS, self._loop, self._loop.quit)
+            # What the person does meanwhile waits, as it would for a click that takes that long.
+            self._loop.exec(QEventLoop.ProcessEventsFlag.ExcludeUserInputEvents)
+        if not self._is_over:
+            self._poll.start()
+            self.exec()
+        self._poll.stop()
+
+    def reject(self) -> None:
+        """Cancel: the old file stays as it was."""
+        self._is_over = True
+        self._scheduler.submit(_nothing, _forget, _forget, key=KEY)
+        super().reject()
+
+    def _job(self, token: CancelToken) -> Path:
+        def progress(share: float) -> None:
+            token.check()
+            self._share = share  # read by the window's thread, which paints it
+
+        return save(self._document, self._path, progress)
+
+    def _on_done(self, written: Path) -> None:
+        self.written = written
+        self._end()
+
+    def _on_failed(self, error: BaseException) -> None:
+        self.error = error
+        self._end()
+
+    def _end(self) -> None:
+        self._is_over = True
+        self._loop.quit()
+        self.accept()
+
+    @Slot()
+    def _show_share(self) -> None:
+        self._bar.setValue(round(_STEPS * self._share))
+
+
+def _nothing(token: CancelToken) -> None:
+    """The job that takes the place of the saving."""
+
+
+def _forget(answer: object) -> None:
+    """Nobody waits for it."""
