@@ -123,8 +123,8 @@ def layouts(a: Architecture) -> tuple[tuple[str, str, Architecture], ...]:
     Where the model says nothing, GQA has the divisor of h nearest to h/8 from below (2 at least), MLA d_c =
     4·d_head and d_rope = d_head/2 (the ratios of DeepSeek-V2 and V3), the window 4,096 keys in every layer.
     """
-    widths = {} if a.latent is None else {"d_key": a.d_qk, "d_value": a.d_v}
-    plain = replace(a, latent=None, windowed_layers=0, window=0, **widths)
+    d_key, d_value = (a.d_key, a.d_value) if a.latent is None else (a.d_qk, a.d_v)
+    plain = replace(a, latent=None, d_key=d_key, d_value=d_value, windowed_layers=0, window=0)
     g = a.n_kv_heads if 1 < a.n_kv_heads < a.n_heads else _group_heads(a.n_heads)
     latent = a.latent or Latent(d_c=4 * a.d_head, d_rope=max(a.d_head // 2, 1), d_nope=a.d_head, d_v=a.d_head)
     w = a.window or 4096
@@ -155,9 +155,9 @@ def _group_heads(n_heads: int) -> int:
 
 def _per_token(bill: Bill, a: Architecture, format_: Format) -> int:
     """Lines of what one layer keeps of one token; a quantised format's scales have a line of their own."""
-    labels = (_("keys"), _("values")) if a.latent is None else (_("latent"), _("rotated key"))
-    if len(cached_vectors(a)) == 1:
-        labels = (_("one token, one layer"),)
+    labels: tuple[str, ...] = (_("one token, one layer"),)
+    if len(cached_vectors(a)) > 1:
+        labels = (_("keys"), _("values")) if a.latent is None else (_("latent"), _("rotated key"))
     each = []
     for label, (vectors, width) in zip(labels, cached_vectors(a), strict=True):
         if format_.bits % 8 == 0:
