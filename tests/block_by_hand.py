@@ -10,6 +10,7 @@ import math
 from typing import Any
 
 import numpy as np
+from experiments import sited
 
 from attnviz.model.operands.matrices import projection_array
 from attnviz.model.spec.block import FeedForward, Norm
@@ -72,7 +73,7 @@ def projected(experiment: Experiment, cell: Cell, read: Any) -> float:
     if role == "query" and experiment.latent is not None:
         width += experiment.latent.d_rope
     column = cell.column if role == "output" else cell.head * width + cell.column
-    weights = projection_array(experiment, role)
+    weights = projection_array(sited(experiment), role)
     bias = getattr(experiment.projections, f"{role}_bias")
     added = entry_of(bias, weights.shape[1], column, 0.0)
     return dot(read.row(read.stages[0], 0, cell.row), weights[:, column].tolist()) + added

@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import itertools
 import os
+import sys
 import tempfile
 import threading
 import time
@@ -75,6 +76,15 @@ def _own_user_folders(monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in _USER_FOLDERS:
         monkeypatch.setenv(name, str(home / name.lower()))
     return home
+
+
+@pytest.fixture(autouse=True)
+def _one_torch_thread() -> Iterator[None]:
+    """Torch is on one thread after each test: two threads on two busy cores take ten times as long."""
+    yield
+    torch = sys.modules.get("torch")
+    if hasattr(torch, "set_num_threads") and torch.get_num_threads() != 1:
+        torch.set_num_threads(1)
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from attnviz.model.sites.sites import site_names
+from attnviz.model.sites.sites import main_site, site_names
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.attention import Attention, Layer
 from attnviz.model.spec.block import Block, FeedForward, Norm, Transform, Vocabulary
@@ -59,6 +59,7 @@ from attnviz.model.spec.positions import (
     Yarn,
 )
 from attnviz.model.spec.rows import DrawnRow
+from attnviz.model.spec.site import Site
 
 TOKENS = ("the", "cat", "the", "<s>", "猫")
 """One of them twice: a vocabulary of four."""
@@ -78,6 +79,11 @@ def small(**changes: Any) -> Experiment:
         "dtype": "float64",
     }
     return Experiment(**{**fields, **changes})
+
+
+def sited(one: Experiment | Site) -> Site:
+    """The attention that `one` is, or the first that it has."""
+    return one if isinstance(one, Site) else main_site(one)
 
 
 def block(placement: Any, **norms: Any) -> Block:

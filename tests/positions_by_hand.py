@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from block_by_hand import dot
+from experiments import sited
 
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Rope
@@ -54,7 +55,7 @@ def turning(experiment: Experiment, rope: Rope, pair: int, n: int) -> tuple[floa
     if isinstance(scaling, LinearScaling):
         return plain / scaling.factor, 1.0
     if isinstance(scaling, DynamicNtk):
-        keys = experiment.n_keys
+        keys = sited(experiment).n_keys
         length = scaling.length or rope.start + max(len(experiment.tokens), keys)
         ratio = max(length / scaling.original_length, 1.0)
         grown = 1.0 if n == 2 else (scaling.factor * ratio - scaling.factor + 1) ** (n / (n - 2))

@@ -30,7 +30,7 @@ def test_whatever_an_experiment_is_made_of_is_among_its_parts() -> None:
         return {kind}.union(*map(kinds, kind.__subclasses__()))
 
     attnviz.Document, attnviz.View  # noqa: B018  (imported, so that all kinds are known)
-    others = {"Value", "Document", "Experiment", "View", "Cell"}
+    others = {"Value", "Document", "Experiment", "View", "Cell", "Ranges"}
     there = {kind.__name__ for kind in kinds(Value) if kind.__module__.startswith("attnviz.")}
     assert {"Writing", "Sampling", "StopConditions", "RingCache", "PagedCache", "Block"} <= there - others
     assert set(p.__all__) == there - others | {"Matrix"}

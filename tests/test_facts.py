@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from experiments import sited
 from numpy.typing import NDArray
 
 from attnviz.core.positions import alibi_slopes
@@ -279,7 +280,7 @@ def gpt3(n_heads: int = 96) -> Experiment:
 def test_attention_parameters_of_gpt3() -> None:
     one = gpt3()
     assert one.heads.d_head == 128
-    parameters = sum(math.prod(one.projection_shape(role)) for role in ROLES)
+    parameters = sum(math.prod(sited(one).projection_shape(role)) for role in ROLES)
     assert parameters == 603_979_776
     assert parameters // 96 == 4 * 12_288 * 128 == 6_291_456
     assert parameters * 96 == 57_982_058_496

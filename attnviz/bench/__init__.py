@@ -14,6 +14,7 @@ def main(json: bool = False, quick: bool = False, window: bool = True) -> int:
 
     `quick` takes the two smallest sizes and few rounds, for tests; without `window` no window is opened.
     """
+    from attnviz.bench.causal import measure_causal
     from attnviz.bench.engines import measure_engines
     from attnviz.bench.machine import machine
     from attnviz.bench.report import print_report
@@ -24,6 +25,7 @@ def main(json: bool = False, quick: bool = False, window: bool = True) -> int:
         "version": 1,
         "machine": machine(),
         "engines": measure_engines(quick),
+        "causal": measure_causal(quick),
         "window": measure_window(quick) if window else None,
     }
     if json:

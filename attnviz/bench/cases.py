@@ -37,6 +37,10 @@ WANTED_TORCH = 1.0
 """NumPy engine over plain torch, at most, from `WANTED_FROM_N` tokens up."""
 WANTED_FLOOR = 1.5
 """NumPy engine over the floor, at most, from `WANTED_FROM_N` tokens up."""
+WANTED_CAUSAL = dict(zip(SIZES, (1.5, 1.2, 0.6, 0.45, 0.45), strict=True))
+"""NumPy engine over plain torch, at most, both causal and on one thread."""
+WANTED_BUSY = 1.3
+"""NumPy engine on all threads over the same on one, at most, while another program takes one core."""
 WANTED_P95_MS = {SIZES[0]: 16.0, SIZES[1]: 16.0, SIZES[2]: 40.0}
 """Milliseconds from an edit to the end of the paint that shows it, at most, in 95 of 100 cases."""
 WANTED_FIRST_FRAME = 1.5

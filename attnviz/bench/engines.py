@@ -23,6 +23,7 @@ from attnviz.compute.threads import available_cores, limited_threads, threads_fo
 from attnviz.engines.decode.run import ITEMSIZE
 from attnviz.engines.table import ENGINE_BY_ID
 from attnviz.model.operands.matrices import projection_array, vectors_array
+from attnviz.model.sites.sites import main_site
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import ROLES
 
@@ -36,7 +37,7 @@ PLAIN, AS_IT_COMES, FLOOR = "plain_torch", "plain_torch_own_threads", "floor"
 
 def measure_engines(quick: bool) -> dict[str, Any]:
     """Times and ratios of every size, with and without projections; why torch is missing, if it is."""
-    missing = _torch_missing()
+    missing = torch_missing()
     sizes = SIZES[:2] if quick else SIZES
     return {
         "torch_missing": missing,
@@ -44,7 +45,7 @@ def measure_engines(quick: bool) -> dict[str, Any]:
     }
 
 
-def _torch_missing() -> str:
+def torch_missing() -> str:
     """Why plain torch cannot be measured; "" where it can."""
     reason = ENGINE_BY_ID["torch"].unavailable()
     if reason:
@@ -89,7 +90,7 @@ def _case(size: Size, projections: str, has_torch: bool, quick: bool) -> dict[st
 
 
 def _contenders(size: Size, given: Experiment, threads: int, has_torch: bool) -> dict[str, Callable[[], Any]]:
-    x, matrices = _arrays(given)
+    x, matrices = arrays(given)
     work_of_floor = floor(size, x, matrices)
 
     def limited_floor() -> Any:
@@ -108,12 +109,13 @@ def _contenders(size: Size, given: Experiment, threads: int, has_torch: bool) ->
     return found
 
 
-def _arrays(given: Experiment) -> tuple[NDArray[Any], tuple[NDArray[Any], ...] | None]:
+def arrays(given: Experiment) -> tuple[NDArray[Any], tuple[NDArray[Any], ...] | None]:
     """x and, where there are any, W_q, W_k, W_v and W_o, in float32."""
     x = vectors_array(given.vectors).astype(np.float32)
     if given.projections == PROJECTIONS["identity"]:
         return x, None
-    return x, tuple(projection_array(given, role).astype(np.float32) for role in ROLES)
+    site = main_site(given)
+    return x, tuple(projection_array(site, role).astype(np.float32) for role in ROLES)
 
 
 def _difference(size: Size, given: Experiment, has_torch: bool) -> float | None:
@@ -122,7 +124,7 @@ def _difference(size: Size, given: Experiment, has_torch: bool) -> float | None:
         return None
     from attnviz.bench.plain_torch import plain_torch, torch_threads
 
-    _scores, weights, _output = plain_torch(size, *_arrays(given))(torch_threads())
+    _scores, weights, _output = plain_torch(size, *arrays(given))(torch_threads())
     trace = execute(given, "numpy")
     return float(
         max(np.abs(trace.window("weights", h) - weights[h].numpy()).max() for h in range(size.heads))

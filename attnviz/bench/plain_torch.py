@@ -25,15 +25,17 @@ def torch_threads() -> int:
 
 
 def plain_torch(
-    size: Size, x: Floats, matrices: tuple[Floats, ...] | None
+    size: Size, x: Floats, matrices: tuple[Floats, ...] | None, is_causal: bool = False
 ) -> Callable[[int], tuple[Any, Any, Any]]:
     """A call, by number of threads: scores and weights (head, query, key), and output (n, d_model).
 
-    `matrices` are W_q, W_k, W_v and W_o, (in, out); None leaves the projections out.
+    `matrices` are W_q, W_k, W_v and W_o, (in, out); None leaves the projections out. `is_causal` fills the
+    scaled scores of later keys with -inf.
     """
     import torch
 
     x_tf = torch.tensor(x)
+    later = torch.ones(size.n, size.n, dtype=torch.bool).triu(1)
     made = None if matrices is None else tuple(torch.tensor(matrix) for matrix in matrices)
 
     def heads(rows: Any) -> Any:
@@ -45,7 +47,10 @@ def plain_torch(
         with torch.inference_mode():
             q, k, v = (heads(x_tf if made is None else x_tf @ made[i]) for i in range(3))
             scores = q @ k.transpose(-1, -2)
-            weights = torch.softmax(scores * size.d_head**-0.5, dim=-1)
+            scaled = scores * size.d_head**-0.5
+            if is_causal:
+                scaled = scaled.masked_fill(later, -torch.inf)
+            weights = torch.softmax(scaled, dim=-1)
             output = (weights @ v).transpose(0, 1).reshape(size.n, -1)
             return scores, weights, output if made is None else output @ made[3]
 

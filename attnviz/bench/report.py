@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from attnviz.bench.cases import (
+    WANTED_BUSY,
+    WANTED_CAUSAL,
     WANTED_FIRST_FRAME,
     WANTED_FLOOR,
     WANTED_FROM_N,
@@ -21,6 +23,7 @@ ENGINE_COLUMNS = ("numpy", "torch", "plain_torch", "plain_torch_own_threads", "f
 def print_report(report: dict[str, Any]) -> None:
     """Print everything that was measured, times in milliseconds."""
     lines = [*machine_lines(report["machine"]), "", *_engines(report["engines"])]
+    lines += ["", *_causal(report["causal"])]
     if report["window"] is not None:
         lines += ["", *_window(report["window"])]
     print("\n".join(lines))
@@ -94,6 +97,27 @@ def _engine_table(cases: list[dict[str, Any]]) -> list[str]:
                 if key in ratios
             ]
     return [*aligned(rows), *notes]
+
+
+def _causal(found: dict[str, Any]) -> list[str]:
+    lines = [
+        _("CAUSAL: one thread, seeded projections, beside eager torch with a causal mask. Busy: the NumPy"),
+        _("engine on all threads over the same on one, both while another program takes one core."),
+    ]
+    rows: list[tuple[str, ...]] = [
+        (_("tokens · heads · d"), "NumPy", "Torch", _("plain"), _("NumPy / plain"), _("busy"))
+    ]
+    notes = []
+    for case in found["cases"]:
+        size = Size(case["n"], case["heads"], case["d_head"])
+        times = (ms(case["median"].get(name)) for name in ("numpy", "torch", "plain_torch"))
+        ratio = case["ratios"].get("numpy", {}).get("plain_torch")
+        rows.append((size.text, *times, "—" if ratio is None else f"{ratio:.2f}", f"{case['busy']:.2f}"))
+        judged = [(_("busy"), case["busy"], WANTED_BUSY)]
+        if ratio is not None:
+            judged.insert(0, (_("NumPy / plain"), ratio, WANTED_CAUSAL[size]))
+        notes += [f"  {size.text}: {name} {value:.2f} {verdict(value, most)}" for name, value, most in judged]
+    return [*lines, *aligned(rows), *notes]
 
 
 def _window(found: dict[str, Any]) -> list[str]:

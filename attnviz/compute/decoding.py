@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from attnviz.compute.estimate import estimate
 from attnviz.compute.execute import execute, execute_decoding
 from attnviz.compute.storage import StepErrors, StoredRows, attention_given_up, step_errors, stored_rows
+from attnviz.core.progress import progress_of
 from attnviz.engines.decode.run import ITEMSIZE, Decoding
 from attnviz.engines.parity import compared
 from attnviz.engines.program import Check, scale_factor
@@ -29,6 +31,9 @@ SCORES = ("scores", "relative", "scaled", "capped", "biased", "masked")
 
 KEPT_BYTES = 256 * 1024**2
 """Largest full pass that is kept beside the decoding it was compared with."""
+
+SHARES = (0.0, 0.5, 0.65, 0.9, 1.0)
+"""Where the steps, the full pass, their comparison and the reading of the cache begin and end, about."""
 
 MOST_LATER = 1e-3
 """What is further apart than this, relative to its stage, is different however large the scores are."""
@@ -122,20 +127,24 @@ def decode_and_compare(
     earlier: Decoding | None = None,
 ) -> Decoded:
     """Decode the document with a cache, run all its tokens in one pass, and compare; see `execute`."""
-    started = time.perf_counter()
+    started, progress = time.perf_counter(), progress_of(check)
+    steps, whole, beside, read = (progress.part(start, end) for start, end in itertools.pairwise(SHARES))
     decoding = execute_decoding(
-        experiment, None, engine, device, check=check, reserve=reserve, earlier=earlier
+        experiment, None, engine, device, check=steps, reserve=reserve, earlier=earlier
     )
     began = time.perf_counter()
-    full = execute(decoding.experiment, engine, device, check=check, reserve=reserve)
+    full = execute(decoding.experiment, engine, device, check=whole, reserve=reserve)
     full_seconds = time.perf_counter() - began
-    found = compared(decoding, full)
+    found = compared(decoding, full, beside)
     sizes = {stage: one.size for stage, one in found.items()}
     scores = max(_score_bound(full.site(name), sizes) for name in full.sites)
     differences = {stage: one.difference for stage, one in found.items()}
     undefined = {stage: (one.undefined, one.total) for stage, one in found.items() if one.undefined}
-    rows = {name: _full_rows(decoding, full, name) for name in decoding.steps[0].sites}
-    stored = {name: stored_rows(decoding, name) for name in decoding.steps[0].sites}
+    rows, stored, names = {}, {}, tuple(decoding.steps[0].sites)
+    for index, name in enumerate(names):
+        read.at(index / len(names))
+        rows[name] = _full_rows(decoding, full, name, read)
+        stored[name] = stored_rows(decoding, name)
     last = full.site(full.sites[-1])
     probabilities = [step.probabilities for step in decoding.steps]
     next_errors = step_errors(probabilities, last["probabilities"])
@@ -156,11 +165,11 @@ def decode_and_compare(
     )
 
 
-def _full_rows(decoding: Decoding, trace: Trace, name: str) -> FullRows:
+def _full_rows(decoding: Decoding, trace: Trace, name: str, check: Check) -> FullRows:
     """One site's rows of the full pass."""
     site = trace.site(name)
     keys, values = (site[as_read(stage, site.stages)] for stage in ("k", "v"))
-    return FullRows(keys, values, site["attention_output"], attention_given_up(decoding, site))
+    return FullRows(keys, values, site["attention_output"], attention_given_up(decoding, site, check))
 
 
 def _score_bound(site: SiteTrace, sizes: dict[str, float]) -> float:

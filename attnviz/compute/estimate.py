@@ -15,6 +15,7 @@ from attnviz.model.sites.sites import at, site_names
 from attnviz.model.spec.block import FEED_FORWARD_ROLES, NORMS
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import ROLES, Rope
+from attnviz.model.spec.site import Site
 
 DOCUMENT_ITEMSIZE = 8
 """Bytes of a number in a document: engines of another precision hold converted copies of its matrices."""
@@ -54,7 +55,7 @@ def _together(parts: list[tuple[str, Estimate]]) -> Estimate:
     return Estimate(sum(line.value for line in lines), sum(size.flops for _name, size in parts), lines)
 
 
-def _full_pass(site: Experiment, itemsize: int) -> Estimate:
+def _full_pass(site: Site, itemsize: int) -> Estimate:
     n, m = site.n_queries, site.n_keys
     size = _kept(site, n, m, itemsize)
     if site.masks:
@@ -64,7 +65,7 @@ def _full_pass(site: Experiment, itemsize: int) -> Estimate:
     return replace(size, flops=site_flops(site).of(n, m, m, n * m, n))
 
 
-def _steps(site: Experiment, steps: int, itemsize: int) -> Estimate:
+def _steps(site: Site, steps: int, itemsize: int) -> Estimate:
     if site.memory is None:
         pairs = steps * (steps + 1) // 2
         flops = site_flops(site).of(steps, steps, pairs, pairs, steps)
@@ -74,7 +75,7 @@ def _steps(site: Experiment, steps: int, itemsize: int) -> Estimate:
     return replace(_kept(site, steps, m, itemsize), flops=flops)
 
 
-def _kept(site: Experiment, n: int, m: int, itemsize: int) -> Estimate:
+def _kept(site: Site, n: int, m: int, itemsize: int) -> Estimate:
     """The arrays that stay of one site with n queries and m keys; FLOPs are not those of the site."""
     heads = site.heads
     size = estimate_attention(
@@ -84,7 +85,7 @@ def _kept(site: Experiment, n: int, m: int, itemsize: int) -> Estimate:
     return Estimate(sum(line.value for line in lines), 0, lines)
 
 
-def _further(site: Experiment, n: int, m: int, itemsize: int) -> Iterator[EstimateLine]:
+def _further(site: Site, n: int, m: int, itemsize: int) -> Iterator[EstimateLine]:
     """The lines beside scores, q, k, v, input and output: other forms of those, the block, the read-out."""
     heads, block, position = site.heads, site.block, site.position
     numbers = {
@@ -144,7 +145,7 @@ def _further(site: Experiment, n: int, m: int, itemsize: int) -> Iterator[Estima
         yield EstimateLine(_("transform"), formula.format(count=rows, **numbers), value)
 
 
-def _weights(site: Experiment) -> int:
+def _weights(site: Site) -> int:
     """How many numbers the matrices of a site have, identities apart."""
     shapes = [site.projection_shape(role) for role in ROLES if not is_identity(site, role)]
     if site.latent is not None:
@@ -162,7 +163,7 @@ def _weights(site: Experiment) -> int:
     return sum(rows * columns for rows, columns in shapes)
 
 
-def _rows_of_transform(site: Experiment) -> int:
+def _rows_of_transform(site: Site) -> int:
     """How many (query, d_model) arrays stand between the output and the logits."""
     known = site.vocabulary
     if site.readout != "vocabulary" or known is None or known.transform is None:
@@ -170,7 +171,7 @@ def _rows_of_transform(site: Experiment) -> int:
     return 2 + (known.transform.norm is not None)
 
 
-def _rows_of_block(site: Experiment) -> int:
+def _rows_of_block(site: Site) -> int:
     """How many (query, d_model) arrays a site keeps besides its input and the attention's output."""
     block = site.block
     rows = sum(norm is not None for norm in (site.embedding_norm, site.final_norm))

@@ -20,7 +20,7 @@ from attnviz.compute.threads import available_cores, limited_threads, parallel_m
 from attnviz.engines.decode import run as decode_
 from attnviz.engines.decode.decodable import step_count
 from attnviz.engines.decode.run import ITEMSIZE, Decoding
-from attnviz.engines.engine import Engine, EngineError, Workers, one_by_one
+from attnviz.engines.engine import DeviceLost, Engine, EngineError, Workers, one_by_one
 from attnviz.engines.program import Check, never_cancelled
 from attnviz.engines.run import run
 from attnviz.engines.table import ENGINE_BY_ID, EngineKind
@@ -38,6 +38,9 @@ FALLBACK_DTYPE = "float32"
 
 MEMORY_S = 0.5
 """Seconds for which a measurement of the available memory holds."""
+
+_LOST: dict[tuple[str, str], str] = {}
+"""Why an engine's device can do nothing any more, by (engine, device): it is not tried at every run."""
 
 _measured = (-math.inf, 0)
 """When the memory was measured last, and the bytes that were available."""
@@ -101,6 +104,11 @@ def _size(experiment: Experiment) -> tuple[int, int]:
     return size.bytes, size.flops
 
 
+def forget_lost_devices() -> None:
+    """Try every device again: somebody has chosen one."""
+    _LOST.clear()
+
+
 @dataclass(frozen=True)
 class _Terms:
     """What a job asks for: dtype, bytes (at most half of `budget`), number of threads.
@@ -118,12 +126,16 @@ class _Terms:
 def _somewhere(job: Callable[[Engine, Notices], Result], engine: str, device: str, terms: _Terms) -> Result:
     """The job on the engine that was asked for, or on NumPy where that is allowed to take over."""
     kind, dtype = _legal_kind(engine, device, terms.dtype), terms.dtype
-    try:
-        return _on(kind, device, job, (), terms)
-    except EngineError as error:
-        if kind.id == "numpy" or device == "cpu":
-            raise
-        reason = str(error)
+    reason = _LOST.get((kind.id, device), "")
+    if not reason:
+        try:
+            return _on(kind, device, job, (), terms)
+        except EngineError as error:
+            if kind.id == "numpy" or device == "cpu":
+                raise
+            reason = str(error)
+            if isinstance(error, DeviceLost):
+                _LOST[kind.id, device] = reason
     kind = ENGINE_BY_ID["numpy"]
     sentence = _("Torch is unavailable ({reason}); computed with NumPy.")
     if dtype not in kind.dtypes:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from attnviz.compute import budget
 from attnviz.compute.budget import Estimate, EstimateLine
+from attnviz.core.progress import Check, never_cancelled
 from attnviz.i18n import _
 from attnviz.model.io.numbers import COPIES, array_bytes, save_npz
 from attnviz.model.trace import Trace
@@ -19,6 +20,7 @@ def save_arrays(
     available: int | None = None,
     *,
     sites: tuple[str, ...] | None = None,
+    check: Check = never_cancelled,
 ) -> Path:
     """`model.numbers.save_npz` within the memory there is.
 
@@ -29,4 +31,4 @@ def save_arrays(
     formula = _("{copies} × {size} of arrays").format(copies=COPIES, size=budget.human_bytes(size))
     line = EstimateLine(_("file"), formula, COPIES * size)
     budget.check(Estimate(line.value, 0, (line,)), available)
-    return save_npz(trace, stages, path, sites)
+    return save_npz(trace, stages, path, sites, check)

@@ -17,9 +17,12 @@ import logging
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn, TypeVar
+
+from attnviz.core.progress import Progress
 
 Result = TypeVar("Result")
 
@@ -37,11 +40,30 @@ class Cancelled(Exception):
     """A newer submission, or closing, has made this job pointless. Raised by `CancelToken.check`."""
 
 
+class Stopped(Exception):
+    """Nobody waits for the job any more because the person said so: the answer of `Scheduler.stop`."""
+
+
+class JobExit(RuntimeError):
+    """A job asked the interpreter to end, as a library's `sys.exit` does; the program goes on."""
+
+
 class CancelToken:
-    """Asked by a job between its stages: is anybody still waiting for this?"""
+    """Asked by a job between its stages: is anybody still waiting for this? Told how far the job is."""
 
     def __init__(self) -> None:
         self._cancelled = False
+        self.share: float | None = None
+        """How much of the job is done, from 0 to 1; None where it does not say."""
+
+    @property
+    def progress(self) -> Progress:
+        """What the job calls between its stages: the check, and the report of the share that is done."""
+        return Progress(self.check, self.report)
+
+    def report(self, share: float) -> None:
+        """The job is done to `share`; from any thread. What is done stays done."""
+        self.share = max(share, self.share or 0.0)
 
     @property
     def cancelled(self) -> bool:
@@ -69,6 +91,26 @@ class _Ticket:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class _Running:
+    """The job that the worker does; without the job itself, so that nothing of it is kept here."""
+
+    key: str
+    generation: int
+    token: CancelToken
+    failed: Callable[[BaseException], None]
+    began: float
+
+
+@dataclass(frozen=True, slots=True)
+class Busy:
+    """A job under way: its key, the seconds since it began, and the share that is done (None: not known)."""
+
+    key: str
+    seconds: float
+    share: float | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class _Letter:
     """The answer to one submission: which of its callbacks to call, and with what."""
 
@@ -86,6 +128,8 @@ class Scheduler:
     """
 
     def __init__(self, post: Post, *, inline: bool = False) -> None:
+        self.submitted: Callable[[], None] | None = None
+        """Called at the end of every `submit`, on the caller's thread: whoever shows jobs begins to look."""
         self._post = post
         self._inline = inline
         self._changed = threading.Condition()
@@ -94,7 +138,7 @@ class Scheduler:
         self._newest: dict[str, int] = {}
         self._mailbox: dict[str, _Ticket] = {}
         self._outbox: dict[str, _Letter] = {}
-        self._running: tuple[str, CancelToken] | None = None
+        self._running: _Running | None = None
         self._posted = False
         self._closed = False
         self._worker: threading.Thread | None = None
@@ -117,8 +161,8 @@ class Scheduler:
                 return ticket.generation
             self._newest[key] = ticket.generation
             self._outbox.pop(key, None)
-            if self._running is not None and self._running[0] == key:
-                self._running[1].cancel()
+            if self._running is not None and self._running.key == key:
+                self._running.token.cancel()
             if not self._inline:
                 self._mailbox[key] = ticket
                 self._start_worker()
@@ -127,7 +171,36 @@ class Scheduler:
             letter = _answer(ticket)
             if letter is not None and self._is_wanted(letter):
                 letter.callback(letter.content)
+        elif self.submitted is not None:
+            self.submitted()
         return ticket.generation
+
+    def busy(self) -> Busy | None:
+        """The job that the worker does now for somebody who waits; None where there is none."""
+        with self._changed:
+            running = self._running
+            if running is None or running.token.cancelled or running.key == ANSWERED:
+                return None
+            return Busy(running.key, time.monotonic() - running.began, running.token.share)
+
+    def stop(self, key: str) -> bool:
+        """Give up the newest submission of `key`, running or queued: it answers `failed(Stopped())` at once.
+
+        A job in the middle of a stage ends at its next check; what comes of it is dropped. Returns whether
+        anything was given up.
+        """
+        with self._changed:
+            running = self._running
+            if running is not None and (running.key != key or running.token.cancelled):
+                running = None
+            given_up = self._mailbox.pop(key, running)
+            if given_up is None:
+                return False
+            if running is not None:
+                running.token.cancel()
+            generation = self._newest[key] = next(self._generations)
+        self._send(_Letter(key, generation, given_up.failed, Stopped()))
+        return True
 
     @property
     def idle(self) -> bool:
@@ -142,7 +215,7 @@ class Scheduler:
         turns false.
         """
         with self._changed:
-            running = self._running is not None and self._running[0] == key
+            running = self._running is not None and self._running.key == key
             return running or key in self._mailbox or key in self._outbox
 
     def wait(self, timeout: float | None = None) -> bool:
@@ -161,7 +234,7 @@ class Scheduler:
             self._mailbox.clear()
             self._outbox.clear()
             if self._running is not None:
-                self._running[1].cancel()
+                self._running.token.cancel()
             worker = self._worker
             self._changed.notify_all()
         if worker is None or worker is threading.current_thread():
@@ -207,7 +280,9 @@ class Scheduler:
             if self._closed:
                 return None
             ticket = self._mailbox.pop(next(iter(self._mailbox)))
-            self._running = (ticket.key, ticket.token)
+            self._running = _Running(
+                ticket.key, ticket.generation, ticket.token, ticket.failed, time.monotonic()
+            )
             return ticket
 
     def _send(self, letter: _Letter | None) -> None:
@@ -219,8 +294,8 @@ class Scheduler:
                 return
             # From here on the key is busy by its letter only. The letter may be delivered before this thread
             # goes on, and whoever it is delivered to must not wait for another one.
-            if self._running is not None:
-                self._running = (ANSWERED, self._running[1])
+            if self._running is not None and self._running.generation == letter.generation:
+                self._running = replace(self._running, key=ANSWERED)
             self._outbox[letter.key] = letter
             post_it = not self._posted
             self._posted = True
@@ -249,6 +324,10 @@ def _answer(ticket: _Ticket) -> _Letter | None:
         return None
     except KeyboardInterrupt:  # only ever on the main thread, inline: the person at the terminal means it
         raise
+    except SystemExit as error:
+        exit_ = JobExit(f"sys.exit({error.code!r})")
+        exit_.__cause__ = error
+        return _Letter(ticket.key, ticket.generation, ticket.failed, exit_)
     except BaseException as error:
         return _Letter(ticket.key, ticket.generation, ticket.failed, error)
     return _Letter(ticket.key, ticket.generation, ticket.done, result)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from attnviz.core.quantise import quantise
 from attnviz.engines.decode.run import Decoding
 from attnviz.engines.decode.step import SiteStep
+from attnviz.engines.program import Check, never_cancelled
 from attnviz.model.caches import Cache, QuantisedCache, kept_positions
 from attnviz.model.stages import as_read
 from attnviz.model.trace import SiteTrace
@@ -101,7 +102,7 @@ def stored_rows(decoding: Decoding, name: str) -> tuple[StoredRows, ...]:
     return tuple(_beside(*pair, bits) for pair in zip(names, made, decoding.held(name), strict=False))
 
 
-def attention_given_up(decoding: Decoding, site: SiteTrace) -> Floats:
+def attention_given_up(decoding: Decoding, site: SiteTrace, check: Check = never_cancelled) -> Floats:
     """The share of a full pass's weights that the cache has no more at every step, (head, step).
 
     Σ of w[t, j] over the positions j ≤ t that were given up before step t; `site` is the full pass's.
@@ -113,6 +114,7 @@ def attention_given_up(decoding: Decoding, site: SiteTrace) -> Floats:
     kept = [kept_positions(cache, length) for length in range(1, n_steps + 1)]
     gone = [range(len(first), last.start) for first, last in kept]
     for head in range(len(found)) if any(gone) else ():  # to make the weights again takes a while
+        check()
         weights = site.window("weights", head)
         for step, positions in enumerate(gone):
             found[head, step] = weights[step, positions.start : positions.stop].sum(dtype=np.float64)

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from attnviz.compute.execute import execute, execute_decoding
+from attnviz.core.progress import progress_of
 from attnviz.engines.decode.decodable import at_length
 from attnviz.engines.decode.run import Decoding
 from attnviz.engines.program import Check
@@ -48,10 +49,11 @@ def uncached_step(decoding: Decoding, index: int, check: Check, reserve: int) ->
     Raises what `execute` raises.
     """
     experiment = replace(up_to(decoding.experiment, index + 1), dtype=decoding.dtype)
-    began = time.perf_counter()
-    trace = execute(experiment, decoding.engine, decoding.device, check=check, reserve=reserve)
+    progress, began = progress_of(check), time.perf_counter()
+    whole, steps = progress.part(0.0, 0.5), progress.part(0.5, 1.0)
+    trace = execute(experiment, decoding.engine, decoding.device, check=whole, reserve=reserve)
     seconds = time.perf_counter() - began
-    cached = _cached_seconds(decoding, experiment, check, reserve)
+    cached = _cached_seconds(decoding, experiment, steps, reserve)
     outputs = {name: _last_row(trace.site(name)) for name in decoding.steps[index].sites}
     return UncachedStep(index, seconds, cached, outputs)
 

@@ -9,9 +9,9 @@ from attnviz.engines.features import Features
 from attnviz.engines.product import product
 from attnviz.model.operands.matrices import feed_forward_array, transform_array
 from attnviz.model.spec.block import Block, FeedForward, FeedForwardRole, Norm, Transform
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Identity
 from attnviz.model.spec.rows import Row, held_row
+from attnviz.model.spec.site import Site
 from attnviz.model.stages import result_of
 
 
@@ -38,7 +38,7 @@ def add_row(engine: Engine, x_tf: Array, row: Row | None) -> Array:
     return x_tf if row is None else x_tf + engine.asarray(held_row(row, x_tf.shape[-1]))
 
 
-def before_attention(engine: Engine, experiment: Experiment, features: Features) -> None:
+def before_attention(engine: Engine, experiment: Site, features: Features) -> None:
     """Add the norm that the projections read; of a parallel block also its feed-forward layer."""
     block, given = experiment.block, features.order[-1]
     if block is None or block.placement == "post":
@@ -49,7 +49,7 @@ def before_attention(engine: Engine, experiment: Experiment, features: Features)
         _feed_forward(engine, experiment, features, features.order[-1])
 
 
-def after_attention(engine: Engine, experiment: Experiment, features: Features) -> None:
+def after_attention(engine: Engine, experiment: Site, features: Features) -> None:
     """Add what follows attention_output in the block, and the norm after the last layer."""
     block = experiment.block
     if block is not None:
@@ -83,7 +83,7 @@ def _close_feed_forward(engine: Engine, features: Features, block: Block, entere
         add_norm(engine, features, "norm_2", block.norm_2, features.order[-1])
 
 
-def _feed_forward(engine: Engine, experiment: Experiment, features: Features, source: str) -> None:
+def _feed_forward(engine: Engine, experiment: Site, features: Features, source: str) -> None:
     """Add ffn_gate where it is gated, ffn_up, ffn_hidden, ffn_output, all of the stage `source`."""
     assert experiment.block is not None
     ffn = experiment.block.feed_forward
@@ -113,9 +113,7 @@ def add_transform(engine: Engine, features: Features, transform: Transform, sour
     add_norm(engine, features, "transform_normed", transform.norm, "transform_hidden")
 
 
-def _linear(
-    engine: Engine, experiment: Experiment, ffn: FeedForward, role: FeedForwardRole, x: Array
-) -> Array:
+def _linear(engine: Engine, experiment: Site, ffn: FeedForward, role: FeedForwardRole, x: Array) -> Array:
     is_identity = isinstance(getattr(ffn, role), Identity)
     if is_identity:
         rows, columns = ffn.shape(role, experiment.d_model)

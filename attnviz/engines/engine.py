@@ -51,8 +51,17 @@ class Workers:
     alone: Holding = as_they_are
 
 
+SPREAD_FLOPS = 5 * 10**8
+"""Work that is worth handing to other threads: some milliseconds. Who hands over waits for the slowest, and
+that one may stand behind another program for as long."""
+
+
 class EngineError(RuntimeError):
     """The engine cannot do this here: no such device, dtype not supported, memory or device lost."""
+
+
+class DeviceLost(EngineError):
+    """The device has failed, and fails at everything until the program is started again."""
 
 
 class Engine(Protocol):
@@ -112,3 +121,8 @@ class Engine(Protocol):
 
     def synchronise(self) -> None:
         """Wait until the device has done what it was given; raises `EngineError` where that failed."""
+
+
+def spread(engine: Engine, function: Callable[[Any], None], items: Sequence[Any], flops: float) -> None:
+    """Call `function` on every item, on several threads where all of them together are worth it."""
+    (engine.for_each if flops >= SPREAD_FLOPS else one_by_one)(function, items)

@@ -23,9 +23,9 @@ from dataclasses import dataclass
 
 from attnviz.model.operands.matrices import is_identity, output_tokens
 from attnviz.model.spec.block import NORMS, FeedForward, Norm
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.latent import LatentRole
 from attnviz.model.spec.parts import Identity, Role
+from attnviz.model.spec.site import Site
 
 NORM_FLOPS = {"layer": 5, "rms": 3}
 """Operations for each feature of a norm: mean, difference, squares and their sum, quotient."""
@@ -59,7 +59,7 @@ class SiteFlops:
         )
 
 
-def site_flops(site: Experiment) -> SiteFlops:
+def site_flops(site: Site) -> SiteFlops:
     """The FLOPs of a site, which is given as an experiment of its own."""
     heads, d_model = site.heads, site.d_model
     readout = 0
@@ -79,7 +79,7 @@ def site_flops(site: Experiment) -> SiteFlops:
     )
 
 
-def around(site: Experiment) -> int:
+def around(site: Site) -> int:
     """FLOPs of one token in everything around a site's attention: norms, residuals, feed-forward layer."""
     norms = [site.embedding_norm, site.final_norm]
     flops = 0
@@ -102,7 +102,7 @@ def feed_forward(ffn: FeedForward, d_model: int) -> int:
     return flops
 
 
-def _query(site: Experiment) -> int:
+def _query(site: Site) -> int:
     """FLOPs of one token's query, and of the latent that it is made from."""
     latent, flops = site.latent, _projection(site, "query")
     if latent is None or latent.d_q is None:
@@ -110,7 +110,7 @@ def _query(site: Experiment) -> int:
     return flops + _latent_product(site, "query_down") + _normed(latent.query_norm, latent.d_q)
 
 
-def _latent_product(site: Experiment, role: LatentRole) -> int:
+def _latent_product(site: Site, role: LatentRole) -> int:
     """FLOPs of one token's product with a matrix of the latent; 0 where it is not used."""
     latent = site.latent
     if latent is None or role not in latent.roles():
@@ -119,7 +119,7 @@ def _latent_product(site: Experiment, role: LatentRole) -> int:
     return 0 if rows == columns and isinstance(getattr(latent, role), Identity) else 2 * rows * columns
 
 
-def _transform(site: Experiment) -> int:
+def _transform(site: Site) -> int:
     """FLOPs of one token in what stands before a vocabulary's matrix."""
     known, d_model = site.vocabulary, site.d_model
     if site.readout != "vocabulary" or known is None or known.transform is None:
@@ -137,7 +137,7 @@ def _norm(norm: Norm, features: int) -> int:
     return features * (NORM_FLOPS[norm.kind] + (norm.gain is not None) + (norm.bias is not None))
 
 
-def _projection(site: Experiment, role: Role) -> int:
+def _projection(site: Site, role: Role) -> int:
     """FLOPs of one token's product with one weight matrix, and of its bias."""
     rows, columns = site.projection_shape(role)
     bias = columns * (getattr(site.projections, f"{role}_bias") is not None)

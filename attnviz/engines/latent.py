@@ -9,12 +9,12 @@ from attnviz.engines.features import Features
 from attnviz.engines.product import product
 from attnviz.model.operands.latent import latent_of
 from attnviz.model.operands.matrices import latent_array
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.latent import LatentRole
 from attnviz.model.spec.parts import Identity
+from attnviz.model.spec.site import Site
 
 
-def query_latent(engine: Engine, experiment: Experiment, features: Features, x: Array) -> Array:
+def query_latent(engine: Engine, experiment: Site, features: Features, x: Array) -> Array:
     """What W_Q reads: x itself, or the query's latent, whose stages are added."""
     latent = experiment.latent
     if latent is None or latent.d_q is None:
@@ -25,7 +25,7 @@ def query_latent(engine: Engine, experiment: Experiment, features: Features, x: 
     return features.tf[features.order[-1]]
 
 
-def add_latent(engine: Engine, experiment: Experiment, features: Features, x: Array) -> None:
+def add_latent(engine: Engine, experiment: Site, features: Features, x: Array) -> None:
     """Add the latent, (key, d_c), and the key that all heads share, (key, d_rope), before it is turned."""
     latent = latent_of(experiment)
     projected = _product(engine, experiment, "down", x)
@@ -38,7 +38,7 @@ def add_latent(engine: Engine, experiment: Experiment, features: Features, x: Ar
 
 
 def expanded(
-    engine: Engine, experiment: Experiment, latent_kf: Array, rope_key_kf: Array | None
+    engine: Engine, experiment: Site, latent_kf: Array, rope_key_kf: Array | None
 ) -> tuple[Array, Array]:
     """Keys (g, k, d_head + d_rope) and values (g, k, d_head) of every head, from what is cached of a token.
 
@@ -53,7 +53,7 @@ def expanded(
     return xp.concat((k, shared), axis=-1), v
 
 
-def _product(engine: Engine, experiment: Experiment, role: LatentRole, x_tf: Array) -> Array:
+def _product(engine: Engine, experiment: Site, role: LatentRole, x_tf: Array) -> Array:
     """x W, (token, in) -> (token, out); an identity of equal sides hands its input on."""
     matrix = latent_array(experiment, role)
     is_identity = isinstance(getattr(latent_of(experiment), role), Identity)

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from attnviz.core.progress import Progress, progress_of
 from attnviz.engines.decode.run import Decoding
+from attnviz.engines.program import Check, never_cancelled
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace, Trace
 
@@ -50,42 +52,44 @@ def parity(decoding: Decoding, trace: Trace) -> dict[str, float]:
     return {stage: found.difference for stage, found in compared(decoding, trace).items()}
 
 
-def compared(decoding: Decoding, trace: Trace) -> dict[str, Compared]:
+def compared(decoding: Decoding, trace: Trace, check: Check = never_cancelled) -> dict[str, Compared]:
     """The steps beside a full pass, every stage of every site, named with its site where there are several.
 
     `trace` is a run of `decoding.experiment`. What an encoder and the attentions to the memory make before
     the first step is compared as a whole. Weights that a step cannot see yet must be zero in the full pass.
     NaN on both sides is counted and not compared; a NaN on one side only is an infinite difference.
     """
-    result = {}
-    for name in trace.sites:
-        prefix = "" if len(trace.sites) == 1 else f"{name}."
-        for stage, found in _stages(decoding, trace.site(name)):
+    result, progress, n_sites = {}, progress_of(check), len(trace.sites)
+    for index, name in enumerate(trace.sites):
+        prefix = "" if n_sites == 1 else f"{name}."
+        for stage, found in _stages(decoding, trace.site(name), progress.step(index, n_sites)):
             result[prefix + stage] = found
     return result
 
 
-def _stages(decoding: Decoding, site: SiteTrace) -> Iterator[tuple[str, Compared]]:
+def _stages(decoding: Decoding, site: SiteTrace, progress: Progress) -> Iterator[tuple[str, Compared]]:
     """The stages of one site, in data-flow order."""
     first = decoding.steps[0].sites.get(site.name)
-    for stage in site.stages:
+    for index, stage in enumerate(site.stages):
+        progress.at(index / len(site.stages))
         if first is None:
             assert decoding.encoder is not None
             made = decoding.encoder.site(site.name.replace("encoder.", "layers."))
             yield stage, compare(made[stage], site[stage])
         elif stage in first.stages:
-            yield stage, _over_steps(decoding, site, stage)
+            yield stage, _over_steps(decoding, site, stage, progress)
         else:
             yield stage, compare(decoding.of_memory(site.name, stage), site[stage])
 
 
-def _over_steps(decoding: Decoding, site: SiteTrace, stage: str) -> Compared:
+def _over_steps(decoding: Decoding, site: SiteTrace, stage: str, check: Check) -> Compared:
     sites = [step.sites[site.name] for step in decoding.steps]
     rows = [made[stage] for made in sites]
     if not STAGE_BY_ID[stage].score_shaped:
         return compare(np.stack(rows, axis=-2), site[stage][..., : len(rows), :])
     found, keys = Compared(0.0, 0.0), [made.key_positions for made in sites]
     for head in range(site.shape(stage)[0]):
+        check()
         whole = site.window(stage, head)[: len(rows)]
         made = _as_a_whole([row[head] for row in rows], keys, whole, stage in ZERO_UNSEEN)
         found = found.beside(compare(made, whole))

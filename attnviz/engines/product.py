@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
 from attnviz.core.dims import Array
-from attnviz.engines.engine import Engine
+from attnviz.engines.engine import Engine, spread
 
 
 def product(engine: Engine, x_tf: Array, matrix: Array) -> Array:
@@ -20,5 +22,5 @@ def product(engine: Engine, x_tf: Array, matrix: Array) -> Array:
         part = slice(start, min(start + at_once, n_rows))
         engine.matmul_into(made[part], x_tf[part], matrix)
 
-    engine.for_each(rows, range(0, n_rows, at_once))
+    spread(engine, rows, range(0, n_rows, at_once), 2 * n_rows * math.prod(matrix.shape))
     return made

@@ -6,8 +6,8 @@ panel asks for and a decoding step all call them, so what is shown is what was c
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,8 +17,11 @@ from numpy.typing import NDArray
 from attnviz.core.dims import Array, join_heads
 from attnviz.core.dropout import keep
 from attnviz.core.normalise import softmax_with_sinks_
+from attnviz.core.progress import Check as Check
+from attnviz.core.progress import never_cancelled as never_cancelled
+from attnviz.core.progress import progress_of
 from attnviz.engines.block import after_attention
-from attnviz.engines.engine import SAFE_EXPONENT, Engine
+from attnviz.engines.engine import SAFE_EXPONENT, Engine, spread
 from attnviz.engines.features import Features
 from attnviz.engines.projecting import project
 from attnviz.engines.relative import add_relative_
@@ -29,27 +32,22 @@ from attnviz.model.memo import Remembered
 from attnviz.model.normalisers import NORMALISER_BY_ID, n_visible
 from attnviz.model.operands.matrices import sinks_array
 from attnviz.model.operands.relative import is_relative, relative_parts
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import NoScale, ScaleValue
+from attnviz.model.spec.site import Site
 
-Check = Callable[[], None]
 Ints = NDArray[np.int64]
-
-
-def never_cancelled() -> None:
-    """The check of a run that nobody cancels."""
 
 
 # --- scores ----------------------------------------------------------------------------------------
 
 
-def scale_factor(experiment: Experiment) -> float | None:
+def scale_factor(experiment: Site) -> float | None:
     """What raw scores are multiplied by: scale over temperature; None where neither is used."""
     return _scale_factor(experiment)
 
 
 @Remembered
-def _scale_factor(experiment: Experiment) -> float | None:
+def _scale_factor(experiment: Site) -> float | None:
     scale = experiment.scale
     if isinstance(scale, NoScale):
         return None if experiment.temperature == 1.0 else 1.0 / experiment.temperature
@@ -57,13 +55,13 @@ def _scale_factor(experiment: Experiment) -> float | None:
     return factor / experiment.temperature
 
 
-def score_stages(experiment: Experiment) -> tuple[str, ...]:
+def score_stages(experiment: Site) -> tuple[str, ...]:
     """The score-shaped stages that this experiment uses, in order."""
     return _score_stages(experiment)
 
 
 @Remembered
-def _score_stages(experiment: Experiment) -> tuple[str, ...]:
+def _score_stages(experiment: Site) -> tuple[str, ...]:
     before = experiment.mask_placement == "before_softmax"
     used = {
         "scores": True,
@@ -108,7 +106,7 @@ class _Product:
         return "scores" if self.factor is None else "scaled"
 
 
-def _product(engine: Engine, experiment: Experiment, q: Array, k: Array) -> _Product:
+def _product(engine: Engine, experiment: Site, q: Array, k: Array) -> _Product:
     """The scale goes into q where that gives the very same numbers.
 
     It does for a power of two and scores that cannot overflow. Biases are not bounded here.
@@ -131,7 +129,7 @@ def _multiply(engine: Engine, product: _Product, qk: tuple[Array, Array], out: A
 
 def _shape_scores(
     engine: Engine,
-    experiment: Experiment,
+    experiment: Site,
     s_grqk: Array,
     block: Block,
     upto: str,
@@ -165,7 +163,7 @@ def _shape_scores(
             _clear_hidden(engine, experiment, s_grqk, block.seen)
 
 
-def _mask(engine: Engine, experiment: Experiment, s_grqk: Array, seen: Seen) -> None:
+def _mask(engine: Engine, experiment: Site, s_grqk: Array, seen: Seen) -> None:
     """Blocked scores become -inf, or have the experiment's number added, in the engine's own precision."""
     if seen.hidden is None:
         return
@@ -180,7 +178,7 @@ def _fill(engine: Engine, s_grqk: Array, seen: Seen, value: float) -> None:
     engine.fill_(s_grqk[..., seen.touched], seen.hidden[:, seen.touched], value)
 
 
-def _normalise(engine: Engine, experiment: Experiment, s_grqk: Array, block: Block, is_bounded: bool) -> None:
+def _normalise(engine: Engine, experiment: Site, s_grqk: Array, block: Block, is_bounded: bool) -> None:
     """Scores to weights, in place; the plain softmax is the engine's own."""
     apply = NORMALISER_BY_ID[experiment.normaliser].apply
     if experiment.sinks is not None:
@@ -193,7 +191,7 @@ def _normalise(engine: Engine, experiment: Experiment, s_grqk: Array, block: Blo
         apply(engine.xp, s_grqk, engine.asarray(visible[:, None]))
 
 
-def _clear_hidden(engine: Engine, experiment: Experiment, s_grqk: Array, seen: Seen) -> None:
+def _clear_hidden(engine: Engine, experiment: Site, s_grqk: Array, seen: Seen) -> None:
     """What a softmax leaves to the masks: hidden cells, where they come after it; rows that see nothing."""
     if seen.hidden is None:
         return
@@ -207,7 +205,7 @@ def _clear_hidden(engine: Engine, experiment: Experiment, s_grqk: Array, seen: S
 
 
 def dropout_factors(
-    experiment: Experiment, heads: Ints, q_positions: Ints, k_positions: Ints
+    experiment: Site, heads: Ints, q_positions: Ints, k_positions: Ints
 ) -> NDArray[np.float64]:
     """0 where a weight of these heads (g, r) is dropped, else 1 or 1/(1-p); (g, r, q, k)."""
     dropout = experiment.dropout
@@ -264,7 +262,7 @@ class Scores:
         heads = self.heads[tile.groups, tile.members]
         return Block(heads, q_positions[tile.rows], k_positions[seen.keys], seen, part)
 
-    def stage(self, engine: Engine, experiment: Experiment, stage: str, tile: Tile, seen: Seen) -> Array:
+    def stage(self, engine: Engine, experiment: Site, stage: str, tile: Tile, seen: Seen) -> Array:
         """A stage before the softmax, (g, r, q, k), for some heads and rows and a range of keys."""
         block = self.block(tile, seen)
         assert block.qk is not None
@@ -276,7 +274,7 @@ class Scores:
 
 def attend(
     engine: Engine,
-    experiment: Experiment,
+    experiment: Site,
     features: Features,
     q_positions: Ints,
     k_positions: Ints,
@@ -294,21 +292,25 @@ def attend(
     mixed = engine.empty((n_groups, group_size, n_queries, v.shape[-1]))
     out = Attended(weights, mixed)
 
+    progress, done, count = progress_of(check), itertools.count(), len(scores.tiles)
+
     def one(index: int) -> None:
-        check()
+        if count > 1:
+            progress.at(next(done) / count)  # tiles are done in any order
+        else:
+            check()
         scores.seen[index] = _attend_tile(engine, experiment, scores, index, v, out)
 
-    if len(scores.tiles) == 1:
-        one(0)
-    else:
-        engine.for_each(one, range(len(scores.tiles) - 1, -1, -1))  # later rows see more: the longest first
+    latest_first = range(len(scores.tiles) - 1, -1, -1)  # later rows see more: the longest first
+    flops = 2 * math.prod(weights.shape) * (q.shape[-1] + v.shape[-1])
+    spread(engine, one, latest_first, flops)
     for head in experiment.heads.off:
         mixed[head // group_size, head % group_size, ...] = 0
     return out, scores
 
 
 def _scores(
-    engine: Engine, experiment: Experiment, features: Features, q_positions: Ints, k_positions: Ints
+    engine: Engine, experiment: Site, features: Features, q_positions: Ints, k_positions: Ints
 ) -> Scores:
     """What is multiplied and how, and what each tile sees."""
     q, k = features.query(), features.key()
@@ -323,7 +325,7 @@ def _scores(
 
 
 def _attend_tile(
-    engine: Engine, experiment: Experiment, scores: Scores, index: int, v: Array, out: Attended
+    engine: Engine, experiment: Site, scores: Scores, index: int, v: Array, out: Attended
 ) -> Seen:
     """Weights and mixture of one tile, into the arrays of `out`; v is (g, k, d). Returns what it has seen."""
     tile, seen = scores.tiles[index], scores.seen[index]
@@ -339,7 +341,7 @@ def _attend_tile(
 
 def _attend_keys(
     engine: Engine,
-    experiment: Experiment,
+    experiment: Site,
     scores: Scores,
     tile: Tile,
     seen: Seen,
@@ -364,7 +366,7 @@ def _attend_keys(
 
 def scores_of(
     engine: Engine,
-    experiment: Experiment,
+    experiment: Site,
     stage: str,
     qk: tuple[Array, Array],
     heads: Ints,
@@ -381,7 +383,7 @@ def scores_of(
     return scores
 
 
-def output(engine: Engine, experiment: Experiment, features: Features, mixed: Array) -> None:
+def output(engine: Engine, experiment: Site, features: Features, mixed: Array) -> None:
     """Add the score-shaped stages' names, concatenated, attention_output, and the rest of the block.
 
     `mixed` is that of `Attended`.

@@ -15,13 +15,13 @@ from attnviz.engines.latent import add_latent, expanded, query_latent
 from attnviz.engines.product import product
 from attnviz.model import positions as positions_
 from attnviz.model.operands.matrices import projection_array
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Identity, Role, Rope
+from attnviz.model.spec.site import Site
 
 Ints = NDArray[np.int64]
 
 
-def enter(engine: Engine, experiment: Experiment, stage: str, x: Array, positions: Ints) -> Features:
+def enter(engine: Engine, experiment: Site, stage: str, x: Array, positions: Ints) -> Features:
     """What comes into a site, (token, d_model), up to what its projections read.
 
     `stage` is "tokens_embedded" where `x` are token vectors, "layer_input" where another site has made them.
@@ -36,7 +36,7 @@ def enter(engine: Engine, experiment: Experiment, stage: str, x: Array, position
     return features
 
 
-def project(engine: Engine, experiment: Experiment, role: Role, x_tf: Array) -> Array:
+def project(engine: Engine, experiment: Site, role: Role, x_tf: Array) -> Array:
     """x W + b, (token, in) -> (token, out); an identity of equal sides hands its input on."""
     is_identity = isinstance(getattr(experiment.projections, role), Identity)
     if is_identity:
@@ -46,9 +46,7 @@ def project(engine: Engine, experiment: Experiment, role: Role, x_tf: Array) -> 
     return add_row(engine, y, getattr(experiment.projections, f"{role}_bias"))
 
 
-def query_heads(
-    engine: Engine, experiment: Experiment, features: Features, x: Array, positions: Ints
-) -> None:
+def query_heads(engine: Engine, experiment: Site, features: Features, x: Array, positions: Ints) -> None:
     """Add q and, where they are used, q_normed and q_rotated; `positions` have no gaps."""
     heads = experiment.heads
     q_tf = project(engine, experiment, "query", query_latent(engine, experiment, features, x))
@@ -59,9 +57,7 @@ def query_heads(
         features.add("q_rotated", _rotated(engine, experiment, q, positions, experiment.position))
 
 
-def key_value_heads(
-    engine: Engine, experiment: Experiment, features: Features, x: Array, positions: Ints
-) -> None:
+def key_value_heads(engine: Engine, experiment: Site, features: Features, x: Array, positions: Ints) -> None:
     """Add k and v and, where they are used, k_normed, k_rotated and v_rotated; `positions` have no gaps."""
     if experiment.latent is None:
         for name, role in (("k", "key"), ("v", "value")):
@@ -82,7 +78,7 @@ def key_value_heads(
             features.add("v_rotated", _rotated(engine, experiment, v, positions, position))
 
 
-def _add_normed(engine: Engine, experiment: Experiment, features: Features, name: str) -> None:
+def _add_normed(engine: Engine, experiment: Site, features: Features, name: str) -> None:
     norm = experiment.qk_norm
     if norm is None:
         return
@@ -91,7 +87,7 @@ def _add_normed(engine: Engine, experiment: Experiment, features: Features, name
     features.add(f"{name}_normed", times_row(engine, made, gain))
 
 
-def _rotated(engine: Engine, experiment: Experiment, x: Array, positions: Ints, rope: Rope) -> Array:
+def _rotated(engine: Engine, experiment: Site, x: Array, positions: Ints, rope: Rope) -> Array:
     first, end = int(positions[0]), int(positions[-1]) + 1
     cos, sin = positions_.turns(experiment, end)
     turned_by = engine.asarray(cos)[first:end], engine.asarray(sin)[first:end]

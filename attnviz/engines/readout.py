@@ -8,11 +8,11 @@ from attnviz.engines.engine import Engine
 from attnviz.engines.features import Features
 from attnviz.engines.product import product
 from attnviz.model.operands.matrices import unembedding_array, vectors_array, vocabulary
-from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.site import Site
 from attnviz.model.stages import result_of
 
 
-def read_out(engine: Engine, experiment: Experiment, features: Features) -> None:
+def read_out(engine: Engine, experiment: Site, features: Features) -> None:
     """Add logits and probabilities, (token, vocabulary), where the experiment has a read-out.
 
     By similarity a logit is the dot product with a distinct token's vector; a vocabulary has its own matrix,
@@ -40,7 +40,7 @@ def read_out(engine: Engine, experiment: Experiment, features: Features) -> None
     features.add("probabilities", probabilities)
 
 
-def token_embeddings(engine: Engine, experiment: Experiment) -> Array:
+def token_embeddings(engine: Engine, experiment: Site) -> Array:
     """Vectors of the distinct tokens, (vocabulary, d_model)."""
     rows = vocabulary(experiment)[1]
     return engine.asarray(vectors_array(experiment.vectors)[list(rows)])

@@ -10,16 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.core.dims import Array
+from attnviz.core.progress import progress_of
 from attnviz.engines import program, projecting
 from attnviz.engines.engine import Engine
 from attnviz.engines.features import Features
+from attnviz.engines.finite import range_notice
 from attnviz.engines.program import Attended, Check, Scores
 from attnviz.engines.readout import read_out
 from attnviz.engines.windows import ScoreWindows
 from attnviz.model import masks
 from attnviz.model.operands.matrices import vectors_array
-from attnviz.model.sites.sites import Place, at, places
+from attnviz.model.sites.sites import at, places
 from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.site import Place, Site
 from attnviz.model.stages import STAGE_BY_ID, result_of
 from attnviz.model.trace import Origin, SiteTrace, Trace
 
@@ -40,26 +43,26 @@ def run(
         first: _Made | None = None
         before: _Made | None = None
         memory: _Made | None = None
-        for place in places(experiment):
+        progress, standing = progress_of(check), places(experiment)
+        for index, place in enumerate(standing):
             site = at(experiment, place.name)
             if before is not None and before.place.stack == "encoder" != place.stack:
                 first, before, memory = None, None, before
             x = None if before is None else before.result
             encoded = None if memory is None else memory.result
-            features, attended, scores = forward(engine, site, x, encoded, check)
+            progress.at(index / len(standing))
+            part = progress.step(index, len(standing))
+            features, attended, scores = forward(engine, site, x, encoded, part)
             before = _Made(place, site, features, attended, scores, _given(site, first, before, memory))
             first = first or before
             sites.append(before)
         engine.synchronise()
     seconds = time.perf_counter() - started
-    return Trace(
-        experiment,
-        tuple(made.trace(engine) for made in sites),
-        engine=engine.name,
-        device=engine.device,
-        seconds=seconds,
-        notices=notices,
-    )
+    made = tuple(made.trace(engine) for made in sites)
+    where = {"engine": engine.name, "device": engine.device}
+    trace = Trace(experiment, made, **where, seconds=seconds, notices=notices)
+    notice = range_notice(trace, engine.dtype)
+    return Trace(experiment, made, **where, seconds=seconds, notices=(*notices, notice)) if notice else trace
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,7 @@ class _Made:
     """What one site has made."""
 
     place: Place
-    experiment: Experiment
+    site: Site
     features: Features
     attended: Attended
     scores: Scores
@@ -84,13 +87,11 @@ class _Made:
         return Origin(self.place.name, result_of(tuple(self.features.order)))
 
     def trace(self, engine: Engine) -> SiteTrace:
-        source = HeldStages(engine, self.experiment, self.features, self.attended, self.scores)
-        return SiteTrace(self.place.name, self.experiment, source, self.given)
+        source = HeldStages(engine, self.site, self.features, self.attended, self.scores)
+        return SiteTrace(self.place.name, self.site, source, self.given)
 
 
-def _given(
-    site: Experiment, first: _Made | None, before: _Made | None, memory: _Made | None
-) -> dict[str, Origin]:
+def _given(site: Site, first: _Made | None, before: _Made | None, memory: _Made | None) -> dict[str, Origin]:
     """What a site has of others: of the one before, of the last of the encoder, of the first of its stack."""
     given = {}
     if before is not None and first is not None:
@@ -102,32 +103,32 @@ def _given(
 
 
 def forward(
-    engine: Engine, experiment: Experiment, x: Array | None, memory: Array | None, check: Check
+    engine: Engine, site: Site, x: Array | None, memory: Array | None, check: Check
 ) -> tuple[Features, Attended, Scores]:
     """All stages of a full pass through one site, on the engine.
 
     `x` is what the site before has made, (token, d_model); None: the site begins with the token vectors.
     `memory` is what an encoder has made, None: a site that reads a memory reads its vectors as they are.
     """
-    q_positions = np.arange(experiment.n_queries)
-    k_positions = np.arange(experiment.n_keys)
+    q_positions = np.arange(site.n_queries)
+    k_positions = np.arange(site.n_keys)
     if x is None:
-        vectors = engine.asarray(vectors_array(experiment.vectors))
-        features = projecting.enter(engine, experiment, "tokens_embedded", vectors, q_positions)
+        vectors = engine.asarray(vectors_array(site.vectors))
+        features = projecting.enter(engine, site, "tokens_embedded", vectors, q_positions)
     else:
-        features = projecting.enter(engine, experiment, "layer_input", x, q_positions)
+        features = projecting.enter(engine, site, "layer_input", x, q_positions)
     x_kv = features.x()
-    if experiment.memory is not None:
-        x_kv = engine.asarray(vectors_array(experiment.memory.vectors)) if memory is None else memory
+    if site.memory is not None:
+        x_kv = engine.asarray(vectors_array(site.memory.vectors)) if memory is None else memory
         features.add("memory", x_kv)
     check()
-    projecting.query_heads(engine, experiment, features, features.x(), q_positions)
-    projecting.key_value_heads(engine, experiment, features, x_kv, k_positions)
+    projecting.query_heads(engine, site, features, features.x(), q_positions)
+    projecting.key_value_heads(engine, site, features, x_kv, k_positions)
     check()
-    attended, scores = program.attend(engine, experiment, features, q_positions, k_positions, check)
+    attended, scores = program.attend(engine, site, features, q_positions, k_positions, check)
     check()
-    program.output(engine, experiment, features, attended.mixed)
-    read_out(engine, experiment, features)
+    program.output(engine, site, features, attended.mixed)
+    read_out(engine, site, features)
     return features, attended, scores
 
 
@@ -135,11 +136,11 @@ class HeldStages:
     """The arrays of one run where the engine left them; windows are taken out or made when asked for."""
 
     def __init__(
-        self, engine: Engine, experiment: Experiment, features: Features, attended: Attended, scores: Scores
+        self, engine: Engine, site: Site, features: Features, attended: Attended, scores: Scores
     ) -> None:
-        self._engine, self._experiment = engine, experiment
+        self._engine, self._site = engine, site
         self._features, self._attended, self._scores = features, attended, scores
-        self._windows = ScoreWindows(engine, experiment, scores)
+        self._windows = ScoreWindows(engine, site, scores)
         self.stages = tuple(features.order)
 
     def window(self, stage: str, head: int, rows: slice, columns: slice) -> NDArray[Any]:
@@ -151,12 +152,12 @@ class HeldStages:
         if hidden is not None:
             return hidden[rows, columns]
         q_positions, k_positions = self._scores.positions
-        return masks.blocked(self._experiment, q_positions[rows], k_positions[columns])
+        return masks.blocked(self._site, q_positions[rows], k_positions[columns])
 
     def _window(self, stage: str, head: int, rows: slice, columns: slice) -> Array:
         if stage in self._features.tf:
             return self._features.tf[stage][rows, columns]
-        group, member = divmod(head, self._experiment.heads.group_size)
+        group, member = divmod(head, self._site.heads.group_size)
         if stage in self._features.heads:
             array = self._features.heads[stage]
             is_query = STAGE_BY_ID[stage].axes[0] == "head"
@@ -173,7 +174,7 @@ class HeldStages:
         q_positions, k_positions = (
             positions[part] for positions, part in zip(self._scores.positions, (rows, columns), strict=True)
         )
-        factors = program.dropout_factors(self._experiment, np.array([[head]]), q_positions, k_positions)
+        factors = program.dropout_factors(self._site, np.array([[head]]), q_positions, k_positions)
         dropped = self._engine.xp.asarray(weights, copy=True)
         self._engine.multiply_(dropped, factors[0, 0])
         return dropped

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.model.masks import blocked_by_all
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Causal, Mask
+from attnviz.model.spec.site import Site
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -98,7 +98,7 @@ KEPT_CELLS = 1 << 22
 """Cells of a sight that is kept for the next run, most often of the same masks."""
 
 
-def sight_of(experiment: Experiment, q_positions: Ints, k_positions: Ints) -> Sight:
+def sight_of(experiment: Site, q_positions: Ints, k_positions: Ints) -> Sight:
     """Which keys the queries at some positions see; both ascend."""
     n_queries, n_keys = len(q_positions), len(k_positions)
     # For a token that is fed, causal masks alone leave every key: there is nothing to fill.
@@ -117,7 +117,7 @@ def _whole(masks: tuple[Mask, ...], n_queries: int, n_keys: int) -> Sight:
     return Sight(blocked_by_all(masks, np.arange(n_queries), np.arange(n_keys)), n_keys)
 
 
-def spares_keys(experiment: Experiment) -> bool:
+def spares_keys(experiment: Site) -> bool:
     """Whether a blocked key has the weight 0 whatever its score, so that it need not be multiplied."""
     is_before = experiment.mask_placement == "before_softmax"
     return bool(experiment.masks) and is_before and experiment.mask_bias is None

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from attnviz.core.special import Special
 from attnviz.engines.constants import Constants
-from attnviz.engines.engine import EngineError, ThreadSetter, Workers, one_by_one
+from attnviz.engines.engine import DeviceLost, EngineError, ThreadSetter, Workers, one_by_one
 from attnviz.i18n import _
 
 TORCH_DTYPES = ("float16", "bfloat16", "float32", "float64")
@@ -203,7 +203,7 @@ class TorchEngine:
             return EngineError(_("out of memory on {device}").format(device=self.device))
         lost = isinstance(error, getattr(torch, "AcceleratorError", ()))
         if self.device != "cpu" and (lost or _CUDA_TROUBLE.search(text)):
-            return EngineError(_("{device} failed: {reason}").format(device=self.device, reason=text))
+            return DeviceLost(_("{device} failed: {reason}").format(device=self.device, reason=text))
         return None
 
 

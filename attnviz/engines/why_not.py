@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from attnviz.core import why_not as core
 from attnviz.core.text import elide, number, visible
 from attnviz.i18n import N_, _
-from attnviz.model.sites.sites import at, put, shown_site
+from attnviz.model.sites.sites import alone, at, put, shown_site
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import NoPosition
+from attnviz.model.spec.site import Site
 from attnviz.model.stages import STAGE_BY_ID, inputs
 from attnviz.model.trace import SiteTrace, Trace
 from attnviz.model.why_not import MASK_BIAS, WIDE, WhyNot, permuted
@@ -37,11 +38,11 @@ LONGEST_TOKEN, LONGEST_TEXT = 14, 40
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """One of the two matrices, (rows, columns): what is blocked of it, and the experiment that it is."""
+    """One of the two matrices, (rows, columns): what is blocked of it, and the attention that it is of."""
 
     values: Floats
     blocked: NDArray[np.bool_] | None
-    experiment: Experiment
+    site: Site
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +65,14 @@ class Compared:
     @property
     def difference(self) -> Floats:
         """Right minus left."""
-        return np.asarray(self.right.values - self.left.values)
+        with np.errstate(invalid="ignore"):  # infinite on both sides: NaN, as it is shown
+            return np.asarray(self.right.values - self.left.values)
+
+    @property
+    def is_undefined(self) -> bool:
+        """Whether a side has numbers that are not finite, other than the NaN that the row is about."""
+        sides = (self.left,) if self.row.shows_nan else (self.left, self.right)
+        return not all(np.isfinite(side.values).all() for side in sides)
 
     @property
     def greatest(self) -> float:
@@ -78,6 +86,12 @@ class Compared:
     def sentence(self) -> str:
         """What the difference means, in the present language."""
         row = self.row
+        if self.is_undefined:
+            says = _(
+                "Nothing can be concluded: {left} (left) and {right} (right) of {n} numbers are not finite."
+            )
+            counts = [int(np.count_nonzero(~np.isfinite(side.values))) for side in (self.left, self.right)]
+            return says.format(left=counts[0], right=counts[1], n=self.left.values.size)
         text = row.when_equal if self.is_equal and row.when_equal else row.sentence
         words = {name: _(word) for name, word in self.words.items()}
         return _(text).format(**self.facts, **words, difference=self.greatest_text())
@@ -103,21 +117,21 @@ def compare(row: WhyNot, experiment: Experiment, site: str, head: int, seed: int
     if most > MOST_TOKENS:
         says = _("A comparison takes at most {most} tokens; this document has {n}.")
         raise ValueError(says.format(most=MOST_TOKENS, n=most))
-    pair = row.pair(attention)
+    left, right = row.pair(attention)
     if row.is_alone:
-        documents = pair
-        pair = tuple(_lonely(one) for one in pair)  # type: ignore[assignment]
+        documents = alone(left), alone(right)
+        pair = alone(_lonely(left)), alone(_lonely(right))
         site = ""
     else:
-        documents = put(experiment, site, pair[0]), put(experiment, site, pair[1])
-        pair = documents
-    given = _Given(row, pair, documents, site, min(head, pair[0].heads.n_heads - 1), seed, run)
-    return _HOW[row.how](given)
+        pair = documents = put(experiment, left), put(experiment, right)
+    given = _Given(row, pair, documents, site, min(head, left.heads.n_heads - 1), seed, run)
+    with np.errstate(all="ignore"):  # what is not finite is shown as it is
+        return _HOW[row.how](given)
 
 
-def _lonely(experiment: Experiment) -> Experiment:
+def _lonely(site: Site) -> Site:
     """The attention without what stands around it."""
-    return replace(experiment, block=None, readout="none", final_norm=None)
+    return replace(site, block=None, readout="none", final_norm=None)
 
 
 @dataclass(frozen=True)
@@ -155,7 +169,7 @@ class _Given:
         size = np.nanmax(np.abs(left.values), initial=1.0)
         differ = np.abs(right.values - left.values)
         is_equal = bool((differ <= 64 * eps * size).all())
-        labels = right.experiment.tokens
+        labels = right.site.tokens
         return Compared(self.row, left, right, labels, columns, facts, words or {}, is_equal, self.documents)
 
 
@@ -207,10 +221,10 @@ def _of_order(given: _Given) -> Compared:
     moved = permuted(plain, order)
     here, there = given.traced(plain), given.traced(moved)
     stage = given.row.stage
-    left = Side(given.window(here, stage)[list(order)], None, plain)
-    right = Side(given.window(there, stage), None, moved)
+    left = Side(given.window(here, stage)[list(order)], None, here.experiment)
+    right = Side(given.window(there, stage), None, there.experiment)
     facts = {"text": elide(" ".join(map(visible, moved.tokens)), LONGEST_TEXT)}
-    what = N_("The mask") if isinstance(plain.position, NoPosition) else N_("The position")
+    what = N_("The mask") if isinstance(here.experiment.position, NoPosition) else N_("The position")
     features = tuple(map(str, range(left.values.shape[1])))
     documents = given.documents[0], permuted(given.documents[0], order)
     given = dataclasses.replace(given, documents=documents)
@@ -228,7 +242,7 @@ _HOW: dict[str, Callable[[_Given], Compared]] = {
 # --- the numbers of the sentences ------------------------------------------------------------------
 
 
-def token(experiment: Experiment, row: int) -> str:
+def token(experiment: Site, row: int) -> str:
     """A query's token, short."""
     return elide(visible(experiment.tokens[row]), LONGEST_TOKEN)
 

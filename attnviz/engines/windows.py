@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from attnviz.core.dims import Array
 from attnviz.engines.engine import Engine
 from attnviz.engines.program import Scores
-from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.site import Site
 
 KEPT_CELLS = 1 << 18
 """Cells of a piece that is kept for the next window, which is often its neighbour."""
@@ -21,7 +21,7 @@ KEPT_CELLS = 1 << 18
 class ScoreWindows:
     """Windows of one attention's scores, up to the stage before the softmax."""
 
-    def __init__(self, engine: Engine, experiment: Experiment, scores: Scores) -> None:
+    def __init__(self, engine: Engine, experiment: Site, scores: Scores) -> None:
         self._engine, self._experiment, self._scores = engine, experiment, scores
         self._kept: tuple[tuple[str, int, int], Array] | None = None
 

@@ -13,6 +13,7 @@ from attnviz.checkpoints.presets import PRESETS, load_preset, needs_model
 from attnviz.compute.scheduler import CancelToken, Scheduler
 from attnviz.core.text import visible
 from attnviz.gui.dialogs.saving import Saving
+from attnviz.gui.failure import failure_sentence, is_expected
 from attnviz.gui.settings import Settings
 from attnviz.gui.store import Store
 from attnviz.i18n import _, current_language
@@ -238,9 +239,9 @@ class Documents(QObject):
         self.recent_changed.emit()
 
     def _on_failed(self, error: BaseException) -> None:
-        if not isinstance(error, ValueError | OSError | MemoryError):
+        self.failed.emit(failure_sentence(error))
+        if not is_expected(error):
             raise error
-        self.failed.emit(str(error))
 
 
 def _documents_filter() -> str:

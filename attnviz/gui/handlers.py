@@ -129,6 +129,9 @@ class Handlers(QObject):
 
     @Slot()
     def on_free(self) -> None:
+        if self._window.jobs.is_shown:
+            self._window.jobs.cancel()
+            return
         self._window.store.set_paint_mode(False)
         self._window.store.look(locked=None)
         self._window.status.clear()

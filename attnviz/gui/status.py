@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QLabel, QSizePolicy, QStatusBar, QWidget
 from attnviz.gui.live.trace import Live
 from attnviz.gui.look.theme import LIGHT, Theme
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.i18n import _
 from attnviz.model.errors.refusals import in_words
 from attnviz.model.spec.document import Document
@@ -134,8 +135,9 @@ class StatusLine(QStatusBar):
         experiment = trace.experiment
         heads = experiment.heads
         where = trace.engine if trace.device == "cpu" else f"{trace.engine} {trace.device}"
+        state = _("ready, with a notice · {time}") if trace.notices else _("ready · {time}")
         parts = (
-            _("ready · {time}").format(time=_duration(trace.seconds)),
+            state.format(time=_duration(trace.seconds)),
             _("{n} tokens · {heads} heads · d_head {d} · {dtype} · {engine}").format(
                 n=experiment.n_queries,
                 heads=heads.n_heads,
@@ -145,6 +147,7 @@ class StatusLine(QStatusBar):
             ),
         )
         self._facts.setText("     ".join(parts))
+        self._facts.setToolTip(plain_tooltip("\n".join(trace.notices)) if trace.notices else "")
 
 
 def _duration(seconds: float) -> str:

@@ -7,8 +7,9 @@ all edits of one gesture share it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
 from msgspec.structs import replace
 from PySide6.QtCore import QObject, Signal
@@ -19,11 +20,14 @@ from attnviz.model.provenance import tokens_of
 from attnviz.model.sites.sites import at, put, site_names
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell
 
 if TYPE_CHECKING:
     from attnviz.compute.decoding import Decoded
     from attnviz.model.trace import SiteTrace, Trace
+
+P = ParamSpec("P")
 
 
 class Store(QObject):
@@ -79,8 +83,8 @@ class Store(QObject):
         return self.document.experiment
 
     @property
-    def attention(self) -> Experiment:
-        """The attention that is looked at, as an experiment of its own."""
+    def attention(self) -> Site:
+        """The selected attention."""
         return self.document.attention
 
     @property
@@ -135,7 +139,9 @@ class Store(QObject):
 
     # --- changing
 
-    def edit(self, function: Any, *args: Any, **named: Any) -> bool:
+    def edit(
+        self, function: Callable[Concatenate[Experiment, P], Experiment], *args: P.args, **named: P.kwargs
+    ) -> bool:
         """Replace the experiment by function(experiment, *args, **named).
 
         An edit that raises `ValueError` changes nothing and is said through `rejected`.
@@ -151,13 +157,15 @@ class Store(QObject):
         return True
 
     @property
-    def edited_attentions(self) -> tuple[Experiment, ...]:
+    def edited_attentions(self) -> tuple[Site, ...]:
         """The attentions that an edit changes: the one looked at, then those that are edited alike."""
         site = self.document.site
         others = companions(self.experiment, site) if self._edits_alike else ()
         return (self.attention, *(at(self.experiment, place.name) for place in others))
 
-    def edit_attention(self, function: Any, *args: Any, **named: Any) -> bool:
+    def edit_attention(
+        self, function: Callable[Concatenate[Site, P], Site], *args: P.args, **named: P.kwargs
+    ) -> bool:
         """Replace the attention that is looked at by function(attention, *args, **named); see `edit`.
 
         While all layers are edited alike, those of its kind in the other layers are replaced as well.
@@ -167,12 +175,14 @@ class Store(QObject):
             return self.edit_here(function, *args, **named)
         return self.edit(edit_alike, site, lambda one: function(one, *args, **named))
 
-    def edit_here(self, function: Any, *args: Any, **named: Any) -> bool:
+    def edit_here(
+        self, function: Callable[Concatenate[Site, P], Site], *args: P.args, **named: P.kwargs
+    ) -> bool:
         """Replace the attention that is looked at and no other: for numbers that a layer has of its own."""
         site = self.document.site
 
         def edited(experiment: Experiment) -> Experiment:
-            return put(experiment, site, function(at(experiment, site), *args, **named))
+            return put(experiment, function(at(experiment, site), *args, **named))
 
         return self.edit(edited)
 

@@ -23,6 +23,7 @@ from attnviz.engines.table import ENGINE_BY_ID
 from attnviz.gui.bridge import Bridge
 from attnviz.gui.documents import SUFFIXES, Documents
 from attnviz.gui.handlers import Handlers
+from attnviz.gui.jobs import JobLine
 from attnviz.gui.live.compare import CompareLive
 from attnviz.gui.live.decoding import DecodeLive
 from attnviz.gui.live.trace import Live
@@ -88,6 +89,8 @@ class Window(QMainWindow):
         self.addToolBar(self.tool_bar)
         self.status = StatusLine(self.store, self.live)
         self.setStatusBar(self.status)
+        self.jobs = JobLine((self.scheduler, self.decode_scheduler))
+        self.status.addPermanentWidget(self.jobs)
         self._connect()
         self.resize(first_size(self.screen().availableSize()))
         self.retranslate()
@@ -214,6 +217,7 @@ class Window(QMainWindow):
             panel.retranslate()
         self.tool_bar.retranslate()
         self.status.retranslate()
+        self.jobs.retranslate()
         self._show_title()
 
     def apply_theme(self, theme: Theme) -> None:

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from attnviz.core import masks as core
 from attnviz.i18n import N_, _
 from attnviz.model.explain import mask_reasons as reasons
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import (
     AnyOf,
     Blocks,
@@ -33,6 +32,7 @@ from attnviz.model.spec.parts import (
     Strided,
     Window,
 )
+from attnviz.model.spec.site import Site
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -56,7 +56,7 @@ class MaskFamily:
     blocked: Callable[[Any, Ints, Ints], Bools]
     reason: Callable[[Any, int, int], str]
     looks_ahead: Callable[[Any], bool]
-    fresh: Callable[[Experiment], OneMask]
+    fresh: Callable[[Site], OneMask]
     is_pattern: bool = False
 
     @property
@@ -73,7 +73,7 @@ def _never(mask: Any) -> bool:
     return False
 
 
-def _later_keys(experiment: Experiment) -> int:
+def _later_keys(experiment: Site) -> int:
     """How many later keys a new window shows: none where a causal mask hides them anyway."""
     return 0 if any(isinstance(mask, Causal | Prefix) for mask in experiment.masks) else 1
 
@@ -189,7 +189,7 @@ def blocked_by(mask: Mask, q_positions: Ints, k_positions: Ints) -> Bools:
     return FAMILY_OF[type(mask)].blocked(mask, q_positions, k_positions)
 
 
-def blocked(experiment: Experiment, q_positions: Ints, k_positions: Ints) -> Bools | None:
+def blocked(experiment: Site, q_positions: Ints, k_positions: Ints) -> Bools | None:
     """Which cells all masks together block, (query, key); None where there is no mask."""
     return blocked_by_all(experiment.masks, q_positions, k_positions)
 
@@ -201,7 +201,7 @@ def blocked_by_all(masks: tuple[Mask, ...], q_positions: Ints, k_positions: Ints
     return reduce(np.logical_or, (blocked_by(mask, q_positions, k_positions) for mask in masks))
 
 
-def visible_pairs(experiment: Experiment) -> int:
+def visible_pairs(experiment: Site) -> int:
     """How many (query, key) pairs the masks leave, counted some rows at a time."""
     n_queries, n_keys = experiment.n_queries, experiment.n_keys
     if not experiment.masks:
@@ -226,7 +226,7 @@ def looks_ahead(masks: tuple[Mask, ...]) -> bool:
     )
 
 
-def why_blocked(experiment: Experiment, query: int, key: int) -> tuple[str, ...]:
+def why_blocked(experiment: Site, query: int, key: int) -> tuple[str, ...]:
     """Why a cell is blocked, one sentence for each mask that blocks it; empty where it is seen."""
     sentences = (_why(mask, query, key) for mask in experiment.masks)
     return tuple(sentence for sentence in sentences if sentence)

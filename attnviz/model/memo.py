@@ -1,4 +1,4 @@
-"""What follows from an experiment alone, found once for those that are asked about again and again."""
+"""What follows from one value alone, found once for those that are asked about again and again."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 from weakref import ref
 
-from attnviz.model.spec.experiment import Experiment
-
+Owner = TypeVar("Owner")
 Found = TypeVar("Found")
 
 
-class Remembered(Generic[Found]):
-    """`find`, remembered for every experiment as long as that lives.
+class Remembered(Generic[Owner, Found]):
+    """`find`, remembered for every owner (an experiment, a site) as long as that lives.
 
-    By identity: an experiment never changes, and comparing one by value takes longer than most answers.
+    By identity: an owner never changes, and comparing one by value takes longer than most answers. What is
+    found must not hold its owner.
     """
 
-    def __init__(self, find: Callable[[Experiment], Found]) -> None:
+    def __init__(self, find: Callable[[Owner], Found]) -> None:
         self._find = find
-        self._found: dict[int, tuple[ref[Experiment], Found]] = {}
+        self._found: dict[int, tuple[ref[Owner], Found]] = {}
 
-    def __call__(self, experiment: Experiment) -> Found:
-        key = id(experiment)
+    def __call__(self, owner: Owner) -> Found:
+        key = id(owner)
         known = self._found.get(key)
         if known is None:
-            # The id becomes another experiment's only after this one has gone, and what is known with it.
-            gone = ref(experiment, lambda _gone: self._found.pop(key, None))
-            known = self._found[key] = gone, self._find(experiment)
+            # The id becomes another owner's only after this one has gone, and what is known with it.
+            gone = ref(owner, lambda _gone: self._found.pop(key, None))
+            known = self._found[key] = gone, self._find(owner)
         return known[1]

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from attnviz.core.dims import Array
 from attnviz.core.normalise import relu_squared_, sigmoid_
 from attnviz.i18n import N_
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Normaliser
+from attnviz.model.spec.site import Site
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ SINK_FORMULA = N_("w = exp(s) ÷ (exp(sink) + Σ exp(s))")
 
 
 def n_visible(
-    experiment: Experiment, hidden: NDArray[np.bool_] | None, n_queries: int, n_keys: int
+    experiment: Site, hidden: NDArray[np.bool_] | None, n_queries: int, n_keys: int
 ) -> NDArray[np.float64]:
     """How many keys each row sees, (query,); all of them where masks come after the normaliser.
 

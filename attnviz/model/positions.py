@@ -30,7 +30,6 @@ from attnviz.model import scalings
 from attnviz.model.memo import Remembered
 from attnviz.model.operands.matrices import table_array
 from attnviz.model.scalings import Rotation
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.positions import (
     Alibi,
     Deberta,
@@ -42,6 +41,7 @@ from attnviz.model.spec.positions import (
     T5Buckets,
     TransformerXl,
 )
+from attnviz.model.spec.site import Site
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -77,7 +77,7 @@ class PositionRow:
     description: str
     changes: Changes
     added: Callable[[Any, int, Ints], Floats] | None = None
-    bias: Callable[[Experiment, Ints, Ints, Ints], Floats] | None = None
+    bias: Callable[[Site, Ints, Ints, Ints], Floats] | None = None
     end: Callable[[Any], float] = _without_end
     at_length: Callable[[Any, int], Any] = _as_it_is
 
@@ -97,7 +97,7 @@ def changes(position: Position) -> Changes:
     return row_of(position).changes
 
 
-def has_bias(experiment: Experiment) -> bool:
+def has_bias(experiment: Site) -> bool:
     """Whether a number is added to each score, so that the stage `biased` exists."""
     return changes(experiment.position) == "bias"
 
@@ -105,7 +105,7 @@ def has_bias(experiment: Experiment) -> bool:
 # --- added to vectors ------------------------------------------------------------------------------
 
 
-def added_rows(experiment: Experiment, positions: Ints) -> Floats | None:
+def added_rows(experiment: Site, positions: Ints) -> Floats | None:
     """What an additive position puts on the vectors of tokens at `positions`, (token, d_model); else None."""
     added = row_of(experiment.position).added
     return None if added is None else added(experiment.position, experiment.d_model, positions)
@@ -128,7 +128,7 @@ def learned_table(position: Learned, d_model: int) -> Floats:
 # --- rotation --------------------------------------------------------------------------------------
 
 
-def rotated_features(experiment: Experiment) -> range:
+def rotated_features(experiment: Site) -> range:
     """The features of a query or key head that RoPE turns; none without RoPE.
 
     They are the first ones of the head or, where keys come from a latent, of the part beside its content.
@@ -137,7 +137,7 @@ def rotated_features(experiment: Experiment) -> range:
 
 
 @Remembered
-def _rotated_features(experiment: Experiment) -> range:
+def _rotated_features(experiment: Site) -> range:
     position = experiment.position
     if not isinstance(position, Rope):
         return range(0)
@@ -146,30 +146,30 @@ def _rotated_features(experiment: Experiment) -> range:
     return range(start, start + count)
 
 
-def n_rotated(experiment: Experiment) -> int:
+def n_rotated(experiment: Site) -> int:
     """How many features of a head RoPE turns; 0 without RoPE."""
     return len(rotated_features(experiment))
 
 
-def sequence_length(experiment: Experiment) -> int:
+def sequence_length(experiment: Site) -> int:
     """The last position of queries and keys, plus one: the length that RoPE's scalings read."""
     start = getattr(experiment.position, "start", 0)
     return start + max(experiment.n_queries, experiment.n_keys)
 
 
-def rotation(experiment: Experiment) -> Rotation:
+def rotation(experiment: Site) -> Rotation:
     """What RoPE's scaling reads of an experiment with rotary positions."""
     rope = experiment.position
     assert isinstance(rope, Rope)
     return Rotation(rope, n_rotated(experiment), sequence_length(experiment))
 
 
-def pair_frequencies(experiment: Experiment) -> Floats:
+def pair_frequencies(experiment: Site) -> Floats:
     """Radians per position of each pair, (pair,): base and scaling, then the multipliers of the dials."""
     return scalings.pair_frequencies(rotation(experiment))
 
 
-def turns(experiment: Experiment, end: int) -> tuple[Floats, Floats]:
+def turns(experiment: Site, end: int) -> tuple[Floats, Floats]:
     """What `core.positions.rotate` turns by at positions 0 to `end` - 1, and perhaps at some more.
 
     Both (position, rotated feature), times `magnitude`, read-only. Remembered: q and k of all layers turn
@@ -206,7 +206,7 @@ def _turning_of(frequencies: bytes, start: int, length: float, pairing: str) -> 
 
 
 @Remembered
-def _turning(experiment: Experiment) -> _Turning:
+def _turning(experiment: Site) -> _Turning:
     """Layers that turn alike have the same one."""
     rope = experiment.position
     assert isinstance(rope, Rope)
@@ -221,7 +221,7 @@ def magnitude(rope: Rope) -> float:
 # --- biases ----------------------------------------------------------------------------------------
 
 
-def slopes_of(experiment: Experiment) -> tuple[float, ...]:
+def slopes_of(experiment: Site) -> tuple[float, ...]:
     """ALiBi's slope of each head: the ones written out, else the published ones."""
     position = experiment.position
     if isinstance(position, Alibi) and position.slopes is not None:
@@ -241,7 +241,7 @@ def buckets(position: T5Buckets, q_positions: Ints, k_positions: Ints) -> Ints:
     )
 
 
-def bias(experiment: Experiment, heads: Ints, q_positions: Ints, k_positions: Ints) -> Floats:
+def bias(experiment: Site, heads: Ints, q_positions: Ints, k_positions: Ints) -> Floats:
     """What is added to the scores of some heads, (..., q, k) for `heads` (...); zeros without a bias."""
     of_scores = row_of(experiment.position).bias
     if of_scores is None:
@@ -249,11 +249,11 @@ def bias(experiment: Experiment, heads: Ints, q_positions: Ints, k_positions: In
     return of_scores(experiment, heads, q_positions, k_positions)
 
 
-def _alibi(experiment: Experiment, heads: Ints, q_positions: Ints, k_positions: Ints) -> Floats:
+def _alibi(experiment: Site, heads: Ints, q_positions: Ints, k_positions: Ints) -> Floats:
     return alibi_bias(np.asarray(slopes_of(experiment))[heads], q_positions, k_positions)
 
 
-def _t5(experiment: Experiment, heads: Ints, q_positions: Ints, k_positions: Ints) -> Floats:
+def _t5(experiment: Site, heads: Ints, q_positions: Ints, k_positions: Ints) -> Floats:
     position: Any = experiment.position
     by_head = bucket_table(position, experiment.heads.n_heads).T[heads]
     return np.asarray(by_head[..., buckets(position, q_positions, k_positions)])
@@ -267,7 +267,7 @@ def last_token(position: Position) -> float:
     return row_of(position).end(position)
 
 
-def at_length(experiment: Experiment, tokens: int) -> Position:
+def at_length(experiment: Site, tokens: int) -> Position:
     """The position as `tokens` tokens will have it, where its frequencies depend on how many there are."""
     position: Any = experiment.position
     length = sequence_length(experiment)

@@ -12,8 +12,8 @@ from attnviz.core.positions import pair_of
 from attnviz.model.normalisers import NORMALISER_BY_ID
 from attnviz.model.operands.matrices import vocabulary
 from attnviz.model.positions import rotated_features
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Rope
+from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID, Rule, Stage, inputs
 from attnviz.model.trace import SiteTrace
@@ -83,12 +83,12 @@ def tokens_of(cell: Cell) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return queries, keys
 
 
-def kv_head(experiment: Experiment, head: int) -> int:
+def kv_head(experiment: Site, head: int) -> int:
     """The key/value head that query head `head` reads."""
     return head // experiment.heads.group_size
 
 
-def _source_heads(experiment: Experiment, stage: Stage, source: Stage, cell: Cell) -> Indices:
+def _source_heads(experiment: Site, stage: Stage, source: Stage, cell: Cell) -> Indices:
     if not source.per_head:
         return (0,)
     if stage.rule == "join_heads":
@@ -98,7 +98,7 @@ def _source_heads(experiment: Experiment, stage: Stage, source: Stage, cell: Cel
     return (cell.head,)
 
 
-def _source_cells(experiment: Experiment, stage: Stage, place: int, cell: Cell) -> tuple[Indices, Indices]:
+def _source_cells(experiment: Site, stage: Stage, place: int, cell: Cell) -> tuple[Indices, Indices]:
     """(rows, columns) of input number `place` that make `cell`."""
     row, column, rule = (cell.row,), (cell.column,), _rule(experiment, stage)
     if rule == "same_cell":
@@ -120,7 +120,7 @@ def _source_cells(experiment: Experiment, stage: Stage, place: int, cell: Cell) 
     return (row, None) if place == 0 else ((vocabulary(experiment)[1][cell.column],), None)
 
 
-def _consumed(experiment: Experiment, target: Stage, place: int, cell: Cell) -> Region | None:
+def _consumed(experiment: Site, target: Stage, place: int, cell: Cell) -> Region | None:
     """The cells of `target` that read `cell` as input number `place`."""
     row, column, rule = (cell.row,), (cell.column,), _rule(experiment, target)
     heads = _target_heads(experiment, target, cell)
@@ -151,7 +151,7 @@ def _consumed(experiment: Experiment, target: Stage, place: int, cell: Cell) -> 
     return Region(target.id, heads, None, (rows.index(cell.row),)) if cell.row in rows else None
 
 
-def _target_heads(experiment: Experiment, target: Stage, cell: Cell) -> Indices:
+def _target_heads(experiment: Site, target: Stage, cell: Cell) -> Indices:
     source = STAGE_BY_ID[cell.stage]
     if not target.per_head:
         return (0,)
@@ -163,26 +163,26 @@ def _target_heads(experiment: Experiment, target: Stage, cell: Cell) -> Indices:
     return (cell.head,)
 
 
-def _rule(experiment: Experiment, stage: Stage) -> Rule:
+def _rule(experiment: Site, stage: Stage) -> Rule:
     """The stage's rule; weights that do not share a row are made cell by cell."""
     if stage.id == "weights" and not NORMALISER_BY_ID[experiment.normaliser].is_shared:
         return "same_cell"
     return stage.rule
 
 
-def _pair(experiment: Experiment, feature: int) -> tuple[int, ...]:
+def _pair(experiment: Site, feature: int) -> tuple[int, ...]:
     position = experiment.position
     assert isinstance(position, Rope)
     turned = rotated_features(experiment)
     return pair_of(feature, len(turned), position.pairing, turned.start) or (feature,)
 
 
-def _is_part(experiment: Experiment, place: int, feature: int) -> bool:
+def _is_part(experiment: Site, place: int, feature: int) -> bool:
     """Whether a key's feature comes from input 0, what the content is made of, or 1, the shared RoPE key."""
     return (feature >= experiment.heads.d_head) == (place == 1)
 
 
-def _key_columns(experiment: Experiment, place: int, column: int) -> Indices:
+def _key_columns(experiment: Site, place: int, column: int) -> Indices:
     """The features of a key that a cell of its input number `place` makes; all where there is no latent."""
     d_head = experiment.heads.d_head
     if experiment.latent is None:

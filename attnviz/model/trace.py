@@ -20,6 +20,7 @@ from attnviz.model.operands.latent import latent_width
 from attnviz.model.operands.matrices import output_tokens
 from attnviz.model.sites.sites import shown_site
 from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.site import Site
 from attnviz.model.stages import HIDDEN_STAGES, LATENT_STAGES, STAGE_BY_ID, Axis
 
 Numbers = NDArray[Any]
@@ -67,7 +68,7 @@ class SiteTrace:
     def __init__(
         self,
         name: str,
-        experiment: Experiment,
+        experiment: Site,
         source: StageSource,
         given: Mapping[str, Origin] | None = None,
     ) -> None:

@@ -18,14 +18,14 @@ from attnviz.model.operands.latent import latent_width
 from attnviz.model.operands.matrices import feed_forward_array, latent_array, projection_array, table_array
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.block import NORMS
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.latent import LatentRole
 from attnviz.model.spec.parts import ROLES, Explicit
 from attnviz.model.spec.positions import Deberta, DrawnTable, Learned, T5Buckets, TransformerXl, WrittenTable
 from attnviz.model.spec.rows import DrawnRow, WrittenRow, row_array
+from attnviz.model.spec.site import Site
 
 Array = NDArray[np.float64]
-Shape = Callable[[Experiment], tuple[int, int]]
+Shape = Callable[[Site], tuple[int, int]]
 
 
 @dataclass(frozen=True)
@@ -39,20 +39,20 @@ class Weight:
     path: str
     symbol: str
     stage: str
-    make: Callable[[Experiment], Array]
+    make: Callable[[Site], Array]
 
-    def source(self, attention: Experiment) -> Any:
+    def source(self, attention: Site) -> Any:
         """What the document has there: drawn, written out, tied, identity; None where it is not used."""
         found: Any = attention
         for step in self.path.split("."):
             found = getattr(found, step, None)
         return found
 
-    def array(self, attention: Experiment) -> Array:
+    def array(self, attention: Site) -> Array:
         """The numbers, read-only."""
         return self.make(attention)
 
-    def put(self, attention: Experiment, values: Array) -> Experiment:
+    def put(self, attention: Site, values: Array) -> Site:
         """The attention with these numbers written out. Raises `ValueError` for another shape."""
         written = _WRITTEN[type(self.source(attention))](Matrix(values))
         return _replaced(attention, self.path.split("."), written)  # type: ignore[no-any-return]
@@ -74,15 +74,15 @@ def _replaced(owner: Any, path: list[str], value: Any) -> Any:
 class _Projected(Weight):
     """A matrix of a linear map: whatever it was, it is written out as explicit."""
 
-    def put(self, attention: Experiment, values: Array) -> Experiment:
-        found: Experiment = _replaced(attention, self.path.split("."), Explicit(Matrix(values)))
+    def put(self, attention: Site, values: Array) -> Site:
+        found: Site = _replaced(attention, self.path.split("."), Explicit(Matrix(values)))
         return found
 
 
 class _OfAttention(_Projected):
     """A projection; keys and values that come from a latent have none."""
 
-    def source(self, attention: Experiment) -> Any:
+    def source(self, attention: Site) -> Any:
         is_unused = attention.latent is not None and self.path.endswith(("key", "value"))
         return None if is_unused else super().source(attention)
 
@@ -90,7 +90,7 @@ class _OfAttention(_Projected):
 class _OfLatent(_Projected):
     """A matrix of a latent, where the latent uses it."""
 
-    def source(self, attention: Experiment) -> Any:
+    def source(self, attention: Site) -> Any:
         roles = () if attention.latent is None else attention.latent.roles()
         return super().source(attention) if self.path.partition(".")[2] in roles else None
 
@@ -104,7 +104,7 @@ def _latent(role: LatentRole, symbol: str, stage: str) -> Weight:
 
 
 def _linear(role: Any, symbol: str, stage: str) -> Weight:
-    def make(e: Experiment) -> Array:
+    def make(e: Site) -> Array:
         assert e.block is not None
         assert e.block.feed_forward is not None
         return feed_forward_array(e.block.feed_forward, role, e.d_model)
@@ -112,8 +112,8 @@ def _linear(role: Any, symbol: str, stage: str) -> Weight:
     return _Projected(f"block.feed_forward.{role}", symbol, stage, make)
 
 
-def _row(path: str, symbol: str, stage: str, features: Callable[[Experiment], int]) -> Weight:
-    def make(e: Experiment) -> Array:
+def _row(path: str, symbol: str, stage: str, features: Callable[[Site], int]) -> Weight:
+    def make(e: Site) -> Array:
         return row_array(weight.source(e), features(e))[None, :]
 
     weight = Weight(path, symbol, stage, make)
@@ -121,7 +121,7 @@ def _row(path: str, symbol: str, stage: str, features: Callable[[Experiment], in
 
 
 def _table(name: str, symbol: str, kind: type) -> Weight:
-    def make(e: Experiment) -> Array:
+    def make(e: Site) -> Array:
         position = e.position
         shape = position.table_shapes(e.d_model, e.heads.n_heads, e.heads.d_head)[name]
         return table_array(getattr(position, name), shape)
@@ -135,7 +135,7 @@ class _OfPosition(Weight):
 
     kind: type
 
-    def source(self, attention: Experiment) -> Any:
+    def source(self, attention: Site) -> Any:
         return super().source(attention) if isinstance(attention.position, self.kind) else None
 
 
@@ -150,8 +150,8 @@ _NORM_STAGES = {
 _HIDDEN = {"gate": "ffn_gate", "up": "ffn_up", "down": "ffn_output"}
 
 
-def _features_of_hidden(role: str) -> Callable[[Experiment], int]:
-    def features(e: Experiment) -> int:
+def _features_of_hidden(role: str) -> Callable[[Site], int]:
+    def features(e: Site) -> int:
         assert e.block is not None
         assert e.block.feed_forward is not None
         return e.d_model if role == "down" else e.block.feed_forward.d_hidden
@@ -159,19 +159,19 @@ def _features_of_hidden(role: str) -> Callable[[Experiment], int]:
     return features
 
 
-def _out(role: Any) -> Callable[[Experiment], int]:
+def _out(role: Any) -> Callable[[Site], int]:
     return lambda e: e.projection_shape(role)[1]
 
 
-def _d_model(e: Experiment) -> int:
+def _d_model(e: Site) -> int:
     return e.d_model
 
 
-def _d_head(e: Experiment) -> int:
+def _d_head(e: Site) -> int:
     return e.heads.d_head
 
 
-def _width(stage: str) -> Callable[[Experiment], int]:
+def _width(stage: str) -> Callable[[Site], int]:
     return lambda e: latent_width(e, stage)
 
 
@@ -214,7 +214,7 @@ WEIGHTS: tuple[Weight, ...] = (
 )
 
 
-def weights_of(attention: Experiment) -> tuple[Weight, ...]:
+def weights_of(attention: Site) -> tuple[Weight, ...]:
     """The weights that an attention uses; the gate's only where the feed-forward layer is gated."""
     ffn = None if attention.block is None else attention.block.feed_forward
     is_gated = ffn is not None and ffn.gated

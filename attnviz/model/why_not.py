@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 from msgspec.structs import replace
@@ -31,8 +31,10 @@ from attnviz.model.spec.parts import (
     SeededVectors,
     SqrtDHead,
 )
+from attnviz.model.spec.site import Place, Site
 
-Pair = tuple[Experiment, Experiment]
+Pair = tuple[Site, Site]
+S = TypeVar("S", Site, Experiment)
 How = Literal["stage", "product", "rounded", "permuted"]
 
 MASK_BIAS = -1e4
@@ -44,12 +46,12 @@ WIDE = 512
 class WhyNot:
     """One comparison. All texts are messages.
 
-    `pair` makes the left (right) and the right (other) experiment from the attention that is looked at;
+    `pair` makes the left (right) and the right (other) attention from the selected one;
     `how` says what is compared: one `stage` of both; softmax(QKᵀ)V with softmax(QKᵀV); -inf with a number
     added in float16; or the output with its rows moved, and the output of moved tokens. `sentence` says what
     the difference means, `when_equal` what it means that there is none; both are filled with numbers.
-    With `is_alone` both are experiments of one attention and no part of the document. `opens`: which sides
-    can become the document.
+    With `is_alone` both are compared apart from the document. `opens`: which sides can become the document;
+    `shows_nan`: the right side is NaN on purpose.
     """
 
     id: str
@@ -58,32 +60,33 @@ class WhyNot:
     right: str
     sentence: str
     when_equal: str
-    pair: Callable[[Experiment], Pair]
+    pair: Callable[[Site], Pair]
     stage: str = "weights"
     how: How = "stage"
     is_alone: bool = False
     opens: tuple[bool, bool] = (True, True)
+    shows_nan: bool = False
 
 
-def has_empty_row(experiment: Experiment) -> bool:
+def has_empty_row(experiment: Site) -> bool:
     """Whether the masks leave some query no key."""
     hidden = blocked(experiment, np.arange(experiment.n_queries), np.arange(experiment.n_keys))
     return hidden is not None and bool(hidden.all(axis=1).any())
 
 
-def permuted(experiment: Experiment, order: tuple[int, ...]) -> Experiment:
+def permuted(experiment: S, order: tuple[int, ...]) -> S:
     """The tokens and their vectors in another order; everything that counts positions stays."""
     vectors = ExplicitVectors(Matrix(vectors_array(experiment.vectors)[list(order)]))
     return replace(experiment, tokens=tuple(experiment.tokens[i] for i in order), vectors=vectors)
 
 
-def _masked(experiment: Experiment) -> Experiment:
+def _masked(experiment: Site) -> Site:
     """With the masks that there are, or a causal one; blocked scores are -inf, before the softmax."""
     masks = experiment.masks or (Causal(),)
     return replace(experiment, masks=masks, mask_placement="before_softmax", mask_bias=None)
 
 
-def _with_empty_row(experiment: Experiment) -> Experiment:
+def _with_empty_row(experiment: Site) -> Site:
     """Some query sees nothing: as it is, or because the first key is padded under a causal mask."""
     experiment = replace(
         experiment,
@@ -100,31 +103,32 @@ def _with_empty_row(experiment: Experiment) -> Experiment:
     return replace(experiment, masks=(Causal(), Padding(tuple(sorted(padded))), *others))
 
 
-def _product(experiment: Experiment) -> Pair:
+def _product(experiment: Site) -> Pair:
     """Without masks: −∞ times V has no value, so the right side has none."""
     plain = replace(experiment, normaliser="softmax", sinks=None, dropout=Dropout(), masks=())
     return plain, plain
 
 
-def _late(experiment: Experiment) -> Pair:
+def _late(experiment: Site) -> Pair:
     early = _masked(experiment)
     return early, replace(early, mask_placement="after_softmax")
 
 
-def _added(experiment: Experiment) -> Pair:
+def _added(experiment: Site) -> Pair:
     infinite = _with_empty_row(experiment)
     return infinite, replace(infinite, mask_bias=MASK_BIAS)
 
 
-def _empty(experiment: Experiment) -> Pair:
+def _empty(experiment: Site) -> Pair:
     zeros = _with_empty_row(experiment)
     return zeros, replace(zeros, fully_masked_row="nan")
 
 
-def _unscaled(experiment: Experiment) -> Pair:
+def _unscaled(experiment: Site) -> Pair:
     """As many tokens with 512 drawn features of variance one: nothing but the scale differs."""
     n = experiment.n_queries
-    wide = Experiment(
+    wide = Site(
+        Place("layers", 0, "self"),
         tokens=experiment.tokens,
         vectors=SeededVectors(n, WIDE, 9),
         heads=Heads(1, 1, WIDE),
@@ -135,19 +139,19 @@ def _unscaled(experiment: Experiment) -> Pair:
     return wide, replace(wide, scale=NoScale())
 
 
-def _bare(experiment: Experiment) -> Pair:
+def _bare(experiment: Site) -> Pair:
     bare = replace(experiment, position=NoPosition(), masks=(), dropout=Dropout())
     return bare, bare
 
 
-def _ordered(experiment: Experiment) -> Pair:
+def _ordered(experiment: Site) -> Pair:
     told = replace(experiment, dropout=Dropout())
     if isinstance(told.position, NoPosition) and not told.masks:
         told = replace(told, masks=(Causal(),))
     return told, told
 
 
-def _alone_or_shared(experiment: Experiment) -> Pair:
+def _alone_or_shared(experiment: Site) -> Pair:
     shared = replace(experiment, normaliser="softmax", sinks=None)
     return shared, replace(shared, normaliser="sigmoid")
 
@@ -206,6 +210,7 @@ WHY_NOTS: tuple[WhyNot, ...] = (
         ),
         "",
         _empty,
+        shows_nan=True,
     ),
     WhyNot(
         "scale",

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from attnviz import bench
-from attnviz.bench import engines, report, window
-from attnviz.bench.cases import PROJECTIONS, SIZES, experiment
+from attnviz.bench import causal, engines, report, window
+from attnviz.bench.cases import PROJECTIONS, SIZES, WANTED_BUSY, WANTED_CAUSAL, Size, experiment
 from attnviz.bench.floor import floor
 from attnviz.bench.plain_torch import plain_torch
 from attnviz.bench.timing import interleaved, paired_ratio, percentile
+from attnviz.compute import execute as execute_module
+from attnviz.compute.threads import available_cores
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
+from attnviz.model.spec.parts import Causal
 
 
 @pytest.mark.parametrize("projections", PROJECTIONS)
 def test_plain_torch_yields_the_engines_numbers(projections: str) -> None:
     given = experiment(SIZES[0], projections)
-    scores, weights, output = plain_torch(SIZES[0], *engines._arrays(given))(1)
+    scores, weights, output = plain_torch(SIZES[0], *engines.arrays(given))(1)
     trace = run(NumpyEngine("float32"), given)
     for stage, array in (("scores", scores), ("weights", weights), ("attention_output", output)):
         np.testing.assert_allclose(trace[stage], array.numpy(), rtol=2e-5, atol=2e-6)
@@ -29,7 +34,7 @@ def test_plain_torch_yields_the_engines_numbers(projections: str) -> None:
 
 def test_the_floor_multiplies_what_the_engine_multiplies() -> None:
     given = experiment(SIZES[0], "seeded")
-    x, matrices = engines._arrays(given)
+    x, matrices = engines.arrays(given)
     raised, output = floor(SIZES[0], x, matrices)()
     assert matrices is not None
     q, k, v = ((0.1 * x.astype(np.float64)) @ matrix for matrix in matrices[:3])
@@ -39,6 +44,43 @@ def test_the_floor_multiplies_what_the_engine_multiplies() -> None:
     np.testing.assert_allclose(raised, expected, rtol=1e-4)
     mixed = (expected @ apart[2]).transpose(1, 0, 2).reshape(n, width)
     np.testing.assert_allclose(output, mixed @ matrices[3], rtol=1e-3, atol=1e-4)
+
+
+def test_causal_contenders_yield_the_same_numbers() -> None:
+    size = SIZES[0]
+    given = replace(experiment(size, "seeded"), masks=(Causal(),))
+    _scores, weights, output = plain_torch(size, *engines.arrays(given), is_causal=True)(1)
+    for engine in ("numpy", "torch"):
+        trace = causal.on_threads(given, 1, engine)
+        np.testing.assert_allclose(trace["weights"], weights.numpy(), rtol=2e-5, atol=2e-6)
+        np.testing.assert_allclose(trace["attention_output"], output.numpy(), rtol=2e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize("size", SIZES[1:3], ids=lambda size: size.text)
+def test_threads_do_not_spin(size: Size) -> None:
+    """Beside a busy core, all threads together take the processor time of one: nobody waits in a loop.
+
+    Processor time, because the time on the clock depends on what else the machine does.
+    """
+    given = replace(experiment(size, "seeded"), masks=(Causal(),))
+    taken: dict[int, list[float]] = {1: [], available_cores(): []}
+    with causal.busy_core():
+        for _round in range(12):
+            for threads, times in taken.items():
+                started = time.process_time()
+                causal.on_threads(given, threads)
+                times.append(time.process_time() - started)
+    assert min(taken[available_cores()]) <= WANTED_BUSY * min(taken[1])
+
+
+@pytest.mark.parametrize("size", SIZES[:2], ids=lambda size: size.text)
+def test_what_takes_milliseconds_is_not_handed_over(monkeypatch: pytest.MonkeyPatch, size: Size) -> None:
+    def never(*arguments: Any) -> None:
+        raise AssertionError("handed to other threads")
+
+    monkeypatch.setattr(execute_module, "parallel_map", never)
+    monkeypatch.setattr(execute_module, "available_cores", lambda: 16)
+    execute_module.execute(experiment(size, "seeded"))
 
 
 def test_contenders_take_turns() -> None:
@@ -86,10 +128,19 @@ def test_json_holds_every_time(capsys: pytest.CaptureFixture[str]) -> None:
         assert case["ratios"]["numpy"]["floor"] == pytest.approx(expected)
 
 
+def test_the_report_judges_causal_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert bench.main(quick=True, window=False) == 0
+    said = capsys.readouterr().out
+    for size in SIZES[:2]:
+        assert len([line for line in said.splitlines() if f"{size.text}: busy" in line]) == 1
+        wanted = f"≤ {WANTED_CAUSAL[size]:g}"
+        assert any(f"{size.text}: NumPy / plain" in line and wanted in line for line in said.splitlines())
+
+
 def test_without_torch_the_rest_is_measured(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(engines, "_torch_missing", lambda: "PyTorch is not installed")
+    monkeypatch.setattr(engines, "torch_missing", lambda: "PyTorch is not installed")
     assert bench.main(quick=True, window=False) == 0
     said = capsys.readouterr().out
     assert "PyTorch is not installed" in said

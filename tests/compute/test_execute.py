@@ -16,10 +16,10 @@ from threadpoolctl import threadpool_info
 from attnviz.compute import execute as module
 from attnviz.compute.budget import BudgetError
 from attnviz.compute.estimate import estimate, estimate_decoding
-from attnviz.compute.execute import execute, execute_decoding
+from attnviz.compute.execute import execute, execute_decoding, forget_lost_devices
 from attnviz.engines import run as run_module
 from attnviz.engines.decode.run import decode
-from attnviz.engines.engine import EngineError, Workers
+from attnviz.engines.engine import DeviceLost, EngineError, Workers
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
 from attnviz.engines.table import ENGINE_BY_ID
@@ -87,6 +87,40 @@ def test_numpy_takes_over_and_says_so(
         np.testing.assert_array_equal(trace[stage], expected[stage])
     decoding = execute_decoding(given, 9, "torch", device)
     assert (decoding.engine, decoding.notices) == ("numpy", trace.notices)
+
+
+def test_a_lost_device_is_not_tried_again_until_it_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    tries: list[int] = []
+
+    def lost() -> Any:
+        tries.append(1)
+        raise DeviceLost("cuda:0 failed: device lost")
+
+    fake_torch(monkeypatch, lost)
+    monkeypatch.setattr(module, "_LOST", {})
+    given = experiment("all", dtype="float32")
+    said = {execute(given, "torch", "cuda").notices for _edit in range(5)}
+    assert len(tries) == 1 and said == {
+        ("Torch is unavailable (cuda:0 failed: device lost); computed with NumPy.",)
+    }
+    forget_lost_devices()
+    execute(given, "torch", "cuda")
+    assert len(tries) == 2
+
+
+def test_a_device_that_was_out_of_memory_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tries: list[int] = []
+
+    def full() -> Any:
+        tries.append(1)
+        raise EngineError("out of memory on cuda:0")
+
+    fake_torch(monkeypatch, full)
+    for _edit in range(3):
+        execute(experiment("all", dtype="float32"), "torch", "cuda")
+    assert len(tries) == 3
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])

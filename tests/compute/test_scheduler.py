@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from attnviz.compute.scheduler import Cancelled, CancelToken, Scheduler
+from attnviz.compute.scheduler import Busy, Cancelled, CancelToken, JobExit, Scheduler, Stopped
 
 WAIT_S = 20.0
 
@@ -164,7 +164,7 @@ def test_a_result_that_waits_for_delivery_is_dropped_by_a_newer_submission(
     assert window.done == ["new"]
 
 
-@pytest.mark.parametrize("error", [ValueError("bad"), SystemExit(3)])
+@pytest.mark.parametrize("error", [ValueError("bad"), KeyError("bad")])
 def test_an_error_is_delivered_and_the_next_job_works(
     scheduler: Scheduler, window: Window, error: BaseException
 ) -> None:
@@ -392,3 +392,105 @@ def test_whoever_gets_a_result_finds_the_scheduler_free() -> None:
     assert busy == [False]
     assert scheduler.wait(WAIT_S) and scheduler.idle
     assert scheduler.close(WAIT_S)
+
+
+# --- how far, and stopping -------------------------------------------------------------------------
+
+
+def test_a_job_says_how_far_it_is_and_what_is_done_stays_done(scheduler: Scheduler, window: Window) -> None:
+    gate, told = Gate(), threading.Event()
+
+    def job(token: CancelToken) -> Any:
+        token.progress.part(0.5, 1.0).at(0.5)
+        token.progress.at(0.25)
+        told.set()
+        return gate(token)
+
+    assert scheduler.busy() is None
+    submit(scheduler, window, job, "decode")
+    assert told.wait(WAIT_S)
+    busy = scheduler.busy()
+    assert isinstance(busy, Busy)
+    assert (busy.key, busy.share) == ("decode", 0.75) and 0.0 <= busy.seconds < WAIT_S
+    gate.go_on.set()
+    assert scheduler.wait(WAIT_S)
+    assert scheduler.busy() is None
+
+
+def test_a_stopped_job_answers_at_once_though_it_is_in_the_middle_of_a_stage(
+    scheduler: Scheduler, window: Window
+) -> None:
+    running, other = Gate("late"), Gate("other")
+    submit(scheduler, window, running)
+    assert running.begun.wait(WAIT_S)
+    submit(scheduler, window, other, "other")
+    assert scheduler.stop("run")
+    window.turn()
+    assert [type(error) for error in window.failed] == [Stopped]
+    assert scheduler.busy() is None, "nobody waits for it any more"
+    assert not scheduler.stop("run"), "stopped once"
+    running.go_on.set()
+    other.go_on.set()
+    assert scheduler.wait(WAIT_S)
+    window.turn()
+    assert running.ended_by is Cancelled
+    assert window.done == ["other"] and len(window.failed) == 1
+    submit(scheduler, window, lambda _token: "next")
+    assert scheduler.wait(WAIT_S)
+    window.turn()
+    assert window.done == ["other", "next"]
+
+
+def test_a_queued_job_that_is_stopped_never_begins(scheduler: Scheduler, window: Window) -> None:
+    running, queued = Gate(), Gate()
+    submit(scheduler, window, running, "first")
+    assert running.begun.wait(WAIT_S)
+    submit(scheduler, window, queued, "second")
+    assert scheduler.stop("second") and not scheduler.stop("third")
+    running.go_on.set()
+    assert scheduler.wait(WAIT_S)
+    window.turn()
+    assert not queued.begun.is_set() and [type(error) for error in window.failed] == [Stopped]
+
+
+def test_a_library_that_exits_ends_its_job_and_nothing_else(scheduler: Scheduler, window: Window) -> None:
+    def leave(_token: CancelToken) -> None:
+        raise SystemExit(3)
+
+    submit(scheduler, window, leave)
+    assert scheduler.wait(WAIT_S)
+    window.turn()
+    assert [type(error) for error in window.failed] == [JobExit]
+    assert str(window.failed[0]) == "sys.exit(3)"
+    submit(scheduler, window, lambda _token: "next")
+    assert scheduler.wait(WAIT_S)
+    window.turn()
+    assert window.done == ["next"]
+
+
+@pytest.mark.parametrize("ends", ["delivered", "stopped", "replaced"])
+def test_nothing_of_a_job_is_kept_when_it_is_over(scheduler: Scheduler, window: Window, ends: str) -> None:
+    """What its function holds, and its result, stand for a model of gigabytes."""
+    begun, go_on = threading.Event(), threading.Event()
+
+    def job_of(result: Result) -> Callable[[CancelToken], Result]:
+        def job(_token: CancelToken) -> Result:
+            begun.set()
+            assert go_on.wait(WAIT_S)
+            return result
+
+        return job
+
+    seen = weakref.ref(result := Result())
+    scheduler.submit(job_of(result), lambda _result: None, lambda _error: None, "run")
+    del result
+    assert begun.wait(WAIT_S)
+    if ends == "stopped":
+        assert scheduler.stop("run")
+    elif ends == "replaced":
+        submit(scheduler, window, lambda _token: None)
+    go_on.set()
+    assert scheduler.wait(WAIT_S)
+    window.turn()
+    gc.collect()
+    assert seen() is None

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from experiments import MASK_SETS, MEMORY, SPREAD, small
+from experiments import MASK_SETS, MEMORY, SPREAD, sited, small
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -79,14 +79,14 @@ def test_it_is_the_attention_that_it_factorises(experiment: Experiment) -> None:
     def product(*factors: Array) -> Explicit:
         return Explicit(Matrix(np.linalg.multi_dot(factors) if len(factors) > 1 else factors[0]))
 
-    down = latent_array(experiment, "down")
-    query = [projection_array(experiment, "query")]
+    down = latent_array(sited(experiment), "down")
+    query = [projection_array(sited(experiment), "query")]
     if experiment.latent is not None and experiment.latent.d_q is not None:
-        query.insert(0, latent_array(experiment, "query_down"))
+        query.insert(0, latent_array(sited(experiment), "query_down"))
     projections = Projections(
         product(*query),
-        product(down, latent_array(experiment, "up_key")),
-        product(down, latent_array(experiment, "up_value")),
+        product(down, latent_array(sited(experiment), "up_key")),
+        product(down, latent_array(sited(experiment), "up_value")),
         experiment.projections.output,
     )
     plain = run(NumpyEngine("float64"), replace(experiment, latent=None, projections=projections))
@@ -131,8 +131,8 @@ def test_the_lines_of_the_paper(engine: Engine, d_q: int | None) -> None:
         readout="none",
     )
     x = vectors_array(experiment.vectors)
-    w = {role: latent_array(experiment, role) for role in experiment.latent.roles()}  # type: ignore[union-attr]
-    w_uq = projection_array(experiment, "query")
+    w = {role: latent_array(sited(experiment), role) for role in experiment.latent.roles()}  # type: ignore[union-attr]
+    w_uq = projection_array(sited(experiment), "query")
     outputs = np.zeros((n, h * d_h))
     c = [rms(x[t] @ w["down"], 1e-3, gains[0]) for t in range(n)]
     k_rope = [turned(x[t] @ w["rope_key"], t, 30.0) for t in range(n)]
@@ -150,7 +150,7 @@ def test_the_lines_of_the_paper(engine: Engine, d_q: int | None) -> None:
             outputs[t, head] = sum(weights[j] * (c[j] @ w["up_value"][:, head]) for j in range(t + 1))
     found = run(engine, experiment)["attention_output"]
     np.testing.assert_allclose(
-        found, outputs @ projection_array(experiment, "output"), rtol=1e-10, atol=1e-12
+        found, outputs @ projection_array(sited(experiment), "output"), rtol=1e-10, atol=1e-12
     )
 
 

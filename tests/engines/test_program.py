@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 import pytest
-from experiments import MEMORY, SPREAD, small
+from experiments import MEMORY, SPREAD, sited, small
 
 from attnviz.engines import program, projecting
 from attnviz.engines.engine import EngineError
@@ -99,18 +99,18 @@ def test_looking_changes_nothing(experiment: Experiment) -> None:
 
 
 def test_one_query_at_its_position_is_its_row_of_the_full_pass(experiment: Experiment) -> None:
-    engine, trace = NumpyEngine("float64"), traced(experiment)
+    engine, trace, site = NumpyEngine("float64"), traced(experiment), sited(experiment)
     vectors = vectors_array(experiment.vectors)
-    k_positions = np.arange(experiment.n_keys)
+    k_positions = np.arange(site.n_keys)
     for row in range(experiment.n_queries):
         positions = np.array([row])
         with engine.active():
             token = engine.asarray(vectors[row : row + 1])
-            one = projecting.enter(engine, experiment, "tokens_embedded", token, positions)
+            one = projecting.enter(engine, site, "tokens_embedded", token, positions)
             x = one.x()
-            projecting.query_heads(engine, experiment, one, x, positions)
+            projecting.query_heads(engine, site, one, x, positions)
             keys = Features(heads={"q": one.query(), "k": _keys(trace, "k"), "v": _keys(trace, "v")})
-            attended, _scores = program.attend(engine, experiment, keys, positions, k_positions)
+            attended, _scores = program.attend(engine, site, keys, positions, k_positions)
         weights = attended.weights.reshape(experiment.heads.n_heads, -1)
         mixed = attended.mixed.reshape(experiment.heads.n_heads, -1)
         np.testing.assert_allclose(weights, trace["weights"][:, row], rtol=1e-12, atol=1e-14)

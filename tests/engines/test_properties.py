@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from experiments import MASK_OF_KIND, PROJECTIONS, SCALES, experiments
+from experiments import MASK_OF_KIND, PROJECTIONS, SCALES, experiments, sited
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -269,7 +269,7 @@ def test_heads_that_are_off_are_what_an_output_projection_ignores(
     whole = traced(experiment)
     trace = traced(changed(experiment, heads=Heads(4, 2, 3, tuple(sorted(off)))))
     np.testing.assert_array_equal(trace["weights"], whole["weights"])
-    matrix = projection_array(experiment, "output").copy()
+    matrix = projection_array(sited(experiment), "output").copy()
     for head in off:
         assert (trace["mixed"][head] == 0).all()
         matrix[3 * head : 3 * head + 3] = 0
@@ -282,7 +282,7 @@ def test_shared_heads_equal_repeated_ones(experiment: Experiment) -> None:
     heads = experiment.heads
     matrices = {}
     for role in ("query", "key", "value", "output"):
-        matrix = projection_array(experiment, role)  # type: ignore[arg-type]
+        matrix = projection_array(sited(experiment), role)  # type: ignore[arg-type]
         if role in ("key", "value"):
             apart = matrix.reshape(len(matrix), heads.n_kv_heads, heads.d_head)
             matrix = np.repeat(apart, heads.group_size, axis=1).reshape(len(matrix), -1)
@@ -324,7 +324,7 @@ def test_every_head_of_a_layer_is_a_layer_of_one_head(
         columns = slice(head * d_head, (head + 1) * d_head)
         alone = Projections(
             **{
-                role: Explicit(Matrix(projection_array(many, role)[:, columns]))
+                role: Explicit(Matrix(projection_array(sited(many), role)[:, columns]))
                 for role in ("query", "key", "value")
             }  # type: ignore[arg-type]
         )
@@ -394,7 +394,7 @@ def test_survivors_are_scaled_and_the_rest_is_zero(experiment: Experiment, p: fl
 @given(experiments(dropout=Dropout(0.5, 3), fully_masked_row="zeros"), st.data())
 def test_a_window_has_the_zeros_of_the_whole(experiment: Experiment, data: st.DataObject) -> None:
     head = data.draw(st.integers(0, experiment.heads.n_heads - 1))
-    rows, columns = data.draw(slices(experiment.n_queries)), data.draw(slices(experiment.n_keys))
+    rows, columns = data.draw(slices(experiment.n_queries)), data.draw(slices(sited(experiment).n_keys))
     window = traced(experiment, 1).window("dropped", head, rows, columns)
     whole = traced(experiment)["dropped"][head][rows, columns]
     np.testing.assert_array_equal(window == 0, whole == 0)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -19,7 +22,7 @@ from attnviz.engines.why_not import MOST_TOKENS, Compared, compare
 from attnviz.model.io.presets import load_preset
 from attnviz.model.sites.sites import site_names
 from attnviz.model.spec.experiment import Experiment
-from attnviz.model.spec.parts import Alibi, Causal, Padding, Sinusoidal
+from attnviz.model.spec.parts import Alibi, Causal, ExplicitVectors, Heads, Padding, Sinusoidal
 from attnviz.model.trace import Trace
 from attnviz.model.why_not import WHY_NOT_BY_ID, WHY_NOTS, WhyNot, permuted
 
@@ -118,7 +121,7 @@ def test_the_spread_of_512_features_is_their_root() -> None:
 def test_without_position_and_mask_the_rows_only_move(preset: str) -> None:
     found = compared("order-lost", preset)
     assert found.is_equal and "the rows of the output move" in found.sentence()
-    assert found.left.experiment.tokens != found.right.experiment.tokens == found.row_labels
+    assert found.left.site.tokens != found.right.site.tokens == found.row_labels
 
 
 @pytest.mark.parametrize(
@@ -176,3 +179,22 @@ def test_every_site_of_any_stack_has_an_answer(experiment: Experiment, data: st.
             assert found.is_equal, found.greatest
         if not row.is_alone and row.opens[0]:
             assert site_names(found.documents[0]) == site_names(experiment)
+
+
+@pytest.mark.parametrize("row", WHY_NOTS, ids=[row.id for row in WHY_NOTS])
+@pytest.mark.parametrize("size", [1e30, 1e160])
+def test_numbers_that_are_not_finite_are_said_and_warn_nobody(row: WhyNot, size: float) -> None:
+    """Scores of 1e60 are past float32, those of 1e320 past float64."""
+    numbers = np.random.default_rng(3).standard_normal((5, 4)) * size
+    dtype: Any = "float32" if size < 1e100 else "float64"
+    given_ = Experiment(tuple("abcde"), ExplicitVectors(numbers), heads=Heads(2, 2, 2), dtype=dtype)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = compared(row.id, given_)
+        says, difference = found.sentence(), found.difference
+    assert "NaN to NaN" not in says
+    is_finite = bool(np.isfinite(found.left.values).all() and np.isfinite(found.right.values).all())
+    if row.id in ("scale",):  # has vectors of its own
+        assert is_finite
+    assert says.startswith("Nothing can be concluded") == (not is_finite)
+    assert difference.shape == found.left.values.shape

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, get_args
 
 import numpy as np
 import pytest
-from desk import Desk, MakeDesk
+from desk import WAIT_MS, Desk, MakeDesk
 from experiments import STACKS, small
 from msgspec.structs import replace
 from PySide6.QtCore import QPoint, Qt
@@ -21,8 +21,10 @@ from PySide6.QtGui import QStandardItemModel
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QComboBox, QLineEdit, QWidget
 
+from attnviz.checkpoints.presets import PRESETS, load_preset
 from attnviz.core.levels import RANGES
 from attnviz.gui.forms.rows import ChoiceRow, NumberRow, Row, SliderRow, SwitchRow
+from attnviz.gui.panels.table import PANELS
 from attnviz.gui.stage_heat import stage_content
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.control import Availability
@@ -37,25 +39,13 @@ from attnviz.model.edit.switching import refusal
 from attnviz.model.explain.arithmetic.cell import explain
 from attnviz.model.sites.sites import site_names
 from attnviz.model.spec.document import Document
-from attnviz.model.spec.view import Cell, Ranges, View
+from attnviz.model.spec.view import Cell, Orientation, Ranges, View
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 
 SEEDS = tuple(int(seed) for seed in os.environ.get("ATTNVIZ_WALKS", "1,2,3").split(","))
 STEPS = int(os.environ.get("ATTNVIZ_STEPS", "60"))
 
-PANELS = (
-    "decoding",
-    "tokens",
-    "vectors",
-    "mechanism",
-    "matrices",
-    "block",
-    "architecture",
-    "compare",
-    "positions",
-)
-TABS = ("inspector", "decoding", "matrices", "cost", "positions", "block", "architecture", "compare")
 TEXTS = ("", "0", "1", "0, 2", "2-1")
 
 ROUNDING = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "float64": 2.0**-52}
@@ -85,26 +75,49 @@ class Walk:
     def step(self) -> None:
         """Do something at random that can be done, and wait for the numbers."""
         kinds: tuple[tuple[int, Callable[[], None]], ...] = (
-            (14, self.touch),
+            (14, self.touch_any),
             (2, self.look),
             (1, self.tab),
             (1, self.undo),
         )
         chosen = self.chance.choices([act for _weight, act in kinds], [weight for weight, _act in kinds])[0]
         chosen()
-        self.desk.qtbot.waitUntil(lambda: bool(self.failed) or self.desk._has_settled(), timeout=8000)
+        self.wait()
+
+    def visit(self, id_: str) -> None:
+        """Act on one control of the panel, wherever it stands, and wait for the numbers."""
+        if id_ in self.desk.window.docks:
+            self.desk.window.docks[id_].raise_()
+        self.note(f"visit {id_}")
+        self.touch([self.desk.window.panels[id_]])
+        self.wait()
+
+    def wait(self) -> None:
+        self.desk.qtbot.waitUntil(self.is_done, timeout=WAIT_MS)
+
+    def is_done(self) -> bool:
+        return bool(self.failed) or self.desk._has_settled()
 
     @property
     def is_alike(self) -> bool:
         """Whether another layer may refuse what this one takes; the sentence names that layer then."""
         return self.store.edits_alike
 
-    def touch(self) -> None:
+    def touch_any(self) -> None:
+        """Act on a control of some panel in view; a form has more of them and is taken more often."""
+        panels = [self.desk.window.panels[row.id] for row in PANELS]
+        seen = [panel for panel in panels if panel.isVisible()]
+        shares = [3 if panel.findChildren(Row) else 1 for panel in seen]
+        self.touch(self.chance.choices(seen, shares))
+
+    def touch(self, panels: Sequence[QWidget]) -> None:
         """Act on one control; each kind of control has its share, however many there are."""
-        panels = [self.desk.window.panels[name] for name in (*PANELS, "cost", "mechanism", "mechanism")]
-        found = list(enabled(self.chance.choice([panel for panel in panels if panel.isVisible()])))
-        if found:
-            control = self.chance.choice(found)
+        kinds: dict[type, list[QWidget]] = {}
+        for panel in panels:
+            for control in enabled(panel):
+                kinds.setdefault(type(control), []).append(control)
+        if kinds:
+            control = self.chance.choice(self.chance.choice(list(kinds.values())))
             ACTS[type(control)](self, control) if type(control) in ACTS else self.press(control)
 
     def look(self) -> None:
@@ -116,14 +129,14 @@ class Walk:
             "stage": stage,
             "head": self.chance.randrange(4),
             "query": self.chance.randrange(7),
-            "orientation": self.chance.choice(["queries_as_rows", "queries_as_columns"]),
+            "orientation": self.chance.choice(get_args(Orientation)),
             "ranges": Ranges(*(self.chance.choice([row.id for row in RANGES]) for _kind in range(3))),
         }
         self.note(f"look at {site} {stage}")
         self.store.look(**seen)
 
     def tab(self) -> None:
-        name = self.chance.choice(TABS)
+        name = self.chance.choice([row.id for row in PANELS if row.id in self.desk.window.docks])
         self.note(f"tab {name}")
         self.desk.window.docks[name].raise_()
 
@@ -192,15 +205,15 @@ class Walk:
 
     # --- judging
 
-    def check(self) -> None:
-        """What must hold after every action."""
+    def check(self, site: str | None = None) -> None:
+        """What must hold after every action, in one site or in all."""
         refused = [sentence for sentence in self.refused if not is_meant(sentence)]
         assert refused == [], refused
         self.refused.clear()
         assert self.failed == []
         trace = self.store.trace
         assert trace is not None and trace.experiment == self.store.experiment
-        for name in trace.sites:
+        for name in trace.sites if site is None else {site} & set(trace.sites):
             self.check_site(name)
         self.check_rows()
         self.check_reasons()
@@ -308,8 +321,13 @@ def options(row: Row) -> Iterator[tuple[Any, str]]:
             yield int(value) if field.__class__.__name__ == "Number" and field.integer else value, ""
 
 
-MEANT = ("past the table's end", "legal is 2 or more with rotary positions")
-"""Typed numbers that are refused in these words: a table that ends too early, a head too narrow to turn."""
+MEANT = (
+    "past the table's end",  # a table of positions that ends too early
+    "2 or more with rotary positions",  # a head too narrow to rotate
+    "a number above 1 with YaRN",
+    "cannot cut it into tokens",  # a word that a model's vocabulary does not have
+)
+"""How the sentences end that refuse what was typed, where it is legal only in other company."""
 
 
 def is_meant(sentence: str) -> bool:
@@ -362,3 +380,25 @@ def test_whatever_is_done_in_any_order_is_legal(make_desk: MakeDesk, seed: int) 
             walk.step()
             walk.check()
         assert raised == []
+
+
+PARTS = 8
+"""So many windows share the presets; each has about one of those that are a trained model."""
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_every_panel_can_be_used_on_every_site_of_every_preset(make_desk: MakeDesk, part: int) -> None:
+    desk = make_desk(DOCUMENTS[0])
+    walk = Walk(desk, seed=part)
+    for preset in PRESETS[part::PARTS]:
+        document = load_preset(preset.id)
+        for site in site_names(document.experiment):
+            print(f"preset {preset.id}, site {site}")
+            desk.store.open(document)
+            desk.store.look(site=site)
+            walk.wait()
+            for row in PANELS:
+                with desk.qtbot.captureExceptions() as raised:
+                    walk.visit(row.id)
+                assert raised == []
+            walk.check(site)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from cases import MASKS as CASES
 from cases import TOKENS
-from experiments import MASK_SETS, ONE_MASK, small
+from experiments import MASK_SETS, ONE_MASK, sited, small
 from hypothesis import given
 from hypothesis import strategies as st
 from mask_formulas import blocks_cell, sees
@@ -29,6 +29,7 @@ from attnviz.model.masks import (
 from attnviz.model.spec import parts as p
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.site import Site
 
 N = len(TOKENS)
 EVERYWHERE = np.arange(N)
@@ -38,6 +39,10 @@ SPANS = [(0, 6, 0, 6), (3, 4, 0, 9), (2, 7, 4, 6)]
 def of_n(n: int, *masks: p.Mask, n_keys: int | None = None) -> Experiment:
     memory = None if n_keys is None else p.Memory(("m",) * n_keys, p.SeededVectors(n_keys, 2))
     return Experiment(("t",) * n, p.SeededVectors(n, 2), memory, masks=masks)
+
+
+def site_of_n(n: int, *masks: p.Mask, n_keys: int | None = None) -> Site:
+    return sited(of_n(n, *masks, n_keys=n_keys))
 
 
 # --- the table -------------------------------------------------------------------------------------
@@ -62,11 +67,11 @@ def test_documents_name_the_kinds_as_they_do() -> None:
 @pytest.mark.parametrize("n", [1, 2, 3, 12])
 def test_what_a_form_begins_with_fits_every_length(family: Any, n: int) -> None:
     experiment = of_n(n)
-    mask = family.fresh(experiment)
+    mask = family.fresh(sited(experiment))
     assert isinstance(mask, family.kind)
     masked = msgspec.structs.replace(experiment, masks=(mask,))
     if n == 12 and family.kind is not p.Painted:
-        assert 0 < visible_pairs(masked) < 144, "a switch that changes nothing explains nothing"
+        assert 0 < visible_pairs(sited(masked)) < 144, "a switch that changes nothing explains nothing"
     whole = blocked(masked, np.arange(n), np.arange(n))
     assert whole is not None and whole.shape == (n, n)
 
@@ -103,7 +108,7 @@ def test_a_cell_is_blocked_exactly_where_a_reason_is_given(masks: tuple[p.Mask, 
     experiment = small(masks=masks)
     for query in range(5):
         for key in range(5):
-            reasons = why_blocked(experiment, query, key)
+            reasons = why_blocked(sited(experiment), query, key)
             blocking = [mask for mask in masks if not sees(mask, query, key)]
             assert len(reasons) == len(blocking)
             for reason, mask in zip(reasons, blocking, strict=True):
@@ -146,7 +151,7 @@ def test_the_sentence_of_a_blocked_cell(mask: p.Mask, cell: tuple[int, int], sen
 @given(MASK_SETS, st.integers(1, 7), st.one_of(st.none(), st.integers(1, 5)))
 def test_visible_pairs_are_counted(masks: tuple[p.Mask, ...], n: int, n_keys: int | None) -> None:
     seen = [not blocks_cell(masks, query, key) for query in range(n) for key in range(n_keys or n)]
-    assert visible_pairs(of_n(n, *masks, n_keys=n_keys)) == sum(seen)
+    assert visible_pairs(site_of_n(n, *masks, n_keys=n_keys)) == sum(seen)
 
 
 @pytest.mark.parametrize("n", [12, 1100, 2050])
@@ -154,7 +159,7 @@ def test_closed_forms_of_the_families(n: int) -> None:
     """Counted by rows on paper: what is cut off at the ends is a triangle."""
 
     def pairs(*masks: p.Mask) -> int:
-        return visible_pairs(of_n(n, *masks))
+        return visible_pairs(site_of_n(n, *masks))
 
     w, d, s, b, g, m = 3, 2, 4, 5, 2, 7
     triangle = w * (w + 1) // 2
@@ -177,9 +182,9 @@ def test_closed_forms_of_the_families(n: int) -> None:
 
 def test_the_pairs_of_three_attentions() -> None:
     """Six and four tokens: 36 in the encoder, 16 in the decoder (10 of them causal), 24 across."""
-    assert visible_pairs(of_n(6)) == 36
-    assert visible_pairs(of_n(4)) == 16 and visible_pairs(of_n(4, p.Causal())) == 10
-    assert visible_pairs(of_n(6, n_keys=4)) == 24
+    assert visible_pairs(site_of_n(6)) == 36
+    assert visible_pairs(site_of_n(4)) == 16 and visible_pairs(site_of_n(4, p.Causal())) == 10
+    assert visible_pairs(site_of_n(6, n_keys=4)) == 24
 
 
 # --- decoding --------------------------------------------------------------------------------------

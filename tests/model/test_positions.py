@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
-from experiments import small
+from experiments import sited, small
 
 from attnviz.engines.decode.decodable import CHANGES
 from attnviz.engines.decode.run import decode
@@ -242,19 +242,19 @@ def test_written_tables_follow_features_and_heads() -> None:
     assert isinstance(wider, Learned) and isinstance(wider.table, WrittenTable)
     assert wider.table.values.array[3].tolist() == [18, 19, 20, 21, 22, 23, 0, 0]
     biased = small(position=T5Buckets(4, 9, table=written(4, 1)))
-    more = edits.set_heads(biased, n_heads=3).position
+    more = edits.set_heads(sited(biased), n_heads=3).position
     assert isinstance(more, T5Buckets) and isinstance(more.table, WrittenTable)
     assert more.table.values.array[3].tolist() == [3, 0, 0]
 
 
 def test_tables_of_relative_positions_follow_features_and_heads(tmp_path: Any) -> None:
     xl = small(position=TransformerXl(weights=written(6, 4), v=written(1, 4)))
-    more = edits.set_heads(edits.set_d_model(xl, 7), n_heads=2).position
+    more = edits.set_heads(sited(edits.set_d_model(xl, 7)), n_heads=2).position
     assert isinstance(more, TransformerXl) and isinstance(more.weights, WrittenTable)
     assert more.weights.values.shape == (7, 8) and more.u == TransformerXl().u
     assert isinstance(more.v, WrittenTable) and more.v.values.array.tolist() == [[0, 1, 2, 3], [0, 0, 0, 0]]
     deberta = small(position=Deberta(4, 9, keys=written(8, 4)))
-    narrow = edits.set_heads(deberta, d_head=2).position
+    narrow = edits.set_heads(sited(deberta), d_head=2).position
     assert isinstance(narrow, Deberta) and isinstance(narrow.keys, WrittenTable)
     assert narrow.keys.values.array[7].tolist() == [28, 29]
     chosen = switching.set_position(small(heads=Heads(2, 1, 4)), deberta.position).position

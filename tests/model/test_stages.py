@@ -30,7 +30,7 @@ from block_by_hand import (
     transformed,
 )
 from block_by_hand import normed as normed_row
-from experiments import SITES, SPREAD, STACKS
+from experiments import SITES, SPREAD, STACKS, sited
 from mask_formulas import blocks_cell
 from positions_by_hand import bucket, entry, related, rotated
 
@@ -251,7 +251,7 @@ def sink(experiment: Experiment, head: int) -> list[float]:
 
 def alone(experiment: Experiment, cell: Cell, read: Reader) -> float:
     """Sigmoid or squared ReLU of one score, among as many keys as the query sees."""
-    hidden = [is_blocked(experiment, cell.row, key) for key in range(len(experiment.key_tokens))]
+    hidden = [is_blocked(experiment, cell.row, key) for key in range(sited(experiment).n_keys)]
     score = read(read.stages[0], cell.head, cell.row, cell.column)
     n = len(hidden)
     if experiment.mask_placement == "before_softmax":

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from experiments import sited
 from numpy.typing import NDArray
 from references.onnx_cases import NodeCase
 
@@ -43,6 +44,7 @@ from attnviz.model.spec.parts import (
     ScaleValue,
     Window,
 )
+from attnviz.model.spec.site import Site
 
 Array = NDArray[Any]
 
@@ -240,16 +242,16 @@ def _by_program(problem: Problem, experiment: Experiment, engine: Engine) -> Sol
     assert isinstance(experiment.vectors, ExplicitVectors) and experiment.memory is not None
     assert isinstance(experiment.memory.vectors, ExplicitVectors)
     q_positions = np.arange(experiment.n_queries) + problem.offset
-    k_positions = np.arange(experiment.n_keys)
+    k_positions = np.arange(sited(experiment).n_keys)
     x = engine.asarray(experiment.vectors.values.array)
     memory = engine.asarray(experiment.memory.vectors.values.array)
     with engine.active():
-        return _attend(problem, experiment, engine, x, memory, q_positions, k_positions)
+        return _attend(problem, sited(experiment), engine, x, memory, q_positions, k_positions)
 
 
 def _attend(
     problem: Problem,
-    experiment: Experiment,
+    experiment: Site,
     engine: Engine,
     x: Any,
     memory: Any,

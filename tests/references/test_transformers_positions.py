@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from experiments import sited
 from transformers import DebertaV2Config, LlamaConfig, T5Config, XLNetConfig, modeling_rope_utils
 from transformers.models.deberta_v2 import modeling_deberta_v2
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
@@ -153,7 +154,7 @@ def ours(scaling: Scaling, base: float, d_head: int, n: int) -> tuple[Any, float
     experiment = Experiment(
         tuple("a" * n), SeededVectors(n, 2), heads=Heads(1, 1, d_head), position=rope, dtype="float64"
     )
-    return pair_frequencies(experiment), magnitude(rope)
+    return pair_frequencies(sited(experiment)), magnitude(rope)
 
 
 @pytest.mark.parametrize("d_head", D_HEADS)

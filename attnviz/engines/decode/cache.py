@@ -17,7 +17,7 @@ from attnviz.engines.engine import Engine
 from attnviz.engines.features import Features
 from attnviz.engines.latent import expanded
 from attnviz.model import caches
-from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.site import Site
 
 Ints = NDArray[np.int64]
 
@@ -106,7 +106,7 @@ class LatentCache(_Stored):
     Keys and values of the heads are made from them when they are read (DeepSeek-V2, section 2.1.2).
     """
 
-    def __init__(self, engine: Engine, site: Experiment, store: Store) -> None:
+    def __init__(self, engine: Engine, site: Site, store: Store) -> None:
         super().__init__(store)
         self._engine, self._site = engine, site
         self._read: tuple[int, tuple[Array, Array]] | None = None
@@ -136,7 +136,7 @@ class LatentCache(_Stored):
         return read[1]
 
 
-def cache_for(engine: Engine, site: Experiment, capacity: int, kind: caches.Cache) -> Cache:
-    """The cache of one site, given as an experiment of its own, for `capacity` positions at most."""
+def cache_for(engine: Engine, site: Site, capacity: int, kind: caches.Cache) -> Cache:
+    """The cache of one site, for `capacity` positions at most."""
     store = store_for(engine, kind, capacity)
     return KeyValueCache(store) if site.latent is None else LatentCache(engine, site, store)

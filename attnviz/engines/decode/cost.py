@@ -51,6 +51,7 @@ from attnviz.model.caches import Cache, FullCache, QuantisedCache, capacity, kep
 from attnviz.model.operands.latent import cached_numbers
 from attnviz.model.sites.sites import at, places
 from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.site import Site
 
 
 @dataclass(frozen=True)
@@ -181,7 +182,7 @@ class StepCosts:
         return cached, uncached
 
 
-def position_bytes(site: Experiment, cache: Cache, itemsize: int) -> int:
+def position_bytes(site: Site, cache: Cache, itemsize: int) -> int:
     """Bytes that a cache keeps of one position of a site: its numbers times `itemsize`, unless quantised.
 
     Quantised rows are a key and a value for each key/value head, or the latent and the RoPE key.

@@ -10,11 +10,12 @@ import numpy as np
 from attnviz.i18n import N_
 from attnviz.model import positions
 from attnviz.model.masks import looks_ahead
-from attnviz.model.sites.sites import Place, at, places, record_at, with_records
+from attnviz.model.sites.sites import at, places, record_at, with_records
 from attnviz.model.spec.attention import Attention
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Causal
 from attnviz.model.spec.positions import Position
+from attnviz.model.spec.site import Place
 
 MAX_STEPS = 100_000
 """Most steps of one decoding."""

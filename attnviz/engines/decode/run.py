@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from attnviz.core.dims import Array
+from attnviz.core.progress import progress_of
 from attnviz.engines import program
 from attnviz.engines.decode.choice import Choice
 from attnviz.engines.decode.cost import Cost, StepCosts
@@ -168,8 +169,9 @@ def decode(
     with engine.active():
         decoder = _Decoder(engine, longer, steps, check, earlier)
         made: list[DecodeStep] = []
+        progress = progress_of(check)
         while len(made) < steps and not decoder.stopped:
-            check()
+            progress.at(len(made) / steps)
             made += decoder.feed()
         if decoder.reused < len(made):
             made = settled(engine, made, decoder.reused, {site.name: site.cache for site in decoder.sites})
@@ -215,7 +217,7 @@ class _Decoder:
         if earlier is not None and self._old:
             self.encoder = earlier.encoder
         elif encoder is not None:
-            self.encoder = run(engine, encoder, check)
+            self.encoder = run(engine, encoder, progress_of(check).part(0.0, 0.0))  # before the first step
         if self.encoder is not None:
             last = self.encoder.site(self.encoder.sites[-1])
             encoded = engine.asarray(last[result_of(last.stages)])
@@ -280,8 +282,11 @@ class _Decoder:
         self._old = ()
         positions = np.arange(index, index + x.shape[0])
         stage, found = "tokens_embedded", {}
-        for site in self.sites:
-            fed = site.feed(stage, x, positions, self._check)
+        part = progress_of(self._check).part(index / self._steps, (index + len(positions)) / self._steps)
+        for number, site in enumerate(self.sites):
+            # One token is quick: how far it is need not be told.
+            check = part.step(number, len(self.sites)) if len(positions) > 1 else self._check
+            fed = site.feed(stage, x, positions, check)
             found[site.name] = fed.steps
             x, stage = fed.result, "layer_input"
         return [dict(zip(found, steps, strict=True)) for steps in zip(*found.values(), strict=True)]

@@ -18,8 +18,8 @@ from attnviz.engines.program import Attended, Check
 from attnviz.engines.readout import read_out
 from attnviz.model.caches import FullCache
 from attnviz.model.operands.matrices import vectors_array
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.generation import Writing
+from attnviz.model.spec.site import Site
 from attnviz.model.stages import result_of
 
 Ints = NDArray[np.int64]
@@ -42,7 +42,7 @@ class DecodingSite:
         self,
         engine: Engine,
         name: str,
-        experiment: Experiment,
+        experiment: Site,
         steps: int,
         encoded: Array | None,
         writing: Writing | None,

@@ -19,7 +19,7 @@ from attnviz.engines.decode.cost import Cost, StepCosts
 from attnviz.engines.engine import Engine
 from attnviz.engines.features import Features
 from attnviz.engines.program import Attended
-from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.site import Site
 from attnviz.model.stages import SITE_INPUTS, STAGE_BY_ID
 
 Numbers = NDArray[Any]
@@ -114,8 +114,8 @@ class SiteStep(StepStages):
     """
 
     engine: Engine
-    experiment: Experiment
-    """The site, as an experiment of its own."""
+    experiment: Site
+    """The attention."""
     index: int
     features: Features
     """The stages of the tokens that were fed together; this one's are in `row`."""

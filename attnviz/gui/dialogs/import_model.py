@@ -25,6 +25,7 @@ from PySide6.QtWidgets import (
 
 from attnviz.checkpoints.importing import Described, describe, import_checkpoint
 from attnviz.compute.scheduler import CancelToken, Scheduler
+from attnviz.gui.failure import failure_sentence, is_expected
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.widgets.control import active_theme
 from attnviz.gui.widgets.segmented import Segmented
@@ -260,10 +261,10 @@ class ImportDialog(QDialog):
         self.accept()
 
     def _on_failed(self, error: BaseException) -> None:
-        if not isinstance(error, ValueError | OSError | MemoryError):
-            raise error
-        self._say(translated(str(error)) or _("not enough memory"), is_wrong=True)
+        self._say(translated(failure_sentence(error)), is_wrong=True)
         self._refresh()
+        if not is_expected(error):
+            raise error
 
 
 def _nothing(token: CancelToken) -> None:

@@ -78,7 +78,7 @@ class Saving(QDialog):
 
     def _job(self, token: CancelToken) -> Path:
         def progress(share: float) -> None:
-            token.check()
+            token.progress.at(share)
             self._share = share  # read by the window's thread, which paints it
 
         return save(self._document, self._path, progress)

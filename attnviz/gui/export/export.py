@@ -18,6 +18,7 @@ from attnviz.figures import FORMATS, save_figure
 from attnviz.figures.files import format_of
 from attnviz.gui.dialogs.export import FigureChoice, FigureDialog, PanelDialog, draw_choice
 from attnviz.gui.export.widget import picture, widget_bytes
+from attnviz.gui.failure import failure_sentence, is_expected
 from attnviz.gui.look.theme import Theme
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.panels.table import PANELS
@@ -36,6 +37,9 @@ from attnviz.model.spec.view import shown_head
 from attnviz.model.trace import Trace
 
 KEY = "export"
+
+MOST_COPIED = 2**22
+"""Cells of a table on the clipboard: some 40 MB of text. Larger ones are written to a file."""
 
 
 class Exporter(QObject):
@@ -102,9 +106,26 @@ class Exporter(QObject):
     def copy_table(self) -> None:
         """Put the shown matrix on the clipboard, tab-separated, with every digit."""
         content = self._content()
-        if content is not None:
-            QGuiApplication.clipboard().setText(table_text(content))
-            self.said.emit(_("Copied the table to the clipboard."))
+        if content is None:
+            return
+        if content.values.size > MOST_COPIED:
+            says = _("A table on the clipboard has at most {most} cells; got {cells}. Export it as CSV.")
+            self.failed.emit(says.format(cells=f"{content.values.size:,}", most=f"{MOST_COPIED:,}"))
+            return
+
+        def job(token: CancelToken) -> str:
+            return table_text(content, token.progress)
+
+        self._scheduler.submit(job, self._on_table, self._on_no_table, key="copy")
+
+    def _on_table(self, text: str) -> None:
+        QGuiApplication.clipboard().setText(text)
+        self.said.emit(_("Copied the table to the clipboard."))
+
+    def _on_no_table(self, error: BaseException) -> None:
+        self.failed.emit(failure_sentence(error))
+        if not is_expected(error):
+            raise error
 
     # --- what they do
 
@@ -149,9 +170,9 @@ class Exporter(QObject):
         def job(token: CancelToken) -> Path:
             suffix = path.suffix.lower()
             if suffix == CSV_SUFFIX:
-                return save_csv(site, stage, head, path)
+                return save_csv(site, stage, head, path, token.progress)
             if suffix == NPZ_SUFFIX:
-                return save_arrays(trace, None, path)
+                return save_arrays(trace, None, path, check=token.progress)
             raise ValueError(f"the suffix is {path.suffix!r}; legal is {CSV_SUFFIX} or {NPZ_SUFFIX}")
 
         self._submit(job, path)
@@ -177,11 +198,11 @@ class Exporter(QObject):
         self._scheduler.submit(job, done, failed, key=KEY)
 
     def _fail(self, path: Path, error: BaseException) -> None:
-        if not isinstance(error, ValueError | OSError | MemoryError | RuntimeError):
-            raise error
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        sentence = reason or _("not enough memory")
+        is_disk = isinstance(error, OSError) and error.strerror
+        sentence = str(error.strerror) if is_disk else failure_sentence(error)  # type: ignore[attr-defined]
         self.failed.emit(sentence if sentence.startswith(path.name) else f"{path.name}: {sentence}")
+        if not is_expected(error):
+            raise error
 
     def _ask(self, name: str, suffix: str, filters: str) -> Path | None:
         """A file name from the person, with the suffix of the chosen kind where none was typed."""

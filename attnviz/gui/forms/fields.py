@@ -1,7 +1,8 @@
 """Forms as tables: one frozen record for each thing that can be set, and the rows that are made of them.
 
-A record says how a value is read from the experiment and which pure edit writes it; the row paints it and
-brackets drags, so that one gesture is one entry of the history.
+A record says how a value is read and which pure edit writes it; the row paints it and brackets drags, so
+that one gesture is one entry of the history. The type of a record is that of its functions:
+`Number[Site]` belongs to one attention, `Number[Experiment]` to the whole experiment.
 """
 
 from __future__ import annotations
@@ -10,81 +11,80 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any
+from typing import Any, Generic
 
 from msgspec.structs import replace
 
+from attnviz.gui.forms.subject import S
 from attnviz.gui.widgets.segmented import Option
 from attnviz.i18n import _
-from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.site import Site
 
 # Any, since what a field reads depends on the kind of the part: a base, where the position has one.
 Read = Callable[[Any], Any]
-Edit = Callable[[Experiment, Any], Experiment]
+Edit = Callable[[S, Any], S]
 
 
-def replacing(*path: str) -> Edit:
+def replacing(*path: str) -> Edit[Site]:
     """The edit that puts a value in the place of the field at `path`: `replacing("dropout", "p")`."""
 
-    def edit(experiment: Experiment, value: Any) -> Experiment:
-        parts = [attrgetter(".".join(path[:depth]))(experiment) for depth in range(1, len(path))]
-        for part, name in zip(reversed((experiment, *parts)), reversed(path), strict=True):
+    def edit(site: Site, value: Any) -> Site:
+        parts = [attrgetter(".".join(path[:depth]))(site) for depth in range(1, len(path))]
+        for part, name in zip(reversed((site, *parts)), reversed(path), strict=True):
             value = replace(part, **{name: value})
         return value  # type: ignore[no-any-return]
 
     return edit
 
 
-def always(experiment: Experiment) -> bool:
-    """The rows that every experiment shows."""
+def always(subject: object) -> bool:
+    """The row is always shown."""
     return True
 
 
-def available(experiment: Experiment) -> str:
+def available(subject: object) -> str:
     """No reason to disable the row."""
     return ""
 
 
-def options_available(experiment: Experiment, option: str) -> str:
+def options_available(subject: object, option: str) -> str:
     """No reason to disable an option."""
     return ""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Field:
+class Field(Generic[S]):
     """What every row has. `name` is the control's object name; `label` and `hint` are message ids.
 
-    `edit` returns the experiment with the value; a `ValueError` refuses it. `reason` is why the row cannot
-    be used at present (empty: it can). With `from_start` all edits of one gesture start from what was there
-    before it, so that a drag past a small value does not lose what only a large one can hold. `whole`: the
-    functions take the whole experiment, not the one attention that is looked at.
+    `edit` returns the site, or the experiment, with the value; a `ValueError` refuses it. `reason` is why
+    the row cannot be used at present (empty: it can). With `from_start` all edits of one gesture start from
+    what was there before it, so that a drag past a small value does not lose what only a large one can hold.
     """
 
     name: str
     label: str
     read: Read
-    edit: Edit
+    edit: Edit[S]
     hint: str = ""
-    shown: Callable[[Experiment], bool] = always
-    reason: Callable[[Experiment], str] = available
+    shown: Callable[[S], bool] = always
+    reason: Callable[[S], str] = available
     from_start: bool = False
-    whole: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class Number(Field):
+class Number(Field[S]):
     """A number that is dragged, turned or typed where it stands; `limits` may depend on the experiment."""
 
     minimum: float = -math.inf
     maximum: float = math.inf
-    limits: Callable[[Experiment], tuple[float, float]] | None = None
+    limits: Callable[[S], tuple[float, float]] | None = None
     decimals: int = 2
     step: float | None = None
     integer: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class Slider(Field):
+class Slider(Field[S]):
     """A number with a slider from `minimum` to `maximum`; typing reaches from `lowest` to `highest`."""
 
     minimum: float
@@ -97,12 +97,12 @@ class Slider(Field):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Switch(Field):
+class Switch(Field[S]):
     """On or off."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Choice(Field):
+class Choice(Field[S]):
     """One of a few; `options` are (id, label, tooltip) with message ids, a tooltip one a line.
 
     `why_not` disables single options. Without a `label` the choice is named by its `hint`. With `as_list` it
@@ -111,7 +111,7 @@ class Choice(Field):
 
     options: tuple[Option, ...]
     as_list: bool = False
-    why_not: Callable[[Experiment, str], str] = options_available
+    why_not: Callable[[S, str], str] = options_available
 
     def shown_options(self) -> tuple[Option, ...]:
         """The options in the present language."""
@@ -119,12 +119,12 @@ class Choice(Field):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seed(Field):
+class Seed(Field[S]):
     """A whole number that selects random numbers, and a die that throws another."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Text(Field):
+class Text(Field[S]):
     """A line of text; live while it is legal, marked while it is not, and put back when it is left."""
 
     placeholder: str = ""

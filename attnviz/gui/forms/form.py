@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from attnviz.gui.forms.fields import Field
 from attnviz.gui.forms.rows import Row, SliderRow, make_row
+from attnviz.gui.forms.subject import S, Subject
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.store import Store
 
 
 class Form(QWidget):
-    """Rows made from `fields`; `refresh` shows the store's experiment without editing it."""
+    """Rows made from `fields` of `subject`; `refresh` shows the present values without editing them."""
 
-    def __init__(self, fields: Sequence[Field], store: Store, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, fields: Sequence[Field[S]], subject: Subject[S], store: Store, parent: QWidget | None = None
+    ) -> None:
         super().__init__(parent)
-        self.rows: tuple[Row, ...] = tuple(make_row(field, store) for field in fields)
+        self.rows: tuple[Row[Any], ...] = tuple(make_row(field, subject, store) for field in fields)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(GRID - 2)
@@ -38,7 +42,7 @@ class Form(QWidget):
         align_sliders([row for row in self.rows if isinstance(row, SliderRow)])
 
 
-def align_sliders(rows: Sequence[SliderRow]) -> None:
+def align_sliders(rows: Sequence[SliderRow[Any]]) -> None:
     """Make the labels of sliders equally wide, so that the sliders begin below each other."""
     labels = [row.slider_label() for row in rows]
     width = max((label.sizeHint().width() for label in labels), default=0)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Generic
 
 from PySide6.QtCore import QEvent, Qt, Slot
 from PySide6.QtGui import QColor, QKeyEvent, QPalette
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QWidget
 
 from attnviz.gui.forms.fields import Choice, Field, Number, Seed, Slider, Switch, Text
+from attnviz.gui.forms.subject import S, Subject
 from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.combo import Combo
@@ -23,7 +24,6 @@ from attnviz.gui.widgets.slider_field import SliderField
 from attnviz.gui.widgets.toggle import Toggle
 from attnviz.i18n import _
 from attnviz.model.errors.refusals import in_words
-from attnviz.model.spec.experiment import Experiment
 
 NUMBER_WIDTH = 56
 """Room for the numbers at the right end of sliders, so that the sliders end below each other."""
@@ -45,13 +45,14 @@ class Note(QLabel):
         self.setPalette(palette)
 
 
-class Row(QWidget):
+class Row(QWidget, Generic[S]):
     """Base of the rows. `show_value` shows without editing; `commit` edits and shows what came of it."""
 
-    def __init__(self, field: Field, store: Store) -> None:
+    def __init__(self, field: Field[S], subject: Subject[S], store: Store) -> None:
         super().__init__()
         self.field, self.store = field, store
-        self._start: Experiment | None = None
+        self._subject = subject
+        self._start: S | None = None
         self.setObjectName(f"{field.name}_row")
         self.label: QLabel | None = None
         self.line = QHBoxLayout(self)
@@ -60,22 +61,21 @@ class Row(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
 
     @property
-    def subject(self) -> Experiment:
-        """What the field's functions take: the attention that is looked at, or the whole experiment."""
-        return self.store.experiment if self.field.whole else self.store.attention
+    def subject(self) -> S:
+        """What the field's functions take: the selected attention, or the whole experiment."""
+        return self._subject.now()
 
-    def reason_of(self, why_not: Callable[[Experiment], str]) -> str:
+    def reason_of(self, why_not: Callable[[S], str]) -> str:
         """The first reason against an edit that any of the attentions has which it would change."""
-        subjects = (self.subject,) if self.field.whole else self.store.edited_attentions
-        return next((reason for one in subjects if (reason := why_not(one))), "")
+        return next((reason for one in self._subject.edited() if (reason := why_not(one))), "")
 
     def refresh(self) -> None:
         """Show the document's value, whether the row applies, and why it cannot be used."""
-        experiment = self.subject
-        is_shown = self.field.shown(experiment)
+        subject = self.subject
+        is_shown = self.field.shown(subject)
         self.setVisible(is_shown)
         if is_shown:
-            self.show_value(self.field.read(experiment))
+            self.show_value(self.field.read(subject))
             self.show_reason(self.reason_of(self.field.reason))
 
     def show_value(self, value: Any) -> None:
@@ -92,7 +92,7 @@ class Row(QWidget):
 
     def commit(self, value: Any) -> None:
         """Write a value that the user gave; where it is refused the document's value comes back."""
-        (self.store.edit if self.field.whole else self.store.edit_attention)(self._edited, value)
+        self._subject.edit(self._edited, value)
         self.refresh()
 
     @Slot()
@@ -105,8 +105,8 @@ class Row(QWidget):
         self._start = None
         self.store.end_gesture()
 
-    def _edited(self, experiment: Experiment, value: Any) -> Experiment:
-        return self.field.edit(self._start or experiment, value)
+    def _edited(self, subject: S, value: Any) -> S:
+        return self.field.edit(self._start or subject, value)
 
     def _add_label(self) -> None:
         """Begin the row with the field's label, where it has one."""
@@ -126,11 +126,11 @@ class Row(QWidget):
             control.rejected.connect(self.store.rejected)
 
 
-class NumberRow(Row):
+class NumberRow(Row[S]):
     """Label and number."""
 
-    def __init__(self, field: Number, store: Store) -> None:
-        super().__init__(field, store)
+    def __init__(self, field: Number[S], subject: Subject[S], store: Store) -> None:
+        super().__init__(field, subject, store)
         self._number_field = field
         self.control = DragNumber(
             minimum=field.minimum,
@@ -158,11 +158,11 @@ class NumberRow(Row):
         self.control.retranslate()
 
 
-class SliderRow(Row):
+class SliderRow(Row[S]):
     """Label, slider and number."""
 
-    def __init__(self, field: Slider, store: Store) -> None:
-        super().__init__(field, store)
+    def __init__(self, field: Slider[S], subject: Subject[S], store: Store) -> None:
+        super().__init__(field, subject, store)
         self.control = SliderField(
             "",
             field.minimum,
@@ -195,11 +195,11 @@ class SliderRow(Row):
         return label
 
 
-class SwitchRow(Row):
+class SwitchRow(Row[S]):
     """A switch with its label."""
 
-    def __init__(self, field: Switch, store: Store) -> None:
-        super().__init__(field, store)
+    def __init__(self, field: Switch[S], subject: Subject[S], store: Store) -> None:
+        super().__init__(field, subject, store)
         self.control = Toggle("")
         self._adopt(self.control)
         self.line.addWidget(self.control)
@@ -216,11 +216,11 @@ class SwitchRow(Row):
         self.control.set_tooltip(_(self.field.hint))
 
 
-class ChoiceRow(Row):
+class ChoiceRow(Row[S]):
     """Label and joined buttons or a list; without a label these begin at the left."""
 
-    def __init__(self, field: Choice, store: Store) -> None:
-        super().__init__(field, store)
+    def __init__(self, field: Choice[S], subject: Subject[S], store: Store) -> None:
+        super().__init__(field, subject, store)
         self._choice_field = field
         self.control: Segmented | Combo = (Combo if field.as_list else Segmented)(field.options)
         self._adopt(self.control)
@@ -237,7 +237,7 @@ class ChoiceRow(Row):
             reason = self.reason_of(partial(self._why_not, id_))
             self.control.set_option_unavailable(id_, reason or None)
 
-    def _why_not(self, option: str, one: Experiment) -> str:
+    def _why_not(self, option: str, one: S) -> str:
         return self._choice_field.why_not(one, option)
 
     def show_reason(self, reason: str) -> None:
@@ -251,11 +251,11 @@ class ChoiceRow(Row):
         self.control.set_options(self._choice_field.shown_options())
 
 
-class SeedRow(Row):
+class SeedRow(Row[S]):
     """Label, seed and die."""
 
-    def __init__(self, field: Seed, store: Store) -> None:
-        super().__init__(field, store)
+    def __init__(self, field: Seed[S], subject: Subject[S], store: Store) -> None:
+        super().__init__(field, subject, store)
         self.control = DragNumber(minimum=0, maximum=HIGHEST_SEED, integer=True)
         self._adopt(self.control)
         self.dice = Dice(f"{field.name.removesuffix('_field')}_dice")
@@ -283,11 +283,11 @@ class SeedRow(Row):
         self.commit(Dice.throw(int(self.control.value())))
 
 
-class TextRow(Row):
+class TextRow(Row[S]):
     """Label and a line of text."""
 
-    def __init__(self, field: Text, store: Store) -> None:
-        super().__init__(field, store)
+    def __init__(self, field: Text[S], subject: Subject[S], store: Store) -> None:
+        super().__init__(field, subject, store)
         self._text_field = field
         self.control = DocumentLine()
         self.control.setObjectName(field.name)
@@ -363,7 +363,7 @@ class TextRow(Row):
             self.control.style().polish(self.control)
 
 
-ROWS: tuple[tuple[type[Field], type[Any]], ...] = (
+ROWS: tuple[tuple[type[Field[Any]], type[Any]], ...] = (
     (Number, NumberRow),
     (Slider, SliderRow),
     (Switch, SwitchRow),
@@ -373,7 +373,7 @@ ROWS: tuple[tuple[type[Field], type[Any]], ...] = (
 )
 
 
-def make_row(field: Field, store: Store) -> Row:
+def make_row(field: Field[S], subject: Subject[S], store: Store) -> Row[S]:
     """The row for a record."""
-    row: Row = dict(ROWS)[type(field)](field, store)
+    row: Row[S] = dict(ROWS)[type(field)](field, subject, store)
     return row

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Slot
 
 from attnviz.compute.scheduler import CancelToken, Scheduler
+from attnviz.gui.failure import failure_sentence, is_expected
 from attnviz.gui.live.trace import GUI_CORES, Live, execute
 from attnviz.model.errors.refusals import in_words
 
@@ -49,7 +50,7 @@ class CompareLive(QObject):
             from attnviz.engines.why_not import compare
 
             def run(experiment: Experiment) -> Trace:
-                return execute(experiment, engine, device, check=token.check, reserve=GUI_CORES)
+                return execute(experiment, engine, device, check=token.progress, reserve=GUI_CORES)
 
             return compare(asked.row, asked.experiment, asked.site, asked.head, asked.seed, run)
 
@@ -60,7 +61,7 @@ class CompareLive(QObject):
         self._begin()
 
     def _on_failed(self, error: BaseException) -> None:
-        if not isinstance(error, ValueError | RuntimeError | MemoryError):
-            raise error
-        self._panel.show_reason(in_words(str(error)))
+        self._panel.show_reason(in_words(failure_sentence(error)))
         self._begin()
+        if not is_expected(error):
+            raise error

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from attnviz.compute.scheduler import Cancelled, CancelToken, Scheduler
+from attnviz.core.progress import Progress
+from attnviz.gui.failure import failure_sentence, is_expected
 from attnviz.gui.live.trace import GUI_CORES, Live
 from attnviz.gui.store import Store
 from attnviz.i18n import current_language
@@ -77,6 +79,8 @@ class DecodeLive(QObject):
         if old.experiment != new.experiment:
             self._generation += 1
             self._timer.stop()
+            if not self._is_watched:
+                self._let_go()
 
     @Slot(object)
     def _on_trace(self, trace: Trace) -> None:
@@ -103,6 +107,11 @@ class DecodeLive(QObject):
         if self._store.decoded_now is not None:
             self._store.set_decoded(None)
 
+    def _let_go(self) -> None:
+        """Keep nothing of a decoding that no newer one takes the place of: its model may be closed."""
+        self._last = None
+        self._on_overdue()
+
     @Slot()
     def _decode(self) -> None:
         trace = self._store.trace
@@ -119,7 +128,8 @@ class DecodeLive(QObject):
                 if generation != self._generation:
                     raise Cancelled
 
-            return decode_and_compare(experiment, engine, device, check, GUI_CORES, earlier)
+            progress = Progress(check, token.report)
+            return decode_and_compare(experiment, engine, device, progress, GUI_CORES, earlier)
 
         def done(decoded: Decoded) -> None:
             self._decoded_for = experiment, engine, device, language
@@ -133,11 +143,11 @@ class DecodeLive(QObject):
         self._scheduler.submit(job, done, self._on_failed, key=KEY)
 
     def _on_failed(self, error: BaseException) -> None:
-        if not isinstance(error, ValueError | RuntimeError | MemoryError):
-            raise error
         self._overdue.stop()
-        self._on_overdue()
-        self.failed.emit(str(error))
+        self._let_go()
+        self.failed.emit(failure_sentence(error))
+        if not is_expected(error):
+            raise error
 
 
 def _differs_in_drawing(one: Experiment, other: Experiment) -> bool:

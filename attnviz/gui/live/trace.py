@@ -15,6 +15,7 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from attnviz.compute.scheduler import CancelToken, Scheduler
 from attnviz.engines.table import ENGINE_BY_ID
+from attnviz.gui.failure import failure_sentence, is_expected
 from attnviz.gui.store import Store
 from attnviz.model.edit.generation import differs_in_writing
 from attnviz.model.spec.document import Document
@@ -53,6 +54,9 @@ class Live(QObject):
         self._store, self._scheduler = store, scheduler
         self.engine, self.device = "numpy", "auto"
         self._again, self._started = False, 0.0
+        self._said: tuple[str, ...] = ()
+        """Notices of the numbers that are shown: they are said once."""
+        self._is_chosen_anew = False
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.timeout.connect(self._on_rest)
@@ -62,6 +66,7 @@ class Live(QObject):
         """Compute with another engine from now on; on `AUTO` where the engine has no such device."""
         kind = ENGINE_BY_ID.get(engine)
         self.engine, self.device = engine, device if kind is None or kind.is_device(device) else AUTO
+        self._said, self._is_chosen_anew = (), True
         self.chosen.emit(self.engine, self.device)
         self.run_now()
 
@@ -74,9 +79,12 @@ class Live(QObject):
             return
         self._again, self._started = False, time.monotonic()
         document, engine, device = self._store.document, self.engine, self.device
+        is_chosen_anew, self._is_chosen_anew = self._is_chosen_anew, False
 
         def job(token: CancelToken) -> Trace:
-            trace = execute(document.experiment, engine, device, check=token.check, reserve=GUI_CORES)
+            if is_chosen_anew:
+                try_devices_again()
+            trace = execute(document.experiment, engine, device, check=token.progress, reserve=GUI_CORES)
             warm(trace, document.view, token.check)
             return trace
 
@@ -109,16 +117,18 @@ class Live(QObject):
         self._store.set_trace(trace)
         if self._again:
             self._timer.start(0)
+        before, self._said = self._said, trace.notices
         for notice in trace.notices:
-            self.noticed.emit(notice)
+            if notice not in before:
+                self.noticed.emit(notice)
 
     def _on_failed(self, error: BaseException) -> None:
         self.running.emit(False)
         if self._again:
             self._timer.start(0)
-        if not isinstance(error, ValueError | RuntimeError | MemoryError):
+        self.failed.emit(failure_sentence(error))  # first: what is on the screen is not the document's
+        if not is_expected(error):
             raise error
-        self.failed.emit(str(error))
 
 
 def execute(
@@ -128,6 +138,13 @@ def execute(
     from attnviz.compute.execute import execute as run
 
     return run(experiment, engine, device, check=check, reserve=reserve)
+
+
+def try_devices_again() -> None:
+    """`compute.execute.forget_lost_devices`, imported as late as the run."""
+    from attnviz.compute.execute import forget_lost_devices
+
+    forget_lost_devices()
 
 
 def warm(trace: Trace, view: View, check: Callable[[], None]) -> None:
@@ -143,3 +160,6 @@ def warm(trace: Trace, view: View, check: Callable[[], None]) -> None:
             for head in range(site.shape(view.stage)[0]):
                 check()
                 site.overview(view.stage, head)
+    shown = trace.shown(view.site)
+    stage = view.stage if view.stage in shown.stages else "weights"
+    shown.window(stage, shown_head(shown.experiment, view, stage))  # of a long run others took its place

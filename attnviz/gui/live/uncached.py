@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Slot
 
 from attnviz.compute.scheduler import Cancelled, CancelToken, Scheduler
+from attnviz.core.progress import Progress
+from attnviz.gui.failure import failure_sentence, is_expected
 from attnviz.gui.live.trace import GUI_CORES
 from attnviz.gui.store import Store
 from attnviz.model.errors.refusals import translated
@@ -48,7 +50,9 @@ class UncachedLive(QObject):
         if self._asked is None or self._asked[2] == self._generation:
             return
         decoded, index, _generation, experiment = self._asked
-        if self._store.decoded_now is decoded and self._store.experiment == experiment:
+        if self._store.decoded_now is not decoded:
+            self._asked = None  # the decoding is gone: nothing of it is kept
+        elif self._store.experiment == experiment:
             self._on_rested(decoded, index)
 
     @Slot(object, int)
@@ -64,16 +68,16 @@ class UncachedLive(QObject):
                 if generation != self._generation:
                     raise Cancelled
 
-            return uncached_step(decoded.decoding, index, check, GUI_CORES)
+            return uncached_step(decoded.decoding, index, Progress(check, token.report), GUI_CORES)
 
         def done(step: UncachedStep) -> None:
             self._asked = None
             self._panel.show_uncached(decoded, index, step)
 
         def failed(error: BaseException) -> None:
-            if not isinstance(error, ValueError | RuntimeError | MemoryError):
-                raise error
             self._asked = None
-            self._panel.show_uncached(decoded, index, translated(str(error)))
+            self._panel.show_uncached(decoded, index, translated(failure_sentence(error)))
+            if not is_expected(error):
+                raise error
 
         self._scheduler.submit(job, done, failed, key=KEY)

@@ -171,7 +171,7 @@ class ComparePanel(Panel):
         row, difference = compared.row, compared.difference
         self._fill("left", _(row.left), compared.left.values, compared.left.blocked, ends)
         self._fill("right", _(row.right), compared.right.values, compared.right.blocked, ends)
-        size = float(np.nanmax(np.abs(difference), initial=0.0)) or 1.0
+        size = float(np.max(np.abs(difference), initial=0.0, where=np.isfinite(difference))) or 1.0
         if compared.is_equal:  # rounding is no picture
             size = max(abs(end) for end in ends)
         caption = _("difference, at most {greatest}").format(greatest=compared.greatest_text())
@@ -201,7 +201,7 @@ class ComparePanel(Panel):
             blocked=blocked,
             signed=not on_keys or side == "difference",
             levels=ends,
-            row_sums=values.sum(axis=1) if on_keys and side != "difference" else None,
+            row_sums=_sums(values) if on_keys and side != "difference" else None,
             title=caption,
             transposed=self.store.document.view.orientation == "queries_as_columns",
         )
@@ -308,3 +308,9 @@ def _common_levels(compared: Compared) -> tuple[float, float]:
     both = np.concatenate((compared.left.values, compared.right.values))
     low, high = levels(both, "head", not is_weights, None)
     return min(low, 0.0) if is_weights else low, high
+
+
+def _sums(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Row sums; ∞ − ∞ is NaN, and is shown so."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(values.sum(axis=1))

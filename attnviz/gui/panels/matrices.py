@@ -16,8 +16,8 @@ from attnviz.gui.widgets.numbers.grid import NumberGrid
 from attnviz.i18n import _
 from attnviz.model.spec.arrays import in_float64
 from attnviz.model.spec.document import Document
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import ROLES, Tied
+from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.weights import WEIGHTS, Weight, weights_of
@@ -135,7 +135,7 @@ class MatricesPanel(Panel):
             self.store.rejected.emit(complaint)
 
 
-def _shown_of(attention: Experiment) -> tuple[object, ...]:
+def _shown_of(attention: Site) -> tuple[object, ...]:
     """What the panel's numbers depend on: a drag of a vector changes none of it."""
     norms = attention.embedding_norm, attention.final_norm
     made = attention.projections, attention.latent, attention.heads

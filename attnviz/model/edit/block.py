@@ -1,4 +1,4 @@
-"""Edits of the block around an attention: pure functions Experiment -> Experiment, on one site.
+"""Edits of the block around an attention: pure functions Site -> Site, on one site.
 
 What is switched off is gone from the experiment. `LastSeen` is a value that a form feeds with what it
 shows, so that switching on again brings the numbers back.
@@ -25,9 +25,9 @@ from attnviz.model.spec.block import (
     NormPlacement,
     Weights,
 )
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import ROLES, Explicit, Identity, QKNorm, Role, Seeded
 from attnviz.model.spec.rows import DrawnRow, Row, WrittenRow
+from attnviz.model.spec.site import Site
 
 NormName = Literal["norm_1", "after_1", "norm_2", "after_2"]
 T = TypeVar("T")
@@ -58,7 +58,7 @@ class LastSeen:
         record = self._records.get(name)
         return record if isinstance(record, kind) else default
 
-    def note_block(self, experiment: Experiment) -> None:
+    def note_block(self, experiment: Site) -> None:
         """Remember all that the forms of a block can switch off."""
         for role in ROLES:
             self.note(f"{role}_bias", getattr(experiment.projections, f"{role}_bias"))
@@ -92,19 +92,19 @@ class LastSeen:
 # --- the block ------------------------------------------------------------------------------------
 
 
-def block_of(experiment: Experiment) -> Block:
+def block_of(experiment: Site) -> Block:
     """The block. Raises `ValueError` where the attention stands alone."""
     if experiment.block is None:
         raise FieldError("block", None, "a block where there is something in it")
     return experiment.block
 
 
-def set_block(experiment: Experiment, block: Block | None) -> Experiment:
+def set_block(experiment: Site, block: Block | None) -> Site:
     """Put a block around the attention, or take it away; numbers of another width are made to fit."""
     return replace(experiment, block=fitted_block(block, experiment.d_model))
 
 
-def set_placement(experiment: Experiment, placement: NormPlacement, last: LastSeen) -> Experiment:
+def set_placement(experiment: Site, placement: NormPlacement, last: LastSeen) -> Site:
     """Choose where the norms stand. A sandwich brings norms after, like those before it; others drop them."""
     block = block_of(experiment)
     after: dict[str, Norm | None] = {"after_1": None, "after_2": None}
@@ -118,7 +118,7 @@ def set_placement(experiment: Experiment, placement: NormPlacement, last: LastSe
     return set_block(experiment, replace(block, placement=placement, **after))
 
 
-def set_residual(experiment: Experiment, is_on: bool) -> Experiment:
+def set_residual(experiment: Site, is_on: bool) -> Site:
     """Add what came in to what attention and feed-forward layer make, or not."""
     return replace(experiment, block=replace(block_of(experiment), residual=is_on))
 
@@ -134,12 +134,12 @@ def norm_of_kind(name: str, kind: NormKind, last: LastSeen, present: Norm | None
     return Norm(kind, present.eps, present.gain, before.bias if kind == "layer" else None)
 
 
-def norm_of(experiment: Experiment, name: NormName) -> Norm | None:
+def norm_of(experiment: Site, name: NormName) -> Norm | None:
     """One norm of the block, where there are both."""
     return None if experiment.block is None else getattr(experiment.block, name)
 
 
-def set_norm(experiment: Experiment, name: NormName, norm: Norm | None) -> Experiment:
+def set_norm(experiment: Site, name: NormName, norm: Norm | None) -> Site:
     """Put a norm in its place in the block, or take it away."""
     fitted = fitted_norm(norm, experiment.d_model)
     return replace(experiment, block=replace(block_of(experiment), **{name: fitted}))
@@ -166,7 +166,7 @@ def _row(last: LastSeen, key: str, default: DrawnRow) -> Row:
 # --- the feed-forward layer -----------------------------------------------------------------------
 
 
-def ffn_of(experiment: Experiment) -> FeedForward:
+def ffn_of(experiment: Site) -> FeedForward:
     """The feed-forward layer. Raises `ValueError` where there is none."""
     block = block_of(experiment)
     if block.feed_forward is None:
@@ -174,12 +174,12 @@ def ffn_of(experiment: Experiment) -> FeedForward:
     return block.feed_forward
 
 
-def usual_feed_forward(experiment: Experiment) -> FeedForward:
+def usual_feed_forward(experiment: Site) -> FeedForward:
     """A layer that is four times as wide as the vectors."""
     return FeedForward(HIDDEN_RATIO * experiment.d_model)
 
 
-def set_feed_forward(experiment: Experiment, is_on: bool, last: LastSeen) -> Experiment:
+def set_feed_forward(experiment: Site, is_on: bool, last: LastSeen) -> Site:
     """Put the feed-forward layer behind the attention, with the norms that belong to it, or take it away."""
     block = block_of(experiment)
     if not is_on:
@@ -197,7 +197,7 @@ def set_feed_forward(experiment: Experiment, is_on: bool, last: LastSeen) -> Exp
     return set_block(experiment, changed)
 
 
-def change_feed_forward(experiment: Experiment, **fields: Any) -> Experiment:
+def change_feed_forward(experiment: Site, **fields: Any) -> Site:
     """Change fields of the feed-forward layer; matrices and biases that are written out are made to fit."""
     ffn = ffn_of(experiment)
     if "d_hidden" in fields:
@@ -220,7 +220,7 @@ def _resized(ffn: FeedForward, d_hidden: int, d_model: int) -> FeedForward:
     return replace(ffn, **changes)
 
 
-def ffn_source(experiment: Experiment, role: FeedForwardRole, kind: str, last: LastSeen) -> Weights:
+def ffn_source(experiment: Site, role: FeedForwardRole, kind: str, last: LastSeen) -> Weights:
     """A matrix of the feed-forward layer of one kind; seed and numbers that were there come back."""
     ffn = ffn_of(experiment)
     if kind == "identity":
@@ -233,7 +233,7 @@ def ffn_source(experiment: Experiment, role: FeedForwardRole, kind: str, last: L
     return kept if kept.values.shape == shape else present
 
 
-def set_ffn_bias(experiment: Experiment, role: FeedForwardRole, is_on: bool, last: LastSeen) -> Experiment:
+def set_ffn_bias(experiment: Site, role: FeedForwardRole, is_on: bool, last: LastSeen) -> Site:
     """Give a matrix of the feed-forward layer a bias, or none."""
     seed = 20 + FEED_FORWARD_ROLES.index(role)
     row = _row(last, f"{role}_bias", DrawnRow(seed, 0.0, BIAS_SPREAD)) if is_on else None
@@ -243,7 +243,7 @@ def set_ffn_bias(experiment: Experiment, role: FeedForwardRole, is_on: bool, las
 # --- projections and QK-norm ----------------------------------------------------------------------
 
 
-def set_bias(experiment: Experiment, role: Role, is_on: bool, last: LastSeen) -> Experiment:
+def set_bias(experiment: Site, role: Role, is_on: bool, last: LastSeen) -> Site:
     """Give a projection a bias, or none."""
     columns = experiment.projection_shape(role)[1]
     row: Row | None = None
@@ -253,7 +253,7 @@ def set_bias(experiment: Experiment, role: Role, is_on: bool, last: LastSeen) ->
     return replace(experiment, projections=replace(experiment.projections, **{f"{role}_bias": row}))
 
 
-def set_qk_gains(experiment: Experiment, is_on: bool, last: LastSeen) -> Experiment:
+def set_qk_gains(experiment: Site, is_on: bool, last: LastSeen) -> Site:
     """Multiply normalised queries and keys by gains, or by ones."""
     if experiment.qk_norm is None:
         raise FieldError("qk_norm", None, "a norm where there are gains")

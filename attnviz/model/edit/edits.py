@@ -41,6 +41,7 @@ from attnviz.model.spec.parts import (
     vectors_shape,
 )
 from attnviz.model.spec.pieces import own_tokens
+from attnviz.model.spec.site import Site
 
 Sequence = Literal["tokens", "memory"]
 Array = NDArray[np.float64]
@@ -75,11 +76,14 @@ def set_vector_cell(
     return _with_sequence(experiment, sequence, tokens_of(experiment, sequence), vectors)
 
 
-def added_position(experiment: Experiment, sequence: Sequence, row: int) -> Array:
-    """What an additive position puts on the vector of one token, (d_model,); zeros where there is none."""
-    added = None if sequence == "memory" else added_rows(experiment, np.array([row]))
+def added_position(site: Site, sequence: Sequence, row: int) -> Array:
+    """What an additive position adds to the vector of one token of a site; zeros where there is none.
+
+    Shape (features of that token's vector,).
+    """
+    added = None if sequence == "memory" else added_rows(site, np.array([row]))
     if added is None:
-        return np.zeros(vectors_shape(vectors_of(experiment, sequence))[1])
+        return np.zeros(site.d_keys if sequence == "memory" else site.d_model)
     return np.array(added[0])
 
 
@@ -260,60 +264,60 @@ def _resized(vectors: Vectors, n: int, d_model: int) -> Vectors:
 # --- heads and projections -------------------------------------------------------------------------
 
 
-def set_heads(experiment: Experiment, **changes: int) -> Experiment:
+def set_heads(site: Site, /, **changes: int) -> Site:
     """Change n_heads, n_kv_heads or d_head.
 
     Where every query head has a key/value head of its own, it still has (MHA stays MHA); else n_kv_heads goes
     to the nearest divisor below.
     """
-    old = experiment.heads
+    old = site.heads
     n_heads = changes.get("n_heads", old.n_heads)
-    is_shared = experiment.latent is None and old.n_kv_heads < old.n_heads
+    is_shared = site.latent is None and old.n_kv_heads < old.n_heads
     kept = old.n_kv_heads if is_shared else n_heads
     n_kv_heads = min(changes.get("n_kv_heads", kept), n_heads)
     while n_heads % n_kv_heads:
         n_kv_heads -= 1
     off = tuple(head for head in old.off if head < n_heads)
     heads = Heads(n_heads, n_kv_heads, changes.get("d_head", old.d_head), off)
-    return _fitted(experiment, {"heads": heads})
+    return replace(site, **fitted_attention(site, site.d_model, site.d_keys, heads))
 
 
-def set_linked_heads(experiment: Experiment, name: Literal["n_heads", "d_head"], wanted: int) -> Experiment:
+def set_linked_heads(site: Site, name: Literal["n_heads", "d_head"], wanted: int) -> Site:
     """Change n_heads or d_head, and the other one with it, so that d_model = n_heads · d_head.
 
-    The nearest divisor of d_model in the direction of `wanted` is taken that the experiment can have. Raises
+    The nearest divisor of d_model in the direction of `wanted` is taken that the site can have. Raises
     `ValueError` where it can have none.
     """
     other = "d_head" if name == "n_heads" else "n_heads"
-    present, divisors = getattr(experiment.heads, name), group_counts(experiment.d_model)
+    present, divisors = getattr(site.heads, name), group_counts(site.d_model)
     above = [n for n in divisors if n >= wanted]
     below = [n for n in reversed(divisors) if n <= wanted]
     refused: ValueError | None = None
     for n in above + below if wanted > present else below + above:
         try:
-            return set_heads(experiment, **{name: n, other: experiment.d_model // n})
+            return set_heads(site, **{name: n, other: site.d_model // n})
         except ValueError as error:
             refused = refused or error
     assert refused is not None
     raise refused
 
 
-def toggle_head(experiment: Experiment, head: int) -> Experiment:
+def toggle_head(site: Site, head: int) -> Site:
     """Switch one query head off, or on again."""
-    off = tuple(sorted(set(experiment.heads.off) ^ {head}))
-    return replace(experiment, heads=replace(experiment.heads, off=off))
+    off = tuple(sorted(set(site.heads.off) ^ {head}))
+    return replace(site, heads=replace(site.heads, off=off))
 
 
-def set_projection(experiment: Experiment, role: Role, source: Projection) -> Experiment:
+def set_projection(site: Site, role: Role, source: Projection) -> Site:
     """Choose where a weight matrix comes from. What was tied to one that is now tied itself is unbound."""
-    projections = experiment.projections
+    projections = site.projections
     if isinstance(source, Tied):
         for other in ROLES:
             bound = getattr(projections, other)
             if isinstance(bound, Tied) and bound.to == role:
-                written_out = Explicit(Matrix(projection_array(experiment, other)))
+                written_out = Explicit(Matrix(projection_array(site, other)))
                 projections = replace_role(projections, other, written_out)
-    return replace(experiment, projections=replace_role(projections, role, source))
+    return replace(site, projections=replace_role(projections, role, source))
 
 
 def replace_role(projections: Projections, role: Role, source: Projection) -> Projections:
@@ -336,8 +340,7 @@ def _fitted(experiment: Experiment, changes: dict[str, Any]) -> Experiment:
         site = at(experiment, place.name)
         own = d_memory if place.stack == "encoder" else d_model
         reads = place.stack != "encoder" and (place.is_second or reads_memory)
-        heads = site.heads if place.path else changes.get("heads", site.heads)
-        fields[place] = fitted_attention(site, own, d_memory if reads else own, heads)
+        fields[place] = fitted_attention(site, own, d_memory if reads else own, site.heads)
         if is_alone:
             fields[place]["cross"] = None
     if is_alone:
@@ -351,48 +354,48 @@ def _fitted(experiment: Experiment, changes: dict[str, Any]) -> Experiment:
 # --- positions and masks ---------------------------------------------------------------------------
 
 
-def set_multiplier(experiment: Experiment, pair: int, value: float) -> Experiment:
+def set_multiplier(site: Site, pair: int, value: float) -> Site:
     """Turn one RoPE dial: the frequency of one pair times `value`."""
-    position = experiment.position
+    position = site.position
     if not isinstance(position, Rope):
         raise ValueError("position.kind is not 'rope'; multipliers belong to rotary positions")
     multipliers = list(position.multipliers) + [1.0] * (pair + 1 - len(position.multipliers))
     multipliers[pair] = value
     while multipliers and multipliers[-1] == 1.0:
         multipliers.pop()
-    return replace(experiment, position=replace(position, multipliers=tuple(multipliers)))
+    return replace(site, position=replace(position, multipliers=tuple(multipliers)))
 
 
-def mask_of(experiment: Experiment, kind: type) -> Any:
+def mask_of(site: Site, kind: type) -> Any:
     """The mask of one kind, or None."""
-    return next((mask for mask in experiment.masks if isinstance(mask, kind)), None)
+    return next((mask for mask in site.masks if isinstance(mask, kind)), None)
 
 
-def set_mask(experiment: Experiment, mask: Mask) -> Experiment:
+def set_mask(site: Site, mask: Mask) -> Site:
     """Add a mask, or replace the one of its kind."""
-    others = [m for m in experiment.masks if type(m) is not type(mask)]
+    others = [m for m in site.masks if type(m) is not type(mask)]
     masks = sorted([*others, mask], key=lambda m: MASK_ORDER.index(type(m)))
-    return replace(experiment, masks=tuple(masks))
+    return replace(site, masks=tuple(masks))
 
 
-def remove_mask(experiment: Experiment, kind: type) -> Experiment:
+def remove_mask(site: Site, kind: type) -> Site:
     """Take the mask of one kind away."""
-    return replace(experiment, masks=tuple(m for m in experiment.masks if not isinstance(m, kind)))
+    return replace(site, masks=tuple(m for m in site.masks if not isinstance(m, kind)))
 
 
-def set_padding(experiment: Experiment, position: int, is_padding: bool) -> Experiment:
+def set_padding(site: Site, position: int, is_padding: bool) -> Site:
     """Mark one key position as padding, or no longer."""
-    old = mask_of(experiment, Padding)
+    old = mask_of(site, Padding)
     marked = set(old.tokens if old else ()) - {position} | ({position} if is_padding else set())
     if not marked:
-        return remove_mask(experiment, Padding)
-    return set_mask(experiment, Padding(tuple(sorted(marked))))
+        return remove_mask(site, Padding)
+    return set_mask(site, Padding(tuple(sorted(marked))))
 
 
-def paint(experiment: Experiment, query: int, key: int, is_blocked: bool) -> Experiment:
+def paint(site: Site, query: int, key: int, is_blocked: bool) -> Site:
     """Block one (query, key) cell by hand, or free it."""
-    old = mask_of(experiment, Painted)
+    old = mask_of(site, Painted)
     cells = set(old.cells if old else ()) - {(query, key)} | ({(query, key)} if is_blocked else set())
     if not cells:
-        return remove_mask(experiment, Painted)
-    return set_mask(experiment, Painted(tuple(sorted(cells))))
+        return remove_mask(site, Painted)
+    return set_mask(site, Painted(tuple(sorted(cells))))

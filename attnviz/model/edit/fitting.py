@@ -19,7 +19,6 @@ from attnviz.model.spec.block import (
     Transform,
     Vocabulary,
 )
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.latent import Latent
 from attnviz.model.spec.parts import (
     ROLES,
@@ -37,6 +36,7 @@ from attnviz.model.spec.parts import (
 )
 from attnviz.model.spec.positions import Encoding, WrittenTable
 from attnviz.model.spec.rows import WrittenRow
+from attnviz.model.spec.site import Site
 
 Array = NDArray[np.float64]
 Encoded = TypeVar("Encoded", bound=Encoding)
@@ -62,7 +62,7 @@ def fitted_tables(position: Encoded, d_model: int, heads: Heads) -> Encoded:
     return replace(position, **changes)
 
 
-def fitted_attention(site: Experiment, d_model: int, d_keys: int, heads: Heads) -> dict[str, Any]:
+def fitted_attention(site: Site, d_model: int, d_keys: int, heads: Heads) -> dict[str, Any]:
     """The fields of an attention and its block, made to fit other shapes.
 
     Its tokens have `d_model` features, what keys and values are made from has `d_keys`.
@@ -88,7 +88,7 @@ def fitted_attention(site: Experiment, d_model: int, d_keys: int, heads: Heads) 
     }
 
 
-def _fitted_projections(site: Experiment, shapes: Shapes) -> Projections:
+def _fitted_projections(site: Site, shapes: Shapes) -> Projections:
     projections = site.projections
     for role in ROLES:
         source = getattr(projections, role)

@@ -96,7 +96,7 @@ def set_seed(experiment: Experiment, seed: int) -> Experiment:
     return _with_sampling(experiment, seed=seed)
 
 
-def set_stop(experiment: Experiment, **fields: Any) -> Experiment:
+def set_stop(experiment: Experiment, /, **fields: Any) -> Experiment:
     """Replace fields of the stop conditions: `end_token`, `length`, `strings`."""
     return _with_sampling(experiment, stop=replace(writing_of(experiment).sampling.stop, **fields))
 

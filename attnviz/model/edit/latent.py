@@ -1,4 +1,4 @@
-"""Edits of multi-head latent attention: pure functions Experiment -> Experiment, on one site.
+"""Edits of multi-head latent attention: pure functions Site -> Site, on one site.
 
 Like other edits they keep what fits: matrices that are written out are cut, or filled with zeros, head by
 head. What cannot stand beside a latent at all is refused, in the experiment's own words.
@@ -18,10 +18,10 @@ from attnviz.model.operands.latent import latent_of
 from attnviz.model.operands.matrices import latent_array, projection_array
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.block import Norm, Weights
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.latent import Latent, LatentRole
 from attnviz.model.spec.parts import Explicit, Heads, Identity, Projection, Projections, Rope, Seeded, Tied
 from attnviz.model.spec.rows import WrittenRow
+from attnviz.model.spec.site import Site
 
 Array = NDArray[np.float64]
 
@@ -29,7 +29,7 @@ RMS = Norm("rms", 1e-6)
 """What DeepSeek-V2 and V3 have on both latents."""
 
 
-def first_latent(experiment: Experiment) -> Latent:
+def first_latent(experiment: Site) -> Latent:
     """The latent that is switched on where none was seen before.
 
     d_c is half the width of all heads together; d_rope is half a head's, as in DeepSeek-V2, where the
@@ -41,11 +41,11 @@ def first_latent(experiment: Experiment) -> Latent:
 
 
 def set_latent(
-    experiment: Experiment,
+    experiment: Site,
     latent: Latent | None,
     key: Projection | None = None,
     value: Projection | None = None,
-) -> Experiment:
+) -> Site:
     """Make keys and values from a latent, or from projections again.
 
     With a latent every head has keys and values of its own, and W_K and W_V are put away; without one they
@@ -64,7 +64,7 @@ def set_latent(
     return _refitted(experiment, latent, heads, projections)
 
 
-def set_latent_size(experiment: Experiment, **sizes: int | None) -> Experiment:
+def set_latent_size(experiment: Site, **sizes: int | None) -> Site:
     """Change d_c, d_q (None: no latent of the query's) or d_rope, which goes to the even number below."""
     latent = latent_of(experiment)
     d_rope = sizes.get("d_rope")
@@ -79,24 +79,22 @@ def set_latent_size(experiment: Experiment, **sizes: int | None) -> Experiment:
     return _refitted(experiment, latent, experiment.heads, projections)
 
 
-def set_latent_norm(experiment: Experiment, name: str, norm: Norm | None) -> Experiment:
+def set_latent_norm(experiment: Site, name: str, norm: Norm | None) -> Site:
     """Change `norm` or `query_norm` of the latents."""
     return replace(experiment, latent=replace(latent_of(experiment), **{name: norm}))
 
 
-def set_latent_weights(experiment: Experiment, role: LatentRole, source: Weights) -> Experiment:
+def set_latent_weights(experiment: Site, role: LatentRole, source: Weights) -> Site:
     """Choose where one of the latent's matrices comes from."""
     return replace(experiment, latent=replace(latent_of(experiment), **{role: source}))
 
 
-def latent_written_out(experiment: Experiment, role: LatentRole) -> Explicit:
+def latent_written_out(experiment: Site, role: LatentRole) -> Explicit:
     """One of the latent's matrices as its numbers."""
     return Explicit(Matrix(latent_array(experiment, role)))
 
 
-def _refitted(
-    experiment: Experiment, latent: Latent | None, heads: Heads, projections: Projections
-) -> Experiment:
+def _refitted(experiment: Site, latent: Latent | None, heads: Heads, projections: Projections) -> Site:
     """The experiment with another latent; W_Q, its bias and the position fit it."""
     latent = fitted_latent(latent, experiment.d_model, experiment.d_keys, heads)
     rows = experiment.d_model if latent is None else latent.d_q or experiment.d_model
@@ -129,7 +127,7 @@ def _by_head(values: Array, rows: int, n_heads: int, widths: tuple[int, int]) ->
     return fitted.reshape(rows, n_heads * new)
 
 
-def _untied(experiment: Experiment) -> Projections:
+def _untied(experiment: Site) -> Projections:
     """The projections, those that share another's matrix written out: shapes are about to change."""
     projections = experiment.projections
     tied = [role for role in ("query", "output") if isinstance(getattr(projections, role), Tied)]
@@ -137,7 +135,7 @@ def _untied(experiment: Experiment) -> Projections:
     return replace(projections, **written)
 
 
-def _fitting(experiment: Experiment, source: Projection | None, seed: int) -> Projection:
+def _fitting(experiment: Site, source: Projection | None, seed: int) -> Projection:
     """`source` where it is no tie and still fits keys and values, else a drawn matrix."""
     is_kept = isinstance(source, Identity | Seeded)
     if isinstance(source, Explicit):

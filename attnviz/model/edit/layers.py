@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from attnviz.i18n import _
 from attnviz.model.edit.fitting import fitted_attention
 from attnviz.model.errors.faults import FieldError
-from attnviz.model.sites.sites import ATTENTION_FIELDS, Place, SiteError, at, place_of, places, with_records
+from attnviz.model.sites.sites import ATTENTION_FIELDS, at, other_changes, place_of, places, with_records
 from attnviz.model.spec.attention import Attention, Layer
 from attnviz.model.spec.block import Block
 from attnviz.model.spec.experiment import Experiment
@@ -30,6 +30,7 @@ from attnviz.model.spec.parts import (
 )
 from attnviz.model.spec.positions import Learned
 from attnviz.model.spec.rows import DrawnRow
+from attnviz.model.spec.site import Place, Site
 
 ADDITIVE = (Sinusoidal, Learned)
 """Positions that are added to the vectors: once, where these come in."""
@@ -162,7 +163,7 @@ def _first_encoder_layer(experiment: Experiment) -> Layer:
     return layer
 
 
-def _last_site_of_first_layer(experiment: Experiment) -> Experiment:
+def _last_site_of_first_layer(experiment: Experiment) -> Site:
     """The attention whose block has the feed-forward layer of the first of the main layers."""
     name = [p.name for p in places(experiment) if p.stack != "encoder" and p.layer == 0][-1]
     return at(experiment, name)
@@ -251,7 +252,7 @@ def why_not_alike(experiment: Experiment, site: str) -> str:
     return "" if companions(experiment, site) else _("No other layer has such an attention")
 
 
-def edit_alike(experiment: Experiment, site: str, function: Callable[[Experiment], Experiment]) -> Experiment:
+def edit_alike(experiment: Experiment, site: str, function: Callable[[Site], Site]) -> Experiment:
     """Edit the attention at a site and, in the same way, those of the same kind in all layers of its stack.
 
     Seeds that the edit brings are another in every layer, as those of copied layers are. A position that is
@@ -264,7 +265,7 @@ def edit_alike(experiment: Experiment, site: str, function: Callable[[Experiment
         before = at(experiment, place.name)
         after = _edited_at(experiment, place, function)
         if place == here:
-            changes = _other_fields(place, before, after)
+            changes = other_changes(before, after)
         else:
             after = reseeded_site(after, (place.layer - here.layer) * SEED_STEP, before)
         fields = _fields_of(after)
@@ -274,30 +275,16 @@ def edit_alike(experiment: Experiment, site: str, function: Callable[[Experiment
     return with_records(experiment, records, changes)
 
 
-def _edited_at(
-    experiment: Experiment, place: Place, function: Callable[[Experiment], Experiment]
-) -> Experiment:
+def _edited_at(experiment: Experiment, place: Place, function: Callable[[Site], Site]) -> Site:
     """The edited attention of one place. Refusals name the field from the document's root."""
     try:
         return function(at(experiment, place.name))
     except FieldError as error:
-        raise SiteError(experiment, place.name, error) from None
+        raise place.refused(error) from None
 
 
-def reseeded_site(after: Experiment, shift: int, before: Experiment) -> Experiment:
+def reseeded_site(after: Site, shift: int, before: Site) -> Site:
     """A site whose seeds that differ from `before` are `shift` further."""
     fields = _fields_of(after)
     moved = reseeded(Attention(**fields), shift, Attention(**_fields_of(before)))
     return replace(after, **_fields_of(moved))
-
-
-def _other_fields(place: Place, before: Experiment, after: Experiment) -> dict[str, Any]:
-    """What an edit changed that is not the attention's own."""
-    changed = {
-        field: getattr(after, field)
-        for field in Experiment.__struct_fields__
-        if field not in ATTENTION_FIELDS and getattr(after, field) != getattr(before, field)
-    }
-    if place.stack == "encoder" and "final_norm" in changed:
-        changed["encoder_norm"] = changed.pop("final_norm")
-    return changed

@@ -10,8 +10,8 @@ from typing import Any, Literal
 from msgspec.structs import replace
 
 from attnviz.model.masks import FAMILY_OF, MASK_ORDER
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import AnyOf, Causal, Documents, Global, Mask, OneMask, Padding, Prefix
+from attnviz.model.spec.site import Site
 
 Joining = Literal["all", "any"]
 
@@ -19,17 +19,17 @@ REPLACES: dict[type, type] = {Prefix: Causal, Causal: Prefix}
 """A prefix mask is causal behind its prefix; beside a causal mask it would change nothing."""
 
 
-def joined(experiment: Experiment) -> tuple[OneMask, ...]:
+def joined(experiment: Site) -> tuple[OneMask, ...]:
     """The masks that are joined by "or"; none where there is no `AnyOf`."""
     return next((mask.masks for mask in experiment.masks if isinstance(mask, AnyOf)), ())
 
 
-def find_mask(experiment: Experiment, kind: type) -> Any:
+def find_mask(experiment: Site, kind: type) -> Any:
     """The mask of one kind, side by side with others or joined; or None."""
     return next((mask for mask in (*experiment.masks, *joined(experiment)) if isinstance(mask, kind)), None)
 
 
-def put_mask(experiment: Experiment, mask: OneMask) -> Experiment:
+def put_mask(experiment: Site, mask: OneMask) -> Site:
     """Replace the mask of this kind where it stands, or add it: patterns to joined ones, where there are any.
 
     A new causal mask takes the place of a prefix mask, and the other way round.
@@ -44,13 +44,13 @@ def put_mask(experiment: Experiment, mask: OneMask) -> Experiment:
     return _with(experiment, [*_without(alone, kind, rival), mask], either)
 
 
-def take_mask(experiment: Experiment, kind: type) -> Experiment:
+def take_mask(experiment: Site, kind: type) -> Site:
     """Take the masks of one kind away, side by side and joined."""
     alone = [one for one in experiment.masks if not isinstance(one, AnyOf)]
     return _with(experiment, _without(alone, kind), _without(joined(experiment), kind))
 
 
-def fitting_mask(mask: OneMask, experiment: Experiment) -> OneMask:
+def fitting_mask(mask: OneMask, experiment: Site) -> OneMask:
     """`mask` without positions past the ends of this experiment, or a fresh one where none is left."""
     n_keys, longer = experiment.n_keys, max(experiment.n_queries, experiment.n_keys)
     if isinstance(mask, Padding):
@@ -67,17 +67,17 @@ def fitting_mask(mask: OneMask, experiment: Experiment) -> OneMask:
     return FAMILY_OF[type(mask)].fresh(experiment) if is_empty else mask
 
 
-def joining(experiment: Experiment) -> Joining:
+def joining(experiment: Site) -> Joining:
     """`any` where some masks are joined by "or"."""
     return "any" if joined(experiment) else "all"
 
 
-def has_pattern(experiment: Experiment) -> bool:
+def has_pattern(experiment: Site) -> bool:
     """Whether any of the masks is one that can be joined."""
     return bool(joined(experiment)) or any(_is_pattern(mask) for mask in experiment.masks)
 
 
-def set_joining(experiment: Experiment, how: Joining) -> Experiment:
+def set_joining(experiment: Site, how: Joining) -> Site:
     """Join all patterns by "or", or set all masks side by side; of two of one kind the joined one goes."""
     alone: list[Any] = [one for one in experiment.masks if not isinstance(one, AnyOf)]
     if how == "all":
@@ -88,7 +88,7 @@ def set_joining(experiment: Experiment, how: Joining) -> Experiment:
     return _with(experiment, [one for one in alone if not _is_pattern(one)], [*patterns, *more])
 
 
-def _with(experiment: Experiment, alone: Any, either: Any) -> Experiment:
+def _with(experiment: Site, alone: Any, either: Any) -> Site:
     masks: list[Mask] = [*alone, *([AnyOf(_in_order(either))] if either else [])]
     return replace(experiment, masks=_in_order(masks))
 

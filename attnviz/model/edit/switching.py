@@ -36,14 +36,16 @@ from attnviz.model.spec.parts import (
     Tied,
 )
 from attnviz.model.spec.positions import Deberta, Learned, T5Buckets, WrittenTable
+from attnviz.model.spec.site import Site
 
+S = TypeVar("S", Site, Experiment)
 T = TypeVar("T")
 
 
-def refusal(edit: Callable[[Experiment, Any], Experiment], experiment: Experiment, value: Any) -> str:
-    """Why an edit is refused, in the words of the experiment and the present language; or empty."""
+def refusal(edit: Callable[[S, Any], S], subject: S, value: Any) -> str:
+    """Why an edit is refused, in the words of what is edited and the present language; or empty."""
     try:
-        edit(experiment, value)
+        edit(subject, value)
     except ValueError as error:
         return in_words(str(error))
     return ""
@@ -91,7 +93,7 @@ def fitting_position(position: Position, heads: Heads, latent: Latent | None = N
     return position
 
 
-def set_position(experiment: Experiment, position: Position) -> Experiment:
+def set_position(experiment: Site, position: Position) -> Site:
     """Choose a position encoding; of another document's record what fits is kept.
 
     A learned table that ends before the last token is made as long as the tokens need: it is chosen here, not
@@ -104,7 +106,7 @@ def set_position(experiment: Experiment, position: Position) -> Experiment:
     return replace(experiment, position=position)
 
 
-def _reaching_table(position: Learned, experiment: Experiment) -> Learned:
+def _reaching_table(position: Learned, experiment: Site) -> Learned:
     needed = position.start + experiment.n_queries
     position = fitted_tables(position, experiment.d_model, experiment.heads)
     return position if position.length >= needed else set_table_length(position, needed)
@@ -119,7 +121,7 @@ def set_table_length(position: Learned, length: int) -> Learned:
     return replace(position, length=length, table=table)
 
 
-def set_span(experiment: Experiment, span: int) -> Experiment:
+def set_span(experiment: Site, span: int) -> Site:
     """Change DeBERTa's buckets on each side; the farthest distance goes where it is legal."""
     old = experiment.position
     if not isinstance(old, Deberta):
@@ -136,7 +138,7 @@ def set_span(experiment: Experiment, span: int) -> Experiment:
     return replace(experiment, position=replace(moved, **tables))
 
 
-def set_buckets(experiment: Experiment, **changes: Any) -> Experiment:
+def set_buckets(experiment: Site, **changes: Any) -> Site:
     """Change n_buckets, max_distance or bidirectional of T5's buckets; the others go where they are legal."""
     old = experiment.position
     if not isinstance(old, T5Buckets):
@@ -153,7 +155,7 @@ def set_buckets(experiment: Experiment, **changes: Any) -> Experiment:
     return replace(experiment, position=T5Buckets(n_buckets, max_distance, bidirectional, table))
 
 
-def set_n_rotated(experiment: Experiment, count: int) -> Experiment:
+def set_n_rotated(experiment: Site, count: int) -> Site:
     """Turn the first `count` features of each head, rounded to pairs; all of them is None in the record."""
     position = experiment.position
     if not isinstance(position, Rope):
@@ -163,7 +165,7 @@ def set_n_rotated(experiment: Experiment, count: int) -> Experiment:
     return set_position(experiment, replace(position, n_rotated=None if even == most else even))
 
 
-def set_slope(experiment: Experiment, head: int, slope: float) -> Experiment:
+def set_slope(experiment: Site, head: int, slope: float) -> Site:
     """Change ALiBi's slope of one head; all slopes are written out then."""
     slopes = list(slopes_of(experiment))
     slopes[head] = slope
@@ -173,7 +175,7 @@ def set_slope(experiment: Experiment, head: int, slope: float) -> Experiment:
 # --- QK-norm, normaliser and sinks --------------------------------------------------------------------------
 
 
-def set_qk_norm(experiment: Experiment, kind: Any) -> Experiment:
+def set_qk_norm(experiment: Site, kind: Any) -> Site:
     """Choose how queries and keys are normalised, or "none"; the ε stays."""
     old = experiment.qk_norm
     if kind == "none":
@@ -181,24 +183,24 @@ def set_qk_norm(experiment: Experiment, kind: Any) -> Experiment:
     return replace(experiment, qk_norm=QKNorm(kind) if old is None else replace(old, kind=kind))
 
 
-def set_qk_norm_eps(experiment: Experiment, eps: float) -> Experiment:
+def set_qk_norm_eps(experiment: Site, eps: float) -> Site:
     """Change the ε of the norm of queries and keys."""
     if experiment.qk_norm is None:
         raise ValueError("qk_norm is null; legal is a norm where there is an eps")
     return replace(experiment, qk_norm=replace(experiment.qk_norm, eps=eps))
 
 
-def set_normaliser(experiment: Experiment, normaliser: Any) -> Experiment:
+def set_normaliser(experiment: Site, normaliser: Any) -> Site:
     """Choose what makes scores weights."""
     return replace(experiment, normaliser=normaliser)
 
 
-def set_sinks(experiment: Experiment, sinks: Sinks | None) -> Experiment:
+def set_sinks(experiment: Site, sinks: Sinks | None) -> Site:
     """Give every head a sink, or none; numbers for other heads are cut, missing ones are 0."""
     return replace(experiment, sinks=fitting_sinks(sinks, experiment.heads))
 
 
-def set_sink(experiment: Experiment, head: int, value: float) -> Experiment:
+def set_sink(experiment: Site, head: int, value: float) -> Site:
     """Change the sink of one head; all sinks are written out then."""
     values = sinks_array(experiment).tolist()
     values[head] = value
@@ -208,7 +210,7 @@ def set_sink(experiment: Experiment, head: int, value: float) -> Experiment:
 # --- scale and projections -------------------------------------------------------------------------
 
 
-def scale_value(experiment: Experiment) -> float:
+def scale_value(experiment: Site) -> float:
     """What scores are multiplied by before the temperature."""
     scale = experiment.scale
     if isinstance(scale, ScaleValue):
@@ -216,18 +218,18 @@ def scale_value(experiment: Experiment) -> float:
     return 1.0 if isinstance(scale, NoScale) else float(experiment.d_qk**-0.5)
 
 
-def scale_of_kind(experiment: Experiment, kind: str, remembered: LastOfKind) -> Scale:
+def scale_of_kind(experiment: Site, kind: str, remembered: LastOfKind) -> Scale:
     """The scale of a kind; a number that was never chosen is what the scale is at present."""
     if kind == "value":
         return remembered.last(ScaleValue, ScaleValue(scale_value(experiment)))
     return SqrtDHead() if kind == "sqrt_d_head" else NoScale()
 
 
-def fits(experiment: Experiment, role: Role, source: Projection) -> bool:
+def fits(experiment: Site, role: Role, source: Projection) -> bool:
     """Whether a remembered weight matrix still has the shape that its role needs."""
     return isinstance(source, Explicit) and source.values.shape == experiment.projection_shape(role)
 
 
-def why_not_tied(experiment: Experiment, role: Role, to: Role) -> str:
+def why_not_tied(experiment: Site, role: Role, to: Role) -> str:
     """One sentence: why W of `role` cannot be the one of `to`; empty where it can."""
     return refusal(lambda e, source: set_projection(e, role, source), experiment, Tied(to))

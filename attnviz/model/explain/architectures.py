@@ -13,6 +13,7 @@ from attnviz.model.spec import latent as parts
 from attnviz.model.spec.block import NORMS, FeedForward, Norm
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import ROLES, Causal, Identity, Tied, Window, vectors_shape
+from attnviz.model.spec.site import Site
 
 FFN_ROLES = {"up": "ffn_up", "gate": "ffn_gate", "down": "ffn_down"}
 """How an architecture calls the feed-forward's matrices: `down` is one of the latent's there."""
@@ -50,7 +51,7 @@ def _named(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{names[0]} … {names[-1]} ({len(names)})"
 
 
-def _of_site(site: Experiment) -> Architecture:
+def _of_site(site: Site) -> Architecture:
     """One attention with its block.
 
     An identity has no parameters and, where it is square, costs nothing; a tied one has none of its own.
@@ -126,7 +127,7 @@ def _learned(*rows: tuple[str, tuple[int, ...]]) -> tuple[Learned, ...]:
     return tuple(Learned(label, counts) for label, counts in rows if counts)
 
 
-def _biases(site: Experiment) -> tuple[int, ...]:
+def _biases(site: Site) -> tuple[int, ...]:
     """Numbers of each bias of the projections and of the feed-forward layer."""
     counts = [
         site.projection_shape(role)[1]
@@ -141,7 +142,7 @@ def _biases(site: Experiment) -> tuple[int, ...]:
     return tuple(counts)
 
 
-def _norms(site: Experiment) -> tuple[int, ...]:
+def _norms(site: Site) -> tuple[int, ...]:
     """Numbers of each gain and bias of the block's norms, and of those of queries and keys."""
     counts: tuple[int, ...] = ()
     if site.block is not None:
@@ -162,7 +163,7 @@ def _rows_of(norm: Norm | None) -> int:
     return 0 if norm is None else (norm.gain is not None) + (norm.bias is not None)
 
 
-def _tables(site: Experiment) -> tuple[int, ...]:
+def _tables(site: Site) -> tuple[int, ...]:
     """Numbers of each learned table of a site's positions."""
     shapes = site.position.table_shapes(site.d_model, site.heads.n_heads, site.heads.d_head)
     return tuple(rows * columns for rows, columns in shapes.values())
@@ -181,7 +182,7 @@ def _latent(latent: parts.Latent, d_head: int) -> Latent:
     )
 
 
-def _free(site: Experiment) -> tuple[str, ...]:
+def _free(site: Site) -> tuple[str, ...]:
     """The latent's matrices that pass their input on unchanged."""
     latent = site.latent
     if latent is None:
@@ -194,7 +195,7 @@ def _free(site: Experiment) -> tuple[str, ...]:
     )
 
 
-def _free_ffn(ffn: FeedForward | None, site: Experiment) -> tuple[str, ...]:
+def _free_ffn(ffn: FeedForward | None, site: Site) -> tuple[str, ...]:
     """The feed-forward's matrices that pass their input on unchanged."""
     if ffn is None or ffn.d_hidden != site.d_model:
         return ()

@@ -51,5 +51,6 @@ def pair_scores(site: SiteTrace, pair: Pair) -> tuple[float, float] | None:
     query, key = slice(pair.query, pair.query + 1), slice(pair.key, pair.key + 1)
     q = site.window("q" if experiment.qk_norm is None else "q_normed", pair.head, query)[0]
     k = site.window("k" if experiment.qk_norm is None else "k_normed", kv_head(experiment, pair.head), key)[0]
-    plain = float(np.dot(q.astype(np.float64), k.astype(np.float64)))
+    with np.errstate(all="ignore"):  # past float64's range it is shown as it is
+        plain = float(np.dot(q.astype(np.float64), k.astype(np.float64)))
     return plain, float(site.window("scores", pair.head, query, key)[0, 0])

@@ -34,8 +34,8 @@ from attnviz.model.positions import (
 )
 from attnviz.model.provenance import kv_head
 from attnviz.model.scalings import SCALINGS
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.positions import NoPosition, NoScaling, Rope
+from attnviz.model.spec.site import Site
 from attnviz.model.trace import SiteTrace
 
 Floats = NDArray[np.float64]
@@ -57,7 +57,7 @@ class Curve:
     is_present: bool
 
 
-def distances(experiment: Experiment) -> Ints:
+def distances(experiment: Site) -> Ints:
     """Key position minus query position, from one end of the sequence to the other, within bounds."""
     longest = max(experiment.n_queries, experiment.n_keys) - 1
     reach = min(max(longest, NEAREST), FARTHEST)
@@ -87,14 +87,14 @@ def curves(site: SiteTrace, pair: Pair) -> tuple[Curve, ...]:
     return tuple(found)
 
 
-def kind_of(experiment: Experiment) -> str:
+def kind_of(experiment: Site) -> str:
     """The id of the experiment's own curve."""
     position: Any = experiment.position
     kind, scaling = row_of(position).id, getattr(position, "scaling", None)
     return kind if scaling in (None, NoScaling()) else f"{kind}_{scalings.row_of(scaling).id}"
 
 
-def candidates(experiment: Experiment) -> Iterator[tuple[str, str, Experiment]]:
+def candidates(experiment: Site) -> Iterator[tuple[str, str, Site]]:
     """(id, title, the experiment with it) of each encoding that these heads can have."""
     position = experiment.position
     for row in POSITIONS:
@@ -129,7 +129,7 @@ def _row(site: SiteTrace, stage: str, head: int, row: int) -> Floats:
 
 
 def _raw(
-    candidate: Experiment,
+    candidate: Site,
     pair: Pair,
     vectors: tuple[Floats, Floats],
     qk: tuple[Floats, Floats],
@@ -146,7 +146,7 @@ def _raw(
     return plain + _related(candidate, pair.head, qk, away) if how == "relative" else plain
 
 
-def _related(candidate: Experiment, head: int, qk: tuple[Floats, Floats], away: Ints) -> Floats:
+def _related(candidate: Site, head: int, qk: tuple[Floats, Floats], away: Ints) -> Floats:
     """What Transformer-XL's or DeBERTa's terms add at each distance."""
     q, k = qk
     parts = relative_parts(candidate, np.array(head), np.array([0]), away)
@@ -159,7 +159,7 @@ def _related(candidate: Experiment, head: int, qk: tuple[Floats, Floats], away: 
     return found if parts.key_bias is None else found + float(parts.key_bias @ k)
 
 
-def _turned(candidate: Experiment, q: Floats, k: Floats, away: Ints) -> Floats:
+def _turned(candidate: Site, q: Floats, k: Floats, away: Ints) -> Floats:
     """The query stays at position 0: rotations depend on the distance alone."""
     rope = candidate.position
     assert isinstance(rope, Rope)
@@ -172,7 +172,7 @@ def _turned(candidate: Experiment, q: Floats, k: Floats, away: Ints) -> Floats:
     return found
 
 
-def _moved(candidate: Experiment, pair: Pair, vectors: tuple[Floats, Floats], away: Ints) -> Floats:
+def _moved(candidate: Site, pair: Pair, vectors: tuple[Floats, Floats], away: Ints) -> Floats:
     """The key's vector put at other positions of the sequence; the query stays where it is.
 
     Positions before the first one, and past the end of a learned table, do not exist.
@@ -190,7 +190,7 @@ def _moved(candidate: Experiment, pair: Pair, vectors: tuple[Floats, Floats], aw
     return found
 
 
-def wave(experiment: Experiment) -> Floats | None:
+def wave(experiment: Site) -> Floats | None:
     """The rows that an additive position puts on the tokens, (token, d_model); else None."""
     if isinstance(experiment.position, NoPosition):
         return None

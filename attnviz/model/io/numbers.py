@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from attnviz.core.progress import Check, never_cancelled, progress_of
 from attnviz.core.text import spreadsheet_text
 from attnviz.model.io.files import replace_file
 from attnviz.model.stages import STAGE_BY_ID
@@ -24,7 +25,9 @@ COPIES = 3
 """How often `save_npz` holds the arrays: themselves, as the file grows, and as the file's content."""
 
 
-def save_csv(site: SiteTrace, stage: str, head: int, path: str | os.PathLike[str]) -> Path:
+def save_csv(
+    site: SiteTrace, stage: str, head: int, path: str | os.PathLike[str], check: Check = never_cancelled
+) -> Path:
     """Write one head of a stage as CSV and return the path.
 
     The first line and the first field of every other line are tokens, or the numbers of features; a token
@@ -33,18 +36,22 @@ def save_csv(site: SiteTrace, stage: str, head: int, path: str | os.PathLike[str
     that there is not, `OSError` where the disk refuses; the old file is then as it was.
     """
     file = Path(path)
-    replace_file(file, csv_text(site, stage, head).encode("utf-8-sig", "backslashreplace"))
+    data = csv_text(site, stage, head, check).encode("utf-8-sig", "backslashreplace")
+    check()
+    replace_file(file, data)
     return file
 
 
-def csv_text(site: SiteTrace, stage: str, head: int = 0) -> str:
+def csv_text(site: SiteTrace, stage: str, head: int = 0, check: Check = never_cancelled) -> str:
     """One head of a stage as CSV text, (rows, columns) as in the trace, whatever way it is shown."""
     values = site.window(stage, head)
     rows, columns = (map(spreadsheet_text, _labels(site, stage, axis)) for axis in (-2, -1))
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\r\n")
     writer.writerow(["", *columns])
-    for label, row in zip(rows, values, strict=True):
+    progress = progress_of(check)
+    for index, (label, row) in enumerate(zip(rows, values, strict=True)):
+        progress.at(index / len(values))
         writer.writerow([label, *map(str, row)])
     return stream.getvalue()
 
@@ -54,6 +61,7 @@ def save_npz(
     stages: tuple[str, ...] | None,
     path: str | os.PathLike[str],
     sites: tuple[str, ...] | None = None,
+    check: Check = never_cancelled,
 ) -> Path:
     """Write whole stages in public order, as arrays named `site.stage`, and return the path.
 
@@ -61,10 +69,14 @@ def save_npz(
     stages. Raises `KeyError` for a stage that no site has or a site that there is not, `OSError` where the
     disk refuses; the old file is then as it was.
     """
-    file = Path(path)
-    arrays = {f"{site.name}.{stage}": site[stage] for site, stage in chosen_stages(trace, stages, sites)}
+    file, progress, arrays = Path(path), progress_of(check), {}
+    chosen = chosen_stages(trace, stages, sites)
+    for index, (site, stage) in enumerate(chosen):
+        progress.at(index / (len(chosen) + 1))
+        arrays[f"{site.name}.{stage}"] = site[stage]
     stream = io.BytesIO()
     np.savez(stream, **arrays)  # type: ignore[arg-type]
+    progress.at(1.0)
     replace_file(file, stream.getvalue())
     return file
 

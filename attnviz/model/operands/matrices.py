@@ -29,6 +29,7 @@ from attnviz.model.spec.parts import (
     Vectors,
 )
 from attnviz.model.spec.positions import Table, WrittenTable
+from attnviz.model.spec.site import Site
 
 Array = NDArray[np.float64]
 
@@ -40,7 +41,7 @@ def vectors_array(vectors: Vectors) -> Array:
     return _seeded_vectors(vectors.n, vectors.d_model, vectors.seed, vectors.generator)
 
 
-def projection_array(experiment: Experiment, role: Role) -> Array:
+def projection_array(experiment: Site, role: Role) -> Array:
     """W of one projection, (in, out), read-only; the output projection tied to another is its transpose."""
     source = getattr(experiment.projections, role)
     if isinstance(source, Explicit):
@@ -76,7 +77,7 @@ def transform_array(transform: Transform, d_model: int) -> Array:
     return values
 
 
-def latent_array(experiment: Experiment, role: LatentRole) -> Array:
+def latent_array(experiment: Site, role: LatentRole) -> Array:
     """W of one of the matrices of a latent, (in, out), read-only. Raises `ValueError` without a latent."""
     latent = experiment.latent
     if latent is None:
@@ -104,13 +105,13 @@ def table_array(table: Table, shape: tuple[int, int]) -> Array:
     return _drawn_table(shape, table.seed, table.std)
 
 
-def is_identity(experiment: Experiment, role: Role) -> bool:
+def is_identity(experiment: Site, role: Role) -> bool:
     """Whether a projection passes its input on unchanged, so that nothing is multiplied."""
     rows, columns = experiment.projection_shape(role)
     return rows == columns and is_selection(experiment, role)
 
 
-def is_selection(experiment: Experiment, role: Role) -> bool:
+def is_selection(experiment: Site, role: Role) -> bool:
     """Whether every output of a projection is one of its inputs: an identity, perhaps of fewer columns."""
     if experiment.latent is not None and role in ("key", "value"):
         return False
@@ -122,7 +123,7 @@ def is_selection(experiment: Experiment, role: Role) -> bool:
     return isinstance(target, Identity) and columns <= rows
 
 
-def sinks_array(experiment: Experiment) -> Array:
+def sinks_array(experiment: Site) -> Array:
     """The sink of each head, (head,). Raises `ValueError` where the experiment has none."""
     sinks = experiment.sinks
     if sinks is None:
@@ -138,13 +139,13 @@ def token_ids(tokens: tuple[str, ...]) -> dict[str, int]:
     return {token: id_ for id_, token in enumerate(tokens)}
 
 
-def output_tokens(experiment: Experiment) -> tuple[str, ...]:
+def output_tokens(experiment: Experiment | Site) -> tuple[str, ...]:
     """What each column of the logits stands for: the vocabulary's tokens, or the distinct ones there are."""
     known = experiment.vocabulary
     return vocabulary(experiment)[0] if known is None or experiment.readout != "vocabulary" else known.tokens
 
 
-def vocabulary(experiment: Experiment) -> tuple[tuple[str, ...], tuple[int, ...]]:
+def vocabulary(experiment: Experiment | Site) -> tuple[tuple[str, ...], tuple[int, ...]]:
     """The distinct tokens in order of first appearance, and the row where each first appears."""
     first: dict[str, int] = {}
     for row, token in enumerate(experiment.tokens):

@@ -10,20 +10,20 @@ from attnviz.core.qk_norm import normed as qk_normed
 from attnviz.model.operands.matrices import latent_array, projection_array
 from attnviz.model.provenance import kv_head
 from attnviz.model.spec.block import Norm
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.rows import Row, row_array
+from attnviz.model.spec.site import Site
 
 Floats = NDArray[np.float64]
 
 
-def entered(experiment: Experiment, x: Floats) -> Floats:
+def entered(experiment: Site, x: Floats) -> Floats:
     """What the projections read of vectors whose position is added already, (n, d_model)."""
     block = experiment.block
     first = block.norm_1 if block is not None and block.placement != "post" else None
     return normed(first, normed(experiment.embedding_norm, x))
 
 
-def queries(experiment: Experiment, x: Floats, head: int) -> Floats:
+def queries(experiment: Site, x: Floats, head: int) -> Floats:
     """q of one head as the scores would have it without RoPE, (n, d_qk)."""
     latent = experiment.latent
     if latent is not None and latent.d_q is not None:
@@ -37,7 +37,7 @@ def queries(experiment: Experiment, x: Floats, head: int) -> Floats:
     return _times(qk_normed(np, q, norm.kind, norm.eps), norm.query_gain)
 
 
-def keys(experiment: Experiment, x: Floats, head: int) -> Floats:
+def keys(experiment: Site, x: Floats, head: int) -> Floats:
     """k that query head `head` reads, (n, d_qk)."""
     d_head, group = experiment.heads.d_head, kv_head(experiment, head)
     columns = slice(group * d_head, (group + 1) * d_head)

@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 
 from attnviz.core.positions import deberta_buckets, sinusoidal
 from attnviz.model.operands.matrices import table_array
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Heads
 from attnviz.model.spec.positions import Deberta, Table, TransformerXl
+from attnviz.model.spec.site import Site
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -45,20 +45,18 @@ class RelativeParts:
     """c, (..., row)."""
 
 
-def is_relative(experiment: Experiment) -> bool:
+def is_relative(experiment: Site) -> bool:
     """Whether q and k meet positions, so that the stage `relative` exists."""
     return type(experiment.position) in PARTS
 
 
-def relative_parts(
-    experiment: Experiment, heads: Ints, q_positions: Ints, k_positions: Ints
-) -> RelativeParts:
+def relative_parts(experiment: Site, heads: Ints, q_positions: Ints, k_positions: Ints) -> RelativeParts:
     """What the scores of these heads (...) read at these positions. The position must be a relative one."""
     away = q_positions[:, None] - k_positions[None, :]
     return PARTS[type(experiment.position)](experiment, heads, away)
 
 
-def _deberta_parts(experiment: Experiment, heads: Ints, away: Ints) -> RelativeParts:
+def _deberta_parts(experiment: Site, heads: Ints, away: Ints) -> RelativeParts:
     position: Any = experiment.position
     rows = deberta_buckets(away, position.span, position.max_distance)
     tables = (_table(experiment, name) for name in ("keys", "queries"))
@@ -66,7 +64,7 @@ def _deberta_parts(experiment: Experiment, heads: Ints, away: Ints) -> RelativeP
     return RelativeParts(rows, keys, to_key=queries)
 
 
-def _xl_parts(experiment: Experiment, heads: Ints, away: Ints) -> RelativeParts:
+def _xl_parts(experiment: Site, heads: Ints, away: Ints) -> RelativeParts:
     reach = max(experiment.n_queries, experiment.n_keys) - 1
     farthest = int(np.abs(away).max())
     if farthest > reach:  # decoding past the tokens: in leaps, so that not every step makes another table
@@ -77,7 +75,7 @@ def _xl_parts(experiment: Experiment, heads: Ints, away: Ints) -> RelativeParts:
     return RelativeParts(away + reach, r, key_bias=u, constant=(r @ v[..., None])[..., 0])
 
 
-PARTS: dict[type, Callable[[Experiment, Ints, Ints], RelativeParts]] = {
+PARTS: dict[type, Callable[[Site, Ints, Ints], RelativeParts]] = {
     TransformerXl: _xl_parts,
     Deberta: _deberta_parts,
 }
@@ -95,13 +93,13 @@ def _turned_waves(position: TransformerXl, d_model: int, heads: Heads, reach: in
     return by_head
 
 
-def _by_head(experiment: Experiment, matrix: Floats) -> Floats:
+def _by_head(experiment: Site, matrix: Floats) -> Floats:
     """(row, heads side by side) as (head, row, d_head)."""
     n_heads, d_head = experiment.heads.n_heads, experiment.heads.d_head
     return matrix.reshape(len(matrix), n_heads, d_head).transpose(1, 0, 2)
 
 
-def _table(experiment: Experiment, name: str) -> Floats:
+def _table(experiment: Site, name: str) -> Floats:
     position = experiment.position
     table: Table = getattr(position, name)
     heads = experiment.heads

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
-from attnviz.model.sites.sites import Place
+from attnviz.model.spec.site import Place
 
 Sequence = Literal["tokens", "memory"]
 Places = frozenset[int]

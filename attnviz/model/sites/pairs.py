@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from attnviz.i18n import _
 from attnviz.model.masks import visible_pairs
-from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.site import Site
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Pairs:
         return _("{visible} of {total} visible").format(visible=self.visible, total=self.total)
 
 
-def pairs_of(site: Experiment) -> Pairs:
+def pairs_of(site: Site) -> Pairs:
     """The pairs of an experiment of one attention."""
     return Pairs(site.n_queries, site.n_keys, visible_pairs(site))
 

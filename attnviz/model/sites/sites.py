@@ -1,60 +1,25 @@
-"""Sites: the attentions of an experiment by name, each taken out as an experiment of its own.
+"""Sites: the attentions of an experiment by name, each derived from the experiment as a `Site`.
 
 `layers.1.self` is the second layer's attention. Where layers also read an encoded memory they are
-`decoder.1.self` and `decoder.1.cross`, and the memory's own layers `encoder.0.self`. The experiment at a
-site has one attention, with the sequences, norms and read-out that belong there: the program, provenance,
-explanations and forms work on one site and need not know the others.
+`decoder.1.self` and `decoder.1.cross`, and the memory's own layers `encoder.0.self`. A site has the
+sequences, norms and read-out that belong to its attention: the program, provenance, explanations and forms
+work on one site and need not know the others.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any
 
 from msgspec.structs import replace
 
 from attnviz.model.errors.faults import FieldError
+from attnviz.model.memo import Remembered
 from attnviz.model.spec.attention import Attention, Layer
 from attnviz.model.spec.experiment import Experiment
-
-Kind = Literal["self", "cross"]
+from attnviz.model.spec.site import Place, Site
 
 ATTENTION_FIELDS: tuple[str, ...] = Attention.__struct_fields__
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a site stands: in which stack, at which layer, which of its attentions.
-
-    `is_second` marks the attention to the memory of a layer that has one of each.
-    """
-
-    stack: Literal["layers", "encoder", "decoder"]
-    layer: int
-    kind: Kind
-    is_second: bool = False
-
-    @property
-    def name(self) -> str:
-        """The public name."""
-        return f"{self.stack}.{self.layer}.{self.kind}"
-
-    @property
-    def path(self) -> str:
-        """Where a document has this attention, such as `layers[0].cross`; empty for the first layer's own."""
-        if self.stack == "encoder":
-            return f"encoder[{self.layer}]"
-        layer = f"layers[{self.layer - 1}]" if self.layer else ""
-        return ".".join(part for part in (layer, "cross" if self.is_second else "") if part)
-
-
-class SiteError(FieldError):
-    """A `FieldError` of one site, its field named from the document's root."""
-
-    def __init__(self, experiment: Experiment, name: str, error: FieldError) -> None:
-        path = place_of(experiment, name).path
-        super().__init__(f"{path}.{error.field}" if path else error.field, error.value, error.legal)
 
 
 def places(experiment: Experiment) -> tuple[Place, ...]:
@@ -114,63 +79,77 @@ def record_at(experiment: Experiment, place: Place) -> Attention:
     return layer
 
 
-def at(experiment: Experiment, name: str) -> Experiment:
-    """One site as an experiment: itself where it has no other. Raises `KeyError`, `ValueError`.
+def at(experiment: Experiment, name: str) -> Site:
+    """One site by name. Raises `KeyError` naming the sites there are."""
+    return sites(experiment)[place_of(experiment, name)]
 
-    Remembered for the experiments asked for last: panels, the program and budgets ask again and again.
+
+def main_site(experiment: Experiment) -> Site:
+    """The first site that is not the encoder's."""
+    return at(experiment, shown_site(experiment, ""))
+
+
+@Remembered
+def sites(experiment: Experiment) -> dict[Place, Site]:
+    """All sites of an experiment, in data-flow order; kept as long as the experiment lives.
+
+    Raises `FieldError` for the first attention that is not legal where it stands.
     """
-    if len(places(experiment)) == 1:
-        place_of(experiment, name)
-        return experiment
-    found = _made.get((id(experiment), name))
-    if found is None or found[0] is not experiment:
-        # The experiment is kept as well: its id must not become another one's.
-        found = _made[id(experiment), name] = experiment, _taken_out(experiment, place_of(experiment, name))
-        for oldest in list(_made)[: max(0, len(_made) - KEPT_SITES)]:
-            _made.pop(oldest, None)
-    return found[1]
+    return {place: _derived(experiment, place) for place in places(experiment)}
 
 
-KEPT_SITES = 64
-
-_made: dict[tuple[int, str], tuple[Experiment, Experiment]] = {}
-
-
-def _taken_out(experiment: Experiment, place: Place) -> Experiment:
-    """One of several sites as an experiment of its own."""
-    fields = {field: getattr(record_at(experiment, place), field) for field in ATTENTION_FIELDS}
-    fields["dtype"] = experiment.dtype
+def _derived(experiment: Experiment, place: Place) -> Site:
+    """The site at a place of an experiment."""
+    record = record_at(experiment, place)
+    fields: dict[str, Any] = {field: getattr(record, field) for field in ATTENTION_FIELDS}
+    tokens, vectors, memory = experiment.tokens, experiment.vectors, None
     if place.stack == "encoder":
         assert experiment.memory is not None
-        is_last = place.layer == len(experiment.encoder) - 1
-        fields["final_norm"] = experiment.encoder_norm if is_last else None
-        return Experiment(experiment.memory.tokens, experiment.memory.vectors, **fields)
-    if place.layer == 0 and not place.is_second:
+        tokens, vectors = experiment.memory.tokens, experiment.memory.vectors
+        if place.layer == len(experiment.encoder) - 1:
+            fields["final_norm"] = experiment.encoder_norm
+    elif place.kind == "cross":
+        memory = experiment.memory
+    if place.layer == 0 and place.stack != "encoder" and not place.is_second:
         fields["embedding_norm"] = experiment.embedding_norm
     if place == places(experiment)[-1]:
         for field in ("final_norm", "vocabulary", "readout", "writing"):
             fields[field] = getattr(experiment, field)
-    memory = experiment.memory if place.kind == "cross" else None
-    return Experiment(experiment.tokens, experiment.vectors, memory, **fields)
+    try:
+        return Site(place, tokens, vectors, memory, dtype=experiment.dtype, **fields)
+    except FieldError as error:
+        raise place.refused(error) from None
 
 
-def put(experiment: Experiment, name: str, changed: Experiment) -> Experiment:
-    """`experiment` with the attention at a site as it is in `changed`, which came from `at`.
+def alone(site: Site) -> Experiment:
+    """An experiment that has this attention and no other."""
+    own = ("tokens", "vectors", "memory", "embedding_norm", "final_norm", "vocabulary", "readout", "writing")
+    return Experiment(**{field: getattr(site, field) for field in (*ATTENTION_FIELDS, *own, "dtype")})
 
-    What is not the site's own (dtype, read-out, sequences) is taken over where it was changed.
+
+def put(experiment: Experiment, site: Site) -> Experiment:
+    """`experiment` with the attention at a site as it is in `site`, a site of it that was changed.
+
+    What is not the attention's own (dtype, read-out, sequences) is taken over where it was changed.
     """
-    if len(places(experiment)) == 1:
-        return changed
-    place, before = place_of(experiment, name), at(experiment, name)
+    before = sites(experiment)[site.place]
+    changes = other_changes(before, site)
+    fields = {field: getattr(site, field) for field in ATTENTION_FIELDS}
+    return with_records(experiment, {site.place: fields}, changes)
+
+
+def other_changes(before: Site, after: Site) -> dict[str, Any]:
+    """The fields of the experiment that an edit of a site changed beside the attention's own."""
     changes = {
-        field: getattr(changed, field)
-        for field in Experiment.__struct_fields__
-        if field not in ATTENTION_FIELDS and getattr(changed, field) != getattr(before, field)
+        field: getattr(after, field)
+        for field in Site.__struct_fields__
+        if field not in ATTENTION_FIELDS
+        and getattr(after, field) is not getattr(before, field)
+        and getattr(after, field) != getattr(before, field)
     }
-    if place.stack == "encoder":
+    if after.place.stack == "encoder":
         changes = {_IN_ENCODER.get(field, field): value for field, value in changes.items()}
-    fields = {field: getattr(changed, field) for field in ATTENTION_FIELDS}
-    return with_records(experiment, {place: fields}, changes)
+    return changes
 
 
 _IN_ENCODER = {"final_norm": "encoder_norm"}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from attnviz.i18n import _
 from attnviz.model.masks import looks_ahead
-from attnviz.model.sites.sites import Place, at, place_of, places
+from attnviz.model.sites.sites import at, place_of, places
 from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.site import Place, Site
 
 
 def layer_title(place: Place) -> str:
@@ -18,8 +19,8 @@ def layer_title(place: Place) -> str:
     return _("Layer {number}").format(number=number)
 
 
-def attention_title(place: Place, site: Experiment) -> str:
-    """What attends to what; `site` is the attention at `place` as an experiment of its own."""
+def attention_title(place: Place, site: Site) -> str:
+    """What attends to what; `site` is the attention at `place`."""
     if place.kind == "cross":
         return _("cross-attention")
     return _("self-attention") if looks_ahead(site.masks) else _("masked self-attention")

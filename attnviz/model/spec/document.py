@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from attnviz.model.sites.sites import at, shown_site
 from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.site import Site
 from attnviz.model.spec.value import Value
 from attnviz.model.spec.view import Cell, View, shown_head
 
@@ -25,8 +26,8 @@ class Document(Value, frozen=True):
         return shown_site(self.experiment, self.view.site)
 
     @property
-    def attention(self) -> Experiment:
-        """The attention that the view looks at, as an experiment of its own; see `model/sites/sites.py`."""
+    def attention(self) -> Site:
+        """The attention that the view looks at."""
         return at(self.experiment, self.site)
 
     @property

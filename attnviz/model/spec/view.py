@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 from msgspec.structs import replace
 
-from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.site import Site
 from attnviz.model.spec.value import Value, require
 from attnviz.model.stages import STAGE_BY_ID
 
@@ -76,7 +76,7 @@ class View(Value, frozen=True):
         return replace(self.ranges, **{STAGE_BY_ID[stage].kind: range_id})
 
 
-def shown_head(experiment: Experiment, view: View, stage: str) -> int:
+def shown_head(experiment: Site, view: View, stage: str) -> int:
     """The head of `stage` that the view shows: the chosen query head, or the key/value head it reads."""
     row = STAGE_BY_ID[stage]
     if not row.per_head:

@@ -134,8 +134,7 @@ def test_the_prefill_of_deepseek_v3_as_another_counter_has_it() -> None:
     assert without_softmax(bill) - 2 * 8191 * 7168 * 129_280 == 752_572_532_523_008
     everything = replace(model("deepseek-v3"), ahead=None)
     assert without_softmax(prefill(everything, 8192)) == 935_408_443_588_608
-    note = next(line.label for line in bill if line.label.startswith("Including blocked"))
-    assert f"{total(prefill(everything, 8192)):,}" in note
+    assert any(f"{total(prefill(everything, 8192)):,}" in line.label for line in bill)
 
 
 def test_a_dense_model_takes_two_operations_a_parameter_and_token_besides_the_scores() -> None:

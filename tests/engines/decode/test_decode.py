@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 import pytest
 from cases import HEADS, MASKS, MEMORY, POSITIONS, TOKENS, experiment
+from experiments import sited
 
 from attnviz.engines import program, projecting
 from attnviz.engines.decode.cost import Cost, StepCosts
@@ -133,7 +134,7 @@ def test_a_wrong_position_would_be_seen(
 def test_one_head_of_nan_is_no_difference(engine: str) -> None:
     """Queries of nothing but zeros have no direction: with ε = 0 their norm is NaN, in one of four heads."""
     given = experiment("none", "none", "gqa", qk_norm=p.QKNorm("l2", 0.0))
-    weights = np.random.default_rng(2).standard_normal(given.projection_shape("query"))
+    weights = np.random.default_rng(2).standard_normal(sited(given).projection_shape("query"))
     weights[:, given.heads.d_head : 2 * given.heads.d_head] = 0.0
     projections = msgspec.structs.replace(given.projections, query=p.Explicit(Matrix(weights)))
     decoding = assert_equal(make(engine), msgspec.structs.replace(given, projections=projections))

@@ -173,7 +173,7 @@ def test_masks_positions_and_heads_decode_to_the_full_pass(desk: Desk) -> None:
     for change in changes:
         heads = change.pop("heads", None)
         if heads is not None:
-            desk.store.edit(set_heads, n_heads=4, n_kv_heads=heads, d_head=4)
+            desk.store.edit_attention(set_heads, n_heads=4, n_kv_heads=heads, d_head=4)
         if change:
             assert desk.store.change(**change), desk.said()
         for position in ("none", "sinusoidal", "rope", "alibi"):

@@ -202,11 +202,11 @@ def test_a_weight_matrix_is_edited_like_the_vectors(desk: Desk) -> None:
     box = desk.find(QComboBox, "matrix_choice")
     box.setCurrentIndex(box.findData("projections.key"))
     grid = desk.window.panels["matrices"].grid
-    old = projection_array(desk.store.experiment, "key")
+    old = projection_array(desk.store.attention, "key")
     np.testing.assert_array_equal(grid.values(), old)
     assert desk.find(QLabel, "matrix_facts").text() == "8 × 8 · seeded"
     drag(grid.viewport(), grid.cell_rect(2, 3).center(), QPoint(0, 40))
-    new = projection_array(desk.store.experiment, "key")
+    new = projection_array(desk.store.attention, "key")
     assert new[2, 3] == pytest.approx(old[2, 3] - 0.4) and (new != old).sum() == 1
     assert desk.find(QLabel, "matrix_facts").text() == "8 × 8 · explicit"
     check_screen(desk)

@@ -12,7 +12,7 @@ from pointer import Log
 from pytestqt.qtbot import QtBot
 
 import attnviz
-from attnviz.compute.scheduler import Scheduler
+from attnviz.compute.scheduler import JobExit, Scheduler
 from attnviz.engines.engine import EngineError
 from attnviz.engines.table import ENGINES
 from attnviz.gui.bridge import Bridge
@@ -22,6 +22,7 @@ from attnviz.gui.store import Store
 from attnviz.model.edit import edits
 from attnviz.model.edit.generation import set_seed
 from attnviz.model.io.presets import load_preset
+from attnviz.model.spec.parts import ExplicitVectors
 
 
 class Bench:
@@ -93,7 +94,7 @@ def test_a_look_runs_nothing(bench: Bench, qtbot: QtBot) -> None:
     assert bench.runs == 0
 
 
-@pytest.mark.parametrize("kind", [EngineError, ValueError, MemoryError, RuntimeError])
+@pytest.mark.parametrize("kind", [EngineError, ValueError, MemoryError, OSError])
 def test_an_expected_error_is_one_sentence_and_the_next_edit_works(
     bench: Bench, qtbot: QtBot, kind: type[Exception]
 ) -> None:
@@ -120,13 +121,44 @@ def test_what_fails_unexpectedly_reaches_the_error_hook_and_the_next_edit_works(
 
     bench.before = fail
     with qtbot.captureExceptions() as caught:
-        bench.store.change(temperature=2.0)
-        qtbot.waitUntil(lambda: len(caught) == 1)
+        for count, temperature in enumerate((2.0, 2.5), start=1):
+            bench.store.change(temperature=temperature)
+            qtbot.waitUntil(lambda count=count: len(caught) == count)
     assert caught[0][0] is TypeError
+    says = "Something went wrong: TypeError: nobody thought of this"
+    assert bench.log.values("failed") == [says, says]  # each time: the numbers shown are those before
     bench.before = lambda check: None
     bench.store.change(temperature=3.0)
     qtbot.waitUntil(bench.settled)
-    assert bench.log.values("failed") == []
+    assert len(bench.log.values("failed")) == 2
+
+
+FAULTS: list[tuple[BaseException, str, type[BaseException] | None]] = [
+    (MemoryError(), "not enough memory", None),
+    (ValueError(""), "Something went wrong: ValueError", ValueError),
+    (RuntimeError("boom"), "Something went wrong: RuntimeError: boom", RuntimeError),
+    (KeyError("q"), "Something went wrong: KeyError: 'q'", KeyError),
+    (SystemExit(3), "Something went wrong: JobExit: sys.exit(3)", JobExit),
+]
+
+
+@pytest.mark.parametrize(("error", "says", "logged"), FAULTS, ids=[repr(fault[0]) for fault in FAULTS])
+def test_every_failure_is_a_sentence_and_a_fault_reaches_the_log(
+    bench: Bench,
+    qtbot: QtBot,
+    error: BaseException,
+    says: str,
+    logged: type[BaseException] | None,
+) -> None:
+    def fail(check: Any) -> None:
+        raise error
+
+    bench.before = fail
+    with qtbot.captureExceptions() as caught:
+        bench.store.change(temperature=2.0)
+        qtbot.waitUntil(lambda: bench.log.values("failed") == [says])
+        qtbot.waitUntil(lambda: len(caught) == (logged is not None))
+    assert [kind for kind, _error, _where in caught] == ([] if logged is None else [logged])
 
 
 def test_a_young_run_is_shown_before_the_next_starts(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,3 +231,13 @@ def test_a_device_that_the_engine_lacks_gives_way_to_its_own_choice(bench: Bench
     bench.store.edit(edits.set_vector_cell, 0, 0, 0.125)
     qtbot.waitUntil(bench.settled)
     assert bench.log.values("failed") == [] and bench.store.trace.engine == "numpy"
+
+
+def test_a_notice_is_said_once_until_it_is_another_one(bench: Bench, qtbot: QtBot) -> None:
+    huge = ExplicitVectors(np.full((bench.store.experiment.n_queries, bench.store.experiment.d_model), 1e30))
+    bench.store.change(vectors=huge, dtype="float32")
+    qtbot.waitUntil(bench.settled)
+    bench.store.change(temperature=2.0)
+    qtbot.waitUntil(bench.settled)
+    said = bench.log.values("noticed")
+    assert len(said) == 1 and str(said[0]).startswith("Numbers are past the range of float32")

@@ -32,7 +32,7 @@ def test_a_head_that_is_off_is_drawn_faintly(qtbot: QtBot) -> None:
     thumbnail = panel.findChild(Thumbnail, "head_1")
     assert isinstance(thumbnail, Thumbnail)
     plain = thumbnail.grab().toImage()
-    store.edit(toggle_head, 1)
+    store.edit_attention(toggle_head, 1)
     store.set_trace(run(NumpyEngine("float64"), store.experiment))
     faint = thumbnail.grab().toImage()
     middle = thumbnail.picture_rect().center().toPoint()
@@ -40,6 +40,6 @@ def test_a_head_that_is_off_is_drawn_faintly(qtbot: QtBot) -> None:
     after = store.trace["attention_output"]  # type: ignore[index]
     np.testing.assert_array_equal(after[:, :2], before[:, :2])
     assert (after[:, 2:] == 0).all() and (before[:, 2:] != 0).all()
-    store.edit(toggle_head, 1)
+    store.edit_attention(toggle_head, 1)
     store.set_trace(run(NumpyEngine("float64"), store.experiment))
     assert thumbnail.grab().toImage() == plain

@@ -49,7 +49,7 @@ def test_each_kind_is_shown_by_its_numbers(bench: PanelBench[MatricesPanel]) -> 
     }
     for role, words in expected.items():
         choose(bench, role)
-        values = projection_array(bench.store.experiment, role)  # type: ignore[arg-type]
+        values = projection_array(bench.store.attention, role)  # type: ignore[arg-type]
         np.testing.assert_array_equal(bench.panel.grid.values(), values)
         assert bench.find(QLabel, "matrix_facts").text() == words
     choose(bench, "value")
@@ -59,7 +59,7 @@ def test_each_kind_is_shown_by_its_numbers(bench: PanelBench[MatricesPanel]) -> 
 def test_editing_a_tied_matrix_leaves_the_other_alone(bench: PanelBench[MatricesPanel]) -> None:
     choose(bench, "key")
     grid = bench.panel.grid
-    query = projection_array(bench.store.experiment, "query")
+    query = projection_array(bench.store.attention, "query")
     drag(grid.viewport(), grid.cell_rect(0, 1).center(), QPoint(0, -30))
     projections = bench.store.experiment.projections
     assert projections.query == Seeded(3) and isinstance(projections.key, Explicit)
@@ -74,7 +74,7 @@ def test_a_block_is_pasted_and_what_does_not_fit_is_said(bench: PanelBench[Matri
     grid.setFocus()
     grid.set_current_cell(1, 1)
     QTest.keyClick(grid, Qt.Key.Key_V, Qt.KeyboardModifier.ControlModifier)
-    values = projection_array(bench.store.experiment, "query")
+    values = projection_array(bench.store.attention, "query")
     assert values[1:, 1:].tolist() == [[1, 2], [4, 5]]
     assert bench.refused == ["pasted 2 × 2; cells past the table's edge were left out"]
 

@@ -96,9 +96,7 @@ def test_the_present_curve_and_its_dot_are_the_traces_score(panel: PositionsPane
 
 def test_every_encoding_is_drawn_from_the_same_q_and_k(panel: PositionsPanel) -> None:
     panel.store.set_hover(Cell("weights", 4, 2, 1))
-    assert (
-        set(panel.plot.drawn()) == set(NAMES) == {id_ for id_, _t, _e in candidates(panel.store.experiment)}
-    )
+    assert set(panel.plot.drawn()) == set(NAMES) == {id_ for id_, _t, _e in candidates(panel.store.attention)}
     plain = set(curve(panel, "none").values())
     assert len(plain) == 1
     fall = curve(panel, "alibi")

@@ -112,7 +112,7 @@ def test_a_cell_that_is_locked_in_another_layer_moves_no_row(qtbot: QtBot) -> No
 def test_an_emptied_row_is_flagged(qtbot: QtBot) -> None:
     bench = make(qtbot)
     assert text(bench, "stage_flag") == ""
-    bench.store.edit(edits.set_padding, 0, True)
+    bench.store.edit_attention(edits.set_padding, 0, True)
     assert text(bench, "stage_flag") == "fully masked: a → 0"
     bench.store.change(fully_masked_row="nan")
     assert text(bench, "stage_flag") == "fully masked: a → NaN"

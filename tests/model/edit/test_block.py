@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from experiments import SPREAD, block, small
+from experiments import SPREAD, block, sited, small
 from msgspec.structs import replace
 
 import attnviz
@@ -12,6 +12,7 @@ from attnviz.model.edit import block as block_edits
 from attnviz.model.edit import edits
 from attnviz.model.edit.block import LastSeen
 from attnviz.model.edit.switching import refusal
+from attnviz.model.sites.sites import alone
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.block import Block, FeedForward, Norm
 from attnviz.model.spec.experiment import Experiment
@@ -124,11 +125,11 @@ def test_the_clamped_unit_is_refused_without_its_gate() -> None:
 def test_biases_come_back_and_move_the_output_by_themselves() -> None:
     with_bias = small(projections=replace(small().projections, output_bias=WrittenRow(Matrix([[1.0] * 6]))))
     last = seen(with_bias)
-    off = block_edits.set_bias(with_bias, "output", False, last)
-    moved = attnviz.run(with_bias)["attention_output"] - attnviz.run(off)["attention_output"]
+    off = block_edits.set_bias(sited(with_bias), "output", False, last)
+    moved = attnviz.run(with_bias)["attention_output"] - attnviz.run(alone(off))["attention_output"]
     np.testing.assert_allclose(moved, np.ones((5, 6)), atol=1e-12)
-    assert block_edits.set_bias(off, "output", True, last) == with_bias
-    wider = edits.set_d_model(off, 7)
+    assert block_edits.set_bias(off, "output", True, last) == sited(with_bias)
+    wider = sited(edits.set_d_model(alone(off), 7))
     row = block_edits.set_bias(wider, "output", True, last).projections.output_bias
     assert isinstance(row, WrittenRow) and row.values.array.tolist() == [[1.0] * 6 + [0.0]]
 

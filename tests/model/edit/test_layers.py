@@ -16,6 +16,7 @@ from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.block import Block, FeedForward, Norm
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Alibi, Causal, Explicit, NoPosition, Projections, Seeded, Sinusoidal
+from attnviz.model.spec.site import Site
 
 ONE = small(block=block("pre"), position=Sinusoidal(100.0), masks=(Causal(),))
 
@@ -105,7 +106,7 @@ def test_self_and_cross_in_every_layer_and_back() -> None:
     assert cross.projections == alone.projections and cross.position == NoPosition()
     assert own.block is not None and own.block.feed_forward is None and cross.block == alone.block
     assert layer_edits.set_cross(both, False) == alone
-    edited = put(both, "decoder.1.self", replace(at(both, "decoder.1.self"), temperature=3.0))
+    edited = put(both, replace(at(both, "decoder.1.self"), temperature=3.0))
     back = layer_edits.set_cross(layer_edits.set_cross(edited, False), True, layer_edits.main_layers(edited))
     assert back == edited
 
@@ -153,7 +154,7 @@ def test_only_attentions_of_the_same_kind_are_alike() -> None:
 
 def test_a_refusal_of_another_layer_names_it() -> None:
     two = layer_edits.set_n_layers(ONE, 2)
-    bare = put(two, "layers.1.self", replace(at(two, "layers.1.self"), block=None))
+    bare = put(two, replace(at(two, "layers.1.self"), block=None))
     with pytest.raises(ValueError, match=r"^layers\[0\]\.block is null; legal is a block where there is"):
         layer_edits.edit_alike(bare, "layers.0.self", lambda e: block_edits.set_residual(e, False))
 
@@ -177,7 +178,9 @@ def test_one_attention_is_edited_as_ever_while_all_are_edited_alike(name: str) -
     experiment = SPREAD[name]
     (site,) = site_names(experiment)
 
-    def edit(one: Experiment) -> Experiment:
-        return edits.set_vector_cell(edits.set_heads(replace(one, temperature=3.0), n_heads=4), 0, 0, 9.0)
+    def edit(one: Site) -> Site:
+        return edits.set_heads(replace(one, temperature=3.0), n_heads=4)
 
-    assert layer_edits.edit_alike(experiment, site, edit) == edit(experiment)
+    edited = put(experiment, edit(at(experiment, site)))
+    assert layer_edits.edit_alike(experiment, site, edit) == edited
+    assert edited.temperature == 3.0 and edited.heads.n_heads == 4

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from experiments import MASK_SETS, ONE_MASK, small
+from experiments import MASK_SETS, ONE_MASK, sited, small
 from hypothesis import given
 from mask_formulas import sees
 
@@ -83,7 +83,7 @@ def test_joining_keeps_each_kind_and_is_what_it_says(masks: tuple[p.Mask, ...]) 
     ],
 )
 def test_positions_past_the_end_do_not_come_back(mask: p.OneMask, expected: p.OneMask) -> None:
-    assert fitting_mask(mask, small()) == expected
+    assert fitting_mask(mask, sited(small())) == expected
 
 
 @given(MASK_SETS, ONE_MASK)

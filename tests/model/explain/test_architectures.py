@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace as core_replace
 
 import pytest
+from experiments import sited
 from msgspec.structs import replace
 
 from attnviz.core.cost.architecture import pairs
@@ -122,9 +123,10 @@ def latent(**fields: object) -> Experiment:
 def test_a_latent_costs_what_it_multiplies(shown: Experiment) -> None:
     described, n = architecture_of(shown), shown.n_queries
     assert described.latent is not None
-    mine = {weight.path: weight for weight in weights_of(shown)}
-    kinds = {path: weight.source(shown).__struct_config__.tag for path, weight in mine.items()}
-    learned = sum(weight.array(shown).size for path, weight in mine.items() if kinds[path] != "identity")
+    site = sited(shown)
+    mine = {weight.path: weight for weight in weights_of(site)}
+    kinds = {path: weight.source(site).__struct_config__.tag for path, weight in mine.items()}
+    learned = sum(weight.array(site).size for path, weight in mine.items() if kinds[path] != "identity")
     assert parameter_count(described) == learned
     bare = replace(shown, latent=replace(shown.latent, norm=None, query_norm=None), masks=shown.masks[:1])
     _cached, uncached = StepCosts(bare, 4).step(n - 1)

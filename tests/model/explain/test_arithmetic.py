@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from experiments import SITES, SPREAD, STACKS, small
+from experiments import SITES, SPREAD, STACKS, sited, small
 from explained import exact, is_numeric, maximum, shown, site_of, worked_out
 from msgspec.structs import replace
 
@@ -162,7 +162,7 @@ def test_weights_that_are_no_stage_are_named_and_lead_nowhere() -> None:
     line = explain(site, Cell("k", 2, 1, head=1)).lines[0]
     weights = [p for p in flat(line.steps[1], True) if isinstance(p, Term) and p.source is None]
     assert [term.name for term in weights] == [f"W_K[{i}, 5]" for i in range(6)]
-    assert [term.value for term in weights] == projection_array(experiment, "key")[:, 5].tolist()
+    assert [term.value for term in weights] == projection_array(sited(experiment), "key")[:, 5].tolist()
     assert {term.hue for term in weights} == {"key"}
 
 

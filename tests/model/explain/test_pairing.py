@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from msgspec.structs import replace
@@ -47,6 +49,15 @@ def test_a_trace_that_lacks_the_pair_says_nothing() -> None:
     trace = run(NumpyEngine("float64"), rotated_pair("interleaved"))
     assert pair_scores(trace.only, Pair(0, 6, 0)) is None
     assert pair_scores(trace.only, Pair(1, 0, 0)) is None
+
+
+def test_scores_past_the_range_of_float64_warn_nobody() -> None:
+    rows = np.random.default_rng(2).standard_normal((6, 4)) * 1e160
+    huge = replace(rotated_pair("interleaved"), vectors=ExplicitVectors(rows))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        scores = pair_scores(run(NumpyEngine("float64"), huge).only, Pair(0, 5, 2))
+    assert scores is not None and not np.isfinite(scores[0])
 
 
 @pytest.mark.parametrize(

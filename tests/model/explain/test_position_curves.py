@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from experiments import SITES, SPREAD, STACKS, small
+from experiments import SITES, SPREAD, STACKS, sited, small
 
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
 from attnviz.model.explain.pairing import Pair
 from attnviz.model.explain.position_curves import Curve, candidates, curves, distances, kind_of, wave
+from attnviz.model.sites.sites import alone
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import ExplicitVectors, Heads, NoScale, Rope, SeededVectors, Sinusoidal
@@ -39,7 +40,7 @@ def own(found: tuple[Curve, ...]) -> Curve:
 def test_the_present_curve_passes_through_every_pair_of_the_trace(name: str, at: str) -> None:
     site = run(ENGINE, (SPREAD | STACKS)[name]).site(at)
     experiment = site.experiment
-    away = distances(experiment).tolist()
+    away = distances(sited(experiment)).tolist()
     for head in range(experiment.heads.n_heads):
         for query in range(experiment.n_queries):
             for key in range(experiment.n_keys):
@@ -55,8 +56,8 @@ def test_other_encodings_are_what_a_run_with_them_gives(position: str) -> None:
     """Encodings that leave the vectors alone see the same q and k."""
     experiment = small(heads=Heads(4, 2, 4), cap=3.0)
     site = site_of(experiment)
-    (other,) = [site_of(e) for id_, _title, e in candidates(experiment) if id_ == position]
-    away = distances(experiment).tolist()
+    (other,) = [site_of(alone(e)) for id_, _title, e in candidates(sited(experiment)) if id_ == position]
+    away = distances(sited(experiment)).tolist()
     for pair in (Pair(0, 0, 4), Pair(3, 4, 1), Pair(2, 2, 2)):
         (curve,) = [curve for curve in curves(site, pair) if curve.id == position]
         value = curve.values[away.index(pair.key - pair.query)]
@@ -68,7 +69,7 @@ def test_other_encodings_are_what_a_run_with_them_gives(position: str) -> None:
 @pytest.mark.parametrize("position", ["sinusoidal", "learned"])
 def test_an_encoding_on_the_vectors_goes_through_norms_biases_and_latents(name: str, position: str) -> None:
     site = site_of(SPREAD[name])
-    (other,) = [site_of(e) for id_, _title, e in candidates(site.experiment) if id_ == position]
+    (other,) = [site_of(alone(e)) for id_, _title, e in candidates(site.experiment) if id_ == position]
     away = distances(site.experiment).tolist()
     for pair in (Pair(0, 0, 4), Pair(1 % site.experiment.heads.n_heads, 4, 1)):
         (curve,) = [curve for curve in curves(site, pair) if curve.id == position]
@@ -94,7 +95,7 @@ def test_a_rotation_at_any_distance_is_a_run_with_the_key_moved_there() -> None:
 
     start = placed(2)
     values = own(curves(site_of(start), Pair(0, 5, 2))).values
-    away = distances(start).tolist()
+    away = distances(sited(start)).tolist()
     for key in (0, 1, 3, 9, 13):
         assert values[away.index(key - 5)] == pytest.approx(
             final_score(site_of(placed(key)), Pair(0, 5, key))
@@ -103,7 +104,7 @@ def test_a_rotation_at_any_distance_is_a_run_with_the_key_moved_there() -> None:
 
 def test_positions_that_do_not_exist_are_gaps() -> None:
     experiment = small(position=Learned(7, start=1))
-    away = distances(experiment)
+    away = distances(sited(experiment))
     values = own(curves(site_of(experiment), Pair(0, 2, 0))).values
     np.testing.assert_array_equal(np.isfinite(values), (away >= -2) & (away < 4))
     waves = small(position=Sinusoidal())
@@ -132,7 +133,7 @@ def test_every_encoding_has_its_curve_where_the_heads_allow_it() -> None:
 
 def test_distances_reach_over_the_sequence_within_bounds() -> None:
     def reach(n: int) -> int:
-        return int(distances(Experiment(tuple("a" * n), SeededVectors(n, 2)))[-1])
+        return int(distances(sited(Experiment(tuple("a" * n), SeededVectors(n, 2))))[-1])
 
     assert [reach(n) for n in (2, 17, 40, 5000)] == [16, 16, 39, 256]
 

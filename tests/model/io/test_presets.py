@@ -243,7 +243,7 @@ def test_a_prefix_is_seen_in_both_directions_and_the_answer_is_causal() -> None:
     weights = traced("prefix-lm")["weights"]
     assert (weights[:, :6, :6] > 0).all() and (weights[:, :6, 6:] == 0).all()
     assert (weights[:, 6:] > 0).tolist() == [np.tri(10, dtype=bool)[6:].tolist()] * 4
-    assert visible_pairs(load_preset("prefix-lm").experiment) == 70 == 10 * 11 // 2 + 6 * 5 // 2
+    assert visible_pairs(load_preset("prefix-lm").attention) == 70 == 10 * 11 // 2 + 6 * 5 // 2
 
 
 def test_sparse_attention_is_a_window_and_one_global_token() -> None:
@@ -253,7 +253,7 @@ def test_sparse_attention_is_a_window_and_one_global_token() -> None:
     seen[0] = seen[:, 0] = True
     assert (weights > 0).tolist() == [seen.tolist()] * 4
     pairs = 16 * 7 - 2 * 6 + 2 * 12  # windows, less their two cut-off corners, and the cross less its own
-    assert visible_pairs(load_preset("sparse-attention").experiment) == pairs == 124
+    assert visible_pairs(load_preset("sparse-attention").attention) == pairs == 124
     assert "124 of 256" in next(preset for preset in PRESETS if preset.id == "sparse-attention").description
 
 

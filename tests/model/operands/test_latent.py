@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from experiments import MEMORY, small
+from experiments import MEMORY, sited, small
 from msgspec.structs import replace
 
 from attnviz.model.edit import edits
@@ -133,11 +133,11 @@ def test_forms_say_what_the_experiment_says() -> None:
 
 def test_a_latent_is_switched_on_and_off() -> None:
     plain = small(heads=Heads(4, 2, 4), position=Rope(), projections=Projections(Tied("output"), Seeded(7)))
-    plain = edits.set_projection(plain, "query", Seeded(3))
-    on = set_latent(plain, first_latent(plain))
+    plain = edits.set_projection(sited(plain), "query", Seeded(3))
+    on = set_latent(sited(plain), first_latent(sited(plain)))
     assert on.latent == Latent(8, d_rope=2, norm=Norm("rms", 1e-6))
     assert (on.heads, on.projections.key, on.projections.value) == (Heads(4, 4, 4), Identity(), Identity())
-    off = set_latent(on, None, plain.projections.key, plain.projections.value)
+    off = set_latent(sited(on), None, plain.projections.key, plain.projections.value)
     assert off.latent is None
     # Two key/value heads became four: what was written for two is drawn for four by the same seed.
     assert off.projections == replace(plain.projections, key=Seeded(7))
@@ -147,14 +147,14 @@ def test_a_latent_is_switched_on_and_off() -> None:
 @pytest.mark.parametrize("tied", ["key", "output"])
 def test_what_was_tied_is_written_out(tied: Any) -> None:
     plain = small(heads=Heads(1, 1, 6), projections=Projections(Tied(tied), Seeded(7), Seeded(8), Seeded(9)))
-    written = projection_array(plain, "query")
-    on = set_latent(plain, Latent(3))
-    np.testing.assert_array_equal(projection_array(on, "query"), written)
+    written = projection_array(sited(plain), "query")
+    on = set_latent(sited(plain), Latent(3))
+    np.testing.assert_array_equal(projection_array(sited(on), "query"), written)
 
 
 def test_what_cannot_stand_beside_it_is_not_taken_away_unasked() -> None:
     plain = small(heads=Heads(2, 2, 4), qk_norm=QKNorm("rms"))
-    assert refusal(set_latent, plain, Latent(3)).startswith("qk_norm is 'there'; legal is null")
+    assert refusal(set_latent, sited(plain), Latent(3)).startswith("qk_norm is 'there'; legal is null")
 
 
 def test_every_head_keeps_its_features_when_the_rope_part_changes() -> None:
@@ -162,50 +162,50 @@ def test_every_head_keeps_its_features_when_the_rope_part_changes() -> None:
     before = latent_experiment(
         projections=Projections(Explicit(Matrix(values)), query_bias=WrittenRow(Matrix(values[:1])))
     )
-    wider = set_latent_size(before, d_rope=5)
+    wider = set_latent_size(sited(before), d_rope=5)
     assert wider.latent is not None and wider.latent.d_rope == 4
-    found = projection_array(wider, "query").reshape(6, 2, 8)
+    found = projection_array(sited(wider), "query").reshape(6, 2, 8)
     np.testing.assert_array_equal(found[:, :, :6], values.reshape(6, 2, 6))
     assert (found[:, :, 6:] == 0).all()
-    back = set_latent_size(wider, d_rope=2)
-    np.testing.assert_array_equal(projection_array(back, "query"), values)
-    off = set_latent(before, None)
+    back = set_latent_size(sited(wider), d_rope=2)
+    np.testing.assert_array_equal(projection_array(sited(back), "query"), values)
+    off = set_latent(sited(before), None)
     np.testing.assert_array_equal(
-        projection_array(off, "query").reshape(6, 2, 4), values.reshape(6, 2, 6)[:, :, :4]
+        projection_array(sited(off), "query").reshape(6, 2, 4), values.reshape(6, 2, 6)[:, :, :4]
     )
 
 
 def test_a_latent_of_the_queries_comes_and_goes() -> None:
     before = latent_experiment()
-    on = set_latent_size(before, d_q=5)
+    on = set_latent_size(sited(before), d_q=5)
     assert on.latent is not None and on.latent.query_norm == Norm("rms", 1e-6)
     assert on.projection_shape("query") == (5, 12)
-    assert set_latent_size(on, d_q=None) == before
+    assert set_latent_size(sited(on), d_q=None) == sited(before)
 
 
 def test_matrices_follow_heads_vectors_and_widths() -> None:
     written = {
-        role: Explicit(Matrix(latent_array(latent_experiment(latent=Latent(3, 5, 2)), role)))  # type: ignore[arg-type]
+        role: Explicit(Matrix(latent_array(sited(latent_experiment(latent=Latent(3, 5, 2))), role)))  # type: ignore[arg-type]
         for role in ("down", "up_key", "up_value", "rope_key", "query_down")
     }
     one = latent_experiment(
         latent=Latent(3, 5, 2, Norm("rms", gain=WrittenRow(Matrix([[1.0, 2.0, 3.0]]))), **written)
     )
     for changed in (
-        edits.set_heads(one, n_heads=3),
-        edits.set_heads(one, d_head=7),
-        edits.set_d_model(one, 9),
-        edits.set_memory(one, MEMORY),
+        edits.set_heads(sited(one), n_heads=3),
+        edits.set_heads(sited(one), d_head=7),
+        sited(edits.set_d_model(one, 9)),
+        sited(edits.set_memory(one, MEMORY)),
     ):
         assert changed.heads.n_kv_heads == changed.heads.n_heads
         for role in changed.latent.roles():  # type: ignore[union-attr]
             shape = changed.latent.shape(role, changed.d_model, changed.d_keys, changed.heads)  # type: ignore[union-attr]
             assert latent_array(changed, role).shape == shape
-    wider = set_latent_size(one, d_c=4)
+    wider = set_latent_size(sited(one), d_c=4)
     assert wider.latent is not None and wider.latent.norm is not None
     np.testing.assert_array_equal(wider.latent.norm.gain.values.array, [[1, 2, 3, 0]])  # type: ignore[union-attr]
     with pytest.raises(ValueError, match=r"latent\.d_rope is 0; legal is 2 or more"):
-        set_latent_size(one, d_rope=0)
+        set_latent_size(sited(one), d_rope=0)
 
 
 # --- numbers of it ---------------------------------------------------------------------------------
@@ -230,5 +230,5 @@ def test_the_weights_are_those_of_the_latent() -> None:
     ]
     assert {"W_K", "W_V", "W_DQ"}.isdisjoint(weight.symbol for weight in weights_of(one))
     for weight in weights_of(one):
-        changed = weight.put(one, weight.array(one) + 1)
-        np.testing.assert_array_equal(weight.array(changed), weight.array(one) + 1)
+        changed = weight.put(sited(one), weight.array(sited(one)) + 1)
+        np.testing.assert_array_equal(weight.array(changed), weight.array(sited(one)) + 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from attnviz.model.sites.links import same_tokens, tokens_in
-from attnviz.model.sites.sites import Place
+from attnviz.model.spec.site import Place
 
 ENCODER, SELF = Place("encoder", 0, "self"), Place("decoder", 0, "self")
 CROSS = Place("decoder", 0, "cross", is_second=True)

@@ -1,16 +1,22 @@
-"""A site that is asked for again is the same object, and never that of another experiment."""
+"""A site is derived once, never that of another experiment, and no longer kept than its experiment."""
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+from weakref import ref
+
 import pytest
-from experiments import STACKS
+from experiments import SPREAD, STACKS
 from msgspec.structs import replace
 
-from attnviz.model.sites import sites
-from attnviz.model.sites.sites import at, site_names
+import attnviz
+from attnviz.model.sites.sites import at, site_names, sites
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.site import Site
 
 
-def test_a_site_is_taken_out_once() -> None:
+def test_a_site_is_derived_once() -> None:
     given = STACKS["encoder and decoder"]
     for name in site_names(given):
         assert at(given, name) is at(given, name)
@@ -23,4 +29,36 @@ def test_a_later_experiment_never_gets_an_earlier_ones_site() -> None:
     for step in range(1, 200):  # without a reference to the experiment, ids would come again
         changed = replace(given, layers=(replace(given.layers[0], temperature=float(step)),))
         assert at(changed, "layers.1.self").temperature == step
-    assert len(sites._made) <= sites.KEPT_SITES
+
+
+@pytest.mark.parametrize("name", [*SPREAD, *STACKS])
+def test_a_site_and_an_experiment_are_of_two_types(name: str) -> None:
+    experiment = (SPREAD | STACKS)[name]
+    for site in sites(experiment).values():
+        assert type(site) is Site and not isinstance(site, Experiment)
+    assert not issubclass(Experiment, Site)
+
+
+def _fresh(experiment: Experiment) -> Experiment:
+    """An equal experiment that nothing else holds, so that only what is kept for it keeps it."""
+    return replace(experiment)
+
+
+@pytest.fixture
+def collected() -> Iterator[None]:
+    gc.collect()
+    yield
+    gc.collect()
+
+
+@pytest.mark.usefixtures("collected")
+@pytest.mark.parametrize("name", ["encoder and decoder", "two layers, pre"])
+def test_a_closed_experiment_is_freed_with_all_that_was_computed_of_it(name: str) -> None:
+    experiment = _fresh(STACKS[name])
+    trace, decoding = attnviz.run(experiment), attnviz.decode(experiment)
+    alive = [ref(experiment), *(ref(site) for site in sites(experiment).values())]
+    alive += [ref(site) for site in sites(decoding.experiment).values()]
+    assert all(one() is not None for one in alive)
+    del experiment, trace, decoding
+    gc.collect()
+    assert [one() for one in alive if one() is not None] == []

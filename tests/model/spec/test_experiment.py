@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
+from experiments import sited
 from pace import assert_fast
 
 from attnviz.model.io.files import load, save
@@ -309,7 +310,7 @@ def test_long_matrices_are_compared_to_their_last_number_and_changed_alone() -> 
 
 def test_shapes_of_the_four_projections() -> None:
     memory = Memory(("m",) * 3, SeededVectors(3, 5))
-    made = experiment(memory=memory, heads=Heads(4, 2, 3))
+    made = sited(experiment(memory=memory, heads=Heads(4, 2, 3)))
     shapes = {role: made.projection_shape(role) for role in ("query", "key", "value", "output")}
     assert shapes == {"query": (6, 12), "key": (5, 6), "value": (5, 6), "output": (12, 6)}
     assert (made.n_queries, made.n_keys, made.d_model) == (2, 3, 6)

@@ -13,7 +13,7 @@ from attnviz.gui.look.theme import LIGHT, RADIUS, Theme
 from attnviz.gui.widgets.heat.content import HeatContent, Highlight
 from attnviz.gui.widgets.heat.site_layout import CAPTION_LINE, Arrangement, MapSizes, Placed, arrange
 from attnviz.gui.widgets.heat.site_map import SiteMap
-from attnviz.model.sites.sites import Place
+from attnviz.model.spec.site import Place
 
 CAPTION_PX = 11
 BAND = 14

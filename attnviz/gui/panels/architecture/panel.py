@@ -25,8 +25,8 @@ from attnviz.model.sites.pairs import Pairs, pairs_of, sum_of_pairs
 from attnviz.model.sites.sites import place_of
 from attnviz.model.sites.titles import attention_title, layer_title
 from attnviz.model.spec.document import Document
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Mask
+from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell, shown_head
 from attnviz.model.trace import SiteTrace, Trace
 
@@ -147,7 +147,7 @@ class ArchitecturePanel(Panel):
         content = _content(site, self.store, self.theme, ", ".join(below))
         return SiteEntry(site.name, place, content, below, (*title, *count))
 
-    def _pairs(self, site: Experiment) -> Pairs:
+    def _pairs(self, site: Site) -> Pairs:
         """Counted once for all layers that have the same masks."""
         key = (site.masks, site.n_queries, site.n_keys)
         if key not in self._counted:

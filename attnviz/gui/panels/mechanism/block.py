@@ -7,6 +7,7 @@ from typing import Any
 
 from attnviz.core.block import ACTIVATIONS, GATED_UNITS
 from attnviz.gui.forms.fields import Choice, Edit, Slider, Switch
+from attnviz.gui.forms.subject import selected_attention
 from attnviz.gui.look.theme import Theme
 from attnviz.gui.panels.mechanism.norm import NormLine, NormSlot
 from attnviz.gui.panels.mechanism.section import Section
@@ -32,7 +33,7 @@ from attnviz.model.edit.switching import refusal
 from attnviz.model.sites.sites import put
 from attnviz.model.spec.block import FEED_FORWARD_ROLES, Block, FeedForwardRole
 from attnviz.model.spec.document import Document
-from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.site import Site
 
 PLACEMENTS = (
     ("pre", N_("pre"), N_("x + A(norm(x)): a norm before the attention and before the feed-forward layer")),
@@ -54,26 +55,26 @@ _SHORT: dict[FeedForwardRole, str] = {"up": N_("up"), "gate": N_("gate"), "down"
 WIDEST = 65_536
 
 
-def has_block(experiment: Experiment) -> bool:
+def has_block(experiment: Site) -> bool:
     """Whether the attention stands in a block."""
     return experiment.block is not None
 
 
-def has_ffn(experiment: Experiment) -> bool:
+def has_ffn(experiment: Site) -> bool:
     """Whether the block has a feed-forward layer."""
     return experiment.block is not None and experiment.block.feed_forward is not None
 
 
-def _is_gated(experiment: Experiment) -> bool:
+def _is_gated(experiment: Site) -> bool:
     return has_ffn(experiment) and ffn_of(experiment).gated
 
 
-def _change(field: str) -> Edit:
+def _change(field: str) -> Edit[Site]:
     """The edit that replaces one field of the feed-forward layer."""
     return lambda experiment, value: change_feed_forward(experiment, **{field: value})
 
 
-def _norm_shown(name: NormName, experiment: Experiment) -> bool:
+def _norm_shown(name: NormName, experiment: Site) -> bool:
     block = experiment.block
     if block is None or (name in ("norm_2", "after_2") and block.feed_forward is None):
         return False
@@ -89,7 +90,7 @@ class BlockSection(Section):
     def __init__(self, store: Store) -> None:
         super().__init__(store)
         self._seen = SeenBySite(store)
-        self._norms: dict[str, NormLine] = {}
+        self._norms: dict[str, NormLine[Site]] = {}
         self.add_form(self._block_fields())
         self._add_norms("norm_1", "after_1")
         self.add_form(self._ffn_fields())
@@ -136,7 +137,9 @@ class BlockSection(Section):
                     edit=partial(_put_norm, name),
                     shown=partial(_norm_shown, name),
                 )
-                self._norms[name] = NormLine(self.store, slot, lambda: self._seen.here)
+                self._norms[name] = NormLine(
+                    selected_attention(self.store), slot, self.store, lambda: self._seen.here
+                )
                 self.body.addWidget(self._norms[name])
 
     def _block_fields(self) -> tuple[Any, ...]:
@@ -241,25 +244,24 @@ class BlockSection(Section):
             set_bias=lambda e, is_on: set_ffn_bias(e, role, is_on, self._seen.here),
         )
 
-    def _set_block(self, experiment: Experiment, is_on: bool) -> Experiment:
+    def _set_block(self, experiment: Site, is_on: bool) -> Site:
         if not is_on:
             return set_block(experiment, None)
         return set_block(experiment, self._seen.here.last("block", Block, Block()))
 
-    def _set_placement(self, experiment: Experiment, placement: Any) -> Experiment:
+    def _set_placement(self, experiment: Site, placement: Any) -> Site:
         return set_placement(experiment, placement, self._seen.here)
 
-    def _set_ffn(self, experiment: Experiment, is_on: bool) -> Experiment:
+    def _set_ffn(self, experiment: Site, is_on: bool) -> Site:
         return set_feed_forward(experiment, is_on, self._seen.here)
 
-    def _why_no_ffn(self, experiment: Experiment) -> str:
+    def _why_no_ffn(self, experiment: Site) -> str:
         """A layer with a second attention has its feed-forward layer there: only the whole knows."""
         if has_ffn(experiment) or self.store.experiment.cross is None:
             return ""
-        whole, site = self.store.experiment, self.store.document.site
         changed = set_feed_forward(experiment, True, self._seen.here)
-        return refusal(lambda e, _value: put(e, site, changed), whole, None)
+        return refusal(lambda e, _value: put(e, changed), self.store.experiment, None)
 
 
-def _put_norm(name: NormName, experiment: Experiment, norm: Any) -> Experiment:
+def _put_norm(name: NormName, experiment: Site, norm: Any) -> Site:
     return set_norm(experiment, name, norm)

@@ -21,14 +21,14 @@ from attnviz.i18n import _
 from attnviz.model.edit.edits import set_multiplier
 from attnviz.model.explain.pairing import Pair, pair_looked_at, pair_scores
 from attnviz.model.positions import n_rotated, pair_frequencies
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Rope
+from attnviz.model.spec.site import Site
 
 MOST_DIALS = 18
 COLUMNS = 3
 
 
-def _straight(experiment: Experiment) -> Experiment:
+def _straight(experiment: Site) -> Site:
     return replace(experiment, position=replace(experiment.position, multipliers=()))
 
 
@@ -164,7 +164,7 @@ class RopeDials(QWidget):
         sentence = _("pairs {first}–{last} of {n}, from")
         self._pages_label.setText(sentence.format(first=first, last=first + MOST_DIALS - 1, n=n_pairs))
 
-    def _say_pair(self, experiment: Experiment, pair: Pair, start: int) -> None:
+    def _say_pair(self, experiment: Site, pair: Pair, start: int) -> None:
         query = elide(visible(experiment.tokens[pair.query]), 16)
         key = elide(visible(experiment.key_tokens[pair.key]), 16)
         sentence = _("q of “{query}” at {m}, k of “{key}” at {n}")

@@ -6,14 +6,14 @@ from attnviz.gui.forms.fields import Choice, Seed, Slider, Switch, replacing
 from attnviz.gui.panels.mechanism.section import Section
 from attnviz.gui.store import Store
 from attnviz.i18n import N_
-from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.site import Site
 
 
-def _set_mode(experiment: Experiment, mode: str) -> Experiment:
+def _set_mode(experiment: Site, mode: str) -> Site:
     return replacing("dropout", "training")(experiment, mode == "train")
 
 
-def _drops(experiment: Experiment) -> bool:
+def _drops(experiment: Site) -> bool:
     return experiment.dropout.p > 0
 
 

@@ -39,11 +39,10 @@ class DTypeSection(Section):
     def __init__(self, store: Store) -> None:
         super().__init__(store)
         self.reason: Callable[[str], str] = no_reason
-        self.add_form(
+        self.add_whole_form(
             (
                 Choice(
                     name="dtype_segmented",
-                    whole=True,
                     label="",
                     hint=N_("Precision"),
                     read=lambda e: e.dtype,

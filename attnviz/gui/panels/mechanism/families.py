@@ -18,8 +18,8 @@ from attnviz.gui.widgets.toggle import Toggle
 from attnviz.i18n import _
 from attnviz.model.edit.masks import find_mask
 from attnviz.model.masks import MASKS, MaskFamily, blocked_by
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import OneMask, Painted
+from attnviz.model.spec.site import Site
 
 COLUMNS = 3
 _PICTURE = 32
@@ -113,7 +113,7 @@ class FamilyGrid(QWidget):
             grid.setColumnStretch(index % COLUMNS, 1)
             tile.chosen.connect(self.chosen)
 
-    def show_masks(self, experiment: Experiment, wanted: Callable[[MaskFamily], OneMask]) -> None:
+    def show_masks(self, experiment: Site, wanted: Callable[[MaskFamily], OneMask]) -> None:
         """Show which families are on, each with its mask; `wanted` is what one that is off would be."""
         for tile in self.tiles:
             mask = find_mask(experiment, tile.family.kind)

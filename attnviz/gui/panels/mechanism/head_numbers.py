@@ -13,7 +13,7 @@ from attnviz.gui.look.theme import GRID
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.i18n import _
-from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.site import Site
 
 MOST_HEADS = 64
 COLUMNS = 2
@@ -31,7 +31,7 @@ class HeadNumbers(QWidget):
         store: Store,
         name: str,
         spoken: str,
-        edit: Callable[[Experiment, int, float], Experiment],
+        edit: Callable[[Site, int, float], Site],
         *,
         decimals: int,
         step: float,

@@ -25,9 +25,9 @@ from attnviz.model.edit.edits import set_heads, set_linked_heads, toggle_head
 from attnviz.model.edit.latent import first_latent, set_latent
 from attnviz.model.edit.switching import refusal
 from attnviz.model.spec.document import Document
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.latent import Latent
 from attnviz.model.spec.parts import Projections, Rope, Seeded
+from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell
 from attnviz.model.trace import Trace
 
@@ -37,7 +37,7 @@ SEGMENTS = 5
 MOST_HEADS, WIDEST_HEAD = 256, 1024
 
 
-def layout_name(experiment: Experiment) -> str:
+def layout_name(experiment: Site) -> str:
     """What this sharing of heads is called."""
     heads = experiment.heads
     if experiment.latent is not None:
@@ -88,7 +88,7 @@ class HeadsSection(Section):
         self.body.addWidget(self._link)
         self.body.addWidget(self.latent)
 
-    def _count(self) -> Number:
+    def _count(self) -> Number[Site]:
         return Number(
             name="n_heads_field",
             label=N_("Query heads"),
@@ -100,7 +100,7 @@ class HeadsSection(Section):
             from_start=True,
         )
 
-    def _width(self) -> Number:
+    def _width(self) -> Number[Site]:
         return Number(
             name="d_head_field",
             label=N_("Features per head, d_head"),
@@ -112,12 +112,12 @@ class HeadsSection(Section):
             from_start=True,
         )
 
-    def _with_heads(self, experiment: Experiment, name: Literal["n_heads", "d_head"], n: int) -> Experiment:
+    def _with_heads(self, experiment: Site, name: Literal["n_heads", "d_head"], n: int) -> Site:
         if self._link.value() and _is_linked(experiment):
             return set_linked_heads(experiment, name, n)
         return set_heads(experiment, **{name: n})
 
-    def _source_choice(self) -> Choice:
+    def _source_choice(self) -> Choice[Site]:
         return Choice(
             name="latent_segmented",
             label="",
@@ -139,7 +139,7 @@ class HeadsSection(Section):
             why_not=lambda e, id_: refusal(self._set_source, e, id_),
         )
 
-    def _set_source(self, experiment: Experiment, source: str) -> Experiment:
+    def _set_source(self, experiment: Site, source: str) -> Site:
         """Make keys and values from projections or from a latent; what there was before comes back."""
         last = self._seen.here.last
         if source == "projections":
@@ -154,7 +154,7 @@ class HeadsSection(Section):
             latent = first_latent(experiment)
         return set_latent(experiment, latent)
 
-    def _note_seen(self, experiment: Experiment) -> None:
+    def _note_seen(self, experiment: Site) -> None:
         self._seen.here.note("latent", experiment.latent)
         if experiment.latent is None:
             self._seen.here.note("projections", experiment.projections)
@@ -185,7 +185,7 @@ class HeadsSection(Section):
         self.set_hint(layout_name(new.attention))
         self.on_view(new)
 
-    def _show_link(self, attention: Experiment) -> None:
+    def _show_link(self, attention: Site) -> None:
         """The link can be locked where it holds; where it does not, the lock says so."""
         heads = attention.heads
         reason = _("d_model is {d_model}; {n} heads of {width} features are {product}.").format(
@@ -251,17 +251,17 @@ class HeadsSection(Section):
         self.store.look(head=head)
 
 
-def _is_linked(experiment: Experiment) -> bool:
+def _is_linked(experiment: Site) -> bool:
     heads = experiment.heads
     return heads.n_heads * heads.d_head == experiment.d_model
 
 
-def _why_not_shared(experiment: Experiment, count: int) -> str:
+def _why_not_shared(experiment: Site, count: int) -> str:
     """Why there cannot be so many key/value heads: with a latent every head has its own."""
     return "" if experiment.latent is None else refusal(_share, experiment, count)
 
 
-def _share(experiment: Experiment, n_kv_heads: int) -> Experiment:
+def _share(experiment: Site, n_kv_heads: int) -> Site:
     return set_heads(experiment, n_kv_heads=n_kv_heads)
 
 

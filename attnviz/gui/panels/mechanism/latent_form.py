@@ -14,6 +14,7 @@ from attnviz.engines.decode.run import ITEMSIZE
 from attnviz.gui.forms.fields import Slider, Switch
 from attnviz.gui.forms.form import Form
 from attnviz.gui.forms.rows import Note
+from attnviz.gui.forms.subject import selected_attention
 from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.panels.mechanism.latent import MOST_HEADS, LatentPicture, LatentShapes
 from attnviz.gui.panels.mechanism.norm import NormLine, NormSlot
@@ -30,9 +31,9 @@ from attnviz.model.edit.latent import (
 from attnviz.model.operands.latent import cached_numbers, expanded_numbers, latent_of
 from attnviz.model.provenance import tokens_of
 from attnviz.model.spec.document import Document
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.latent import LATENT_ROLES, Latent, LatentRole
 from attnviz.model.spec.parts import Explicit, Identity, Projection, Rope, Seeded
+from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import as_read, inputs
 
@@ -48,21 +49,21 @@ SYMBOLS: dict[LatentRole, tuple[str, str]] = {
 WIDEST = 4096
 
 
-def has_latent(experiment: Experiment) -> bool:
+def has_latent(experiment: Site) -> bool:
     """Whether keys and values are made from a latent."""
     return experiment.latent is not None
 
 
-def has_query_latent(experiment: Experiment) -> bool:
+def has_query_latent(experiment: Site) -> bool:
     """Whether queries are made from a latent of their own."""
     return experiment.latent is not None and experiment.latent.d_q is not None
 
 
-def _set_query_latent(experiment: Experiment, is_on: bool) -> Experiment:
+def _set_query_latent(experiment: Site, is_on: bool) -> Site:
     return set_latent_size(experiment, d_q=max(experiment.d_model // 2, 1) if is_on else None)
 
 
-def _width(name: str, label: str, hint: str, lowest: int) -> Slider:
+def _width(name: str, label: str, hint: str, lowest: int) -> Slider[Site]:
     return Slider(
         name=f"latent_{name}_field",
         label=label,
@@ -112,8 +113,11 @@ class LatentForm(QWidget):
         self.picture = LatentPicture()
         self.picture.hovered.connect(self._on_hovered)
         self.note = Note("latent_note")
-        self._form = Form(FIELDS, store)
-        self._norms = tuple(NormLine(store, slot, lambda: self._seen.here) for slot in self._norm_slots())
+        self._form = Form(FIELDS, selected_attention(store), store)
+        self._norms = tuple(
+            NormLine(selected_attention(store), slot, store, lambda: self._seen.here)
+            for slot in self._norm_slots()
+        )
         self._lines = WeightLines(self, store, tuple(self._slot(role) for role in SYMBOLS))
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -201,7 +205,7 @@ class LatentForm(QWidget):
         stage, feature, head = found
         store.set_hover(Cell(stage, self.token(), feature, head))
 
-    def _norm_slots(self) -> tuple[NormSlot, ...]:
+    def _norm_slots(self) -> tuple[NormSlot[Site], ...]:
         return (
             NormSlot(
                 id="latent_norm",
@@ -233,7 +237,7 @@ class LatentForm(QWidget):
             edit=lambda e, source: set_latent_weights(e, role, source),
         )
 
-    def _source(self, role: LatentRole, experiment: Experiment, option: str) -> Projection:
+    def _source(self, role: LatentRole, experiment: Site, option: str) -> Projection:
         """The source of an option; the seed and the numbers that the matrix had before come back."""
         last = self._seen.here.last
         if option == "identity":
@@ -245,7 +249,7 @@ class LatentForm(QWidget):
         return source if source.values.shape == present.values.shape else present
 
 
-def _said(attention: Experiment) -> str:
+def _said(attention: Site) -> str:
     """The cached numbers of a token beside those of MHA with the same heads; a note without RoPE."""
     kept, whole = cached_numbers(attention), expanded_numbers(attention)
     says = _("Cached per token: {kept} numbers; MHA caches {whole}, {times} times as many.")

@@ -9,6 +9,7 @@ from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QHBoxLayout, QPushButton
 
 from attnviz.gui.forms.fields import Number, Switch
+from attnviz.gui.forms.subject import whole_experiment
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.panels.mechanism.memory import has_memory
 from attnviz.gui.panels.mechanism.norm import NormLine, NormSlot
@@ -69,7 +70,7 @@ class LayersSection(Section):
         super().__init__(store)
         self._seen = LastSeen()
         self._both: tuple[Layer, ...] = ()
-        self.add_form(self._fields())
+        self.add_whole_form(self._fields())
         self._copy, self._remove = QPushButton(), QPushButton()
         self._copy.setObjectName("copy_layer_button")
         self._remove.setObjectName("remove_layer_button")
@@ -122,7 +123,6 @@ class LayersSection(Section):
         return (
             Number(
                 name="n_layers_field",
-                whole=True,
                 label=N_("Layers"),
                 read=lambda e: 1 + len(e.layers),
                 edit=lambda e, n: set_n_layers(e, int(n)),
@@ -134,7 +134,6 @@ class LayersSection(Section):
             ),
             Number(
                 name="n_encoder_layers_field",
-                whole=True,
                 label=N_("Encoder layers"),
                 read=lambda e: len(e.encoder),
                 edit=lambda e, n: set_n_encoder_layers(e, int(n)),
@@ -147,7 +146,6 @@ class LayersSection(Section):
             ),
             Switch(
                 name="cross_toggle",
-                whole=True,
                 label=N_("Self and cross attention"),
                 read=lambda e: e.cross is not None,
                 edit=self._set_cross,
@@ -157,17 +155,16 @@ class LayersSection(Section):
             ),
         )
 
-    def _norm_line(self, name: NormField, label: str, hint: str) -> NormLine:
-        slot = NormSlot(
+    def _norm_line(self, name: NormField, label: str, hint: str) -> NormLine[Experiment]:
+        slot = NormSlot[Experiment](
             id=name,
             label=label,
             hint=hint,
             read=lambda e: getattr(e, name),
             edit=lambda e, norm: set_stack_norm(e, name, norm),
             shown=_has_encoder if name == "encoder_norm" else lambda e: True,
-            whole=True,
         )
-        line = NormLine(self.store, slot, lambda: self._seen)
+        line = NormLine(whole_experiment(self.store), slot, self.store, lambda: self._seen)
         self.body.addWidget(line)
         return line
 

@@ -19,8 +19,8 @@ from attnviz.model.edit.masks import find_mask, fitting_mask, put_mask, take_mas
 from attnviz.model.edit.switching import LastOfKind
 from attnviz.model.masks import MaskFamily, visible_pairs
 from attnviz.model.spec.document import Document
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Mask, OneMask, Padding, Painted
+from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell
 
 MOST_COUNTED = 1 << 20
@@ -109,7 +109,7 @@ class MaskSection(Section):
         self._show_padded(self.store.attention)
         self._show_painted(self.store.attention)
 
-    def _show_pairs(self, experiment: Experiment) -> None:
+    def _show_pairs(self, experiment: Site) -> None:
         """How many (query, key) pairs are left, counted again only when masks or lengths changed."""
         shown = (experiment.masks, experiment.n_queries, experiment.n_keys)
         everything = experiment.n_queries * experiment.n_keys
@@ -123,7 +123,7 @@ class MaskSection(Section):
             text = _("Visible pairs: {seen} of {all}")
             self._pairs.setText(text.format(seen=f"{self._seen:,}", all=f"{everything:,}"))
 
-    def _show_padded(self, experiment: Experiment) -> None:
+    def _show_padded(self, experiment: Site) -> None:
         """The padded tokens by name."""
         padding = find_mask(experiment, Padding)
         inside = [i for i in getattr(padding, "tokens", ()) if i < experiment.n_keys]
@@ -132,7 +132,7 @@ class MaskSection(Section):
         self._padded.setText(_("Hidden keys: {tokens}").format(tokens=text))
         self._padded.setVisible(bool(names))
 
-    def _show_painted(self, experiment: Experiment) -> None:
+    def _show_painted(self, experiment: Site) -> None:
         count = len(getattr(mask_of(experiment, Painted), "cells", ()))
         self._painted.setText(ngettext("{n} painted cell", "{n} painted cells", count).format(n=count))
         self._painted.setVisible(count > 0)

@@ -11,27 +11,27 @@ from attnviz.core.ranges import format_ranges, parse_ranges
 from attnviz.gui.forms.fields import Choice, Edit, Field, Number, Text
 from attnviz.i18n import N_, _
 from attnviz.model.edit.masks import find_mask, has_pattern, joining, put_mask, set_joining
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Blocks, Dilated, Documents, Global, Padding, Prefix, Strided, Window
+from attnviz.model.spec.site import Site
 
 FARTHEST = 1_000_000
 
 
-def _is_on(kind: type) -> Callable[[Experiment], bool]:
+def _is_on(kind: type) -> Callable[[Site], bool]:
     return lambda experiment: find_mask(experiment, kind) is not None
 
 
-def _setter(kind: type, field: str) -> Edit:
+def _setter(kind: type, field: str) -> Edit[Site]:
     """The edit that replaces one field of the mask of a kind; without such a mask it changes nothing."""
 
-    def edit(experiment: Experiment, value: Any) -> Experiment:
+    def edit(experiment: Site, value: Any) -> Site:
         mask = find_mask(experiment, kind)
         return experiment if mask is None else put_mask(experiment, replace(mask, **{field: value}))
 
     return edit
 
 
-def _number(name: str, kind: type, field: str, label: str, hint: str, minimum: int = 0) -> Number:
+def _number(name: str, kind: type, field: str, label: str, hint: str, minimum: int = 0) -> Number[Site]:
     return Number(
         name=name,
         label=label,
@@ -46,8 +46,8 @@ def _number(name: str, kind: type, field: str, label: str, hint: str, minimum: i
 
 
 def _positions(
-    name: str, kind: type, field: str, label: str, hint: str, count: Callable[[Experiment], int]
-) -> Text:
+    name: str, kind: type, field: str, label: str, hint: str, count: Callable[[Site], int]
+) -> Text[Site]:
     set_positions = _setter(kind, field)
     return Text(
         name=name,
@@ -60,7 +60,7 @@ def _positions(
     )
 
 
-def _longer(experiment: Experiment) -> int:
+def _longer(experiment: Site) -> int:
     return max(experiment.n_queries, experiment.n_keys)
 
 
@@ -73,7 +73,7 @@ PADDED = _positions(
     lambda experiment: experiment.n_keys,
 )
 
-PARAMETERS: tuple[Field, ...] = (
+PARAMETERS: tuple[Field[Site], ...] = (
     _number(
         "prefix_n_field",
         Prefix,
@@ -172,7 +172,7 @@ JOINING = Choice(
 )
 
 
-def _why_no_empty_row(experiment: Experiment) -> str:
+def _why_no_empty_row(experiment: Site) -> str:
     if experiment.mask_placement == "before_softmax":
         return ""
     return _("After the softmax, a fully masked row is always zeros.")
@@ -181,19 +181,19 @@ def _why_no_empty_row(experiment: Experiment) -> str:
 USUAL_BIAS = -1e4
 
 
-def _late(experiment: Experiment) -> str:
+def _late(experiment: Site) -> str:
     if experiment.mask_placement == "before_softmax":
         return ""
     return _("A mask bias applies only before the softmax.")
 
 
-def _why_row_is_settled(experiment: Experiment) -> str:
+def _why_row_is_settled(experiment: Site) -> str:
     if experiment.adds_to_blocked:
         return _("With a mask bias, no row is fully masked.")
     return _why_no_empty_row(experiment)
 
 
-EFFECT = (
+EFFECT: tuple[Field[Site], ...] = (
     Choice(
         name="mask_placement_segmented",
         label=N_("Mask placement"),

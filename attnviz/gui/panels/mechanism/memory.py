@@ -28,11 +28,10 @@ class MemorySection(Section):
         super().__init__(store)
         self._last: Memory | None = None
         self._splitting = "word"
-        self.add_form(
+        self.add_whole_form(
             (
                 Switch(
                     name="memory_toggle",
-                    whole=True,
                     label=N_("Cross-attention"),
                     read=has_memory,
                     edit=self._set_on,
@@ -40,7 +39,6 @@ class MemorySection(Section):
                 ),
                 Text(
                     name="memory_text_field",
-                    whole=True,
                     label="",
                     read=lambda e: join(e.memory.tokens, self._splitting) if e.memory else "",
                     edit=self._set_text,
@@ -51,7 +49,6 @@ class MemorySection(Section):
                 ),
                 Choice(
                     name="memory_split_segmented",
-                    whole=True,
                     label=N_("split by"),
                     read=lambda e: self._splitting,
                     edit=self._set_splitting,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
+from attnviz.gui.forms.subject import S, Subject
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.control import plain_tooltip
@@ -19,7 +20,6 @@ from attnviz.i18n import N_, _
 from attnviz.model.edit.block import LastSeen, drawn_bias, drawn_gain, norm_of_kind
 from attnviz.model.errors.refusals import in_words
 from attnviz.model.spec.block import Norm
-from attnviz.model.spec.experiment import Experiment
 
 KINDS = (
     ("none", N_("none"), N_("No norm")),
@@ -30,27 +30,25 @@ EPS_DECIMALS = 6
 
 
 @dataclass(frozen=True, kw_only=True)
-class NormSlot:
-    """A place for a norm. `id` names the controls and what `LastSeen` keeps; label and hint are messages.
-
-    `whole`: the functions take the whole experiment, not the attention that is looked at.
-    """
+class NormSlot(Generic[S]):
+    """A place for a norm. `id` names the controls and what `LastSeen` keeps; label and hint are messages."""
 
     id: str
     label: str
     hint: str
-    read: Callable[[Experiment], Norm | None]
-    edit: Callable[[Experiment, Norm | None], Experiment]
-    shown: Callable[[Experiment], bool]
-    whole: bool = False
+    read: Callable[[S], Norm | None]
+    edit: Callable[[S, Norm | None], S]
+    shown: Callable[[S], bool]
 
 
-class NormLine(QWidget):
+class NormLine(QWidget, Generic[S]):
     """Kind on the first line; ε, gain and bias on a second one, where there is a norm."""
 
-    def __init__(self, store: Store, slot: NormSlot, last: Callable[[], LastSeen]) -> None:
+    def __init__(
+        self, subject: Subject[S], slot: NormSlot[S], store: Store, last: Callable[[], LastSeen]
+    ) -> None:
         super().__init__()
-        self._store, self.slot, self._last = store, slot, last
+        self._subject, self.slot, self._last = subject, slot, last
         self.setObjectName(f"{slot.id}_line")
         self._label, self._eps_label = QLabel(), QLabel("ε")
         self.kind = Segmented(KINDS)
@@ -73,12 +71,12 @@ class NormLine(QWidget):
 
     def refresh(self) -> None:
         """Show the document's norm."""
-        experiment = self._store.experiment if self.slot.whole else self._store.attention
-        is_shown = self.slot.shown(experiment)
+        subject = self._subject.now()
+        is_shown = self.slot.shown(subject)
         self.setVisible(is_shown)
         if not is_shown:
             return
-        norm = self.slot.read(experiment)
+        norm = self.slot.read(subject)
         self._last().note_norm(self.slot.id, norm)
         self.kind.set_value("none" if norm is None else norm.kind)
         self._numbers.setVisible(norm is not None)
@@ -121,10 +119,10 @@ class NormLine(QWidget):
         column.addWidget(self._numbers)
 
     def _commit(self, change: Callable[[Norm | None], Norm | None]) -> None:
-        def edited(experiment: Experiment) -> Experiment:
-            return self.slot.edit(experiment, change(self.slot.read(experiment)))
+        def edited(subject: S) -> S:
+            return self.slot.edit(subject, change(self.slot.read(subject)))
 
-        (self._store.edit if self.slot.whole else self._store.edit_attention)(edited)
+        self._subject.edit(edited)
         self.refresh()
 
     def _on_kind(self, kind: Any) -> None:

@@ -23,9 +23,9 @@ from attnviz.model.errors.refusals import in_words
 from attnviz.model.positions import POSITIONS, n_rotated, rotation
 from attnviz.model.scalings import SCALING_BY_RECORD, SCALINGS
 from attnviz.model.spec.document import Document
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Rope, Sinusoidal
 from attnviz.model.spec.positions import DrawnTable, TransformerXl
+from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell
 from attnviz.model.trace import Trace
 
@@ -40,27 +40,27 @@ def _options(kinds: Set[str]) -> tuple[Option, ...]:
     return tuple((row.id, row.title, row.description) for row in POSITIONS if row.id in kinds)
 
 
-def _is_rope(experiment: Experiment) -> bool:
+def _is_rope(experiment: Site) -> bool:
     return isinstance(experiment.position, Rope)
 
 
-def _is_sinusoidal(experiment: Experiment) -> bool:
+def _is_sinusoidal(experiment: Site) -> bool:
     return isinstance(experiment.position, Sinusoidal)
 
 
-def _is_xl(experiment: Experiment) -> bool:
+def _is_xl(experiment: Site) -> bool:
     return isinstance(experiment.position, TransformerXl)
 
 
-def _has_start(experiment: Experiment) -> bool:
+def _has_start(experiment: Site) -> bool:
     return hasattr(experiment.position, "start")
 
 
-def _has_table(experiment: Experiment) -> bool:
+def _has_table(experiment: Site) -> bool:
     return hasattr(experiment.position, "table")
 
 
-def _base(name: str, shown: Any) -> Slider:
+def _base(name: str, shown: Any) -> Slider[Site]:
     return Slider(
         name=name,
         label=N_("Base θ"),
@@ -172,7 +172,7 @@ class PositionSection(Section):
         self.body.addWidget(self.slopes)
         store.rejected.connect(self._on_rejected)
 
-    def _scaling_choice(self) -> Choice:
+    def _scaling_choice(self) -> Choice[Site]:
         return Choice(
             name="rope_scaling_choice",
             label=N_("Scaling"),
@@ -185,7 +185,7 @@ class PositionSection(Section):
             as_list=True,
         )
 
-    def _table_choice(self) -> Choice:
+    def _table_choice(self) -> Choice[Site]:
         return Choice(
             name="position_table_segmented",
             label=N_("Values"),
@@ -226,17 +226,17 @@ class PositionSection(Section):
         self.dials.retranslate()
         self.slopes.retranslate()
 
-    def _set_kind(self, experiment: Experiment, kind: str) -> Experiment:
+    def _set_kind(self, experiment: Site, kind: str) -> Site:
         record = KINDS[kind]
         return set_position(experiment, self._positions.last(record, record()))
 
-    def _set_scaling(self, experiment: Experiment, kind: str) -> Experiment:
+    def _set_scaling(self, experiment: Site, kind: str) -> Site:
         record = SCALING_KINDS[kind]
         fresh = SCALING_BY_RECORD[record].fresh(rotation(experiment))
         scaling = self._scalings.last(record, fresh)
         return replacing("position", "scaling")(experiment, scaling)
 
-    def _set_table_kind(self, experiment: Experiment, kind: str) -> Experiment:
+    def _set_table_kind(self, experiment: Site, kind: str) -> Site:
         return set_table_kind(experiment, kind, self._tables.last(DrawnTable, DrawnTable()))
 
     @Slot(str)

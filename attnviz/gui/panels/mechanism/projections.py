@@ -16,14 +16,14 @@ from attnviz.model.edit.switching import fits, why_not_tied
 from attnviz.model.operands.matrices import projection_array
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.document import Document
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import ROLES, Explicit, Identity, Projection, Role, Seeded, Tied
+from attnviz.model.spec.site import Site
 
 SYMBOLS = {"query": "W_q", "key": "W_k", "value": "W_v", "output": "W_o"}
 _HUES = {"query": "query", "key": "key", "value": "value", "output": "ink"}
 
 
-def _is_used(experiment: Experiment, role: str) -> bool:
+def _is_used(experiment: Site, role: str) -> bool:
     """Whether there is such a projection: keys and values that come from a latent have none."""
     return experiment.latent is None or role not in ("key", "value")
 
@@ -73,7 +73,7 @@ class ProjectionsSection(Section):
             why_not_tied=lambda e, to: why_not_tied(e, role, to),  # type: ignore[arg-type]
         )
 
-    def _source(self, role: Role, experiment: Experiment, option: str) -> Projection:
+    def _source(self, role: Role, experiment: Site, option: str) -> Projection:
         """The source of an option; the seed and the numbers that the matrix had before come back."""
         last = self._seen.here.last
         if option in ROLES:

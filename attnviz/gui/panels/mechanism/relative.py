@@ -10,8 +10,8 @@ from attnviz.core.text import number
 from attnviz.gui.forms.fields import Number, Seed, Slider, replacing
 from attnviz.i18n import N_, _
 from attnviz.model.edit.switching import scale_value, set_span
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.positions import Deberta, DrawnTable, TransformerXl
+from attnviz.model.spec.site import Site
 
 FARTHEST, MOST_BUCKETS = 1_000_000, 1024
 
@@ -19,7 +19,7 @@ FARTHEST, MOST_BUCKETS = 1_000_000, 1024
 def _shown_for(kind: type, table: str = "") -> Any:
     """Whether the position is of this kind and, where a table is named, that table is drawn."""
 
-    def shown(experiment: Experiment) -> bool:
+    def shown(experiment: Site) -> bool:
         position = experiment.position
         if not isinstance(position, kind):
             return False
@@ -28,7 +28,7 @@ def _shown_for(kind: type, table: str = "") -> Any:
     return shown
 
 
-def _set_deberta_seed(experiment: Experiment, seed: int) -> Experiment:
+def _set_deberta_seed(experiment: Site, seed: int) -> Site:
     """Both tables from neighbouring seeds."""
     position: Any = experiment.position
     tables = {"keys": seed, "queries": seed + 1 if seed < 2**32 - 1 else 0}
@@ -40,7 +40,7 @@ def _set_deberta_seed(experiment: Experiment, seed: int) -> Experiment:
     return replace(experiment, position=replace(position, **drawn))
 
 
-def _deviation(name: str, kind: type, table: str, label: str, hint: str) -> Slider:
+def _deviation(name: str, kind: type, table: str, label: str, hint: str) -> Slider[Site]:
     return Slider(
         name=name,
         label=label,
@@ -132,7 +132,7 @@ RELATIVE_FIELDS = (
 )
 
 
-def relative_note(experiment: Experiment) -> str:
+def relative_note(experiment: Site) -> str:
     """DeBERTa's scale, where the experiment has another; else empty."""
     if not isinstance(experiment.position, Deberta):
         return ""

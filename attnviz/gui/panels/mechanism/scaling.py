@@ -8,19 +8,19 @@ from attnviz.gui.forms.fields import Number, Slider, Switch, replacing
 from attnviz.i18n import N_
 from attnviz.model.positions import magnitude, n_rotated, rotation
 from attnviz.model.scalings import row_of
-from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.site import Site
 
 LONGEST = 1_000_000
 
 
-def _scaling(experiment: Experiment) -> Any:
+def _scaling(experiment: Site) -> Any:
     return getattr(experiment.position, "scaling", None)
 
 
 def _has(field: str) -> Any:
     """Whether RoPE's scaling has a field of this name: a row of the form serves every scaling that has it."""
 
-    def shown(experiment: Experiment) -> bool:
+    def shown(experiment: Site) -> bool:
         return hasattr(_scaling(experiment), field)
 
     return shown
@@ -29,34 +29,34 @@ def _has(field: str) -> Any:
 def _has_fixed(field: str) -> Any:
     """Whether RoPE's scaling has a number of its own in a field that may be null."""
 
-    def shown(experiment: Experiment) -> bool:
+    def shown(experiment: Site) -> bool:
         return getattr(_scaling(experiment), field, None) is not None
 
     return shown
 
 
-def _length(experiment: Experiment) -> int:
+def _length(experiment: Site) -> int:
     """The length that the frequencies are made for."""
     return rotation(experiment).made_for
 
 
-def _set_own_length(experiment: Experiment, is_own: bool) -> Experiment:
+def _set_own_length(experiment: Site, is_own: bool) -> Site:
     return replacing("position", "scaling", "length")(experiment, None if is_own else _length(experiment))
 
 
-def _set_own_attention(experiment: Experiment, is_own: bool) -> Experiment:
+def _set_own_attention(experiment: Site, is_own: bool) -> Site:
     value = None if is_own else magnitude(experiment.position)  # type: ignore[arg-type]
     return replacing("position", "scaling", "attention_factor")(experiment, value)
 
 
-def _divisors(name: str, field: str, label: str) -> Slider:
+def _divisors(name: str, field: str, label: str) -> Slider[Site]:
     """The divisor of the slowest pair; those of the others follow in equal ratios, from 1 on."""
 
     def read(experiment: Any) -> float:
         written, pairs = getattr(_scaling(experiment), field), n_rotated(experiment) // 2
         return float(written[-1]) if len(written) == pairs else 1.0
 
-    def edit(experiment: Experiment, value: float) -> Experiment:
+    def edit(experiment: Site, value: float) -> Site:
         pairs = n_rotated(experiment) // 2
         divisors = tuple(value ** (pair / max(pairs - 1, 1)) for pair in range(pairs))
         return replacing("position", "scaling", field)(experiment, divisors)
@@ -200,7 +200,7 @@ SCALING_FIELDS = (
 )
 
 
-def scaling_note(experiment: Experiment) -> str:
+def scaling_note(experiment: Site) -> str:
     """What the scaling comes to for this sequence; empty where the dials say all."""
     scaling = _scaling(experiment)
     return "" if scaling is None else row_of(scaling).note(rotation(experiment))

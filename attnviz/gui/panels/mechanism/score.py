@@ -29,25 +29,25 @@ from attnviz.model.normalisers import NORMALISERS
 from attnviz.model.operands.matrices import sinks_array
 from attnviz.model.qk_norms import QK_NORMS
 from attnviz.model.spec.document import Document
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import ScaleValue, SeededSinks, Sinks
+from attnviz.model.spec.site import Site
 
 USUAL_CAP = 30.0
 
 
-def _set_temperature(experiment: Experiment, value: float) -> Experiment:
+def _set_temperature(experiment: Site, value: float) -> Site:
     return replace(experiment, temperature=value)
 
 
-def _set_scale_value(experiment: Experiment, value: float) -> Experiment:
+def _set_scale_value(experiment: Site, value: float) -> Site:
     return replace(experiment, scale=ScaleValue(value))
 
 
-def _set_cap(experiment: Experiment, value: float) -> Experiment:
+def _set_cap(experiment: Site, value: float) -> Site:
     return replace(experiment, cap=value)
 
 
-def _set_readout(experiment: Experiment, is_on: bool) -> Experiment:
+def _set_readout(experiment: Site, is_on: bool) -> Site:
     return replace(experiment, readout="similarity" if is_on else "none")
 
 
@@ -209,11 +209,11 @@ class ScoreSection(Section):
         factor = scale_value(experiment) / experiment.temperature
         self.set_hint(_("q·k × {factor}").format(factor=number(factor, 4)))
 
-    def _set_scale(self, experiment: Experiment, kind: Any) -> Experiment:
+    def _set_scale(self, experiment: Site, kind: Any) -> Site:
         return replace(experiment, scale=scale_of_kind(experiment, kind, self._scales))
 
-    def _set_sunk(self, experiment: Experiment, is_on: bool) -> Experiment:
+    def _set_sunk(self, experiment: Site, is_on: bool) -> Site:
         return set_sinks(experiment, self._last_sinks if is_on else None)
 
-    def _set_capped(self, experiment: Experiment, is_on: bool) -> Experiment:
+    def _set_capped(self, experiment: Site, is_on: bool) -> Site:
         return replace(experiment, cap=self._last_cap if is_on else None)

@@ -9,11 +9,14 @@ from PySide6.QtWidgets import QWidget
 
 from attnviz.gui.forms.fields import Field
 from attnviz.gui.forms.form import Form
+from attnviz.gui.forms.subject import selected_attention, whole_experiment
 from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.card import Card
 from attnviz.i18n import _
 from attnviz.model.spec.document import Document
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell
 from attnviz.model.trace import Trace
 
@@ -31,9 +34,15 @@ class Section(Card):
         self.body.setSpacing(GRID - 2)
         self._forms: list[Form] = []
 
-    def add_form(self, fields: Sequence[Field]) -> Form:
-        """Put a form of these fields below what is there."""
-        form = Form(fields, self.store)
+    def add_form(self, fields: Sequence[Field[Site]]) -> Form:
+        """Put a form of the selected attention below what is there."""
+        return self._added(Form(fields, selected_attention(self.store), self.store))
+
+    def add_whole_form(self, fields: Sequence[Field[Experiment]]) -> Form:
+        """Put a form of the whole experiment below what is there."""
+        return self._added(Form(fields, whole_experiment(self.store), self.store))
+
+    def _added(self, form: Form) -> Form:
         self._forms.append(form)
         self.body.addWidget(form)
         return form

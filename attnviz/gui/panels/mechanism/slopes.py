@@ -12,11 +12,11 @@ from attnviz.gui.store import Store
 from attnviz.i18n import N_, _
 from attnviz.model.edit.switching import set_slope
 from attnviz.model.positions import slopes_of
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Alibi
+from attnviz.model.spec.site import Site
 
 
-def _publish(experiment: Experiment) -> Experiment:
+def _publish(experiment: Site) -> Site:
     return replace(experiment, position=Alibi(None))
 
 

@@ -11,48 +11,48 @@ from attnviz.i18n import N_
 from attnviz.model.edit.switching import set_buckets, set_table_length
 from attnviz.model.operands.matrices import table_array
 from attnviz.model.spec.arrays import Matrix
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.positions import DrawnTable, Learned, T5Buckets, WrittenTable
+from attnviz.model.spec.site import Site
 
 LONGEST = 100_000
 MOST_BUCKETS = 1024
 FARTHEST = 1_000_000
 
 
-def _is_learned(experiment: Experiment) -> bool:
+def _is_learned(experiment: Site) -> bool:
     return isinstance(experiment.position, Learned)
 
 
-def _is_t5(experiment: Experiment) -> bool:
+def _is_t5(experiment: Site) -> bool:
     return isinstance(experiment.position, T5Buckets)
 
 
-def _is_drawn(experiment: Experiment) -> bool:
+def _is_drawn(experiment: Site) -> bool:
     position = experiment.position
     return isinstance(getattr(position, "table", None), DrawnTable)
 
 
-def _set_length(experiment: Experiment, length: int) -> Experiment:
+def _set_length(experiment: Site, length: int) -> Site:
     position = experiment.position
     assert isinstance(position, Learned)
     return replace(experiment, position=set_table_length(position, length))
 
 
-def _bucket_setter(field: str) -> Edit:
+def _bucket_setter(field: str) -> Edit[Site]:
     """The edit that changes one number of T5's buckets."""
 
-    def edit(experiment: Experiment, value: Any) -> Experiment:
+    def edit(experiment: Site, value: Any) -> Site:
         return set_buckets(experiment, **{field: value})
 
     return edit
 
 
-def table_kind(experiment: Experiment) -> str:
+def table_kind(experiment: Site) -> str:
     """Where the position's table comes from: `seeded` or `explicit`."""
     return "seeded" if _is_drawn(experiment) else "explicit"
 
 
-def set_table_kind(experiment: Experiment, kind: str, drawn: DrawnTable) -> Experiment:
+def set_table_kind(experiment: Site, kind: str, drawn: DrawnTable) -> Site:
     """Write the present numbers out, or draw them as `drawn` says."""
     position: Any = experiment.position
     set_table = replacing("position", "table")

@@ -13,8 +13,8 @@ from attnviz.gui.widgets.control import Control
 from attnviz.gui.widgets.heat.hatch import draw_blocked
 from attnviz.i18n import _
 from attnviz.model.masks import blocked
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Mask
+from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID
 
@@ -83,7 +83,7 @@ class MaskTile(Control):
         self.setFixedSize(SIDE, SIDE)
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
 
-    def set_experiment(self, experiment: Experiment) -> None:
+    def set_experiment(self, experiment: Site) -> None:
         """Show which keys each query of `experiment` sees."""
         shown = (experiment.masks, experiment.n_queries, experiment.n_keys)
         if shown == self._shown:  # a drag of a number asks at every frame

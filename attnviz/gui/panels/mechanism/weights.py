@@ -17,9 +17,9 @@ from attnviz.gui.widgets.dice import HIGHEST_SEED, Dice
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.toggle import Toggle
 from attnviz.i18n import N_, _
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Projection, Seeded, Tied
 from attnviz.model.spec.rows import Row
+from attnviz.model.spec.site import Site
 
 KINDS = (
     ("identity", N_("identity"), N_("Ones on the diagonal")),
@@ -42,13 +42,13 @@ class WeightSlot:
     symbol: str
     short: str
     hue: str = "ink"
-    read: Callable[[Experiment], Projection]
-    source: Callable[[Experiment, str], Projection]
-    edit: Callable[[Experiment, Any], Experiment]
-    bias: Callable[[Experiment], Row | None] | None = None
-    set_bias: Callable[[Experiment, bool], Experiment] | None = None
+    read: Callable[[Site], Projection]
+    source: Callable[[Site, str], Projection]
+    edit: Callable[[Site, Any], Site]
+    bias: Callable[[Site], Row | None] | None = None
+    set_bias: Callable[[Site, bool], Site] | None = None
     ties: tuple[tuple[str, str], ...] = ()
-    why_not_tied: Callable[[Experiment, str], str] = lambda experiment, to: ""
+    why_not_tied: Callable[[Site, str], str] = lambda experiment, to: ""
 
 
 def option_of(source: Projection) -> str:
@@ -78,7 +78,7 @@ class WeightLines(QGridLayout):
             biases.addWidget(line.bias)
         self.addLayout(biases, len(slots), 0, 1, 4)
 
-    def refresh(self, experiment: Experiment, shown: Callable[[str], bool] = lambda id_: True) -> None:
+    def refresh(self, experiment: Site, shown: Callable[[str], bool] = lambda id_: True) -> None:
         """Show the experiment in the lines whose id is `shown`, and hide the others."""
         for line in self.lines:
             if shown(line.slot.id):
@@ -123,7 +123,7 @@ class _Line:
         self.bias.changed.connect(self._on_bias)
         self.apply_theme(active_theme())
 
-    def show_experiment(self, experiment: Experiment) -> None:
+    def show_experiment(self, experiment: Site) -> None:
         """Show where the matrix comes from, and which other sources it could have."""
         source = self.slot.read(experiment)
         self.kind.set_value(option_of(source))

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from attnviz.core.progress import Check, never_cancelled, progress_of
 from attnviz.core.text import isolated, number, spreadsheet_text, visible
 from attnviz.gui.widgets.heat.content import Cell, HeatContent
 from attnviz.i18n import _
 
 
-def table_text(content: HeatContent) -> str:
+def table_text(content: HeatContent, check: Check = never_cancelled) -> str:
     """The matrix as it is turned, as tab-separated lines with labels; every number in full precision."""
     values, rows, columns = content.values, content.row_labels, content.column_labels
     if content.transposed:
         values, rows, columns = values.T, columns, rows
     lines = ["\t".join(["", *map(_label, columns)])]
-    for label, row in zip(rows, values, strict=True):
+    progress = progress_of(check)
+    for index, (label, row) in enumerate(zip(rows, values, strict=True)):
+        progress.at(index / len(values))
         lines.append("\t".join([_label(label), *map(str, row)]))
     return "\n".join(lines) + "\n"
 

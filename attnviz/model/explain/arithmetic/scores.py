@@ -26,8 +26,8 @@ from attnviz.model.explain.arithmetic.terms import (
 )
 from attnviz.model.masks import why_blocked
 from attnviz.model.provenance import sources
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import NoScale, ScaleValue
+from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import inputs
 
@@ -101,7 +101,7 @@ def scaled_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
     return (line,)
 
 
-def _scale(experiment: Experiment) -> tuple[str, float, str]:
+def _scale(experiment: Site) -> tuple[str, float, str]:
     """(× or ÷ or nothing, the number, how it is written)."""
     scale = experiment.scale
     if isinstance(scale, NoScale):

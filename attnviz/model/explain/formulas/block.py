@@ -9,14 +9,14 @@ from attnviz.i18n import _
 from attnviz.model.operands.latent import latent_letters, latent_norm
 from attnviz.model.qk_norms import QK_NORM_BY_ID
 from attnviz.model.spec.block import Block, FeedForward, Norm, Transform, Vocabulary
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import QKNorm
+from attnviz.model.spec.site import Site
 from attnviz.model.stages import LATENT_STAGES, STAGE_BY_ID
 
 _IN_BLOCK = {"norm_1": "norm_1", "attention_normed": "after_1", "norm_2": "norm_2", "ffn_normed": "after_2"}
 
 
-def norm_at(experiment: Experiment, stage: str) -> Norm | None:
+def norm_at(experiment: Site, stage: str) -> Norm | None:
     """The norm that makes a stage; None where the stage is none of a norm, or there is none."""
     if stage in LATENT_STAGES:
         return latent_norm(experiment, stage)
@@ -29,7 +29,7 @@ def norm_at(experiment: Experiment, stage: str) -> Norm | None:
     return found
 
 
-def transform_of(experiment: Experiment) -> Transform:
+def transform_of(experiment: Site) -> Transform:
     """What stands before the vocabulary's matrix. Raises `ValueError` where there is nothing."""
     known = experiment.vocabulary
     if known is None or known.transform is None:
@@ -51,7 +51,7 @@ def qk_norm_letters(norm: QKNorm, name: Literal["q", "k"]) -> str:
     return letters if gain is None else f"{_('gain')} · {letters}"
 
 
-def letter_of_norm(experiment: Experiment, stage: str) -> str:
+def letter_of_norm(experiment: Site, stage: str) -> str:
     """What a norm's formula calls its input.
 
     x comes in, o is the attention's output, y = x + o, f the feed-forward layer's output, z = y + f.
@@ -113,7 +113,7 @@ _BIASED = {
 """Stages of linear maps: the field of their bias, and its symbol."""
 
 
-def block_formula(experiment: Experiment, stage: str) -> str:
+def block_formula(experiment: Site, stage: str) -> str:
     """How this experiment makes a stage of linear maps, norms, residual connections or the read-out.
 
     Empty for the others, and where the formula of `STAGES` says it all.
@@ -140,7 +140,7 @@ def block_formula(experiment: Experiment, stage: str) -> str:
     return ""
 
 
-def block_operation(experiment: Experiment, stage: str) -> str:
+def block_operation(experiment: Site, stage: str) -> str:
     """The short label of such a step, in the present language; empty where `STAGES` has it."""
     block, norm = experiment.block, norm_at(experiment, stage)
     if norm is not None:
@@ -156,13 +156,13 @@ def block_operation(experiment: Experiment, stage: str) -> str:
     return "×W_U" if stage == "logits" and experiment.readout == "vocabulary" else ""
 
 
-def _letters(experiment: Experiment, stage: str) -> tuple[str, str]:
+def _letters(experiment: Site, stage: str) -> tuple[str, str]:
     """(formula, operation) of a linear map without its bias."""
     row = STAGE_BY_ID[stage]
     return latent_letters(experiment, stage) or (row.formula, row.operation)
 
 
-def _has_bias(experiment: Experiment, stage: str) -> bool:
+def _has_bias(experiment: Site, stage: str) -> bool:
     if stage == "transform":
         return transform_of(experiment).bias is not None
     if stage not in _BIASED:

@@ -7,7 +7,7 @@ from attnviz.model.explain.arithmetic.terms import digits
 from attnviz.model.explain.formulas.block import block_formula, block_operation
 from attnviz.model.normalisers import NORMALISER_BY_ID, SINK_FORMULA
 from attnviz.model.qk_norms import QK_NORM_BY_ID
-from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.site import Site
 from attnviz.model.stages import STAGE_BY_ID, Axis
 
 MASK_BIAS_FORMULA = N_("s, or s + ({bias}) where blocked")
@@ -25,7 +25,7 @@ AXIS_TITLES: dict[Axis, str] = {
 """What a dimension of a stage is called: messages."""
 
 
-def stage_formula(experiment: Experiment, stage: str) -> str:
+def stage_formula(experiment: Site, stage: str) -> str:
     """How this experiment makes a stage; the words in it are of the present language."""
     if stage == "weights":
         has_sinks = experiment.sinks is not None
@@ -35,7 +35,7 @@ def stage_formula(experiment: Experiment, stage: str) -> str:
     return block_formula(experiment, stage) or _(STAGE_BY_ID[stage].formula)
 
 
-def stage_operation(experiment: Experiment, stage: str) -> str:
+def stage_operation(experiment: Site, stage: str) -> str:
     """The short label of the step that leads to a stage, in the present language."""
     if stage == "weights":
         title = _(NORMALISER_BY_ID[experiment.normaliser].title)

@@ -9,8 +9,8 @@ from attnviz.i18n import _
 from attnviz.model.explain.formulas.block import activation_title
 from attnviz.model.explain.formulas.stages import stage_formula
 from attnviz.model.normalisers import NORMALISER_BY_ID
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import NoScale, ScaleValue
+from attnviz.model.spec.site import Site
 from attnviz.model.stages import STAGE_BY_ID, as_read, inputs
 
 
@@ -72,7 +72,7 @@ READ_SYMBOLS: dict[str, tuple[tuple[str, ...], ...]] = {
 _SYMBOL = re.compile("[A-Za-zα-ωᴿ]+(?:_[A-Za-z0-9]+)?[′\u0302]?")
 
 
-def stage_parts(experiment: Experiment, stage: str, present: tuple[str, ...]) -> Parts:
+def stage_parts(experiment: Site, stage: str, present: tuple[str, ...]) -> Parts:
     """The formula of a stage in parts; joined, their texts are `stage_formula`."""
     formula = stage_formula(experiment, stage)
     named = _named_inputs(stage, present)
@@ -98,7 +98,7 @@ def _named_inputs(stage: str, present: tuple[str, ...]) -> dict[str, str]:
     return named
 
 
-def site_lines(experiment: Experiment, present: tuple[str, ...]) -> tuple[Parts, ...]:
+def site_lines(experiment: Site, present: tuple[str, ...]) -> tuple[Parts, ...]:
     """Queries, keys and values as a formula, the attention as another, and its feed-forward layer.
 
     Such as `q k v = norm(x) W` and `x + softmax(mask(q kᵀ ÷ √4)) v W_O`; each part carries the stage that it
@@ -143,7 +143,7 @@ def _entering(latent: str, present: tuple[str, ...]) -> str:
     return inputs(source, present)[0] if source == "latent_projected" else source
 
 
-def _attention_line(experiment: Experiment, present: tuple[str, ...]) -> Parts:
+def _attention_line(experiment: Site, present: tuple[str, ...]) -> Parts:
     q, k = as_read("q", present), as_read("k", present)
     parts: Parts = (Part("q", q), Part(" ", "scores"), Part("kᵀ", k))
     for stage in ("relative", "scaled", "capped", "biased", "masked", "weights", "dropped"):
@@ -155,7 +155,7 @@ def _attention_line(experiment: Experiment, present: tuple[str, ...]) -> Parts:
     return _closed(parts, present, ("attention_normed", "residual_1", "norm_1"), "attention_output")
 
 
-def _wrapping(experiment: Experiment, stage: str, present: tuple[str, ...]) -> tuple[str, str]:
+def _wrapping(experiment: Site, stage: str, present: tuple[str, ...]) -> tuple[str, str]:
     """What stands before and after the scores where a stage is made of them."""
     if stage == "relative":
         return "(", f" {_('+ rel')})"
@@ -169,14 +169,14 @@ def _wrapping(experiment: Experiment, stage: str, present: tuple[str, ...]) -> t
     return f"{word}(", ")"
 
 
-def _scale(experiment: Experiment) -> str:
+def _scale(experiment: Site) -> str:
     heat = "" if experiment.temperature == 1.0 else f" ÷ {experiment.temperature:.3g}"
     if isinstance(experiment.scale, ScaleValue):
         return f" × {experiment.scale.value:g}{heat}"
     return heat if isinstance(experiment.scale, NoScale) else f" ÷ √{experiment.d_qk}{heat}"
 
 
-def _ffn_line(experiment: Experiment, present: tuple[str, ...]) -> Parts:
+def _ffn_line(experiment: Site, present: tuple[str, ...]) -> Parts:
     block = experiment.block
     if block is None or block.feed_forward is None:
         return ()

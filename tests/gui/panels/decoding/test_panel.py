@@ -76,7 +76,7 @@ def test_one_step_has_nothing_to_play(qtbot: QtBot) -> None:
 
 
 def test_the_chosen_head_and_its_key_value_head_are_shown(bench: PanelBench[DecodingPanel]) -> None:
-    bench.store.edit(set_heads, n_heads=4, n_kv_heads=2)
+    bench.store.edit_attention(set_heads, n_heads=4, n_kv_heads=2)
     give(bench)
     bench.panel.go_to_end()
     pictures = []

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 import pytest
-from experiments import SPREAD
+from experiments import SPREAD, sited
 from mask_formulas import blocks_cell
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QImage
@@ -105,7 +105,7 @@ def test_a_tile_switches_its_family_and_shows_it_alone(
     qtbot: QtBot, section: MaskSection, family: Any
 ) -> None:
     tile = find(section, FamilyTile, f"{family.tag}_toggle")
-    fresh = family.fresh(of_n(N))
+    fresh = family.fresh(sited(of_n(N)))
     assert not tile.value() and tile.blocked_cells.tolist() == grid((fresh,))
     switch(qtbot, section, family.tag)
     assert section.store.experiment.masks == (fresh,) and tile.value()
@@ -289,7 +289,7 @@ def test_no_document_and_no_switch_raises(
         for family in FAMILIES:
             was_on = find(section, FamilyTile, f"{family.tag}_toggle").value()
             assert switch(qtbot, section, family.tag).value() != was_on
-            seen = visible_pairs(section.store.experiment)
+            seen = visible_pairs(section.store.attention)
             assert pairs_text(section) == f"Visible pairs: {seen} of 144"
             assert seen == N * N - int(np.sum(grid(section.store.experiment.masks)))
     assert refused == []

@@ -261,7 +261,7 @@ def test_rope_is_disabled_where_a_head_has_one_feature(panel: MechanismPanel) ->
     reason = "heads.d_head is 1; legal is 2 or more with rotary positions"
     assert not rope.isEnabled() and reason in rope.toolTip()
     with pytest.raises(ValueError, match=reason):
-        set_position(panel.store.experiment, Rope())
+        set_position(panel.store.attention, Rope())
 
 
 def test_a_refused_width_leaves_the_document_value(qtbot: QtBot, panel: MechanismPanel) -> None:

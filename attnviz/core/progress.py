@@ -1,0 +1,54 @@
+"""How far a run is: told between its stages by whoever computes, read by whoever waits.
+
+A `Progress` is a `Check` as well: calling it raises where the run has been cancelled. A part of a job gets a
+progress of its own, from 0 to 1, and need not know of the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+Check = Callable[[], None]
+Report = Callable[[float], None]
+"""Takes the share of a job that is done, from 0 to 1."""
+
+
+def never_cancelled() -> None:
+    """The check of a job that nobody cancels."""
+
+
+def _unheard(share: float) -> None:
+    """The report of a job that nobody watches."""
+
+
+class Progress:
+    """A check, and where the share that is done is reported: `start` to `end` of the whole job."""
+
+    __slots__ = ("_check", "_end", "_report", "_start")
+
+    def __init__(self, check: Check, report: Report = _unheard, start: float = 0.0, end: float = 1.0) -> None:
+        self._check, self._report = check, report
+        self._start, self._end = start, end
+
+    def __call__(self) -> None:
+        """Raise what the check raises where the job has been cancelled."""
+        self._check()
+
+    def at(self, share: float) -> None:
+        """This part is done to `share`, from 0 to 1; raises where the job has been cancelled."""
+        self._report(self._start + share * (self._end - self._start))
+        self._check()
+
+    def part(self, start: float, end: float) -> Progress:
+        """The progress of what lies between two shares of this part."""
+        size = self._end - self._start
+        return Progress(self._check, self._report, self._start + start * size, self._start + end * size)
+
+    def step(self, index: int, count: int) -> Progress:
+        """The progress of one of `count` equal parts, counted from 0."""
+        return self.part(index / count, (index + 1) / count)
+
+
+def progress_of(check: Check) -> Progress:
+    """`check` itself where it is a progress, else one that reports to nobody."""
+    return check if isinstance(check, Progress) else Progress(check)

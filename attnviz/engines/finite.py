@@ -1,0 +1,51 @@
+"""Where numbers leave the range of a precision: the first stage of a run that is not finite, in words."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from attnviz.i18n import _
+from attnviz.model.sites.titles import label_among_several
+from attnviz.model.stages import STAGE_BY_ID
+from attnviz.model.trace import SiteTrace, Trace
+
+INFINITE_ON_PURPOSE = ("masked",)
+"""Stages in which −∞ stands for what a mask blocks."""
+
+
+def range_notice(trace: Trace, dtype: str) -> str:
+    """One sentence where numbers overflow `dtype`; empty where all are finite.
+
+    Empty as well from a row on that sees no key and is NaN because the document says so.
+    """
+    for name in trace.sites:
+        site = trace.site(name)
+        if site.experiment.fully_masked_row == "nan" and site.fully_masked().any():
+            return ""
+        stage = _first(site)
+        if stage:
+            where = label_among_several(trace.experiment, name)
+            title = _(STAGE_BY_ID[stage].title)
+            says = _("Numbers are past the range of {dtype}: the first stage that is not finite is {stage}.")
+            return says.format(dtype=dtype, stage=f"{where} · {title}" if where else title)
+    return ""
+
+
+def _first(site: SiteTrace) -> str:
+    """The first stage of a site that is not finite, in data-flow order; empty where there is none.
+
+    What follows such a stage is NaN or infinite: of scores, only a row that ends so is read.
+    """
+    ends = np.flatnonzero(~np.isfinite(site.window("attention_output")).all(axis=1))
+    if not ends.size:
+        return ""
+    row = slice(int(ends[0]), int(ends[0]) + 1)
+    for stage in site.stages:
+        kind = STAGE_BY_ID[stage]
+        if stage in INFINITE_ON_PURPOSE:
+            continue
+        rows = row if kind.score_shaped else slice(None)
+        heads = range(site.shape(stage)[0]) if kind.per_head else range(1)
+        if not all(np.isfinite(site.window(stage, head, rows)).all() for head in heads):
+            return stage
+    return ""

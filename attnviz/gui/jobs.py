@@ -1,0 +1,125 @@
+"""The job that the worker does, in the status line: what, how far, and the button that cancels it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from PySide6.QtCore import QTimer, Slot
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QWidget
+
+from attnviz.compute.scheduler import Busy, Scheduler
+from attnviz.gui.look.theme import GRID
+from attnviz.i18n import N_, _
+
+SHOWN_AFTER_S = 0.5
+"""A job that is done sooner is not announced."""
+
+LOOK_MS = 100
+"""How often the line looks at the workers while one of them has something to do."""
+
+BAR_WIDTH, BAR_HEIGHT = 96, 8
+PARTS = 1000
+
+
+@dataclass(frozen=True)
+class Job:
+    """One kind of job: the key under which it is submitted, and what it does."""
+
+    key: str
+    title: str
+
+
+JOBS: tuple[Job, ...] = (
+    Job("run", N_("Computing")),
+    Job("decode", N_("Decoding")),
+    Job("uncached", N_("Computing without a cache")),
+    Job("compare", N_("Comparing")),
+    Job("file", N_("Opening")),
+    Job("story", N_("Opening")),
+    Job("save", N_("Saving")),
+    Job("export", N_("Exporting")),
+    Job("copy", N_("Copying")),
+    Job("preview", N_("Drawing the preview")),
+    Job("import", N_("Importing")),
+)
+"""Every kind of job that the window submits."""
+
+JOB_BY_KEY = {job.key: job for job in JOBS}
+
+
+class JobLine(QWidget):
+    """Shows the first worker that has been busy for longer than `SHOWN_AFTER_S`, and nothing else."""
+
+    def __init__(self, schedulers: tuple[Scheduler, ...], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("job_line")
+        self._schedulers = schedulers
+        self._shown: tuple[Scheduler, str] | None = None
+        self._title, self._bar, self._cancel = QLabel(), QProgressBar(), QPushButton()
+        self._title.setObjectName("job_title")
+        self._bar.setObjectName("job_bar")
+        self._bar.setTextVisible(False)
+        self._bar.setFixedSize(BAR_WIDTH, BAR_HEIGHT)
+        self._cancel.setObjectName("job_cancel")
+        self._cancel.setFlat(True)
+        self._cancel.setAutoDefault(False)
+        self._cancel.clicked.connect(self.cancel)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(GRID)
+        for part in (self._title, self._bar, self._cancel):
+            row.addWidget(part)
+        self._timer = QTimer(self)
+        self._timer.setInterval(LOOK_MS)
+        self._timer.timeout.connect(self._look)
+        for scheduler in schedulers:
+            scheduler.submitted = self._on_submitted
+        self.hide()
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether a job is announced, which `cancel` would cancel."""
+        return self._shown is not None
+
+    @Slot()
+    def cancel(self) -> None:
+        """Cancel the job that is shown; its owner is told at once."""
+        if self._shown is not None:
+            scheduler, key = self._shown
+            scheduler.stop(key)
+            self._look()
+
+    def retranslate(self) -> None:
+        """Set the texts again, in the present language."""
+        self._cancel.setText(_("Cancel"))
+        self._cancel.setToolTip(_("Cancel this job (Esc)"))
+        self._bar.setAccessibleName(_("Share of the job that is done"))
+        self._look()
+
+    def _on_submitted(self) -> None:
+        if not self._timer.isActive():
+            self._timer.start()
+
+    @Slot()
+    def _look(self) -> None:
+        busy = [(scheduler, found) for scheduler in self._schedulers if (found := scheduler.busy())]
+        if not busy and all(scheduler.idle for scheduler in self._schedulers):
+            self._timer.stop()
+        longest = max(busy, key=lambda pair: pair[1].seconds, default=None)
+        if longest is None or longest[1].seconds < SHOWN_AFTER_S:
+            self._shown = None
+            self.hide()
+            return
+        self._shown = longest[0], longest[1].key
+        self._show(longest[1])
+
+    def _show(self, busy: Busy) -> None:
+        title = _(JOB_BY_KEY[busy.key].title)
+        if busy.share is None:
+            self._bar.setRange(0, 0)  # moves to and fro
+            self._title.setText(_("{job}… {seconds} s").format(job=title, seconds=int(busy.seconds)))
+        else:
+            self._bar.setRange(0, PARTS)
+            self._bar.setValue(round(PARTS * busy.share))
+            self._title.setText(_("{job}… {percent} %").format(job=title, percent=int(100 * busy.share)))
+        self.show()
