@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from weakref import WeakKeyDictionary
 
 from PySide6.QtCore import QEvent, QPoint, QRect, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import (
@@ -90,10 +90,15 @@ class Names:
         return " · ".join(word for word in words if word)
 
 
-@lru_cache(maxsize=1)
+_names: WeakKeyDictionary[Decoding, Names] = WeakKeyDictionary()
+
+
 def names_of(decoding: Decoding) -> Names:
-    """The names of a decoding's tokens; those of the last one are at hand."""
-    return Names(decoding)
+    """The names of a decoding's tokens, made once and kept as long as it lives."""
+    found = _names.get(decoding)
+    if found is None:
+        found = _names[decoding] = Names(decoding)
+    return found
 
 
 def written_tokens(decoding: Decoding) -> list[str]:
