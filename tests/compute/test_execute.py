@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import MEMORY, experiment
+from cases import ENGINE_IDS, MEMORY, experiment
 from experiments import SPREAD, STACKS
 from msgspec.structs import replace
 from threadpoolctl import threadpool_info
@@ -394,7 +394,7 @@ def library_threads() -> list[int]:
 
 
 @pytest.mark.parametrize("cores", [1, 4])
-@pytest.mark.parametrize("engine", ["numpy", "torch"])
+@pytest.mark.parametrize("engine", ENGINE_IDS)
 def test_libraries_stay_on_one_thread_in_runs_and_windows(
     monkeypatch: pytest.MonkeyPatch, engine: str, cores: int
 ) -> None:
@@ -418,7 +418,7 @@ def test_libraries_stay_on_one_thread_in_runs_and_windows(
     assert library_threads() == before
 
 
-@pytest.mark.parametrize("engine", ["numpy", "torch"])
+@pytest.mark.parametrize("engine", ENGINE_IDS)
 def test_the_number_of_threads_changes_no_bit(monkeypatch: pytest.MonkeyPatch, engine: str) -> None:
     seeded = p.Projections(*(p.Seeded(seed) for seed in range(4)))
     given = replace(BIG, projections=seeded, block=Block(feed_forward=FeedForward(200, "gelu_tanh")))

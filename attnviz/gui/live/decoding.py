@@ -65,6 +65,7 @@ class DecodeLive(QObject):
         self._overdue.timeout.connect(self._on_overdue)
         store.traced.connect(self._on_trace)
         store.changed.connect(self._on_changed)
+        store.opened.connect(self._on_opened)
 
     @Slot(bool)
     def set_watched(self, is_watched: bool) -> None:
@@ -79,6 +80,8 @@ class DecodeLive(QObject):
         if old.experiment != new.experiment:
             self._generation += 1
             self._timer.stop()
+            if not self._is_watched:
+                self._let_go()
 
     @Slot(object)
     def _on_trace(self, trace: Trace) -> None:
@@ -104,6 +107,16 @@ class DecodeLive(QObject):
         self._decoded_for = None
         if self._store.decoded_now is not None:
             self._store.set_decoded(None)
+
+    def _let_go(self) -> None:
+        """Keep nothing of a decoding that no newer one takes the place of: its model may be closed."""
+        self._last = None
+        self._on_overdue()
+
+    @Slot()
+    def _on_opened(self) -> None:
+        """Reuse nothing of the document before."""
+        self._last = None
 
     @Slot()
     def _decode(self) -> None:
@@ -137,7 +150,7 @@ class DecodeLive(QObject):
 
     def _on_failed(self, error: BaseException) -> None:
         self._overdue.stop()
-        self._on_overdue()
+        self._let_go()
         self.failed.emit(failure_sentence(error))
         if not is_expected(error):
             raise error

@@ -155,3 +155,6 @@ def warm(trace: Trace, view: View, check: Callable[[], None]) -> None:
             for head in range(site.shape(view.stage)[0]):
                 check()
                 site.overview(view.stage, head)
+    shown = trace.shown(view.site)
+    stage = view.stage if view.stage in shown.stages else "weights"
+    shown.window(stage, shown_head(shown.experiment, view, stage))  # of a long run others took its place

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -135,3 +137,21 @@ def test_after_a_refusal_that_is_undone_the_decoding_comes_back(
     edit_and_be_refused(bench, qtbot, monkeypatch)
     bench.store.undo()
     qtbot.waitUntil(bench.settled)
+
+
+@pytest.mark.parametrize("how", ["hidden", "refused"])
+def test_nothing_is_kept_of_a_decoding_whose_document_is_gone(
+    bench: Bench, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    """No newer decoding takes its place: nobody looks, or the next one is refused."""
+    seen = weakref.ref(bench.store.decoded_now)
+    if how == "hidden":
+        bench.decode.set_watched(False)
+        bench.store.open(load_preset("toy-attention"))
+        wanted = bench.store.experiment
+        qtbot.waitUntil(lambda: bench.store.trace.experiment == wanted)  # type: ignore[union-attr]
+    else:
+        edit_and_be_refused(bench, qtbot, monkeypatch)
+    assert bench.store.decoded_now is None
+    gc.collect()
+    assert seen() is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from weakref import WeakKeyDictionary
 
 from PySide6.QtCore import QEvent, QPoint, QRect, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import (
@@ -23,7 +24,6 @@ from attnviz.engines.decode.run import Decoding
 from attnviz.gui.widgets.chip_editor import ChipEditor
 from attnviz.gui.widgets.control import Control, draw_focus_ring, plain_tooltip
 from attnviz.gui.widgets.flow_layout import flow
-from attnviz.model.memo import Remembered
 from attnviz.model.spec.pieces import byte_pairs
 
 LINE_PX = 22
@@ -89,10 +89,15 @@ class Names:
         return " · ".join(word for word in words if word)
 
 
-@Remembered
+_names: WeakKeyDictionary[Decoding, Names] = WeakKeyDictionary()
+
+
 def names_of(decoding: Decoding) -> Names:
-    """The names of a decoding's tokens; at hand as long as it lives."""
-    return Names(decoding)
+    """The names of a decoding's tokens, made once and kept as long as it lives."""
+    found = _names.get(decoding)
+    if found is None:
+        found = _names[decoding] = Names(decoding)
+    return found
 
 
 def written_tokens(decoding: Decoding) -> list[str]:

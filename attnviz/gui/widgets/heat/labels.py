@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import heapq
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,22 +23,33 @@ class Labels:
 
     def __init__(self, texts: tuple[str, ...], font: QFont, bold: QFont) -> None:
         self.texts = texts
-        self.shown = tuple(elide(visible(text), _LONGEST) for text in texts)
+        self._shown: dict[int, str] = {}
         self.font = font
         self.bold = bold
         self.metrics = QFontMetricsF(font)
         self._elided: dict[tuple[int, float], str] = {}
         self._advances: dict[tuple[str, bool], float] = {}
-        measured: Sequence[str] = self.shown
-        if len(measured) > 4 * _MEASURED:  # measuring thousands takes longer than painting the matrix
-            measured = sorted(self.shown, key=lambda text: len(text.encode()))[-_MEASURED:]
-        self.width = max((self.metrics.horizontalAdvance(text) for text in measured), default=0.0)
+        measured: Iterable[int] = range(len(texts))
+        if len(texts) > 4 * _MEASURED:  # measuring thousands takes longer than painting the matrix
+            measured = heapq.nlargest(_MEASURED, measured, key=self._n_bytes)
+        advance = self.metrics.horizontalAdvance
+        self.width = max((advance(self.shown(index)) for index in measured), default=0.0)
+
+    def _n_bytes(self, index: int) -> int:
+        """About how wide a label is: Chinese takes more bytes, and more room."""
+        return len(self.texts[index].encode(errors="backslashreplace"))
+
+    def shown(self, index: int) -> str:
+        """Label `index` as it is written, made when it is first wanted: of thousands few are."""
+        if index not in self._shown:
+            self._shown[index] = elide(visible(self.texts[index]), _LONGEST)
+        return self._shown[index]
 
     def elided(self, index: int, width: float) -> str:
         """Label `index` cut to `width` pixels."""
         kept = self._elided.get((index, width))
         if kept is None:
-            kept = self.metrics.elidedText(self.shown[index], Qt.TextElideMode.ElideRight, width)
+            kept = self.metrics.elidedText(self.shown(index), Qt.TextElideMode.ElideRight, width)
             self._elided[index, width] = kept
         return kept
 
