@@ -84,9 +84,13 @@ def read_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
     """
     given = Path(path)
     if not given.exists():
-        raise CheckpointError(f"{given}: there is no such file or folder")
+        raise CheckpointError(f"{given}: there is no such file or folder{_hub_hint(given)}")
+    if given.is_file() and given.suffix.lower() in OTHER_FORMATS:
+        raise CheckpointError(_other_format(given))
     folder = given if given.is_dir() else given.parent
     weights = given if given.suffix == ".safetensors" and given.is_file() else folder / WEIGHTS
+    if not (folder / CONFIG).exists():
+        _refuse_without_config(folder)
     config = _object(folder / CONFIG)
     if weights.is_file():
         tensors = _tensors(weights)
@@ -102,8 +106,38 @@ def shape_text(shape: tuple[int, ...]) -> str:
     return "x".join(map(str, shape)) or "one number"
 
 
+OTHER_FORMATS = {".gguf": "GGUF", ".onnx": "ONNX", ".h5": "HDF5", ".msgpack": "Flax", ".tflite": "TFLite"}
+"""Files of weights that are not read, by their suffix."""
+
+
+def _other_format(file: Path) -> str:
+    """The sentence for weights in another format, with the way out."""
+    said = _("{file}: {format} files are not read; save the model by save_pretrained of transformers")
+    return said.format(file=file.name, format=OTHER_FORMATS[file.suffix.lower()])
+
+
+def _hub_hint(given: Path) -> str:
+    """More words for what looks like a name of the model hub."""
+    if given.is_absolute() or len(given.parts) != 2 or given.parts[0].startswith("."):
+        return ""
+    return _("; for a model of the hub, give the folder snapshots/… of its download")
+
+
+def _refuse_without_config(folder: Path) -> None:
+    """Say more than that a file is missing, where the folder says what it is."""
+    if (folder / "snapshots").is_dir():
+        said = _("{folder}: this is the cache of a download; give the folder in it that is named snapshots/…")
+        raise CheckpointError(said.format(folder=folder.resolve().name))
+    other = next((file for file in sorted(folder.iterdir()) if file.suffix.lower() in OTHER_FORMATS), None)
+    if other is not None:
+        raise CheckpointError(_other_format(other))
+
+
 def _nothing_to_read(folder: Path) -> str:
     """The sentence for a folder without weights."""
+    other = next((file for file in sorted(folder.iterdir()) if file.suffix.lower() in OTHER_FORMATS), None)
+    if other is not None:
+        return _other_format(other)
     pickled = [file.name for pattern in ("*.bin", "*.pt", "*.pth") for file in sorted(folder.glob(pattern))]
     if pickled:
         return f"{folder.resolve().name}: {pickled[0]} can run code when it is opened; legal is {WEIGHTS}"

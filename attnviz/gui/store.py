@@ -35,6 +35,9 @@ class Store(QObject):
 
     changed = Signal(object, object)
     """(old Document, new Document), after every edit, look, undo, redo and load."""
+    opened = Signal()
+    """Another document takes the place of the present one, before `changed`: what belongs to the old one, and
+    is not shown, is let go. It may be a model of gigabytes."""
     traced = Signal(object)
     """A Trace: the numbers of the document's experiment have arrived."""
     hovered = Signal(object)
@@ -286,7 +289,7 @@ class Store(QObject):
         """Start anew with another document; the history begins with it."""
         self.end_gesture()
         self.path, self._saved = path, document
-        self._move_to(History((document,)))
+        self._move_to(History((document,)), is_another=True)
 
     def mark_saved(self, path: Path, document: Document) -> None:
         """`document` is what the file at `path` holds."""
@@ -303,9 +306,11 @@ class Store(QObject):
         self.changed.emit(old, document)
         self.history_changed.emit()
 
-    def _move_to(self, history: History) -> None:
+    def _move_to(self, history: History, *, is_another: bool = False) -> None:
         old = self.document
         self._history = history
+        if is_another:
+            self.opened.emit()
         if self.document is not old:
             self.point_in_decoding(None)
             self.hold_in_decoding(None)

@@ -6,6 +6,7 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
+from cases import POSITIONS as CASES
 from experiments import sited, small
 
 from attnviz.engines.decode.decodable import CHANGES
@@ -51,6 +52,12 @@ def written(rows: int, columns: int) -> WrittenTable:
 
 
 # --- the tables ------------------------------------------------------------------------------------
+
+
+def test_every_kind_has_its_examples_in_the_tests() -> None:
+    assert {type(position) for position in CASES.values()} == {row.record for row in POSITIONS}
+    turned = [position for position in CASES.values() if isinstance(position, Rope)]
+    assert {type(position.scaling) for position in turned} == {row.record for row in SCALINGS}
 
 
 def test_the_tables_are_the_unions() -> None:
@@ -124,7 +131,8 @@ def test_a_rotation_of_fewer_pairs_keeps_the_divisors_that_it_has_pairs_for() ->
         ),
         (
             lambda: small(heads=Heads(1, 1, 4), position=Rope(scaling=LongRope(long_factor=(1.0,) * 3))),
-            "position.scaling.long_factor is of length 3; legal is length 2 at most, one number for each",
+            "position.scaling.long_factor is of length 3; legal is length 2 at most, one number for each "
+            "rotated pair",
         ),
         (
             lambda: Yarn(2.0, beta_fast=1.0),
@@ -311,7 +319,7 @@ def test_decoding_past_the_tokens_fixes_the_length_of_dynamic_ntk() -> None:
     assert inside.experiment.position == experiment.position and inside.notices == (CHANGES["masks"],)
     longer = decode(ENGINE, experiment, 12)
     assert longer.experiment.position == Rope(100.0, start=1, scaling=DynamicNtk(4.0, 4, length=13))
-    assert "Dynamic NTK" in longer.notices[1]
+    assert longer.notices[1].startswith("RoPE depends on the length: ")
     assert max(parity(longer, run(ENGINE, longer.experiment)).values()) < 1e-12
     # Freed again, the experiment has the tokens that make it as long: the same numbers.
     freed = edits.replace(longer.experiment, position=experiment.position)

@@ -1,7 +1,7 @@
 """RoPE's scalings, T5, DeBERTa and Transformer-XL (XLNet) against transformers' own layers.
 
 transformers computes frequencies in float32, so they are compared at 1e-6; with its float32 promoted to
-float64 (`torch.float` and the float32 ramp are the only casts), at 1e-12.
+float64 (`torch.float`, `Tensor.float` and the float32 ramp are the only casts), at 1e-12.
 """
 
 from __future__ import annotations
@@ -180,6 +180,7 @@ def test_frequencies_equal_transformers_in_float64(
     config = config_of(scaling, parameters, base, d_head)
     monkeypatch.setattr(torch, "float", torch.float64)
     monkeypatch.setattr(torch, "float32", torch.float64)
+    monkeypatch.setattr(torch.Tensor, "float", torch.Tensor.double)
     theirs, _factor = initialise(config, torch.device("cpu"), seq_len=n)
     assert theirs.dtype == torch.float64
     np.testing.assert_allclose(ours(scaling, base, d_head, n)[0], theirs.numpy(), rtol=1e-12)

@@ -165,7 +165,10 @@ def decode(
     notices = (*notices, *(_(text) for field, text in CHANGES.items() if field in changed))
     longer = at_length(causal, steps)
     if longer is not causal:
-        notices = (*notices, _("Dynamic NTK: every step rotates by the frequencies of the final length."))
+        notices = (
+            *notices,
+            _("RoPE depends on the length: every step rotates by the frequencies of the final length."),
+        )
     with engine.active():
         decoder = _Decoder(engine, longer, steps, check, earlier)
         made: list[DecodeStep] = []

@@ -33,12 +33,18 @@ class CompareLive(QObject):
         self._panel, self._live, self._scheduler = panel, live, scheduler
         self._next: Asked | None = None
         panel.asked.connect(self._on_asked)
+        panel.store.opened.connect(self._on_opened)
 
     @Slot(object)
     def _on_asked(self, asked: Asked) -> None:
         self._next = asked
         if not self._scheduler.is_busy(KEY):
             self._begin()
+
+    @Slot()
+    def _on_opened(self) -> None:
+        """What was to come next is of the document before."""
+        self._next = None
 
     def _begin(self) -> None:
         asked, self._next = self._next, None

@@ -65,6 +65,7 @@ class DecodeLive(QObject):
         self._overdue.timeout.connect(self._on_overdue)
         store.traced.connect(self._on_trace)
         store.changed.connect(self._on_changed)
+        store.opened.connect(self._on_opened)
 
     @Slot(bool)
     def set_watched(self, is_watched: bool) -> None:
@@ -111,6 +112,11 @@ class DecodeLive(QObject):
         """Keep nothing of a decoding that no newer one takes the place of: its model may be closed."""
         self._last = None
         self._on_overdue()
+
+    @Slot()
+    def _on_opened(self) -> None:
+        """Reuse nothing of the document before."""
+        self._last = None
 
     @Slot()
     def _decode(self) -> None:

@@ -58,6 +58,7 @@ class ComparePanel(Panel):
         super().__init__(store, parent)
         self._asked: Asked | None = None
         self._shown: Compared | None = None
+        store.opened.connect(self._on_opened)
         self._reason, self._seed = "", 0
         self._row = Combo(_options())
         self._row.setObjectName("compare_row")
@@ -131,8 +132,8 @@ class ComparePanel(Panel):
         self._on_row(row_id)
 
     def show_compared(self, compared: Compared) -> None:
-        """Draw the answer, unless another row was chosen meanwhile."""
-        if compared.row.id == self._row.value():
+        """Draw the answer, unless another row was chosen or another document opened meanwhile."""
+        if self._asked is not None and compared.row.id == self._row.value():
             self._shown, self._reason = compared, ""
             self._draw()
 
@@ -238,6 +239,12 @@ class ComparePanel(Panel):
         self._readout.setText(f"{row} × {column}: {left} | {right} | {number(compared.difference[cell], 4)}")
 
     # --- acting
+
+    @Slot()
+    def _on_opened(self) -> None:
+        """A comparison holds both its experiments: of another document, none is kept."""
+        self._asked, self._shown, self._reason = None, None, ""
+        self._draw()
 
     @Slot(str)
     def _on_row(self, row_id: str) -> None:

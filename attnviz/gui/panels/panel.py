@@ -31,10 +31,13 @@ class Panel(QWidget):
         self.theme: Theme = LIGHT
         self.is_seen = True
         """False while another tab lies over the panel; Qt counts it as visible all the same."""
+        self._is_started = False
         self._told: tuple[Document | None, Trace | None] = (None, None)
 
     def start(self) -> None:
         """Connect to the store and show its present state."""
+        self._is_started = True
+        self.store.opened.connect(self._document_opened)
         self.store.changed.connect(self._document_changed)
         self.store.traced.connect(self._trace_arrived)
         self.store.hovered.connect(self._hover_moved)
@@ -77,7 +80,7 @@ class Panel(QWidget):
         if is_seen == self.is_seen:
             return
         self.is_seen = is_seen
-        if is_seen and self._told[0] is not None:
+        if is_seen and self._is_started:
             self._tell()
             self.on_hover(self.store.hover)
             self.on_stage_hover(self.store.stage_hover)
@@ -94,6 +97,11 @@ class Panel(QWidget):
 
     def _looks_anew(self, old: Document, new: Document) -> bool:
         return any(getattr(old.view, name) != getattr(new.view, name) for name in self.follows)
+
+    @Slot()
+    def _document_opened(self) -> None:
+        if not self.is_seen:
+            self._told = (None, None)
 
     @Slot(object, object)
     def _document_changed(self, old: Document, new: Document) -> None:

@@ -217,7 +217,7 @@ def _embeddings(experiment: Experiment, sequence: Sequence, tokens: tuple[str, .
     vocabulary = read_vocabulary(experiment, sequence)
     if vocabulary is None:
         return {}
-    ids = token_ids(vocabulary.tokens)
+    ids = token_ids(vocabulary)
     rows, scale = vocabulary.embedding.array, vocabulary.embedding_scale
     return {token: in_float64(rows[ids[token]]) * scale for token in tokens if token in ids}
 

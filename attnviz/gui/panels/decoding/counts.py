@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from weakref import ref
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGridLayout, QLabel, QVBoxLayout, QWidget
@@ -187,7 +188,7 @@ class Counts(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._has_several = False
-        self._totals_of: Decoding | None = None
+        self._totals_of: ref[Decoding] | None = None
         self._totals: list[tuple[Cost, Cost]] = []
         self._labels: dict[str, tuple[QLabel, QLabel, QLabel]] = {}
         self._lay_out()
@@ -223,8 +224,8 @@ class Counts(QWidget):
 
     def _total(self, decoding: Decoding, index: int) -> tuple[Cost, Cost]:
         """(without a cache, with one) up to a step; sums are kept for the next look."""
-        if decoding is not self._totals_of:
-            self._totals_of, self._totals = decoding, []
+        if self._totals_of is None or self._totals_of() is not decoding:
+            self._totals_of, self._totals = ref(decoding), []
         for step in decoding.steps[len(self._totals) : index + 1]:
             plain, cached = self._totals[-1] if self._totals else (Cost(), Cost())
             self._totals.append((plain.then(step.uncached), cached.then(step.cached)))

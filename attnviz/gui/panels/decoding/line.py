@@ -73,6 +73,7 @@ class WrittenLine(QWidget):
         self.setVisible(decoded is not None)
         if decoded is None:
             self._shown = None
+            self._text.set_tokens((), 0, are_joined=False, describe=str)
             self._parity.setText("")
             return
         self._show_text(decoded)

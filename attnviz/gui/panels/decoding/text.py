@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from weakref import WeakKeyDictionary
 
 from PySide6.QtCore import QEvent, QPoint, QRect, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import (
@@ -24,7 +24,6 @@ from attnviz.engines.decode.run import Decoding
 from attnviz.gui.widgets.chip_editor import ChipEditor
 from attnviz.gui.widgets.control import Control, draw_focus_ring, plain_tooltip
 from attnviz.gui.widgets.flow_layout import flow
-from attnviz.model.operands.matrices import token_ids
 from attnviz.model.spec.pieces import byte_pairs
 
 LINE_PX = 22
@@ -42,7 +41,7 @@ class Names:
     def __init__(self, decoding: Decoding) -> None:
         experiment = decoding.experiment
         is_read_out = experiment.readout == "vocabulary"
-        self.ids = token_ids(decoding.vocabulary)
+        self.ids = {token: id_ for id_, token in enumerate(decoding.vocabulary)}
         self._labels: dict[str, str] = {}
         self._pairs = byte_pairs(experiment.vocabulary) if is_read_out else None
         texts = (text for text in decoding.vocabulary if len(text) > 1)
@@ -90,10 +89,15 @@ class Names:
         return " · ".join(word for word in words if word)
 
 
-@lru_cache(maxsize=1)
+_names: WeakKeyDictionary[Decoding, Names] = WeakKeyDictionary()
+
+
 def names_of(decoding: Decoding) -> Names:
-    """The names of a decoding's tokens; those of the last one are at hand."""
-    return Names(decoding)
+    """The names of a decoding's tokens, made once and kept as long as it lives."""
+    found = _names.get(decoding)
+    if found is None:
+        found = _names[decoding] = Names(decoding)
+    return found
 
 
 def written_tokens(decoding: Decoding) -> list[str]:

@@ -89,6 +89,12 @@ class InspectorPage(QTextBrowser):
         self._explanation = explanation
         self._render(self.verticalScrollBar().value() if is_same else 0)
 
+    def forget(self) -> None:
+        """Show nothing: the terms of an explanation hold the experiment that they are of."""
+        self._explanation = None
+        self._whole.clear()
+        self._render(0)
+
     def apply_theme(self, theme: Theme) -> None:
         """Take the colours of `theme`."""
         if theme != self._theme:

@@ -51,6 +51,7 @@ class InspectorPanel(Panel):
         self._timer.timeout.connect(self._show)
         store.decoded_cell.connect(self._on_decoded_cell)
         store.decoded.connect(self._on_decoded)
+        store.opened.connect(self._on_opened)
         self._lay_out()
 
     def on_document(self, old: Document | None, new: Document) -> None:
@@ -154,6 +155,7 @@ class InspectorPanel(Panel):
     def _say(self, text: str) -> None:
         self._empty.set_text(text)
         self._stack.setCurrentIndex(0)
+        self.page.forget()
 
     # --- acting
 
@@ -163,6 +165,11 @@ class InspectorPanel(Panel):
             self._arrive(self.store.held_decoded)
         if self.is_seen:
             self._show_soon()
+
+    @Slot()
+    def _on_opened(self) -> None:
+        if not self.is_seen:
+            self.page.forget()
 
     @Slot(object)
     def _on_decoded(self, decoded: object) -> None:
