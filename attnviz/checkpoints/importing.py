@@ -46,9 +46,15 @@ NO_NUMBERS = frozenset(
     "summary_first_dropout summary_proj_to_labels summary_type summary_use_proj "
     # The order of sums, and what other keys say already:
     "chunk_size_feed_forward experts_per_token initial_context_length is_encoder_decoder n_ctx "
-    "pretraining_tp".split()
+    "pretraining_tp "
+    # Left over by other programs and older versions:
+    "output_past unsloth_fixed unsloth_version use_bfloat16 xla_device".split()
 )
 """Keys of configurations that change no number of a forward pass."""
+
+
+UNUSED = (("add_cross_attention", False), ("tie_encoder_decoder", False), ("is_decoder", False))
+"""Keys that change no number with this value."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +152,8 @@ def read_config(family: Family, values: Mapping[str, Any]) -> Config:
     try:
         read = {key.name: key.read(values) for key in family.keys}
         for name, value in values.items():
-            if name not in read and name not in NO_NUMBERS and value is not None:
+            is_empty = value is None or value in ({}, [], "")
+            if name not in read and name not in NO_NUMBERS and not is_empty and (name, value) not in UNUSED:
                 unknown = must_be("a key of {family}, since it may change numbers", family=family.title)
                 raise FieldError(name, value, unknown)
     except FieldError as error:

@@ -70,7 +70,7 @@ def plan(family: Family, config: Config, sizes: Sizes, checkpoint: Checkpoint) -
         for name, layer in _names(row, family.prefix, prefix, sizes):
             planned[name] = Planned(_checked(checkpoint, name, row.shape_in(sizes)), row, layer)
     for name in stored:
-        if name not in planned:
+        if name not in planned and not _is_of_classes(checkpoint, name):
             _check_ignored(family, config, prefix, checkpoint, name)
     return tuple(planned.values())
 
@@ -94,7 +94,24 @@ def has_head(checkpoint: Checkpoint) -> bool:
     """Whether a model that makes logits was saved: `architectures` names one, or says nothing."""
     architectures = checkpoint.config.get("architectures")
     named = architectures[0] if isinstance(architectures, list) and architectures else None
-    return not isinstance(named, str) or "LM" in named or not named.endswith("Model")
+    if not isinstance(named, str) or "LM" in named:
+        return True
+    return named.endswith("DoubleHeadsModel") or not (named.endswith("Model") or _CLASSES.search(named))
+
+
+_CLASSES = re.compile(
+    r"For(Sequence|Token)Classification$|ForQuestionAnswering$|ForMultipleChoice$|DoubleHeads"
+)
+"""Architectures that end in scores of classes, of which the model below is imported."""
+
+_CLASS_HEADS = ("classifier.", "score.", "qa_outputs.", "multiple_choice_head.", "pooler.dense.")
+
+
+def _is_of_classes(checkpoint: Checkpoint, name: str) -> bool:
+    """Whether a tensor makes scores of classes from what the model makes: it is not imported."""
+    architectures = checkpoint.config.get("architectures")
+    named = architectures[0] if isinstance(architectures, list) and architectures else None
+    return isinstance(named, str) and bool(_CLASSES.search(named)) and name.startswith(_CLASS_HEADS)
 
 
 def _names(row: Tensor, prefix: str, there: str, sizes: Sizes) -> Iterator[tuple[str, int | None]]:

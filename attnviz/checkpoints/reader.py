@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.errors import FieldError, InputError, Message, about, message_of, must_be, quoted
+from attnviz.errors import FieldError, InputError, Message, about, message_of, must_be, quoted, verbatim
 from attnviz.errors import size as size_of
 from attnviz.model.io.json_text import parse
 from attnviz.model.io.tensors import LONGEST_AXIS, MOST_AXES, read_array, read_header
@@ -84,9 +84,14 @@ def read_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
     """
     given = Path(path)
     if not given.exists():
-        raise CheckpointError(about(given, Message("The path must be a file or a folder; got neither.")))
+        missing = Message("The path must be a file or a folder; got neither{hint}.", hint=_hub_hint(given))
+        raise CheckpointError(about(given, missing))
+    if given.is_file() and given.suffix.lower() in OTHER_FORMATS:
+        raise CheckpointError(_other_format(given))
     folder = given if given.is_dir() else given.parent
     weights = given if given.suffix == ".safetensors" and given.is_file() else folder / WEIGHTS
+    if not (folder / CONFIG).exists():
+        _refuse_without_config(folder)
     config = _object(folder / CONFIG)
     if weights.is_file():
         tensors = _tensors(weights)
@@ -107,8 +112,44 @@ def tensor_error(file: Path, name: str, value: object, requirement: Message) -> 
     return CheckpointError(about(file.name, FieldError(f"tensor {name!r:.200}", value, requirement).message))
 
 
+OTHER_FORMATS = {".gguf": "GGUF", ".onnx": "ONNX", ".h5": "HDF5", ".msgpack": "Flax", ".tflite": "TFLite"}
+"""Files of weights that are not read, by their suffix."""
+
+
+def _other_format(file: Path) -> Message:
+    """The message for weights in another format, with the way out."""
+    return Message(
+        "{file}: {format} files are not read; save the model by save_pretrained of transformers",
+        file=file.name,
+        format=OTHER_FORMATS[file.suffix.lower()],
+    )
+
+
+def _hub_hint(given: Path) -> Message:
+    """More words for what looks like a name of the model hub."""
+    if given.is_absolute() or len(given.parts) != 2 or given.parts[0].startswith("."):
+        return verbatim("")
+    return Message("; for a model of the hub, give the folder snapshots/… of its download")
+
+
+def _refuse_without_config(folder: Path) -> None:
+    """Say more than that a file is missing, where the folder says what it is."""
+    if (folder / "snapshots").is_dir():
+        cached = Message(
+            "{folder}: this is the cache of a download; give the folder in it that is named snapshots/…",
+            folder=folder.resolve().name,
+        )
+        raise CheckpointError(cached)
+    other = next((file for file in sorted(folder.iterdir()) if file.suffix.lower() in OTHER_FORMATS), None)
+    if other is not None:
+        raise CheckpointError(_other_format(other))
+
+
 def _nothing_to_read(folder: Path) -> Message:
     """The message for a folder without weights."""
+    other = next((file for file in sorted(folder.iterdir()) if file.suffix.lower() in OTHER_FORMATS), None)
+    if other is not None:
+        return _other_format(other)
     pickled = [file.name for pattern in ("*.bin", "*.pt", "*.pth") for file in sorted(folder.glob(pattern))]
     if pickled:
         unsafe = Message(

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from msgspec.structs import replace
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
 
-from attnviz.checkpoints.presets import load_preset, needs_model
+from attnviz.checkpoints.presets import PRESETS, load_preset, needs_model
 from attnviz.compute.scheduler import CancelToken, Scheduler
 from attnviz.core.text import visible
 from attnviz.gui.dialogs.saving import Saving
@@ -32,6 +33,11 @@ FIRST_PRESET = "fluffy-blue-creature"
 STORIES = {"en": "stories-en", "zh_CN": "stories-zh"}
 """What a fresh start shows, by language: the model in the box writes a story."""
 SUFFIXES = (JSON_SUFFIX, TENSORS_SUFFIX)
+
+
+def title_of(preset_id: str) -> str:
+    """The title of a preset, a message."""
+    return next(preset.title for preset in PRESETS if preset.id == preset_id)
 
 
 class Documents(QObject):
@@ -73,6 +79,8 @@ class Documents(QObject):
             then()
 
         def failed(error: BaseException) -> None:
+            if self._store.experiment is before:
+                self._store.open(replace(self._store.document, title=title_of(FIRST_PRESET)))
             then()
             self._on_failed(error)
 

@@ -105,14 +105,14 @@ def gives(experiment: Experiment, splitting: str) -> bool:
 
 
 def _are_mostly_known(vocabulary: Vocabulary, tokens: tuple[str, ...]) -> bool:
-    ids = token_ids(vocabulary.tokens)
+    ids = token_ids(vocabulary)
     return 2 * sum(token in ids for token in tokens) >= len(tokens)
 
 
 def shown_token(vocabulary: Vocabulary | None, token: str) -> str:
     """A token as it is shown: its text with its spaces, a piece of a character as its bytes."""
     pairs = byte_pairs(vocabulary)
-    one = None if vocabulary is None else token_ids(vocabulary.tokens).get(token)
+    one = None if vocabulary is None else token_ids(vocabulary).get(token)
     return visible(token if pairs is None or one is None else pairs.shown(one))
 
 
@@ -126,7 +126,7 @@ def faces(experiment: Experiment) -> tuple[Face, ...]:
 
 
 def _face(vocabulary: Vocabulary, token: str) -> Face:
-    one = token_ids(vocabulary.tokens).get(token)
+    one = token_ids(vocabulary).get(token)
     if one is None:
         note = _("not in the vocabulary: its vector is not a row of the embedding")
         return Face(visible(token), note, is_outside=True)

@@ -55,7 +55,7 @@ def test_a_story_is_the_prompt_read_by_the_model(preset: ModelPreset) -> None:
     assert (known.begin, known.end) == ("<|begin|>", "<|end|>") and experiment.tokens[0] == known.begin
     assert likely_splitting(experiment) == "model"
     assert join_text(experiment, experiment.tokens, "model") == preset.prompt
-    rows = [token_ids(known.tokens)[token] for token in experiment.tokens]
+    rows = [token_ids(known)[token] for token in experiment.tokens]
     np.testing.assert_array_equal(vectors_array(experiment.vectors), known.embedding.array[rows])
     assert document.view.site in site_names(experiment)
     assert document.view.head < experiment.heads.n_heads

@@ -75,6 +75,7 @@ class Architecture:
         window, windowed_layers: w, and how many of the L layers see w keys only.
         ahead: How many later keys a query sees: 0 is causal, None all.
         latent: Set for MLA; g and d_head then say nothing about the cache.
+        d_key, d_value: Features of a head's query and key, and of its value, without a latent; 0 is d_head.
         experts: Set for a mixture of experts.
         n_memory, d_memory: Keys of a second sequence (cross-attention) and the width of its vectors.
         identities, unlearned: Roles whose product costs nothing; roles without parameters of their own:
@@ -109,6 +110,8 @@ class Architecture:
     windowed_layers: int = 0
     ahead: int | None = 0
     latent: Latent | None = None
+    d_key: int = 0
+    d_value: int = 0
     experts: Experts | None = None
     n_memory: int = 0
     d_memory: int = 0
@@ -145,12 +148,12 @@ class Architecture:
     @property
     def d_qk(self) -> int:
         """Features of one head's query, and of its key."""
-        return self.d_head if self.latent is None else self.latent.d_nope + self.latent.d_rope
+        return self.d_key or self.d_head if self.latent is None else self.latent.d_nope + self.latent.d_rope
 
     @property
     def d_v(self) -> int:
         """Features of one head's value."""
-        return self.d_head if self.latent is None else self.latent.d_v
+        return self.d_value or self.d_head if self.latent is None else self.latent.d_v
 
     @property
     def full_layers(self) -> int:

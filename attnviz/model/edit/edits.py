@@ -13,6 +13,7 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from attnviz.core.dims import group_counts
 from attnviz.errors import A_TOKEN, FieldError, among, must_be
 from attnviz.model.edit.fitting import fitted_attention, fitted_norm, fitted_vocabulary
 from attnviz.model.masks import MASK_ORDER
@@ -218,7 +219,7 @@ def _embeddings(experiment: Experiment, sequence: Sequence, tokens: tuple[str, .
     vocabulary = read_vocabulary(experiment, sequence)
     if vocabulary is None:
         return {}
-    ids = token_ids(vocabulary.tokens)
+    ids = token_ids(vocabulary)
     rows, scale = vocabulary.embedding.array, vocabulary.embedding_scale
     return {token: in_float64(rows[ids[token]]) * scale for token in tokens if token in ids}
 
@@ -266,16 +267,41 @@ def _resized(vectors: Vectors, n: int, d_model: int) -> Vectors:
 
 
 def set_heads(site: Site, /, **changes: int) -> Site:
-    """Change n_heads, n_kv_heads or d_head; n_kv_heads goes to the nearest divisor below."""
+    """Change n_heads, n_kv_heads or d_head.
+
+    Where every query head has a key/value head of its own, it still has (MHA stays MHA); else n_kv_heads goes
+    to the nearest divisor below.
+    """
     old = site.heads
     n_heads = changes.get("n_heads", old.n_heads)
-    kept = old.n_kv_heads if site.latent is None else n_heads
+    is_shared = site.latent is None and old.n_kv_heads < old.n_heads
+    kept = old.n_kv_heads if is_shared else n_heads
     n_kv_heads = min(changes.get("n_kv_heads", kept), n_heads)
     while n_heads % n_kv_heads:
         n_kv_heads -= 1
     off = tuple(head for head in old.off if head < n_heads)
     heads = Heads(n_heads, n_kv_heads, changes.get("d_head", old.d_head), off)
     return replace(site, **fitted_attention(site, site.d_model, site.d_keys, heads))
+
+
+def set_linked_heads(site: Site, name: Literal["n_heads", "d_head"], wanted: int) -> Site:
+    """Change n_heads or d_head, and the other one with it, so that d_model = n_heads · d_head.
+
+    The nearest divisor of d_model in the direction of `wanted` is taken that the site can have. Raises
+    `ValueError` where it can have none.
+    """
+    other = "d_head" if name == "n_heads" else "n_heads"
+    present, divisors = getattr(site.heads, name), group_counts(site.d_model)
+    above = [n for n in divisors if n >= wanted]
+    below = [n for n in reversed(divisors) if n <= wanted]
+    refused: ValueError | None = None
+    for n in above + below if wanted > present else below + above:
+        try:
+            return set_heads(site, **{name: n, other: site.d_model // n})
+        except ValueError as error:
+            refused = refused or error
+    assert refused is not None
+    raise refused
 
 
 def toggle_head(site: Site, head: int) -> Site:

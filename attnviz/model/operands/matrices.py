@@ -8,12 +8,11 @@ a small experiment, and a drag asks for it again on every frame.
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.errors import FieldError, must_be
+from attnviz.model.memo import Remembered
 from attnviz.model.operands.draws import Drawn
 from attnviz.model.spec.arrays import in_float64
 from attnviz.model.spec.block import FeedForward, FeedForwardRole, Transform, Vocabulary
@@ -134,10 +133,10 @@ def sinks_array(experiment: Site) -> Array:
     return _drawn_sinks(experiment.heads.n_heads, sinks.seed)
 
 
-@lru_cache(maxsize=4)
-def token_ids(tokens: tuple[str, ...]) -> dict[str, int]:
+@Remembered
+def token_ids(vocabulary: Vocabulary) -> dict[str, int]:
     """The id of each token of a vocabulary."""
-    return {token: id_ for id_, token in enumerate(tokens)}
+    return {token: id_ for id_, token in enumerate(vocabulary.tokens)}
 
 
 def output_tokens(experiment: Experiment | Site) -> tuple[str, ...]:

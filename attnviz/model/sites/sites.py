@@ -112,7 +112,7 @@ def _derived(experiment: Experiment, place: Place) -> Site:
         memory = experiment.memory
     if place.layer == 0 and place.stack != "encoder" and not place.is_second:
         fields["embedding_norm"] = experiment.embedding_norm
-    if place == places(experiment)[-1]:
+    if place is places(experiment)[-1]:
         for field in ("final_norm", "vocabulary", "readout", "writing"):
             fields[field] = getattr(experiment, field)
     try:

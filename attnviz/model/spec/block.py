@@ -170,7 +170,7 @@ class Transform(Value, frozen=True):
             self.norm.check_size(f"{field}.norm", d_model)
 
 
-class Vocabulary(Value, frozen=True):
+class Vocabulary(Value, frozen=True, weakref=True):
     """What a model can read and write: texts of its tokens, their embedding, how logits are made.
 
     `embedding` is (token, d_model), and vectors are its rows times `embedding_scale`. Logits are

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from attnviz.core.bpe import BytePairs, LeadingSpace, fault_in
 from attnviz.core.tokens import token_bytes
 from attnviz.errors import FieldError, Message, must_be, of_length
+from attnviz.model.memo import Remembered
 from attnviz.model.spec.tokenizer_file import TokenizerFile
 from attnviz.model.spec.value import Value, require
 
@@ -53,13 +53,7 @@ class Pieces(Value, frozen=True):
 
 def byte_pairs(vocabulary: Vocabulary | None) -> BytePairs | TokenizerFile | None:
     """What encodes texts for a vocabulary; None where there is none, or it does not say how."""
-    if vocabulary is None:
-        return None
-    if vocabulary.pieces is None:
-        own = vocabulary.tokenizer
-        return None if own is None else _file_tokenizer(vocabulary.tokens, own)
-    outside = tuple(token for token in (vocabulary.begin, vocabulary.end) if token is not None)
-    return _byte_pairs(vocabulary.tokens, vocabulary.pieces, outside)
+    return None if vocabulary is None else _encoder(vocabulary)
 
 
 def text_tokens(vocabulary: Vocabulary, text: str) -> tuple[str, ...]:
@@ -95,12 +89,12 @@ def own_tokens(vocabulary: Vocabulary, text: str) -> tuple[str, ...]:
     return tuple(pairs.tokens[one] for one in ids)
 
 
-@lru_cache(maxsize=1)
-def _file_tokenizer(tokens: tuple[str, ...], text: str) -> TokenizerFile:
-    return TokenizerFile(tokens, text)
-
-
-@lru_cache(maxsize=4)
-def _byte_pairs(tokens: tuple[str, ...], pieces: Pieces, outside: tuple[str, ...]) -> BytePairs:
+@Remembered
+def _encoder(vocabulary: Vocabulary) -> BytePairs | TokenizerFile | None:
+    """`byte_pairs`, kept as long as the vocabulary lives."""
+    tokens, pieces = vocabulary.tokens, vocabulary.pieces
+    if pieces is None:
+        return None if vocabulary.tokenizer is None else TokenizerFile(tokens, vocabulary.tokenizer)
+    outside = (token for token in (vocabulary.begin, vocabulary.end) if token is not None)
     special = frozenset((*pieces.special, *outside))
     return BytePairs(tokens, pieces.merges, pieces.kind, pieces.whole_words, pieces.leading_space, special)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
+from weakref import ref
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from msgspec.structs import replace
 
 import attnviz
 from attnviz.core.bpe import byte_token
+from attnviz.model.operands.matrices import token_ids
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.block import Vocabulary
 from attnviz.model.spec.experiment import Experiment
@@ -91,3 +94,14 @@ def test_pieces_are_checked() -> None:
         ValueError, match=r"vocabulary\.pieces\.merges must have length 200,000 or less; got length 200,001\."
     ):
         Pieces("words", many)
+
+
+def test_a_closed_vocabulary_is_freed_with_its_encoder() -> None:
+    one = vocabulary()
+    pairs, ids = byte_pairs(one), token_ids(one)
+    assert pairs is not None and pairs is byte_pairs(one)
+    assert ids is token_ids(one) and ids["ab"] == WORDS.index("ab")
+    alive = ref(one), ref(pairs)
+    del one, pairs, ids
+    gc.collect()
+    assert [found() for found in alive] == [None, None]

@@ -33,6 +33,7 @@ from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.slider_field import SliderField
 from attnviz.gui.widgets.toggle import Toggle
 from attnviz.i18n import set_language
+from attnviz.model.edit.edits import set_d_model
 from attnviz.model.operands.matrices import vectors_array
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.document import Document
@@ -185,6 +186,35 @@ def test_a_head_is_switched_off_by_its_button_its_dot_or_a_key(qtbot: QtBot, pan
     type_number(qtbot, find(panel, DragNumber, "n_heads_field"), "2")
     assert panel.store.experiment.heads == Heads(2, 2, 4)
     assert not find(panel, QPushButton, "head_off_3").isVisible()
+
+
+def test_heads_of_their_own_keys_stay_so_through_one_head(qtbot: QtBot, panel: MechanismPanel) -> None:
+    choose(qtbot, panel, "n_kv_heads_segmented", "4")
+    for count in ("1", "8"):
+        type_number(qtbot, find(panel, DragNumber, "n_heads_field"), count)
+        assert find(panel, QLabel, "card_hint").text() == "MHA"
+        assert panel.store.experiment.heads.n_kv_heads == int(count)
+
+
+def test_a_locked_link_trades_heads_for_their_width(qtbot: QtBot, panel: MechanismPanel) -> None:
+    panel.store.edit(set_d_model, 16)
+    vectors = panel.store.experiment.vectors
+    lock = find(panel, Toggle, "d_model_link")
+    assert (panel.store.experiment.d_model, panel.store.experiment.heads) == (16, Heads(4, 2, 4))
+    assert lock.isEnabled() and not lock.value()
+    switch(qtbot, panel, "d_model_link")
+    for name, text, heads in (
+        ("n_heads_field", "7", (8, 2)),
+        ("d_head_field", "3", (4, 4)),
+        ("n_heads_field", "3", (2, 8)),
+    ):
+        type_number(qtbot, find(panel, DragNumber, name), text)
+        found = panel.store.experiment.heads
+        assert (found.n_heads, found.d_head) == heads and panel.store.experiment.vectors == vectors
+    switch(qtbot, panel, "d_model_link")
+    type_number(qtbot, find(panel, DragNumber, "d_head_field"), "2")
+    assert (panel.store.experiment.heads.n_heads, panel.store.experiment.heads.d_head) == (2, 2)
+    assert not lock.isEnabled() and "16" in lock.toolTip()
 
 
 def test_many_divisors_are_a_list(qtbot: QtBot, panel: MechanismPanel) -> None:
