@@ -193,7 +193,7 @@ class FieldError(InputError):
 
     def below(self, path: str) -> FieldError:
         """The same error of a field that stands in the part at `path`."""
-        inner = self.path if self.path[:1] in ("", "[") else f".{self.path}"
+        inner = self.path if self.path[:1] in ("", "[", ".") else f".{self.path}"
         return FieldError(f"{path}{inner}", self.value, self.requirement)
 
 

@@ -37,7 +37,11 @@ def test_reads_numbers_and_ranges(text: str, positions: tuple[int, ...]) -> None
     ],
 )
 def test_says_what_is_wrong(text: str, said: str) -> None:
-    with pytest.raises(ValueError, match=r"positions must be numbers from 0 to 7; got 8\.") as error:
+    with pytest.raises(
+        ValueError,
+        match=r"positions must be numbers and ranges, such as 3, 5-7; "
+        r"got 'three'\.",
+    ) as error:
         parse_ranges(text, 8)
     assert said in str(error.value)
 

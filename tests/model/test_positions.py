@@ -123,16 +123,16 @@ def test_a_rotation_of_fewer_pairs_keeps_the_divisors_that_it_has_pairs_for() ->
         ),
         (
             lambda: LongRope(2.0, (1.0, 0.0)),
-            "position.scaling.short_factor[1] is 0.0; legal is a finite number above 0",
+            "position.scaling.short_factor[1] must be a finite number above 0; got 0.0.",
         ),
         (
             lambda: LongRope(2.0, original_length=1),
-            "position.scaling.original_length is 1; legal is a whole number of at least 2",
+            "position.scaling.original_length must be a whole number of at least 2; got 1.",
         ),
         (
             lambda: small(heads=Heads(1, 1, 4), position=Rope(scaling=LongRope(long_factor=(1.0,) * 3))),
-            "position.scaling.long_factor is of length 3; legal is length 2 at most, one number for each "
-            "rotated pair",
+            "position.scaling.long_factor must have length 2 or less, one number for each rotated "
+            "pair; got length 3.",
         ),
         (
             lambda: Yarn(2.0, beta_fast=1.0),

@@ -163,17 +163,29 @@ def test_without_the_package_a_text_is_refused_and_a_token_is_not(monkeypatch: p
 @pytest.mark.parametrize("text", ["{}", '{"model": 1.5}', '{"model": {"type": "BPE", "vocab": {"a": 0.5}}}'])
 def test_what_is_no_tokenizer_is_refused_in_a_sentence(text: str) -> None:
     pytest.importorskip("tokenizers")
-    with pytest.raises(ValueError, match="^it is no tokenizer of the form that tokenizers writes$"):
+    with pytest.raises(
+        ValueError,
+        match=r"The file must be a tokenizer as the package tokenizers "
+        r"writes it; got something else\.",
+    ):
         TokenizerFile(("a",), text).encode("a")
 
 
 def test_an_id_past_the_vocabulary_is_refused() -> None:
     text = kept_text(json.loads(made("unigram").to_str()))
     assert text is not None
-    with pytest.raises(ValueError, match=r"gives the id \d+; the vocabulary has 2 tokens"):
+    with pytest.raises(
+        ValueError,
+        match=r"vocabulary\.tokenizer must give ids below 2, the size of "
+        r"the vocabulary; got 8\.",
+    ):
         TokenizerFile(("a", "b"), text).encode("the cat")
 
 
 def test_a_field_that_is_no_file_is_refused() -> None:
-    with pytest.raises(ValueError, match="vocabulary.tokenizer is 'words'; legal is the text of a tokenizer"):
+    with pytest.raises(
+        ValueError,
+        match=r"vocabulary\.tokenizer must be the text of a "
+        r"tokenizer\.json of at most 12,582,912 characters; got 'words'\.",
+    ):
         Vocabulary(("a",), Matrix([[1.0]]), tokenizer="words")
