@@ -301,10 +301,7 @@ def test_a_reference_to_none_of_very_many_tensors_is_refused_shortly(tmp_path: P
     many = {f"t{index}": values for index in range(5000)}
     save_file(many, tmp_path / "d.safetensors", metadata={"attnviz": json.dumps(document)})
     with pytest.raises(
-        DocumentError,
-        match=r"d\.safetensors: "
-        r"\$\.experiment\.vectors\.values\.\.tensor must be one of 't0', 't1', 't10', 't100', 't1000', "
-        r"…; got 'absent'\.",
+        DocumentError, match=r"values\.tensor must be one of 't0', .*, …; got 'absent'\.$"
     ) as caught:
         load(tmp_path / "d.safetensors")
-    assert len(str(caught.value)) < 300 and str(caught.value).endswith("…")
+    assert len(str(caught.value)) < 300
