@@ -39,10 +39,10 @@ CLASSIFIERS: tuple[tuple[str, Any, str], ...] = (
 def test_the_model_below_a_classifier_has_its_numbers(
     tmp_path: Path, name: str, config: Any, below: str
 ) -> None:
-    model = random_model(getattr(transformers, name), config)
+    with promoted(), torch.no_grad():
+        model = random_model(getattr(transformers, name), config)
+        wanted = expected_of(getattr(model, below), IDS)
     experiment = imported(model, tmp_path)
     assert experiment.readout == "none"
-    with promoted(), torch.no_grad():
-        wanted = expected_of(getattr(model, below), IDS)
     for stage, difference in run_and_compare(NumpyEngine("float64"), experiment, wanted).items():
         assert difference < 1e-12, stage
