@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from attnviz.engines.table import ENGINES
 from attnviz.model.spec import parts as p
 from attnviz.model.spec import positions as pp
 from attnviz.model.spec.experiment import Experiment
@@ -38,6 +41,7 @@ POSITIONS: dict[str, Any] = {
     "rope_dynamic": p.Rope(base=100.0, start=1, scaling=pp.DynamicNtk(3.0, original_length=5)),
     "rope_yarn": p.Rope(base=100.0, scaling=pp.Yarn(4.0, 12, 2.0, 0.1), on_values=True),
     "rope_llama3": p.Rope(base=100.0, scaling=pp.Llama3Scaling(8.0, 0.2, 3.0, 12)),
+    "rope_longrope": p.Rope(base=100.0, scaling=pp.LongRope(3.0, (1.0, 1.5), (2.0, 5.0), 5)),
     "learned": pp.Learned(length=20, start=3, table=pp.DrawnTable(5, 0.7)),
     "t5": pp.T5Buckets(n_buckets=8, max_distance=6, table=pp.DrawnTable(3)),
     "t5_one_way": pp.T5Buckets(n_buckets=4, max_distance=5, bidirectional=False, table=pp.DrawnTable(4)),
@@ -48,6 +52,12 @@ POSITIONS: dict[str, Any] = {
 }
 
 HEADS = {"mha": p.Heads(4, 4, 4), "gqa": p.Heads(4, 2, 4), "mqa": p.Heads(4, 1, 4)}
+
+ENGINE_IDS = [
+    pytest.param(row.id, marks=pytest.mark.skipif(bool(row.unavailable()), reason=row.unavailable()))
+    for row in ENGINES
+]
+"""Values of a parameter: every engine, skipped where it cannot be had."""
 
 MEMORY = p.Memory(("ein", "Hund", "beißt", "ihn", "heute"), p.SeededVectors(5, 6, seed=21))
 

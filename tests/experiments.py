@@ -7,6 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from attnviz.model import normalisers, qk_norms
 from attnviz.model.sites.sites import main_site, site_names
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.attention import Attention, Layer
@@ -413,8 +414,8 @@ BUCKETS = st.builds(
     bidirectional=st.booleans(),
     table=TABLES,
 )
-QK_KINDS = st.sampled_from(["rms", "layer", "l2"])
-NORMALISERS = st.sampled_from(["softmax", "sigmoid", "relu_squared"])
+QK_KINDS = st.sampled_from([row.id for row in qk_norms.QK_NORMS])
+NORMALISERS = st.sampled_from([row.id for row in normalisers.NORMALISERS])
 
 
 def sinks(n_heads: int) -> st.SearchStrategy[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from experiments import (
@@ -18,9 +18,10 @@ from experiments import (
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from attnviz.core.block import ACTIVATIONS
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.attention import Attention, Layer
-from attnviz.model.spec.block import Block, FeedForward, Norm, Transform, Vocabulary
+from attnviz.model.spec.block import Block, FeedForward, Norm, NormPlacement, Transform, Vocabulary
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.latent import Latent
 from attnviz.model.spec.parts import (
@@ -50,7 +51,7 @@ TRANSFORMS = st.builds(
     Transform,
     st.one_of(st.just(Identity()), st.builds(Seeded, _SEEDS)),
     ROWS,
-    st.sampled_from(["relu", "gelu", "gelu_tanh", "silu", "sigmoid", "identity"]),
+    st.sampled_from([row.id for row in ACTIVATIONS]),
     MAYBE_NORM,
 )
 
@@ -81,7 +82,7 @@ def feed_forwards(draw: st.DrawFn) -> FeedForward:
 @st.composite
 def blocks(draw: st.DrawFn, with_feed_forward: bool = True) -> Block:
     """Any block; on request without a feed-forward layer, as before a cross attention."""
-    placement = draw(st.sampled_from(["pre", "post", "sandwich", "parallel"]))
+    placement = draw(st.sampled_from(get_args(NormPlacement)))
     ffn = draw(st.one_of(st.none(), feed_forwards())) if with_feed_forward else None
     is_sandwich = placement == "sandwich"
     return Block(

@@ -10,12 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
 from attnviz.checkpoints.families.family import Array, Config, Family, Ignored, Sizes, Tensor
-from attnviz.checkpoints.reader import Checkpoint, CheckpointError, StoredTensor, shape_text
-from attnviz.model.errors.faults import short
+from attnviz.checkpoints.reader import Checkpoint, StoredTensor, shape_text, tensor_error
+from attnviz.errors import Message, must_be, quoted
 from attnviz.model.spec.arrays import widened
 
 
@@ -69,7 +70,7 @@ def plan(family: Family, config: Config, sizes: Sizes, checkpoint: Checkpoint) -
         for name, layer in _names(row, family.prefix, prefix, sizes):
             planned[name] = Planned(_checked(checkpoint, name, row.shape_in(sizes)), row, layer)
     for name in stored:
-        if name not in planned:
+        if name not in planned and not _is_of_classes(checkpoint, name):
             _check_ignored(family, config, prefix, checkpoint, name)
     return tuple(planned.values())
 
@@ -81,10 +82,10 @@ def _by_present_names(family: Family, checkpoint: Checkpoint) -> dict[str, Store
         for old, present in family.endings:
             name = name.removesuffix(old) + present if name.endswith(old) else name
         if name in found:
-            raise CheckpointError(
-                f"{tensor.file.name}: tensors {found[name].name!r} and {tensor.name!r} are both there; "
-                "legal is one of them: these are an old and a new name of the same numbers"
+            alone = Message(
+                "must have one name; {other} names the same numbers", other=quoted(found[name].name)
             )
+            raise tensor_error(tensor.file, tensor.name, Message("two names"), alone)
         found[name] = tensor
     return found
 
@@ -93,7 +94,24 @@ def has_head(checkpoint: Checkpoint) -> bool:
     """Whether a model that makes logits was saved: `architectures` names one, or says nothing."""
     architectures = checkpoint.config.get("architectures")
     named = architectures[0] if isinstance(architectures, list) and architectures else None
-    return not isinstance(named, str) or "LM" in named or not named.endswith("Model")
+    if not isinstance(named, str) or "LM" in named:
+        return True
+    return named.endswith("DoubleHeadsModel") or not (named.endswith("Model") or _CLASSES.search(named))
+
+
+_CLASSES = re.compile(
+    r"For(Sequence|Token)Classification$|ForQuestionAnswering$|ForMultipleChoice$|DoubleHeads"
+)
+"""Architectures that end in scores of classes, of which the model below is imported."""
+
+_CLASS_HEADS = ("classifier.", "score.", "qa_outputs.", "multiple_choice_head.", "pooler.dense.")
+
+
+def _is_of_classes(checkpoint: Checkpoint, name: str) -> bool:
+    """Whether a tensor makes scores of classes from what the model makes: it is not imported."""
+    architectures = checkpoint.config.get("architectures")
+    named = architectures[0] if isinstance(architectures, list) and architectures else None
+    return isinstance(named, str) and bool(_CLASSES.search(named)) and name.startswith(_CLASS_HEADS)
 
 
 def _names(row: Tensor, prefix: str, there: str, sizes: Sizes) -> Iterator[tuple[str, int | None]]:
@@ -111,20 +129,14 @@ def _checked(checkpoint: Checkpoint, name: str, shape: tuple[int, ...]) -> Store
     """The tensor of that name. Raises `CheckpointError` where it is missing or something else."""
     found = checkpoint.tensors.get(name)
     if found is None:
-        raise CheckpointError(
-            f"{checkpoint.weights_name}: tensor {name!r} is missing; a model of this configuration has it, "
-            f"{shape_text(shape)}"
-        )
+        needed = Message("must have the shape {shape} of this configuration", shape=shape_text(shape))
+        raise tensor_error(Path(checkpoint.weights_name), name, Message("nothing"), needed)
     if found.dtype not in FLOATS:
-        raise CheckpointError(
-            f"{found.file.name}: tensor {name!r} has dtype {short(found.dtype)}; "
-            f"legal are {', '.join(FLOATS)}"
-        )
+        floats = Message("must have a dtype of {choices}", choices=", ".join(FLOATS))
+        raise tensor_error(found.file, name, found.dtype, floats)
     if found.shape != shape:
-        raise CheckpointError(
-            f"{found.file.name}: tensor {name!r} is {shape_text(found.shape)}; "
-            f"legal is {shape_text(shape)} for this configuration"
-        )
+        needed = Message("must have the shape {shape} of this configuration", shape=shape_text(shape))
+        raise tensor_error(found.file, name, shape_text(found.shape), needed)
     return found
 
 
@@ -144,14 +156,12 @@ def _check_ignored(family: Family, config: Config, prefix: str, checkpoint: Chec
         other = checkpoint.tensors.get(prefix + ignored.same_as.removeprefix(family.prefix))
         if other is not None and np.array_equal(widened(found.array()), widened(other.array())):
             return
-        raise CheckpointError(
-            f"{found.file.name}: tensor {name!r} differs from {ignored.same_as!r}; "
-            "this configuration ties them"
+        tied = Message(
+            "must equal {other}, to which this configuration ties it", other=quoted(ignored.same_as)
         )
-    raise CheckpointError(
-        f"{found.file.name}: tensor {name!r} ({shape_text(found.shape)}) is there, but a model of this "
-        "configuration has no place for it"
-    )
+        raise tensor_error(found.file, name, Message("other numbers"), tied)
+    unused = must_be("a tensor of this configuration")
+    raise tensor_error(found.file, name, shape_text(found.shape), unused)
 
 
 def _pattern(ignored: Ignored, prefix: str, there: str) -> str:

@@ -60,7 +60,7 @@ class SiteFlops:
 
 
 def site_flops(site: Site) -> SiteFlops:
-    """The FLOPs of a site, which is given as an experiment of its own."""
+    """The FLOPs of a site."""
     heads, d_model = site.heads, site.d_model
     readout = 0
     if site.readout != "none":

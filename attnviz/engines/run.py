@@ -57,11 +57,12 @@ def run(
             first = first or before
             sites.append(before)
         engine.synchronise()
+        is_finite = all(made.is_finite(engine) for made in sites)
     seconds = time.perf_counter() - started
     made = tuple(made.trace(engine) for made in sites)
     where = {"engine": engine.name, "device": engine.device}
     trace = Trace(experiment, made, **where, seconds=seconds, notices=notices)
-    notice = range_notice(trace, engine.dtype)
+    notice = "" if is_finite else range_notice(trace, engine.dtype)
     return Trace(experiment, made, **where, seconds=seconds, notices=(*notices, notice)) if notice else trace
 
 
@@ -85,6 +86,11 @@ class _Made:
     def origin(self) -> Origin:
         """The stage that `result` is."""
         return Origin(self.place.name, result_of(tuple(self.features.order)))
+
+    def is_finite(self, engine: Engine) -> bool:
+        """Whether the attention's output is finite, and so all that it was made from."""
+        output = self.features.tf["attention_output"]
+        return bool(engine.xp.all(engine.xp.isfinite(output)))
 
     def trace(self, engine: Engine) -> SiteTrace:
         source = HeldStages(engine, self.site, self.features, self.attended, self.scores)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from attnviz.core.bpe import BytePairs, check_text
 from attnviz.core.text import visible
 from attnviz.core.tokens import SPLITTINGS, Splitting, guess_splitting, join, split, token_bytes
+from attnviz.errors import FieldError, must_be
 from attnviz.i18n import N_, _
 from attnviz.model.operands.matrices import token_ids
 from attnviz.model.spec.block import Vocabulary
@@ -55,7 +56,9 @@ def split_text(experiment: Experiment, text: str, splitting: str) -> tuple[str, 
     pairs = byte_pairs(vocabulary)
     if splitting == MODEL.id:
         if vocabulary is None:
-            raise ValueError("vocabulary is null; legal is one that says how a text becomes its tokens")
+            raise FieldError(
+                "vocabulary", None, must_be("a vocabulary with a rule that splits a text into tokens")
+            )
         return text_tokens(vocabulary, text)
     if vocabulary is None or pairs is None:
         return split(text, splitting)
@@ -102,14 +105,14 @@ def gives(experiment: Experiment, splitting: str) -> bool:
 
 
 def _are_mostly_known(vocabulary: Vocabulary, tokens: tuple[str, ...]) -> bool:
-    ids = token_ids(vocabulary.tokens)
+    ids = token_ids(vocabulary)
     return 2 * sum(token in ids for token in tokens) >= len(tokens)
 
 
 def shown_token(vocabulary: Vocabulary | None, token: str) -> str:
     """A token as it is shown: its text with its spaces, a piece of a character as its bytes."""
     pairs = byte_pairs(vocabulary)
-    one = None if vocabulary is None else token_ids(vocabulary.tokens).get(token)
+    one = None if vocabulary is None else token_ids(vocabulary).get(token)
     return visible(token if pairs is None or one is None else pairs.shown(one))
 
 
@@ -123,7 +126,7 @@ def faces(experiment: Experiment) -> tuple[Face, ...]:
 
 
 def _face(vocabulary: Vocabulary, token: str) -> Face:
-    one = token_ids(vocabulary.tokens).get(token)
+    one = token_ids(vocabulary).get(token)
     if one is None:
         note = _("not in the vocabulary: its vector is not a row of the embedding")
         return Face(visible(token), note, is_outside=True)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import ENGINE_IDS
 from numpy.typing import NDArray
 
 import attnviz
@@ -75,7 +76,7 @@ def test_stories_greedy_text_by_full_passes(stories: Any) -> None:
     assert ids == greedy[: len(ids)]
 
 
-@pytest.mark.parametrize("engine", ["numpy", "torch"])
+@pytest.mark.parametrize("engine", ENGINE_IDS)
 def test_stories_greedy_text_with_a_cache(engine: str, stories: Any) -> None:
     ids, greedy = stories["ids"].tolist(), stories["greedy"].tolist()
     document = import_checkpoint(STORIES, ids=ids, dtype="float64")

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import MEMORY, experiment
+from cases import ENGINE_IDS, MEMORY, experiment
 from experiments import SPREAD, STACKS
 from msgspec.structs import replace
 from threadpoolctl import threadpool_info
 
+from attnviz.compute import estimate as estimates
 from attnviz.compute import execute as module
 from attnviz.compute.budget import BudgetError
 from attnviz.compute.estimate import estimate, estimate_decoding
@@ -160,11 +161,11 @@ def test_torch_without_trouble_has_no_notice() -> None:
 @pytest.mark.parametrize(
     ("arguments", "dtype", "message"),
     [
-        (("jax",), "float32", "engine is 'jax'; legal is one of numpy, torch"),
-        (("numpy", "cuda"), "float32", "device is 'cuda'; legal on NumPy is one of auto, cpu"),
-        (("torch", "gpu"), "float32", "device is 'gpu'; legal on Torch is one of auto, cpu, cuda"),
-        (("numpy",), "float16", "dtype is 'float16'; legal on NumPy is one of float32, float64"),
-        (("numpy",), "bfloat16", "dtype is 'bfloat16'; legal on NumPy is one of float32, float64"),
+        (("jax",), "float32", r"engine must be one of 'numpy', 'torch'; got 'jax'\."),
+        (("numpy", "cuda"), "float32", r"device must be one of 'auto', 'cpu' on NumPy; got 'cuda'\."),
+        (("torch", "gpu"), "float32", r"device must be one of 'auto', 'cpu', 'cuda' on Torch; got 'gpu'\."),
+        (("numpy",), "float16", r"dtype must be one of 'float32', 'float64' on NumPy; got 'float16'\."),
+        (("numpy",), "bfloat16", r"dtype must be one of 'float32', 'float64' on NumPy; got 'bfloat16'\."),
     ],
 )
 def test_illegal_choices(arguments: tuple[str, ...], dtype: str, message: str) -> None:
@@ -247,7 +248,7 @@ def test_every_formula_multiplies_out_to_its_value() -> None:
 def test_a_stack_is_the_sum_of_its_sites_by_name() -> None:
     given = STACKS["encoder and decoder"]
     size = estimate(given, 4)
-    parts = [estimate(at(given, name), 4) for name in site_names(given)]
+    parts = [estimates._full_pass(at(given, name), 4) for name in site_names(given)]
     assert (size.bytes, size.flops) == (sum(one.bytes for one in parts), sum(one.flops for one in parts))
     assert size.lines[0].label == "encoder.0.self scores"
     assert {line.label.split()[0] for line in size.lines} == set(site_names(given))
@@ -270,7 +271,11 @@ def test_too_many_layers_are_refused_before_anything_is_allocated(monkeypatch: p
     assert execute(one, budget=available).sites == site_names(one)
     monkeypatch.setattr(NumpyEngine, "empty", never)
     monkeypatch.setattr(NumpyEngine, "asarray", never)
-    with pytest.raises(BudgetError, match=r"layers\.\d+\.self .* with everything else .* more than half"):
+    with pytest.raises(
+        BudgetError,
+        match=r"A run must need at most 8\.4 KiB, half of the 16\.9 KiB available; got 177\.5 KiB, "
+        r"with layers\.40\.self norms and residuals: 6 × 5 queries × 6 features × 8 bytes = 1\.4 KiB\.",
+    ):
         execute(deep, budget=available)
     with pytest.raises(BudgetError, match=r"layers\.\d+\.self"):
         execute_decoding(deep, 5, budget=available)
@@ -305,7 +310,11 @@ def test_nothing_is_allocated_past_the_budget(monkeypatch: pytest.MonkeyPatch) -
     assert execute(experiment(), budget=2 * size.bytes)["weights"].shape == (4, 7, 7)
     monkeypatch.setattr(NumpyEngine, "empty", never)
     monkeypatch.setattr(NumpyEngine, "asarray", never)
-    with pytest.raises(BudgetError, match="more than half"):
+    with pytest.raises(
+        BudgetError,
+        match=r"A run must need at most 8\.0 KiB, half of the 15\.9 KiB available; got 8\.0 KiB, "
+        r"with q and mixed: 2 × 4 heads × 7 queries × 4 features × 8 bytes = 1\.8 KiB\.",
+    ):
         execute(experiment(), budget=2 * size.bytes - 1)
     steps = estimate_decoding(experiment(), 50, 8)
     with pytest.raises(BudgetError, match="4 heads × 50 queries × 50 keys × 8 bytes"):
@@ -394,7 +403,7 @@ def library_threads() -> list[int]:
 
 
 @pytest.mark.parametrize("cores", [1, 4])
-@pytest.mark.parametrize("engine", ["numpy", "torch"])
+@pytest.mark.parametrize("engine", ENGINE_IDS)
 def test_libraries_stay_on_one_thread_in_runs_and_windows(
     monkeypatch: pytest.MonkeyPatch, engine: str, cores: int
 ) -> None:
@@ -418,7 +427,7 @@ def test_libraries_stay_on_one_thread_in_runs_and_windows(
     assert library_threads() == before
 
 
-@pytest.mark.parametrize("engine", ["numpy", "torch"])
+@pytest.mark.parametrize("engine", ENGINE_IDS)
 def test_the_number_of_threads_changes_no_bit(monkeypatch: pytest.MonkeyPatch, engine: str) -> None:
     seeded = p.Projections(*(p.Seeded(seed) for seed in range(4)))
     given = replace(BIG, projections=seeded, block=Block(feed_forward=FeedForward(200, "gelu_tanh")))

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from cases import ENGINE_IDS
 from experiments import small
 from msgspec.structs import replace
 
@@ -88,7 +89,7 @@ def test_what_is_kept_as_it_was_made_has_no_error_and_no_bound(cache: Cache) -> 
         assert (found.greatest, found.rms) == (0.0, 0.0) and math.isnan(found.half_step)
 
 
-@pytest.mark.parametrize("engine", ["numpy", "torch"])
+@pytest.mark.parametrize("engine", ENGINE_IDS)
 @pytest.mark.parametrize("bits", [4, 8])
 def test_every_row_of_every_head_and_site_is_within_half_of_its_own_step(engine: str, bits: int) -> None:
     heads = p.Heads(4, 2, 4)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 import transformers
+from cases import ENGINE_IDS
 from msgspec.structs import replace
 
 from attnviz.bench.decoding.case import drawn_model
@@ -44,7 +45,6 @@ from attnviz.model.spec.sampling import (
 
 N_PROMPT, STEPS = 6, 200
 HEADS = Heads(4, 2, 4)
-ENGINES = ("numpy", "torch")
 ROUNDING = {"float64": 1e-12, "float32": 5e-6}
 """Difference over the largest number of a stage, at most: after four layers and two hundred positions."""
 
@@ -73,7 +73,7 @@ def ids_of(decoding: Decoding) -> list[int]:
 
 
 @pytest.mark.parametrize("dtype", ROUNDING)
-@pytest.mark.parametrize("name", ENGINES)
+@pytest.mark.parametrize("name", ENGINE_IDS)
 def test_two_hundred_steps_are_the_full_pass_at_every_layer_and_stage(name: str, dtype: str) -> None:
     engine = engine_of(name, dtype)
     # Drawn hot, so that the text goes on and on instead of turning in a circle.
@@ -86,7 +86,7 @@ def test_two_hundred_steps_are_the_full_pass_at_every_layer_and_stage(name: str,
     assert max(off.values()) <= ROUNDING[dtype], max(off, key=lambda stage: off[stage])
 
 
-@pytest.mark.parametrize("name", ENGINES)
+@pytest.mark.parametrize("name", ENGINE_IDS)
 def test_a_step_is_the_full_pass_over_the_tokens_so_far(name: str) -> None:
     """Not only over all tokens: each pass ends where the step stood, and knows nothing of what came later."""
     engine = engine_of(name, "float64")
@@ -105,7 +105,7 @@ def test_a_step_is_the_full_pass_over_the_tokens_so_far(name: str) -> None:
 # --- what transformers makes of it -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ENGINES)
+@pytest.mark.parametrize("name", ENGINE_IDS)
 def test_the_most_probable_tokens_are_those_that_generate_writes(name: str) -> None:
     given = model("float32", until(80, Temperature(0.0)))
     decoding = decode(engine_of(name, "float32"), given)
@@ -166,7 +166,7 @@ def sizes(heads: Heads, latent: LatentSizes | None = None) -> Architecture:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("heads", [Heads(4, 4, 4), HEADS, Heads(4, 1, 4)], ids=["MHA", "GQA", "MQA"])
-@pytest.mark.parametrize("name", ENGINES)
+@pytest.mark.parametrize("name", ENGINE_IDS)
 def test_the_bytes_of_a_full_cache_are_those_of_the_formula(name: str, heads: Heads, dtype: Any) -> None:
     given = drawn_model(N_PROMPT, 16, 4, heads, d_hidden=24, n_vocabulary=40, dtype=dtype)
     given = replace(given, writing=Writing(until(35), FullCache()))
@@ -174,7 +174,7 @@ def test_the_bytes_of_a_full_cache_are_those_of_the_formula(name: str, heads: He
 
 
 @pytest.mark.parametrize("bits", [4, 8])
-@pytest.mark.parametrize("name", ENGINES)
+@pytest.mark.parametrize("name", ENGINE_IDS)
 def test_the_bytes_of_a_quantised_cache_are_those_of_the_formula(name: str, bits: Any) -> None:
     """A format whose groups are the keys and values of the heads, one float32 step to each."""
     rows = Format(f"{bits} bits, a step each", bits, group=HEADS.d_head, scale_bytes=SCALE_BYTES)
@@ -187,7 +187,7 @@ def test_the_bytes_of_pages_are_those_of_the_formula_for_whole_blocks() -> None:
     assert held(given, "numpy", "float32") == cache_bytes(sizes(HEADS), 48, FORMAT_BY_ID["float32"])
 
 
-@pytest.mark.parametrize("name", ENGINES)
+@pytest.mark.parametrize("name", ENGINE_IDS)
 def test_the_bytes_of_a_latent_are_those_of_the_formula(name: str) -> None:
     layer = Layer(
         heads=Heads(4, 4, 4),

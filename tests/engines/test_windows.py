@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import ENGINE_IDS
 from experiments import SPREAD
 from msgspec.structs import replace
 
@@ -198,7 +199,7 @@ def test_keys_that_nobody_sees_are_not_multiplied(monkeypatch: pytest.MonkeyPatc
         assert sum(cells) < 0.6 * 4 * 700 * 700
 
 
-@pytest.mark.parametrize("engine", ["numpy", "torch"])
+@pytest.mark.parametrize("engine", ENGINE_IDS)
 def test_a_row_that_is_not_finite_is_so_in_all_keys(engine: str) -> None:
     """0 · NaN is NaN, so leaving out keys must not hide what a product of whole matrices shows."""
     values = np.random.default_rng(1).standard_normal((300, 44))
@@ -214,7 +215,7 @@ def test_a_row_that_is_not_finite_is_so_in_all_keys(engine: str) -> None:
         np.testing.assert_allclose(found[stage], expected[stage], rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("engine", ["numpy", "torch"])
+@pytest.mark.parametrize("engine", ENGINE_IDS)
 def test_a_value_that_is_not_finite_reaches_the_rows_that_do_not_see_it(engine: str) -> None:
     big = np.full((44, 22), 1e300)
     projections = p.Projections(p.Seeded(0), p.Seeded(1), p.Explicit(big), p.Seeded(3))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from cases import MASKS as CASES
 from cases import TOKENS
-from experiments import MASK_SETS, ONE_MASK, sited, small
+from experiments import MASK_OF_KIND, MASK_SETS, ONE_MASK, sited, small
 from hypothesis import given
 from hypothesis import strategies as st
 from mask_formulas import blocks_cell, sees
@@ -46,6 +46,11 @@ def site_of_n(n: int, *masks: p.Mask, n_keys: int | None = None) -> Site:
 
 
 # --- the table -------------------------------------------------------------------------------------
+
+
+def test_every_kind_has_its_examples_in_the_tests() -> None:
+    assert {type(mask) for masks in CASES.values() for mask in masks} >= set(MASK_ORDER)
+    assert set(MASK_OF_KIND) == {family.kind for family in MASKS}
 
 
 def test_every_kind_that_a_document_can_name_has_one_row() -> None:

@@ -12,7 +12,6 @@ from attnviz.core.sampling import can_sample
 from attnviz.core.text import isolated, visible
 from attnviz.engines.decode.step import SiteStep
 from attnviz.i18n import _
-from attnviz.model.operands.matrices import token_ids
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.pieces import byte_pairs
 from attnviz.model.spec.sampling import Sampling, choose, stopped
@@ -28,7 +27,7 @@ class Choice:
     def __init__(self, experiment: Experiment, names: tuple[str, ...]) -> None:
         self._writing, self._names = experiment.writing, names
         self._n_given = experiment.n_queries
-        self._ids = token_ids(names)
+        self._ids = {token: id_ for id_, token in enumerate(names)}
         end = None if experiment.vocabulary is None else experiment.vocabulary.end
         self._end = None if end is None else self._ids.get(end)
         self._seen: list[int] = []

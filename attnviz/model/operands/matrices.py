@@ -8,11 +8,11 @@ a small experiment, and a drag asks for it again on every frame.
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import numpy as np
 from numpy.typing import NDArray
 
+from attnviz.errors import FieldError, must_be
+from attnviz.model.memo import Remembered
 from attnviz.model.operands.draws import Drawn
 from attnviz.model.spec.arrays import in_float64
 from attnviz.model.spec.block import FeedForward, FeedForwardRole, Transform, Vocabulary
@@ -81,7 +81,7 @@ def latent_array(experiment: Site, role: LatentRole) -> Array:
     """W of one of the matrices of a latent, (in, out), read-only. Raises `ValueError` without a latent."""
     latent = experiment.latent
     if latent is None:
-        raise ValueError("latent is null; legal is a latent where there are matrices of one")
+        raise FieldError("latent", None, must_be("a latent for its matrices"))
     shape = latent.shape(role, experiment.d_model, experiment.d_keys, experiment.heads)
     source = getattr(latent, role)
     if isinstance(source, Identity):
@@ -127,16 +127,16 @@ def sinks_array(experiment: Site) -> Array:
     """The sink of each head, (head,). Raises `ValueError` where the experiment has none."""
     sinks = experiment.sinks
     if sinks is None:
-        raise ValueError("sinks is null; legal is a number for each head")
+        raise FieldError("sinks", None, must_be("a number for each head"))
     if isinstance(sinks, ExplicitSinks):
         return np.asarray(sinks.values)
     return _drawn_sinks(experiment.heads.n_heads, sinks.seed)
 
 
-@lru_cache(maxsize=4)
-def token_ids(tokens: tuple[str, ...]) -> dict[str, int]:
+@Remembered
+def token_ids(vocabulary: Vocabulary) -> dict[str, int]:
     """The id of each token of a vocabulary."""
-    return {token: id_ for id_, token in enumerate(tokens)}
+    return {token: id_ for id_, token in enumerate(vocabulary.tokens)}
 
 
 def output_tokens(experiment: Experiment | Site) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from attnviz.model.errors.faults import FieldError
+from attnviz.errors import FieldError, UnknownName, among
 from attnviz.model.memo import Remembered
 from attnviz.model.spec.attention import Attention, Layer
 from attnviz.model.spec.experiment import Experiment
@@ -59,7 +59,7 @@ def place_of(experiment: Experiment, name: str) -> Place:
     for place in places(experiment):
         if place.name == name:
             return place
-    raise KeyError(f"site is {name!r}; this experiment has {', '.join(site_names(experiment))}")
+    raise UnknownName("site", name, among(site_names(experiment)))
 
 
 def shown_site(experiment: Experiment, name: str) -> str:
@@ -112,7 +112,7 @@ def _derived(experiment: Experiment, place: Place) -> Site:
         memory = experiment.memory
     if place.layer == 0 and place.stack != "encoder" and not place.is_second:
         fields["embedding_norm"] = experiment.embedding_norm
-    if place == places(experiment)[-1]:
+    if place is places(experiment)[-1]:
         for field in ("final_norm", "vocabulary", "readout", "writing"):
             fields[field] = getattr(experiment, field)
     try:

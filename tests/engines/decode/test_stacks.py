@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import ENGINE_IDS
 from experiments import SPREAD, STACKS
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -29,7 +30,6 @@ from attnviz.model.spec.generation import Writing
 from attnviz.model.spec.positions import Learned
 from attnviz.model.spec.sampling import Sampling, StopConditions
 
-ENGINES = ["numpy", pytest.param("torch", marks=pytest.mark.skipif(bool(torch_status()), reason="no torch"))]
 TOLERANCE = {"float64": 1e-12, "float32": 2e-5}
 CASES = {**SPREAD, **STACKS}
 NEAR: dict[str, Any] = {"rtol": 1e-8, "atol": 1e-9}
@@ -62,7 +62,7 @@ def assert_equal(found: dict[str, Compared], tolerance: float) -> None:
 
 
 @pytest.mark.parametrize("dtype", TOLERANCE)
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", ENGINE_IDS)
 @pytest.mark.parametrize("case", CASES)
 def test_every_stage_of_every_site_equals_the_full_pass(case: str, engine: str, dtype: str) -> None:
     experiment = CASES[case]

@@ -18,6 +18,9 @@ from attnviz.model.spec.positions import Learned, LinearScaling, Yarn
 from attnviz.model.trace import SiteTrace
 
 ENGINE = NumpyEngine("float64")
+ON_VECTORS = ("sinusoidal", "learned")
+"""Encodings that are added to the vectors; all others leave these alone."""
+IDS = [id_ for id_, _title, _experiment in candidates(small(heads=Heads(4, 2, 4)))]
 LAST = ("biased", "capped", "scaled", "relative", "scores")
 
 
@@ -49,9 +52,7 @@ def test_the_present_curve_passes_through_every_pair_of_the_trace(name: str, at:
                 assert value == pytest.approx(final_score(site, pair), rel=1e-9, abs=1e-11)
 
 
-@pytest.mark.parametrize(
-    "position", ["none", "alibi", "rope", "rope_yarn", "t5", "transformer_xl", "deberta"]
-)
+@pytest.mark.parametrize("position", [id_ for id_ in IDS if id_ not in ON_VECTORS])
 def test_other_encodings_are_what_a_run_with_them_gives(position: str) -> None:
     """Encodings that leave the vectors alone see the same q and k."""
     experiment = small(heads=Heads(4, 2, 4), cap=3.0)
@@ -66,7 +67,7 @@ def test_other_encodings_are_what_a_run_with_them_gives(position: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["pre-norm", "parallel", "biases", "qk gains", "mla no rope"])
-@pytest.mark.parametrize("position", ["sinusoidal", "learned"])
+@pytest.mark.parametrize("position", ON_VECTORS)
 def test_an_encoding_on_the_vectors_goes_through_norms_biases_and_latents(name: str, position: str) -> None:
     site = site_of(SPREAD[name])
     (other,) = [site_of(alone(e)) for id_, _title, e in candidates(site.experiment) if id_ == position]

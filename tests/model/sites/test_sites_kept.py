@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import gc
+import json
 from collections.abc import Iterator
+from pathlib import Path
 from weakref import ref
 
+import numpy as np
 import pytest
 from experiments import SPREAD, STACKS
 from msgspec.structs import replace
 
 import attnviz
+from attnviz.model.io.files import dumps, load
 from attnviz.model.sites.sites import at, site_names, sites
+from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import Explicit, Projections
 from attnviz.model.spec.site import Site
 
 
@@ -20,7 +26,11 @@ def test_a_site_is_derived_once() -> None:
     given = STACKS["encoder and decoder"]
     for name in site_names(given):
         assert at(given, name) is at(given, name)
-    with pytest.raises(KeyError, match=r"site is 'layers.0.self'; this experiment has encoder.0.self"):
+    with pytest.raises(
+        KeyError,
+        match=r"site must be one of 'encoder\.0\.self', 'encoder\.1\.self', 'decoder\.0\.self', "
+        r"'decoder\.0\.cross', 'decoder\.1\.self', 'decoder\.1\.cross'; got 'layers\.0\.self'\.",
+    ):
         at(given, "layers.0.self")
 
 
@@ -62,3 +72,20 @@ def test_a_closed_experiment_is_freed_with_all_that_was_computed_of_it(name: str
     del experiment, trace, decoding
     gc.collect()
     assert [one() for one in alive if one() is not None] == []
+
+
+def test_an_illegal_first_encoder_layer_is_refused_everywhere(tmp_path: Path) -> None:
+    """The first encoder layer is the first site, but not the experiment's own attention."""
+    given = STACKS["encoder and decoder"]
+    wrong = replace(given.encoder[0], projections=Projections(output=Explicit(Matrix(np.ones((7, 3))))))
+    with pytest.raises(ValueError, match=r"^encoder\[0\]\.projections\.output\.values"):
+        replace(given, encoder=(wrong, *given.encoder[1:]))
+    document = json.loads(dumps(given))
+    document["experiment"]["encoder"][0]["projections"]["output"] = {
+        "kind": "explicit",
+        "values": [[1.0] * 3] * 7,
+    }
+    path = tmp_path / "wrong.json"
+    path.write_text(json.dumps(document), encoding="utf-8")
+    with pytest.raises(ValueError, match=r"encoder\[0\]\.projections\.output\.values"):
+        load(path)

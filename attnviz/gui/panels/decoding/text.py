@@ -24,7 +24,6 @@ from attnviz.engines.decode.run import Decoding
 from attnviz.gui.widgets.chip_editor import ChipEditor
 from attnviz.gui.widgets.control import Control, draw_focus_ring, plain_tooltip
 from attnviz.gui.widgets.flow_layout import flow
-from attnviz.model.operands.matrices import token_ids
 from attnviz.model.spec.pieces import byte_pairs
 
 LINE_PX = 22
@@ -42,7 +41,7 @@ class Names:
     def __init__(self, decoding: Decoding) -> None:
         experiment = decoding.experiment
         is_read_out = experiment.readout == "vocabulary"
-        self.ids = token_ids(decoding.vocabulary)
+        self.ids = {token: id_ for id_, token in enumerate(decoding.vocabulary)}
         self._labels: dict[str, str] = {}
         self._pairs = byte_pairs(experiment.vocabulary) if is_read_out else None
         texts = (text for text in decoding.vocabulary if len(text) > 1)
