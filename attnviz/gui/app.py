@@ -7,20 +7,23 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from msgspec.structs import replace
 from PySide6.QtCore import QCoreApplication, QEvent, QObject, QTimer, Slot
 from PySide6.QtWidgets import QApplication
 
 from attnviz.compute.scheduler import end_process
 from attnviz.gui import app_errors
 from attnviz.gui.display import sentence_for_abort
-from attnviz.gui.documents import FIRST_PRESET
+from attnviz.gui.documents import FIRST_PRESET, STORIES, title_of
 from attnviz.gui.interrupt import INTERRUPTED, Interrupt
 from attnviz.gui.look import look
 from attnviz.gui.look.fonts import load_fonts
 from attnviz.gui.look.icons import app_icon
 from attnviz.gui.settings import Settings
 from attnviz.gui.window import Window
+from attnviz.i18n import current_language
 from attnviz.model.io.presets import load_preset
+from attnviz.model.spec.document import Document
 
 SWITCH_SECONDS = 0.001
 """How long a thread may keep the interpreter from others; the default of 5 ms is felt in a drag."""
@@ -52,7 +55,7 @@ def main(path: Path | None = None) -> int:
     look.apply(app, settings)
     notices = _Notices()
     errors = app_errors.install(notices.show)
-    window = notices.window = Window(load_preset(FIRST_PRESET), settings)
+    window = notices.window = Window(_first_document(path), settings)
     look.apply(app, settings)
     interrupt = Interrupt(window)
     window.show()
@@ -64,6 +67,12 @@ def main(path: Path | None = None) -> int:
     if not window.ended_cleanly:
         end_process(code)
     return code
+
+
+def _first_document(path: Path | None) -> Document:
+    """What the first frame is made with: under the name of what is about to be opened, never of a preset."""
+    title = "" if path is not None else title_of(STORIES[current_language()])
+    return replace(load_preset(FIRST_PRESET), title=title)
 
 
 def _fill(window: Window, path: Path | None) -> None:

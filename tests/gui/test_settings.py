@@ -5,8 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QSettings
+from PySide6.QtCore import QSettings, Qt
+from PySide6.QtWidgets import QComboBox, QWidget
+from pytestqt.qtbot import QtBot
 
+from attnviz.engines.table import ENGINES
+from attnviz.gui.dialogs.preferences import PreferencesDialog
 from attnviz.gui.settings import RECENT_LIMIT, SETTINGS, Settings
 
 
@@ -73,3 +77,25 @@ def test_one_recent_file_reads_back_as_one(file: Path, tmp_path: Path) -> None:
     settings.add_recent(tmp_path / "a, b.json")
     settings.sync()
     assert [path.name for path in opened(file).recent()] == ["a, b.json"]
+
+
+def test_preferences_offer_the_devices_of_the_chosen_engine(qtbot: QtBot, file: Path) -> None:
+    settings = opened(file)
+    settings["engine"], settings["device"] = "numpy", "cuda"
+    window = QWidget()
+    qtbot.addWidget(window)
+    dialog = PreferencesDialog(window, settings)
+    engine, device = (dialog.findChild(QComboBox, f"preference_{key}") for key in ("engine", "device"))
+    for kind in ENGINES:
+        engine.setCurrentIndex(engine.findData(kind.id))
+        offered = [
+            device.itemData(i)
+            for i in range(device.count())
+            if device.model().flags(device.model().index(i, 0)) & Qt.ItemFlag.ItemIsEnabled
+        ]
+        assert offered == [one for one in ("auto", "cpu", "cuda") if one in kind.devices]
+    engine.setCurrentIndex(engine.findData("torch"))
+    device.setCurrentIndex(device.findData("cuda"))
+    engine.setCurrentIndex(engine.findData("numpy"))
+    dialog.store()
+    assert (settings["engine"], settings["device"]) == ("numpy", "auto")

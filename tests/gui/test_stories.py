@@ -9,19 +9,19 @@ import pytest
 from desk import WAIT_MS, Answers, Desk, MakeDesk
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QFileDialog, QLineEdit
+from PySide6.QtWidgets import QFileDialog, QLineEdit, QToolButton
 from pytestqt.qtbot import QtBot
 
 import attnviz
 from attnviz.checkpoints.presets import load_preset
 from attnviz.gui import documents
-from attnviz.gui.app import FirstFrame, _fill
-from attnviz.gui.documents import FIRST_PRESET
+from attnviz.gui.app import FirstFrame, _fill, _first_document
+from attnviz.gui.documents import FIRST_PRESET, STORIES, title_of
 from attnviz.gui.panels.decoding.panel import DecodingPanel
 from attnviz.gui.settings import Settings
 from attnviz.gui.widgets.chips import TokenChips
 from attnviz.gui.window import Window
-from attnviz.i18n import set_language
+from attnviz.i18n import _, set_language
 from attnviz.model.io.files import DocumentError
 from attnviz.model.spec.document import Document
 from attnviz.model.text import join_text
@@ -81,11 +81,30 @@ def test_new_begins_with_the_story_of_the_language(
 
 def opened(qtbot: QtBot, settings: Settings, path: Path | None = None) -> Window:
     """A window as the program opens it, with its worker."""
-    window = Window(load_preset(FIRST_PRESET), settings)
+    window = Window(_first_document(path), settings)
     window.show()
     FirstFrame(window, lambda: _fill(window, path))
     qtbot.waitUntil(lambda: window.store.trace is not None, timeout=WAIT_MS)
     return window
+
+
+@pytest.mark.parametrize(("language", "story"), list(STORIES.items()))
+def test_the_first_frame_names_what_is_opened_and_no_other_preset(
+    make_desk: MakeDesk, settings: Settings, tmp_path: Path, language: str, story: str
+) -> None:
+    set_language(language)
+    try:
+        desk = Desk(None, Window(_first_document(None), settings))  # type: ignore[arg-type]
+        title = _(title_of(story))
+        assert title in desk.find(QToolButton, "preset_button").text()
+        assert desk.window.windowTitle().startswith(title)
+        desk.leave()
+        desk = Desk(None, Window(_first_document(tmp_path / "mine.json"), settings))  # type: ignore[arg-type]
+        assert desk.find(QToolButton, "preset_button").text() == _("Preset")
+        assert desk.window.windowTitle() == "attnviz"
+        desk.leave()
+    finally:
+        set_language("en")
 
 
 def test_a_fresh_start_shows_the_story(make_desk: MakeDesk, qtbot: QtBot, settings: Settings) -> None:

@@ -11,6 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Literal, NamedTuple
 
+from attnviz.errors import FieldError, Message, must_be, whole_number
+
 Norm = Literal["layer", "rms"]
 
 
@@ -73,6 +75,7 @@ class Architecture:
         window, windowed_layers: w, and how many of the L layers see w keys only.
         ahead: How many later keys a query sees: 0 is causal, None all.
         latent: Set for MLA; g and d_head then say nothing about the cache.
+        d_key, d_value: Features of a head's query and key, and of its value, without a latent; 0 is d_head.
         experts: Set for a mixture of experts.
         n_memory, d_memory: Keys of a second sequence (cross-attention) and the width of its vectors.
         identities, unlearned: Roles whose product costs nothing; roles without parameters of their own:
@@ -107,6 +110,8 @@ class Architecture:
     windowed_layers: int = 0
     ahead: int | None = 0
     latent: Latent | None = None
+    d_key: int = 0
+    d_value: int = 0
     experts: Experts | None = None
     n_memory: int = 0
     d_memory: int = 0
@@ -124,29 +129,31 @@ class Architecture:
             for field in fields(part) if part is not None else ():
                 value = getattr(part, field.name)
                 if isinstance(value, int) and value < 0:
-                    raise ValueError(f"{field.name} is {value}; legal is 0 or more")
+                    raise FieldError(field.name, value, whole_number(0))
         for name in ("layers", "d_model", "n_heads", "n_kv_heads", "d_head", "context"):
-            _require(getattr(self, name) >= 1, name, getattr(self, name), "1 or more")
+            _require(getattr(self, name) >= 1, name, getattr(self, name), whole_number(1))
         divides = self.n_heads % self.n_kv_heads == 0
-        _require(divides, "n_kv_heads", self.n_kv_heads, f"a divisor of n_heads ({self.n_heads})")
-        enough = self.windowed_layers <= self.layers
-        _require(enough, "windowed_layers", self.windowed_layers, f"layers ({self.layers}) at most")
-        _require(self.window >= 1 or not self.windowed_layers, "window", self.window, "1 key or more")
+        _require(
+            divides, "n_kv_heads", self.n_kv_heads, must_be("a divisor of n_heads ({n})", n=self.n_heads)
+        )
+        in_layers = must_be("at most {most} (layers)", most=self.layers)
+        _require(self.windowed_layers <= self.layers, "windowed_layers", self.windowed_layers, in_layers)
+        _require(self.window >= 1 or not self.windowed_layers, "window", self.window, whole_number(1))
         if self.experts is not None:
             most, active = self.experts.n_routed, self.experts.n_active
-            _require(active <= most, "n_active", active, f"n_routed ({most}) at most")
+            _require(active <= most, "n_active", active, must_be("at most {most} (n_routed)", most=most))
             dense = self.experts.dense_layers
-            _require(dense <= self.layers, "dense_layers", dense, f"layers ({self.layers}) at most")
+            _require(dense <= self.layers, "dense_layers", dense, in_layers)
 
     @property
     def d_qk(self) -> int:
         """Features of one head's query, and of its key."""
-        return self.d_head if self.latent is None else self.latent.d_nope + self.latent.d_rope
+        return self.d_key or self.d_head if self.latent is None else self.latent.d_nope + self.latent.d_rope
 
     @property
     def d_v(self) -> int:
         """Features of one head's value."""
-        return self.d_head if self.latent is None else self.latent.d_v
+        return self.d_value or self.d_head if self.latent is None else self.latent.d_v
 
     @property
     def full_layers(self) -> int:
@@ -168,9 +175,9 @@ class Architecture:
         return self.n_memory or n
 
 
-def _require(holds: bool, field: str, value: int, legal: str) -> None:
+def _require(holds: bool, field: str, value: int, requirement: Message) -> None:
     if not holds:
-        raise ValueError(f"{field} is {value}; legal is {legal}")
+        raise FieldError(field, value, requirement)
 
 
 def band_pairs(n: int, left: int, right: int) -> int:

@@ -10,7 +10,7 @@ activations, residuals, biases.
 from __future__ import annotations
 
 from attnviz.core.cost.architecture import Architecture, pairs
-from attnviz.core.cost.lines import Bill, Factor, Line
+from attnviz.core.cost.lines import Bill, Factor, Line, key_width, value_width
 from attnviz.i18n import _
 
 SOFTMAX_FLOPS = 5
@@ -104,13 +104,13 @@ def _projections(bill: Bill, a: Architecture, tokens: _Factors, kv_tokens: _Fact
             d_c = Factor("d_c", latent.d_c)
             bill.term(_("k, v from the latent"), _TWO, *kv_tokens, d_c, h, per_head, layers)
         return
-    d_head, g = Factor("d_head", a.d_head), Factor("g", a.n_kv_heads)
+    g = Factor("g", a.n_kv_heads)
     if "query" not in a.identities:
-        bill.term("q", _TWO, *tokens, d_model, h, d_head, layers)
+        bill.term("q", _TWO, *tokens, d_model, h, key_width(a), layers)
     d_kv = Factor("d_memory", a.d_memory) if a.n_memory else d_model
-    for role, label in (("key", "k"), ("value", "v")):
+    for role, label, width in (("key", "k", key_width(a)), ("value", "v", value_width(a))):
         if kv_tokens and role not in a.identities:
-            bill.term(label, _TWO, *kv_tokens, d_kv, g, d_head, layers)
+            bill.term(label, _TWO, *kv_tokens, d_kv, g, width, layers)
 
 
 def _compressed(bill: Bill, a: Architecture, tokens: _Factors) -> None:
@@ -154,12 +154,10 @@ def _scores(
 ) -> None:
     """Scores, softmax and weighted sums of a group of layers; with `absorbed`, MLA's over the latents."""
     h = Factor("h", a.n_heads)
-    d_qk, d_v = Factor("d_head", a.d_head), Factor("d_head", a.d_head)
-    if a.latent is not None:
-        d_qk, d_v = Factor("(d_nope + d_rope)", a.d_qk), Factor("d_v", a.d_v)
-        if absorbed:
-            d_qk = Factor("(d_c + d_rope)", a.latent.d_c + a.latent.d_rope)
-            d_v = Factor("d_c", a.latent.d_c)
+    d_qk, d_v = key_width(a), value_width(a)
+    if a.latent is not None and absorbed:
+        d_qk = Factor("(d_c + d_rope)", a.latent.d_c + a.latent.d_rope)
+        d_v = Factor("d_c", a.latent.d_c)
     labels = (_("scores q · kᵀ"), _("softmax"), _("weighted sums w · v"))
     if windowed:
         labels = (_("scores, window layers"), _("softmax, window layers"), _("sums, window layers"))
@@ -171,9 +169,8 @@ def _scores(
 def _after(bill: Bill, a: Architecture, tokens: _Factors) -> None:
     """Output projection, feed-forward or experts, and logits."""
     layers, d_model = Factor("L", a.layers), Factor("d_model", a.d_model)
-    d_v = Factor("d_head" if a.latent is None else "d_v", a.d_v)
     if "output" not in a.identities:
-        bill.term(_("output W_O"), _TWO, *tokens, Factor("h", a.n_heads), d_v, d_model, layers)
+        bill.term(_("output W_O"), _TWO, *tokens, Factor("h", a.n_heads), value_width(a), d_model, layers)
     count = sum(role not in a.identities for role in a.ffn_matrices)
     matrices = Factor(str(count), count)
     dense = layers if a.experts is None else Factor(_("dense layers"), a.experts.dense_layers)

@@ -190,25 +190,40 @@ def _idle(a: Architecture) -> int:
     return a.expert_layers * idle * 3 * a.d_model * a.experts.d_expert
 
 
+def key_width(a: Architecture) -> Factor:
+    """Features of one head's query, and of its key."""
+    if a.latent is not None:
+        return Factor("(d_nope + d_rope)", a.d_qk)
+    return Factor("d_k" if a.d_key else "d_head", a.d_qk)
+
+
+def value_width(a: Architecture) -> Factor:
+    """Features of one head's value."""
+    return Factor("d_head" if a.latent is None and not a.d_value else "d_v", a.d_v)
+
+
 def _attention(bill: Bill, a: Architecture) -> list[int]:
     """Parts of one layer's attention, each a line."""
     if a.latent is not None:
         return _latent_attention(bill, a)
     h, g = Factor("h", a.n_heads), Factor("g", a.n_kv_heads)
-    d_head, d_model = Factor("d_head", a.d_head), Factor("d_model", a.d_model)
+    d_qk, d_v, d_model = key_width(a), value_width(a), Factor("d_model", a.d_model)
     d_kv = Factor("d_memory", a.d_memory) if a.n_memory else d_model
     matrices = (
-        ("query", "W_Q", (d_model, h, d_head)),
-        ("key", "W_K", (d_kv, g, d_head)),
-        ("value", "W_V", (d_kv, g, d_head)),
-        ("output", "W_O", (h, d_head, d_model)),
+        ("query", "W_Q", (d_model, h, d_qk)),
+        ("key", "W_K", (d_kv, g, d_qk)),
+        ("value", "W_V", (d_kv, g, d_v)),
+        ("output", "W_O", (h, d_v, d_model)),
     )
     learned = [row for row in matrices if row[0] not in (*a.identities, *a.unlearned)]
     counts = [bill.part(label, *factors) for _role, label, factors in learned]
     if a.biases:
-        counts.append(
-            bill.part(_("biases of q, k, v"), Factor("h + 2g", a.n_heads + 2 * a.n_kv_heads), d_head)
-        )
+        label = _("biases of q, k, v")
+        if a.d_qk == a.d_v:
+            counts.append(bill.part(label, Factor("h + 2g", a.n_heads + 2 * a.n_kv_heads), d_qk))
+        else:
+            count = (a.n_heads + a.n_kv_heads) * a.d_qk + a.n_kv_heads * a.d_v
+            counts.append(bill.part(label, Factor("(h + g) d_k + g d_v", count)))
         counts.append(bill.part(_("bias of W_O"), d_model))
     return counts
 

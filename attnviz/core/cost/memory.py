@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from attnviz.core.cost.architecture import Architecture, Latent
-from attnviz.core.cost.lines import Bill, Factor, Line, parameter_count
+from attnviz.core.cost.lines import Bill, Factor, Line, key_width, parameter_count, value_width
 from attnviz.core.dims import group_counts
 from attnviz.i18n import _
 
@@ -62,7 +62,10 @@ def cached_vectors(a: Architecture) -> tuple[tuple[tuple[Factor, ...], Factor], 
     """What one layer caches of one token: (how many vectors, as factors; numbers in each)."""
     if a.latent is not None:
         return (((), Factor("d_c", a.latent.d_c)), ((), Factor("d_rope", a.latent.d_rope)))
-    return (((Factor("2", 2), Factor("g", a.n_kv_heads)), Factor("d_head", a.d_head)),)
+    heads = Factor("g", a.n_kv_heads)
+    if a.d_qk != a.d_v:
+        return (((heads,), key_width(a)), ((heads,), value_width(a)))
+    return (((Factor("2", 2), heads), key_width(a)),)
 
 
 def bytes_per_token_layer(a: Architecture, format_: Format) -> int:
@@ -116,15 +119,17 @@ def cache(a: Architecture, n: int, format_: Format, batch: int = 1) -> tuple[Lin
 def layouts(a: Architecture) -> tuple[tuple[str, str, Architecture], ...]:
     """The model with other layouts of heads: (id, label, architecture); the last has a window in every layer.
 
+    Without its latent, a model has heads as wide as with it: d_nope + d_rope numbers a key, d_v a value.
     Where the model says nothing, GQA has the divisor of h nearest to h/8 from below (2 at least), MLA d_c =
     4·d_head and d_rope = d_head/2 (the ratios of DeepSeek-V2 and V3), the window 4,096 keys in every layer.
     """
-    plain = replace(a, latent=None, windowed_layers=0, window=0)
+    d_key, d_value = (a.d_key, a.d_value) if a.latent is None else (a.d_qk, a.d_v)
+    plain = replace(a, latent=None, d_key=d_key, d_value=d_value, windowed_layers=0, window=0)
     g = a.n_kv_heads if 1 < a.n_kv_heads < a.n_heads else _group_heads(a.n_heads)
     latent = a.latent or Latent(d_c=4 * a.d_head, d_rope=max(a.d_head // 2, 1), d_nope=a.d_head, d_v=a.d_head)
     w = a.window or 4096
     mha = replace(plain, n_kv_heads=a.n_heads)
-    found = [("MHA", _("MHA, {count} KV heads").format(count=a.n_heads), mha)]
+    found = [("MHA", _mha_label(a), mha)]
     if 1 < g < a.n_heads:
         found.append(("GQA", _("GQA, {count} KV heads").format(count=g), replace(plain, n_kv_heads=g)))
     found.append(("MQA", _("MQA, 1 KV head"), replace(plain, n_kv_heads=1)))
@@ -135,6 +140,13 @@ def layouts(a: Architecture) -> tuple[tuple[str, str, Architecture], ...]:
     return tuple(found)
 
 
+def _mha_label(a: Architecture) -> str:
+    if a.latent is None:
+        return _("MHA, {count} KV heads").format(count=a.n_heads)
+    text = _("MHA, {count} heads of {keys} + {values} numbers")
+    return text.format(count=a.n_heads, keys=a.d_qk, values=a.d_v)
+
+
 def _group_heads(n_heads: int) -> int:
     between = group_counts(n_heads)[1:-1]
     below = [g for g in between if g <= max(n_heads // 8, 2)]
@@ -143,7 +155,9 @@ def _group_heads(n_heads: int) -> int:
 
 def _per_token(bill: Bill, a: Architecture, format_: Format) -> int:
     """Lines of what one layer keeps of one token; a quantised format's scales have a line of their own."""
-    labels = (_("one token, one layer"),) if a.latent is None else (_("latent"), _("rotated key"))
+    labels: tuple[str, ...] = (_("one token, one layer"),)
+    if len(cached_vectors(a)) > 1:
+        labels = (_("keys"), _("values")) if a.latent is None else (_("latent"), _("rotated key"))
     each = []
     for label, (vectors, width) in zip(labels, cached_vectors(a), strict=True):
         if format_.bits % 8 == 0:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from PySide6.QtCore import Slot
+from PySide6.QtGui import QStandardItemModel
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -12,6 +14,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from attnviz.engines.table import ENGINE_BY_ID
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.settings import SETTINGS, Setting, Settings
 from attnviz.i18n import _
@@ -42,6 +45,9 @@ class PreferencesDialog(QDialog):
             control = self._control(row)
             self._controls[row.key] = control
             form.addRow(_(row.title), control)
+        self._engine, self._device = self._combo("engine"), self._combo("device")
+        self._engine.currentIndexChanged.connect(self._offer_devices)
+        self._offer_devices()
         buttons = QDialogButtonBox(
             QDialogButtonBox.StandardButton.Ok | QDialogButtonBox.StandardButton.Cancel
         )
@@ -58,6 +64,21 @@ class PreferencesDialog(QDialog):
         for key, control in self._controls.items():
             is_box = isinstance(control, QCheckBox)
             self._settings[key] = control.isChecked() if is_box else control.currentData()  # type: ignore[union-attr]
+
+    def _combo(self, key: str) -> QComboBox:
+        control = self._controls[key]
+        assert isinstance(control, QComboBox)
+        return control
+
+    @Slot()
+    def _offer_devices(self) -> None:
+        """Offer the devices of the chosen engine; another one that was chosen gives way to the first."""
+        engine, model = ENGINE_BY_ID[self._engine.currentData()], self._device.model()
+        assert isinstance(model, QStandardItemModel)
+        for index in range(self._device.count()):
+            model.item(index).setEnabled(self._device.itemData(index) in engine.devices)
+        if self._device.currentData() not in engine.devices:
+            self._device.setCurrentIndex(0)
 
     def _control(self, row: Setting) -> QComboBox | QCheckBox:
         value = self._settings[row.key]

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from attnviz.compute.scheduler import CancelToken, Scheduler
-from attnviz.gui.failure import failure_sentence, is_expected
+from attnviz.engines.table import ENGINE_BY_ID
+from attnviz.gui.failure import failure_message, is_expected
 from attnviz.gui.store import Store
 from attnviz.model.edit.generation import differs_in_writing
 from attnviz.model.spec.document import Document
@@ -24,6 +25,9 @@ from attnviz.model.stages import STAGE_BY_ID
 
 if TYPE_CHECKING:
     from attnviz.model.trace import Trace
+
+AUTO = "auto"
+"""The device that every engine has: the one that it chooses."""
 
 GUI_CORES = 1
 """Cores that a run leaves to the window."""
@@ -37,7 +41,7 @@ PATIENCE_SECONDS = 0.25
 class Live(QObject):
     """Runs the store's experiment whenever it changes. `engine` and `device` are chosen in the window."""
 
-    failed = Signal(str)
+    failed = Signal(object)
     """One sentence: why there are no numbers for the present experiment."""
     noticed = Signal(str)
     """One sentence that the run wants to be known, such as a fallback to NumPy."""
@@ -59,10 +63,11 @@ class Live(QObject):
         store.changed.connect(self._on_changed)
 
     def choose(self, engine: str, device: str) -> None:
-        """Compute with another engine from now on."""
-        self.engine, self.device = engine, device
+        """Compute with another engine from now on; on `AUTO` where the engine has no such device."""
+        kind = ENGINE_BY_ID.get(engine)
+        self.engine, self.device = engine, device if kind is None or kind.is_device(device) else AUTO
         self._said, self._is_chosen_anew = (), True
-        self.chosen.emit(engine, device)
+        self.chosen.emit(self.engine, self.device)
         self.run_now()
 
     @Slot()
@@ -121,7 +126,7 @@ class Live(QObject):
         self.running.emit(False)
         if self._again:
             self._timer.start(0)
-        self.failed.emit(failure_sentence(error))  # first: what is on the screen is not the document's
+        self.failed.emit(failure_message(error))  # first: what is on the screen is not the document's
         if not is_expected(error):
             raise error
 

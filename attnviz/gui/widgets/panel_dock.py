@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRectF, Qt
+from PySide6.QtCore import QRectF, Qt, Slot
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QDockWidget, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QDockWidget, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from attnviz.gui.look.fonts import section_title_font
 from attnviz.gui.look.theme import GRID, LIGHT, RADIUS, Theme
@@ -33,12 +33,20 @@ class PanelDock(QDockWidget):
         self._body.setContentsMargins(*((PADDING, top, PADDING, GRID) if has_frame else (0, 0, 0, 0)))
         self.setTitleBarWidget(bar)
         self.setWidget(body)
+        self.visibilityChanged.connect(self._on_visible)
 
     def put(self, panel: QWidget, header: QWidget | None) -> None:
         """Fill the dock with its panel; `header` stands at the right end of the title."""
         self._body.addWidget(panel)
         if header is not None:
             self._bar.addWidget(header)
+
+    @Slot(bool)
+    def _on_visible(self, is_visible: bool) -> None:
+        """Take the keyboard from a panel behind a tab: it shows an older document and must not edit."""
+        focused = QApplication.focusWidget()
+        if not is_visible and focused is not None and self.isAncestorOf(focused):
+            focused.clearFocus()
 
     def set_title(self, title: str) -> None:
         """The name in the title, the tab and the View menu."""

@@ -13,6 +13,8 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from attnviz.core.dims import group_counts
+from attnviz.errors import A_TOKEN, FieldError, among, must_be
 from attnviz.model.edit.fitting import fitted_attention, fitted_norm, fitted_vocabulary
 from attnviz.model.masks import MASK_ORDER
 from attnviz.model.operands.matrices import projection_array, token_ids, vectors_array
@@ -40,6 +42,7 @@ from attnviz.model.spec.parts import (
     vectors_shape,
 )
 from attnviz.model.spec.pieces import own_tokens
+from attnviz.model.spec.positions import Position
 from attnviz.model.spec.site import Site
 
 Sequence = Literal["tokens", "memory"]
@@ -102,7 +105,7 @@ def set_tokens(experiment: Experiment, tokens: tuple[str, ...], sequence: Sequen
     of a model that says how it reads texts is cut into those that are.
     """
     if not tokens:
-        raise ValueError("tokens is []; legal is one token at least")
+        raise FieldError("tokens", [], A_TOKEN)
     old_tokens, old = tokens_of(experiment, sequence), vectors_of(experiment, sequence)
     vocabulary = read_vocabulary(experiment, sequence)
     if vocabulary is not None:
@@ -141,7 +144,7 @@ def permute_tokens(
     """Token i becomes the old token order[i]; vectors move along. Leaving tokens out removes them."""
     tokens = tokens_of(experiment, sequence)
     if not order:
-        raise ValueError("the last token cannot be removed; legal is one token at least")
+        raise FieldError("tokens", [], A_TOKEN)
     values = vectors_array(vectors_of(experiment, sequence))[list(order)]
     moved = tuple(tokens[i] for i in order)
     return _with_sequence(experiment, sequence, moved, ExplicitVectors(Matrix(values)))
@@ -180,7 +183,7 @@ def set_memory(experiment: Experiment, memory: Memory | None) -> Experiment:
 
 def _memory(experiment: Experiment) -> Memory:
     if experiment.memory is None:
-        raise ValueError("memory is null; legal is a second sequence")
+        raise FieldError("memory", None, must_be("a memory sequence"))
     return experiment.memory
 
 
@@ -264,16 +267,41 @@ def _resized(vectors: Vectors, n: int, d_model: int) -> Vectors:
 
 
 def set_heads(site: Site, /, **changes: int) -> Site:
-    """Change n_heads, n_kv_heads or d_head; n_kv_heads goes to the nearest divisor below."""
+    """Change n_heads, n_kv_heads or d_head.
+
+    Where every query head has a key/value head of its own, it still has (MHA stays MHA); else n_kv_heads goes
+    to the nearest divisor below.
+    """
     old = site.heads
     n_heads = changes.get("n_heads", old.n_heads)
-    kept = old.n_kv_heads if site.latent is None else n_heads
+    is_shared = site.latent is None and old.n_kv_heads < old.n_heads
+    kept = old.n_kv_heads if is_shared else n_heads
     n_kv_heads = min(changes.get("n_kv_heads", kept), n_heads)
     while n_heads % n_kv_heads:
         n_kv_heads -= 1
     off = tuple(head for head in old.off if head < n_heads)
     heads = Heads(n_heads, n_kv_heads, changes.get("d_head", old.d_head), off)
     return replace(site, **fitted_attention(site, site.d_model, site.d_keys, heads))
+
+
+def set_linked_heads(site: Site, name: Literal["n_heads", "d_head"], wanted: int) -> Site:
+    """Change n_heads or d_head, and the other one with it, so that d_model = n_heads · d_head.
+
+    The nearest divisor of d_model in the direction of `wanted` is taken that the site can have. Raises
+    `ValueError` where it can have none.
+    """
+    other = "d_head" if name == "n_heads" else "n_heads"
+    present, divisors = getattr(site.heads, name), group_counts(site.d_model)
+    above = [n for n in divisors if n >= wanted]
+    below = [n for n in reversed(divisors) if n <= wanted]
+    refused: ValueError | None = None
+    for n in above + below if wanted > present else below + above:
+        try:
+            return set_heads(site, **{name: n, other: site.d_model // n})
+        except ValueError as error:
+            refused = refused or error
+    assert refused is not None
+    raise refused
 
 
 def toggle_head(site: Site, head: int) -> Site:
@@ -328,11 +356,16 @@ def _fitted(experiment: Experiment, changes: dict[str, Any]) -> Experiment:
 # --- positions and masks ---------------------------------------------------------------------------
 
 
+def wrong_position(position: Position, kind: str) -> FieldError:
+    """The error of an edit of numbers that belong to another `kind` of position."""
+    return FieldError("position.kind", position.__struct_config__.tag, among((kind,)))
+
+
 def set_multiplier(site: Site, pair: int, value: float) -> Site:
     """Turn one RoPE dial: the frequency of one pair times `value`."""
     position = site.position
     if not isinstance(position, Rope):
-        raise ValueError("position.kind is not 'rope'; multipliers belong to rotary positions")
+        raise wrong_position(position, "rope")
     multipliers = list(position.multipliers) + [1.0] * (pair + 1 - len(position.multipliers))
     multipliers[pair] = value
     while multipliers and multipliers[-1] == 1.0:

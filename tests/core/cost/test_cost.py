@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from attnviz import parts
 from attnviz.core.cost.architecture import Architecture, Latent, band_pairs, pairs
 from attnviz.core.cost.flops import decode_step, prefill
 from attnviz.core.cost.lines import (
@@ -34,6 +36,7 @@ from attnviz.core.cost.memory import (
     weight_bytes,
 )
 from attnviz.core.masks import causal, window
+from attnviz.model.operands.latent import cached_numbers, expanded_numbers
 from attnviz.model.published import PUBLISHED, PUBLISHED_BY_ID
 from attnviz.model.stages import STAGES
 
@@ -210,6 +213,29 @@ def test_the_same_model_with_other_heads() -> None:
     assert [label for _id, label, _a in layouts(model("deepseek-v3"))][3] == "MLA, 512 + 64 numbers"
 
 
+@pytest.mark.parametrize("id_", [id_ for id_ in PUBLISHED_BY_ID if model(id_).latent is not None])
+def test_the_saving_of_a_latent_is_one_number_in_the_bill_and_in_the_mechanism(id_: str) -> None:
+    a = model(id_)
+    assert a.latent is not None
+    found = {name: (label, bytes_per_token(other, FLOAT16)) for name, label, other in layouts(a)}
+    d_key, d_value = a.latent.d_nope + a.latent.d_rope, a.latent.d_v
+    assert a.latent.d_nope == d_value, "experiments have one width for the content of keys and for values"
+    latent = parts.Latent(a.latent.d_c, None, a.latent.d_rope)
+    shown = parts.Layer(heads=parts.Heads(a.n_heads, a.n_heads, d_value), latent=latent)
+    ratio = Fraction(expanded_numbers(shown), cached_numbers(shown))
+    assert Fraction(found["MHA"][1], found["MLA"][1]) == ratio
+    assert found["MHA"][0] == f"MHA, {a.n_heads} heads of {d_key} + {d_value} numbers"
+    assert found["MLA"][1] == bytes_per_token(a, FLOAT16)
+
+
+def test_mha_of_deepseek_v3_caches_71_times_as_much() -> None:
+    sizes = {name: bytes_per_token(a, FLOAT16) for name, _label, a in layouts(model("deepseek-v3"))}
+    assert sizes["MHA"] == 61 * 2 * 128 * (192 + 128) and round(sizes["MHA"] / sizes["MLA"], 1) == 71.1
+    assert sizes["MQA"] * 128 == sizes["MHA"]
+    shares = [line.digits for line in cache(model("deepseek-v3"), 1, FLOAT16)]
+    assert any("71.11 times this" in digits for digits in shares)
+
+
 # --- what fits -------------------------------------------------------------------------------------
 
 
@@ -313,11 +339,11 @@ def test_gb_is_ten_to_the_nine_and_gib_two_to_the_thirty() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"n_kv_heads": 5}, "n_kv_heads is 5; legal is a divisor of n_heads (12)"),
-        ({"layers": 0}, "layers is 0; legal is 1 or more"),
-        ({"windowed_layers": 3}, "window is 0; legal is 1 key or more"),
-        ({"windowed_layers": 13, "window": 4}, "windowed_layers is 13; legal is layers (12) at most"),
-        ({"d_ff": -1}, "d_ff is -1; legal is 0 or more"),
+        ({"n_kv_heads": 5}, "n_kv_heads must be a divisor of n_heads (12); got 5."),
+        ({"layers": 0}, "layers must be a whole number of at least 1; got 0."),
+        ({"windowed_layers": 3}, "window must be a whole number of at least 1; got 0."),
+        ({"windowed_layers": 13, "window": 4}, "windowed_layers must be at most 12 (layers); got 13."),
+        ({"d_ff": -1}, "d_ff must be a whole number of at least 0; got -1."),
     ],
 )
 def test_what_cannot_be_is_refused_with_the_field_and_what_is_legal(

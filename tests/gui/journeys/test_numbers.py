@@ -10,9 +10,11 @@ from pointer import drag, move, press, release, wheel
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QColor, QGuiApplication
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QComboBox, QLabel, QLineEdit, QToolButton
+from PySide6.QtWidgets import QApplication, QComboBox, QLabel, QLineEdit, QToolButton, QWidget
 
 import attnviz
+from attnviz.gui.widgets.numbers.grid import NumberGrid
+from attnviz.model.io.presets import load_preset
 from attnviz.model.operands.matrices import projection_array, vectors_array
 from attnviz.model.spec.parts import SeededVectors
 
@@ -211,3 +213,39 @@ def test_a_weight_matrix_is_edited_like_the_vectors(desk: Desk) -> None:
     desk.store.undo()
     assert not desk.store.can_undo
     np.testing.assert_array_equal(grid.values(), old)
+
+
+def test_a_panel_behind_a_tab_gives_the_keyboard_up(desk: Desk) -> None:
+    docks = desk.window.docks
+    for name, dock in docks.items():
+        others = [other for other in desk.window.tabifiedDockWidgets(dock) if other in docks.values()]
+        if not others:
+            continue
+        dock.raise_()
+        QApplication.processEvents()
+        able = [w for w in dock.findChildren(QWidget) if w.focusPolicy() & Qt.FocusPolicy.TabFocus]
+        shown = [widget for widget in able if widget.isVisible() and widget.isEnabled()]
+        for widget in shown[:3]:
+            widget.setFocus()
+            assert desk.window.focusWidget() is not None and dock.isAncestorOf(desk.window.focusWidget())
+            others[0].raise_()
+            QApplication.processEvents()
+            focused = QApplication.focusWidget()
+            assert focused is None or not dock.isAncestorOf(focused), name
+            dock.raise_()
+            QApplication.processEvents()
+
+
+def test_a_hidden_grid_writes_nothing_into_another_document(desk: Desk) -> None:
+    desk.window.docks["matrices"].raise_()
+    QApplication.processEvents()
+    grid = desk.find(NumberGrid, "matrix_grid")
+    desk.click(grid, grid.cell_rect(0, 0).center())
+    assert desk.window.focusWidget() is grid
+    desk.window.docks["inspector"].raise_()
+    QApplication.processEvents()
+    desk.store.open(load_preset("toy-attention"))
+    desk.settle()
+    before = desk.store.document
+    desk.press_key(Qt.Key.Key_Up, Qt.KeyboardModifier.AltModifier)
+    assert desk.store.document == before and not desk.store.can_undo

@@ -14,6 +14,7 @@ from pytestqt.qtbot import QtBot
 import attnviz
 from attnviz.compute.scheduler import JobExit, Scheduler
 from attnviz.engines.engine import EngineError
+from attnviz.engines.table import ENGINES
 from attnviz.gui.bridge import Bridge
 from attnviz.gui.live import trace as live_module
 from attnviz.gui.live.trace import PATIENCE_SECONDS, Live
@@ -218,6 +219,18 @@ def test_an_engine_that_does_not_exist_is_a_sentence(bench: Bench, qtbot: QtBot)
     bench.live.choose("abacus", "auto")
     qtbot.waitUntil(lambda: len(bench.log.values("failed")) == 1)
     assert "abacus" in str(bench.log.values("failed")[0])
+
+
+def test_a_device_that_the_engine_lacks_gives_way_to_its_own_choice(bench: Bench, qtbot: QtBot) -> None:
+    for engine in ENGINES:
+        for device in ("auto", "cpu", "cuda", "quantum"):
+            bench.live.choose(engine.id, device)
+            expected = device if engine.is_device(device) else "auto"
+            assert bench.log.values("chosen")[-1] == (engine.id, expected)
+    bench.live.choose("numpy", "cuda")
+    bench.store.edit(edits.set_vector_cell, 0, 0, 0.125)
+    qtbot.waitUntil(bench.settled)
+    assert bench.log.values("failed") == [] and bench.store.trace.engine == "numpy"
 
 
 def test_a_notice_is_said_once_until_it_is_another_one(bench: Bench, qtbot: QtBot) -> None:

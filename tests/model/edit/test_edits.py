@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 import pytest
 from experiments import sited
@@ -106,9 +108,9 @@ def test_a_moved_token_takes_its_vector(source: int, target: int) -> None:
 
 def test_the_last_token_stays() -> None:
     single = make(tokens=("a",), vectors=SeededVectors(1, 3))
-    with pytest.raises(ValueError, match="one token at least"):
+    with pytest.raises(ValueError, match=r"tokens must have at least one token; got \[\]\."):
         edits.remove_token(single, 0)
-    with pytest.raises(ValueError, match="one token at least"):
+    with pytest.raises(ValueError, match=r"tokens must have at least one token; got \[\]\."):
         edits.set_tokens(single, ())
 
 
@@ -164,11 +166,43 @@ def test_another_width_cuts_and_fills_the_vocabulary() -> None:
 
 
 def test_key_value_heads_go_to_the_nearest_divisor_below() -> None:
-    before = make(heads=Heads(4, 4, 2))
+    before = make(heads=Heads(8, 4, 2))
     assert edits.set_heads(sited(before), n_heads=6).heads == Heads(6, 3, 2)
     assert edits.set_heads(sited(before), n_heads=2).heads == Heads(2, 2, 2)
-    assert edits.set_heads(sited(before), n_kv_heads=3).heads == Heads(4, 2, 2)
+    assert edits.set_heads(sited(before), n_kv_heads=3).heads == Heads(8, 2, 2)
     assert edits.set_heads(sited(before), n_heads=7).heads == Heads(7, 1, 2)
+
+
+@pytest.mark.parametrize("n_heads", [1, 2, 6, 8])
+def test_heads_with_keys_of_their_own_keep_them(n_heads: int) -> None:
+    before = make(heads=Heads(n_heads, n_heads, 2))
+    for wanted in (1, 3, 8, 16):
+        assert edits.set_heads(sited(before), n_heads=wanted).heads == Heads(wanted, wanted, 2)
+    through_one = edits.set_heads(edits.set_heads(sited(before), n_heads=1), n_heads=n_heads)
+    assert through_one.heads == before.heads
+    assert edits.set_heads(sited(make(heads=Heads(8, 1, 2))), n_heads=4).heads == Heads(4, 1, 2), (
+        "MQA stays MQA"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted", "expected"),
+    [("n_heads", 5, (6, 2)), ("n_heads", 3, (3, 4)), ("n_heads", 99, (12, 1)), ("d_head", 5, (2, 6))],
+)
+def test_linked_heads_keep_the_model_width(
+    name: Literal["n_heads", "d_head"], wanted: int, expected: tuple[int, int]
+) -> None:
+    before = edits.set_d_model(make(heads=Heads(4, 4, 3), position=Sinusoidal()), 12)
+    after = edits.set_linked_heads(sited(before), name, wanted)
+    assert (after.heads.n_heads, after.heads.d_head) == expected
+    assert after.d_model == 12
+
+
+def test_linked_heads_skip_what_the_position_cannot_rotate() -> None:
+    before = edits.set_d_model(make(heads=Heads(2, 2, 6), position=Rope()), 12)
+    assert edits.set_linked_heads(sited(before), "n_heads", 12).heads == Heads(6, 6, 2), (
+        "one feature has no pair"
+    )
 
 
 def test_a_tie_that_no_longer_fits_is_written_out() -> None:

@@ -43,7 +43,7 @@ BYTES: tuple[tuple[str, str], ...] = (
     ("measured", N_("bytes held, measured")),
     ("formula", N_("by formula")),
     ("full", N_("full cache")),
-    ("expanded", N_("as keys and values")),
+    ("expanded", N_("as MHA")),
     ("empty", N_("empty slots")),
 )
 

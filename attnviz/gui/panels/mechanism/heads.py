@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 
@@ -17,8 +19,9 @@ from attnviz.gui.panels.mechanism.wires import HeadWires
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.segmented import Segmented
+from attnviz.gui.widgets.toggle import Toggle
 from attnviz.i18n import N_, _
-from attnviz.model.edit.edits import set_heads, toggle_head
+from attnviz.model.edit.edits import set_heads, set_linked_heads, toggle_head
 from attnviz.model.edit.latent import first_latent, set_latent
 from attnviz.model.edit.switching import refusal
 from attnviz.model.spec.document import Document
@@ -44,28 +47,6 @@ def layout_name(experiment: Site) -> str:
     return "MQA" if heads.n_kv_heads == 1 else "GQA"
 
 
-COUNT = Number(
-    name="n_heads_field",
-    label=N_("Query heads"),
-    read=lambda e: e.heads.n_heads,
-    edit=lambda e, n: set_heads(e, n_heads=n),
-    minimum=1,
-    maximum=MOST_HEADS,
-    integer=True,
-    from_start=True,
-)
-WIDTH = Number(
-    name="d_head_field",
-    label=N_("Features per head, d_head"),
-    read=lambda e: e.heads.d_head,
-    edit=lambda e, n: set_heads(e, d_head=n),
-    minimum=1,
-    maximum=WIDEST_HEAD,
-    integer=True,
-    from_start=True,
-)
-
-
 class HeadsSection(Section):
     """Query heads, key/value heads, d_head, d_model, and the wires between heads."""
 
@@ -77,7 +58,9 @@ class HeadsSection(Section):
         self._chosen_head: int | None = None
         self._counts: tuple[int, ...] = ()
         self._seen = SeenBySite(store)
-        self.add_form((self._source_choice(), COUNT))
+        self._link = Toggle("")
+        self._link.setObjectName("d_model_link")
+        self.add_form((self._source_choice(), self._count()))
         self._kv_label = QLabel()
         self._few, self._many = Segmented(()), Combo(())
         self._few.setObjectName("n_kv_heads_segmented")
@@ -96,13 +79,43 @@ class HeadsSection(Section):
         self.body.addWidget(self.latent.note)
         self.switches = HeadSwitches(store)
         self.body.addWidget(self.switches)
-        self.add_form((WIDTH,))
+        self.add_form((self._width(),))
         self._model_label, self._model = QLabel(), QLabel()
         self._model.setObjectName("d_model_value")
         self._model.setFont(number_font(TEXT_PX))
         self._model.setContentsMargins(0, 0, 4, 0)
         self.body.addLayout(_row(self._model_label, self._model))
+        self.body.addWidget(self._link)
         self.body.addWidget(self.latent)
+
+    def _count(self) -> Number[Site]:
+        return Number(
+            name="n_heads_field",
+            label=N_("Query heads"),
+            read=lambda e: e.heads.n_heads,
+            edit=lambda e, n: self._with_heads(e, "n_heads", n),
+            minimum=1,
+            maximum=MOST_HEADS,
+            integer=True,
+            from_start=True,
+        )
+
+    def _width(self) -> Number[Site]:
+        return Number(
+            name="d_head_field",
+            label=N_("Features per head, d_head"),
+            read=lambda e: e.heads.d_head,
+            edit=lambda e, n: self._with_heads(e, "d_head", n),
+            minimum=1,
+            maximum=WIDEST_HEAD,
+            integer=True,
+            from_start=True,
+        )
+
+    def _with_heads(self, experiment: Site, name: Literal["n_heads", "d_head"], n: int) -> Site:
+        if self._link.value() and _is_linked(experiment):
+            return set_linked_heads(experiment, name, n)
+        return set_heads(experiment, **{name: n})
 
     def _source_choice(self) -> Choice[Site]:
         return Choice(
@@ -167,9 +180,21 @@ class HeadsSection(Section):
         self.latent.on_document(old, new)
         self.wires.setVisible(new.attention.latent is None)
         self._model.setText(str(new.attention.d_model))
+        self._show_link(new.attention)
         self.switches.refresh()
         self.set_hint(layout_name(new.attention))
         self.on_view(new)
+
+    def _show_link(self, attention: Site) -> None:
+        """The link can be locked where it holds; where it does not, the lock says so."""
+        heads = attention.heads
+        reason = _("d_model is {d_model}; {n} heads of {width} features are {product}.").format(
+            d_model=attention.d_model,
+            n=heads.n_heads,
+            width=heads.d_head,
+            product=heads.n_heads * heads.d_head,
+        )
+        self._link.set_unavailable(None if _is_linked(attention) else reason)
 
     def on_view(self, document: Document) -> None:
         self.wires.set_heads(document.attention.heads, document.view.head)
@@ -188,6 +213,8 @@ class HeadsSection(Section):
         for control in (self._few, self._many):
             control.setAccessibleName(_("Key/value heads"))
         self._model.setAccessibleName(_("Features of a token, d_model"))
+        self._link.set_label(_("Lock d_model = h · d_head"))
+        self._link.set_tooltip(_("The number of heads and their width change together, d_model stays"))
         self.wires.retranslate()
         self.switches.retranslate()
         self.latent.retranslate()
@@ -222,6 +249,11 @@ class HeadsSection(Section):
         if self._chosen_head is not None:
             self._chosen_head = head
         self.store.look(head=head)
+
+
+def _is_linked(experiment: Site) -> bool:
+    heads = experiment.heads
+    return heads.n_heads * heads.d_head == experiment.d_model
 
 
 def _why_not_shared(experiment: Site, count: int) -> str:

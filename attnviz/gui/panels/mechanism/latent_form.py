@@ -66,6 +66,7 @@ def _set_query_latent(experiment: Site, is_on: bool) -> Site:
 def _width(name: str, label: str, hint: str, lowest: int) -> Slider[Site]:
     return Slider(
         name=f"latent_{name}_field",
+        path=f"latent.{name}",
         label=label,
         read=lambda e: getattr(latent_of(e), name),
         edit=lambda e, size: set_latent_size(e, **{name: int(size)}),
@@ -250,9 +251,9 @@ class LatentForm(QWidget):
 
 
 def _said(attention: Site) -> str:
-    """What is kept of a token and what multi-head attention would keep; what does not turn without RoPE."""
+    """The cached numbers of a token beside those of MHA with the same heads; a note without RoPE."""
     kept, whole = cached_numbers(attention), expanded_numbers(attention)
-    says = _("Cached per token: {kept} of {whole} numbers, {times} times fewer.")
+    says = _("Cached per token: {kept} numbers; MHA caches {whole}, {times} times as many.")
     text = says.format(kept=f"{kept:,}", whole=f"{whole:,}", times=number(whole / kept, 1))
     latent = latent_of(attention)
     if latent.d_rope and not isinstance(attention.position, Rope):

@@ -33,6 +33,7 @@ from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.slider_field import SliderField
 from attnviz.gui.widgets.toggle import Toggle
 from attnviz.i18n import set_language
+from attnviz.model.edit.edits import set_d_model
 from attnviz.model.operands.matrices import vectors_array
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.document import Document
@@ -187,6 +188,35 @@ def test_a_head_is_switched_off_by_its_button_its_dot_or_a_key(qtbot: QtBot, pan
     assert not find(panel, QPushButton, "head_off_3").isVisible()
 
 
+def test_heads_of_their_own_keys_stay_so_through_one_head(qtbot: QtBot, panel: MechanismPanel) -> None:
+    choose(qtbot, panel, "n_kv_heads_segmented", "4")
+    for count in ("1", "8"):
+        type_number(qtbot, find(panel, DragNumber, "n_heads_field"), count)
+        assert find(panel, QLabel, "card_hint").text() == "MHA"
+        assert panel.store.experiment.heads.n_kv_heads == int(count)
+
+
+def test_a_locked_link_trades_heads_for_their_width(qtbot: QtBot, panel: MechanismPanel) -> None:
+    panel.store.edit(set_d_model, 16)
+    vectors = panel.store.experiment.vectors
+    lock = find(panel, Toggle, "d_model_link")
+    assert (panel.store.experiment.d_model, panel.store.experiment.heads) == (16, Heads(4, 2, 4))
+    assert lock.isEnabled() and not lock.value()
+    switch(qtbot, panel, "d_model_link")
+    for name, text, heads in (
+        ("n_heads_field", "7", (8, 2)),
+        ("d_head_field", "3", (4, 4)),
+        ("n_heads_field", "3", (2, 8)),
+    ):
+        type_number(qtbot, find(panel, DragNumber, name), text)
+        found = panel.store.experiment.heads
+        assert (found.n_heads, found.d_head) == heads and panel.store.experiment.vectors == vectors
+    switch(qtbot, panel, "d_model_link")
+    type_number(qtbot, find(panel, DragNumber, "d_head_field"), "2")
+    assert (panel.store.experiment.heads.n_heads, panel.store.experiment.heads.d_head) == (2, 2)
+    assert not lock.isEnabled() and "16" in lock.toolTip()
+
+
 def test_many_divisors_are_a_list(qtbot: QtBot, panel: MechanismPanel) -> None:
     type_number(qtbot, find(panel, DragNumber, "n_heads_field"), "12")
     combo = find(panel, Combo, "n_kv_heads_combo")
@@ -255,7 +285,7 @@ def test_temperature_slider_is_one_entry_and_logarithmic(qtbot: QtBot, panel: Me
 
 def test_refused_temperature_leaves_the_document_value(qtbot: QtBot, panel: MechanismPanel) -> None:
     said: list[str] = []
-    panel.store.rejected.connect(said.append)
+    panel.store.rejected.connect(lambda error: said.append(str(error)))
     number = find(panel, SliderField, "temperature_field").number
     type_number(qtbot, number, "0")
     assert panel.store.experiment.temperature == 1.0 and number.value() == 1.0
@@ -281,7 +311,7 @@ def test_normalisers_are_chosen_where_no_sink_needs_the_softmax(qtbot: QtBot, pa
     assert store.experiment.sinks == SeededSinks()
     segment = find(panel, Segmented, "normaliser_choice").findChild(QAbstractButton, "segment_sigmoid")
     assert segment is not None and not segment.isEnabled()
-    assert "normaliser is 'sigmoid'; legal is 'softmax' where there are sinks" in html.unescape(
+    assert "normaliser must be 'softmax' with attention sinks; got 'sigmoid'." in html.unescape(
         segment.toolTip()
     )
     switch(qtbot, panel, "sinks_toggle")
@@ -364,7 +394,7 @@ def test_padding_is_typed_live_as_one_entry(qtbot: QtBot, panel: MechanismPanel)
 
 def test_padding_past_the_end_is_refused_and_put_back(qtbot: QtBot, panel: MechanismPanel) -> None:
     said: list[str] = []
-    panel.store.rejected.connect(said.append)
+    panel.store.rejected.connect(lambda error: said.append(str(error)))
     switch(qtbot, panel, "padding_toggle")
     line = find(panel, QLineEdit, "padding_field")
     line.setFocus()
@@ -372,7 +402,7 @@ def test_padding_past_the_end_is_refused_and_put_back(qtbot: QtBot, panel: Mecha
     qtbot.keyClicks(line, "9")
     assert line.property("invalid") and panel.store.experiment.masks == (Padding((3,)),)
     qtbot.keyClick(line, Qt.Key.Key_Return)
-    assert said == ["positions: 9 is past the last token; legal is 0 to 3"]
+    assert said == ["positions must be numbers from 0 to 3; got 9."]
     qtbot.keyClick(line, Qt.Key.Key_Escape)
     assert line.text() == "3" and not line.property("invalid")
 
@@ -462,7 +492,7 @@ def test_ties_that_cannot_be_say_why(qtbot: QtBot, panel: MechanismPanel) -> Non
     model = combo.model()
     assert isinstance(model, QStandardItemModel)
     query, value = (model.item(combo.findData(role)) for role in ("query", "value"))
-    assert not query.isEnabled() and "legal is a projection of" in query.toolTip()
+    assert not query.isEnabled() and "must name a projection of" in query.toolTip()
     assert value.isEnabled()
     combo.setFocus()
     qtbot.keyClick(combo, Qt.Key.Key_End)
