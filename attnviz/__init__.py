@@ -180,7 +180,7 @@ def _experiment(given: Any) -> Experiment:
         return given.experiment
     if isinstance(given, Experiment):
         return given
-    raise TypeError(f"experiment is a {type(given).__name__}; legal is an Experiment or a Document")
+    raise TypeError(f"experiment must be an Experiment or a Document; got a {type(given).__name__}.")
 
 
 def __getattr__(name: str) -> Any:

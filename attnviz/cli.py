@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from attnviz.cli_words import Help, speak
+from attnviz.errors import about, message_of
 from attnviz.i18n import LANGUAGES, N_, _, set_language
 from attnviz.version import __version__
 
@@ -116,8 +117,6 @@ def _dispatch(arguments: list[str]) -> int:
         return _open_window(getattr(options, "document", None))
     from attnviz import cli_commands
     from attnviz.engines.engine import EngineError
-    from attnviz.model.errors.messages import WHERE
-    from attnviz.model.errors.refusals import translated
 
     actions: dict[str, Callable[[argparse.Namespace], int]] = {
         "presets": cli_commands.presets,
@@ -131,10 +130,10 @@ def _dispatch(arguments: list[str]) -> int:
     try:
         return actions[command](options)
     except cli_commands.Named as error:
-        raise Refused(translated(str(error))) from None
+        raise Refused(error.message.text()) from None
     except (EngineError, ValueError, MemoryError) as error:
-        what = translated(str(error)) or _("not enough memory")
-        raise Refused(_(WHERE).format(where=named, problem=what) if named else what) from None
+        message = message_of(error)
+        raise Refused((about(named, message) if named else message).text()) from None
 
 
 def _language_parser() -> argparse.ArgumentParser:

@@ -13,6 +13,19 @@ from msgspec.structs import replace
 
 from attnviz.checkpoints.presets import PRESETS, load_preset, preset_ids
 from attnviz.core.text import columns, number, visible
+from attnviz.errors import (
+    FieldError,
+    InputError,
+    Message,
+    about,
+    among,
+    listed,
+    message_of,
+    must_be,
+    quoted,
+    suffix_error,
+    whole_number,
+)
 from attnviz.i18n import _
 from attnviz.model.edit.edits import set_tokens
 from attnviz.model.edit.generation import set_stop
@@ -30,8 +43,8 @@ if TYPE_CHECKING:
     from attnviz.model.trace import Trace
 
 
-class Named(ValueError):
-    """A refusal whose sentence names the file already."""
+class Named(InputError):
+    """An error whose message names the file already."""
 
 
 def presets(options: Namespace) -> int:
@@ -49,7 +62,7 @@ def run(options: Namespace) -> int:
 
     document, output = _document(options), options.output
     if output is not None and Path(output).suffix.lower() != NPZ_SUFFIX:
-        raise Named(f"{output}: the suffix is {Path(output).suffix!r}; legal is {NPZ_SUFFIX}")
+        raise Named(about(output, suffix_error(Path(output).suffix, (NPZ_SUFFIX,)).message))
     trace = _execute(document, options)
     sites = _sites(trace, options.site)
     stages = _stages(trace, sites, options.stages)
@@ -89,7 +102,7 @@ def decode(options: Namespace) -> int:
 
     experiment, steps = _document(options).experiment, options.steps
     if options.new is not None:
-        require(1 <= options.new <= MAX_STEPS, "new", options.new, f"1 to {MAX_STEPS:,}")
+        require(1 <= options.new <= MAX_STEPS, "new", options.new, whole_number(1, MAX_STEPS))
         if experiment.writing is None:
             steps = experiment.n_queries + options.new
         else:
@@ -119,7 +132,7 @@ def import_(options: Namespace) -> int:
             attention_only=options.attention_only,
         )
     except CheckpointError as error:
-        raise Named(str(error)) from None
+        raise Named(error.message) from None
     _written(options.output, lambda: save(document, options.output))
     return 0
 
@@ -130,7 +143,7 @@ def _ids(name: str, text: str | None) -> tuple[int, ...] | None:
         return None
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isascii() and part.isdigit() for part in parts):
-        raise Named(f"{name} is {text[:60]!r}; legal are whole numbers with commas between them")
+        raise Named(FieldError(name, text, must_be("whole numbers with commas between them")).message)
     return tuple(map(int, parts))
 
 
@@ -209,12 +222,14 @@ def _document(options: Namespace) -> Document:
     try:
         document = load_preset(name) if name in preset_ids() and not Path(name).is_file() else load(name)
     except DocumentError as error:
-        sentence = str(error)
+        message = error.message
         if not Path(name).suffix and not Path(name).exists():
-            sentence = _("{name}: there is no such file or preset; presets are {ids}").format(
-                name=name, ids=", ".join(preset_ids())
+            message = Message(
+                "The document must be a file or a preset ({ids}); got {name}.",
+                ids=", ".join(preset_ids()),
+                name=quoted(name),
             )
-        raise Named(sentence) from None
+        raise Named(message) from None
     if options.text is not None:
         tokens = split_text(document.experiment, options.text, MODEL.id)
         document = replace(document, experiment=set_tokens(document.experiment, tokens))
@@ -223,7 +238,7 @@ def _document(options: Namespace) -> Document:
     from attnviz.engines.decode.run import ITEMSIZE
 
     if options.dtype not in ITEMSIZE:
-        raise ValueError(f"dtype is {options.dtype!r}; legal is one of {', '.join(ITEMSIZE)}")
+        raise FieldError("dtype", options.dtype, among(ITEMSIZE))
     return replace(document, experiment=replace(document.experiment, dtype=options.dtype))
 
 
@@ -241,7 +256,7 @@ def _sites(trace: Trace, wanted: str | None) -> tuple[str, ...]:
     if wanted is None:
         return trace.sites
     if wanted not in trace.sites:
-        raise ValueError(f"site is {wanted!r}; legal here is one of {', '.join(trace.sites)}")
+        raise FieldError("site", wanted, among(trace.sites))
     return (wanted,)
 
 
@@ -253,9 +268,9 @@ def _stages(trace: Trace, sites: tuple[str, ...], wanted: str | None) -> tuple[s
     stages = tuple(dict.fromkeys(stage for site in sites for stage in trace.site(site).stages))
     for name in names:
         if name not in stages:
-            raise ValueError(f"stage is {name!r}; legal here is one of {', '.join(stages)}")
+            raise FieldError("stage", name, among(stages))
     if not names:
-        raise ValueError(f"stages is {wanted!r}; legal here is one or more of {', '.join(stages)}")
+        raise FieldError("stages", wanted, must_be("one or more of {choices}", choices=listed(stages)))
     return names
 
 
@@ -263,7 +278,7 @@ def _head(text: str | None) -> Any:
     if text is None or text == "all":
         return text
     if not text.isascii() or not text.isdigit():
-        raise ValueError(f"head is {text!r}; legal is a number from 0 up, or all")
+        raise FieldError("head", text, must_be("a whole number of at least 0, or 'all'"))
     return int(text)
 
 
@@ -272,10 +287,11 @@ def _written(path: str, write: Any) -> None:
     try:
         write()
     except OSError as error:
-        raise Named(f"{path}: {error.strerror or error}") from None
+        raise Named(about(path, message_of(error))) from None
     except ValueError as error:
-        name = Path(path).name
-        raise Named(str(error) if str(error).startswith(name) else f"{path}: {error}") from None
+        message = message_of(error)
+        is_named = str(message).startswith(Path(path).name)
+        raise Named(message if is_named else about(path, message)) from None
 
 
 def _notice(sentence: str) -> None:

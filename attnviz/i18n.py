@@ -73,7 +73,7 @@ def set_language(code: str) -> None:
     global _active
     codes = [language.code for language in LANGUAGES]
     if code not in codes:
-        raise ValueError(f"language: {code!r} is not one of {', '.join(codes)}")
+        raise ValueError(f"language must be one of {', '.join(codes)}; got {code!r}.")
     _active = code, _load(code)
 
 

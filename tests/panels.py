@@ -28,7 +28,7 @@ class PanelBench(Generic[P]):
             header.setParent(self.panel)
         qtbot.addWidget(self.panel)
         self.refused: list[str] = []
-        self.store.rejected.connect(self.refused.append)
+        self.store.rejected.connect(lambda error: self.refused.append(str(error)))
         self.panel.resize(width, height)
         self.panel.start()
         self.store.changed.connect(self._run)

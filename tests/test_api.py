@@ -82,7 +82,7 @@ def test_decode_takes_an_experiment_or_a_document() -> None:
 
 
 def test_something_else_is_a_type_error() -> None:
-    with pytest.raises(TypeError, match="experiment is a str; legal is an Experiment or a Document"):
+    with pytest.raises(TypeError, match=r"experiment must be an Experiment or a Document; got a str\."):
         attnviz.run("toy-attention")  # type: ignore[arg-type]
 
 

@@ -206,75 +206,95 @@ def test_json_never_holds_what_json_does_not_have() -> None:
 
 
 REFUSED: tuple[tuple[list[str], str], ...] = (
-    (["run", "nope"], "nope: there is no such file or preset; presets are stories-en, "),
-    (["run", "nope.json"], "nope.json: there is no such file in "),
-    (["run", "."], "this is not a file"),
+    (
+        ["run", "nope"],
+        "document must be a file or a preset (stories-en, stories-zh, stories-name, "
+        "stories-name-zh, stories-coun...ets, transformer-xl, deberta, no-scale-512, long-sentence, "
+        "encoder-only, decoder-only, encoder-decoder); got 'nope'.",
+    ),
+    (["run", "nope.json"], "nope.json: The file must exist in "),
+    (["run", "."], "path must name a file; got a folder or a device."),
     (["run", "bad.json"], "bad.json: "),
     (["run", "field.json"], "field.json: "),
     (
         ["run", "encoder-decoder", "--site", "cross"],
-        "encoder-decoder: site is 'cross'; legal here is one of ",
+        "encoder-decoder: site must be one of 'encoder.0.self', 'decoder.0.self', "
+        "'decoder.0.cross'; got 'cross'.",
     ),
     (
         ["run", "toy-attention", "--site", "decoder.0.self"],
-        "toy-attention: site is 'decoder.0.self'; legal here is one of layers.0.self",
+        "toy-attention: site must be 'layers.0.self'; got 'decoder.0.self'.",
     ),
     (
         ["run", "encoder-decoder", "--site", "decoder.0.self", "--stages", "memory"],
-        "encoder-decoder: stage is 'memory'; legal here is one of tokens_embedded, ",
+        "encoder-decoder: stage must be one of 'tokens_embedded', 'x', 'q', 'k', 'v', 'scores', "
+        "'scaled', 'masked', 'weights', 'mixed', 'concatenated', 'attention_output', 'residual_1', "
+        "'norm_1'; got 'memory'.",
     ),
     (
         ["render", "encoder-decoder", "--site", "all", "--head", "all", "-o", "a.svg"],
-        "encoder-decoder: head is 'all'; legal for all attentions is one head",
+        "encoder-decoder: head must be one head for all attentions; got 'all'.",
     ),
-    (["run", "toy-attention", "-o", "a.txt"], "a.txt: the suffix is '.txt'; legal is .npz"),
+    (["run", "toy-attention", "-o", "a.txt"], "a.txt: suffix must be '.npz'; got '.txt'."),
     (["run", "toy-attention", "-o", "absent/a.npz"], "absent/a.npz: No such file or directory"),
     (
         ["run", "toy-attention", "--stages", "w"],
-        "toy-attention: stage is 'w'; legal here is one of tokens_emb",
+        "toy-attention: stage must be one of 'tokens_embedded', 'q', 'k', 'v', 'scores', 'scaled', "
+        "'weights', 'mixed', 'concatenated', 'attention_output'; got 'w'.",
     ),
     (
         ["run", "toy-attention", "--stages", ","],
-        "toy-attention: stages is ','; legal here is one or more of ",
+        "toy-attention: stages must be one or more of 'tokens_embedded', 'q', 'k', 'v', 'scores', "
+        "'scaled', 'weights', 'mixed', 'concatenated', 'attention_output'; got ','.",
     ),
     (
         ["run", "toy-attention", "--dtype", "int8"],
-        "toy-attention: dtype is 'int8'; legal is one of float16, ",
+        "toy-attention: dtype must be one of 'float16', 'bfloat16', 'float32', 'float64'; got 'int8'.",
     ),
-    (["run", "toy-attention", "--dtype", "float16"], "toy-attention: dtype is 'float16'; legal on NumPy is "),
+    (
+        ["run", "toy-attention", "--dtype", "float16"],
+        "toy-attention: dtype must be one of 'float32', 'float64' on NumPy; got 'float16'.",
+    ),
     (
         ["run", "toy-attention", "--engine", "jax"],
-        "toy-attention: engine is 'jax'; legal is one of numpy, torch",
+        "toy-attention: engine must be one of 'numpy', 'torch'; got 'jax'.",
     ),
     (
         ["run", "toy-attention", "--device", "tpu"],
-        "toy-attention: device is 'tpu'; legal on NumPy is one of ",
+        "toy-attention: device must be one of 'auto', 'cpu' on NumPy; got 'tpu'.",
     ),
     (["render", "toy-attention"], "the following arguments are required: -o/--output (see attnviz render"),
     (
         ["render", "toy-attention", "-o", "a.gif"],
-        "a.gif: the suffix is '.gif'; legal is one of .svg, .pdf, .png",
+        "a.gif: suffix must be one of '.svg', '.pdf', '.png'; got '.gif'.",
     ),
     (["render", "toy-attention", "-o", "absent/a.svg"], "absent/a.svg: No such file or directory"),
     (
         ["render", "toy-attention", "-o", "a.svg", "--stage", "w"],
-        "toy-attention: stage is 'w'; legal here is ",
+        "toy-attention: stage must be one of 'tokens_embedded', 'q', 'k', 'v', 'scores', 'scaled', "
+        "'weights', 'mixed', 'concatenated', 'attention_output'; got 'w'.",
     ),
     (
         ["render", "toy-attention", "-o", "a.svg", "--head", "1"],
-        "toy-attention: head is 1; legal for weights is 0",
+        "attention: head must be a head of weights, 0 to 0, or 'all'; got 1.",
     ),
     (
         ["render", "toy-attention", "-o", "a.svg", "--head", "-1"],
-        "toy-attention: head is '-1'; legal is a number",
+        "toy-attention: head must be a whole number of at least 0, or 'all'; got '-1'.",
     ),
     (
         ["render", "toy-attention", "-o", "a.svg", "--theme", "x"],
-        "toy-attention: theme is 'x'; legal is one of ",
+        "toy-attention: theme must be one of 'light', 'dark'; got 'x'.",
     ),
     (["render", "toy-attention", "-o", "a.svg", "--range", "x"], "argument --range: invalid choice: 'x'"),
-    (["render", "toy-attention", "-o", "a.png", "--dpi", "9"], "a.png: dpi is 9; legal is 36 to 1200"),
-    (["decode", "toy-attention", "--steps", "0"], "toy-attention: steps is 0; legal is 1 to 100,000"),
+    (
+        ["render", "toy-attention", "-o", "a.png", "--dpi", "9"],
+        "a.png: dpi must be a whole number from 36 to 1,200; got 9.",
+    ),
+    (
+        ["decode", "toy-attention", "--steps", "0"],
+        "attention: steps must be a whole number from 1 to 100,000; got 0.",
+    ),
     (
         ["decode", "toy-attention", "--steps", "x"],
         "argument --steps: 'x' is no number; a whole number from 1 is legal",
@@ -282,7 +302,7 @@ REFUSED: tuple[tuple[list[str], str], ...] = (
     (["decode", "toy-attention", "--st", "2"], "unrecognized arguments: --st 2"),
     (["frob"], "argument COMMAND: invalid choice: 'frob'"),
     (["gui", "nope.json"], "nope.json: there is no such file"),
-    (["--language", "fr", "presets"], "language: 'fr' is not one of en, zh_CN"),
+    (["--language", "fr", "presets"], "language must be one of en, zh_CN; got 'fr'."),
 )
 
 
@@ -313,7 +333,7 @@ def test_a_run_that_would_not_fit_is_refused_with_its_arithmetic(tmp_path: Path,
     assert main(["run", str(file)]) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1
-    assert "64 heads × 100000 queries × 100000 keys × 4 bytes = 2.3 TiB, more than half" in error
+    assert "64 heads × 100000 queries × 100000 keys × 4 bytes = 2.3 TiB." in error
 
 
 def test_without_torch_numpy_computes_and_says_so(
@@ -350,7 +370,7 @@ def test_version_and_language(capsys: Capture) -> None:
     [
         (["frob"], "参数 COMMAND：无效的选择：'frob'"),
         (["decode", "causal-decode", "--steps", "x"], "参数 --steps：'x' 不是数"),
-        (["decode", "broken.json"], "broken.json：$.experiment.vectors 为 3；允许的是"),
+        (["decode", "broken.json"], "broken.json：$.experiment.vectors 必须是"),
         (["gone.json"], "gone.json：没有这个文件"),
     ],
 )

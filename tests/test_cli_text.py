@@ -31,10 +31,16 @@ def test_stages_of_another_text_are_computed(capsys: Capture) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["decode", "toy-attention", "--text", "a"], "vocabulary is null; legal is one that says how a text"),
-        (["decode", "stories-en", "--new", "0"], "stories-en: new is 0; legal is 1 to 100,000"),
+        (
+            ["decode", "toy-attention", "--text", "a"],
+            "vocabulary must be a vocabulary with a rule that splits a text into tokens; got null.",
+        ),
+        (["decode", "stories-en", "--new", "0"], "en: new must be a whole number from 1 to 100,000; got 0."),
         (["decode", "stories-en", "--new", "1", "--steps", "2"], "--steps: not allowed with argument --new"),
-        (["run", "stories-en", "--text", "a\udce4"], "text has U+DCE4, half of a character; legal are whole"),
+        (
+            ["run", "stories-en", "--text", "a\udce4"],
+            "text must consist of whole characters; got U+DCE4, half of a character.",
+        ),
     ],
 )
 def test_a_text_that_cannot_be_read_is_refused(arguments: list[str], sentence: str, capsys: Capture) -> None:

@@ -17,7 +17,7 @@ FILES = sorted(
     file for file in PACKAGE.rglob("*.py") if "resources" not in file.relative_to(PACKAGE).parts[:-1]
 )
 
-EVERYWHERE = {"attnviz.resources", "attnviz.i18n", "attnviz.version"}
+EVERYWHERE = {"attnviz.errors", "attnviz.resources", "attnviz.i18n", "attnviz.version"}
 """Modules that every layer may import; they import nothing but the standard library and each other."""
 
 MAY_IMPORT = {

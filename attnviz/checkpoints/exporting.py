@@ -16,6 +16,7 @@ from attnviz.checkpoints.families.family import Array, Config, Tensor, transpose
 from attnviz.checkpoints.families.llama import LLAMA
 from attnviz.checkpoints.filling import filled
 from attnviz.checkpoints.importing import read_config
+from attnviz.errors import FieldError, must_be
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.attention import Layer
 from attnviz.model.spec.block import FeedForward, Norm, Vocabulary
@@ -23,8 +24,8 @@ from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Explicit, Rope
 from attnviz.model.spec.rows import WrittenRow
 
-_NO_LLAMA = (
-    "{field} is not what a Llama has; legal are causal layers of RMSNorm, RoPE, grouped heads and a gate"
+OF_A_LLAMA = must_be(
+    "what a Llama has: causal layers of RMSNorm, RoPE, grouped heads and a gated feed-forward layer"
 )
 
 
@@ -42,7 +43,7 @@ def llama_config(experiment: Experiment, context: int) -> dict[str, Any]:
         ("block.feed_forward", ffn, FeedForward),
     ):
         if not isinstance(value, kind):
-            raise ValueError(_NO_LLAMA.format(field=field))
+            raise FieldError(field, value, OF_A_LLAMA)
     assert vocabulary is not None and final is not None and ffn is not None and isinstance(position, Rope)
     activations = {ours: theirs for theirs, ours in reversed(ACTIVATIONS.items())}
     return {
@@ -83,12 +84,12 @@ def llama_tensors(experiment: Experiment, context: int) -> dict[str, Array]:
     for name in ("embedding_norm", "final_norm"):
         expected, there = getattr(around, name), getattr(experiment, name)
         if expected != (None if there is None else Norm(there.kind, there.eps)):
-            raise ValueError(_NO_LLAMA.format(field=name))
+            raise FieldError(name, there, OF_A_LLAMA)
     assert experiment.vocabulary is not None
     made = Vocabulary(experiment.vocabulary.tokens, experiment.vocabulary.embedding)
     for field in ("embedding_scale", "bias", "logit_scale", "cap"):
-        if getattr(experiment.vocabulary, field) != getattr(made, field):
-            raise ValueError(_NO_LLAMA.format(field=f"vocabulary.{field}"))
+        if (value := getattr(experiment.vocabulary, field)) != getattr(made, field):
+            raise FieldError(f"vocabulary.{field}", value, OF_A_LLAMA)
     return found
 
 
@@ -97,7 +98,8 @@ def _check(config: Config, index: int, layer: Layer, rows: list[Tensor]) -> None
     expected = filled(LLAMA.layer(config, index), {row.places[0]: _numbers(layer, row) for row in rows})
     for field in Layer.__struct_fields__:
         if getattr(expected, field) != getattr(layer, field):
-            raise ValueError(_NO_LLAMA.format(field=f"layers[{index - 1}].{field}" if index else field))
+            path = f"layers[{index - 1}].{field}" if index else field
+            raise FieldError(path, getattr(layer, field), OF_A_LLAMA)
 
 
 def _numbers(part: Layer, row: Tensor) -> NDArray[Any]:
@@ -113,7 +115,7 @@ def _numbers(part: Layer, row: Tensor) -> NDArray[Any]:
         return value.values.array
     if isinstance(value, Matrix):
         return value.array
-    raise ValueError(f"{place} is not written out; legal are weights that a Llama can be made of")
+    raise FieldError(place, value, must_be("explicit weights"))
 
 
 def _stored(part: Layer, row: Tensor) -> Array:

@@ -9,6 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from attnviz.checkpoints.families.family import Array
+from attnviz.errors import FieldError, must_be
 from attnviz.model.spec.arrays import Matrix, in_float64
 from attnviz.model.spec.parts import Explicit, ExplicitSinks
 from attnviz.model.spec.positions import WrittenTable
@@ -29,7 +30,8 @@ def filled(value: _Struct, arrays: Mapping[str, Array], where: str = "") -> _Str
         if "" in inner:
             changes[name] = written(types[name], inner[""])
         elif present is None:
-            raise ValueError(f"{where}{name} is null; the weights {', '.join(inner)} have no place")
+            holds = must_be("a part that holds the weights {names}", names=", ".join(inner))
+            raise FieldError(f"{where}{name}", None, holds)
         else:
             changes[name] = filled(present, inner, f"{where}{name}.")
     return replace(value, **changes)

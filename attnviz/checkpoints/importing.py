@@ -17,7 +17,7 @@ from attnviz.checkpoints.filling import filled, filled_fields
 from attnviz.checkpoints.plan import Planned, has_head, plan
 from attnviz.checkpoints.reader import CONFIG, Checkpoint, CheckpointError, read_checkpoint
 from attnviz.checkpoints.texts import Tokens, id_list, read_tokens, token_ids
-from attnviz.model.errors.faults import short
+from attnviz.errors import FieldError, Message, about, among, message_of, must_be
 from attnviz.model.io.tensors import MAX_NUMBERS
 from attnviz.model.spec.arrays import Matrix, in_float64
 from attnviz.model.spec.attention import Layer
@@ -104,7 +104,7 @@ def import_checkpoint(
     except CheckpointError:
         raise
     except ValueError as error:
-        raise CheckpointError(f"{checkpoint.name}: {error}") from None
+        raise CheckpointError(about(checkpoint.name, message_of(error))) from error
 
 
 @dataclass(frozen=True)
@@ -143,20 +143,21 @@ def family_of(config: Mapping[str, Any]) -> Family:
     for family in FAMILIES:
         if wanted in family.model_types:
             return family
-    known = ", ".join(name for family in FAMILIES for name in family.model_types)
-    raise CheckpointError(f"{CONFIG}: model_type is {short(wanted)}; legal is one of {known}")
+    known = among(name for family in FAMILIES for name in family.model_types)
+    raise CheckpointError(about(CONFIG, FieldError("model_type", wanted, known).message))
 
 
 def read_config(family: Family, values: Mapping[str, Any]) -> Config:
     """Every key of the family's table with its value. Raises `CheckpointError` for one it does not know."""
-    read = {key.name: key.read(values, CONFIG) for key in family.keys}
-    for name, value in values.items():
-        is_empty = value is None or value in ({}, [], "")
-        if name not in read and name not in NO_NUMBERS and not is_empty and (name, value) not in UNUSED:
-            raise CheckpointError(
-                f"{CONFIG}: {name} is {short(value)}; {family.title} is read without this key, "
-                "which may change numbers"
-            )
+    try:
+        read = {key.name: key.read(values) for key in family.keys}
+        for name, value in values.items():
+            is_empty = value is None or value in ({}, [], "")
+            if name not in read and name not in NO_NUMBERS and not is_empty and (name, value) not in UNUSED:
+                unknown = must_be("a key of {family}, since it may change numbers", family=family.title)
+                raise FieldError(name, value, unknown)
+    except FieldError as error:
+        raise CheckpointError(about(CONFIG, error.message)) from error
     return read
 
 
@@ -176,7 +177,7 @@ def _read(checkpoint: Checkpoint, attention_only: bool) -> _Import:
     except CheckpointError:
         raise
     except ValueError as error:
-        raise CheckpointError(f"{CONFIG}: {error}") from None
+        raise CheckpointError(about(CONFIG, message_of(error))) from error
     planned = plan(family, config, sizes, checkpoint)
     _check_count(planned, checkpoint, layers, attention_only)
     return _Import(checkpoint, family, config, sizes, layers, encoder, around, planned)
@@ -190,16 +191,20 @@ def _check_count(
     read = [one for one in planned if not attention_only or _is_in_first_attention(one, outside)]
     count = sum(math.prod(one.stored.shape) for one in read)
     if count > MAX_NUMBERS:
-        raise CheckpointError(
-            f"{checkpoint.name}: it has {count:,} weights; legal is {MAX_NUMBERS:,} at most"
+        too_many = Message(
+            "The model must have at most {most:,} weights; got {n:,}.", most=MAX_NUMBERS, n=count
         )
+        raise CheckpointError(about(checkpoint.name, too_many))
 
 
 def _check_layers(sizes: Sizes, checkpoint: Checkpoint) -> None:
     """Refuse more layers than there are tensors, before any is made."""
     count, there = sizes["layers"] + sizes.get("encoder_layers", 0), len(checkpoint.tensors)
     if count > there:
-        raise ValueError(f"it says {count:,} layers; {checkpoint.weights_name} has {there:,} tensors in all")
+        at_most = must_be(
+            "at most {most:,}, the number of tensors in {file}", most=there, file=checkpoint.weights_name
+        )
+        raise FieldError("num_hidden_layers", count, at_most)
 
 
 _Given = tuple[str | None, Sequence[int] | None]
@@ -239,9 +244,8 @@ def _experiment(found: _Import, given: _Given, memory: _Given, attention_only: b
         fields["memory"] = Memory(tuple(texts[i] for i in memory_ids), vectors(memory_ids))
         fields["encoder"] = with_weights("encoder", found.encoder)
     elif memory != (None, None):
-        raise ValueError(
-            f"memory_ids is there; legal is null: {family.title} has no encoder beside a decoder"
-        )
+        needless = must_be("null for {family}, which has no encoder", family=family.title)
+        raise FieldError("memory_ids", next(one for one in memory if one is not None), needless)
     if has_head(found.checkpoint) or family.is_tied(config):
         fields["vocabulary"] = _vocabulary(around, known, embedding, head)
     if has_head(found.checkpoint):

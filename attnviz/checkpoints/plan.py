@@ -10,12 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
 from attnviz.checkpoints.families.family import Array, Config, Family, Ignored, Sizes, Tensor
-from attnviz.checkpoints.reader import Checkpoint, CheckpointError, StoredTensor, shape_text
-from attnviz.model.errors.faults import short
+from attnviz.checkpoints.reader import Checkpoint, StoredTensor, shape_text, tensor_error
+from attnviz.errors import Message, must_be, quoted
 from attnviz.model.spec.arrays import widened
 
 
@@ -81,10 +82,10 @@ def _by_present_names(family: Family, checkpoint: Checkpoint) -> dict[str, Store
         for old, present in family.endings:
             name = name.removesuffix(old) + present if name.endswith(old) else name
         if name in found:
-            raise CheckpointError(
-                f"{tensor.file.name}: tensors {found[name].name!r} and {tensor.name!r} are both there; "
-                "legal is one of them: these are an old and a new name of the same numbers"
+            alone = Message(
+                "must have one name; {other} names the same numbers", other=quoted(found[name].name)
             )
+            raise tensor_error(tensor.file, tensor.name, Message("two names"), alone)
         found[name] = tensor
     return found
 
@@ -128,20 +129,14 @@ def _checked(checkpoint: Checkpoint, name: str, shape: tuple[int, ...]) -> Store
     """The tensor of that name. Raises `CheckpointError` where it is missing or something else."""
     found = checkpoint.tensors.get(name)
     if found is None:
-        raise CheckpointError(
-            f"{checkpoint.weights_name}: tensor {name!r} is missing; a model of this configuration has it, "
-            f"{shape_text(shape)}"
-        )
+        needed = Message("must have the shape {shape} of this configuration", shape=shape_text(shape))
+        raise tensor_error(Path(checkpoint.weights_name), name, Message("nothing"), needed)
     if found.dtype not in FLOATS:
-        raise CheckpointError(
-            f"{found.file.name}: tensor {name!r} has dtype {short(found.dtype)}; "
-            f"legal are {', '.join(FLOATS)}"
-        )
+        floats = Message("must have a dtype of {choices}", choices=", ".join(FLOATS))
+        raise tensor_error(found.file, name, found.dtype, floats)
     if found.shape != shape:
-        raise CheckpointError(
-            f"{found.file.name}: tensor {name!r} is {shape_text(found.shape)}; "
-            f"legal is {shape_text(shape)} for this configuration"
-        )
+        needed = Message("must have the shape {shape} of this configuration", shape=shape_text(shape))
+        raise tensor_error(found.file, name, shape_text(found.shape), needed)
     return found
 
 
@@ -161,14 +156,12 @@ def _check_ignored(family: Family, config: Config, prefix: str, checkpoint: Chec
         other = checkpoint.tensors.get(prefix + ignored.same_as.removeprefix(family.prefix))
         if other is not None and np.array_equal(widened(found.array()), widened(other.array())):
             return
-        raise CheckpointError(
-            f"{found.file.name}: tensor {name!r} differs from {ignored.same_as!r}; "
-            "this configuration ties them"
+        tied = Message(
+            "must equal {other}, to which this configuration ties it", other=quoted(ignored.same_as)
         )
-    raise CheckpointError(
-        f"{found.file.name}: tensor {name!r} ({shape_text(found.shape)}) is there, but a model of this "
-        "configuration has no place for it"
-    )
+        raise tensor_error(found.file, name, Message("other numbers"), tied)
+    unused = must_be("a tensor of this configuration")
+    raise tensor_error(found.file, name, shape_text(found.shape), unused)
 
 
 def _pattern(ignored: Ignored, prefix: str, there: str) -> str:

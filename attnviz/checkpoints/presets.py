@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from attnviz import resources
+from attnviz.errors import FieldError, among
 from attnviz.i18n import N_
 from attnviz.model.io import presets as files
 from attnviz.model.io.files import DocumentError
@@ -165,9 +166,7 @@ def load_preset(preset_id: str) -> Document:
         if preset.id == preset_id:
             return _written(preset)
     if preset_id not in files.preset_ids():
-        raise DocumentError(
-            f"{preset_id}: there is no such preset; legal is one of {', '.join(preset_ids())}"
-        )
+        raise DocumentError(FieldError("preset", preset_id, among(preset_ids())).message)
     return files.load_preset(preset_id)
 
 

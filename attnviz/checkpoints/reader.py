@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.i18n import _
-from attnviz.model.errors.faults import short
+from attnviz.errors import FieldError, InputError, Message, about, message_of, must_be, quoted, verbatim
+from attnviz.errors import size as size_of
 from attnviz.model.io.json_text import parse
 from attnviz.model.io.tensors import LONGEST_AXIS, MOST_AXES, read_array, read_header
 from attnviz.model.spec.arrays import PART_NUMBERS, STORED_DTYPES, widened
@@ -25,7 +25,7 @@ from attnviz.model.spec.arrays import PART_NUMBERS, STORED_DTYPES, widened
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 
 
-class CheckpointError(ValueError):
+class CheckpointError(InputError):
     """A checkpoint cannot be imported: one sentence that begins with the file's name."""
 
 
@@ -46,14 +46,14 @@ class StoredTensor:
         """
         array = read_array(self.file, STORED_DTYPES[self.dtype], self.shape, self.begin)
         if array is None:
-            raise CheckpointError(f"{self.file.name}: tensor {short(self.name)} ends early: it is damaged")
+            whole = Message("must have {n:,} numbers", n=math.prod(self.shape))
+            raise tensor_error(self.file, self.name, Message("fewer"), whole)
         flat = array.reshape(-1)
-        parts = (flat[start : start + PART_NUMBERS] for start in range(0, flat.size, PART_NUMBERS))
-        if not all(np.isfinite(widened(part)).all() for part in parts):
-            raise CheckpointError(
-                f"{self.file.name}: tensor {short(self.name)} ({shape_text(self.shape)}) holds NaN or an "
-                "infinity; only finite numbers are legal"
-            )
+        for start in range(0, flat.size, PART_NUMBERS):
+            part = widened(flat[start : start + PART_NUMBERS])
+            if not np.isfinite(part).all():
+                first = float(part[~np.isfinite(part)][0])
+                raise tensor_error(self.file, self.name, first, Message("must hold finite numbers only"))
         return array
 
 
@@ -84,7 +84,8 @@ def read_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
     """
     given = Path(path)
     if not given.exists():
-        raise CheckpointError(f"{given}: there is no such file or folder{_hub_hint(given)}")
+        missing = Message("The path must be a file or a folder; got neither{hint}.", hint=_hub_hint(given))
+        raise CheckpointError(about(given, missing))
     if given.is_file() and given.suffix.lower() in OTHER_FORMATS:
         raise CheckpointError(_other_format(given))
     folder = given if given.is_dir() else given.parent
@@ -101,47 +102,66 @@ def read_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
     return Checkpoint(folder, config, tensors)
 
 
-def shape_text(shape: tuple[int, ...]) -> str:
+def shape_text(shape: tuple[int, ...]) -> Message:
     """A shape as messages write it: 3x4, or "one number"."""
-    return "x".join(map(str, shape)) or "one number"
+    return size_of(shape) if shape else Message("one number")
+
+
+def tensor_error(file: Path, name: str, value: object, requirement: Message) -> CheckpointError:
+    """The error of one tensor of a file."""
+    return CheckpointError(about(file.name, FieldError(f"tensor {name!r:.200}", value, requirement).message))
 
 
 OTHER_FORMATS = {".gguf": "GGUF", ".onnx": "ONNX", ".h5": "HDF5", ".msgpack": "Flax", ".tflite": "TFLite"}
 """Files of weights that are not read, by their suffix."""
 
 
-def _other_format(file: Path) -> str:
-    """The sentence for weights in another format, with the way out."""
-    said = _("{file}: {format} files are not read; save the model by save_pretrained of transformers")
-    return said.format(file=file.name, format=OTHER_FORMATS[file.suffix.lower()])
+def _other_format(file: Path) -> Message:
+    """The message for weights in another format, with the way out."""
+    return Message(
+        "{file}: {format} files are not read; save the model by save_pretrained of transformers",
+        file=file.name,
+        format=OTHER_FORMATS[file.suffix.lower()],
+    )
 
 
-def _hub_hint(given: Path) -> str:
+def _hub_hint(given: Path) -> Message:
     """More words for what looks like a name of the model hub."""
     if given.is_absolute() or len(given.parts) != 2 or given.parts[0].startswith("."):
-        return ""
-    return _("; for a model of the hub, give the folder snapshots/… of its download")
+        return verbatim("")
+    return Message("; for a model of the hub, give the folder snapshots/… of its download")
 
 
 def _refuse_without_config(folder: Path) -> None:
     """Say more than that a file is missing, where the folder says what it is."""
     if (folder / "snapshots").is_dir():
-        said = _("{folder}: this is the cache of a download; give the folder in it that is named snapshots/…")
-        raise CheckpointError(said.format(folder=folder.resolve().name))
+        cached = Message(
+            "{folder}: this is the cache of a download; give the folder in it that is named snapshots/…",
+            folder=folder.resolve().name,
+        )
+        raise CheckpointError(cached)
     other = next((file for file in sorted(folder.iterdir()) if file.suffix.lower() in OTHER_FORMATS), None)
     if other is not None:
         raise CheckpointError(_other_format(other))
 
 
-def _nothing_to_read(folder: Path) -> str:
-    """The sentence for a folder without weights."""
+def _nothing_to_read(folder: Path) -> Message:
+    """The message for a folder without weights."""
     other = next((file for file in sorted(folder.iterdir()) if file.suffix.lower() in OTHER_FORMATS), None)
     if other is not None:
         return _other_format(other)
     pickled = [file.name for pattern in ("*.bin", "*.pt", "*.pth") for file in sorted(folder.glob(pattern))]
     if pickled:
-        return f"{folder.resolve().name}: {pickled[0]} can run code when it is opened; legal is {WEIGHTS}"
-    return f"{folder.resolve().name}: there is no {WEIGHTS} and no {INDEX} in this folder"
+        unsafe = Message(
+            "The weights must be in {file}; got {pickled}, which can run code when it is opened.",
+            file=WEIGHTS,
+            pickled=pickled[0],
+        )
+        return about(folder.resolve().name, unsafe)
+    return about(
+        folder.resolve().name,
+        Message("The folder must contain {weights} or {index}; got neither.", weights=WEIGHTS, index=INDEX),
+    )
 
 
 def _object(file: Path) -> dict[str, Any]:
@@ -149,15 +169,17 @@ def _object(file: Path) -> dict[str, Any]:
     try:
         data = parse(file.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
-        raise CheckpointError(f"{file.name}: there is no such file in {file.absolute().parent}") from None
-    except OSError as error:
-        raise CheckpointError(f"{file.name}: {error.strerror or error}") from None
+        absent = Message("The file must exist in {folder}.", folder=file.absolute().parent)
+        raise CheckpointError(about(file.name, absent)) from None
     except UnicodeDecodeError as error:
-        raise CheckpointError(f"{file.name}: byte {error.start:,} is not UTF-8") from None
-    except ValueError as error:
-        raise CheckpointError(f"{file.name}: {error}") from None
+        other = Message("The text must be UTF-8; byte {place:,} is not.", place=error.start)
+        raise CheckpointError(about(file.name, other)) from None
+    except (OSError, ValueError) as error:
+        raise CheckpointError(about(file.name, message_of(error))) from None
     if not isinstance(data, dict):
-        raise CheckpointError(f"{file.name}: it is not a JSON object")
+        raise CheckpointError(
+            about(file.name, Message("The file must be a JSON object; got {value}.", value=quoted(data)))
+        )
     return data
 
 
@@ -165,27 +187,25 @@ def _sharded(index: Path) -> dict[str, StoredTensor]:
     """The tensors of several files, each where the index says that it is."""
     names = _object(index).get("weight_map")
     if not isinstance(names, dict) or not all(isinstance(file, str) for file in names.values()):
-        raise CheckpointError(
-            f"{index.name}: weight_map is {short(names)}; legal is a file name for each tensor"
-        )
+        fault = FieldError("weight_map", names, Message("must have a file name for each tensor"))
+        raise CheckpointError(about(index.name, fault.message))
     found: dict[str, StoredTensor] = {}
     for file in sorted(set(names.values())):
         if Path(file).name != file or not file.endswith(".safetensors"):
-            raise CheckpointError(f"{index.name}: file {short(file)}; legal is a .safetensors file beside it")
+            fault = FieldError("weight_map", file, Message("must name .safetensors files beside it"))
+            raise CheckpointError(about(index.name, fault.message))
         if not (index.parent / file).is_file():
-            raise CheckpointError(
-                f"{index.name}: {file} is not in this folder; every file that it names is needed"
-            )
+            needed = Message("Every file that weight_map names must exist; got no {file}.", file=file)
+            raise CheckpointError(about(index.name, needed))
         for name, tensor in _tensors(index.parent / file).items():
             if names.get(name) != file:
-                there = f"in {names[name]}" if name in names else "nowhere"
-                raise CheckpointError(f"{file}: tensor {short(name)} is here; by {index.name} it is {there}")
+                as_said = Message("must be in the file that {index} names", index=index.name)
+                raise tensor_error(index.parent / file, name, Message("this file"), as_said)
             found[name] = tensor
     for name, file in names.items():
         if name not in found:
-            raise CheckpointError(
-                f"{file}: tensor {short(name)} is missing; {index.name} says that it is here"
-            )
+            as_said = Message("must be in this file, as {index} says", index=index.name)
+            raise tensor_error(index.parent / file, name, Message("nothing"), as_said)
     return found
 
 
@@ -195,10 +215,8 @@ def _tensors(file: Path) -> dict[str, StoredTensor]:
         with file.open("rb") as stream:
             size = os.fstat(stream.fileno()).st_size
             header, start = read_header(stream, size)
-    except OSError as error:
-        raise CheckpointError(f"{file.name}: {error.strerror or error}") from None
-    except ValueError as error:
-        raise CheckpointError(f"{file.name}: {error}") from None
+    except (OSError, ValueError) as error:
+        raise CheckpointError(about(file.name, message_of(error))) from None
     header.pop("__metadata__", None)
     return {name: _tensor(file, name, entry, start, size) for name, entry in header.items()}
 
@@ -206,24 +224,31 @@ def _tensors(file: Path) -> dict[str, StoredTensor]:
 def _tensor(file: Path, name: str, entry: Any, start: int, size: int) -> StoredTensor:
     """One tensor of a header, checked against the file's size."""
 
-    def refused(what: str) -> CheckpointError:
-        return CheckpointError(f"{file.name}: tensor {short(name)} {what}")
-
+    described = must_be("an object with dtype, shape and data_offsets")
     if not isinstance(entry, dict) or not {"dtype", "shape", "data_offsets"} <= entry.keys():
-        raise refused(f"has a broken entry in the header: {short(entry)}")
+        raise tensor_error(file, name, entry, described)
     dtype, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
     if not isinstance(dtype, str) or not _counts(shape) or not _counts(offsets) or len(offsets) != 2:
-        raise refused(f"has a broken entry in the header: {short(entry)}")
+        raise tensor_error(file, name, entry, described)
     if len(shape) > MOST_AXES:
-        raise refused(_("has {n} axes; {most} at most are read").format(n=f"{len(shape):,}", most=MOST_AXES))
+        at_most = Message("must have at most {most} axes", most=MOST_AXES)
+        raise tensor_error(file, name, Message("{n:,} axes", n=len(shape)), at_most)
     if dtype not in STORED_DTYPES:
         # Buffers of booleans and whole numbers may stand there; whether one is needed, the family says.
         return StoredTensor(file, name, dtype, tuple(shape), start + offsets[0])
     length = math.prod(shape) * STORED_DTYPES[dtype].itemsize
     if offsets[1] - offsets[0] != length or start + offsets[1] > size:
-        raise refused(
-            f"({shape_text(tuple(shape))}) stands at bytes {short(offsets)} of {size - start:,}: "
-            "it is damaged"
+        needs = Message("must have {n:,} bytes inside the file, as its shape needs", n=length)
+        raise tensor_error(
+            file,
+            name,
+            Message(
+                "bytes {first:,} to {last:,} of {size:,}",
+                first=offsets[0],
+                last=offsets[1],
+                size=size - start,
+            ),
+            needs,
         )
     return StoredTensor(file, name, dtype, tuple(shape), start + offsets[0])
 

@@ -12,6 +12,8 @@ from typing import Any
 
 from attnviz.checkpoints.families.family import Config, Key, flag, group, one_of, positive, whole
 from attnviz.core.positions import yarn_attention_factor
+from attnviz.errors import FieldError, missing, must_be
+from attnviz.model.errors.conversion import a_key_of
 from attnviz.model.spec.positions import (
     DynamicNtk,
     LinearScaling,
@@ -47,7 +49,7 @@ def _divisors(name: str) -> Key:
             type(number) in (int, float) and 0 < number < math.inf for number in value
         )
 
-    return Key(name, None, is_legal, "a list of finite numbers above 0")
+    return Key(name, None, is_legal, must_be("a list of finite numbers above 0"))
 
 
 _SCALING_KEYS: tuple[Key, ...] = (
@@ -87,7 +89,7 @@ def rope(
     theta = given["rope_theta"] or config.get("rope_theta") or base
     written = given["partial_rotary_factor"] or config.get("partial_rotary_factor")
     if share is None and written not in (None, 1):
-        raise ValueError(f"partial_rotary_factor is {written}; legal is 1: these models turn whole heads")
+        raise FieldError("partial_rotary_factor", written, must_be("1 for a model that rotates whole heads"))
     turned = int(d_head * (written or share or 1.0))
     return Rope(
         base=float(theta),
@@ -100,17 +102,18 @@ def rope(
 def scaling_values(config: Config) -> dict[str, Any]:
     """`rope_parameters` or `rope_scaling`, each key with its value or default; `written` is which."""
     if config.get("rope_parameters") and config.get("rope_scaling"):
-        raise ValueError("rope_parameters and rope_scaling are both there; legal is one of the two")
+        alone = must_be("null beside rope_scaling")
+        raise FieldError("rope_parameters", config["rope_parameters"], alone)
     written = "rope_parameters" if config.get("rope_parameters") else "rope_scaling"
     values = config.get(written) or {}
     known = {key.name for key in _SCALING_KEYS}
-    for name in values:
+    for name, value in values.items():
         if name not in known:
-            raise ValueError(f"{written}.{name} is no known key; legal are {', '.join(sorted(known))}")
+            raise FieldError(f"{written}.{name}", value, a_key_of(sorted(known)))
     try:
-        given = {key.name: key.read(values, written) for key in _SCALING_KEYS}
-    except ValueError as error:
-        raise ValueError(str(error).replace(f"{written}: ", f"{written}.", 1)) from None
+        given = {key.name: key.read(values) for key in _SCALING_KEYS}
+    except FieldError as error:
+        raise error.below(written) from None
     given["written"] = written
     if given["type"] is not None and values.get("rope_type") is None:
         given["rope_type"] = given["type"]
@@ -119,7 +122,8 @@ def scaling_values(config: Config) -> dict[str, Any]:
 
 def _needed(given: dict[str, Any], key: str) -> Any:
     if given[key] is None:
-        raise ValueError(f"{given['written']}.{key} is missing; {given['rope_type']} needs it")
+        given_for = must_be("a number with {kind}", kind=given["rope_type"])
+        raise missing(f"{given['written']}.{key}", given_for)
     return given[key]
 
 

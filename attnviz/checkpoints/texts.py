@@ -18,7 +18,7 @@ import numpy as np
 from attnviz.checkpoints.pieces import FORM_FAULTS, read_begin, read_pieces
 from attnviz.checkpoints.reader import CheckpointError
 from attnviz.core.bpe import BytePairs
-from attnviz.model.errors.faults import short
+from attnviz.errors import A_TOKEN, FieldError, Message, about, message_of, must_be, quoted, whole_number
 from attnviz.model.spec.pieces import Pieces
 from attnviz.model.spec.tokenizer_file import can_encode, kept_text, library_tokenizer
 
@@ -85,7 +85,7 @@ def id_list(ids: Any, name: str) -> tuple[Any, ...] | None:
     if plain is None:
         return None
     if not isinstance(plain, Sequence) or isinstance(plain, str | bytes):
-        raise CheckpointError(f"{name} is {short(plain)}; legal is a list of token ids")
+        raise _ids_error(name, plain, must_be("a list of token ids"))
     return tuple(one.item() if isinstance(one, np.generic) else one for one in plain)
 
 
@@ -95,24 +95,31 @@ def token_ids(tokens: Tokens, text: str | None, ids: Sequence[int] | None, name:
     `name` is what the ids are called in messages.
     """
     if text is None and ids is None:
-        raise CheckpointError(f"{name} is null; legal is a list of token ids, or a text in its place")
+        raise _ids_error(name, None, must_be("a list of token ids, or a text must be given"))
     if text is not None and ids is not None:
-        raise CheckpointError(f"{name} and a text are both there; legal is one of the two")
+        raise _ids_error(name, ids, must_be("null beside a text"))
     found = _encoded(tokens, text) if text is not None else tuple(ids or ())
     if not found:
-        raise CheckpointError(f"{name} is []; legal is one token at least")
-    size = len(tokens.texts)
-    for one in found:
-        if type(one) is not int or not 0 <= one < size:
-            raise CheckpointError(f"{name} has {short(one)}; legal are whole numbers from 0 to {size - 1}")
+        raise _ids_error(name, [], A_TOKEN)
+    for index, one in enumerate(found):
+        if type(one) is not int or not 0 <= one < len(tokens.texts):
+            raise _ids_error(f"{name}[{index}]", one, whole_number(0, len(tokens.texts) - 1))
     return found
+
+
+def _ids_error(name: str, value: object, requirement: Message) -> CheckpointError:
+    return CheckpointError(FieldError(name, value, requirement).message)
 
 
 def _encoded(tokens: Tokens, text: str) -> tuple[int, ...]:
     """The ids of a text, with what the tokenizer puts before and after it."""
     file, pieces = tokens.file, tokens.pieces
     if not file.is_file():
-        raise CheckpointError(f"{file.name}: there is no such file in {file.parent.name}: give ids instead")
+        needed = Message(
+            "The file must exist in {folder}, or ids must be given instead of a text.",
+            folder=file.parent.name,
+        )
+        raise CheckpointError(about(file.name, needed))
     if pieces is not None:
         special = frozenset(pieces.special)
         pairs = BytePairs(
@@ -123,13 +130,13 @@ def _encoded(tokens: Tokens, text: str) -> tuple[int, ...]:
     try:
         return tuple(library_tokenizer(file.read_text(encoding="utf-8")).encode(text).ids)
     except ValueError as error:
-        hint = "" if can_encode() else "; ids can be given instead"
-        raise CheckpointError(f"{file.name}: {error}{hint}") from None
+        raise CheckpointError(about(file.name, message_of(error))) from None
 
 
 def _read(file: Path) -> Any:
-    if file.stat().st_size > MAX_BYTES:
-        raise CheckpointError(f"{file.name}: it has more than {MAX_BYTES:,} bytes")
+    if (n_bytes := file.stat().st_size) > MAX_BYTES:
+        too_long = Message("The file must have at most {most:,} bytes; got {n:,}.", most=MAX_BYTES, n=n_bytes)
+        raise CheckpointError(about(file.name, too_long))
     try:
         return json.loads(file.read_text(encoding="utf-8"))
     except FORM_FAULTS:
@@ -150,7 +157,8 @@ def _vocabulary(file: Path, data: Any) -> dict[int, str]:
         raise _no_form(file) from None
     for one, text in known.items():
         if type(one) is not int or not isinstance(text, str):
-            raise CheckpointError(f"{file.name}: token {short(text)} has id {short(one)}; legal is a number")
+            fault = FieldError(f"token {quoted(text)}", one, Message("must have a whole number as its id"))
+            raise CheckpointError(about(file.name, fault.message))
     return known
 
 
@@ -161,4 +169,5 @@ def _named(texts: tuple[str, ...], ids: Any) -> str | None:
 
 
 def _no_form(file: Path) -> CheckpointError:
-    return CheckpointError(f"{file.name}: it is no tokenizer of the form that tokenizers writes")
+    other = Message("The file must be a tokenizer as the package tokenizers writes it; got something else.")
+    return CheckpointError(about(file.name, other))

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from attnviz.errors import FieldError, InputError, Message, whole_number
 from attnviz.i18n import _
 
 UNKNOWN_MEMORY = 2 * 1024**3
@@ -42,10 +43,10 @@ class Estimate:
     lines: tuple[EstimateLine, ...]
 
 
-class BudgetError(ValueError):
+class BudgetError(InputError):
     """More than half of the available memory is asked for; the message is one sentence of arithmetic."""
 
-    def __init__(self, message: str, estimate: Estimate, available: int) -> None:
+    def __init__(self, message: Message, estimate: Estimate, available: int) -> None:
         super().__init__(message)
         self.estimate = estimate
         self.available = available
@@ -80,21 +81,26 @@ def check(estimate: Estimate, available: int | None = None) -> None:
         return
     largest = max(estimate.lines, key=lambda line: line.value)
     alone = 2 * largest.value > available
-    sentence = (
-        _("{label}: {formula} = {size}, more than half ({half}) of the {available} available")
-        if alone
-        else _(
-            "{label}: {formula} = {size}, with everything else {total}, "
-            "more than half ({half}) of the {available} available"
+    needed = {
+        "label": largest.label,
+        "formula": largest.formula,
+        "size": human_bytes(largest.value),
+        "half": human_bytes(available // 2),
+        "available": human_bytes(available),
+    }
+    message = (
+        Message(
+            "A run must need at most {half}, half of the {available} available; "
+            "got {label}: {formula} = {size}.",
+            **needed,
         )
-    )
-    message = sentence.format(
-        label=largest.label,
-        formula=largest.formula,
-        size=human_bytes(largest.value),
-        total=human_bytes(estimate.bytes),
-        half=human_bytes(available // 2),
-        available=human_bytes(available),
+        if alone
+        else Message(
+            "A run must need at most {half}, half of the {available} available; got {total}, "
+            "with {label}: {formula} = {size}.",
+            total=human_bytes(estimate.bytes),
+            **needed,
+        )
     )
     raise BudgetError(message, estimate, available)
 
@@ -130,7 +136,7 @@ def estimate_attention(
     }
     for name, count in numbers.items():
         if count < 0:
-            raise ValueError(_("{name} must be 0 or more, got {count}").format(name=name, count=count))
+            raise FieldError(name, count, whole_number(0))
     scores = n_heads * n_queries * n_keys
     maps = _("{heads} heads × {queries} queries × {keys} keys × {itemsize} bytes")
     if stored_maps != 1:

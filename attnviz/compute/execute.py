@@ -24,6 +24,7 @@ from attnviz.engines.engine import DeviceLost, Engine, EngineError, Workers, one
 from attnviz.engines.program import Check, never_cancelled
 from attnviz.engines.run import run
 from attnviz.engines.table import ENGINE_BY_ID, EngineKind
+from attnviz.errors import FieldError, among
 from attnviz.i18n import _
 from attnviz.model.memo import Remembered
 from attnviz.model.spec.experiment import Experiment
@@ -133,7 +134,7 @@ def _somewhere(job: Callable[[Engine, Notices], Result], engine: str, device: st
         except EngineError as error:
             if kind.id == "numpy" or device == "cpu":
                 raise
-            reason = str(error)
+            reason = error.message.text()
             if isinstance(error, DeviceLost):
                 _LOST[kind.id, device] = reason
     kind = ENGINE_BY_ID["numpy"]
@@ -148,12 +149,12 @@ def _somewhere(job: Callable[[Engine, Notices], Result], engine: str, device: st
 def _legal_kind(engine: str, device: str, dtype: str) -> EngineKind:
     """The engine's row. Raises `ValueError` for what it cannot do."""
     if engine not in ENGINE_BY_ID:
-        raise ValueError(f"engine is {engine!r}; legal is one of {', '.join(ENGINE_BY_ID)}")
+        raise FieldError("engine", engine, among(ENGINE_BY_ID))
     kind = ENGINE_BY_ID[engine]
     if not kind.is_device(device):
-        raise ValueError(f"device is {device!r}; legal on {kind.label} is one of {', '.join(kind.devices)}")
+        raise FieldError("device", device, among(kind.devices, on=kind.label))
     if dtype not in kind.dtypes:
-        raise ValueError(f"dtype is {dtype!r}; legal on {kind.label} is one of {', '.join(kind.dtypes)}")
+        raise FieldError("dtype", dtype, among(kind.dtypes, on=kind.label))
     return kind
 
 

@@ -20,6 +20,8 @@ from typing import Any, Generic, TypeVar
 import numpy  # noqa: F401  (its BLAS must be loaded before threadpoolctl looks for it)
 from threadpoolctl import ThreadpoolController
 
+from attnviz.errors import FieldError, whole_number
+
 IDLE_S = 0.3
 """Seconds after which a helper with nothing to do ends. Between two edits of a drag it stays."""
 
@@ -48,7 +50,7 @@ def threads_for(flops: float, cores: int, reserve: int = 0) -> int:
     ValueError.
     """
     if not flops >= 0:
-        raise ValueError(f"flops must be 0 or more, got {flops}")
+        raise FieldError("flops", flops, whole_number(0))
     usable = max(1, cores - reserve)
     return max(1, int(min(flops, usable * FLOPS_PER_THREAD) // FLOPS_PER_THREAD))
 
@@ -119,7 +121,7 @@ def limited_threads(n: int, setters: Sequence[ThreadSetter] = ()) -> Iterator[No
     below 1.
     """
     if n < 1:
-        raise ValueError(f"n must be 1 or more, got {n}")
+        raise FieldError("n", n, whole_number(1))
     held = (*_blas_setters(), *setters)
     _LIMITS.enter(n, held)
     try:
@@ -226,7 +228,7 @@ def parallel_map(function: Callable[[Item], Value], items: Iterable[Item], worke
     caller never waits for a helper that has not begun.
     """
     if workers < 1:
-        raise ValueError(f"workers must be 1 or more, got {workers}")
+        raise FieldError("workers", workers, whole_number(1))
     work = list(items)
     helpers = min(workers, len(work)) - 1
     if helpers < 1:

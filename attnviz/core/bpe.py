@@ -16,6 +16,7 @@ from heapq import heapify, heappop, heappush
 from typing import Literal
 
 from attnviz.core.tokens import token_bytes
+from attnviz.errors import FieldError, Message, whole_number
 
 LeadingSpace = Literal["never", "always", "unless_there"]
 
@@ -191,8 +192,8 @@ class BytePairs:
 
     def __post_init__(self) -> None:
         fault = fault_in(self.tokens, self.merges, self.kind)
-        if fault:
-            raise ValueError(fault)
+        if fault is not None:
+            raise fault
         ids = {token: id_ for id_, token in enumerate(self.tokens)}
         object.__setattr__(self, "_ids", ids)
         object.__setattr__(self, "_ranks", {pair: rank for rank, pair in enumerate(self.merges)})
@@ -255,7 +256,7 @@ class BytePairs:
         Raises `ValueError` for an id outside the vocabulary.
         """
         if not 0 <= one < len(self.tokens):
-            raise ValueError(f"token id is {one}; legal is 0 to {len(self.tokens) - 1}")
+            raise FieldError("token id", one, whole_number(0, len(self.tokens) - 1))
         token = self.tokens[one]
         return b"" if token in self.special else PIECE_KIND_BY_ID[self.kind].bytes_of(token)
 
@@ -324,19 +325,20 @@ def merged(parts: Iterable[str], ranks: dict[tuple[str, str], int]) -> list[str]
     return [text for text in texts if text]
 
 
-def fault_in(tokens: Sequence[str], merges: Sequence[tuple[str, str]], kind: str) -> str:
-    """Why a text could not be encoded with these; empty where every text can."""
+def fault_in(tokens: Sequence[str], merges: Sequence[tuple[str, str]], kind: str) -> FieldError | None:
+    """Why a text could not be encoded with these; None where every text can."""
     known = set(tokens)
     for index, (left, right) in enumerate(merges):
         for text in (left, right, left + right):
             if text not in known:
-                return f"merges[{index}] has or makes {text[:40]!r}; legal is what is one of the tokens"
+                return FieldError(
+                    f"merges[{index}]", text, Message("must join tokens of the vocabulary into one of them")
+                )
     for byte in TEXT_BYTES:
         if known.isdisjoint(PIECE_KIND_BY_ID[kind].written(byte)):
-            return (
-                f"no token writes the byte {byte:02X}; legal is a vocabulary that writes all bytes of texts"
-            )
-    return ""
+            none = Message("none for the byte {byte}", byte=f"{byte:02X}")
+            return FieldError("tokens", none, Message("must have a token for every byte of a text"))
+    return None
 
 
 def check_text(text: str) -> None:
@@ -345,7 +347,8 @@ def check_text(text: str) -> None:
         text.encode("utf-8")
     except UnicodeEncodeError as fault:
         code = f"U+{ord(text[fault.start]):04X}"
-        raise ValueError(f"text has {code}, half of a character; legal are whole characters") from None
+        half = Message("{code}, half of a character", code=code)
+        raise FieldError("text", half, Message("must consist of whole characters")) from None
 
 
 def shown_bytes(data: bytes) -> str:

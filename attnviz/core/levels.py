@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from attnviz.errors import FieldError, among
 from attnviz.i18n import N_
 
 WEIGHT_DECADES = 6
@@ -104,7 +105,7 @@ def row_levels(
 
 def _check(range_id: str) -> None:
     if range_id not in _RANGE_IDS:
-        raise ValueError(f"range: {range_id!r} is not legal; one of {', '.join(r.id for r in RANGES)}")
+        raise FieldError("range", range_id, among(row.id for row in RANGES))
 
 
 def _kept(values: FloatArray, blocked: BoolArray | None) -> BoolArray:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from attnviz.errors import FieldError, must_be
+
 _PART = re.compile(r"(\d+)(?:\s*[-\N{EN DASH}\N{MINUS SIGN}~]\s*(\d+))?")
 _BETWEEN = re.compile(r"[,;\s\N{FULLWIDTH COMMA}\N{IDEOGRAPHIC COMMA}]+")
 _AROUND_DASH = re.compile(r"\s*([-\N{EN DASH}\N{MINUS SIGN}~])\s*")
@@ -13,8 +15,8 @@ _AROUND_DASH = re.compile(r"\s*([-\N{EN DASH}\N{MINUS SIGN}~])\s*")
 def parse_ranges(text: str, count: int) -> tuple[int, ...]:
     """The positions that `text` lists, ascending, each once; every one below `count`.
 
-    Commas, semicolons and spaces separate; an empty text is no positions. Raises `ValueError` with one
-    sentence that names what is wrong and what is legal.
+    Commas, semicolons and spaces separate; an empty text is no positions. Raises `FieldError` with the part
+    that is wrong.
     """
     found: set[int] = set()
     for part in _BETWEEN.split(_AROUND_DASH.sub(r"\1", text.strip())):
@@ -22,12 +24,16 @@ def parse_ranges(text: str, count: int) -> tuple[int, ...]:
             continue
         match = _PART.fullmatch(part)
         if match is None:
-            raise ValueError(f"positions: {part!r} is no position; legal are numbers and ranges: 3, 5-7")
+            raise FieldError("positions", part, must_be("numbers and ranges, such as 3, 5-7"))
         first, last = int(match[1]), int(match[2] or match[1])
         if last < first:
-            raise ValueError(f"positions: {part!r} runs backwards; legal is {last}-{first}")
+            raise FieldError(
+                "positions", part, must_be("in ascending order ({first}-{last})", first=last, last=first)
+            )
         if last >= count:
-            raise ValueError(f"positions: {last} is past the last token; legal is 0 to {count - 1}")
+            raise FieldError(
+                "positions", last, must_be("numbers from {least} to {most}", least=0, most=count - 1)
+            )
         found.update(range(first, last + 1))
     return tuple(sorted(found))
 

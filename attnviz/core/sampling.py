@@ -15,6 +15,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from attnviz.errors import NOT_NEGATIVE, POSITIVE, PROBABILITY, FieldError, Message, must_be, whole_number
+
 Floats = NDArray[np.float64]
 
 _LARGEST = float(np.finfo(np.float64).max)
@@ -42,7 +44,7 @@ def temperature(logits: ArrayLike, value: float) -> Floats:
     logit is 0 (which changes no probability), and what lies below the range stops at its end.
     """
     row = _checked(logits)
-    _require(math.isfinite(value) and value >= 0, "temperature", value, "a finite number of at least 0")
+    _require(math.isfinite(value) and value >= 0, "temperature", value, NOT_NEGATIVE)
     if value == 0:
         return _keep(row, np.arange(row.size) == row.argmax())
     with np.errstate(over="ignore"):
@@ -59,7 +61,7 @@ def top_k(logits: ArrayLike, k: int) -> Floats:
     vocabulary, or past the tokens that are not excluded, removes nothing.
     """
     row = _checked(logits)
-    _require(k >= 1, "k", k, "a whole number of at least 1")
+    _require(k >= 1, "k", k, whole_number(1))
     border = row.size - min(k, row.size)
     return _keep(row, row >= np.partition(row, border)[border])
 
@@ -72,7 +74,7 @@ def top_p(logits: ArrayLike, p: float) -> Floats:
     within 1e-12 of p has reached it. (Holtzman et al. 2020, "The Curious Case of Neural Text Degeneration".)
     """
     row = _checked(logits)
-    _require(0 <= p <= 1, "p", p, "a number from 0 to 1")
+    _require(0 <= p <= 1, "p", p, PROBABILITY)
     if p == 1:
         return row.copy()
     order = np.argsort(-row, kind="stable")
@@ -90,7 +92,7 @@ def min_p(logits: ArrayLike, p: float) -> Floats:
     nothing. A quotient that is less than p by no more than rounding (a part in 10¹²) stays.
     """
     row = _checked(logits)
-    _require(0 <= p <= 1, "p", p, "a number from 0 to 1")
+    _require(0 <= p <= 1, "p", p, PROBABILITY)
     with np.errstate(over="ignore"):
         relative = np.exp(row - row.max())
     return _keep(row, relative >= p * (1 - _ROUNDING))
@@ -104,11 +106,10 @@ def repetition_penalty(logits: ArrayLike, penalty: float, seen: Sequence[int] | 
     the custom. What lies past float64's range stops at its end.
     """
     row = _checked(logits)
-    _require(math.isfinite(penalty) and penalty > 0, "penalty", penalty, "a finite number above 0")
+    _require(math.isfinite(penalty) and penalty > 0, "penalty", penalty, POSITIVE)
     ids = np.unique(np.asarray(seen, dtype=np.int64))
-    legal = f"an id of at least 0, below the size of the vocabulary ({row.size})"
     for id_ in ids[(ids < 0) | (ids >= row.size)][:1]:
-        _require(False, "seen", id_, legal)
+        _require(False, "seen", int(id_), must_be("ids below {n}, the size of the vocabulary", n=row.size))
     penalised = row.copy()
     with np.errstate(over="ignore"):
         penalised[ids] = np.where(row[ids] > 0, row[ids] / penalty, row[ids] * penalty)
@@ -124,11 +125,13 @@ def draw(probabilities: ArrayLike, u: float) -> int:
     """
     row = _row("probabilities", probabilities)
     if not (row.size and row.min() >= 0 and row.max() <= 1):
-        _refuse("probabilities", row, ~((row >= 0) & (row <= 1)), "a number from 0 to 1")
-    _require(0 <= u < 1, "u", u, "a number of at least 0 and below 1")
+        _refuse("probabilities", row, ~((row >= 0) & (row <= 1)), PROBABILITY)
+    _require(0 <= u < 1, "u", u, must_be("a number of at least {least} and below {most}", least=0, most=1))
     cumulative = np.cumsum(row)
     total = float(cumulative[-1]) if row.size else 0.0
-    _require(abs(total - 1) <= 1e-6, "the sum of probabilities", total, "1")
+    _require(
+        abs(total - 1) <= 1e-6, "probabilities", Message("the sum {sum}", sum=total), Message("must sum to 1")
+    )
     return int(np.searchsorted(cumulative, u * total, side="right"))  # u < 1, so u · total < total
 
 
@@ -144,21 +147,24 @@ def _checked(logits: ArrayLike) -> Floats:
     if can_sample(row):
         return row
     wrong = np.isnan(row) | (row == np.inf)
-    _refuse("logits", row, wrong, "a finite number, or −inf for a token that is excluded")
-    _require(bool(np.isfinite(row).any()), "logits", f"{row.size} times −inf", "one finite number at least")
+    _refuse("logits", row, wrong, must_be("a finite number, or −inf for an excluded token"))
+    all_excluded = Message("−inf for all {n} tokens", n=row.size)
+    _require(
+        bool(np.isfinite(row).any()), "logits", all_excluded, Message("must have at least one finite number")
+    )
     return row
 
 
 def _row(field: str, values: ArrayLike) -> Floats:
     row = np.asarray(values, dtype=np.float64)
-    _require(row.ndim == 1, field, f"an array of shape {row.shape}", "one row, (vocabulary,)")
+    _require(row.ndim == 1, field, row, must_be("one row of numbers, one for each token of the vocabulary"))
     return row
 
 
-def _refuse(field: str, row: Floats, wrong: NDArray[np.bool_], legal: str) -> None:
+def _refuse(field: str, row: Floats, wrong: NDArray[np.bool_], requirement: Message) -> None:
     """Name the first element that is `wrong`, if there is one."""
     for index in np.flatnonzero(wrong)[:1]:
-        _require(False, f"{field}[{index}]", row[index], legal)
+        _require(False, f"{field}[{index}]", float(row[index]), requirement)
 
 
 def _keep(row: Floats, keep: NDArray[np.bool_]) -> Floats:
@@ -170,6 +176,6 @@ def _within_range(changed: Floats, row: Floats) -> Floats:
     return np.where(np.isneginf(row), -np.inf, np.clip(changed, -_LARGEST, _LARGEST))
 
 
-def _require(condition: bool, field: str, value: object, legal: str) -> None:
+def _require(condition: bool, field: str, value: object, requirement: Message) -> None:
     if not condition:
-        raise ValueError(f"{field} is {value}; legal is {legal}")
+        raise FieldError(field, value, requirement)

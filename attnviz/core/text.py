@@ -11,6 +11,8 @@ import math
 import re
 import unicodedata
 
+from attnviz.errors import FieldError, whole_number
+
 _PICTURES = {code: 0x2400 + code for code in range(0x20)} | {0x7F: 0x2421}
 _RIGHT_TO_LEFT = ("R", "AL", "AN")
 _LARGE = 1e6
@@ -94,7 +96,7 @@ def isolated(shown: str) -> str:
 def elide(text: str, n: int) -> str:
     """`text`, or its beginning and an ellipsis, in at most `n` characters (n >= 1)."""
     if n < 1:
-        raise ValueError(f"n: {n} is not legal; at least 1 character is needed")
+        raise FieldError("n", n, whole_number(1))
     return text if len(text) <= n else text[: n - 1] + "\u2026"
 
 

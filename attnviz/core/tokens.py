@@ -6,6 +6,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 
+from attnviz.errors import FieldError, among
 from attnviz.i18n import N_
 
 
@@ -42,8 +43,7 @@ def split(text: str, splitting: str) -> tuple[str, ...]:
             chr(byte) if 0x20 <= byte < 0x7F else f"⟨{byte:02X}⟩"
             for byte in text.encode("utf-8", errors="surrogatepass")
         )
-    legal = ", ".join(s.id for s in SPLITTINGS)
-    raise ValueError(f"splitting is {splitting!r}; legal is one of {legal}")
+    raise FieldError("splitting", splitting, among(row.id for row in SPLITTINGS))
 
 
 def join(tokens: tuple[str, ...], splitting: str) -> str:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from attnviz.core.dims import Array
 from attnviz.core.special import Special
+from attnviz.errors import MessageError
 
 ThreadSetter = tuple[Callable[[], int], Callable[[int], None]]
 """Reads and sets the number of threads of one library."""
@@ -56,7 +57,7 @@ SPREAD_FLOPS = 5 * 10**8
 that one may stand behind another program for as long."""
 
 
-class EngineError(RuntimeError):
+class EngineError(MessageError, RuntimeError):
     """The engine cannot do this here: no such device, dtype not supported, memory or device lost."""
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from attnviz.core.special import NUMPY_SPECIAL, Special
 from attnviz.engines.constants import Constants
 from attnviz.engines.engine import EngineError, ForEach, Holding, as_they_are, one_by_one
+from attnviz.errors import FieldError, among
 
 NUMPY_DTYPES = ("float32", "float64")
 
@@ -60,7 +61,7 @@ class NumpyEngine:
         alone: Holding = as_they_are,
     ) -> None:
         if dtype not in NUMPY_DTYPES:
-            raise EngineError(f"dtype is {dtype!r}; legal on NumPy is one of {', '.join(NUMPY_DTYPES)}")
+            raise EngineError(FieldError("dtype", dtype, among(NUMPY_DTYPES, on="NumPy")).message)
         self.dtype = dtype
         self._dtype = np.dtype(dtype)
         self.constants = constants or Constants(self._converted)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from attnviz.core.special import Special
 from attnviz.engines.constants import Constants
 from attnviz.engines.engine import DeviceLost, EngineError, ThreadSetter, Workers, one_by_one
-from attnviz.i18n import _
+from attnviz.errors import FieldError, Message, among
 
 TORCH_DTYPES = ("float16", "bfloat16", "float32", "float64")
 TORCH_DEVICES = ("auto", "cpu", "cuda")
@@ -41,7 +41,8 @@ ALONE = Workers()
 _CUDA_TROUBLE = re.compile(r"cuda|cublas|cudnn|nvrtc|nvidia", re.IGNORECASE)
 _NO_MEMORY = re.compile(r"out of memory|can't allocate memory|not enough memory", re.IGNORECASE)
 
-_import_failure = ""
+_import_failure: Message | None = None
+_NOT_INSTALLED = Message("PyTorch is not installed")
 
 
 def torch_status() -> str:
@@ -50,26 +51,31 @@ def torch_status() -> str:
     Does not import torch, so it answers at once. A package that is there but fails to import is known
     as such after the first attempt.
     """
+    failure = _failure()
+    return "" if failure is None else failure.text()
+
+
+def _failure() -> Message | None:
     if "torch" in sys.modules:
         return _import_failure
     try:
         found = importlib.util.find_spec("torch") is not None
     except (ImportError, ValueError):
         found = False
-    return _import_failure if found else _("PyTorch is not installed")
+    return _import_failure if found else _NOT_INSTALLED
 
 
 def load_torch() -> Any:
     """The torch module. Raises `EngineError` with the reason where it cannot be imported."""
     global _import_failure
-    if torch_status() == _("PyTorch is not installed"):
-        raise EngineError(torch_status())
+    if _failure() is _NOT_INSTALLED:
+        raise EngineError(_NOT_INSTALLED)
     try:
         torch = importlib.import_module("torch")
     except Exception as error:  # a broken installation raises anything: OSError for a missing library, ...
-        _import_failure = _("PyTorch failed to import: {reason}").format(reason=_first_line(error))
+        _import_failure = Message("PyTorch failed to import: {reason}", reason=_first_line(error))
         raise EngineError(_import_failure) from error
-    _import_failure = ""
+    _import_failure = None
     return torch
 
 
@@ -92,9 +98,9 @@ class TorchEngine:
         workers: Workers = ALONE,
     ) -> None:
         if dtype not in TORCH_DTYPES:
-            raise ValueError(f"dtype is {dtype!r}; legal on Torch is one of {', '.join(TORCH_DTYPES)}")
+            raise FieldError("dtype", dtype, among(TORCH_DTYPES, on="Torch"))
         if not is_torch_device(device):
-            raise ValueError(f"device is {device!r}; legal on Torch is one of auto, cpu, cuda, cuda:N")
+            raise FieldError("device", device, among((*TORCH_DEVICES, "cuda:N"), on="Torch"))
         self._torch = torch = load_torch()
         self.xp: Any = importlib.import_module("array_api_compat.torch")
         self.dtype = dtype
@@ -200,10 +206,12 @@ class TorchEngine:
             if self.device != "cpu":
                 with contextlib.suppress(RuntimeError):
                     torch.cuda.empty_cache()
-            return EngineError(_("out of memory on {device}").format(device=self.device))
+            return EngineError(
+                Message("The device {device} must have free memory; got none.", device=self.device)
+            )
         lost = isinstance(error, getattr(torch, "AcceleratorError", ()))
         if self.device != "cpu" and (lost or _CUDA_TROUBLE.search(text)):
-            return DeviceLost(_("{device} failed: {reason}").format(device=self.device, reason=text))
+            return DeviceLost(Message("{device} failed: {reason}", device=self.device, reason=text))
         return None
 
 
@@ -235,12 +243,16 @@ def _find_device(torch: Any, device: str) -> str:
     if not torch.cuda.is_available():
         if device == "auto":
             return "cpu"
-        raise EngineError(_("no CUDA device was found"))
+        raise EngineError(Message("The device must be a CUDA device; got none."))
     number = int(device.partition(":")[2] or 0)
     count = torch.cuda.device_count()
     if number >= count:
-        message = _("no CUDA device {number}; {count} were found, counted from 0")
-        raise EngineError(message.format(number=number, count=count))
+        message = Message(
+            "The CUDA device must be one of {count}, counted from 0; got {number}.",
+            count=count,
+            number=number,
+        )
+        raise EngineError(message)
     return f"cuda:{number}"
 
 

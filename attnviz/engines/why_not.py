@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from attnviz.core import why_not as core
 from attnviz.core.text import elide, number, visible
+from attnviz.errors import InputError, Message
 from attnviz.i18n import N_, _
 from attnviz.model.sites.sites import alone, at, put, shown_site
 from attnviz.model.spec.experiment import Experiment
@@ -115,8 +116,9 @@ def compare(row: WhyNot, experiment: Experiment, site: str, head: int, seed: int
     attention = at(experiment, site)
     most = max(attention.n_queries, attention.n_keys)
     if most > MOST_TOKENS:
-        says = _("A comparison takes at most {most} tokens; this document has {n}.")
-        raise ValueError(says.format(most=MOST_TOKENS, n=most))
+        raise InputError(
+            Message("A comparison must have at most {most} tokens; got {n}.", most=MOST_TOKENS, n=most)
+        )
     left, right = row.pair(attention)
     if row.is_alone:
         documents = alone(left), alone(right)

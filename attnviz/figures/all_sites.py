@@ -13,6 +13,7 @@ from typing import Any
 
 from attnviz.core.shades import Shades
 from attnviz.core.thinning import nice_step
+from attnviz.errors import FieldError, listed, must_be
 from attnviz.figures import bar, heat
 from attnviz.figures.content import Content, Scale, content
 from attnviz.figures.fonts import middle, number_font, text_font, widest, width
@@ -101,12 +102,13 @@ def all_sites(trace: Trace, view: View, stage: str, head: int | None, shades: Sh
     Raises `ValueError` for a stage or a head that not all of the attentions have.
     """
     sites = tuple(trace.site(name) for name in trace.sites)
-    legal, least = shared_stages(trace), shared_heads(trace)
-    if stage not in legal:
-        raise ValueError(f"stage is {stage!r}; legal for all attentions is one of {', '.join(legal)}")
+    shared, least = shared_stages(trace), shared_heads(trace)
+    if stage not in shared:
+        of_all = must_be("a stage of all attentions ({choices})", choices=listed(shared))
+        raise FieldError("stage", stage, of_all)
     shown = min(view.head, least - 1) if head is None else head
     if isinstance(shown, bool) or not isinstance(shown, int) or not 0 <= shown < least:
-        raise ValueError(f"head is {head!r}; legal for all attentions is 0 to {least - 1}")
+        raise FieldError("head", head, must_be("a head of all attentions, 0 to {most}", most=least - 1))
     scale = _scale(sites, view, stage, shades)
     maps = tuple(_site_map(trace, index, view, stage, shown, scale, shades) for index in range(len(sites)))
     title = _("{stage} · head {head} · all attentions").format(

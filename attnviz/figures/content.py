@@ -15,6 +15,7 @@ from attnviz.core.color_maps import Kind
 from attnviz.core.levels import levels, normalise
 from attnviz.core.shades import Shades
 from attnviz.core.text import elide, visible
+from attnviz.errors import FieldError, among, must_be
 from attnviz.i18n import N_, _
 from attnviz.model.explain.formulas.stages import stage_formula
 from attnviz.model.spec.view import View, shown_head
@@ -109,7 +110,7 @@ def content(
     Raises `ValueError` for a stage or head that the trace does not have.
     """
     if stage not in site.stages:
-        raise ValueError(f"stage is {stage!r}; legal here is one of {', '.join(site.stages)}")
+        raise FieldError("stage", stage, among(site.stages))
     row = STAGE_BY_ID[stage]
     heads = _heads(site, view, row, head)
     blocked = site.hatched(stage)
@@ -133,8 +134,8 @@ def _heads(site: SiteTrace, view: View, stage: Stage, head: Head) -> tuple[int, 
     if head == "all":
         return tuple(range(count))
     if isinstance(head, bool) or not isinstance(head, int) or not 0 <= head < count:
-        legal = f"0 to {count - 1}" if count > 1 else "0"
-        raise ValueError(f"head is {head!r}; legal for {stage.id} is {legal} or 'all'")
+        of_stage = must_be("a head of {stage}, 0 to {most}, or 'all'", stage=stage.id, most=count - 1)
+        raise FieldError("head", head, of_stage)
     return (head,)
 
 

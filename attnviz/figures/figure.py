@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from attnviz.core.shades import Shades
+from attnviz.errors import FieldError, among, must_be
 from attnviz.figures.content import Head, content
 from attnviz.figures.fonts import drawing
 from attnviz.figures.palette import palette
@@ -59,7 +60,7 @@ def chosen_site(trace: Trace, view: View, name: str | None) -> SiteTrace:
     if name is None:
         return trace.shown(view.site)
     if name not in trace.sites:
-        raise ValueError(f"site is {name!r}; legal here is one of {', '.join(trace.sites)}")
+        raise FieldError("site", name, among(trace.sites))
     return trace.site(name)
 
 
@@ -81,7 +82,7 @@ def _of_all_sites(trace: Trace, view: View, stage: str, head: Head, shades: Shad
     from attnviz.figures import all_sites
 
     if head == "all":
-        raise ValueError("head is 'all'; legal for all attentions is one head")
+        raise FieldError("head", head, must_be("one head for all attentions"))
     shown = all_sites.all_sites(trace, view, stage, head, shades)
     layout = all_sites.measure(shown)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from attnviz.errors import FieldError, InputError, about, suffix_error, whole_number
 from attnviz.figures.figure import BASE_DPI
 from attnviz.figures.fonts import drawing
 from attnviz.figures.svg import write_svg
@@ -47,8 +48,9 @@ def format_of(name: str | os.PathLike[str]) -> str:
     path = Path(name)
     format_id = path.suffix.lower().removeprefix(".")
     if format_id not in {row.id for row in FORMATS}:
-        legal = ", ".join(f".{row.id}" for row in FORMATS)
-        raise ValueError(f"{path.name}: the suffix is {path.suffix!r}; legal is one of {legal}")
+        raise InputError(
+            about(path.name, suffix_error(path.suffix, [f".{row.id}" for row in FORMATS]).message)
+        )
     return format_id
 
 
@@ -58,7 +60,7 @@ def figure_bytes(figure: Figure, format_id: str, *, dpi: int = DPI) -> bytes:
     A PNG gets more pixels where a cell would be smaller than one: no cell is left out.
     """
     if not 36 <= dpi <= 1200:
-        raise ValueError(f"dpi is {dpi}; legal is 36 to 1200")
+        raise FieldError("dpi", dpi, whole_number(36, 1200))
     stream = io.BytesIO()
     with drawing():
         if format_id == "svg":

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from attnviz.core.color_maps import Kind, color_table
 from attnviz.core.shades import DARK, LIGHT, Shades
+from attnviz.errors import FieldError, among
 
 PALETTES = (LIGHT, DARK)
 
@@ -16,7 +17,7 @@ def palette(theme: str) -> Shades:
     for row in PALETTES:
         if row.name == theme:
             return row
-    raise ValueError(f"theme is {theme!r}; legal is one of {', '.join(row.name for row in PALETTES)}")
+    raise FieldError("theme", theme, among(row.name for row in PALETTES))
 
 
 def colors(positions: NDArray[np.floating], kind: Kind, shades: Shades) -> NDArray[np.uint8]:

@@ -13,11 +13,11 @@ from attnviz.checkpoints.presets import PRESETS, load_preset, needs_model
 from attnviz.compute.scheduler import CancelToken, Scheduler
 from attnviz.core.text import visible
 from attnviz.gui.dialogs.saving import Saving
-from attnviz.gui.failure import failure_sentence, is_expected
+from attnviz.gui.failure import failure_message, is_expected
 from attnviz.gui.settings import Settings
 from attnviz.gui.store import Store
 from attnviz.i18n import _, current_language
-from attnviz.model.errors.refusals import in_words
+from attnviz.model.errors.titles import in_words
 from attnviz.model.io.files import (
     INLINE_NUMBERS,
     JSON_SUFFIX,
@@ -43,7 +43,7 @@ def title_of(preset_id: str) -> str:
 class Documents(QObject):
     """Reads and writes documents in the worker; asks before unsaved work would be lost."""
 
-    failed = Signal(str)
+    failed = Signal(object)
     """One sentence: why a file could not be read or written."""
     said = Signal(str)
     recent_changed = Signal()
@@ -207,9 +207,8 @@ class Documents(QObject):
         if error is not None:
             if not isinstance(error, ValueError | OSError | MemoryError):
                 raise error
-            sentence = str(error) or _("not enough memory")
-            self.failed.emit(sentence)
-            return self._save_elsewhere(path, sentence)
+            self.failed.emit(error)
+            return self._save_elsewhere(path, in_words(error))
         if written is None:
             self.said.emit(_("Saving was cancelled; the file is as it was"))
             return False
@@ -223,7 +222,7 @@ class Documents(QObject):
 
         Where another suffix is all that is wanted, that is the file; else the person names one.
         """
-        text = _("The document is not saved.") + "\n\n" + in_words(sentence)
+        text = _("The document is not saved.") + "\n\n" + sentence
         box = self._box("not_saved_box", _("Unsaved"), text)
         box.setIcon(QMessageBox.Icon.Warning)
         is_wrong = path.suffix and path.suffix.lower() not in (TENSORS_SUFFIX, self._suffix())
@@ -239,7 +238,7 @@ class Documents(QObject):
         self.recent_changed.emit()
 
     def _on_failed(self, error: BaseException) -> None:
-        self.failed.emit(failure_sentence(error))
+        self.failed.emit(failure_message(error))
         if not is_expected(error):
             raise error
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attnviz.compute.scheduler import Stopped
 from attnviz.engines.engine import EngineError
-from attnviz.i18n import _
+from attnviz.errors import Message, message_of
 
 EXPECTED = (ValueError, EngineError, OSError, MemoryError, Stopped)
 """What jobs raise with a sentence for the person. Everything else is a fault of the program and is logged."""
@@ -16,13 +16,11 @@ def is_expected(error: BaseException) -> bool:
     return says and isinstance(error, EXPECTED)
 
 
-def failure_sentence(error: BaseException) -> str:
+def failure_message(error: BaseException) -> Message:
     """Why there is no result, in one sentence."""
     if isinstance(error, Stopped):
-        return _("Cancelled.")
-    if isinstance(error, MemoryError):
-        return str(error).strip() or _("not enough memory")
+        return Message("Cancelled.")
     if is_expected(error):
-        return str(error)
+        return message_of(error)
     kind, words = type(error).__name__, " ".join(str(error).split())
-    return _("Something went wrong: {error}").format(error=f"{kind}: {words}" if words else kind)
+    return Message("Something went wrong: {error}", error=f"{kind}: {words}" if words else kind)

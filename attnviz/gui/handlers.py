@@ -278,9 +278,9 @@ class Handlers(QObject):
 
         show_about(self._window)
 
-    @Slot(str)
-    def _warn(self, sentence: str) -> None:
-        self._window.status.warn(sentence)
+    @Slot(object)
+    def _warn(self, error: BaseException) -> None:
+        self._window.status.warn(error)
 
     @Slot(str)
     def _say(self, sentence: str) -> None:

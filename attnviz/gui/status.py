@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Qt, QTimer, Slot
 from PySide6.QtWidgets import QLabel, QSizePolicy, QStatusBar, QWidget
 
+from attnviz.errors import Message, message_of, verbatim
 from attnviz.gui.live.trace import Live
 from attnviz.gui.look.theme import LIGHT, Theme
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.i18n import _
-from attnviz.model.errors.refusals import in_words
+from attnviz.model.errors.titles import in_words
 from attnviz.model.spec.document import Document
 
 if TYPE_CHECKING:
@@ -45,7 +46,8 @@ class StatusLine(QStatusBar):
         self._message.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         # A long sentence is cut off at the window's edge; asked for its width, it would widen the window.
         self._message.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        self._is_refusal = False
+        self._error: Message | None = None
+        """The error that is shown, to be said anew in another language."""
         self.addWidget(self._facts)
         self.addWidget(self._message, 1)
         self.addPermanentWidget(self._hint)
@@ -62,11 +64,18 @@ class StatusLine(QStatusBar):
         self._waiting.timeout.connect(self._on_waiting)
         live.running.connect(self._on_running)
 
+    @Slot(object)
+    def warn(self, error: BaseException | Message) -> None:
+        """Show an error, in the present language while it is shown; the tooltip has its whole text."""
+        message = error if isinstance(error, Message) else message_of(error)
+        self._show(in_words(message), self._theme.error)
+        self._error = message
+
     @Slot(str)
-    def warn(self, sentence: str) -> None:
-        """Show what went wrong; the whole sentence is in the tooltip as well."""
-        self._show(in_words(sentence), self._theme.error)
-        self._is_refusal = True
+    def note(self, sentence: str) -> None:
+        """Show a notice of a run; it is over with the next edit."""
+        self._show(sentence, self._theme.error)
+        self._error = verbatim(sentence)
 
     @Slot(str)
     def say(self, sentence: str) -> None:
@@ -80,6 +89,7 @@ class StatusLine(QStatusBar):
     @Slot()
     def clear(self) -> None:
         """Take the sentence away."""
+        self._error = None
         self._message.clear()
         self._message.setToolTip("")
 
@@ -92,25 +102,30 @@ class StatusLine(QStatusBar):
         self._hint.setText(_("hover a cell to see its sources · click to lock · Esc to unlock"))
         if self._store.trace is not None:
             self._on_trace(self._store.trace)
+        if self._error is not None:
+            self._write(in_words(self._error))
 
     def apply_theme(self, theme: Theme) -> None:
         """Take the colours of `theme` for the sentences to come."""
         self._theme = theme
 
     def _show(self, sentence: str, color: str, details: str = "") -> None:
-        line = " ".join(sentence.split())
         self._message.setStyleSheet(f"color: {color}")
+        self._write(sentence, details)
+        self._error = None
+        self._timer.start()
+
+    def _write(self, sentence: str, details: str = "") -> None:
+        line = " ".join(sentence.split())
         self._message.setText(line)
         self._message.setAccessibleName(line)
         whole = html.escape(details or sentence)
         self._message.setToolTip(f"<p style='white-space:pre-wrap'>{whole}</p>")
-        self._is_refusal = False
-        self._timer.start()
 
     @Slot(object, object)
     def _on_changed(self, old: Document, new: Document) -> None:
-        """A refusal is over with the next edit that is taken."""
-        if self._is_refusal and old.experiment is not new.experiment:
+        """An error is over with the next edit that is taken."""
+        if self._error is not None and old.experiment is not new.experiment:
             self.clear()
 
     @Slot(bool)
@@ -125,8 +140,8 @@ class StatusLine(QStatusBar):
         """A short run is over before anybody could read that it is under way."""
         self._facts.setText(_("computing…"))
 
-    @Slot(str)
-    def _on_failed(self, sentence: str) -> None:
+    @Slot(object)
+    def _on_failed(self, error: BaseException) -> None:
         """The numbers that are still shown are not the document's: say so where their time stood."""
         self._facts.setText(_("not computed: the numbers are from the previous state"))
 

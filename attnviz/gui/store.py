@@ -50,8 +50,8 @@ class Store(QObject):
     """The stage whose picture or symbol is under the mouse in some panel, or empty."""
     decoded = Signal(object)
     """A Decoded: the cached decoding of the present trace's experiment; or None where there is none."""
-    rejected = Signal(str)
-    """One sentence: why an edit was refused."""
+    rejected = Signal(object)
+    """The error of an edit that was rejected."""
     history_changed = Signal()
     """Whether undo, redo or save have something to do may have changed."""
     paint_mode_changed = Signal(bool)
@@ -147,12 +147,12 @@ class Store(QObject):
     ) -> bool:
         """Replace the experiment by function(experiment, *args, **named).
 
-        An edit that raises `ValueError` changes nothing and is said through `rejected`.
+        An edit that raises `ValueError` changes nothing; the error is sent through `rejected`.
         """
         try:
             experiment = function(self.experiment, *args, **named)
         except ValueError as error:
-            self.rejected.emit(str(error))
+            self.rejected.emit(error)
             return False
         if experiment == self.experiment:
             return True

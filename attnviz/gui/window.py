@@ -161,7 +161,7 @@ class Window(QMainWindow):
         self.live.failed.connect(self._on_failed)
         self.store.traced.connect(self._on_trace)
         self.live.chosen.connect(self._on_engine)
-        self.live.noticed.connect(self.status.warn)
+        self.live.noticed.connect(self.status.note)
         self.decode_live.failed.connect(self.status.warn)
         self.docks["decoding"].visibilityChanged.connect(self.decode_live.set_watched)
         self.documents.failed.connect(self.status.warn)
@@ -309,8 +309,8 @@ class Window(QMainWindow):
         assert isinstance(mechanism, MechanismPanel)
         mechanism.dtype_reason = partial(dtype_reason, engine)
 
-    @Slot(str)
-    def _on_failed(self, sentence: str) -> None:
+    @Slot(object)
+    def _on_failed(self, error: BaseException) -> None:
         """What is drawn belongs to an earlier document: it fades until there are numbers for this one."""
         for card in self.cards.values():
             effect = QGraphicsOpacityEffect(card)

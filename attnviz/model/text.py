@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from attnviz.core.bpe import BytePairs, check_text
 from attnviz.core.text import visible
 from attnviz.core.tokens import SPLITTINGS, Splitting, guess_splitting, join, split, token_bytes
+from attnviz.errors import FieldError, must_be
 from attnviz.i18n import N_, _
 from attnviz.model.operands.matrices import token_ids
 from attnviz.model.spec.block import Vocabulary
@@ -55,7 +56,9 @@ def split_text(experiment: Experiment, text: str, splitting: str) -> tuple[str, 
     pairs = byte_pairs(vocabulary)
     if splitting == MODEL.id:
         if vocabulary is None:
-            raise ValueError("vocabulary is null; legal is one that says how a text becomes its tokens")
+            raise FieldError(
+                "vocabulary", None, must_be("a vocabulary with a rule that splits a text into tokens")
+            )
         return text_tokens(vocabulary, text)
     if vocabulary is None or pairs is None:
         return split(text, splitting)

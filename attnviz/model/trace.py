@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.core.overview import overview
+from attnviz.errors import FieldError, UnknownName, among, whole_number
 from attnviz.model.operands.latent import latent_width
 from attnviz.model.operands.matrices import output_tokens
 from attnviz.model.sites.sites import shown_site
@@ -94,7 +95,7 @@ class SiteTrace:
         n_heads = self.shape(stage)[0] if STAGE_BY_ID[stage].per_head else 1
         head = head if STAGE_BY_ID[stage].per_head else 0
         if not 0 <= head < n_heads:
-            raise IndexError(f"head is {head}; legal is 0 to {n_heads - 1}")
+            raise IndexError(str(FieldError("head", head, whole_number(0, n_heads - 1))))
         if rows != ALL or columns != ALL:
             kept = self._kept.get((stage, head))
             part = kept[rows, columns] if kept is not None else self._read(stage, head, rows, columns)
@@ -187,7 +188,7 @@ class SiteTrace:
 
     def _known(self, stage: str) -> str:
         if stage not in self.stages:
-            raise KeyError(f"stage is {stage!r}; this trace has {', '.join(self.stages)}")
+            raise UnknownName("stage", stage, among(self.stages))
         return stage
 
 
@@ -225,7 +226,7 @@ class Trace:
     def site(self, name: str) -> SiteTrace:
         """One site by name. Raises `KeyError` naming the sites there are."""
         if name not in self._sites:
-            raise KeyError(f"site is {name!r}; this trace has {', '.join(self._sites)}")
+            raise UnknownName("site", name, among(self._sites))
         return self._sites[name]
 
     def shown(self, name: str) -> SiteTrace:
@@ -236,7 +237,7 @@ class Trace:
     def only(self) -> SiteTrace:
         """The site of a trace that has one. Raises `KeyError` where there are several."""
         if len(self._sites) != 1:
-            raise KeyError(f"this trace has {len(self._sites)} sites; name one of {', '.join(self._sites)}")
+            raise UnknownName("site", None, among(self._sites))
         return next(iter(self._sites.values()))
 
     def __getitem__(self, stage: str) -> Numbers:

@@ -29,7 +29,7 @@ from babel.messages.pofile import read_po, write_po
 WIDTH = 100
 """Reworded texts are split over lines of at most this many characters."""
 HERE = Path(__file__).resolve().parent
-KEYWORDS = {"_": 1, "N_": 1, "ngettext": 2}
+KEYWORDS = {"_": 1, "N_": 1, "ngettext": 2, "Message": 1, "must_be": 1}
 """The functions that take messages, and how many of their arguments are."""
 
 

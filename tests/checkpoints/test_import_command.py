@@ -53,12 +53,18 @@ def test_a_text_and_the_attention_alone(folder: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--ids", "1,x"], "ids is '1,x'; legal are whole numbers with commas between them"),
-        (["--ids", ""], "ids is ''; legal are whole numbers with commas between them"),
-        (["--ids", "9"], "ids has 9; legal are whole numbers from 0 to 6"),
-        ([], "ids is null; legal is a list of token ids, or a text in its place"),
-        (["--ids", "1", "--memory-ids", "2"], "Llama has no encoder beside a decoder"),
-        (["--ids", "1", "--dtype", "int8"], "dtype is 'int8'; legal is one of 'float16'"),
+        (["--ids", "1,x"], "ids must be whole numbers with commas between them; got '1,x'."),
+        (["--ids", ""], "ids must be whole numbers with commas between them; got ''."),
+        (["--ids", "9"], "ids[0] must be a whole number from 0 to 6; got 9."),
+        ([], "ids must be a list of token ids, or a text must be given; got null."),
+        (
+            ["--ids", "1", "--memory-ids", "2"],
+            "memory_ids must be null for Llama, which has no encoder; got [2].",
+        ),
+        (
+            ["--ids", "1", "--dtype", "int8"],
+            "tiny: dtype must be one of 'float16', 'bfloat16', 'float32', 'float64'; got 'int8'.",
+        ),
         (["--ids", "1", "-o", "nowhere/at/all.json"], "all.json: No such file or directory"),
     ],
 )
@@ -75,8 +81,8 @@ def test_wrong_input_is_one_line(
 def test_a_folder_that_is_wrong(folder: Path, tmp_path: Path, capsys: Capture) -> None:
     write_folder(folder, llama_arrays(), {**LLAMA_CONFIG, "model_type": "mamba"})
     for given, says in (
-        (folder, "model_type is 'mamba'"),
-        (tmp_path / "no", "there is no such file or folder"),
+        (folder, "; got 'mamba'."),
+        (tmp_path / "no", "must be a file or a folder; got neither"),
     ):
         assert main(["import", str(given), "--ids", "1", "-o", str(tmp_path / "made.json")]) == 2
         assert says in capsys.readouterr().err

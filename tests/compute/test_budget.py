@@ -93,7 +93,7 @@ def test_counts_do_not_overflow() -> None:
 
 
 def test_a_negative_number_is_refused_by_name() -> None:
-    with pytest.raises(ValueError, match="keys must be 0 or more, got -1"):
+    with pytest.raises(ValueError, match=r"keys must be a whole number of at least 0; got -1\."):
         estimate_attention(1, 1, 1, -1, 1, 1, 4)
 
 
@@ -102,8 +102,8 @@ def test_the_refusal_is_one_sentence_of_arithmetic() -> None:
     with pytest.raises(BudgetError) as caught:
         check(estimate, available=23 * GIB)
     assert str(caught.value) == (
-        "scores: 8 heads × 100000 queries × 100000 keys × 4 bytes = 298.0 GiB, "
-        "more than half (11.5 GiB) of the 23.0 GiB available"
+        "A run must need at most 11.5 GiB, half of the 23.0 GiB available; "
+        "got scores: 8 heads × 100000 queries × 100000 keys × 4 bytes = 298.0 GiB."
     )
     assert isinstance(caught.value, ValueError)
     assert (caught.value.estimate, caught.value.available) == (estimate, 23 * GIB)
@@ -115,8 +115,8 @@ def test_a_sum_that_is_too_large_is_not_blamed_on_one_array() -> None:
     with pytest.raises(BudgetError) as caught:
         check(estimate, available=2 * 1024**2)
     assert str(caught.value) == (
-        "scores: 8 heads × 100 queries × 100 keys × 4 bytes × 3 arrays = 937.5 KiB, "
-        "with everything else 2.1 MiB, more than half (1.0 MiB) of the 2.0 MiB available"
+        "A run must need at most 1.0 MiB, half of the 2.0 MiB available; "
+        "got 2.1 MiB, with scores: 8 heads × 100 queries × 100 keys × 4 bytes × 3 arrays = 937.5 KiB."
     )
 
 

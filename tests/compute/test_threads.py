@@ -153,7 +153,10 @@ def test_limits_that_overlap_in_two_threads_end_at_the_first_count() -> None:
 
 
 def test_a_limit_below_one_is_refused() -> None:
-    with pytest.raises(ValueError, match="n must be 1 or more, got 0"), limited_threads(0):
+    with (
+        pytest.raises(ValueError, match=r"n must be a whole number of at least 1; got 0\."),
+        limited_threads(0),
+    ):
         pass
 
 

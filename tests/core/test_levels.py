@@ -122,5 +122,7 @@ def test_fully_masked_row() -> None:
 
 
 def test_unknown_range_is_named() -> None:
-    with pytest.raises(ValueError, match="'rows' is not legal; one of row, head"):
+    with pytest.raises(
+        ValueError, match=r"range must be one of 'row', 'head', 'global', 'log', 'symmetric'; got 'rows'\."
+    ):
         levels(WEIGHTS, "rows", signed=False)

@@ -258,11 +258,17 @@ def test_an_excluded_token_stays_so_and_something_is_always_left(
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ([0.0, math.nan, math.nan], "logits[1] is nan; legal is a finite number, or −inf for a token"),
-        ([math.inf, 0.0], "logits[0] is inf; legal is a finite number, or −inf for a token"),
-        ([OUT, OUT], "logits is 2 times −inf; legal is one finite number at least"),
-        ([], "logits is 0 times −inf; legal is one finite number at least"),
-        ([[1.0, 2.0]], "logits is an array of shape (1, 2); legal is one row, (vocabulary,)"),
+        (
+            [0.0, math.nan, math.nan],
+            "logits[1] must be a finite number, or −inf for an excluded token; got nan.",
+        ),
+        ([math.inf, 0.0], "logits[0] must be a finite number, or −inf for an excluded token; got inf."),
+        ([OUT, OUT], "logits must have at least one finite number; got −inf for all 2 tokens."),
+        ([], "logits must have at least one finite number; got −inf for all 0 tokens."),
+        (
+            [[1.0, 2.0]],
+            "logits must be one row of numbers, one for each token of the vocabulary; got array(1x2).",
+        ),
     ],
 )
 def test_a_row_that_nothing_can_be_drawn_from_is_refused(
@@ -276,28 +282,28 @@ def test_a_row_that_nothing_can_be_drawn_from_is_refused(
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: temperature([1.0], -1), "temperature is -1; legal is a finite number of at least 0"),
-        (lambda: temperature([1.0], math.nan), "temperature is nan; legal is a finite number of at least 0"),
-        (lambda: temperature([1.0], math.inf), "temperature is inf; legal is a finite number of at least 0"),
-        (lambda: top_k([1.0], 0), "k is 0; legal is a whole number of at least 1"),
-        (lambda: top_p([1.0], 1.5), "p is 1.5; legal is a number from 0 to 1"),
-        (lambda: min_p([1.0], math.nan), "p is nan; legal is a number from 0 to 1"),
-        (lambda: repetition_penalty([1.0], 0, []), "penalty is 0; legal is a finite number above 0"),
+        (lambda: temperature([1.0], -1), "temperature must be a finite number of at least 0; got -1."),
+        (lambda: temperature([1.0], math.nan), "temperature must be a finite number of at least 0; got nan."),
+        (lambda: temperature([1.0], math.inf), "temperature must be a finite number of at least 0; got inf."),
+        (lambda: top_k([1.0], 0), "k must be a whole number of at least 1; got 0."),
+        (lambda: top_p([1.0], 1.5), "p must be a number from 0 to 1; got 1.5."),
+        (lambda: min_p([1.0], math.nan), "p must be a number from 0 to 1; got nan."),
+        (lambda: repetition_penalty([1.0], 0, []), "penalty must be a finite number above 0; got 0."),
         (
             lambda: repetition_penalty([1.0, 2.0], 2, [1, 2]),
-            "seen is 2; legal is an id of at least 0, below the size of the vocabulary (2)",
+            "seen must be ids below 2, the size of the vocabulary; got 2.",
         ),
         (
             lambda: repetition_penalty([1.0, 2.0], 2, [-1]),
-            "seen is -1; legal is an id of at least 0, below the size of the vocabulary (2)",
+            "seen must be ids below 2, the size of the vocabulary; got -1.",
         ),
-        (lambda: draw([0.5, 0.5], 1), "u is 1; legal is a number of at least 0 and below 1"),
-        (lambda: draw([0.5, 0.5], math.nan), "u is nan; legal is a number of at least 0 and below 1"),
-        (lambda: draw([0.5, -0.5], 0), "probabilities[1] is -0.5; legal is a number from 0 to 1"),
-        (lambda: draw([], 0), "the sum of probabilities is 0.0; legal is 1"),
-        (lambda: draw([0.5, 0.25], 0), "the sum of probabilities is 0.75; legal is 1"),
-        (lambda: draw([math.nan], 0), "probabilities[0] is nan; legal is a number from 0 to 1"),
-        (lambda: draw([0.0, 0.0], 0), "the sum of probabilities is 0.0; legal is 1"),
+        (lambda: draw([0.5, 0.5], 1), "u must be a number of at least 0 and below 1; got 1."),
+        (lambda: draw([0.5, 0.5], math.nan), "u must be a number of at least 0 and below 1; got nan."),
+        (lambda: draw([0.5, -0.5], 0), "probabilities[1] must be a number from 0 to 1; got -0.5."),
+        (lambda: draw([], 0), "probabilities must sum to 1; got the sum 0.0."),
+        (lambda: draw([0.5, 0.25], 0), "probabilities must sum to 1; got the sum 0.75."),
+        (lambda: draw([math.nan], 0), "probabilities[0] must be a number from 0 to 1; got nan."),
+        (lambda: draw([0.0, 0.0], 0), "probabilities must sum to 1; got the sum 0.0."),
     ],
 )
 def test_numbers_outside_of_what_is_legal_are_refused(call: Callable[[], Any], message: str) -> None:

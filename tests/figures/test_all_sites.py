@@ -113,14 +113,20 @@ def test_one_attention_alone_is_drawn_as_one_map() -> None:
 @pytest.mark.parametrize(
     ("wanted", "sentence"),
     [
-        ({"site": "layers.7.self"}, "site is 'layers.7.self'; legal here is one of encoder.0.self, decoder."),
+        (
+            {"site": "layers.7.self"},
+            "site must be one of 'encoder.0.self', 'decoder.0.self', 'decoder.0.cross'; got 'layers.7.self'.",
+        ),
         (
             {"site": "all", "stage": "q"},
-            "stage is 'q'; legal for all attentions is one of scores, scaled, we",
+            "stage must be a stage of all attentions ('scores', 'scaled', 'weights'); got 'q'.",
         ),
-        ({"site": "all", "stage": "masked"}, "stage is 'masked'; legal for all attentions is one of scores"),
-        ({"site": "all", "head": 2}, "head is 2; legal for all attentions is 0 to 1"),
-        ({"site": "all", "head": "all"}, "head is 'all'; legal for all attentions is one head"),
+        (
+            {"site": "all", "stage": "masked"},
+            "stage must be a stage of all attentions ('scores', 'scaled', 'weights'); got 'masked'.",
+        ),
+        ({"site": "all", "head": 2}, "head must be a head of all attentions, 0 to 1; got 2."),
+        ({"site": "all", "head": "all"}, "head must be one head for all attentions; got 'all'."),
     ],
 )
 def test_what_not_all_attentions_have_is_refused(wanted: dict[str, object], sentence: str) -> None:

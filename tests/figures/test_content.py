@@ -58,12 +58,18 @@ def test_without_a_head_the_view_chooses_and_a_kv_stage_shows_what_that_head_rea
 @pytest.mark.parametrize(
     ("stage", "head", "sentence"),
     [
-        ("nothing", None, "stage is 'nothing'; legal here is one of tokens_embedded, q, "),
-        ("weights", 4, "head is 4; legal for weights is 0 to 3 or 'all'"),
-        ("weights", -1, "head is -1; legal for weights is 0 to 3 or 'all'"),
-        ("weights", "first", "head is 'first'; legal for weights is 0 to 3 or 'all'"),
-        ("k", 2, "head is 2; legal for k is 0 to 1 or 'all'"),
-        ("attention_output", 1, "head is 1; legal for attention_output is 0 or 'all'"),
+        (
+            "nothing",
+            None,
+            "stage must be one of 'tokens_embedded', 'q', 'q_rotated', 'k', 'v', 'k_rotated', "
+            "'scores', 'scaled', 'masked', 'weights', 'mixed', 'concatenated', 'attention_output', "
+            "'logits', 'probabilities'; got 'nothing'.",
+        ),
+        ("weights", 4, "head must be a head of weights, 0 to 3, or 'all'; got 4."),
+        ("weights", -1, "head must be a head of weights, 0 to 3, or 'all'; got -1."),
+        ("weights", "first", "head must be a head of weights, 0 to 3, or 'all'; got 'first'."),
+        ("k", 2, "head must be a head of k, 0 to 1, or 'all'; got 2."),
+        ("attention_output", 1, "head must be a head of attention_output, 0 to 0, or 'all'; got 1."),
     ],
 )
 def test_what_the_trace_does_not_have_is_refused(stage: str, head: object, sentence: str) -> None:

@@ -118,10 +118,10 @@ def test_files_are_written_whole_or_not_at_all(tmp_path: Path) -> None:
     figure = render(attnviz.run(experiment()))
     assert save_figure(figure, tmp_path / "a.SVG") == tmp_path / "a.SVG"
     with pytest.raises(
-        ValueError, match=r"a\.gif: the suffix is '\.gif'; legal is one of \.svg, \.pdf, \.png"
+        ValueError, match=r"a\.gif: suffix must be one of '\.svg', '\.pdf', '\.png'; got '\.gif'\."
     ):
         save_figure(figure, tmp_path / "a.gif")
-    with pytest.raises(ValueError, match="dpi is 5; legal is 36 to 1200"):
+    with pytest.raises(ValueError, match=r"dpi must be a whole number from 36 to 1,200; got 5\."):
         save_figure(figure, tmp_path / "b.png", dpi=5)
     with pytest.raises(OSError):
         save_figure(figure, tmp_path / "absent" / "a.png")

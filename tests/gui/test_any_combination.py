@@ -66,9 +66,9 @@ class Walk:
         self.chance = random.Random(seed)
         self.refused: list[str] = []
         self.failed: list[str] = []
-        self.store.rejected.connect(self.refused.append)
-        desk.window.live.failed.connect(self.failed.append)
-        desk.window.decode_live.failed.connect(self.failed.append)
+        self.store.rejected.connect(lambda error: self.refused.append(str(error)))
+        desk.window.live.failed.connect(lambda error: self.failed.append(str(error)))
+        desk.window.decode_live.failed.connect(lambda error: self.failed.append(str(error)))
 
     # --- doing
 
@@ -322,16 +322,16 @@ def options(row: Row) -> Iterator[tuple[Any, str]]:
 
 
 MEANT = (
-    "past the table's end",  # a table of positions that ends too early
-    "2 or more with rotary positions",  # a head too narrow to rotate
+    "for a last token at position",  # a table of positions that ends too early
+    "at least 2 with rotary positions",  # a head too narrow to rotate
     "a number above 1 with YaRN",
-    "cannot cut it into tokens",  # a word that a model's vocabulary does not have
+    "must be a token of the vocabulary",  # a word that a model's vocabulary does not have
 )
-"""How the sentences end that refuse what was typed, where it is legal only in other company."""
+"""What the sentences say that refuse what was typed, where it is valid only in other company."""
 
 
 def is_meant(sentence: str) -> bool:
-    return sentence.endswith(MEANT)
+    return any(part in sentence for part in MEANT)
 
 
 def is_usable(combo: QComboBox, index: int) -> bool:

@@ -27,7 +27,7 @@ def test_a_refusal_is_said_wherever_it_was_typed_and_goes_with_the_next_edit(mak
     desk = make_desk()
     for name in ("d_model_field", "vectors_seed_field", "n_tokens_field", "decode_speed"):
         desk.window.status.clear()
-        desk.find(DragNumber, name).rejected.emit(f"{name} is too large")
+        desk.find(DragNumber, name).rejected.emit(ValueError(f"{name} is too large"))
         assert desk.window.status.message() == f"{name} is too large"
     desk.store.change(temperature=2.0)
     assert desk.window.status.message() == ""

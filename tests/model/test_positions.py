@@ -119,7 +119,7 @@ def test_a_rotation_of_fewer_pairs_keeps_the_divisors_that_it_has_pairs_for() ->
     [
         (
             lambda: LinearScaling(0.5),
-            "position.scaling.factor is 0.5; legal is a finite number of at least 1",
+            "position.scaling.factor must be a finite number of at least 1; got 0.5.",
         ),
         (
             lambda: LongRope(2.0, (1.0, 0.0)),
@@ -136,72 +136,70 @@ def test_a_rotation_of_fewer_pairs_keeps_the_divisors_that_it_has_pairs_for() ->
         ),
         (
             lambda: Yarn(2.0, beta_fast=1.0),
-            "position.scaling.beta_fast is 1.0; legal is a number above beta_slow (1), up to 1e6",
+            "position.scaling.beta_fast must be a number above beta_slow (1) and of at most 1e6; got 1.0.",
         ),
         (
             lambda: Yarn(attention_factor=0.0),
-            "position.scaling.attention_factor is 0.0; legal is a finite number above 0, or null",
+            "position.scaling.attention_factor must be a finite number above 0, or null; got 0.0.",
         ),
         (
             lambda: Llama3Scaling(high_freq_factor=1.0),
-            "position.scaling.high_freq_factor is 1.0; legal is a finite number above low_freq_factor (1)",
+            "position.scaling.high_freq_factor must be a finite number above low_freq_factor (1); got 1.0.",
         ),
         (
             lambda: Rope(base=1.0, scaling=Yarn()),
-            "position.base is 1.0; legal is a number above 1 with YaRN",
+            "position.base must be a number above 1 with YaRN; got 1.0.",
         ),
-        (lambda: DrawnTable(std=-1), "position.table.std is -1.0; legal is a finite number of 0 or more"),
+        (lambda: DrawnTable(std=-1), "position.table.std must be a finite number of at least 0; got -1.0."),
         (
             lambda: T5Buckets(n_buckets=2),
-            "position.n_buckets is 2; legal is an even number of at least 4 in both directions",
+            "position.n_buckets must be an even number of at least 4 in both directions; got 2.",
         ),
         (
             lambda: T5Buckets(n_buckets=5, bidirectional=False),
-            "position.n_buckets is 5; legal is an even number of at least 2",
+            "position.n_buckets must be an even number of at least 2; got 5.",
         ),
         (
             lambda: T5Buckets(max_distance=8),
-            "position.max_distance is 8; legal is more than 8, the distances with a bucket of their own",
+            "position.max_distance must be above 8, the number of distances with their own bucket; got 8.",
         ),
         (
             lambda: T5Buckets(4, 9, table=written(5, 1)),
-            "position.table.values is 5 rows; legal is 4 rows, one for each bucket",
+            "position.table.values must have 4 rows, one for each bucket; got 5 rows.",
         ),
         (
             lambda: small(position=T5Buckets(4, 9, table=written(4, 3))),
-            "position.table.values is 3 columns; legal is 1 columns, one for each head",
+            "position.table.values must have 1 columns, one for each head; got 3 columns.",
         ),
-        (lambda: Deberta(3), "position.span is 3; legal is an even number of at least 2"),
+        (lambda: Deberta(3), "position.span must be an even number of at least 2; got 3."),
         (
             lambda: Deberta(8, 5),
-            "position.max_distance is 5; legal is more than 5 with 8 buckets on each side",
+            "position.max_distance must be above 5 with 8 buckets on each side; got 5.",
         ),
         (
             lambda: small(position=TransformerXl(u=written(2, 4))),
-            "position.u.values is 2x4; legal is 1x4 for these vectors and heads",
+            "position.u.values must be 1x4 for these vectors and heads; got 2x4.",
         ),
         (
             lambda: small(position=Deberta(4, 9, queries=written(4, 4))),
-            "position.queries.values is 4x4; legal is 8x4 for these vectors and heads",
+            "position.queries.values must be 8x4 for these vectors and heads; got 4x4.",
         ),
         (
             lambda: Learned(4, table=written(5, 6)),
-            "position.length is 4; legal is the number of rows of position.table.values (5)",
+            "position.length must be the number of rows of position.table.values (5); got 4.",
         ),
         (
             lambda: small(position=Learned(5, table=written(5, 4))),
-            "position.table.values is 4 columns; legal is 6 columns, one number for each "
-            "feature of a token vector",
+            "position.table.values must have 6 columns, one for each feature of a token vector; got "
+            "4 columns.",
         ),
         (
             lambda: small(position=Learned(4)),
-            "position.length is 4; legal is 5 at least: the last token stands at position 4, "
-            "past the table's end",
+            "position.length must be at least 5 for a last token at position 4; got 4.",
         ),
         (
             lambda: small(position=Learned(6, start=2)),
-            "position.length is 6; legal is 7 at least: the last token stands at position 6, "
-            "past the table's end",
+            "position.length must be at least 7 for a last token at position 6; got 6.",
         ),
     ],
 )
@@ -213,13 +211,19 @@ def test_illegal_values_are_refused_with_one_sentence(make: Any, sentence: str) 
 
 def test_tokens_past_the_tables_end_are_refused_by_edits_and_by_decoding() -> None:
     full = small(position=Learned(5))
-    with pytest.raises(ValueError, match="past the table's end"):
+    with pytest.raises(
+        ValueError, match=r"position\.length must be at least 6 for a last token at position 5; got 5\."
+    ):
         edits.set_tokens(full, (*full.tokens, "more"))
-    with pytest.raises(ValueError, match="past the table's end"):
+    with pytest.raises(
+        ValueError, match=r"position\.length must be at least 6 for a last token at position 5; got 5\."
+    ):
         edits.set_n_tokens(full, 6)
     assert edits.set_n_tokens(full, 4).position == Learned(5)
     assert len(decode(ENGINE, full).steps) == 5
-    with pytest.raises(ValueError, match=r"position.length is 5; legal is 6 at least"):
+    with pytest.raises(
+        ValueError, match=r"position\.length must be at least 6 for a last token at position 5; got 5\."
+    ):
         decode(ENGINE, full, 6)
 
 
@@ -337,6 +341,6 @@ def test_added_rows_are_none_without_an_additive_position() -> None:
 def test_a_table_that_is_too_large_is_refused() -> None:
     tokens = ("a", "b")
     with pytest.raises(
-        ValueError, match=r"position.length is 1000000; legal is \d+ at most for 5000 columns"
+        ValueError, match=r"position\.length must be at most 53,687 with 5000 columns; got 1000000\."
     ):
         Experiment(tokens, SeededVectors(2, 5000), heads=Heads(1, 1, 2), position=Learned(1_000_000))

@@ -93,11 +93,18 @@ def test_a_token_outside_the_vocabulary_is_its_text() -> None:
 
 
 def test_half_a_pair_and_a_missing_way_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"text has U\+DC00, half of a character"):
+    with pytest.raises(
+        ValueError, match=r"text must consist of whole characters; got U\+DC00, half of a character\."
+    ):
         split_text(experiment("the"), "\udc00", "model")
-    with pytest.raises(ValueError, match="vocabulary is null; legal is one that says how"):
+    with pytest.raises(
+        ValueError,
+        match=r"vocabulary must be a vocabulary with a rule that splits a text into tokens; got null\.",
+    ):
         split_text(PLAIN, "a", "model")
-    with pytest.raises(ValueError, match="splitting is 'line'"):
+    with pytest.raises(
+        ValueError, match=r"splitting must be one of 'word', 'character', 'byte'; got 'line'\."
+    ):
         split_text(PLAIN, "a", "line")
 
 

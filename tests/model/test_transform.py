@@ -28,19 +28,19 @@ KNOWN = Vocabulary(("a", "b"), Matrix([[1.0, 2.0, 3.0], [0.5, -1.0, 0.0]]))
     [
         (
             {"activation": "clamped_swish"},
-            "vocabulary.transform.activation is 'clamped_swish'; legal is one that needs no gate",
+            "vocabulary.transform.activation must be an activation without a gate; got 'clamped_swish'.",
         ),
         (
             {"weights": Explicit(Matrix([[1.0, 2.0]]))},
-            "vocabulary.transform.weights.values is 1x2; legal is 3x3 (in x out)",
+            "vocabulary.transform.weights.values must be 3x3 (in x out); got 1x2.",
         ),
         (
             {"bias": WrittenRow(Matrix([[1.0]]))},
-            "vocabulary.transform.bias.values is 1 numbers; legal is 3",
+            "vocabulary.transform.bias.values must have length 3; got length 1.",
         ),
         (
             {"norm": Norm(gain=WrittenRow(Matrix([[1.0, 1.0]])))},
-            "vocabulary.transform.norm.gain.values is 2 numbers; legal is 3",
+            "vocabulary.transform.norm.gain.values must have length 3; got length 2.",
         ),
     ],
 )

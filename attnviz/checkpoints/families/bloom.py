@@ -24,6 +24,7 @@ from attnviz.checkpoints.families.family import (
     whole,
 )
 from attnviz.checkpoints.families.gpt_neox import by_head
+from attnviz.errors import FieldError, missing, must_be, whole_number
 from attnviz.model.spec.attention import Layer
 from attnviz.model.spec.block import Block, FeedForward, Norm
 from attnviz.model.spec.parts import Alibi, Causal, Heads
@@ -96,9 +97,9 @@ def _one(config: Config, name: str, other: str) -> int:
     """A size that configurations write under one of two names."""
     found = {value for value in (config[name], config[other]) if value is not None}
     if not found:
-        raise ValueError(f"{name} is missing; legal is a whole number from 1 to {LARGEST}")
+        raise missing(name, whole_number(1, LARGEST))
     if len(found) > 1:
-        raise ValueError(f"{name} is {config[name]}; legal is {config[other]}, which {other} is")
+        raise FieldError(name, config[name], must_be("{value} ({field})", value=config[other], field=other))
     return int(found.pop())
 
 

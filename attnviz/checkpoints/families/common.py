@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from attnviz.checkpoints.families.family import Around, Config
+from attnviz.errors import FieldError, must_be
 from attnviz.model.spec.block import ActivationKind, Norm, NormKind
 
 ACTIVATIONS: dict[str, ActivationKind] = {
@@ -42,7 +43,7 @@ def has_attention_bias(config: Config) -> bool:
 def share_of_each_head(d: int, n_heads: int, d_name: str, n_heads_name: str) -> int:
     """The features of one head where all share `d` evenly. Raises `ValueError` by the keys' names."""
     if d % n_heads:
-        raise ValueError(f"{n_heads_name} is {n_heads}; legal is a divisor of {d_name} ({d})")
+        raise FieldError(n_heads_name, n_heads, must_be("a divisor of {number}", number=f"{d_name} ({d})"))
     return d // n_heads
 
 

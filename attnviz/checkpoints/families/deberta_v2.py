@@ -46,6 +46,7 @@ from attnviz.checkpoints.families.family import (
     whole,
 )
 from attnviz.core.block import layer_norm as normed
+from attnviz.errors import FieldError, Message, listed, must_be, whole_number
 from attnviz.model.spec.arrays import in_float64
 from attnviz.model.spec.attention import Layer
 from attnviz.model.spec.parts import Heads, NoPosition, Position, ScaleValue
@@ -62,19 +63,19 @@ def _parts(value: Any) -> list[Any]:
 
 
 def _some_of(name: str, values: tuple[str, ...], default: Any) -> Key:
-    legal = f"a list, or a text with bars, in which each is one of {', '.join(map(repr, values))}"
-    return Key(name, default, lambda value: all(part in values for part in _parts(value)), legal)
+    known = must_be("a list, or a text with bars, of {choices}", choices=listed(values))
+    return Key(name, default, lambda value: all(part in values for part in _parts(value)), known)
 
 
-def _number(name: str, default: int, least: int, legal: str) -> Key:
-    return Key(name, default, lambda value: type(value) is int and value >= least, legal)
+def _number(name: str, default: int, least: int, requirement: Message) -> Key:
+    return Key(name, default, lambda value: type(value) is int and value >= least, requirement)
 
 
-_OR_NONE = "a whole number, below 1 for none"
+_OR_NONE = must_be("a whole number, below 1 for none")
 
 KEYS = (
     *SIZE_KEYS,
-    _number("type_vocab_size", 0, 0, "a whole number of at least 0"),
+    _number("type_vocab_size", 0, 0, whole_number(0)),
     positive("layer_norm_eps", 1e-7),
     flag("relative_attention", False),
     _some_of("pos_att_type", KINDS, []),
@@ -92,7 +93,7 @@ KEYS = (
     flag("tie_word_embeddings", True),
     # What makes one vector of the first token for classes.
     whole("pooler_hidden_size", None),
-    Key("pooler_dropout", 0.0, lambda value: type(value) in (int, float), "a number"),
+    Key("pooler_dropout", 0.0, lambda value: type(value) in (int, float), must_be("a number")),
     one_of("pooler_hidden_act", tuple(ACTIVATIONS), "gelu"),
 )
 
@@ -179,7 +180,8 @@ def sizes(config: Config) -> Sizes:
     d, d_head = config["hidden_size"], config["hidden_size"] // config["num_attention_heads"]
     for name, value in (("embedding_size", d), ("attention_head_size", d_head)):
         if config[name] not in (None, value):
-            raise ValueError(f"{name} is {config[name]}; legal is {value} for these heads and hidden_size")
+            fitting = must_be("{value} for these heads and hidden_size", value=value)
+            raise FieldError(name, config[name], fitting)
     return {**found, "distances": 2 * _reach(config)}
 
 
@@ -214,10 +216,7 @@ def position(config: Config, index: int) -> Position:
         has_table = not index and _has_positions(config)
         return Learned(config["max_position_embeddings"]) if has_table else NoPosition()
     if _has_positions(config):
-        raise ValueError(
-            "position_biased_input is true; legal is false with relative_attention: an attention has one "
-            "position here"
-        )
+        raise FieldError("position_biased_input", True, must_be("false with relative_attention"))
     if config["position_buckets"] >= 1:
         return Deberta(config["position_buckets"], _longest(config))
     # Half of `span` are distances with a row of their own.

@@ -34,6 +34,7 @@ from attnviz.checkpoints.families.family import (
 from attnviz.checkpoints.families.llama import EMBEDDINGS, IGNORED, NORMS
 from attnviz.checkpoints.rotary import ROPE_KEYS, rope, scaling_values
 from attnviz.core.positions import yarn_attention_factor
+from attnviz.errors import FieldError, missing, must_be, whole_number
 from attnviz.model.spec.attention import Layer
 from attnviz.model.spec.block import Block, FeedForward, Norm
 from attnviz.model.spec.latent import Latent
@@ -44,14 +45,14 @@ LATENT_EPS = 1e-6
 
 def _of_experts(name: str) -> Key:
     """A key that only layers of experts read, which are not computed here."""
-    return Key(name, None, lambda value: True, "anything")
+    return Key(name, None, lambda value: True, must_be("any value"))
 
 
 def _count(name: str, default: Any) -> Key:
     def is_legal(value: Any) -> bool:
         return type(value) is int and value >= 0
 
-    return Key(name, default, is_legal, "a whole number of at least 0")
+    return Key(name, default, is_legal, whole_number(0))
 
 
 EXPERT_KEYS = (
@@ -229,25 +230,26 @@ def sizes(config: Config) -> Sizes:
 def _check_widths(config: Config) -> None:
     """Refuse heads whose values are not as wide as their keys' content, and widths that contradict."""
     d_head, d_rope = config["qk_nope_head_dim"], config["qk_rope_head_dim"]
-    legal = {
-        "v_head_dim": (d_head, "as qk_nope_head_dim is: values are as wide as the content of keys"),
-        "num_key_value_heads": (config["num_attention_heads"], "as there are num_attention_heads"),
-        "head_dim": (d_rope, "as qk_rope_head_dim is"),
-        "qk_head_dim": (d_head + d_rope, "the sum of qk_nope_head_dim and qk_rope_head_dim"),
+    widths = {
+        "v_head_dim": (d_head, "qk_nope_head_dim"),
+        "num_key_value_heads": (config["num_attention_heads"], "num_attention_heads"),
+        "head_dim": (d_rope, "qk_rope_head_dim"),
+        "qk_head_dim": (d_head + d_rope, "qk_nope_head_dim + qk_rope_head_dim"),
     }
-    for name, (value, why) in legal.items():
+    for name, (value, equal) in widths.items():
         if config[name] not in (None, value):
-            raise ValueError(f"{name} is {config[name]}; legal is {value}, {why}")
+            raise FieldError(name, config[name], must_be("{value} ({field})", value=value, field=equal))
 
 
 def refuse(config: Config) -> None:
     """Raise `ValueError` where a layer has experts."""
     if _has_experts(config):
         count, n_layers = config["first_k_dense_replace"], config["num_hidden_layers"]
-        raise ValueError(
-            f"first_k_dense_replace is {count}; legal is {n_layers} (num_hidden_layers) or more: there is no "
-            "mixture of experts, but the attention of the first layer alone can be imported"
+        dense = must_be(
+            "at least {least} (num_hidden_layers), unless the attention of the first layer is imported alone",
+            least=n_layers,
         )
+        raise FieldError("first_k_dense_replace", count, dense)
 
 
 def layer(config: Config, index: int) -> Layer:
@@ -280,7 +282,7 @@ def scale(config: Config) -> Scale:
     if given["rope_type"] == "default" or not share:
         return SqrtDHead()
     if factor is None:
-        raise ValueError(f"{given['written']}.factor is missing; mscale_all_dim needs it")
+        raise missing(f"{given['written']}.factor", must_be("a number with {kind}", kind="mscale_all_dim"))
     grown = 1.0 + share * (yarn_attention_factor(factor) - 1.0)
     return ScaleValue(grown**2 / math.sqrt(config["qk_nope_head_dim"] + config["qk_rope_head_dim"]))
 

@@ -14,8 +14,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from attnviz.checkpoints.reader import CheckpointError
-from attnviz.model.errors.faults import short
+from attnviz.errors import POSITIVE, FieldError, Message, among, listed, missing, must_be, whole_number
 from attnviz.model.spec.arrays import in_float64
 from attnviz.model.spec.attention import Layer
 from attnviz.model.spec.block import Norm, Transform
@@ -50,20 +49,20 @@ class Key:
     name: str
     default: Any
     is_legal: Callable[[Any], bool]
-    legal: str
+    requirement: Message
     null: Any = AS_MISSING
 
-    def read(self, values: Mapping[str, Any], file: str) -> Any:
-        """The value in a configuration. Raises `CheckpointError`: the key, its value, what is legal."""
+    def read(self, values: Mapping[str, Any]) -> Any:
+        """The value in a configuration. Raises `FieldError`: the key, its value, the requirement."""
         value = values.get(self.name)
         if value is None and self.name in values and self.null is not AS_MISSING:
             return self.null
         if value is None:
             if self.default is REQUIRED:
-                raise CheckpointError(f"{file}: {self.name} is missing; legal is {self.legal}")
+                raise missing(self.name, self.requirement)
             return self.default
         if not self.is_legal(value):
-            raise CheckpointError(f"{file}: {self.name} is {short(value)}; legal is {self.legal}")
+            raise FieldError(self.name, value, self.requirement)
         return value
 
 
@@ -77,7 +76,7 @@ def whole(name: str, default: Any = REQUIRED, null: Any = AS_MISSING) -> Key:
     def is_legal(value: Any) -> bool:
         return type(value) is int and 1 <= value <= LARGEST
 
-    return Key(name, default, is_legal, f"a whole number from 1 to {LARGEST}", null)
+    return Key(name, default, is_legal, whole_number(1, LARGEST), null)
 
 
 def positive(name: str, default: Any = REQUIRED, null: Any = AS_MISSING) -> Key:
@@ -87,30 +86,28 @@ def positive(name: str, default: Any = REQUIRED, null: Any = AS_MISSING) -> Key:
         # Compared and not asked whether it is finite: that fails for a whole number past the range of floats.
         return type(value) in (int, float) and 0 < value <= sys.float_info.max
 
-    return Key(name, default, is_legal, "a finite number above 0", null)
+    return Key(name, default, is_legal, POSITIVE, null)
 
 
 def flag(name: str, default: Any) -> Key:
     """True or false."""
-    return Key(name, default, lambda value: type(value) is bool, "true or false")
+    return Key(name, default, lambda value: type(value) is bool, must_be("true or false"))
 
 
 def one_of(name: str, values: tuple[Any, ...], default: Any = REQUIRED) -> Key:
     """One of some values; the others that the format knows are not computed here."""
-    written = [short(value) for value in values]
-    legal = written[0] if len(written) == 1 else "one of " + ", ".join(written)
-    return Key(name, default, lambda value: value in values, legal)
+    return Key(name, default, lambda value: value in values, among(values))
 
 
 def texts(name: str, values: tuple[str, ...]) -> Key:
     """A list of which each member is one of some texts; null where it is missing."""
-    legal = f"a list in which each is one of {', '.join(map(repr, values))}"
-    return Key(name, None, lambda value: isinstance(value, list) and all(v in values for v in value), legal)
+    known = must_be("a list of {choices}", choices=listed(values))
+    return Key(name, None, lambda value: isinstance(value, list) and all(v in values for v in value), known)
 
 
 def group(name: str) -> Key:
     """An object with keys of its own; null where it is missing."""
-    return Key(name, None, lambda value: isinstance(value, dict), "an object, or null")
+    return Key(name, None, lambda value: isinstance(value, dict), must_be("an object, or null"))
 
 
 # --- tensors ---------------------------------------------------------------------------------------

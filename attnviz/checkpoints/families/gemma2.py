@@ -31,6 +31,7 @@ from attnviz.checkpoints.families.llama import (
     window,
 )
 from attnviz.checkpoints.rotary import ROPE_KEYS, rope
+from attnviz.errors import FieldError, Message, must_be, of_length
 from attnviz.model.spec.attention import Layer
 from attnviz.model.spec.block import Block, FeedForward, Norm
 from attnviz.model.spec.parts import Causal, Mask, ScaleValue
@@ -72,12 +73,13 @@ def masks(config: Config, index: int) -> tuple[Mask, ...]:
     """Causal, and a window in the layers that slide: the first, the third, … where nothing else is said."""
     given = config["layer_types"]
     if given is not None and len(given) != config["num_hidden_layers"]:
-        raise ValueError(f"layer_types has length {len(given)}; legal is one for each layer")
+        one_each = Message("must have length {n}, one entry for each layer", n=config["num_hidden_layers"])
+        raise FieldError("layer_types", of_length(len(given)), one_each)
     kind = (SLIDING if index % 2 == 0 else FULL) if given is None else given[index]
     if kind == FULL:
         return (Causal(),)
     if config["sliding_window"] is None:
-        raise ValueError("sliding_window is null; legal is a whole number where a layer slides")
+        raise FieldError("sliding_window", None, must_be("a whole number with a sliding layer"))
     return Causal(), window(config["sliding_window"])
 
 

@@ -34,6 +34,7 @@ from attnviz.checkpoints.families.llama import (
 from attnviz.checkpoints.families.llama import sizes as _sizes
 from attnviz.checkpoints.rotary import ROPE_KEYS, rope
 from attnviz.core.block import CLAMP_ALPHA, CLAMP_LIMIT
+from attnviz.errors import FieldError, must_be
 from attnviz.model.spec.attention import Layer
 from attnviz.model.spec.block import Block, FeedForward, Norm
 
@@ -101,10 +102,8 @@ def refuse(config: Config) -> None:
     """Raise `ValueError` for more experts than one."""
     count = config["num_local_experts"]
     if count > 1:
-        raise ValueError(
-            f"num_local_experts is {count}; legal is 1: there is no mixture of experts, but the attention of "
-            "the first layer alone can be imported"
-        )
+        one = must_be("1, unless the attention of the first layer is imported alone")
+        raise FieldError("num_local_experts", count, one)
 
 
 def layer(config: Config, index: int) -> Layer:

@@ -21,6 +21,7 @@ from attnviz.checkpoints.families.family import (
     transposed,
     whole,
 )
+from attnviz.errors import FieldError, must_be, quoted
 from attnviz.model.spec.attention import Attention, Layer
 from attnviz.model.spec.block import ActivationKind, Block, FeedForward, Norm
 from attnviz.model.spec.parts import Causal, Heads, NoScale
@@ -194,7 +195,11 @@ def _check_said_twice(config: Config) -> None:
     meant = {"dense_act_fn": "gelu_new" if proj == "gated-gelu" else name, "is_gated_act": name != proj}
     for key, value in meant.items():
         if config[key] not in (None, value):
-            raise ValueError(f"{key} is {config[key]!r}; legal is {value!r}, as feed_forward_proj says")
+            raise FieldError(
+                key,
+                config[key],
+                must_be("{value}, as {field} says", value=quoted(value), field="feed_forward_proj"),
+            )
 
 
 def around(config: Config) -> Around:

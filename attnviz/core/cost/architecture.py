@@ -11,6 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Literal, NamedTuple
 
+from attnviz.errors import FieldError, Message, must_be, whole_number
+
 Norm = Literal["layer", "rms"]
 
 
@@ -127,19 +129,21 @@ class Architecture:
             for field in fields(part) if part is not None else ():
                 value = getattr(part, field.name)
                 if isinstance(value, int) and value < 0:
-                    raise ValueError(f"{field.name} is {value}; legal is 0 or more")
+                    raise FieldError(field.name, value, whole_number(0))
         for name in ("layers", "d_model", "n_heads", "n_kv_heads", "d_head", "context"):
-            _require(getattr(self, name) >= 1, name, getattr(self, name), "1 or more")
+            _require(getattr(self, name) >= 1, name, getattr(self, name), whole_number(1))
         divides = self.n_heads % self.n_kv_heads == 0
-        _require(divides, "n_kv_heads", self.n_kv_heads, f"a divisor of n_heads ({self.n_heads})")
-        enough = self.windowed_layers <= self.layers
-        _require(enough, "windowed_layers", self.windowed_layers, f"layers ({self.layers}) at most")
-        _require(self.window >= 1 or not self.windowed_layers, "window", self.window, "1 key or more")
+        _require(
+            divides, "n_kv_heads", self.n_kv_heads, must_be("a divisor of n_heads ({n})", n=self.n_heads)
+        )
+        in_layers = must_be("at most {most} (layers)", most=self.layers)
+        _require(self.windowed_layers <= self.layers, "windowed_layers", self.windowed_layers, in_layers)
+        _require(self.window >= 1 or not self.windowed_layers, "window", self.window, whole_number(1))
         if self.experts is not None:
             most, active = self.experts.n_routed, self.experts.n_active
-            _require(active <= most, "n_active", active, f"n_routed ({most}) at most")
+            _require(active <= most, "n_active", active, must_be("at most {most} (n_routed)", most=most))
             dense = self.experts.dense_layers
-            _require(dense <= self.layers, "dense_layers", dense, f"layers ({self.layers}) at most")
+            _require(dense <= self.layers, "dense_layers", dense, in_layers)
 
     @property
     def d_qk(self) -> int:
@@ -171,9 +175,9 @@ class Architecture:
         return self.n_memory or n
 
 
-def _require(holds: bool, field: str, value: int, legal: str) -> None:
+def _require(holds: bool, field: str, value: int, requirement: Message) -> None:
     if not holds:
-        raise ValueError(f"{field} is {value}; legal is {legal}")
+        raise FieldError(field, value, requirement)
 
 
 def band_pairs(n: int, left: int, right: int) -> int:

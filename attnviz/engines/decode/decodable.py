@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from attnviz.errors import FieldError, Message, must_be, whole_number
 from attnviz.i18n import N_
 from attnviz.model import positions
 from attnviz.model.masks import looks_ahead
@@ -93,14 +94,16 @@ def step_count(experiment: Experiment, steps: int | None) -> int:
     `steps` that are no whole number from 1 to `MAX_STEPS`, and past the end of a learned table.
     """
     if steps is not None and (isinstance(steps, bool) or not isinstance(steps, int | np.integer)):
-        raise ValueError(f"steps is {steps!r}; legal is a whole number from 1 to {MAX_STEPS:,}")
+        raise FieldError("steps", steps, whole_number(1, MAX_STEPS))
     count = experiment.n_queries if steps is None else int(steps)
     if steps is None and experiment.writing is not None:
         count += experiment.writing.sampling.stop.length - 1
         count = int(min(count, table_end(experiment)))
     if not 1 <= count <= MAX_STEPS:
-        what = f"steps is {steps}" if steps is not None else f"the tokens and the new ones are {count:,}"
-        raise ValueError(f"{what}; legal is 1 to {MAX_STEPS:,}")
+        if steps is not None:
+            raise FieldError("steps", steps, whole_number(1, MAX_STEPS))
+        at_most = must_be("at most {most:,} with the prompt", most=MAX_STEPS)
+        raise FieldError("sampling.stop.length", Message("{n:,} tokens", n=count), at_most)
     for position in _positions(experiment):
         position.check_end(max(count, experiment.n_queries))
     return count

@@ -19,6 +19,7 @@ from attnviz.engines.decode.cost import Cost, StepCosts
 from attnviz.engines.engine import Engine
 from attnviz.engines.features import Features
 from attnviz.engines.program import Attended
+from attnviz.errors import UnknownName, among, must_be
 from attnviz.model.spec.site import Site
 from attnviz.model.stages import SITE_INPUTS, STAGE_BY_ID
 
@@ -42,7 +43,7 @@ class StepStages:
         """A stage. Raises `KeyError` where there is none of that name."""
         found = self.get(stage)
         if found is None:
-            raise KeyError(f"stage is {stage!r}; this step has no such stage")
+            raise UnknownName("stage", stage, must_be("a stage of this step"))
         return found
 
     @property
@@ -229,7 +230,7 @@ class DecodeStep(StepStages):
     def site(self, name: str) -> SiteStep:
         """One site. Raises `KeyError` naming the sites there are."""
         if name not in self.sites:
-            raise KeyError(f"site is {name!r}; a step has {', '.join(self.sites)}")
+            raise UnknownName("site", name, among(self.sites))
         return self.sites[name]
 
     def get(self, stage: str) -> Numbers | None:

@@ -27,7 +27,7 @@ from attnviz.figures.files import DPI
 from attnviz.figures.palette import PALETTES
 from attnviz.gui.look.theme import GRID
 from attnviz.i18n import N_, _
-from attnviz.model.errors.refusals import in_words
+from attnviz.model.errors.titles import in_words
 from attnviz.model.sites.titles import site_title
 from attnviz.model.spec.view import View, shown_head
 from attnviz.model.stages import STAGE_BY_ID
@@ -231,7 +231,7 @@ class FigureDialog(QDialog):
         self._preview.setPixmap(picture)
 
     def _show_no_preview(self, error: BaseException) -> None:
-        self._preview.setText(_("No preview: {reason}").format(reason=in_words(str(error))))
+        self._preview.setText(_("No preview: {reason}").format(reason=in_words(error)))
 
 
 class PanelDialog(QDialog):

@@ -25,13 +25,12 @@ from PySide6.QtWidgets import (
 
 from attnviz.checkpoints.importing import Described, describe, import_checkpoint
 from attnviz.compute.scheduler import CancelToken, Scheduler
-from attnviz.gui.failure import failure_sentence, is_expected
+from attnviz.gui.failure import failure_message, is_expected
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.widgets.control import active_theme
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.toggle import Toggle
 from attnviz.i18n import _
-from attnviz.model.errors.refusals import translated
 from attnviz.model.spec.document import Document
 
 WIDTH = 520
@@ -261,7 +260,7 @@ class ImportDialog(QDialog):
         self.accept()
 
     def _on_failed(self, error: BaseException) -> None:
-        self._say(translated(failure_sentence(error)), is_wrong=True)
+        self._say(failure_message(error).text(), is_wrong=True)
         self._refresh()
         if not is_expected(error):
             raise error

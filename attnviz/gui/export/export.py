@@ -14,11 +14,12 @@ from PySide6.QtWidgets import QApplication, QDialog, QFileDialog, QWidget
 
 from attnviz.compute.saving import save_arrays
 from attnviz.compute.scheduler import CancelToken, Scheduler
+from attnviz.errors import InputError, Message, about, suffix_error
 from attnviz.figures import FORMATS, save_figure
 from attnviz.figures.files import format_of
 from attnviz.gui.dialogs.export import FigureChoice, FigureDialog, PanelDialog, draw_choice
 from attnviz.gui.export.widget import picture, widget_bytes
-from attnviz.gui.failure import failure_sentence, is_expected
+from attnviz.gui.failure import failure_message, is_expected
 from attnviz.gui.look.theme import Theme
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.panels.table import PANELS
@@ -45,7 +46,7 @@ MOST_COPIED = 2**22
 class Exporter(QObject):
     """Writes what is shown."""
 
-    failed = Signal(str)
+    failed = Signal(object)
     """One sentence: why nothing was written."""
     said = Signal(str)
     """One sentence: what was written."""
@@ -123,7 +124,7 @@ class Exporter(QObject):
         self.said.emit(_("Copied the table to the clipboard."))
 
     def _on_no_table(self, error: BaseException) -> None:
-        self.failed.emit(failure_sentence(error))
+        self.failed.emit(failure_message(error))
         if not is_expected(error):
             raise error
 
@@ -173,7 +174,7 @@ class Exporter(QObject):
                 return save_csv(site, stage, head, path, token.progress)
             if suffix == NPZ_SUFFIX:
                 return save_arrays(trace, None, path, check=token.progress)
-            raise ValueError(f"the suffix is {path.suffix!r}; legal is {CSV_SUFFIX} or {NPZ_SUFFIX}")
+            raise suffix_error(path.suffix, (CSV_SUFFIX, NPZ_SUFFIX))
 
         self._submit(job, path)
 
@@ -198,9 +199,9 @@ class Exporter(QObject):
         self._scheduler.submit(job, done, failed, key=KEY)
 
     def _fail(self, path: Path, error: BaseException) -> None:
-        is_disk = isinstance(error, OSError) and error.strerror
-        sentence = str(error.strerror) if is_disk else failure_sentence(error)  # type: ignore[attr-defined]
-        self.failed.emit(sentence if sentence.startswith(path.name) else f"{path.name}: {sentence}")
+        message = failure_message(error)
+        is_named = str(message).startswith(path.name)
+        self.failed.emit(message if is_named else about(path.name, message))
         if not is_expected(error):
             raise error
 
@@ -219,7 +220,7 @@ class Exporter(QObject):
 
     def _trace(self) -> Trace | None:
         if self._store.trace is None:
-            self.failed.emit(_("Nothing has been computed yet."))
+            self.failed.emit(InputError(Message("An export needs computed numbers; got none yet.")))
         return self._store.trace
 
     def _stage(self) -> str:

@@ -56,6 +56,9 @@ def options_available(subject: object, option: str) -> str:
 class Field(Generic[S]):
     """What every row has. `name` is the control's object name; `label` and `hint` are message ids.
 
+    `path` is the document's field, of one attention or of the whole experiment: an error of that field is
+    marked in the row.
+
     `edit` returns the site, or the experiment, with the value; a `ValueError` refuses it. `reason` is why
     the row cannot be used at present (empty: it can). With `from_start` all edits of one gesture start from
     what was there before it, so that a drag past a small value does not lose what only a large one can hold.
@@ -65,6 +68,7 @@ class Field(Generic[S]):
     label: str
     read: Read
     edit: Edit[S]
+    path: str = ""
     hint: str = ""
     shown: Callable[[S], bool] = always
     reason: Callable[[S], str] = available

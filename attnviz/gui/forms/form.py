@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from attnviz.errors import FieldError, message_of
 from attnviz.gui.forms.fields import Field
 from attnviz.gui.forms.rows import Row, SliderRow, make_row
 from attnviz.gui.forms.subject import S, Subject
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.store import Store
+from attnviz.model.spec.document import Document
 
 
 class Form(QWidget):
@@ -22,6 +25,8 @@ class Form(QWidget):
     ) -> None:
         super().__init__(parent)
         self.rows: tuple[Row[Any], ...] = tuple(make_row(field, subject, store) for field in fields)
+        store.rejected.connect(self._on_rejected)
+        store.changed.connect(self._on_changed)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(GRID - 2)
@@ -39,7 +44,24 @@ class Form(QWidget):
     def retranslate(self) -> None:
         for row in self.rows:
             row.retranslate()
+            row.show_error()
         align_sliders([row for row in self.rows if isinstance(row, SliderRow)])
+
+    @Slot(object)
+    def _on_rejected(self, error: Exception) -> None:
+        """Mark the rows of the field that is wrong, or of the nearest part around it, and no others."""
+        path = error.path if isinstance(error, FieldError) else ""
+        about = [row.field.path for row in self.rows if path and row.is_about(path)]
+        nearest = max(about, key=len, default="")
+        for row in self.rows:
+            row.mark(message_of(error) if nearest and row.field.path == nearest else None)
+
+    @Slot(object, object)
+    def _on_changed(self, old: Document, new: Document) -> None:
+        """An error is over with the next edit that is taken."""
+        if old.experiment is not new.experiment:
+            for row in self.rows:
+                row.mark(None)
 
 
 def align_sliders(rows: Sequence[SliderRow[Any]]) -> None:

@@ -6,16 +6,17 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Generic
 
-from PySide6.QtCore import QEvent, Qt, Slot
-from PySide6.QtGui import QColor, QKeyEvent, QPalette
+from PySide6.QtCore import QEvent, QRectF, Qt, Slot
+from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent, QPalette
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QWidget
 
+from attnviz.errors import Message
 from attnviz.gui.forms.fields import Choice, Field, Number, Seed, Slider, Switch, Text
 from attnviz.gui.forms.subject import S, Subject
-from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.look.theme import GRID, RADIUS, Theme
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.combo import Combo
-from attnviz.gui.widgets.control import active_theme, plain_tooltip
+from attnviz.gui.widgets.control import Availability, active_theme, plain_tooltip
 from attnviz.gui.widgets.dice import HIGHEST_SEED, Dice
 from attnviz.gui.widgets.document_line import DocumentLine
 from attnviz.gui.widgets.numbers.drag import DragNumber
@@ -23,7 +24,7 @@ from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.slider_field import SliderField
 from attnviz.gui.widgets.toggle import Toggle
 from attnviz.i18n import _
-from attnviz.model.errors.refusals import in_words
+from attnviz.model.errors.titles import in_words, place_in_attention
 
 NUMBER_WIDTH = 56
 """Room for the numbers at the right end of sliders, so that the sliders end below each other."""
@@ -53,12 +54,44 @@ class Row(QWidget, Generic[S]):
         self.field, self.store = field, store
         self._subject = subject
         self._start: S | None = None
+        self._error: Message | None = None
         self.setObjectName(f"{field.name}_row")
         self.label: QLabel | None = None
         self.line = QHBoxLayout(self)
         self.line.setContentsMargins(0, 0, 0, 0)
         self.line.setSpacing(GRID)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+
+    def is_about(self, path: str) -> bool:
+        """Whether an error at `path` is one of this row's field, or of a part of it."""
+        own, place = self.field.path, place_in_attention(path)
+        return bool(own) and (own == path or (place + ".").startswith(own + "."))
+
+    def mark(self, error: Message | None) -> None:
+        """Outline the row and say what is wrong with its field; None takes both away."""
+        if error is None and self._error is None:
+            return
+        self._error = error
+        self.show_error()
+
+    def show_error(self) -> None:
+        """Say the error in the present language."""
+        sentence = "" if self._error is None else in_words(self._error)
+        self.setToolTip(plain_tooltip(sentence))
+        self.setAccessibleDescription(sentence)
+        control = getattr(self, "control", None)
+        if isinstance(control, Availability):
+            control.set_error(sentence)
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        if self._error is not None:
+            painter = QPainter(self)
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            painter.setPen(QColor(active_theme().error))
+            painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), RADIUS, RADIUS)
+            painter.end()
 
     @property
     def subject(self) -> S:
@@ -329,7 +362,7 @@ class TextRow(Row[S]):
         try:
             self._edited(self.subject, text)
         except ValueError as error:
-            self._mark(in_words(str(error)))
+            self._mark(in_words(error))
         else:
             self._mark("")
             self._is_own = True
@@ -339,9 +372,16 @@ class TextRow(Row[S]):
     @Slot()
     def _on_return(self) -> None:
         if self.control.property("invalid"):
-            self.store.rejected.emit(self.control.accessibleDescription())
+            self._reject()
         else:
             self._leave()
+
+    def _reject(self) -> None:
+        """Say in the status line, too, why the text cannot be taken."""
+        try:
+            self._edited(self.subject, self.control.text())
+        except ValueError as error:
+            self.store.rejected.emit(error)
 
     def _leave(self) -> None:
         """Typing is over: from here on the line shows the document again."""

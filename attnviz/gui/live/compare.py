@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Slot
 
 from attnviz.compute.scheduler import CancelToken, Scheduler
-from attnviz.gui.failure import failure_sentence, is_expected
+from attnviz.gui.failure import failure_message, is_expected
 from attnviz.gui.live.trace import GUI_CORES, Live, execute
-from attnviz.model.errors.refusals import in_words
+from attnviz.model.errors.titles import in_words
 
 if TYPE_CHECKING:
     from attnviz.engines.why_not import Compared
@@ -67,7 +67,7 @@ class CompareLive(QObject):
         self._begin()
 
     def _on_failed(self, error: BaseException) -> None:
-        self._panel.show_reason(in_words(failure_sentence(error)))
+        self._panel.show_reason(in_words(failure_message(error)))
         self._begin()
         if not is_expected(error):
             raise error

@@ -13,7 +13,7 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from attnviz.compute.scheduler import Cancelled, CancelToken, Scheduler
 from attnviz.core.progress import Progress
-from attnviz.gui.failure import failure_sentence, is_expected
+from attnviz.gui.failure import failure_message, is_expected
 from attnviz.gui.live.trace import GUI_CORES, Live
 from attnviz.gui.store import Store
 from attnviz.i18n import current_language
@@ -46,7 +46,7 @@ SAMPLED_OVERDUE_MS = 1500
 class DecodeLive(QObject):
     """Decodes the experiment of every new trace, while somebody looks."""
 
-    failed = Signal(str)
+    failed = Signal(object)
 
     def __init__(self, store: Store, live: Live, scheduler: Scheduler, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -151,7 +151,7 @@ class DecodeLive(QObject):
     def _on_failed(self, error: BaseException) -> None:
         self._overdue.stop()
         self._let_go()
-        self.failed.emit(failure_sentence(error))
+        self.failed.emit(failure_message(error))
         if not is_expected(error):
             raise error
 

@@ -15,7 +15,7 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from attnviz.compute.scheduler import CancelToken, Scheduler
 from attnviz.engines.table import ENGINE_BY_ID
-from attnviz.gui.failure import failure_sentence, is_expected
+from attnviz.gui.failure import failure_message, is_expected
 from attnviz.gui.store import Store
 from attnviz.model.edit.generation import differs_in_writing
 from attnviz.model.spec.document import Document
@@ -41,7 +41,7 @@ PATIENCE_SECONDS = 0.25
 class Live(QObject):
     """Runs the store's experiment whenever it changes. `engine` and `device` are chosen in the window."""
 
-    failed = Signal(str)
+    failed = Signal(object)
     """One sentence: why there are no numbers for the present experiment."""
     noticed = Signal(str)
     """One sentence that the run wants to be known, such as a fallback to NumPy."""
@@ -126,7 +126,7 @@ class Live(QObject):
         self.running.emit(False)
         if self._again:
             self._timer.start(0)
-        self.failed.emit(failure_sentence(error))  # first: what is on the screen is not the document's
+        self.failed.emit(failure_message(error))  # first: what is on the screen is not the document's
         if not is_expected(error):
             raise error
 

@@ -8,10 +8,9 @@ from PySide6.QtCore import QObject, Slot
 
 from attnviz.compute.scheduler import Cancelled, CancelToken, Scheduler
 from attnviz.core.progress import Progress
-from attnviz.gui.failure import failure_sentence, is_expected
+from attnviz.gui.failure import failure_message, is_expected
 from attnviz.gui.live.trace import GUI_CORES
 from attnviz.gui.store import Store
-from attnviz.model.errors.refusals import translated
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 
@@ -76,7 +75,7 @@ class UncachedLive(QObject):
 
         def failed(error: BaseException) -> None:
             self._asked = None
-            self._panel.show_uncached(decoded, index, translated(failure_sentence(error)))
+            self._panel.show_uncached(decoded, index, failure_message(error).text())
             if not is_expected(error):
                 raise error
 

@@ -131,7 +131,7 @@ class MatricesPanel(Panel):
         present = in_float64(self._chosen().array(self.store.attention))
         values, complaint = laid_over(present, row, column, block)
         self.store.edit_here(self._chosen().put, values)
-        if complaint:
+        if complaint is not None:
             self.store.rejected.emit(complaint)
 
 

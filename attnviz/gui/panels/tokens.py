@@ -6,6 +6,7 @@ from msgspec.structs import replace
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
+from attnviz.errors import FieldError, Message
 from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
@@ -140,7 +141,7 @@ class TokensPanel(Panel):
         try:
             return split_text(self.store.experiment, text, splitting)
         except ValueError as error:
-            self.store.rejected.emit(str(error))
+            self.store.rejected.emit(error)
             return ()
 
     @Slot(str)
@@ -160,8 +161,8 @@ class TokensPanel(Panel):
             self.store.edit(_retyped, before, tokens)
             self._is_own = False
             return
-        sentence = _("tokens: {n} are too many; legal are {most} at most")
-        self.store.rejected.emit(sentence.format(n=len(tokens), most=MOST_TOKENS))
+        at_most = Message("must have at most {most} tokens", most=MOST_TOKENS)
+        self.store.rejected.emit(FieldError("tokens", Message("{n:,} tokens", n=len(tokens)), at_most))
 
     @Slot()
     def _on_finished(self) -> None:

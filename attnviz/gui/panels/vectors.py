@@ -136,7 +136,7 @@ class VectorsPanel(Panel):
         present = vectors_array(edits.vectors_of(self.store.experiment, self._which()))
         values, complaint = laid_over(present, row, column, block)
         self.store.edit(edits.set_vectors, values, self._which())
-        if complaint:
+        if complaint is not None:
             self.store.rejected.emit(complaint)
 
     @Slot(int, int)

@@ -93,6 +93,7 @@ class Availability:
     """Mixin for QWidgets: disabled with the reason in the tooltip, and first in line for its own keys."""
 
     _usual_tooltip = ""
+    _error = ""
     _reason: str | None = None
     _owner_reason: str | None = None
 
@@ -118,6 +119,12 @@ class Availability:
             self._owner_reason = reason
             self._say_tooltip()
 
+    def set_error(self, sentence: str) -> None:
+        """Say what is wrong with the value that was given last; an empty sentence takes it away."""
+        if sentence != self._error:
+            self._error = sentence
+            self._say_tooltip()
+
     def takes_key(self, event: QKeyEvent) -> bool:
         """Whether a key is for this control while it has the focus, before any shortcut of the window."""
         return False
@@ -130,7 +137,7 @@ class Availability:
         return bool(super().event(event))  # type: ignore[misc]
 
     def _say_tooltip(self) -> None:
-        text = self._owner_reason or self._reason or self._usual_tooltip
+        text = self._error or self._owner_reason or self._reason or self._usual_tooltip
         self.setToolTip(plain_tooltip(text))  # type: ignore[attr-defined]
 
 

@@ -101,7 +101,7 @@ class SliderField(Control):
     """
 
     changed = Signal(object)
-    rejected = Signal(str)
+    rejected = Signal(object)
 
     def __init__(
         self,

@@ -10,8 +10,8 @@ from typing import Any, Literal, TypeVar
 
 from msgspec.structs import replace
 
+from attnviz.errors import FieldError, must_be
 from attnviz.model.edit.fitting import cut_or_filled, fitted_block, fitted_norm
-from attnviz.model.errors.faults import FieldError
 from attnviz.model.operands.matrices import feed_forward_array
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.block import (
@@ -95,7 +95,7 @@ class LastSeen:
 def block_of(experiment: Site) -> Block:
     """The block. Raises `ValueError` where the attention stands alone."""
     if experiment.block is None:
-        raise FieldError("block", None, "a block where there is something in it")
+        raise FieldError("block", None, must_be("a block for its parts to be set"))
     return experiment.block
 
 
@@ -170,7 +170,9 @@ def ffn_of(experiment: Site) -> FeedForward:
     """The feed-forward layer. Raises `ValueError` where there is none."""
     block = block_of(experiment)
     if block.feed_forward is None:
-        raise FieldError("block.feed_forward", None, "a layer where its numbers are set")
+        raise FieldError(
+            "block.feed_forward", None, must_be("a feed-forward layer for its numbers to be set")
+        )
     return block.feed_forward
 
 
@@ -256,7 +258,7 @@ def set_bias(experiment: Site, role: Role, is_on: bool, last: LastSeen) -> Site:
 def set_qk_gains(experiment: Site, is_on: bool, last: LastSeen) -> Site:
     """Multiply normalised queries and keys by gains, or by ones."""
     if experiment.qk_norm is None:
-        raise FieldError("qk_norm", None, "a norm where there are gains")
+        raise FieldError("qk_norm", None, must_be("a norm for its gains to be set"))
     d_head = experiment.heads.d_head
     gains: dict[str, Row | None] = {"query_gain": None, "key_gain": None}
     if is_on:

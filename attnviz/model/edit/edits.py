@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from attnviz.core.dims import group_counts
+from attnviz.errors import A_TOKEN, FieldError, among, must_be
 from attnviz.model.edit.fitting import fitted_attention, fitted_norm, fitted_vocabulary
 from attnviz.model.masks import MASK_ORDER
 from attnviz.model.operands.matrices import projection_array, token_ids, vectors_array
@@ -41,6 +42,7 @@ from attnviz.model.spec.parts import (
     vectors_shape,
 )
 from attnviz.model.spec.pieces import own_tokens
+from attnviz.model.spec.positions import Position
 from attnviz.model.spec.site import Site
 
 Sequence = Literal["tokens", "memory"]
@@ -103,7 +105,7 @@ def set_tokens(experiment: Experiment, tokens: tuple[str, ...], sequence: Sequen
     of a model that says how it reads texts is cut into those that are.
     """
     if not tokens:
-        raise ValueError("tokens is []; legal is one token at least")
+        raise FieldError("tokens", [], A_TOKEN)
     old_tokens, old = tokens_of(experiment, sequence), vectors_of(experiment, sequence)
     vocabulary = read_vocabulary(experiment, sequence)
     if vocabulary is not None:
@@ -142,7 +144,7 @@ def permute_tokens(
     """Token i becomes the old token order[i]; vectors move along. Leaving tokens out removes them."""
     tokens = tokens_of(experiment, sequence)
     if not order:
-        raise ValueError("the last token cannot be removed; legal is one token at least")
+        raise FieldError("tokens", [], A_TOKEN)
     values = vectors_array(vectors_of(experiment, sequence))[list(order)]
     moved = tuple(tokens[i] for i in order)
     return _with_sequence(experiment, sequence, moved, ExplicitVectors(Matrix(values)))
@@ -181,7 +183,7 @@ def set_memory(experiment: Experiment, memory: Memory | None) -> Experiment:
 
 def _memory(experiment: Experiment) -> Memory:
     if experiment.memory is None:
-        raise ValueError("memory is null; legal is a second sequence")
+        raise FieldError("memory", None, must_be("a memory sequence"))
     return experiment.memory
 
 
@@ -354,11 +356,16 @@ def _fitted(experiment: Experiment, changes: dict[str, Any]) -> Experiment:
 # --- positions and masks ---------------------------------------------------------------------------
 
 
+def wrong_position(position: Position, kind: str) -> FieldError:
+    """The error of an edit of numbers that belong to another `kind` of position."""
+    return FieldError("position.kind", position.__struct_config__.tag, among((kind,)))
+
+
 def set_multiplier(site: Site, pair: int, value: float) -> Site:
     """Turn one RoPE dial: the frequency of one pair times `value`."""
     position = site.position
     if not isinstance(position, Rope):
-        raise ValueError("position.kind is not 'rope'; multipliers belong to rotary positions")
+        raise wrong_position(position, "rope")
     multipliers = list(position.multipliers) + [1.0] * (pair + 1 - len(position.multipliers))
     multipliers[pair] = value
     while multipliers and multipliers[-1] == 1.0:

@@ -8,6 +8,7 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from attnviz.errors import FieldError, must_be
 from attnviz.model.operands.matrices import projection_array
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.block import (
@@ -129,7 +130,7 @@ def _fitted_position(position: Position, d_model: int, heads: Heads, latent: Lat
         if most % 2 or (n_rotated is not None and n_rotated > most):
             n_rotated = even or None
         if most < 2:
-            raise ValueError(f"{name} is {most}; legal is 2 or more with rotary positions")
+            raise FieldError(name, most, must_be("at least 2 with rotary positions"))
         pairs = (most if n_rotated is None else n_rotated) // 2
         multipliers, scaling = position.multipliers[:pairs], position.scaling.cut_to(pairs)
         return replace(position, n_rotated=n_rotated, multipliers=multipliers, scaling=scaling)

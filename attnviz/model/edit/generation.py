@@ -12,6 +12,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from attnviz.errors import among, whole_number
 from attnviz.model.caches import Cache
 from attnviz.model.edit.edits import set_tokens
 from attnviz.model.spec.experiment import Experiment
@@ -74,7 +75,8 @@ def move_operation(experiment: Experiment, kind: type, by: int) -> Experiment:
     """Apply the operation of this kind `by` places later (negative: earlier), as far as there are places."""
     present = list(writing_of(experiment).sampling.operations)
     place = next((index for index, one in enumerate(present) if type(one) is kind), -1)
-    require(place >= 0, "sampling.operations", OPERATION_OF[kind].id, "an operation that is applied")
+    applied = among(one.__struct_config__.tag for one in present)
+    require(place >= 0, "sampling.operations", OPERATION_OF[kind].id, applied)
     one = present.pop(place)
     present.insert(min(max(place + by, 0), len(present)), one)
     return _with_operations(experiment, present)
@@ -86,7 +88,7 @@ def operation_value(operation: Operation) -> float:
 
 
 def with_value(row: SamplingOperation, value: float) -> Operation:
-    """The operation of a row of the table with this number. Raises `ValueError` where it is not legal."""
+    """The operation of a row of the table with this number. Raises `FieldError` for one outside its range."""
     whole = isinstance(getattr(row.fresh, row.field), int)
     return replace(row.fresh, **{row.field: int(value) if whole else float(value)})
 
@@ -111,7 +113,7 @@ def rewrite(experiment: Experiment, written: Sequence[str], index: int, tokens: 
 
     What was written before it becomes the document's; the document's tokens behind it stay.
     """
-    require(0 <= index < len(written), "index", index, f"0 to {len(written) - 1}")
+    require(0 <= index < len(written), "index", index, whole_number(0, len(written) - 1))
     return set_tokens(experiment, (*written[:index], *tokens, *experiment.tokens[index + 1 :]))
 
 

@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from attnviz.errors import NEEDS_MEMORY, FieldError, Message
 from attnviz.i18n import _
 from attnviz.model.edit.fitting import fitted_attention
-from attnviz.model.errors.faults import FieldError
 from attnviz.model.sites.sites import ATTENTION_FIELDS, at, other_changes, place_of, places, with_records
 from attnviz.model.spec.attention import Attention, Layer
 from attnviz.model.spec.block import Block
@@ -113,7 +113,9 @@ def remove_layer(experiment: Experiment, site: str) -> Experiment:
     place = place_of(experiment, site)
     layers = layers_of(experiment, place)
     if len(layers) == 1 and place.stack != "encoder":
-        raise ValueError("layers is []; legal is to remove a layer where there is another")
+        raise FieldError(
+            "layers", Message("length {n}", n=1), Message("must have another layer for one to be removed")
+        )
     rest = layers[: place.layer] + layers[place.layer + 1 :]
     if rest and place.layer == 0:
         rest = (_entered_like(layers[0], rest[0]), *rest[1:])
@@ -144,7 +146,7 @@ def _counted(layers: tuple[Layer, ...], n: int) -> tuple[Layer, ...]:
 def set_n_encoder_layers(experiment: Experiment, n: int) -> Experiment:
     """Let the memory pass through `n` layers of its own; the first is made after the tokens' first layer."""
     if experiment.memory is None:
-        raise ValueError("encoder is []; legal is [] where there is no memory")
+        raise FieldError("encoder", None, NEEDS_MEMORY)
     if n == 0:
         return replace(experiment, encoder=(), encoder_norm=None)
     layers = experiment.encoder or (_first_encoder_layer(experiment),)
@@ -185,7 +187,7 @@ def set_cross(experiment: Experiment, is_on: bool, layers: tuple[Layer, ...] = (
     there before: they come back where there are as many and they are still legal.
     """
     if experiment.memory is None:
-        raise ValueError("cross is there; legal is null where there is no memory")
+        raise FieldError("cross", None, NEEDS_MEMORY)
     if is_on == (experiment.cross is not None):
         return experiment
     present = main_layers(experiment)

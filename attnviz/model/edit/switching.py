@@ -10,9 +10,10 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from attnviz.model.edit.edits import set_projection
+from attnviz.errors import FieldError, must_be
+from attnviz.model.edit.edits import set_projection, wrong_position
 from attnviz.model.edit.fitting import cut_or_filled, fitted_tables, fitting_sinks
-from attnviz.model.errors.refusals import in_words
+from attnviz.model.errors.titles import in_words
 from attnviz.model.operands.matrices import sinks_array
 from attnviz.model.positions import slopes_of
 from attnviz.model.spec.arrays import Matrix
@@ -47,7 +48,7 @@ def refusal(edit: Callable[[S, Any], S], subject: S, value: Any) -> str:
     try:
         edit(subject, value)
     except ValueError as error:
-        return in_words(str(error))
+        return in_words(error)
     return ""
 
 
@@ -76,7 +77,7 @@ def fitting_position(position: Position, heads: Heads, latent: Latent | None = N
     if isinstance(position, Rope):
         name, most = ("heads.d_head", heads.d_head) if latent is None else ("latent.d_rope", latent.d_rope)
         if most < 2:
-            raise ValueError(f"{name} is {most}; legal is 2 or more with rotary positions")
+            raise FieldError(name, most, must_be("at least 2 with rotary positions"))
         even = most - most % 2
         n_rotated = position.n_rotated
         if n_rotated is not None and n_rotated >= most:
@@ -125,7 +126,7 @@ def set_span(experiment: Site, span: int) -> Site:
     """Change DeBERTa's buckets on each side; the farthest distance goes where it is legal."""
     old = experiment.position
     if not isinstance(old, Deberta):
-        raise ValueError("position.kind is not 'deberta'; its buckets belong to DeBERTa's terms")
+        raise wrong_position(old, "deberta")
     span = max(span - span % 2, 2)
     moved = Deberta(span, max(old.max_distance, span // 2 + 2))
     shapes = moved.table_shapes(experiment.d_model, experiment.heads.n_heads, experiment.heads.d_head)
@@ -142,7 +143,7 @@ def set_buckets(experiment: Site, **changes: Any) -> Site:
     """Change n_buckets, max_distance or bidirectional of T5's buckets; the others go where they are legal."""
     old = experiment.position
     if not isinstance(old, T5Buckets):
-        raise ValueError("position.kind is not 't5'; buckets belong to T5's biases")
+        raise wrong_position(old, "t5")
     bidirectional = changes.get("bidirectional", old.bidirectional)
     n_buckets = changes.get("n_buckets", old.n_buckets)
     n_buckets = max(n_buckets - n_buckets % 2, 4 if bidirectional else 2)
@@ -159,7 +160,7 @@ def set_n_rotated(experiment: Site, count: int) -> Site:
     """Turn the first `count` features of each head, rounded to pairs; all of them is None in the record."""
     position = experiment.position
     if not isinstance(position, Rope):
-        raise ValueError("position.kind is not 'rope'; rotated features belong to rotary positions")
+        raise wrong_position(position, "rope")
     most = experiment.d_turnable
     even = min(max(2, count - count % 2), most)
     return set_position(experiment, replace(position, n_rotated=None if even == most else even))
@@ -186,7 +187,7 @@ def set_qk_norm(experiment: Site, kind: Any) -> Site:
 def set_qk_norm_eps(experiment: Site, eps: float) -> Site:
     """Change the ε of the norm of queries and keys."""
     if experiment.qk_norm is None:
-        raise ValueError("qk_norm is null; legal is a norm where there is an eps")
+        raise FieldError("qk_norm", None, must_be("a norm for its ε to be set"))
     return replace(experiment, qk_norm=replace(experiment.qk_norm, eps=eps))
 
 

@@ -1,10 +1,11 @@
-"""What the window calls the fields of a document: the words that stand at their controls."""
+"""What the window calls the fields of a document, and how it says an error: in the words at its controls."""
 
 from __future__ import annotations
 
 import re
 
-from attnviz.i18n import N_, _
+from attnviz.errors import Message, message_of
+from attnviz.i18n import N_, _, current_language
 
 FIELD_TITLES = {
     "tokens": N_("Tokens"),
@@ -90,14 +91,28 @@ FIELD_TITLES = {
     "cache.block": N_("positions per block"),
     "cache.bits": N_("bits"),
 }
-"""Messages by the paths that refusals name."""
+"""Messages by the paths that errors name."""
 
-_STACK = re.compile(r"(?:layers|encoder)\[\d+\]\.")
-_INDEX = re.compile(r"\[\d+\]$")
+_LAYER = re.compile(r"^(?:layers|encoder)\[\d+\]\.(?:cross\.)?|^cross\.")
+_INDEX = re.compile(r"\[\d+\]")
+
+
+def place_in_attention(path: str) -> str:
+    """A path without the layer that it is in and without indices: what the field is in every attention."""
+    return _INDEX.sub("", _LAYER.sub("", path))
 
 
 def field_title(path: str) -> str:
     """What the field at a path is called in the present language, in any layer; else empty."""
-    within = _STACK.sub("", path, count=1)
-    message = FIELD_TITLES.get(_INDEX.sub("", within), "")
-    return _(message)
+    return _(FIELD_TITLES.get(place_in_attention(path), ""))
+
+
+def in_words(error: BaseException | Message) -> str:
+    """An error as the window says it: not in English, a field is called what stands at its control."""
+    message = error if isinstance(error, Message) else message_of(error)
+    return message.text(_title_or_path)
+
+
+def _title_or_path(path: str) -> str:
+    title = "" if current_language() == "en" else field_title(path)
+    return f"“{title}”" if title else path

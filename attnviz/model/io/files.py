@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
+from attnviz.errors import InputError, Message, MessageError, about, message_of, suffix_error
 from attnviz.model.io.json_text import MAX_TEXT, document_from, parse, write
 from attnviz.model.io.tensors import Progress, no_progress, read_tensors, write_tensors
 from attnviz.model.sites.sites import places, record_at
@@ -37,7 +38,11 @@ TENSORS_SUFFIX = ".safetensors"
 _Result = TypeVar("_Result")
 
 
-class DocumentError(ValueError):
+class DiskError(MessageError, OSError):
+    """The disk took less than was written."""
+
+
+class DocumentError(InputError):
     """A document could not be read or saved: one sentence that begins with the file's name."""
 
 
@@ -92,9 +97,9 @@ def _named(name: str, action: Callable[[], _Result]) -> _Result:
     try:
         return action()
     except OSError as error:
-        raise DocumentError(f"{name}: {error.strerror or error}") from error
+        raise DocumentError(about(name, message_of(error))) from error
     except ValueError as error:
-        raise DocumentError(f"{name}: {error}") from None
+        raise DocumentError(about(name, message_of(error))) from error
 
 
 # --- reading ---------------------------------------------------------------------------------------
@@ -102,19 +107,27 @@ def _named(name: str, action: Callable[[], _Result]) -> _Result:
 
 def _read(file: Path) -> Document:
     if not file.exists():
-        raise ValueError(f"there is no such file in {file.absolute().parent}")
+        raise InputError(Message("The file must exist in {folder}.", folder=file.absolute().parent))
     if not file.is_file():
-        raise ValueError("this is not a file")
+        raise InputError(Message("The path must name a file; got a folder or a device."))
     if file.suffix.lower() == TENSORS_SUFFIX:
         return read_tensors(file)
     with file.open("rb") as stream:
         data = stream.read(MAX_TEXT + 1)
     if len(data) > MAX_TEXT:
-        raise ValueError(f"it has more than {MAX_TEXT:,} bytes; larger documents are {TENSORS_SUFFIX} files")
+        raise InputError(
+            Message(
+                "A JSON document must have at most {most:,} bytes, larger ones are {suffix} files; got more.",
+                most=MAX_TEXT,
+                suffix=TENSORS_SUFFIX,
+            )
+        )
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ValueError(f"byte {error.start:,} is not UTF-8; a document is JSON in UTF-8") from None
+        raise InputError(
+            Message("The text must be UTF-8; byte {place:,} is not.", place=error.start)
+        ) from None
     return document_from(parse(text), {})
 
 
@@ -124,18 +137,23 @@ def _read(file: Path) -> Document:
 def _write(document: Document, path: Path, progress: Progress) -> Path:
     count = number_count(document.experiment)
     if path.name in ("", ".."):
-        raise ValueError("a document needs a file name")
+        raise InputError(Message("A document must have a file name; got a folder."))
     if not path.suffix:
         path = path.with_name(path.name + (JSON_SUFFIX if count <= INLINE_NUMBERS else TENSORS_SUFFIX))
     suffix = path.suffix.lower()
     if suffix == TENSORS_SUFFIX:
         data = write_tensors(document, _matrices(document.experiment), progress)
     elif suffix != JSON_SUFFIX:
-        raise ValueError(f"the suffix is {path.suffix}; legal are {JSON_SUFFIX} and {TENSORS_SUFFIX}")
+        raise suffix_error(path.suffix, (JSON_SUFFIX, TENSORS_SUFFIX))
     elif count > INLINE_NUMBERS:
-        raise ValueError(
-            f"its arrays have {count:,} numbers; {JSON_SUFFIX} holds {INLINE_NUMBERS:,} at most, "
-            f"{TENSORS_SUFFIX} holds more"
+        raise InputError(
+            Message(
+                "A {suffix} document must have at most {most:,} numbers, {larger} holds more; got {n:,}.",
+                suffix=JSON_SUFFIX,
+                most=INLINE_NUMBERS,
+                larger=TENSORS_SUFFIX,
+                n=count,
+            )
         )
     else:
         data = iter([write(document, {}).encode("utf-8")])
@@ -243,7 +261,13 @@ def replace_file(path: Path, data: bytes | Iterable[bytes]) -> None:
             os.fsync(file.fileno())
             written = os.fstat(file.fileno()).st_size
         if written != made:
-            raise OSError(f"{written:,} of {made:,} bytes reached the disk; the old file is as it was")
+            raise DiskError(
+                Message(
+                    "{written:,} of {n:,} bytes were written; the old file is unchanged.",
+                    written=written,
+                    n=made,
+                )
+            )
         if target.exists():
             _copy_owner(target, temporary)
         os.replace(temporary, target)

@@ -16,10 +16,11 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from attnviz.i18n import _
-from attnviz.model.errors.faults import sentence, short
+from attnviz.errors import FieldError, InputError, Message, missing, must_be, quoted
+from attnviz.i18n import N_
+from attnviz.model.errors.conversion import field_error
 from attnviz.model.io.migrations import MIGRATIONS, migrated
-from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.arrays import WHERE, Matrix
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.value import as_matrix
@@ -30,6 +31,19 @@ VERSION = 2
 
 MAX_TEXT = 16 * 2**20
 """Longest JSON text that is read, in bytes: a document with all its numbers inline is far below."""
+
+OF_THE_READER = (
+    N_("Expecting value"),
+    N_("Expecting ',' delimiter"),
+    N_("Expecting ':' delimiter"),
+    N_("Expecting property name enclosed in double quotes"),
+    N_("Illegal trailing comma before end of object"),
+    N_("Illegal trailing comma before end of array"),
+    N_("Unterminated string starting at"),
+    N_("Invalid control character at"),
+    N_("Extra data"),
+)
+"""What Python's reader of JSON says of a text that is none, which it says in English."""
 
 _WIDTH = 110
 _MAX_DIGITS = 400
@@ -52,15 +66,26 @@ class File(Struct, frozen=True, forbid_unknown_fields=True):
 def parse(text: str) -> Any:
     """JSON text to dicts and lists. Raises `ValueError` on repeated keys, NaN, infinities, deep nesting."""
     if len(text) > MAX_TEXT:
-        raise ValueError(f"the text has {len(text):,} characters; legal is {MAX_TEXT:,} at most")
+        raise InputError(
+            Message("The text must have at most {most:,} characters; got {n:,}.", most=MAX_TEXT, n=len(text))
+        )
     try:
         return json.loads(
             text, object_pairs_hook=_object, parse_int=_whole_number, parse_constant=_refuse_constant
         )
     except RecursionError:
-        raise ValueError(_("it is nested too deeply")) from None
+        raise InputError(
+            Message("The text must be nested less deeply; got more levels than can be read.")
+        ) from None
     except json.JSONDecodeError as error:
-        raise ValueError(f"line {error.lineno}, column {error.colno} is not JSON: {error.msg}") from None
+        raise InputError(
+            Message(
+                "The text must be JSON; line {line}, column {column}: {problem}.",
+                line=error.lineno,
+                column=error.colno,
+                problem=Message(error.msg),
+            )
+        ) from None
 
 
 def document_from(data: Any, tensors: Mapping[str, Callable[[], Matrix]]) -> Document:
@@ -69,11 +94,17 @@ def document_from(data: Any, tensors: Mapping[str, Callable[[], Matrix]]) -> Doc
     Raises `ValueError`: one sentence with the JSON path, the value and what is legal.
     """
     if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise ValueError('this is not an attnviz document; it begins {"format": "attnviz", "version": 2')
+        begins = '{"format": "attnviz", "version": 2'
+        raise InputError(
+            Message(
+                "The file must be an attnviz document, which begins {begins}; got something else.",
+                begins=begins,
+            )
+        )
     version = data.get("version")
     if type(version) is not int or version != VERSION and version not in MIGRATIONS:
-        found = short(data["version"]) if "version" in data else "missing"
-        raise ValueError(f"$.version is {found}; this program reads version {VERSION}")
+        reads = must_be("{version}, which this program reads", version=VERSION)
+        raise FieldError("$.version", version, reads) if "version" in data else missing("$.version", reads)
 
     data = migrated(data)
 
@@ -86,18 +117,21 @@ def document_from(data: Any, tensors: Mapping[str, Callable[[], Matrix]]) -> Doc
         file = msgspec.convert(data, File, dec_hook=decode)
     except UnicodeEncodeError as error:
         code = f"U+{ord(error.object[error.start]):04X}"
-        raise ValueError(_("a key has {code}, half of a character").format(code=code)) from None
+        half = Message("{code}, half of a character", code=code)
+        raise FieldError("key", half, Message("must consist of whole characters")) from None
     except (msgspec.ValidationError, ValueError) as error:
-        raise ValueError(sentence(error, File, data, "$")) from None
+        raise field_error(error, File, data, "$") from None
     return Document(file.experiment, file.view, file.title)
 
 
 def _tensor(tensors: Mapping[str, Callable[[], Matrix]], name: object) -> Matrix:
     if not isinstance(name, str) or name not in tensors:
-        names = [short(name) for name in islice(tensors, _MOST_NAMED)]
-        names += ["…"] if len(tensors) > _MOST_NAMED else []
-        there = ", ".join(names) or "none: they live in .safetensors files"
-        raise ValueError(f"tensor is {short(name)}; this file has {there}")
+        known = Message("must be in a .safetensors file")
+        if tensors:
+            names = [quoted(name) for name in islice(tensors, _MOST_NAMED)]
+            names += ["…"] if len(tensors) > _MOST_NAMED else []
+            known = must_be("one of {choices}", choices=", ".join(names))
+        raise FieldError(WHERE + ".tensor", name, known)
     return tensors[name]()
 
 
@@ -106,22 +140,24 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     for key in found:
         # msgspec quotes keys in backticks: one inside a key would garble where it says the error is.
         if "`" in key:
-            raise ValueError(f"the key {short(key)} is there; keys with a backtick are not legal")
+            raise InputError(Message("A key must not contain a backtick; got {key}.", key=quoted(key)))
     if len(found) != len(pairs):
         counts = Counter(key for key, _value in pairs)
         repeated = next(key for key, count in counts.items() if count > 1)
-        raise ValueError(f"the key {short(repeated)} is there twice in one object; once is legal")
+        raise InputError(Message("An object must have each key once; got {key} twice.", key=quoted(repeated)))
     return found
 
 
 def _whole_number(digits: str) -> int:
     if len(digits) > _MAX_DIGITS:
-        raise ValueError(f"a number of {len(digits):,} digits is there; legal is {_MAX_DIGITS} at most")
+        raise InputError(
+            Message("A number must have at most {most} digits; got {n:,}.", most=_MAX_DIGITS, n=len(digits))
+        )
     return int(digits)
 
 
 def _refuse_constant(constant: str) -> Any:
-    raise ValueError(f"{constant} is there as a number; only finite numbers are legal")
+    raise InputError(Message("A number must be finite; got {value}.", value=constant))
 
 
 # --- writing ---------------------------------------------------------------------------------------

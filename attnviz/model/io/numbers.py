@@ -15,6 +15,7 @@ import numpy as np
 
 from attnviz.core.progress import Check, never_cancelled, progress_of
 from attnviz.core.text import spreadsheet_text
+from attnviz.errors import UnknownName, must_be
 from attnviz.model.io.files import replace_file
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace, Trace
@@ -98,7 +99,9 @@ def chosen_stages(
     known = {stage for site in chosen for stage in site.stages}
     for stage in stages or ():
         if stage not in known:
-            raise KeyError(f"stage is {stage!r}; there is none in {', '.join(site.name for site in chosen)}")
+            raise UnknownName(
+                "stage", stage, must_be("a stage of {sites}", sites=", ".join(site.name for site in chosen))
+            )
     return tuple((site, stage) for site in chosen for stage in stages or site.stages if stage in site.stages)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import msgspec
 
 from attnviz import resources
+from attnviz.errors import FieldError, among
 from attnviz.i18n import N_
 from attnviz.model.io.files import DocumentError, load
 from attnviz.model.spec.document import Document
@@ -276,4 +277,4 @@ def load_preset(preset_id: str) -> Document:
         if preset.id == preset_id:
             document = load(resources.path("presets", f"{preset_id}.json"))
             return msgspec.structs.replace(document, title=preset.title)
-    raise DocumentError(f"{preset_id}: there is no such preset; legal is one of {', '.join(preset_ids())}")
+    raise DocumentError(FieldError("preset", preset_id, among(preset_ids())).message)

@@ -18,8 +18,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.i18n import _
-from attnviz.model.errors.faults import short
+from attnviz.errors import FieldError, InputError, Message, must_be, quoted
 from attnviz.model.io.json_text import MAX_TEXT, document_from, parse, write
 from attnviz.model.spec.arrays import STORED_DTYPES, Matrix
 from attnviz.model.spec.document import Document
@@ -55,7 +54,9 @@ def write_tensors(
         names.setdefault(matrix, name)
     total = sum(math.prod(matrix.shape) for matrix in names)
     if total > MAX_NUMBERS:
-        raise ValueError(f"its arrays have {total:,} numbers; legal is {MAX_NUMBERS:,} at most")
+        raise InputError(
+            Message("The arrays must have at most {most:,} numbers; got {n:,}.", most=MAX_NUMBERS, n=total)
+        )
     steps = 2 * sum(matrix.nbytes for matrix in names)
     # The largest items first, as safetensors has them: each tensor begins at a multiple of its item's size.
     ordered = sorted(names.items(), key=lambda item: (-STORED_DTYPES[item[0].stored].itemsize, item[1]))
@@ -95,7 +96,11 @@ def read_tensors(path: Path) -> Document:
     metadata = header.pop("__metadata__", {})
     text = metadata.get(_KEY) if isinstance(metadata, dict) else None
     if not isinstance(text, str):
-        raise ValueError(f"its metadata has no {_KEY!r}: these are tensors without an attnviz document")
+        raise InputError(
+            Message(
+                "The metadata must contain {key}, an attnviz document; got tensors alone.", key=repr(_KEY)
+            )
+        )
     checksums = _checksums(metadata.get(_CHECKSUMS))
     places = {name: _place(name, entry) for name, entry in header.items()}
     _check_places(places, size - start)
@@ -106,17 +111,24 @@ def read_tensors(path: Path) -> Document:
         dtype, shape, begin = places[name]
         array = read_array(path, dtype, shape, start + begin)
         if array is None:
-            raise ValueError(_("tensor {name} ends early: the file is damaged").format(name=short(name)))
+            raise _tensor_error(
+                name, Message("fewer"), Message("must have {n:,} numbers", n=math.prod(shape))
+            )
         if name in checksums and checksums[name] != zlib.crc32(array.data):
-            said = _("tensor {name} has other numbers than were saved: the file is damaged")
-            raise ValueError(said.format(name=short(name)))
+            saved = Message("must have the numbers that were saved, by its checksum")
+            raise _tensor_error(name, Message("other numbers"), saved)
         return Matrix.taken(array)
 
     tensors: dict[str, Callable[[], Matrix]] = {name: partial(read, name) for name in places}
     document = document_from(parse(text), tensors)
     unused = [name for name in places if name not in used]
     if unused:
-        raise ValueError(f"tensor {short(unused[0])} is in the file, but the document does not refer to it")
+        raise InputError(
+            Message(
+                "Every tensor must belong to the document; got {name}, which it does not mention.",
+                name=quoted(unused[0]),
+            )
+        )
     return document
 
 
@@ -138,23 +150,31 @@ def _checksums(text: object) -> dict[str, int]:
         found = parse(text) if isinstance(text, str) else None
         return {name: int(value, 16) for name, value in found.items()}  # type: ignore[union-attr]
     except (ValueError, TypeError, AttributeError):
-        said = _("its metadata {name} is no CRC-32 of each tensor: the file is damaged")
-        raise ValueError(said.format(name=repr(_CHECKSUMS))) from None
+        checksums = must_be("an object with the CRC-32 of each tensor")
+        raise FieldError(_CHECKSUMS, text, checksums) from None
 
 
 def read_header(file: BinaryIO, size: int) -> tuple[dict[str, Any], int]:
     """The header of a safetensors file of `size` bytes, and where the numbers start. Raises `ValueError`."""
     length = int.from_bytes(file.read(8), "little")
     if size < 8 or length > size - 8:
-        raise ValueError(f"this is no safetensors file, or a part of one: it has {size:,} bytes")
+        raise InputError(Message("The file must be a whole safetensors file; got {size:,} bytes.", size=size))
     if length > 2 * MAX_TEXT:
-        raise ValueError(f"its header has {length:,} bytes; legal is {2 * MAX_TEXT:,} at most")
+        raise InputError(
+            Message("The header must have at most {most:,} bytes; got {n:,}.", most=2 * MAX_TEXT, n=length)
+        )
     try:
         header = parse(file.read(length).decode("utf-8"))
     except UnicodeDecodeError:
-        raise ValueError("this is no safetensors file: its header is not UTF-8") from None
+        raise InputError(
+            Message("The header of a safetensors file must be UTF-8; got other bytes.")
+        ) from None
     if not isinstance(header, dict):
-        raise ValueError("this is no safetensors file: its header is not a JSON object")
+        raise InputError(
+            Message(
+                "The header of a safetensors file must be a JSON object; got {value}.", value=quoted(header)
+            )
+        )
     return header, 8 + length
 
 
@@ -164,18 +184,18 @@ _Place = tuple[np.dtype[Any], tuple[int, int], int]
 def _place(name: str, entry: Any) -> _Place:
     """(dtype, shape, first byte) of one tensor."""
     if not isinstance(entry, dict) or entry.keys() != {"dtype", "shape", "data_offsets"}:
-        raise ValueError(f"tensor {short(name)} has a broken entry in the header: {short(entry)}")
+        raise _tensor_error(name, entry, must_be("an object with dtype, shape and data_offsets"))
     dtype, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
     if not isinstance(dtype, str) or dtype not in STORED_DTYPES:
-        raise ValueError(
-            f"tensor {short(name)} has dtype {short(dtype)}; legal are {', '.join(STORED_DTYPES)}"
+        raise _tensor_error(
+            name, dtype, Message("must have a dtype of {choices}", choices=", ".join(STORED_DTYPES))
         )
     if not _two_counts(shape) or 0 in shape:
-        raise ValueError(f"tensor {short(name)} has shape {short(shape)}; legal is [rows, columns]")
+        raise _tensor_error(name, shape, Message("must have a shape of [rows, columns], both at least 1"))
     length = math.prod(shape) * STORED_DTYPES[dtype].itemsize
     if not _two_counts(offsets) or offsets[1] - offsets[0] != length:
-        raise ValueError(
-            f"tensor {short(name)} stands at bytes {short(offsets)}; its shape needs {length:,} bytes"
+        raise _tensor_error(
+            name, offsets, Message("must have data_offsets {n:,} bytes apart, as its shape needs", n=length)
         )
     return STORED_DTYPES[dtype], (shape[0], shape[1]), offsets[0]
 
@@ -188,11 +208,23 @@ def _check_places(places: dict[str, _Place], size: int) -> None:
     """Refuse too many numbers, and tensors that overlap, leave holes, or do not end with the file."""
     total = sum(math.prod(shape) for _dtype, shape, _begin in places.values())
     if total > MAX_NUMBERS:
-        raise ValueError(f"its tensors have {total:,} numbers; legal is {MAX_NUMBERS:,} at most")
+        raise InputError(
+            Message("The arrays must have at most {most:,} numbers; got {n:,}.", most=MAX_NUMBERS, n=total)
+        )
     end = 0
     for name, (dtype, shape, begin) in sorted(places.items(), key=lambda item: item[1][2]):
         if begin != end:
-            raise ValueError(f"tensor {short(name)} begins at byte {begin:,}; legal is {end:,}: no gaps")
+            raise _tensor_error(name, begin, Message("must begin at byte {n:,}, without a gap", n=end))
         end += math.prod(shape) * dtype.itemsize
     if end != size:
-        raise ValueError(f"it has {size:,} bytes of numbers, but its header describes {end:,}: it is damaged")
+        raise InputError(
+            Message(
+                "The file must have {n:,} bytes of numbers, as its header says; got {found:,}.",
+                n=end,
+                found=size,
+            )
+        )
+
+
+def _tensor_error(name: str, value: object, requirement: Message) -> FieldError:
+    return FieldError(f"tensor {name!r:.200}", value, requirement)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from attnviz.errors import FieldError, must_be
 from attnviz.model.spec.attention import Attention
 from attnviz.model.spec.block import Norm
 from attnviz.model.spec.latent import Latent, LatentRole
@@ -36,7 +37,7 @@ PRODUCT_OF_STAGE = {product.stage: product for product in LATENT_PRODUCTS}
 def latent_of(attention: Attention) -> Latent:
     """The latent. Raises `ValueError` where there is none."""
     if attention.latent is None:
-        raise ValueError("latent is null; legal is a latent where there are stages of one")
+        raise FieldError("latent", None, must_be("a latent for its stages"))
     return attention.latent
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from attnviz.errors import FieldError, must_be
 from attnviz.model.memo import Remembered
 from attnviz.model.operands.draws import Drawn
 from attnviz.model.spec.arrays import in_float64
@@ -80,7 +81,7 @@ def latent_array(experiment: Site, role: LatentRole) -> Array:
     """W of one of the matrices of a latent, (in, out), read-only. Raises `ValueError` without a latent."""
     latent = experiment.latent
     if latent is None:
-        raise ValueError("latent is null; legal is a latent where there are matrices of one")
+        raise FieldError("latent", None, must_be("a latent for its matrices"))
     shape = latent.shape(role, experiment.d_model, experiment.d_keys, experiment.heads)
     source = getattr(latent, role)
     if isinstance(source, Identity):
@@ -126,7 +127,7 @@ def sinks_array(experiment: Site) -> Array:
     """The sink of each head, (head,). Raises `ValueError` where the experiment has none."""
     sinks = experiment.sinks
     if sinks is None:
-        raise ValueError("sinks is null; legal is a number for each head")
+        raise FieldError("sinks", None, must_be("a number for each head"))
     if isinstance(sinks, ExplicitSinks):
         return np.asarray(sinks.values)
     return _drawn_sinks(experiment.heads.n_heads, sinks.seed)

@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from attnviz.model.errors.faults import FieldError
+from attnviz.errors import FieldError, UnknownName, among
 from attnviz.model.memo import Remembered
 from attnviz.model.spec.attention import Attention, Layer
 from attnviz.model.spec.experiment import Experiment
@@ -59,7 +59,7 @@ def place_of(experiment: Experiment, name: str) -> Place:
     for place in places(experiment):
         if place.name == name:
             return place
-    raise KeyError(f"site is {name!r}; this experiment has {', '.join(site_names(experiment))}")
+    raise UnknownName("site", name, among(site_names(experiment)))
 
 
 def shown_site(experiment: Experiment, name: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from attnviz.i18n import _
+from attnviz.errors import FINITE, FieldError, Message, must_be, of_length
 
 MAX_NUMBERS = 2**28
 """Largest number of entries that a document's matrix may have (512 MB in 16 bits)."""
@@ -19,6 +19,11 @@ MAX_DRAWN = 2**28
 
 COMPARED_AT_ONCE = 2**15
 """Numbers of two matrices that are compared before it is asked whether some differ."""
+
+WHERE = "matrix"
+"""What a matrix is called in errors until it is known which field holds it."""
+
+ROWS_OF_NUMBERS = must_be("a list of rows, each a list of numbers")
 
 PART_NUMBERS = 2**20
 """Numbers that are checked or written at a time."""
@@ -80,15 +85,18 @@ class Matrix:
 
     def _check_and_take(self, array: NDArray[Any]) -> None:
         if array.ndim != 2 or array.size == 0:
-            raise ValueError(f"a matrix needs at least one row and one column, got shape {array.shape}")
+            raise _refused(
+                Message("shape {shape}", shape=list(array.shape)),
+                must_be("a matrix of at least one row and one column"),
+            )
         if array.size > MAX_NUMBERS:
-            raise ValueError(f"a matrix may have {MAX_NUMBERS:,} numbers at most, got {array.size:,}")
+            most = must_be("a matrix of at most {most:,} numbers", most=MAX_NUMBERS)
+            raise _refused(Message("{n:,} numbers", n=array.size), most)
         for start in range(0, len(array), _step(array.shape)):
             part = widened(array[start : start + _step(array.shape)])
             if not np.isfinite(part).all():
                 row, column = (int(i) for i in np.argwhere(~np.isfinite(part))[0])
-                found = f"row {start + row}, column {column} is {part[row, column]}"
-                raise ValueError(f"{found}; only finite numbers are legal")
+                raise FieldError(f"{WHERE}[{start + row}][{column}]", float(part[row, column]), FINITE)
         self._take(array)
 
     def _take(self, array: NDArray[Any]) -> None:
@@ -207,31 +215,34 @@ def _as_array(values: Any) -> NDArray[Any]:
     if not isinstance(values, np.ndarray):
         rows = list(values) if isinstance(values, Sequence) and not isinstance(values, str) else None
         if rows is None or not all(isinstance(row, Sequence | np.ndarray) for row in rows):
-            raise ValueError("a matrix is a list of rows, each a list of numbers")
+            raise _refused(values, ROWS_OF_NUMBERS)
         for index, row in enumerate(rows):
             if len(row) != len(rows[0]):
-                raise ValueError(f"row {index} has length {len(row)}, row 0 has length {len(rows[0])}")
+                as_first = must_be("a row of length {n}, as row 0 is", n=len(rows[0]))
+                raise FieldError(f"{WHERE}[{index}]", of_length(len(row)), as_first)
             for column, value in enumerate(row):
                 if value is None or isinstance(value, _NO_NUMBERS):
-                    plain = value.item() if isinstance(value, np.generic) else value
-                    said = f"{plain!r:.60}"
-                    raise ValueError(f"row {index}, column {column} is {said}; a number is legal")
+                    raise FieldError(f"{WHERE}[{index}][{column}]", value, must_be("a number"))
     try:
         dtype = values.dtype if getattr(values, "dtype", None) in STORED_NAMES else np.float64
         return np.array(values, dtype=dtype, order="C")
     except OverflowError:
-        raise ValueError(_("a matrix has a number past the range of float64")) from None
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"a matrix is a list of rows, each a list of numbers ({error})") from None
+        raise _refused(values, Message("must have numbers in the range of float64")) from None
+    except (TypeError, ValueError):
+        raise _refused(values, ROWS_OF_NUMBERS) from None
 
 
 def _of_numbers(array: NDArray[Any]) -> NDArray[Any] | list[Any]:
     """The array; as lists, which are checked number by number, where its dtype is not one of real numbers.
 
-    Raises `ValueError` for a masked element: what lies under a mask is no number of the matrix.
+    Raises `FieldError` for a masked element: what lies under a mask is no number of the matrix.
     """
     if np.ma.is_masked(array) and array.ndim == 2:
         row, column = (int(index) for index in np.argwhere(np.ma.getmaskarray(array))[0])
-        raise ValueError(f"row {row}, column {column} is masked; a number is legal")
+        raise FieldError(f"{WHERE}[{row}][{column}]", Message("a masked element"), must_be("a number"))
     is_real = array.dtype.kind in _REAL_KINDS or array.dtype == BFLOAT16
     return array if is_real or array.ndim != 2 else list(array.tolist())
+
+
+def _refused(value: object, requirement: Message) -> FieldError:
+    return FieldError(WHERE, value, requirement)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from attnviz.errors import POSITIVE, POSITIVE_OR_NULL, must_be
 from attnviz.model.spec.block import Block
 from attnviz.model.spec.latent import Latent, check_beside
 from attnviz.model.spec.parts import (
@@ -85,21 +86,21 @@ class Attention(Value, frozen=True, kw_only=True):
         return self.mask_bias is not None and self.mask_placement == "before_softmax"
 
     def check(self) -> None:
-        legal = "a finite number above 0"
-        require(
-            math.isfinite(self.temperature) and self.temperature > 0, "temperature", self.temperature, legal
-        )
+        is_positive = math.isfinite(self.temperature) and self.temperature > 0
+        require(is_positive, "temperature", self.temperature, POSITIVE)
         if self.cap is not None:
-            require(math.isfinite(self.cap) and self.cap > 0, "cap", self.cap, legal + ", or null")
+            require(math.isfinite(self.cap) and self.cap > 0, "cap", self.cap, POSITIVE_OR_NULL)
         if self.mask_bias is not None:
-            legal = "a number from -3.4028234663852886e+38 (the least in float32) to 0, but not 0, or null"
-            require(LEAST_FLOAT32 <= self.mask_bias < 0, "mask_bias", self.mask_bias, legal)
+            negative = must_be(
+                "a negative number of at least {least}, the least in float32, or null", least=LEAST_FLOAT32
+            )
+            require(LEAST_FLOAT32 <= self.mask_bias < 0, "mask_bias", self.mask_bias, negative)
         check_kinds_once("masks", self.masks)
         if self.latent is not None:
             check_beside(self.latent, self.heads, self.projections, self.qk_norm, self.position)
         if self.sinks is not None:
-            legal = "'softmax' where there are sinks"
-            require(self.normaliser == "softmax", "normaliser", self.normaliser, legal)
+            softmax = must_be("'softmax' with attention sinks")
+            require(self.normaliser == "softmax", "normaliser", self.normaliser, softmax)
 
 
 class Layer(Attention, frozen=True, kw_only=True):
@@ -114,5 +115,5 @@ class Layer(Attention, frozen=True, kw_only=True):
     def check(self) -> None:
         super().check()
         if self.cross is not None and self.block is not None:
-            legal = "null where there is a cross attention: it stands behind that one"
-            require(self.block.feed_forward is None, "block.feed_forward", "there", legal)
+            behind = must_be("null in a layer with cross-attention, which has the feed-forward layer")
+            require(self.block.feed_forward is None, "block.feed_forward", self.block.feed_forward, behind)

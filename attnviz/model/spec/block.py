@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import ClassVar, Literal
 
-from attnviz.model.errors.faults import FieldError, Said, short
-from attnviz.model.spec.arrays import MAX_DRAWN, Matrix
+from attnviz.errors import NOT_NEGATIVE, POSITIVE_OR_NULL, FieldError, Message, must_be, size, twice
+from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.bounds import Positive
 from attnviz.model.spec.parts import Explicit, Identity, Seeded
 from attnviz.model.spec.pieces import Pieces
 from attnviz.model.spec.rows import Row, check_row
 from attnviz.model.spec.tokenizer_file import LONGEST
-from attnviz.model.spec.value import Value, require
+from attnviz.model.spec.value import Value, check_drawn, require, require_finite
 
 NormKind = Literal["layer", "rms"]
 NormPlacement = Literal["pre", "post", "sandwich", "parallel"]
@@ -35,10 +36,9 @@ class Norm(Value, frozen=True):
     bias: Row | None = None
 
     def check(self) -> None:
-        legal = "a finite number of at least 0"
-        require(math.isfinite(self.eps) and self.eps >= 0, "norm.eps", self.eps, legal)
+        require(math.isfinite(self.eps) and self.eps >= 0, "norm.eps", self.eps, NOT_NEGATIVE)
         if self.kind == "rms":
-            require(self.bias is None, "norm.bias", "there", "null where the kind is 'rms'")
+            require(self.bias is None, "norm.bias", self.bias, must_be("null in a norm of kind 'rms'"))
 
     def check_size(self, field: str, features: int) -> None:
         """Refuse a gain or a bias of another length than `features`."""
@@ -67,9 +67,8 @@ class FeedForward(Value, frozen=True):
 
     def check(self) -> None:
         if self.activation == "clamped_swish":
-            require(
-                self.gated, "feed_forward.gated", self.gated, "true where the activation is clamped_swish"
-            )
+            gated = must_be("true with the activation 'clamped_swish'")
+            require(self.gated, "feed_forward.gated", self.gated, gated)
 
     def shape(self, role: FeedForwardRole, d_model: int) -> tuple[int, int]:
         """(in, out) of one of its matrices."""
@@ -79,13 +78,11 @@ class FeedForward(Value, frozen=True):
         """Refuse matrices and biases that do not fit `d_model` features."""
         for role in FEED_FORWARD_ROLES:
             shape, source = self.shape(role, d_model), getattr(self, role)
-            if shape[0] * shape[1] > MAX_DRAWN:
-                size = Said(f"{shape[0]}x{shape[1]}")
-                raise FieldError(f"{field}.{role}", size, f"{MAX_DRAWN:,} numbers at most")
+            check_drawn(f"{field}.{role}", shape)
             if isinstance(source, Explicit):
-                found = "x".join(map(str, source.values.shape))
-                legal = f"{shape[0]}x{shape[1]} (in x out) for these vectors and this d_hidden"
-                require(source.values.shape == shape, f"{field}.{role}.values", Said(found), legal)
+                found = source.values.shape
+                fitting = must_be("{shape} (in x out) for these vectors and this d_hidden", shape=size(shape))
+                require(found == shape, f"{field}.{role}.values", size(found), fitting)
             check_row(f"{field}.{role}_bias", getattr(self, f"{role}_bias"), shape[1])
 
 
@@ -118,13 +115,15 @@ class Block(Value, frozen=True):
     def check(self) -> None:
         if self.feed_forward is None:
             for name in ("norm_2", "after_2"):
-                require(getattr(self, name) is None, f"block.{name}", "there", "null without a feed_forward")
+                needs = Message("needs a feed-forward layer")
+                require(getattr(self, name) is None, f"block.{name}", self.feed_forward, needs)
         if self.placement == "parallel":
-            require(self.residual, "block.residual", self.residual, "true where the placement is 'parallel'")
+            always = must_be("true with the placement 'parallel'")
+            require(self.residual, "block.residual", self.residual, always)
         if self.placement != "sandwich":
             for name in ("after_1", "after_2"):
-                legal = "null where the placement is not 'sandwich'"
-                require(getattr(self, name) is None, f"block.{name}", "there", legal)
+                needs = Message("needs the placement 'sandwich'")
+                require(getattr(self, name) is None, f"block.{name}", self.placement, needs)
 
     def check_size(self, field: str, d_model: int) -> None:
         """Refuse gains, biases and matrices that do not fit `d_model` features."""
@@ -154,18 +153,18 @@ class Transform(Value, frozen=True):
     norm: Norm | None = Norm()
 
     def check(self) -> None:
-        legal = "one that needs no gate"
-        is_legal = self.activation != "clamped_swish"
-        require(is_legal, f"{self.where}activation", self.activation, legal)
+        needs_no_gate = self.activation != "clamped_swish"
+        requirement = must_be("an activation without a gate")
+        require(needs_no_gate, f"{self.where}activation", self.activation, requirement)
 
     def check_size(self, field: str, d_model: int) -> None:
         """Refuse a matrix, a bias and a norm that do not fit `d_model` features."""
-        if d_model**2 > MAX_DRAWN:
-            raise FieldError(field, Said(f"{d_model}x{d_model}"), f"{MAX_DRAWN:,} numbers at most")
+        square = (d_model, d_model)
+        check_drawn(field, square)
         if isinstance(self.weights, Explicit):
-            found = Said("x".join(map(str, self.weights.values.shape)))
-            is_legal = self.weights.values.shape == (d_model, d_model)
-            require(is_legal, f"{field}.weights.values", found, f"{d_model}x{d_model} (in x out)")
+            found = self.weights.values.shape
+            fitting = must_be("{shape} (in x out)", shape=size(square))
+            require(found == square, f"{field}.weights.values", size(found), fitting)
         check_row(f"{field}.bias", self.bias, d_model)
         if self.norm is not None:
             self.norm.check_size(f"{field}.norm", d_model)
@@ -200,30 +199,29 @@ class Vocabulary(Value, frozen=True, weakref=True):
     def check(self) -> None:
         n = len(self.tokens)
         rows, d_model = self.embedding.shape
-        require(rows == n, "vocabulary.embedding", Said(f"{rows} rows"), f"one for each of {n} tokens")
+        one_each = Message("must have {n} rows, one for each token", n=n)
+        require(rows == n, "vocabulary.embedding", Message("{n} rows", n=rows), one_each)
         if self.unembedding is not None:
-            found = Said("x".join(map(str, self.unembedding.shape)))
-            require(self.unembedding.shape == (d_model, n), "vocabulary.unembedding", found, f"{d_model}x{n}")
+            found = self.unembedding.shape
+            fitting = must_be(size((d_model, n)))
+            require(found == (d_model, n), "vocabulary.unembedding", size(found), fitting)
         check_row("vocabulary.bias", self.bias, n)
         if self.transform is not None:
             self.transform.check_size("vocabulary.transform", d_model)
-        legal = "one of vocabulary.tokens, or null"
+        known = must_be("one of vocabulary.tokens, or null")
         for name in ("begin", "end"):
             token = getattr(self, name)
-            require(token is None or token in self.tokens, f"vocabulary.{name}", token, legal)
+            require(token is None or token in self.tokens, f"vocabulary.{name}", token, known)
         if self.pieces is not None:
             self.pieces.check_tokens(self.tokens)
         if self.tokenizer is not None:
-            legal = f"the text of a tokenizer.json, {LONGEST:,} characters at most"
-            said = (
-                short(self.tokenizer) if len(self.tokenizer) <= LONGEST else f"{len(self.tokenizer):,} long"
-            )
-            is_legal = len(self.tokenizer) <= LONGEST and self.tokenizer.startswith("{")
-            require(is_legal, "vocabulary.tokenizer", Said(said), legal)
-        require(len(set(self.tokens)) == n, "vocabulary.tokens", Said("a text twice"), "each text once")
+            text = must_be("the text of a tokenizer.json of at most {most:,} characters", most=LONGEST)
+            is_text = len(self.tokenizer) <= LONGEST and self.tokenizer.startswith("{")
+            require(is_text, "vocabulary.tokenizer", self.tokenizer, text)
+        if len(set(self.tokens)) < n:
+            token = next(token for token, count in Counter(self.tokens).items() if count > 1)
+            raise FieldError("vocabulary.tokens", twice(token), Message("must contain each text once"))
         for name in ("embedding_scale", "logit_scale"):
-            value = getattr(self, name)
-            require(math.isfinite(value), f"vocabulary.{name}", value, "a finite number")
-        legal = "a finite number above 0, or null"
+            require_finite(f"vocabulary.{name}", getattr(self, name))
         cap = self.cap
-        require(cap is None or (math.isfinite(cap) and cap > 0), "vocabulary.cap", cap, legal)
+        require(cap is None or (math.isfinite(cap) and cap > 0), "vocabulary.cap", cap, POSITIVE_OR_NULL)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attnviz.model.errors.faults import Said
+from attnviz.errors import NEEDS_MEMORY, Message, must_be
 from attnviz.model.spec.attention import Layer
 from attnviz.model.spec.block import Norm, Vocabulary
 from attnviz.model.spec.generation import Writing
@@ -46,7 +46,7 @@ class Experiment(Layer, frozen=True, weakref=True):
         dtype: What engines compute in; documents keep float64.
 
     Raises:
-        ValueError: one sentence that names the field, its value, and what would be legal.
+        FieldError: the field, its value, and the requirement that it breaks.
     """
 
     tokens: tuple[str, ...]
@@ -90,28 +90,28 @@ class Experiment(Layer, frozen=True, weakref=True):
             if norm is not None:
                 norm.check_size(name, features)
         if self.memory is None:
-            for name in ("cross", "encoder_norm"):
-                require(getattr(self, name) is None, name, "there", "null where there is no memory")
-            require(not self.encoder, "encoder", Said("there"), "[] where there is no memory")
+            for name in ("cross", "encoder", "encoder_norm"):
+                require(not getattr(self, name), name, None, NEEDS_MEMORY)
         if not self.encoder:
-            require(self.encoder_norm is None, "encoder_norm", "there", "null where there is no encoder")
+            require(self.encoder_norm is None, "encoder_norm", [], Message("needs encoder layers"))
         for index, layer in enumerate(self.layers):
             same = (layer.cross is None) == (self.cross is None)
-            legal = "null or not in all layers alike"
-            require(same, f"layers[{index}].cross", Said("null" if self.cross else "there"), legal)
+            alike = must_be("null in all layers or in none")
+            require(same, f"layers[{index}].cross", layer.cross, alike)
         for index, layer in enumerate(self.encoder):
-            require(layer.cross is None, f"encoder[{index}].cross", "there", "null in an encoder")
+            require(
+                layer.cross is None, f"encoder[{index}].cross", layer.cross, must_be("null in an encoder")
+            )
         self._check_vocabulary()
 
     def _check_vocabulary(self) -> None:
         if self.vocabulary is None:
-            require(
-                self.readout != "vocabulary", "readout", self.readout, "'similarity' or 'none' without one"
-            )
+            without = must_be("'similarity' or 'none' without a vocabulary")
+            require(self.readout != "vocabulary", "readout", self.readout, without)
             return
         found = self.vocabulary.embedding.shape[1]
-        legal = f"{self.d_model}, as the vectors have"
-        require(found == self.d_model, "vocabulary.embedding", Said(f"{found} columns"), legal)
+        as_wide = must_be("as wide as the token vectors ({n} columns)", n=self.d_model)
+        require(found == self.d_model, "vocabulary.embedding", Message("{n} columns", n=found), as_wide)
 
     def _check_sites(self) -> None:
         """Every attention is legal where it stands."""

@@ -14,8 +14,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from attnviz.model.errors.faults import FieldError, Said
-from attnviz.model.spec.arrays import MAX_DRAWN
+from attnviz.errors import FieldName, Message, must_be, size
 from attnviz.model.spec.block import Norm, Weights
 from attnviz.model.spec.bounds import Index, Positive
 from attnviz.model.spec.parts import (
@@ -31,12 +30,12 @@ from attnviz.model.spec.parts import (
     Tied,
 )
 from attnviz.model.spec.positions import Alibi, Learned, Sinusoidal, T5Buckets
-from attnviz.model.spec.value import Value, require
+from attnviz.model.spec.value import Value, check_drawn, require
 
 LatentRole = Literal["down", "up_key", "up_value", "rope_key", "query_down"]
 LATENT_ROLES: tuple[LatentRole, ...] = ("down", "up_key", "up_value", "rope_key", "query_down")
 
-TIED_BESIDE_LATENT = "'query' or 'output' where there is a latent: W_K and W_V are not used"
+TIED_BESIDE_LATENT = must_be("'query' or 'output' with a latent, which replaces W_K and W_V")
 
 _MEET = (NoPosition, Rope, Sinusoidal, Learned, Alibi, T5Buckets)
 """Positions that do not read the features of q and k, or read those beside the content."""
@@ -70,10 +69,10 @@ class Latent(Value, frozen=True):
     query_down: Weights = Seeded(14)
 
     def check(self) -> None:
-        require(self.d_rope % 2 == 0, "latent.d_rope", self.d_rope, "an even number")
+        require(self.d_rope % 2 == 0, "latent.d_rope", self.d_rope, must_be("an even number"))
         if self.d_q is None:
-            legal = "null where latent.d_q is null"
-            require(self.query_norm is None, "latent.query_norm", "there", legal)
+            needs = Message("needs {field}", field=FieldName("latent.d_q"))
+            require(self.query_norm is None, "latent.query_norm", self.d_q, needs)
 
     def roles(self) -> tuple[LatentRole, ...]:
         """The matrices that are used."""
@@ -96,13 +95,11 @@ class Latent(Value, frozen=True):
         """Refuse matrices and gains that do not fit these sequences and heads."""
         for role in self.roles():
             shape, source = self.shape(role, d_model, d_keys, heads), getattr(self, role)
-            if shape[0] * shape[1] > MAX_DRAWN:
-                size = Said(f"{shape[0]}x{shape[1]}")
-                raise FieldError(f"latent.{role}", size, f"{MAX_DRAWN:,} numbers at most")
+            check_drawn(f"latent.{role}", shape)
             if isinstance(source, Explicit):
-                found = Said("x".join(map(str, source.values.shape)))
-                legal = f"{shape[0]}x{shape[1]} (in x out) for these vectors, heads and widths"
-                require(source.values.shape == shape, f"latent.{role}.values", found, legal)
+                found = source.values.shape
+                fitting = must_be("{shape} (in x out) for these vectors, heads and widths", shape=size(shape))
+                require(found == shape, f"latent.{role}.values", size(found), fitting)
         for name, features in (("norm", self.d_c), ("query_norm", self.d_q)):
             norm = getattr(self, name)
             if norm is not None and features is not None:
@@ -114,17 +111,19 @@ def check_beside(
 ) -> None:
     """Refuse what the rest of an attention cannot be where keys and values come from a latent."""
     n_heads = heads.n_heads
-    legal = f"n_heads ({n_heads}) where there is a latent: every head makes its own keys and values from it"
-    require(heads.n_kv_heads == n_heads, "heads.n_kv_heads", heads.n_kv_heads, legal)
-    legal = "null where there is a latent: what is cached is normalised instead"
-    require(qk_norm is None, "qk_norm", "there", legal)
+    every_head = must_be(
+        "n_heads ({n}) with a latent, from which every head has its own keys and values", n=n_heads
+    )
+    require(heads.n_kv_heads == n_heads, "heads.n_kv_heads", heads.n_kv_heads, every_head)
+    no_norm = must_be("null with a latent, which is normalised instead of queries and keys")
+    require(qk_norm is None, "qk_norm", qk_norm, no_norm)
     for role in ("key", "value"):
         source = getattr(projections, role)
-        why = "identity where there is a latent, which keys and values are made from"
         kind = source.__struct_config__.tag
-        require(isinstance(source, Identity), f"projections.{role}.kind", kind, why)
-        legal = "null where there is a latent"
-        require(getattr(projections, f"{role}_bias") is None, f"projections.{role}_bias", "there", legal)
+        identity = must_be("'identity' with a latent, from which keys and values are computed")
+        require(isinstance(source, Identity), f"projections.{role}.kind", kind, identity)
+        bias = getattr(projections, f"{role}_bias")
+        require(bias is None, f"projections.{role}_bias", bias, must_be("null with a latent"))
     for role in ("query", "output"):
         source = getattr(projections, role)
         if isinstance(source, Tied):
@@ -135,10 +134,10 @@ def check_beside(
 
 def _check_position(latent: Latent, position: Position) -> None:
     kind = str(position.__struct_config__.tag)
-    legal = "one that does not meet q and k where there is a latent"
-    require(isinstance(position, _MEET), "position.kind", kind, legal)
+    apart = must_be("a position encoding that is not multiplied with q and k, beside a latent")
+    require(isinstance(position, _MEET), "position.kind", kind, apart)
     if isinstance(position, Rope):
-        legal = "2 or more with rotary positions: these are the features that turn"
-        require(latent.d_rope >= 2, "latent.d_rope", latent.d_rope, legal)
-        legal = "false where there is a latent: values have none of the features that turn"
-        require(not position.on_values, "position.on_values", position.on_values, legal)
+        rotated = must_be("at least 2 with rotary positions, which rotate these features")
+        require(latent.d_rope >= 2, "latent.d_rope", latent.d_rope, rotated)
+        no_values = must_be("false with a latent, whose values have no rotated features")
+        require(not position.on_values, "position.on_values", position.on_values, no_values)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import ClassVar, Literal
 
-from attnviz.model.errors.faults import Said
+from attnviz.errors import A_TOKEN, NOT_NEGATIVE, Message, must_be, twice
 from attnviz.model.spec.arrays import MAX_DRAWN, Matrix
 from attnviz.model.spec.bounds import Index, Positive, Seed
 from attnviz.model.spec.positions import Alibi as Alibi
@@ -57,8 +57,8 @@ class SeededVectors(Value, frozen=True, tag_field="kind", tag="seeded"):
     generator: Generator = "pcg64"
 
     def check(self) -> None:
-        legal = f"{MAX_DRAWN // self.n} at most for {self.n} tokens"
-        require(self.n * self.d_model <= MAX_DRAWN, "vectors.d_model", self.d_model, legal)
+        at_most = must_be("at most {most:,} with {n} tokens", most=MAX_DRAWN // self.n, n=self.n)
+        require(self.n * self.d_model <= MAX_DRAWN, "vectors.d_model", self.d_model, at_most)
 
 
 Vectors = ExplicitVectors | SeededVectors
@@ -86,9 +86,9 @@ def vectors_shape(vectors: Vectors) -> tuple[int, int]:
 def check_tokens(field: str, tokens: tuple[str, ...], vectors_field: str, vectors: Vectors) -> None:
     """Refuse an empty sequence and a number of vectors other than the number of tokens."""
     rows = vectors_shape(vectors)[0]
-    require(len(tokens) >= 1, field, list(tokens), "one token at least")
-    legal = f"as many as there are tokens ({len(tokens)})"
-    require(rows == len(tokens), vectors_field, Said(f"{rows} rows"), legal)
+    require(len(tokens) >= 1, field, list(tokens), A_TOKEN)
+    one_each = Message("must have {n} rows, one for each token", n=len(tokens))
+    require(rows == len(tokens), vectors_field, Message("{n} rows", n=rows), one_each)
 
 
 # --- heads and projections -------------------------------------------------------------------------
@@ -108,11 +108,11 @@ class Heads(Value, frozen=True):
     off: tuple[Index, ...] = ()
 
     def check(self) -> None:
-        legal = f"a divisor of n_heads ({self.n_heads})"
-        require(self.n_heads % self.n_kv_heads == 0, "heads.n_kv_heads", self.n_kv_heads, legal)
+        divisor = must_be("a divisor of n_heads ({n})", n=self.n_heads)
+        require(self.n_heads % self.n_kv_heads == 0, "heads.n_kv_heads", self.n_kv_heads, divisor)
         off = list(self.off)
-        legal = f"ascending heads below n_heads ({self.n_heads}), each once"
-        require(off == sorted(set(off)) and off[-1:] < [self.n_heads], "heads.off", off, legal)
+        ascending = must_be("ascending heads below n_heads ({n}), each once", n=self.n_heads)
+        require(off == sorted(set(off)) and off[-1:] < [self.n_heads], "heads.off", off, ascending)
 
     @property
     def group_size(self) -> int:
@@ -176,7 +176,7 @@ class Projections(Value, frozen=True):
                     not isinstance(target, Tied),
                     f"projections.{role}.to",
                     source.to,
-                    "a projection that is not tied itself",
+                    must_be("a projection that is not tied itself"),
                 )
 
 
@@ -222,8 +222,7 @@ class QKNorm(Value, frozen=True):
     key_gain: Row | None = None
 
     def check(self) -> None:
-        legal = "a finite number of at least 0"
-        require(math.isfinite(self.eps) and self.eps >= 0, "qk_norm.eps", self.eps, legal)
+        require(math.isfinite(self.eps) and self.eps >= 0, "qk_norm.eps", self.eps, NOT_NEGATIVE)
 
 
 class ExplicitSinks(Value, frozen=True, tag_field="kind", tag="explicit"):
@@ -321,9 +320,9 @@ class Documents(Value, frozen=True, tag_field="kind", tag="documents"):
     starts: tuple[Index, ...]
 
     def check(self) -> None:
-        legal = "ascending positions, each once"
+        ascending = must_be("ascending positions, each once")
         starts = list(self.starts)
-        require(starts == sorted(set(starts)), "masks.documents.starts", starts, legal)
+        require(starts == sorted(set(starts)), "masks.documents.starts", starts, ascending)
 
 
 class Painted(Value, frozen=True, tag_field="kind", tag="painted"):
@@ -345,7 +344,8 @@ class AnyOf(Value, frozen=True, tag_field="kind", tag="any_of"):
     masks: tuple[OneMask, ...]
 
     def check(self) -> None:
-        require(len(self.masks) >= 1, "masks.any_of.masks", list(self.masks), "one mask at least")
+        a_mask = Message("must have at least one mask")
+        require(len(self.masks) >= 1, "masks.any_of.masks", list(self.masks), a_mask)
         check_kinds_once("masks.any_of.masks", self.masks)
 
 
@@ -356,7 +356,7 @@ def check_kinds_once(field: str, masks: tuple[Mask, ...]) -> None:
     """Refuse two masks of one kind beside each other."""
     kinds = [mask.__struct_config__.tag for mask in masks]
     for kind in kinds:
-        require(kinds.count(kind) == 1, field, Said(f"{kind!r} twice"), "each kind of mask once")
+        require(kinds.count(kind) == 1, field, twice(str(kind)), Message("must have each kind of mask once"))
 
 
 class Dropout(Value, frozen=True):
@@ -373,7 +373,8 @@ class Dropout(Value, frozen=True):
     training: bool = True
 
     def check(self) -> None:
-        require(0.0 <= self.p < 1.0, "dropout.p", self.p, "0 <= p < 1")
+        between = must_be("a number of at least {least} and below {most}", least=0, most=1)
+        require(0.0 <= self.p < 1.0, "dropout.p", self.p, between)
 
     @property
     def active(self) -> bool:

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from attnviz.core.bpe import BytePairs, LeadingSpace, fault_in
 from attnviz.core.tokens import token_bytes
-from attnviz.i18n import _
-from attnviz.model.errors.faults import Said, short
+from attnviz.errors import FieldError, Message, must_be, of_length
 from attnviz.model.memo import Remembered
 from attnviz.model.spec.tokenizer_file import TokenizerFile
 from attnviz.model.spec.value import Value, require
@@ -39,21 +38,17 @@ class Pieces(Value, frozen=True):
 
     def check(self) -> None:
         count = len(self.merges)
-        require(
-            count <= MOST_MERGES,
-            self.where + "merges",
-            Said(f"of length {count:,}"),
-            f"{MOST_MERGES:,} at most",
-        )
+        at_most = Message("must have length {n:,} or less", n=MOST_MERGES)
+        require(count <= MOST_MERGES, self.where + "merges", of_length(count), at_most)
 
     def check_tokens(self, tokens: tuple[str, ...]) -> None:
         """Refuse tokens that these pieces cannot write every text with. Raises `ValueError`."""
         fault = fault_in(tokens, self.merges, self.kind)
-        if fault:
-            raise ValueError(f"{self.where}{fault}" if fault.startswith("merges") else f"vocabulary: {fault}")
+        if fault is not None:
+            raise FieldError(f"{self.where}{fault.path}", fault.value, fault.requirement)
         known = set(tokens)
         for token in self.special:
-            require(token in known, self.where + "special", token, "one of vocabulary.tokens")
+            require(token in known, self.where + "special", token, must_be("one of vocabulary.tokens"))
 
 
 def byte_pairs(vocabulary: Vocabulary | None) -> BytePairs | TokenizerFile | None:
@@ -68,7 +63,7 @@ def text_tokens(vocabulary: Vocabulary, text: str) -> tuple[str, ...]:
     """
     pairs = byte_pairs(vocabulary)
     if pairs is None:
-        raise ValueError("vocabulary.pieces is null; legal is a rule by which texts become tokens")
+        raise FieldError("vocabulary.pieces", None, must_be("a rule that splits a text into tokens"))
     is_put = vocabulary.begin is not None and isinstance(pairs, BytePairs)  # a file says itself what is put
     begin = (vocabulary.begin,) if is_put and vocabulary.begin is not None else ()
     return (*begin, *(vocabulary.tokens[one] for one in pairs.encode(text)))
@@ -85,16 +80,12 @@ def own_tokens(vocabulary: Vocabulary, text: str) -> tuple[str, ...]:
     if pairs.has(text) if pairs is not None else text in vocabulary.tokens:
         return (text,)
     if pairs is None:
-        raise ValueError(
-            _("{token} is no token of the vocabulary, which cannot cut it into tokens").format(
-                token=short(text)
-            )
-        )
+        raise FieldError("token", text, must_be("a token of the vocabulary, which has no rule to split it"))
     data = token_bytes(text)
     byte = pairs.byte_id(data[0]) if len(data) == 1 else None
     ids = pairs.encode_inside(text) if byte is None else [byte]
     if not ids:
-        raise ValueError(_("{token} makes no token of the vocabulary").format(token=short(text)))
+        raise FieldError("token", text, must_be("a text that contains a token of the vocabulary"))
     return tuple(pairs.tokens[one] for one in ids)
 
 

@@ -11,7 +11,16 @@ from typing import ClassVar, Literal
 
 from msgspec.structs import replace
 
-from attnviz.model.errors.faults import FieldError, Said
+from attnviz.errors import (
+    NOT_NEGATIVE,
+    POSITIVE,
+    POSITIVE_OR_NULL,
+    FieldError,
+    Message,
+    must_be,
+    of_length,
+    whole_number,
+)
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.bounds import Index, Positive, Seed
 from attnviz.model.spec.value import Value, require, require_finite
@@ -34,8 +43,7 @@ class DrawnTable(Value, frozen=True, tag_field="kind", tag="seeded"):
     std: float = 1.0
 
     def check(self) -> None:
-        legal = "a finite number of 0 or more"
-        require(math.isfinite(self.std) and self.std >= 0, "position.table.std", self.std, legal)
+        require(math.isfinite(self.std) and self.std >= 0, "position.table.std", self.std, NOT_NEGATIVE)
 
 
 class WrittenTable(Value, frozen=True, tag_field="kind", tag="explicit"):
@@ -53,8 +61,8 @@ Table = DrawnTable | WrittenTable
 
 
 def _check_factor(factor: float) -> None:
-    legal = "a finite number of at least 1"
-    require(math.isfinite(factor) and factor >= 1, "position.scaling.factor", factor, legal)
+    at_least = must_be("a finite number of at least {least}", least=1)
+    require(math.isfinite(factor) and factor >= 1, "position.scaling.factor", factor, at_least)
 
 
 class Stretch(Value, frozen=True):
@@ -126,16 +134,18 @@ class Yarn(Stretch, frozen=True, tag_field="kind", tag="yarn"):
     def check(self) -> None:
         _check_factor(self.factor)
         slow, fast = self.beta_slow, self.beta_fast
-        require(1e-6 <= slow < 1e6, f"{self.where}beta_slow", slow, "a number from 1e-6 to less than 1e6")
-        legal = f"a number above beta_slow ({slow:g}), up to 1e6"
-        require(slow < fast <= 1e6, f"{self.where}beta_fast", fast, legal)
-        if self.attention_factor is not None:
-            legal = "a finite number above 0, or null"
-            is_legal = math.isfinite(self.attention_factor) and self.attention_factor > 0
-            require(is_legal, f"{self.where}attention_factor", self.attention_factor, legal)
+        between = must_be("a number of at least {least} and below {most}", least="1e-6", most="1e6")
+        require(1e-6 <= slow < 1e6, f"{self.where}beta_slow", slow, between)
+        above = must_be(
+            "a number above {least} and of at most {most}", least=f"beta_slow ({slow:g})", most="1e6"
+        )
+        require(slow < fast <= 1e6, f"{self.where}beta_fast", fast, above)
+        factor = self.attention_factor
+        is_positive = factor is None or (math.isfinite(factor) and factor > 0)
+        require(is_positive, f"{self.where}attention_factor", factor, POSITIVE_OR_NULL)
 
     def check_base(self, base: float) -> None:
-        require(base > 1, "position.base", base, "a number above 1 with YaRN")
+        require(base > 1, "position.base", base, must_be("a number above 1 with YaRN"))
 
 
 class Llama3Scaling(Stretch, frozen=True, tag_field="kind", tag="llama3"):
@@ -154,10 +164,9 @@ class Llama3Scaling(Stretch, frozen=True, tag_field="kind", tag="llama3"):
     def check(self) -> None:
         _check_factor(self.factor)
         low, high = self.low_freq_factor, self.high_freq_factor
-        legal = "a number above 0"
-        require(math.isfinite(low) and low > 0, f"{self.where}low_freq_factor", low, legal)
-        legal = f"a finite number above low_freq_factor ({low:g})"
-        require(math.isfinite(high) and high > low, f"{self.where}high_freq_factor", high, legal)
+        require(math.isfinite(low) and low > 0, f"{self.where}low_freq_factor", low, POSITIVE)
+        above = must_be("a finite number above {least}", least=f"low_freq_factor ({low:g})")
+        require(math.isfinite(high) and high > low, f"{self.where}high_freq_factor", high, above)
 
 
 class LongRope(Stretch, frozen=True, tag_field="kind", tag="longrope"):
@@ -180,23 +189,21 @@ class LongRope(Stretch, frozen=True, tag_field="kind", tag="longrope"):
 
     def check(self) -> None:
         _check_factor(self.factor)
-        legal = "a finite number above 0"
         for name in ("short_factor", "long_factor"):
             for index, divisor in enumerate(getattr(self, name)):
-                is_legal = math.isfinite(divisor) and divisor > 0
-                require(is_legal, f"{self.where}{name}[{index}]", divisor, legal)
+                is_positive = math.isfinite(divisor) and divisor > 0
+                require(is_positive, f"{self.where}{name}[{index}]", divisor, POSITIVE)
         length = self.original_length
-        require(length >= 2, f"{self.where}original_length", length, "a whole number of at least 2")
+        require(length >= 2, f"{self.where}original_length", length, whole_number(2))
         if self.attention_factor is not None:
-            is_legal = math.isfinite(self.attention_factor) and self.attention_factor > 0
-            legal = "a finite number above 0, or null"
-            require(is_legal, f"{self.where}attention_factor", self.attention_factor, legal)
+            is_positive = math.isfinite(self.attention_factor) and self.attention_factor > 0
+            require(is_positive, f"{self.where}attention_factor", self.attention_factor, POSITIVE_OR_NULL)
 
     def check_pairs(self, count: int) -> None:
-        legal = f"length {count} at most, one number for each rotated pair"
+        at_most = Message("must have length {n} or less, one number for each rotated pair", n=count)
         for name in ("short_factor", "long_factor"):
             found = len(getattr(self, name))
-            require(found <= count, f"{self.where}{name}", Said(f"of length {found}"), legal)
+            require(found <= count, f"{self.where}{name}", of_length(found), at_most)
 
     def cut_to(self, count: int) -> LongRope:
         short, long = self.short_factor[:count], self.long_factor[:count]
@@ -210,7 +217,7 @@ Scaling = NoScaling | LinearScaling | DynamicNtk | Yarn | Llama3Scaling | LongRo
 
 
 def _check_base(base: float) -> None:
-    require(math.isfinite(base) and base > 0, "position.base", base, "a number above 0")
+    require(math.isfinite(base) and base > 0, "position.base", base, POSITIVE)
 
 
 class Encoding(Value, frozen=True):
@@ -256,8 +263,8 @@ class Learned(Encoding, frozen=True, tag_field="kind", tag="learned"):
     def check(self) -> None:
         if isinstance(self.table, WrittenTable):
             rows = self.table.values.shape[0]
-            legal = f"the number of rows of position.table.values ({rows})"
-            require(rows == self.length, "position.length", self.length, legal)
+            as_many = must_be("the number of rows of {field} ({n})", field="position.table.values", n=rows)
+            require(rows == self.length, "position.length", self.length, as_many)
 
     def table_shapes(self, d_model: int, n_heads: int, d_head: int) -> dict[str, tuple[int, int]]:
         """A row for each position."""
@@ -267,8 +274,10 @@ class Learned(Encoding, frozen=True, tag_field="kind", tag="learned"):
         """Refuse `count` tokens where the table has no row for the last of them."""
         last = self.start + count - 1
         if last >= self.length:
-            legal = f"{last + 1} at least: the last token stands at position {last}, past the table's end"
-            raise FieldError("position.length", self.length, legal)
+            at_least = must_be(
+                "at least {least} for a last token at position {last}", least=last + 1, last=last
+            )
+            raise FieldError("position.length", self.length, at_least)
 
 
 class Rope(Encoding, frozen=True, tag_field="kind", tag="rope"):
@@ -293,7 +302,7 @@ class Rope(Encoding, frozen=True, tag_field="kind", tag="rope"):
         _check_base(self.base)
         self.scaling.check_base(self.base)
         if self.n_rotated is not None:
-            require(self.n_rotated % 2 == 0, "position.n_rotated", self.n_rotated, "an even number")
+            require(self.n_rotated % 2 == 0, "position.n_rotated", self.n_rotated, must_be("an even number"))
         for index, multiplier in enumerate(self.multipliers):
             require_finite(f"position.multipliers[{index}]", multiplier)
 
@@ -327,17 +336,17 @@ class T5Buckets(Encoding, frozen=True, tag_field="kind", tag="t5"):
 
     def check(self) -> None:
         least = 4 if self.bidirectional else 2
-        legal = f"an even number of at least {least}"
+        even = must_be("an even number of at least {least}", least=least)
         if self.bidirectional:
-            legal += " in both directions"
-        is_legal = self.n_buckets >= least and self.n_buckets % 2 == 0
-        require(is_legal, "position.n_buckets", self.n_buckets, legal)
-        legal = f"more than {self.n_exact}, the distances with a bucket of their own"
-        require(self.max_distance > self.n_exact, "position.max_distance", self.max_distance, legal)
+            even = must_be("an even number of at least {least} in both directions", least=least)
+        is_even = self.n_buckets >= least and self.n_buckets % 2 == 0
+        require(is_even, "position.n_buckets", self.n_buckets, even)
+        above = must_be("above {n}, the number of distances with their own bucket", n=self.n_exact)
+        require(self.max_distance > self.n_exact, "position.max_distance", self.max_distance, above)
         if isinstance(self.table, WrittenTable):
             rows = self.table.values.shape[0]
-            legal = f"{self.n_buckets} rows, one for each bucket"
-            require(rows == self.n_buckets, "position.table.values", Said(f"{rows} rows"), legal)
+            one_each = Message("must have {n} rows, one for each bucket", n=self.n_buckets)
+            require(rows == self.n_buckets, "position.table.values", Message("{n} rows", n=rows), one_each)
 
     def table_shapes(self, d_model: int, n_heads: int, d_head: int) -> dict[str, tuple[int, int]]:
         """A row for each bucket."""
@@ -385,11 +394,11 @@ class Deberta(Encoding, frozen=True, tag_field="kind", tag="deberta"):
     queries: Table = DrawnTable(1, 0.5)
 
     def check(self) -> None:
-        legal = "an even number of at least 2"
-        require(self.span >= 2 and self.span % 2 == 0, "position.span", self.span, legal)
-        legal = f"more than {self.span // 2 + 1} with {self.span} buckets on each side"
-        is_legal = self.max_distance > self.span // 2 + 1
-        require(is_legal, "position.max_distance", self.max_distance, legal)
+        even = must_be("an even number of at least {least}", least=2)
+        require(self.span >= 2 and self.span % 2 == 0, "position.span", self.span, even)
+        least = self.span // 2 + 1
+        above = must_be("above {n} with {span} buckets on each side", n=least, span=self.span)
+        require(self.max_distance > least, "position.max_distance", self.max_distance, above)
 
     def table_shapes(self, d_model: int, n_heads: int, d_head: int) -> dict[str, tuple[int, int]]:
         """(rows, columns) of each table."""

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.model.errors.faults import Said
+from attnviz.errors import Message, must_be, of_length
 from attnviz.model.operands.draws import Drawn
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.bounds import Seed
@@ -23,7 +23,7 @@ class WrittenRow(Value, frozen=True, tag_field="kind", tag="explicit"):
 
     def check(self) -> None:
         rows = self.values.shape[0]
-        require(rows == 1, "row.values", Said(f"{rows} rows"), "one row")
+        require(rows == 1, "row.values", Message("{n} rows", n=rows), must_be("one row"))
 
 
 class DrawnRow(Value, frozen=True, tag_field="kind", tag="seeded"):
@@ -47,7 +47,8 @@ def check_row(field: str, row: Row | None, features: int) -> None:
     """Refuse a row that is written out with another length than `features`."""
     if isinstance(row, WrittenRow):
         found = row.values.shape[1]
-        require(found == features, f"{field}.values", Said(f"{found} numbers"), f"{features}")
+        requirement = Message("must have length {n}", n=features)
+        require(found == features, f"{field}.values", of_length(found), requirement)
 
 
 def row_array(row: Row, features: int) -> NDArray[np.float64]:

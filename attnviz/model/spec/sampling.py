@@ -19,8 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from attnviz.core import sampling as core
 from attnviz.core.text import visible
+from attnviz.errors import NOT_NEGATIVE, POSITIVE, PROBABILITY, Message, must_be, twice
 from attnviz.i18n import N_, _
-from attnviz.model.errors.faults import Said
 from attnviz.model.spec.bounds import Positive, Seed
 from attnviz.model.spec.value import Value, require
 
@@ -40,7 +40,7 @@ class RepetitionPenalty(Value, frozen=True, tag_field="kind", tag="repetition_pe
 
     def check(self) -> None:
         is_legal = math.isfinite(self.penalty) and self.penalty > 0
-        require(is_legal, self.where + "penalty", self.penalty, "a finite number above 0")
+        require(is_legal, self.where + "penalty", self.penalty, POSITIVE)
 
 
 class Temperature(Value, frozen=True, tag_field="kind", tag="temperature"):
@@ -52,7 +52,7 @@ class Temperature(Value, frozen=True, tag_field="kind", tag="temperature"):
 
     def check(self) -> None:
         is_legal = math.isfinite(self.value) and self.value >= 0
-        require(is_legal, self.where + "value", self.value, "a finite number of at least 0")
+        require(is_legal, self.where + "value", self.value, NOT_NEGATIVE)
 
 
 class TopK(Value, frozen=True, tag_field="kind", tag="top_k"):
@@ -71,7 +71,7 @@ class TopP(Value, frozen=True, tag_field="kind", tag="top_p"):
     p: float
 
     def check(self) -> None:
-        require(0 <= self.p <= 1, self.where + "p", self.p, "a number from 0 to 1")
+        require(0 <= self.p <= 1, self.where + "p", self.p, PROBABILITY)
 
 
 class MinP(Value, frozen=True, tag_field="kind", tag="min_p"):
@@ -82,7 +82,7 @@ class MinP(Value, frozen=True, tag_field="kind", tag="min_p"):
     p: float
 
     def check(self) -> None:
-        require(0 <= self.p <= 1, self.where + "p", self.p, "a number from 0 to 1")
+        require(0 <= self.p <= 1, self.where + "p", self.p, PROBABILITY)
 
 
 Operation = RepetitionPenalty | Temperature | TopK | TopP | MinP
@@ -101,9 +101,8 @@ class StopConditions(Value, frozen=True):
     strings: tuple[str, ...] = ()
 
     def check(self) -> None:
-        require(
-            "" not in self.strings, "sampling.stop.strings", list(self.strings), "texts that are not empty"
-        )
+        not_empty = must_be("a list of texts that are not empty")
+        require("" not in self.strings, "sampling.stop.strings", list(self.strings), not_empty)
 
 
 class Sampling(Value, frozen=True):
@@ -120,7 +119,8 @@ class Sampling(Value, frozen=True):
         kinds = [operation.__struct_config__.tag for operation in self.operations]
         for kind in kinds:
             once = kinds.count(kind) == 1
-            require(once, "sampling.operations", Said(f"{kind!r} twice"), "each kind of operation once")
+            each_once = Message("must have each kind of operation once")
+            require(once, "sampling.operations", twice(str(kind)), each_once)
 
 
 # --- the table -------------------------------------------------------------------------------------
@@ -287,7 +287,7 @@ def choose(sampling: Sampling, logits: ArrayLike, seen: Sequence[int], step: int
     u = `default_rng([seed, step]).random()`: no draw depends on an earlier one. Two engines draw the same
     token unless u is as near to a border between two tokens as their logits differ by rounding.
     """
-    require(step >= 0, "step", step, "a whole number of at least 0")
+    require(step >= 0, "step", step, must_be("a whole number of at least {least}", least=0))
     *_before, (_operation, row) = _rows(sampling, logits, seen)
     excluded = np.isneginf(row)
     first = int(np.argmin(excluded))

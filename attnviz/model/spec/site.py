@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from attnviz.model.errors.faults import FieldError, Said
+from attnviz.errors import FieldError, FieldName, Message, must_be, of_length, size
 from attnviz.model.spec.arrays import MAX_DRAWN
 from attnviz.model.spec.attention import Attention
 from attnviz.model.spec.block import Norm, Vocabulary
@@ -26,7 +26,7 @@ from attnviz.model.spec.parts import (
 )
 from attnviz.model.spec.positions import Deberta, Learned, T5Buckets, TransformerXl, WrittenTable
 from attnviz.model.spec.rows import check_row
-from attnviz.model.spec.value import Value, require
+from attnviz.model.spec.value import Value, check_drawn, require
 
 Stack = Literal["layers", "encoder", "decoder"]
 Kind = Literal["self", "cross"]
@@ -58,8 +58,7 @@ class Place(Value, frozen=True):
 
     def refused(self, error: FieldError) -> FieldError:
         """An error of this site, its field named from the document's root."""
-        field = f"{self.path}.{error.field}" if self.path else error.field
-        return FieldError(field, error.value, error.legal)
+        return error.below(self.path) if self.path else error
 
 
 class Site(Attention, frozen=True, weakref=True):
@@ -147,16 +146,11 @@ class Site(Attention, frozen=True, weakref=True):
             source = getattr(self.projections, role)
             expected = self.projection_shape(role)
             check_row(f"projections.{role}_bias", getattr(self.projections, f"{role}_bias"), expected[1])
-            if expected[0] * expected[1] > MAX_DRAWN:
-                size = Said(f"{expected[0]}x{expected[1]}")
-                raise FieldError(f"projections.{role}", size, f"{MAX_DRAWN:,} numbers at most")
+            check_drawn(f"projections.{role}", expected)
             if isinstance(source, Explicit):
-                require(
-                    source.values.shape == expected,
-                    f"projections.{role}.values",
-                    Said("x".join(map(str, source.values.shape))),
-                    f"{expected[0]}x{expected[1]} (in x out) for these vectors and heads",
-                )
+                fitting = must_be("{shape} (in x out) for these vectors and heads", shape=size(expected))
+                shape = source.values.shape
+                require(shape == expected, f"projections.{role}.values", size(shape), fitting)
             if isinstance(source, Tied):
                 shape = self.projection_shape(source.to)
                 if (role == "output") != (source.to == "output"):
@@ -165,14 +159,20 @@ class Site(Attention, frozen=True, weakref=True):
                     shape == expected,
                     f"projections.{role}.to",
                     source.to,
-                    f"a projection of {expected[0]}x{expected[1]}; this one has {shape[0]}x{shape[1]}",
+                    Message(
+                        "must name a projection of {shape}, not of {found}",
+                        shape=size(expected),
+                        found=size(shape),
+                    ),
                 )
 
     def _check_sinks(self) -> None:
         if isinstance(self.sinks, ExplicitSinks):
             count = len(self.sinks.values)
-            legal = f"length {self.heads.n_heads}, one number for each head"
-            require(count == self.heads.n_heads, "sinks.values", Said(f"of length {count}"), legal)
+            require(count == self.heads.n_heads, "sinks.values", of_length(count), self._one_each())
+
+    def _one_each(self) -> Message:
+        return Message("must have length {n}, one number for each head", n=self.heads.n_heads)
 
     def _check_position(self) -> None:
         if self.qk_norm is not None:
@@ -181,24 +181,30 @@ class Site(Attention, frozen=True, weakref=True):
         if isinstance(self.position, Rope):
             d_head, most = self.heads.d_head, self.d_turnable
             if self.position.n_rotated is None and self.latent is None:
-                require(d_head % 2 == 0, "heads.d_head", d_head, "an even number, or set position.n_rotated")
+                even = must_be("an even number, unless position.n_rotated is set")
+                require(d_head % 2 == 0, "heads.d_head", d_head, even)
             rotated = most if self.position.n_rotated is None else self.position.n_rotated
-            name = "d_head" if self.latent is None else "latent.d_rope"
-            legal = f"an even number up to {name} ({most})"
-            require(rotated <= most and rotated % 2 == 0, "position.n_rotated", rotated, legal)
+            name = FieldName("heads.d_head" if self.latent is None else "latent.d_rope")
+            even = must_be("an even number of at most {most} ({field})", most=most, field=name)
+            require(rotated <= most and rotated % 2 == 0, "position.n_rotated", rotated, even)
             count = len(self.position.multipliers)
-            legal = f"length {rotated // 2} at most, one number for each rotated pair"
-            require(count <= rotated // 2, "position.multipliers", Said(f"of length {count}"), legal)
+            at_most = Message(
+                "must have length {n} or less, one number for each rotated pair", n=rotated // 2
+            )
+            require(count <= rotated // 2, "position.multipliers", of_length(count), at_most)
             self.position.scaling.check_pairs(rotated // 2)
         if isinstance(self.position, Alibi) and self.position.slopes is not None:
             count = len(self.position.slopes)
-            legal = f"length {self.heads.n_heads}, one number for each head"
-            require(count == self.heads.n_heads, "position.slopes", Said(f"of length {count}"), legal)
+            require(count == self.heads.n_heads, "position.slopes", of_length(count), self._one_each())
         if isinstance(self.position, Learned):
             self.position.check_end(self.n_queries)
-            self._check_table(self.position, self.d_model, "one number for each feature of a token vector")
+            d_model = self.d_model
+            each = Message("must have {n} columns, one for each feature of a token vector", n=d_model)
+            self._check_table(self.position, d_model, each)
         if isinstance(self.position, T5Buckets):
-            self._check_table(self.position, self.heads.n_heads, "one for each head")
+            n_heads = self.heads.n_heads
+            each = Message("must have {n} columns, one for each head", n=n_heads)
+            self._check_table(self.position, n_heads, each)
         if isinstance(self.position, TransformerXl | Deberta):
             self._check_tables(self.position)
 
@@ -206,20 +212,17 @@ class Site(Attention, frozen=True, weakref=True):
         shapes = position.table_shapes(self.d_model, self.heads.n_heads, self.heads.d_head)
         for name, (rows, columns) in shapes.items():
             table = getattr(position, name)
-            legal = f"{rows}x{columns} for these vectors and heads"
             if isinstance(table, WrittenTable):
                 found = table.values.shape
-                said = Said(f"{found[0]}x{found[1]}")
-                require(found == (rows, columns), f"position.{name}.values", said, legal)
-            legal = f"{MAX_DRAWN:,} numbers at most"
-            require(rows * columns <= MAX_DRAWN, f"position.{name}", Said(f"{rows}x{columns}"), legal)
+                fitting = must_be("{shape} for these vectors and heads", shape=size((rows, columns)))
+                require(found == (rows, columns), f"position.{name}.values", size(found), fitting)
+            check_drawn(f"position.{name}", (rows, columns))
 
-    def _check_table(self, position: Learned | T5Buckets, columns: int, why: str) -> None:
+    def _check_table(self, position: Learned | T5Buckets, columns: int, one_each: Message) -> None:
         if isinstance(position.table, WrittenTable):
             found = position.table.values.shape[1]
-            legal = f"{columns} columns, {why}"
-            require(found == columns, "position.table.values", Said(f"{found} columns"), legal)
+            require(found == columns, "position.table.values", Message("{n} columns", n=found), one_each)
         rows = position.length if isinstance(position, Learned) else position.n_buckets
-        legal = f"{MAX_DRAWN // columns} at most for {columns} columns"
+        at_most = must_be("at most {most:,} with {n} columns", most=MAX_DRAWN // columns, n=columns)
         name = "length" if isinstance(position, Learned) else "n_buckets"
-        require(rows * columns <= MAX_DRAWN, f"position.{name}", rows, legal)
+        require(rows * columns <= MAX_DRAWN, f"position.{name}", rows, at_most)

@@ -16,13 +16,15 @@ from typing import Any
 
 from attnviz.core.bpe import PIECE_KIND_BY_ID, check_text, shown_bytes
 from attnviz.core.tokens import token_bytes
-from attnviz.i18n import _
+from attnviz.errors import FieldError, InputError, Message
 
 LONGEST = 12 * 2**20
 """Most characters of a tokenizer.json that a document keeps: it stays one that is read back."""
 
-NO_PACKAGE = "a text needs the package tokenizers (pip install attnviz[models])"
-NO_FORM = "it is no tokenizer of the form that tokenizers writes"
+NO_PACKAGE = Message(
+    "A text needs the package tokenizers (pip install attnviz[models]), or ids must be given instead."
+)
+NO_FORM = Message("The file must be a tokenizer as the package tokenizers writes it; got something else.")
 
 
 @dataclass(frozen=True)
@@ -166,11 +168,8 @@ class TokenizerFile:
         ids = self._tokenizer.encode(text, add_special_tokens=is_whole).ids
         beyond = next((one for one in ids if one >= len(self.tokens)), None)
         if beyond is not None:
-            raise ValueError(
-                _("vocabulary.tokenizer gives the id {id}; the vocabulary has {n} tokens").format(
-                    id=beyond, n=len(self.tokens)
-                )
-            )
+            ids_below = Message("must give ids below {n}, the size of the vocabulary", n=len(self.tokens))
+            raise FieldError("vocabulary.tokenizer", beyond, ids_below)
         return list(ids)
 
 
@@ -186,7 +185,7 @@ def library_tokenizer(text: str) -> Any:
     reads. Raises `ValueError` without the package, and for a text that it cannot read.
     """
     if not can_encode():
-        raise ValueError(NO_PACKAGE)
+        raise InputError(NO_PACKAGE)
     from tokenizers import Tokenizer
 
     try:
@@ -194,7 +193,7 @@ def library_tokenizer(text: str) -> Any:
     except BaseException as error:  # plain Exception for every broken file; a panic is a BaseException
         if isinstance(error, KeyboardInterrupt | SystemExit):
             raise
-        raise ValueError(NO_FORM) from None
+        raise InputError(NO_FORM) from None
     made.no_padding()
     made.no_truncation()
     return made

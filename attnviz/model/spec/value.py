@@ -10,8 +10,9 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from attnviz.model.errors.faults import FieldError, sentence
-from attnviz.model.spec.arrays import Matrix
+from attnviz.errors import FINITE, FieldError, Message, must_be, size
+from attnviz.model.errors.conversion import field_error
+from attnviz.model.spec.arrays import MAX_DRAWN, Matrix
 
 
 class Value(Struct, frozen=True, forbid_unknown_fields=True):
@@ -22,7 +23,7 @@ class Value(Struct, frozen=True, forbid_unknown_fields=True):
     the name of a field in a message.
 
     Raises:
-        ValueError: one sentence with the field, its value, and what would be legal.
+        FieldError: the field, its value, and the requirement that it breaks.
     """
 
     where: ClassVar[str] = ""
@@ -40,12 +41,12 @@ class Value(Struct, frozen=True, forbid_unknown_fields=True):
             try:
                 checked = msgspec.convert(value, annotation, dec_hook=as_matrix)
             except (msgspec.ValidationError, ValueError) as error:
-                raise ValueError(sentence(error, annotation, value, self.where + name)) from None
+                raise field_error(error, annotation, value, self.where + name) from None
             msgspec.structs.force_setattr(self, name, checked)
         self.check()
 
     def check(self) -> None:
-        """Raise `ValueError` where fields that are legal one by one are not legal together."""
+        """Raise `FieldError` where fields that are valid one by one are not valid together."""
 
 
 Classes = tuple[type, ...]
@@ -76,12 +77,18 @@ def as_matrix(expected: type, value: Any) -> Any:
     raise NotImplementedError(f"no decoder for {expected}")
 
 
-def require(condition: bool, field: str, value: object, legal: str) -> None:
-    """Raise the one-sentence `ValueError` that names field, value and what is legal."""
+def require(condition: bool, field: str, value: object, requirement: Message) -> None:
+    """Raise the `FieldError` of a field and its value where a requirement is not met."""
     if not condition:
-        raise FieldError(field, value, legal)
+        raise FieldError(field, value, requirement)
+
+
+def check_drawn(field: str, shape: tuple[int, int]) -> None:
+    """Refuse a matrix that is too large to be drawn."""
+    at_most = must_be("a matrix of at most {most:,} numbers", most=MAX_DRAWN)
+    require(shape[0] * shape[1] <= MAX_DRAWN, field, size(shape), at_most)
 
 
 def require_finite(field: str, value: float) -> None:
     """Refuse NaN and the infinities."""
-    require(math.isfinite(value), field, value, "a finite number")
+    require(math.isfinite(value), field, value, FINITE)

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 from msgspec.structs import replace
 
+from attnviz.errors import among
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.value import Value, require
 from attnviz.model.stages import STAGE_BY_ID
@@ -61,10 +62,10 @@ class View(Value, frozen=True):
     site: str = ""
 
     def check(self) -> None:
-        legal = f"one of {', '.join(STAGE_BY_ID)}"
-        require(self.stage in STAGE_BY_ID, "view.stage", self.stage, legal)
+        known = among(STAGE_BY_ID)
+        require(self.stage in STAGE_BY_ID, "view.stage", self.stage, known)
         if self.locked is not None:
-            require(self.locked.stage in STAGE_BY_ID, "view.locked.stage", self.locked.stage, legal)
+            require(self.locked.stage in STAGE_BY_ID, "view.locked.stage", self.locked.stage, known)
 
     def range_of(self, stage: str) -> Range:
         """The colour range of a stage: that of its kind."""

@@ -339,11 +339,11 @@ def test_gb_is_ten_to_the_nine_and_gib_two_to_the_thirty() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"n_kv_heads": 5}, "n_kv_heads is 5; legal is a divisor of n_heads (12)"),
-        ({"layers": 0}, "layers is 0; legal is 1 or more"),
-        ({"windowed_layers": 3}, "window is 0; legal is 1 key or more"),
-        ({"windowed_layers": 13, "window": 4}, "windowed_layers is 13; legal is layers (12) at most"),
-        ({"d_ff": -1}, "d_ff is -1; legal is 0 or more"),
+        ({"n_kv_heads": 5}, "n_kv_heads must be a divisor of n_heads (12); got 5."),
+        ({"layers": 0}, "layers must be a whole number of at least 1; got 0."),
+        ({"windowed_layers": 3}, "window must be a whole number of at least 1; got 0."),
+        ({"windowed_layers": 13, "window": 4}, "windowed_layers must be at most 12 (layers); got 13."),
+        ({"d_ff": -1}, "d_ff must be a whole number of at least 0; got -1."),
     ],
 )
 def test_what_cannot_be_is_refused_with_the_field_and_what_is_legal(

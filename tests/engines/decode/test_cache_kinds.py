@@ -268,5 +268,8 @@ def test_a_learned_table_ends_the_writing() -> None:
 
 def test_too_long_a_text_is_refused_in_words() -> None:
     writing = Writing(Sampling((), 3, StopConditions(length=1_000_000)))
-    with pytest.raises(ValueError, match=r"the tokens and the new ones are 1,000,004; legal is 1 to 100,000"):
+    with pytest.raises(
+        ValueError,
+        match=r"sampling\.stop\.length must be at most 100,000 with the prompt; got 1,000,004 tokens\.",
+    ):
         decode(ENGINES[0], small(writing=writing))

@@ -179,7 +179,7 @@ def test_layouts_are_the_public_ones() -> None:
     }
     assert all(getattr(step, name) is None for name in absent)
     np.testing.assert_array_equal(step.x, step["tokens_embedded"])
-    with pytest.raises(KeyError, match="stage is 'ffn_up'; this step has no such stage"):
+    with pytest.raises(KeyError, match=r"stage must be a stage of this step; got 'ffn_up'\."):
         step["ffn_up"]
     assert decoding.vocabulary == ("the", "dog", "bites", "man", "again", "today")
 
@@ -315,7 +315,7 @@ def test_masking_after_the_softmax_is_moved_before_it_and_said() -> None:
 
 @pytest.mark.parametrize("steps", [0, -1, MAX_STEPS + 1])
 def test_illegal_numbers_of_steps(steps: int) -> None:
-    with pytest.raises(ValueError, match=f"steps is {steps}; legal is 1 to 100,000"):
+    with pytest.raises(ValueError, match=rf"^steps must be a whole number from 1 to 100,000; got {steps}\.$"):
         decode(NumpyEngine("float64"), experiment(), steps)
 
 

@@ -63,7 +63,7 @@ class Bench:
         self.said: list[str] = []
         self.failed: list[str] = []
         self.exporter.said.connect(self.said.append)
-        self.exporter.failed.connect(self.failed.append)
+        self.exporter.failed.connect(lambda error: self.failed.append(str(error)))
 
 
 @pytest.fixture
@@ -97,11 +97,11 @@ def test_what_cannot_be_written_is_one_sentence(bench: Bench, tmp_path: Path) ->
     bench.exporter.write_panel(tmp_path / "absent" / "a.png", bench.panel)
     bench.exporter.write_numbers(tmp_path / "a.txt")
     assert bench.failed == [
-        "a.gif: the suffix is '.gif'; legal is one of .svg, .pdf, .png",
+        "a.gif: suffix must be one of '.svg', '.pdf', '.png'; got '.gif'.",
         "a.svg: No such file or directory",
-        "a.bmp: the suffix is '.bmp'; legal is one of .svg, .pdf, .png",
+        "a.bmp: suffix must be one of '.svg', '.pdf', '.png'; got '.bmp'.",
         "a.png: No such file or directory",
-        "a.txt: the suffix is '.txt'; legal is .csv or .npz",
+        "a.txt: suffix must be one of '.csv', '.npz'; got '.txt'.",
     ]
     assert bench.said == [] and [f for f in tmp_path.iterdir() if f.is_file()] == []
 
@@ -251,7 +251,7 @@ def test_without_numbers_there_is_a_sentence(bench: Bench) -> None:
     bench.exporter.copy_table()
     bench.exporter.copy_picture()
     bench.exporter.export_figure()
-    assert bench.failed == ["Nothing has been computed yet."] * 3
+    assert bench.failed == ["An export needs computed numbers; got none yet."] * 3
 
 
 def test_the_dialog_offers_what_the_trace_has_and_previews_it(qtbot: Any) -> None:

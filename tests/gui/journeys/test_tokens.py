@@ -174,7 +174,7 @@ def test_chips_are_added_and_removed_down_to_one(desk: Desk) -> None:
     assert desk.store.experiment.tokens == ("new",)
     QTest.keyClick(chips(desk), Qt.Key.Key_Delete)
     assert desk.store.experiment.tokens == ("new",)
-    assert desk.said() == "the last token cannot be removed; legal is one token at least"
+    assert desk.said() == "tokens must have at least one token; got []."
     desk.settle()
     assert desk.map.content.values.tolist() == [[1.0]]
 
@@ -194,7 +194,7 @@ def test_too_many_bytes_are_refused_before_anything_is_made(desk: Desk) -> None:
     before = desk.store.document
     line(desk).setText("x" * 5000)
     desk.choose("splitting_segmented", "byte")
-    assert desk.said() == "tokens: 5000 are too many; legal are 4096 at most"
+    assert desk.said() == "tokens must have at most 4096 tokens; got 5,000 tokens."
     assert desk.store.document == before
 
 

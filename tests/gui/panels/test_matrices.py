@@ -76,7 +76,9 @@ def test_a_block_is_pasted_and_what_does_not_fit_is_said(bench: PanelBench[Matri
     QTest.keyClick(grid, Qt.Key.Key_V, Qt.KeyboardModifier.ControlModifier)
     values = projection_array(bench.store.attention, "query")
     assert values[1:, 1:].tolist() == [[1, 2], [4, 5]]
-    assert bench.refused == ["pasted 2 × 2; cells past the table's edge were left out"]
+    assert bench.refused == [
+        "The block must be at most 3 × 2 to fit here; got 2 × 3, which was cut.",
+    ]
 
 
 def test_the_column_that_makes_a_hovered_number_is_outlined(bench: PanelBench[MatricesPanel]) -> None:

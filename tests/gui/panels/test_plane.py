@@ -65,7 +65,7 @@ class Bench:
         qtbot.waitExposed(self.panel)
         self.panel.plot.fit()
         self.refused: list[str] = []
-        self.store.rejected.connect(self.refused.append)
+        self.store.rejected.connect(lambda error: self.refused.append(str(error)))
 
     def _run(self, old: Document, new: Document) -> None:
         if old.experiment != new.experiment:

@@ -89,4 +89,5 @@ def test_a_text_that_is_too_long_is_refused(qtbot: QtBot) -> None:
     line(bench).setText("x " * (MOST_TOKENS + 1))
     line(bench).textEdited.emit(line(bench).text())
     assert bench.store.document == before
-    assert bench.refused == [f"tokens: {MOST_TOKENS + 1} are too many; legal are {MOST_TOKENS} at most"]
+    too_many = f"tokens must have at most {MOST_TOKENS} tokens; got {MOST_TOKENS + 1:,} tokens."
+    assert bench.refused == [too_many]

@@ -98,7 +98,7 @@ def test_half_a_surrogate_pair_is_refused_in_a_sentence(bench: PanelBench[Tokens
     before = bench.store.experiment
     bench.panel._on_text("the \ud83e")
     assert bench.store.experiment == before
-    assert bench.refused[-1] == "text has U+D83E, half of a character; legal are whole characters"
+    assert bench.refused[-1] == "text must consist of whole characters; got U+D83E, half of a character."
 
 
 def test_a_chip_says_its_id_and_its_bytes_and_shows_its_space(bench: PanelBench[TokensPanel]) -> None:

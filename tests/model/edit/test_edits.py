@@ -108,9 +108,9 @@ def test_a_moved_token_takes_its_vector(source: int, target: int) -> None:
 
 def test_the_last_token_stays() -> None:
     single = make(tokens=("a",), vectors=SeededVectors(1, 3))
-    with pytest.raises(ValueError, match="one token at least"):
+    with pytest.raises(ValueError, match=r"tokens must have at least one token; got \[\]\."):
         edits.remove_token(single, 0)
-    with pytest.raises(ValueError, match="one token at least"):
+    with pytest.raises(ValueError, match=r"tokens must have at least one token; got \[\]\."):
         edits.set_tokens(single, ())
 
 

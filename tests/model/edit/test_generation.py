@@ -80,7 +80,9 @@ def test_operations_move_as_far_as_there_are_places() -> None:
     later = move_operation(WRITES, TopK, 1)
     assert operations(later) == [Temperature(0.5), TopK(5)]
     assert move_operation(later, TopK, 1) == later and move_operation(later, TopK, -1) == WRITES
-    with pytest.raises(ValueError, match=r"sampling\.operations is 'top_p'"):
+    with pytest.raises(
+        ValueError, match=r"sampling\.operations must be one of 'top_k', 'temperature'; got 'top_p'\."
+    ):
         move_operation(WRITES, TopP, 1)
     assert operations(remove_operation(WRITES, TopK)) == [Temperature(0.5)]
     assert remove_operation(WRITES, TopP) == WRITES
@@ -107,7 +109,7 @@ def test_what_was_written_before_a_replaced_token_becomes_the_documents() -> Non
     later = rewrite(BARE, written, 5, ("the", "猫"))
     assert later.tokens == ("the", "cat", "the", "<s>", "猫", "the", "猫")
     assert rewrite(BARE, written, 1, ("猫",)).tokens == ("the", "猫", "the", "<s>", "猫")
-    with pytest.raises(ValueError, match="index is 7; legal is 0 to 6"):
+    with pytest.raises(ValueError, match=r"index must be a whole number from 0 to 6; got 7\."):
         rewrite(BARE, written, 7, ("the",))
 
 

@@ -55,7 +55,7 @@ def test_a_remembered_rope_is_cut_to_the_heads(kept: Rope, d_head: int, expected
 
 
 def test_rope_needs_two_features() -> None:
-    with pytest.raises(ValueError, match=r"d_head is 1; legal is 2 or more"):
+    with pytest.raises(ValueError, match=r"heads\.d_head must be at least 2 with rotary positions; got 1\."):
         set_position(experiment(heads=Heads(1, 1, 1)), Rope())
 
 
@@ -91,7 +91,7 @@ def test_why_a_matrix_cannot_be_tied() -> None:
     grouped = experiment(heads=Heads(2, 1, 4))
     assert why_not_tied(grouped, "key", "value") == ""
     assert why_not_tied(grouped, "output", "query") == ""
-    reason = "projections.key.to is 'query'; legal is a projection of 8x4; this one has 8x8"
+    reason = "projections.key.to must name a projection of 8x4, not of 8x8; got 'query'."
     assert why_not_tied(grouped, "key", "query") == reason
     with pytest.raises(ValueError, match=reason):
         experiment(heads=Heads(2, 1, 4), projections=Projections(key=Tied("query")))

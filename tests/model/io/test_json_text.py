@@ -63,7 +63,7 @@ def test_a_document_written_by_hand_loads() -> None:
 
 def test_a_weight_matrix_that_does_not_fit_is_refused_with_the_shape_that_would() -> None:
     assert message_of(BY_HAND) == (
-        "$.experiment.projections.value.values is 1x1; legal is 2x4 (in x out) for these vectors and heads"
+        "$.experiment.projections.value.values must be 2x4 (in x out) for these vectors and heads; got 1x1."
     )
 
 
@@ -129,77 +129,76 @@ def test_long_lists_that_are_no_matrices_are_filled_to_the_width() -> None:
     [
         (
             {"heads": {"n_heads": 0}},
-            "$.experiment.heads.n_heads is 0; legal is a whole number from 1 to 1000000",
+            "$.experiment.heads.n_heads must be a whole number from 1 to 1,000,000; got 0.",
         ),
         (
             {"heads": {"n_heads": 4, "n_kv_heads": 3, "d_head": 4}},
-            "$.experiment.heads.n_kv_heads is 3; legal is a divisor of n_heads (4)",
+            "$.experiment.heads.n_kv_heads must be a divisor of n_heads (4); got 3.",
         ),
-        ({"temperature": -1}, "$.experiment.temperature is -1.0; legal is a finite number above 0"),
-        ({"temperature": None}, "$.experiment.temperature is null; legal is a number"),
+        ({"temperature": -1}, "$.experiment.temperature must be a finite number above 0; got -1.0."),
+        ({"temperature": None}, "$.experiment.temperature must be a number; got null."),
         (
             {"dtype": "int8"},
-            "$.experiment.dtype is 'int8'; legal is one of 'float16', 'bfloat16', 'float32', 'float64'",
+            "$.experiment.dtype must be one of 'float16', 'bfloat16', 'float32', 'float64'; got 'int8'.",
         ),
         (
             {"masks": [{"kind": "causal"}, {"kind": "window", "left": -1}]},
-            "$.experiment.masks[1].left is -1; legal is a whole number from 0 to 2147483648",
+            "$.experiment.masks[1].left must be a whole number from 0 to 2,147,483,648; got -1.",
         ),
         (
             {"masks": [{"kind": "sliding"}]},
-            f"$.experiment.masks[0].kind is 'sliding'; legal is one of {KINDS}, 'any_of'",
+            f"$.experiment.masks[0].kind must be one of {KINDS}, 'any_of'; got 'sliding'.",
         ),
         (
             {"masks": [{"kind": "any_of", "masks": [{"kind": "any_of", "masks": [{"kind": "causal"}]}]}]},
-            f"$.experiment.masks[0].masks[0].kind is 'any_of'; legal is one of {KINDS}",
+            f"$.experiment.masks[0].masks[0].kind must be one of {KINDS}; got 'any_of'.",
         ),
         (
             {"masks": [{"kind": "any_of", "masks": []}]},
-            "$.experiment.masks[0].masks is []; legal is one mask at least",
+            "$.experiment.masks[0].masks must have at least one mask; got [].",
         ),
         (
             {"masks": [{"kind": "any_of", "masks": [{"kind": "causal"}, {"kind": "causal"}]}]},
-            "$.experiment.masks[0].masks is 'causal' twice; legal is each kind of mask once",
+            "$.experiment.masks[0].masks must have each kind of mask once; got 'causal' twice.",
         ),
         (
             {"masks": [{"kind": "documents", "starts": [4, 4]}]},
-            "$.experiment.masks[0].starts is [4, 4]; legal is ascending positions, each once",
+            "$.experiment.masks[0].starts must be ascending positions, each once; got [4, 4].",
         ),
         (
             {"masks": [{"kind": "strided", "stride": 0}]},
-            "$.experiment.masks[0].stride is 0; legal is a whole number from 1 to 1000000",
+            "$.experiment.masks[0].stride must be a whole number from 1 to 1,000,000; got 0.",
         ),
         (
             {"masks": [{}]},
-            f"$.experiment.masks[0].kind is missing; legal is one of {KINDS}, 'any_of'",
+            f"$.experiment.masks[0].kind must be one of {KINDS}, 'any_of'; got nothing.",
         ),
         (
             {"masks": [{"kind": "causal"}] * 2},
-            "$.experiment.masks is 'causal' twice; legal is each kind of mask once",
+            "$.experiment.masks must have each kind of mask once; got 'causal' twice.",
         ),
-        ({"tokens": ["a"] * 3}, "$.experiment.vectors is 4 rows; legal is as many as there are tokens (3)"),
-        ({"tokens": [1, 2, 3, 4]}, "$.experiment.tokens[0] is 1; legal is a text"),
+        ({"tokens": ["a"] * 3}, "$.experiment.vectors must have 3 rows, one for each token; got 4 rows."),
+        ({"tokens": [1, 2, 3, 4]}, "$.experiment.tokens[0] must be a text; got 1."),
         (
             {"memory": {"tokens": ["m"], "vectors": {"kind": "seeded", "n": 1, "d_model": 2, "seed": -1}}},
-            "$.experiment.memory.vectors.seed is -1; legal is a whole number from 0 to 4294967295",
+            "$.experiment.memory.vectors.seed must be a whole number from 0 to 4,294,967,295; got -1.",
         ),
         (
             {"vectors": {"kind": "explicit", "values": [[1, 2], [3]]}},
-            "$.experiment.vectors.values: row 1 has length 1, row 0 has length 2",
+            "$.experiment.vectors.values[1] must be a row of length 2, as row 0 is; got length 1.",
         ),
         (
             {"vectors": {"kind": "explicit", "values": [[1, 2], [3, {"x": 4}]]}},
-            "$.experiment.vectors.values: row 1, column 1 is {'x': 4}; a number is legal",
+            "$.experiment.vectors.values[1][1] must be a number; got {'x': 4}.",
         ),
         (
             {"vectors": {"kind": "explicit", "values": {"tensor": "vectors"}}},
-            "$.experiment.vectors.values: tensor is 'vectors'; "
-            "this file has none: they live in .safetensors files",
+            "$.experiment.vectors.values..tensor must be in a .safetensors file; got 'vectors'.",
         ),
         (
             {"position": {"kind": "rope", "bse": 1}},
-            "$.experiment.position.bse is no known key; legal are "
-            "kind, base, pairing, start, n_rotated, multipliers, on_values, scaling",
+            "$.experiment.position.bse must be one of the keys kind, base, pairing, start, "
+            "n_rotated, multipliers, on_values, scaling; got 1.",
         ),
     ],
 )
@@ -212,29 +211,37 @@ def test_an_illegal_value_is_named_with_its_path_and_with_what_is_legal(
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        ('"version": 2', '"version": 3', "$.version is 3; this program reads version 2"),
-        ('"version": 2', '"version": true', "$.version is true; this program reads version 2"),
-        ('"version": 2,', "", "$.version is missing; this program reads version 2"),
-        ('"attnviz"', '"other"', "this is not an attnviz document"),
-        ('"view": {}', '"view": {"head": -1}', "$.view.head is -1; legal is a whole number of at least 0"),
-        ('"view": {}', '"view": {}, "extra": 1', "$.extra is no known key; legal are format, "),
+        ('"version": 2', '"version": 3', "$.version must be 2, which this program reads; got 3."),
+        ('"version": 2', '"version": true', "$.version must be 2, which this program reads; got true."),
+        ('"version": 2,', "", "$.version must be 2, which this program reads; got nothing."),
+        ('"attnviz"', '"other"', "The file must be an attnviz document, which begins "),
+        ('"view": {}', '"view": {"head": -1}', "$.view.head must be a whole number of at least 0; got -1."),
+        ('"view": {}', '"view": {}, "extra": 1', "$.extra must be one of the keys format, version, "),
         (
             '"view": {}',
             '"view": {}, "view": {}',
-            "the key 'view' is there twice in one object; once is legal",
+            "An object must have each key once; got 'view' twice.",
         ),
-        ('"seed": 0}', '"seed": 0, "seed": 1}', "the key 'seed' is there twice in one object; once is legal"),
-        ("0.8]", "NaN]", "NaN is there as a number; only finite numbers are legal"),
-        ("0.8]", "-Infinity]", "-Infinity is there as a number; only finite numbers are legal"),
+        ('"seed": 0}', '"seed": 0, "seed": 1}', "An object must have each key once; got 'seed' twice."),
+        ("0.8]", "NaN]", "A number must be finite; got NaN."),
+        ("0.8]", "-Infinity]", "A number must be finite; got -Infinity."),
         (
             "0.8]",
             "1e999]",
-            "$.experiment.vectors.values: row 0, column 1 is inf; only finite numbers are legal",
+            "$.experiment.vectors.values[0][1] must be a finite number; got inf.",
         ),
-        ('"p": 0.0', '"p": 1e999', "$.experiment.dropout.p is inf; legal is 0 <= p < 1"),
-        ('"view": {}}', '"view": {}', "is not JSON"),
-        ("[[0.2", "[" * 100_000 + "[[0.2", "it is nested too deeply"),
-        ('"n_heads": 2', '"n_heads": ' + "9" * 5000, "legal"),
+        (
+            '"p": 0.0',
+            '"p": 1e999',
+            "$.experiment.dropout.p must be a number of at least 0 and below 1; got inf.",
+        ),
+        ('"view": {}}', '"view": {}', "must be JSON"),
+        (
+            "[[0.2",
+            "[" * 100_000 + "[[0.2",
+            "The text must be nested less deeply; got more levels than can be read.",
+        ),
+        ('"n_heads": 2', '"n_heads": ' + "9" * 5000, "A number must have at most 400 digits; got 5,000."),
     ],
 )
 def test_what_json_readers_let_pass_is_refused(old: str, new: str, expected: str) -> None:
@@ -250,7 +257,7 @@ def test_other_json_is_not_a_document(text: str) -> None:
 def test_an_unknown_key_cannot_forge_a_path() -> None:
     key = "x` - at `$.experiment.heads[7].y"
     text = FITTING.replace('"view": {}', f'"{key}": 1')
-    assert message_of(text) == f"the key '{key}' is there; keys with a backtick are not legal"
+    assert message_of(text) == f"A key must not contain a backtick; got '{key}'."
 
 
 def test_a_missing_view_is_the_default_view() -> None:

@@ -67,7 +67,9 @@ def test_a_table_is_all_that_is_left_and_has_an_end() -> None:
     rows = traced("learned-table")["x"]
     assert np.linalg.matrix_rank(rows) == 6 and len(np.unique(rows, axis=0)) == 8
     vectors = msgspec.structs.replace(document.experiment.vectors, values=np.zeros((9, 6)).tolist())
-    with pytest.raises(ValueError, match=r"^position\.length is 8"):
+    with pytest.raises(
+        ValueError, match=r"position\.length must be at least 9 for a last token at position 8; got 8\."
+    ):
         traced("learned-table", tokens=("word",) * 9, vectors=vectors)
 
 

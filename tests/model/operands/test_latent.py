@@ -53,40 +53,62 @@ def latent_experiment(**changes: Any) -> Experiment:
     [
         (
             {"heads": Heads(2, 1, 4)},
-            r"heads\.n_kv_heads is 1; legal is n_heads \(2\) where there is a latent",
+            r"heads\.n_kv_heads must be n_heads \(2\) with a latent, from which every head has its "
+            r"own keys and values; got 1\.",
         ),
-        ({"qk_norm": QKNorm("rms")}, "qk_norm is 'there'; legal is null where there is a latent"),
-        ({"latent": Latent(3)}, r"latent\.d_rope is 0; legal is 2 or more with rotary positions"),
-        ({"position": Rope(on_values=True)}, r"position\.on_values is true; legal is false where there is a"),
+        (
+            {"qk_norm": QKNorm("rms")},
+            r"qk_norm must be null with a latent, which is normalised instead of queries and keys; "
+            r"got \{…\}\.",
+        ),
+        (
+            {"latent": Latent(3)},
+            r"latent\.d_rope must be at least 2 with rotary positions, which rotate these features; got 0\.",
+        ),
+        (
+            {"position": Rope(on_values=True)},
+            r"position\.on_values must be false with a latent, whose values have no rotated "
+            r"features; got true\.",
+        ),
         (
             {"position": Rope(n_rotated=4)},
-            r"n_rotated is 4; legal is an even number up to latent\.d_rope \(2\)",
+            r"position\.n_rotated must be an even number of at most 2 \(latent\.d_rope\); got 4\.",
         ),
-        ({"position": TransformerXl()}, "position.kind is 'transformer_xl'; legal is one that does not meet"),
-        ({"position": Deberta()}, "position.kind is 'deberta'; legal is one that does not meet q and k"),
+        (
+            {"position": TransformerXl()},
+            r"position\.kind must be a position encoding that is not multiplied with q and k, "
+            r"beside a latent; got 'transformer_xl'\.",
+        ),
+        (
+            {"position": Deberta()},
+            r"position\.kind must be a position encoding that is not multiplied with q and k, "
+            r"beside a latent; got 'deberta'\.",
+        ),
         (
             {"projections": Projections(key=Seeded(2))},
-            r"projections\.key\.kind is 'seeded'; legal is identity where there is a latent",
+            r"projections\.key\.kind must be 'identity' with a latent, from which keys and values "
+            r"are computed; got 'seeded'\.",
         ),
         (
             {"projections": Projections(value_bias=DrawnRow(1))},
-            r"projections\.value_bias is 'there'; legal is null where there is a latent",
+            r"projections\.value_bias must be null with a latent; got \{…\}\.",
         ),
         (
             {"projections": Projections(output=Tied("value"))},
-            r"projections\.output\.to is 'value'; legal is 'query' or 'output' where there is a latent",
+            r"projections\.output\.to must be 'query' or 'output' with a latent, which replaces W_K "
+            r"and W_V; got 'value'\.",
         ),
         (
             {"latent": Latent(3, d_rope=2, up_key=Explicit(Matrix(np.ones((3, 4)))))},
-            r"latent\.up_key\.values is 3x4; legal is 3x8 \(in x out\)",
+            r"latent\.up_key\.values must be 3x8 \(in x out\) for these vectors, heads and widths; got 3x4\.",
         ),
         (
             {"latent": Latent(3, d_rope=2, norm=Norm("rms", gain=WrittenRow(Matrix(np.ones((1, 4))))))},
-            r"latent\.norm\.gain\.values is 4 numbers; legal is 3",
+            r"latent\.norm\.gain\.values must have length 3; got length 4\.",
         ),
         (
             {"latent": Latent(10**6, d_rope=2), "vectors": SeededVectors(5, 100_000, 7)},
-            r"latent\.down is 100000x1000000; legal is [\d,]+ numbers at most",
+            r"latent\.down must be a matrix of at most 268,435,456 numbers; got 100000x1000000\.",
         ),
     ],
 )
@@ -98,9 +120,9 @@ def test_what_cannot_stand_beside_a_latent_is_refused(changes: dict[str, Any], m
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"d_c": 3, "d_rope": 3}, r"latent\.d_rope is 3; legal is an even number"),
-        ({"d_c": 3, "query_norm": Norm()}, r"latent\.query_norm is 'there'; legal is null where latent\.d_q"),
-        ({"d_c": 0}, r"latent\.d_c is 0; legal is a whole number"),
+        ({"d_c": 3, "d_rope": 3}, r"latent\.d_rope must be an even number; got 3\."),
+        ({"d_c": 3, "query_norm": Norm()}, r"latent\.query_norm needs latent\.d_q; got null\."),
+        ({"d_c": 0}, r"latent\.d_c must be a whole number from 1 to 1,000,000; got 0\."),
     ],
 )
 def test_widths_that_are_refused(fields: dict[str, Any], message: str) -> None:
@@ -110,7 +132,11 @@ def test_widths_that_are_refused(fields: dict[str, Any], message: str) -> None:
 
 def test_a_layer_is_refused_by_its_place() -> None:
     (layer,) = main_layers(latent_experiment())
-    with pytest.raises(ValueError, match=r"^layers\[0\]\.latent\.down\.values is 6x2; legal is 6x3"):
+    with pytest.raises(
+        ValueError,
+        match=r"layers\[0\]\.latent\.down\.values must be 6x3 \(in x out\) for these vectors, heads "
+        r"and widths; got 6x2\.",
+    ):
         small(layers=(replace(layer, latent=Latent(3, d_rope=2, down=Explicit(Matrix(np.ones((6, 2)))))),))
 
 
@@ -119,10 +145,11 @@ def test_forms_say_what_the_experiment_says() -> None:
     with pytest.raises(ValueError) as refused:
         replace(experiment, projections=Projections(Tied("key")))
     assert why_not_tied(experiment, "query", "key") == str(refused.value)
-    assert "does not meet q and k" in refusal(set_position, experiment, Deberta())
+    assert "not multiplied with q and k" in refusal(set_position, experiment, Deberta())
     none = replace(experiment, position=NoPosition(), latent=Latent(3))
     assert (
-        refusal(set_position, none, Rope()) == "latent.d_rope is 0; legal is 2 or more with rotary positions"
+        refusal(set_position, none, Rope())
+        == "latent.d_rope must be at least 2 with rotary positions; got 0."
     )
     assert set_position(experiment, Rope(on_values=True, n_rotated=8)).position == Rope()
     assert set_n_rotated(latent_experiment(latent=Latent(3, d_rope=6)), 3).position == Rope(50.0, n_rotated=2)
@@ -154,7 +181,7 @@ def test_what_was_tied_is_written_out(tied: Any) -> None:
 
 def test_what_cannot_stand_beside_it_is_not_taken_away_unasked() -> None:
     plain = small(heads=Heads(2, 2, 4), qk_norm=QKNorm("rms"))
-    assert refusal(set_latent, sited(plain), Latent(3)).startswith("qk_norm is 'there'; legal is null")
+    assert refusal(set_latent, sited(plain), Latent(3)).startswith("qk_norm must be null with a latent")
 
 
 def test_every_head_keeps_its_features_when_the_rope_part_changes() -> None:
@@ -204,7 +231,7 @@ def test_matrices_follow_heads_vectors_and_widths() -> None:
     wider = set_latent_size(sited(one), d_c=4)
     assert wider.latent is not None and wider.latent.norm is not None
     np.testing.assert_array_equal(wider.latent.norm.gain.values.array, [[1, 2, 3, 0]])  # type: ignore[union-attr]
-    with pytest.raises(ValueError, match=r"latent\.d_rope is 0; legal is 2 or more"):
+    with pytest.raises(ValueError, match=r"latent\.d_rope must be at least 2 with rotary positions; got 0\."):
         set_latent_size(sited(one), d_rope=0)
 
 

@@ -26,7 +26,11 @@ def test_a_site_is_derived_once() -> None:
     given = STACKS["encoder and decoder"]
     for name in site_names(given):
         assert at(given, name) is at(given, name)
-    with pytest.raises(KeyError, match=r"site is 'layers.0.self'; this experiment has encoder.0.self"):
+    with pytest.raises(
+        KeyError,
+        match=r"site must be one of 'encoder\.0\.self', 'encoder\.1\.self', 'decoder\.0\.self', "
+        r"'decoder\.0\.cross', 'decoder\.1\.self', 'decoder\.1\.cross'; got 'layers\.0\.self'\.",
+    ):
         at(given, "layers.0.self")
 
 

@@ -27,7 +27,9 @@ def test_sites_are_named_by_layer_and_attention() -> None:
         "encoder-only": ["Layer 1 · self-attention", "Layer 2 · self-attention"],
         "cross-attention": ["Layer 1 · cross-attention"],
     }
-    with pytest.raises(KeyError, match="this experiment has layers.0.self, layers.1.self"):
+    with pytest.raises(
+        KeyError, match=r"site must be one of 'layers\.0\.self', 'layers\.1\.self'; got 'layers\.2\.self'\."
+    ):
         site_title(load_preset("encoder-only").experiment, "layers.2.self")
 
 

@@ -55,139 +55,152 @@ def experiment(**changes: Any) -> Experiment:
 
 
 ILLEGAL: list[tuple[Callable[[], object], str]] = [
-    (lambda: Heads(0), "heads.n_heads is 0; legal is a whole number from 1 to 1000000"),
-    (lambda: Heads(2.5), "heads.n_heads is 2.5; legal is a whole number from 1 to 1000000"),
-    (lambda: Heads(True), "heads.n_heads is true; legal is a whole number from 1 to 1000000"),
-    (lambda: Heads(6, 4), "heads.n_kv_heads is 4; legal is a divisor of n_heads (6)"),
-    (lambda: SeededVectors(2, 3, -1), "vectors.seed is -1; legal is a whole number from 0 to 4294967295"),
-    (lambda: SeededVectors(2, 3, 0, "lcg"), "vectors.generator is 'lcg'; legal is one of 'pcg64', 'mt19937'"),
+    (lambda: Heads(0), "heads.n_heads must be a whole number from 1 to 1,000,000; got 0."),
+    (lambda: Heads(2.5), "heads.n_heads must be a whole number from 1 to 1,000,000; got 2.5."),
+    (lambda: Heads(True), "heads.n_heads must be a whole number from 1 to 1,000,000; got true."),
+    (lambda: Heads(6, 4), "heads.n_kv_heads must be a divisor of n_heads (6); got 4."),
+    (lambda: SeededVectors(2, 3, -1), "vectors.seed must be a whole number from 0 to 4,294,967,295; got -1."),
+    (
+        lambda: SeededVectors(2, 3, 0, "lcg"),
+        "vectors.generator must be one of 'pcg64', 'mt19937'; got 'lcg'.",
+    ),
     (
         lambda: SeededVectors(10**6, 10**6),
-        "vectors.d_model is 1000000; legal is 268 at most for 1000000 tokens",
+        "vectors.d_model must be at most 268 with 1000000 tokens; got 1000000.",
     ),
-    (lambda: ExplicitVectors([[1, 2], [3]]), "vectors.values: row 1 has length 1, row 0 has length 2"),
-    (lambda: ExplicitVectors([[1, "2"]]), "vectors.values: row 0, column 1 is '2'; a number is legal"),
+    (
+        lambda: ExplicitVectors([[1, 2], [3]]),
+        "vectors.values[1] must be a row of length 2, as row 0 is; got length 1.",
+    ),
+    (lambda: ExplicitVectors([[1, "2"]]), "vectors.values[0][1] must be a number; got '2'."),
     (
         lambda: ExplicitVectors([[1, math.nan]]),
-        "vectors.values: row 0, column 1 is nan; only finite numbers are legal",
+        "vectors.values[0][1] must be a finite number; got nan.",
     ),
     (
         lambda: ExplicitVectors(np.ones(3)),
-        "vectors.values: a matrix needs at least one row and one column, got shape (3,)",
+        "vectors.values must be a matrix of at least one row and one column; got shape [3].",
     ),
     (
         lambda: Tied("keys"),
-        "projections.to is 'keys'; legal is one of 'query', 'key', 'value', 'output'",
+        "projections.to must be one of 'query', 'key', 'value', 'output'; got 'keys'.",
     ),
     (
         lambda: Projections(query=Tied("key"), key=Tied("value")),
-        "projections.query.to is 'key'; legal is a projection that is not tied itself",
+        "projections.query.to must be a projection that is not tied itself; got 'key'.",
     ),
-    (lambda: Projections(query=Tied("query")), "legal is a projection that is not tied itself"),
+    (
+        lambda: Projections(query=Tied("query")),
+        "projections.query.to must be a projection that is not tied itself; got 'query'.",
+    ),
     (
         lambda: Projections(query="identity"),
-        "projections.query is 'identity'; "
-        "legal is an object whose kind is one of 'identity', 'seeded', 'explicit', 'tied'",
+        "projections.query must be an object whose kind is one of 'identity', 'seeded', 'explicit', "
+        "'tied'; got 'identity'.",
     ),
-    (lambda: Rope(base=0), "position.base is 0.0; legal is a number above 0"),
-    (lambda: Rope(base=math.inf), "position.base is inf; legal is a number above 0"),
-    (lambda: Rope(n_rotated=3), "position.n_rotated is 3; legal is an even number"),
-    (lambda: Rope(multipliers=(1, math.nan)), "position.multipliers[1] is nan; legal is a finite number"),
-    (lambda: Rope(pairing="both"), "position.pairing is 'both'; legal is one of 'interleaved', 'half_split'"),
-    (lambda: Sinusoidal(-1), "position.base is -1.0; legal is a number above 0"),
-    (lambda: Alibi((1, math.inf)), "position.slopes[1] is inf; legal is a finite number"),
-    (lambda: QKNorm("rms", -1.0), "qk_norm.eps is -1.0; legal is a finite number of at least 0"),
-    (lambda: QKNorm("max"), "qk_norm.kind is 'max'; legal is one of 'rms', 'layer', 'l2'"),  # type: ignore[arg-type]
-    (lambda: ExplicitSinks((0, math.inf)), "sinks.values[1] is inf; legal is a finite number"),
-    (lambda: ScaleValue(math.nan), "scale.value is nan; legal is a finite number"),
+    (lambda: Rope(base=0), "position.base must be a finite number above 0; got 0.0."),
+    (lambda: Rope(base=math.inf), "position.base must be a finite number above 0; got inf."),
+    (lambda: Rope(n_rotated=3), "position.n_rotated must be an even number; got 3."),
+    (lambda: Rope(multipliers=(1, math.nan)), "position.multipliers[1] must be a finite number; got nan."),
+    (
+        lambda: Rope(pairing="both"),
+        "position.pairing must be one of 'interleaved', 'half_split'; got 'both'.",
+    ),
+    (lambda: Sinusoidal(-1), "position.base must be a finite number above 0; got -1.0."),
+    (lambda: Alibi((1, math.inf)), "position.slopes[1] must be a finite number; got inf."),
+    (lambda: QKNorm("rms", -1.0), "qk_norm.eps must be a finite number of at least 0; got -1.0."),
+    (lambda: QKNorm("max"), "qk_norm.kind must be one of 'rms', 'layer', 'l2'; got 'max'."),  # type: ignore[arg-type]
+    (lambda: ExplicitSinks((0, math.inf)), "sinks.values[1] must be a finite number; got inf."),
+    (lambda: ScaleValue(math.nan), "scale.value must be a finite number; got nan."),
     (
         lambda: Window(-1),
-        "masks.window.left is -1; legal is a whole number from 0 to 2147483648",
+        "masks.window.left must be a whole number from 0 to 2,147,483,648; got -1.",
     ),
     (
         lambda: Padding((0, -2)),
-        "masks.padding.tokens[1] is -2; legal is a whole number from 0 to 2147483648",
+        "masks.padding.tokens[1] must be a whole number from 0 to 2,147,483,648; got -2.",
     ),
     (
         lambda: Painted(((0, 1), (2,))),
-        "masks.painted.cells[1] is (2,); legal is a list of 2 in which each is",
+        "masks.painted.cells[1] must be a list of 2 in which each is a whole number from 0 to "
+        "2,147,483,648; got [2].",
     ),
-    (lambda: Dropout(1), "dropout.p is 1.0; legal is 0 <= p < 1"),
-    (lambda: Dropout(math.nan), "dropout.p is nan; legal is 0 <= p < 1"),
-    (lambda: Memory(("m",), TWO), "memory.vectors is 2 rows; legal is as many as there are tokens (1)"),
-    (lambda: experiment(tokens=()), "tokens is []; legal is one token at least"),
-    (lambda: experiment(tokens="ab"), "tokens is 'ab'; legal is a list in which each is a text"),
+    (lambda: Dropout(1), "dropout.p must be a number of at least 0 and below 1; got 1.0."),
+    (lambda: Dropout(math.nan), "dropout.p must be a number of at least 0 and below 1; got nan."),
+    (lambda: Memory(("m",), TWO), "memory.vectors must have 1 rows, one for each token; got 2 rows."),
+    (lambda: experiment(tokens=()), "tokens must have at least one token; got []."),
+    (lambda: experiment(tokens="ab"), "tokens must be a list in which each is a text; got 'ab'."),
     (
         lambda: experiment(tokens=("a", "b", "c")),
-        "vectors is 2 rows; legal is as many as there are tokens (3)",
+        "vectors must have 3 rows, one for each token; got 2 rows.",
     ),
     (
         lambda: experiment(vectors=[[1, 2]]),
-        "vectors is [[1, 2]]; legal is an object whose kind is one of 'explicit', 'seeded'",
+        "vectors must be an object whose kind is one of 'explicit', 'seeded'; got [[1, 2]].",
     ),
-    (lambda: experiment(temperature=0), "temperature is 0.0; legal is a finite number above 0"),
-    (lambda: experiment(temperature=math.nan), "temperature is nan; legal is a finite number above 0"),
-    (lambda: experiment(cap=-1), "cap is -1.0; legal is a finite number above 0, or null"),
+    (lambda: experiment(temperature=0), "temperature must be a finite number above 0; got 0.0."),
+    (lambda: experiment(temperature=math.nan), "temperature must be a finite number above 0; got nan."),
+    (lambda: experiment(cap=-1), "cap must be a finite number above 0, or null; got -1.0."),
     (
         lambda: experiment(masks=(Causal(), Causal())),
-        "masks is 'causal' twice; legal is each kind of mask once",
+        "masks must have each kind of mask once; got 'causal' twice.",
     ),
     (
         lambda: experiment(dtype="int8"),
-        "dtype is 'int8'; legal is one of 'float16', 'bfloat16', 'float32', 'float64'",
+        "dtype must be one of 'float16', 'bfloat16', 'float32', 'float64'; got 'int8'.",
     ),
     (
         lambda: experiment(projections=Projections(key=Explicit(np.eye(2)))),
-        "projections.key.values is 2x2; legal is 6x4 (in x out) for these vectors and heads",
+        "projections.key.values must be 6x4 (in x out) for these vectors and heads; got 2x2.",
     ),
     (
         lambda: experiment(projections=Projections(query=Seeded(), key=Tied("query"))),
-        "projections.key.to is 'query'; legal is a projection of 6x4; this one has 6x8",
+        "projections.key.to must name a projection of 6x4, not of 6x8; got 'query'.",
     ),
     (
         lambda: experiment(position=Rope(n_rotated=6)),
-        "position.n_rotated is 6; legal is an even number up to d_head (4)",
+        "position.n_rotated must be an even number of at most 4 (heads.d_head); got 6.",
     ),
     (
         lambda: experiment(position=Rope(), heads=Heads(1, 1, 3)),
-        "heads.d_head is 3; legal is an even number, or set position.n_rotated",
+        "heads.d_head must be an even number, unless position.n_rotated is set; got 3.",
     ),
     (
         lambda: experiment(position=Rope(multipliers=(1, 1, 1))),
-        "position.multipliers is of length 3; legal is length 2 at most, one number for each rotated pair",
+        "position.multipliers must have length 2 or less, one number for each rotated pair; got length 3.",
     ),
     (
         lambda: Heads(2, 1, 4, (0, 2)),
-        "heads.off is [0, 2]; legal is ascending heads below n_heads (2), each once",
+        "heads.off must be ascending heads below n_heads (2), each once; got [0, 2].",
     ),
     (
         lambda: Heads(2, 1, 4, (1, 0)),
-        "heads.off is [1, 0]; legal is ascending heads below n_heads (2), each once",
+        "heads.off must be ascending heads below n_heads (2), each once; got [1, 0].",
     ),
     (
         lambda: experiment(sinks=ExplicitSinks((1.0,))),
-        "sinks.values is of length 1; legal is length 2, one number for each head",
+        "sinks.values must have length 2, one number for each head; got length 1.",
     ),
     (
         lambda: experiment(sinks=SeededSinks(), normaliser="sigmoid"),
-        "normaliser is 'sigmoid'; legal is 'softmax' where there are sinks",
+        "normaliser must be 'softmax' with attention sinks; got 'sigmoid'.",
     ),
     (
         lambda: experiment(normaliser="max"),
-        "normaliser is 'max'; legal is one of 'softmax', 'sigmoid', 'relu_squared'",
+        "normaliser must be one of 'softmax', 'sigmoid', 'relu_squared'; got 'max'.",
     ),
     (
         lambda: experiment(position=Alibi((1.0,))),
-        "position.slopes is of length 1; legal is length 2, one number for each head",
+        "position.slopes must have length 2, one number for each head; got length 1.",
     ),
     (
         lambda: experiment(heads=Heads(10**6, 1, 10**6)),
-        "projections.query is 6x1000000000000; legal is 268,435,456 numbers at most",
+        "projections.query must be a matrix of at most 268,435,456 numbers; got 6x1000000000000.",
     ),
-    (lambda: Cell("weights", -1, 0), "row is -1; legal is a whole number of at least 0"),
+    (lambda: Cell("weights", -1, 0), "row must be a whole number of at least 0; got -1."),
     (
         lambda: View(plane=(0, 1, 2)),
-        "plane is (0, 1, 2); legal is a list of 2 in which each is a whole number",
+        "plane must be a list of 2 in which each is a whole number of at least 0; got [0, 1, 2].",
     ),
 ]
 
@@ -232,7 +245,7 @@ def test_every_layer_of_an_encoder_is_checked_and_named(
 
 
 def test_a_change_of_a_valid_experiment_is_checked_too() -> None:
-    with pytest.raises(ValueError, match="temperature is -1"):
+    with pytest.raises(ValueError, match=r"temperature must be a finite number above 0; got -1\.0\."):
         msgspec.structs.replace(experiment(), temperature=-1.0)
 
 
@@ -304,7 +317,7 @@ def test_long_matrices_are_compared_to_their_last_number_and_changed_alone() -> 
         assert np.argwhere(changed.array != long.array).tolist() == [[row, column]]
         assert not changed.array.flags.writeable
     assert long == Matrix(long.array) and long != Matrix(long.array[:-1])
-    with pytest.raises(ValueError, match="row 3, column 2 is inf; only finite numbers are legal"):
+    with pytest.raises(ValueError, match=r"matrix\[3\]\[2\] must be a finite number; got inf\."):
         long.replaced(3, 2, math.inf)
 
 

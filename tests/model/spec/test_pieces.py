@@ -43,7 +43,9 @@ def test_tokens_that_begin_and_end_are_in_no_text() -> None:
 
 def test_a_vocabulary_without_pieces_reads_no_text() -> None:
     assert byte_pairs(vocabulary(pieces=None)) is None and byte_pairs(None) is None
-    with pytest.raises(ValueError, match="vocabulary.pieces is null; legal is a rule"):
+    with pytest.raises(
+        ValueError, match=r"vocabulary\.pieces must be a rule that splits a text into tokens; got null\."
+    ):
         text_tokens(vocabulary(pieces=None), "ab")
 
 
@@ -58,16 +60,21 @@ def test_saved_and_opened_the_pieces_are_the_same(tmp_path: Path, name: str) -> 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"begin": "<b>"}, "vocabulary.begin is '<b>'; legal is one of vocabulary.tokens, or null"),
-        ({"end": "<e>"}, "vocabulary.end is '<e>'; legal is one of vocabulary.tokens, or null"),
+        ({"begin": "<b>"}, r"vocabulary\.begin must be one of vocabulary\.tokens, or null; got '<b>'\."),
+        ({"end": "<e>"}, r"vocabulary\.end must be one of vocabulary\.tokens, or null; got '<e>'\."),
         (
             {"pieces": Pieces("words", (("b", "a"),))},
-            r"vocabulary.pieces.merges\[0\] has or makes 'ba'; legal is what is one of the tokens",
+            r"vocabulary\.pieces\.merges\[0\] must join tokens of the vocabulary into one of them; "
+            r"got 'ba'\.",
         ),
-        ({"pieces": Pieces("byte_level")}, "vocabulary: no token writes the byte 00; legal is"),
+        (
+            {"pieces": Pieces("byte_level")},
+            r"vocabulary\.pieces\.tokens must have a token for every byte of a text; got none for "
+            r"the byte 00\.",
+        ),
         (
             {"pieces": Pieces("words", special=("<x>",))},
-            "vocabulary.pieces.special is '<x>'; legal is one of vocabulary.tokens",
+            r"vocabulary\.pieces\.special must be one of vocabulary\.tokens; got '<x>'\.",
         ),
     ],
 )
@@ -77,10 +84,15 @@ def test_pieces_that_do_not_fit_the_tokens_are_refused(changes: dict[str, object
 
 
 def test_pieces_are_checked() -> None:
-    with pytest.raises(ValueError, match="vocabulary.pieces.kind is 'regex'; legal is"):
+    with pytest.raises(
+        ValueError,
+        match=r"vocabulary\.pieces\.kind must be one of 'words', 'metaspace', 'byte_level'; got 'regex'\.",
+    ):
         Pieces("regex")  # type: ignore[arg-type]
     many = (("a", "b"),) * (MOST_MERGES + 1)
-    with pytest.raises(ValueError, match="vocabulary.pieces.merges is of length 200,001; legal is 200,000"):
+    with pytest.raises(
+        ValueError, match=r"vocabulary\.pieces\.merges must have length 200,000 or less; got length 200,001\."
+    ):
         Pieces("words", many)
 
 

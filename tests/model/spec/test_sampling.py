@@ -58,39 +58,39 @@ def test_a_sampling_comes_back_from_json_and_names_its_kinds() -> None:
     [
         (
             lambda: Temperature(-0.5),
-            "sampling.temperature.value is -0.5; legal is a finite number of at least 0",
+            "sampling.temperature.value must be a finite number of at least 0; got -0.5.",
         ),
         (
             lambda: Temperature(math.inf),
-            "sampling.temperature.value is inf; legal is a finite number of at least 0",
+            "sampling.temperature.value must be a finite number of at least 0; got inf.",
         ),
         (
             lambda: Temperature("warm"),  # type: ignore[arg-type]
-            "sampling.temperature.value is 'warm'; legal is a number",
+            "sampling.temperature.value must be a number; got 'warm'.",
         ),
-        (lambda: TopK(0), "sampling.top_k.k is 0; legal is a whole number from 1 to 1000000"),
+        (lambda: TopK(0), "sampling.top_k.k must be a whole number from 1 to 1,000,000; got 0."),
         (
             lambda: TopK(2.5),  # type: ignore[arg-type]
-            "sampling.top_k.k is 2.5; legal is a whole number from 1 to 1000000",
+            "sampling.top_k.k must be a whole number from 1 to 1,000,000; got 2.5.",
         ),
-        (lambda: TopP(1.01), "sampling.top_p.p is 1.01; legal is a number from 0 to 1"),
-        (lambda: MinP(math.nan), "sampling.min_p.p is nan; legal is a number from 0 to 1"),
+        (lambda: TopP(1.01), "sampling.top_p.p must be a number from 0 to 1; got 1.01."),
+        (lambda: MinP(math.nan), "sampling.min_p.p must be a number from 0 to 1; got nan."),
         (
             lambda: RepetitionPenalty(0),
-            "sampling.repetition_penalty.penalty is 0.0; legal is a finite number above 0",
+            "sampling.repetition_penalty.penalty must be a finite number above 0; got 0.0.",
         ),
         (
             lambda: Sampling((TopK(3), TopP(0.5), TopK(4))),
-            "sampling.operations is 'top_k' twice; legal is each kind of operation once",
+            "sampling.operations must have each kind of operation once; got 'top_k' twice.",
         ),
-        (lambda: Sampling(seed=-1), "sampling.seed is -1; legal is a whole number from 0 to 4294967295"),
+        (lambda: Sampling(seed=-1), "sampling.seed must be a whole number from 0 to 4,294,967,295; got -1."),
         (
             lambda: StopConditions(length=0),
-            "sampling.stop.length is 0; legal is a whole number from 1 to 1000000",
+            "sampling.stop.length must be a whole number from 1 to 1,000,000; got 0.",
         ),
         (
             lambda: StopConditions(strings=("a", "")),
-            "sampling.stop.strings is ['a', '']; legal is texts that are not empty",
+            "sampling.stop.strings must be a list of texts that are not empty; got ['a', ''].",
         ),
     ],
 )
@@ -212,9 +212,12 @@ def test_what_comes_out_is_read_only_and_what_came_in_is_left_alone() -> None:
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ([0.0, math.nan], "logits[1] is nan; legal is a finite number, or −inf for a token that is excluded"),
-        ([OUT], "logits is 1 times −inf; legal is one finite number at least"),
-        ([LOGITS], "logits is an array of shape (1, 4); legal is one row, (vocabulary,)"),
+        ([0.0, math.nan], "logits[1] must be a finite number, or −inf for an excluded token; got nan."),
+        ([OUT], "logits must have at least one finite number; got −inf for all 1 tokens."),
+        (
+            [LOGITS],
+            "logits must be one row of numbers, one for each token of the vocabulary; got array(1x4).",
+        ),
     ],
 )
 def test_a_row_that_nothing_can_be_drawn_from_is_refused(sampling: Sampling, row: Any, message: str) -> None:
@@ -260,7 +263,7 @@ def test_a_penalty_moves_a_greedy_draw_off_what_was_seen() -> None:
 
 def test_a_step_before_the_first_is_refused() -> None:
     message = refused(lambda: choose(FULL, LOGITS, [], -1))
-    assert message == "step is -1; legal is a whole number of at least 0"
+    assert message == "step must be a whole number of at least 0; got -1."
 
 
 # --- the end ---------------------------------------------------------------------------------------

@@ -81,7 +81,9 @@ def test_special_tokens_have_no_bytes_and_no_text_makes_them(tokenizer: Tokenize
 
 @pytest.mark.parametrize("one", [-1, 10**6])
 def test_an_id_outside_the_vocabulary_is_refused(tokenizer: Tokenizer, one: int) -> None:
-    with pytest.raises(ValueError, match=rf"token id is {one}; legal is 0 to {len(tokenizer) - 1}"):
+    with pytest.raises(
+        ValueError, match=rf"token id must be a whole number from 0 to {len(tokenizer) - 1:,}; got {one}"
+    ):
         tokenizer.token_bytes(one)
     with pytest.raises(ValueError, match="token id"):
         tokenizer.decode([one])

@@ -226,7 +226,7 @@ class CostFields(QWidget):
     """Rows of label and control. `changed` carries the new Question, `rejected` why a value is refused."""
 
     changed = Signal(object)
-    rejected = Signal(str)
+    rejected = Signal(object)
 
     def __init__(self, question: Question, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -289,7 +289,7 @@ class CostFields(QWidget):
         try:
             question = field.edit(self._question, value)
         except ValueError as error:
-            self.rejected.emit(str(error))
+            self.rejected.emit(error)
             self.set_question(self._question)
         else:
             self.changed.emit(question)

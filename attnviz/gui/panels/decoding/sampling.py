@@ -40,7 +40,7 @@ from attnviz.model.edit.generation import (
     strings_shown,
     writing_of,
 )
-from attnviz.model.errors.refusals import in_words
+from attnviz.model.errors.titles import in_words
 from attnviz.model.spec.sampling import OPERATION_OF, Sampling, SamplingOperation, Shaped, choose, shaped
 
 MOST_ROWS = 64
@@ -144,7 +144,7 @@ class SamplingPage(QWidget):
         except ValueError as error:  # logits that are no numbers: there is no distribution
             self._bars.hide()
             self._titles.hide()
-            self._drawn.set_line(in_words(str(error)))
+            self._drawn.set_line(in_words(error))
             return
         names = decoded.decoding.vocabulary
         # Where the softmax of the read-out and that of the logits differ, it is by rounding alone.

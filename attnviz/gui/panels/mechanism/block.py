@@ -146,6 +146,7 @@ class BlockSection(Section):
         return (
             Switch(
                 name="block_toggle",
+                path="block",
                 label=N_("Block around the attention"),
                 read=has_block,
                 edit=self._set_block,
@@ -153,6 +154,7 @@ class BlockSection(Section):
             ),
             Choice(
                 name="placement_segmented",
+                path="block.placement",
                 label="",
                 hint=N_("Norm placement"),
                 read=lambda e: e.block.placement,
@@ -163,6 +165,7 @@ class BlockSection(Section):
             ),
             Switch(
                 name="residual_toggle",
+                path="block.residual",
                 label=N_("Residual connections"),
                 read=lambda e: e.block.residual,
                 edit=set_residual,
@@ -179,6 +182,7 @@ class BlockSection(Section):
         return (
             Switch(
                 name="ffn_toggle",
+                path="block.feed_forward",
                 label=N_("Feed-forward layer"),
                 read=has_ffn,
                 edit=self._set_ffn,
@@ -188,6 +192,7 @@ class BlockSection(Section):
             ),
             Slider(
                 name="d_hidden_field",
+                path="block.feed_forward.d_hidden",
                 label="d_hidden",
                 read=lambda e: ffn_of(e).d_hidden,
                 edit=lambda e, value: change_feed_forward(e, d_hidden=max(1, round(value))),
@@ -204,6 +209,7 @@ class BlockSection(Section):
             ),
             Switch(
                 name="gated_toggle",
+                path="block.feed_forward.gated",
                 label=N_("Gated"),
                 read=_is_gated,
                 edit=_change("gated"),
@@ -213,6 +219,7 @@ class BlockSection(Section):
             ),
             Choice(
                 name="activation_combo",
+                path="block.feed_forward.activation",
                 label=N_("Activation"),
                 read=lambda e: ffn_of(e).activation,
                 edit=_change("activation"),

@@ -20,6 +20,7 @@ def _drops(experiment: Site) -> bool:
 FIELDS = (
     Slider(
         name="dropout_p_field",
+        path="dropout.p",
         label=N_("p"),
         read=lambda e: e.dropout.p,
         edit=replacing("dropout", "p"),
@@ -43,6 +44,7 @@ FIELDS = (
     ),
     Seed(
         name="dropout_seed_field",
+        path="dropout.seed",
         label=N_("Seed"),
         read=lambda e: e.dropout.seed,
         edit=replacing("dropout", "seed"),
@@ -50,6 +52,7 @@ FIELDS = (
     ),
     Switch(
         name="dropout_rescale_toggle",
+        path="dropout.rescale",
         label=N_("Survivors ÷ (1 − p)"),
         read=lambda e: e.dropout.rescale,
         edit=replacing("dropout", "rescale"),

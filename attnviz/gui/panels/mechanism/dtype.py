@@ -43,6 +43,7 @@ class DTypeSection(Section):
             (
                 Choice(
                     name="dtype_segmented",
+                    path="dtype",
                     label="",
                     hint=N_("Precision"),
                     read=lambda e: e.dtype,

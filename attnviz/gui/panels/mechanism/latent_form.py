@@ -66,6 +66,7 @@ def _set_query_latent(experiment: Site, is_on: bool) -> Site:
 def _width(name: str, label: str, hint: str, lowest: int) -> Slider[Site]:
     return Slider(
         name=f"latent_{name}_field",
+        path=f"latent.{name}",
         label=label,
         read=lambda e: getattr(latent_of(e), name),
         edit=lambda e, size: set_latent_size(e, **{name: int(size)}),

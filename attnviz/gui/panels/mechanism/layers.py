@@ -123,6 +123,7 @@ class LayersSection(Section):
         return (
             Number(
                 name="n_layers_field",
+                path="layers",
                 label=N_("Layers"),
                 read=lambda e: 1 + len(e.layers),
                 edit=lambda e, n: set_n_layers(e, int(n)),
@@ -134,6 +135,7 @@ class LayersSection(Section):
             ),
             Number(
                 name="n_encoder_layers_field",
+                path="encoder",
                 label=N_("Encoder layers"),
                 read=lambda e: len(e.encoder),
                 edit=lambda e, n: set_n_encoder_layers(e, int(n)),
@@ -146,6 +148,7 @@ class LayersSection(Section):
             ),
             Switch(
                 name="cross_toggle",
+                path="cross",
                 label=N_("Self and cross attention"),
                 read=lambda e: e.cross is not None,
                 edit=self._set_cross,

@@ -34,6 +34,7 @@ def _setter(kind: type, field: str) -> Edit[Site]:
 def _number(name: str, kind: type, field: str, label: str, hint: str, minimum: int = 0) -> Number[Site]:
     return Number(
         name=name,
+        path=f"masks.{kind.__struct_config__.tag}.{field}",  # type: ignore[attr-defined]
         label=label,
         read=lambda e: getattr(find_mask(e, kind), field),
         edit=_setter(kind, field),
@@ -51,6 +52,7 @@ def _positions(
     set_positions = _setter(kind, field)
     return Text(
         name=name,
+        path=f"masks.{kind.__struct_config__.tag}.{field}",  # type: ignore[attr-defined]
         label=label,
         read=lambda e: format_ranges(getattr(find_mask(e, kind), field)),
         edit=lambda e, text: set_positions(e, parse_ranges(text, count(e))),
@@ -196,6 +198,7 @@ def _why_row_is_settled(experiment: Site) -> str:
 EFFECT: tuple[Field[Site], ...] = (
     Choice(
         name="mask_placement_segmented",
+        path="mask_placement",
         label=N_("Mask placement"),
         read=lambda e: e.mask_placement,
         edit=lambda e, placement: replace(e, mask_placement=placement),
@@ -226,6 +229,7 @@ EFFECT: tuple[Field[Site], ...] = (
     ),
     Number(
         name="mask_bias_field",
+        path="mask_bias",
         label=N_("Mask bias"),
         read=lambda e: e.mask_bias,
         edit=lambda e, value: replace(e, mask_bias=value),
@@ -238,6 +242,7 @@ EFFECT: tuple[Field[Site], ...] = (
     ),
     Choice(
         name="fully_masked_segmented",
+        path="fully_masked_row",
         label=N_("Fully masked rows"),
         read=lambda e: e.fully_masked_row,
         edit=lambda e, value: replace(e, fully_masked_row=value),

@@ -32,6 +32,7 @@ class MemorySection(Section):
             (
                 Switch(
                     name="memory_toggle",
+                    path="memory",
                     label=N_("Cross-attention"),
                     read=has_memory,
                     edit=self._set_on,
@@ -39,6 +40,7 @@ class MemorySection(Section):
                 ),
                 Text(
                     name="memory_text_field",
+                    path="memory.tokens",
                     label="",
                     read=lambda e: join(e.memory.tokens, self._splitting) if e.memory else "",
                     edit=self._set_text,

@@ -18,7 +18,7 @@ from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.toggle import Toggle
 from attnviz.i18n import N_, _
 from attnviz.model.edit.block import LastSeen, drawn_bias, drawn_gain, norm_of_kind
-from attnviz.model.errors.refusals import in_words
+from attnviz.model.errors.titles import in_words
 from attnviz.model.spec.block import Norm
 
 KINDS = (
@@ -154,5 +154,5 @@ def _why_no_bias(norm: Norm) -> str:
     try:
         _with(norm, bias=norm.bias or drawn_bias("norm_1", LastSeen()))
     except ValueError as error:
-        return in_words(str(error))
+        return in_words(error)
     return ""

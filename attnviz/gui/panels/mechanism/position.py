@@ -7,6 +7,7 @@ from typing import Any
 
 from PySide6.QtCore import Slot
 
+from attnviz.errors import FieldError, InputError
 from attnviz.gui.forms.fields import Choice, Number, Slider, Switch, replacing
 from attnviz.gui.forms.rows import Note
 from attnviz.gui.panels.mechanism.dials import RopeDials
@@ -19,7 +20,7 @@ from attnviz.gui.store import Store
 from attnviz.gui.widgets.segmented import Option
 from attnviz.i18n import N_
 from attnviz.model.edit.switching import LastOfKind, refusal, set_n_rotated, set_position
-from attnviz.model.errors.refusals import in_words
+from attnviz.model.errors.titles import in_words
 from attnviz.model.positions import POSITIONS, n_rotated, rotation
 from attnviz.model.scalings import SCALING_BY_RECORD, SCALINGS
 from attnviz.model.spec.document import Document
@@ -63,6 +64,7 @@ def _has_table(experiment: Site) -> bool:
 def _base(name: str, shown: Any) -> Slider[Site]:
     return Slider(
         name=name,
+        path="position.base",
         label=N_("Base θ"),
         read=lambda e: e.position.base,
         edit=replacing("position", "base"),
@@ -84,6 +86,7 @@ FIELDS = (
     _base("xl_base_field", _is_xl),
     Number(
         name="position_start_field",
+        path="position.start",
         label=N_("First position"),
         read=lambda e: e.position.start,
         edit=replacing("position", "start"),
@@ -95,6 +98,7 @@ FIELDS = (
     ),
     Number(
         name="rope_rotated_field",
+        path="position.n_rotated",
         label=N_("Rotated features"),
         read=n_rotated,
         edit=set_n_rotated,
@@ -107,6 +111,7 @@ FIELDS = (
     ),
     Choice(
         name="rope_pairing_segmented",
+        path="position.pairing",
         label=N_("Pairs"),
         read=lambda e: e.position.pairing,
         edit=replacing("position", "pairing"),
@@ -118,6 +123,7 @@ FIELDS = (
     ),
     Switch(
         name="rope_on_values_toggle",
+        path="position.on_values",
         label=N_("also on v"),
         read=lambda e: e.position.on_values,
         edit=replacing("position", "on_values"),
@@ -141,6 +147,7 @@ class PositionSection(Section):
             (
                 Choice(
                     name="position_segmented",
+                    path="position.kind",
                     label="",
                     hint=N_("Position"),
                     read=lambda e: e.position.__struct_config__.tag,
@@ -150,6 +157,7 @@ class PositionSection(Section):
                 ),
                 Choice(
                     name="position_more_segmented",
+                    path="position.kind",
                     label="",
                     hint=N_("Position"),
                     read=lambda e: e.position.__struct_config__.tag,
@@ -239,9 +247,9 @@ class PositionSection(Section):
     def _set_table_kind(self, experiment: Site, kind: str) -> Site:
         return set_table_kind(experiment, kind, self._tables.last(DrawnTable, DrawnTable()))
 
-    @Slot(str)
-    def _on_rejected(self, sentence: str) -> None:
-        """A refused edit that concerns the position is said here too, until the next change."""
-        if sentence.startswith("position."):
-            self._complaint.setText(in_words(sentence))
+    @Slot(object)
+    def _on_rejected(self, error: InputError) -> None:
+        """A rejected edit that concerns the position is said here too, until the next change."""
+        if isinstance(error, FieldError) and error.path.startswith("position."):
+            self._complaint.setText(in_words(error))
             self._complaint.show()

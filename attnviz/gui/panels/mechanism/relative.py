@@ -59,6 +59,7 @@ def _deviation(name: str, kind: type, table: str, label: str, hint: str) -> Slid
 RELATIVE_FIELDS = (
     Seed(
         name="xl_weights_seed_field",
+        path="position.weights.seed",
         label=N_("Seed of W_R"),
         read=lambda e: e.position.weights.seed,
         edit=replacing("position", "weights", "seed"),
@@ -87,6 +88,7 @@ RELATIVE_FIELDS = (
     ),
     Number(
         name="deberta_span_field",
+        path="position.span",
         label=N_("Buckets per side"),
         read=lambda e: e.position.span,
         edit=set_span,
@@ -100,6 +102,7 @@ RELATIVE_FIELDS = (
     ),
     Number(
         name="deberta_distance_field",
+        path="position.max_distance",
         label=N_("Maximum distance"),
         read=lambda e: e.position.max_distance,
         edit=replacing("position", "max_distance"),
@@ -110,6 +113,7 @@ RELATIVE_FIELDS = (
     ),
     Seed(
         name="deberta_seed_field",
+        path="position.keys.seed",
         label=N_("Seed"),
         read=lambda e: e.position.keys.seed,
         edit=_set_deberta_seed,

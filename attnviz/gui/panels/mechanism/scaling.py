@@ -82,6 +82,7 @@ SCALING_FIELDS = (
     _divisors("longrope_long_field", "long_factor", N_("Long divisor")),
     Slider(
         name="rope_factor_field",
+        path="position.scaling.factor",
         label=N_("Factor"),
         read=lambda e: e.position.scaling.factor,
         edit=replacing("position", "scaling", "factor"),
@@ -96,6 +97,7 @@ SCALING_FIELDS = (
     ),
     Number(
         name="rope_original_field",
+        path="position.scaling.original_length",
         label=N_("Original length"),
         read=lambda e: e.position.scaling.original_length,
         edit=replacing("position", "scaling", "original_length"),
@@ -117,6 +119,7 @@ SCALING_FIELDS = (
     ),
     Number(
         name="rope_length_field",
+        path="position.scaling.length",
         label=N_("Length"),
         read=_length,
         edit=replacing("position", "scaling", "length"),
@@ -128,6 +131,7 @@ SCALING_FIELDS = (
     ),
     Number(
         name="yarn_fast_field",
+        path="position.scaling.beta_fast",
         label=N_("β fast, turns"),
         read=lambda e: e.position.scaling.beta_fast,
         edit=replacing("position", "scaling", "beta_fast"),
@@ -138,6 +142,7 @@ SCALING_FIELDS = (
     ),
     Number(
         name="yarn_slow_field",
+        path="position.scaling.beta_slow",
         label=N_("β slow, turns"),
         read=lambda e: e.position.scaling.beta_slow,
         edit=replacing("position", "scaling", "beta_slow"),
@@ -167,6 +172,7 @@ SCALING_FIELDS = (
     ),
     Number(
         name="yarn_attention_field",
+        path="position.scaling.attention_factor",
         label=N_("Attention factor"),
         read=lambda e: magnitude(e.position),
         edit=replacing("position", "scaling", "attention_factor"),
@@ -179,6 +185,7 @@ SCALING_FIELDS = (
     ),
     Number(
         name="llama3_low_field",
+        path="position.scaling.low_freq_factor",
         label=N_("Low-frequency turns"),
         read=lambda e: e.position.scaling.low_freq_factor,
         edit=replacing("position", "scaling", "low_freq_factor"),
@@ -189,6 +196,7 @@ SCALING_FIELDS = (
     ),
     Number(
         name="llama3_high_field",
+        path="position.scaling.high_freq_factor",
         label=N_("High-frequency turns"),
         read=lambda e: e.position.scaling.high_freq_factor,
         edit=replacing("position", "scaling", "high_freq_factor"),

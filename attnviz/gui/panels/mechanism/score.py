@@ -67,6 +67,7 @@ class ScoreSection(Section):
             (
                 Choice(
                     name="qk_norm_choice",
+                    path="qk_norm",
                     label=N_("QK-norm"),
                     read=lambda e: "none" if e.qk_norm is None else e.qk_norm.kind,
                     edit=set_qk_norm,
@@ -78,6 +79,7 @@ class ScoreSection(Section):
                 ),
                 Number(
                     name="qk_norm_eps_field",
+                    path="qk_norm.eps",
                     label=N_("ε under the root"),
                     read=lambda e: e.qk_norm.eps,
                     edit=set_qk_norm_eps,
@@ -96,6 +98,7 @@ class ScoreSection(Section):
                 ),
                 Choice(
                     name="scale_segmented",
+                    path="scale",
                     label=N_("Scale 1/√d"),
                     read=lambda e: e.scale.__struct_config__.tag,
                     edit=self._set_scale,
@@ -107,6 +110,7 @@ class ScoreSection(Section):
                 ),
                 Number(
                     name="scale_value_field",
+                    path="scale.value",
                     label=N_("Scale factor"),
                     read=lambda e: e.scale.value,
                     edit=_set_scale_value,
@@ -116,6 +120,7 @@ class ScoreSection(Section):
                 ),
                 Slider(
                     name="temperature_field",
+                    path="temperature",
                     label=N_("Temperature"),
                     read=lambda e: e.temperature,
                     edit=_set_temperature,
@@ -136,6 +141,7 @@ class ScoreSection(Section):
                 ),
                 Slider(
                     name="cap_field",
+                    path="cap",
                     label=N_("Cap"),
                     read=lambda e: e.cap,
                     edit=_set_cap,
@@ -149,6 +155,7 @@ class ScoreSection(Section):
                 ),
                 Choice(
                     name="normaliser_choice",
+                    path="normaliser",
                     label=N_("Weights"),
                     read=lambda e: e.normaliser,
                     edit=set_normaliser,
@@ -157,6 +164,7 @@ class ScoreSection(Section):
                 ),
                 Switch(
                     name="sinks_toggle",
+                    path="sinks",
                     label=N_("Attention sinks"),
                     read=lambda e: e.sinks is not None,
                     edit=self._set_sunk,
@@ -165,6 +173,7 @@ class ScoreSection(Section):
                 ),
                 Seed(
                     name="sinks_seed_field",
+                    path="sinks.seed",
                     label=N_("Seed"),
                     read=lambda e: e.sinks.seed,
                     edit=lambda e, seed: set_sinks(e, SeededSinks(seed)),
@@ -179,6 +188,7 @@ class ScoreSection(Section):
             (
                 Switch(
                     name="readout_toggle",
+                    path="readout",
                     label=N_("Similarity readout"),
                     read=lambda e: e.readout == "similarity",
                     edit=_set_readout,

@@ -67,6 +67,7 @@ def set_table_kind(experiment: Site, kind: str, drawn: DrawnTable) -> Site:
 TABLE_FIELDS = (
     Number(
         name="learned_length_field",
+        path="position.length",
         label=N_("Table length"),
         read=lambda e: e.position.length,
         edit=_set_length,
@@ -78,6 +79,7 @@ TABLE_FIELDS = (
     ),
     Number(
         name="t5_buckets_field",
+        path="position.n_buckets",
         label=N_("Buckets"),
         read=lambda e: e.position.n_buckets,
         edit=_bucket_setter("n_buckets"),
@@ -90,6 +92,7 @@ TABLE_FIELDS = (
     ),
     Number(
         name="t5_distance_field",
+        path="position.max_distance",
         label=N_("Maximum distance"),
         read=lambda e: e.position.max_distance,
         edit=_bucket_setter("max_distance"),
@@ -100,6 +103,7 @@ TABLE_FIELDS = (
     ),
     Switch(
         name="t5_bidirectional_toggle",
+        path="position.bidirectional",
         label=N_("both directions"),
         read=lambda e: e.position.bidirectional,
         edit=_bucket_setter("bidirectional"),
@@ -108,6 +112,7 @@ TABLE_FIELDS = (
     ),
     Seed(
         name="position_seed_field",
+        path="position.table.seed",
         label=N_("Seed"),
         read=lambda e: e.position.table.seed,
         edit=replacing("position", "table", "seed"),
@@ -115,6 +120,7 @@ TABLE_FIELDS = (
     ),
     Slider(
         name="position_std_field",
+        path="position.table.std",
         label=N_("Standard deviation"),
         read=lambda e: e.position.table.std,
         edit=replacing("position", "table", "std"),

@@ -8,8 +8,8 @@ import re
 import numpy as np
 from numpy.typing import NDArray
 
+from attnviz.errors import InputError, Message
 from attnviz.gui.widgets.numbers.text import full_precision, parse_number
-from attnviz.i18n import _
 
 LARGEST_TEXT = 8_000_000
 """Characters of pasted text past which it is refused unread."""
@@ -28,33 +28,45 @@ def parse_block(text: str) -> NDArray[np.float64]:
     and what is legal.
     """
     if len(text) > LARGEST_TEXT:
-        size, limit = f"{len(text):,}", f"{LARGEST_TEXT:,}"
-        raise ValueError(
-            _("The text has {size} characters; at most {limit} can be pasted.").format(size=size, limit=limit)
+        too_long = Message(
+            "The text must have at most {most:,} characters; got {n:,}.", most=LARGEST_TEXT, n=len(text)
         )
+        raise InputError(too_long)
     rows = [_split(line, text) for line in _lines(text)]
     if not rows:
-        raise ValueError(_("The clipboard must hold numbers: cells of a spreadsheet or rows of numbers."))
+        raise InputError(Message("The clipboard must hold rows of numbers; got none."))
     for index, row in enumerate(rows):
         if len(row) != len(rows[0]):
-            sentence = _(
-                "Row {row} has {count} numbers and row 1 has {first}; all rows must have the same length."
+            raise InputError(
+                Message(
+                    "Row {row} must have {first} numbers, as row 1 has; got {count}.",
+                    row=index + 1,
+                    first=len(rows[0]),
+                    count=len(row),
+                )
             )
-            raise ValueError(sentence.format(row=index + 1, count=len(row), first=len(rows[0])))
     return np.array([[_cell(cell, r, c) for c, cell in enumerate(row)] for r, row in enumerate(rows)])
 
 
 def laid_over(
     values: NDArray[np.float64], row: int, column: int, block: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], str]:
-    """A copy of `values` (rows, columns) with `block` from (row, column) on, and a sentence if it is cut."""
+) -> tuple[NDArray[np.float64], InputError | None]:
+    """A copy of `values` (rows, columns) with `block` from (row, column) on, and an error if it is cut."""
     changed = values.copy()
     part = block[: values.shape[0] - row, : values.shape[1] - column]
     changed[row : row + part.shape[0], column : column + part.shape[1]] = part
     if part.shape == block.shape:
-        return changed, ""
-    message = _("pasted {rows} × {columns}; cells past the table's edge were left out")
-    return changed, message.format(rows=part.shape[0], columns=part.shape[1])
+        return changed, None
+    rows, columns = values.shape[0] - row, values.shape[1] - column
+    return changed, InputError(
+        Message(
+            "The block must be at most {rows} × {columns} to fit here; got {n} × {m}, which was cut.",
+            rows=rows,
+            columns=columns,
+            n=block.shape[0],
+            m=block.shape[1],
+        )
+    )
 
 
 def _lines(text: str) -> list[str]:
@@ -79,9 +91,12 @@ def _split(line: str, text: str) -> list[str]:
 def _cell(text: str, row: int, column: int) -> float:
     try:
         return _number(text)
-    except ValueError as error:
-        sentence = _("Row {row}, column {column}: {problem}")
-        raise ValueError(sentence.format(row=row + 1, column=column + 1, problem=error)) from None
+    except InputError as error:
+        raise InputError(
+            Message(
+                "Row {row}, column {column}: {problem}", row=row + 1, column=column + 1, problem=error.message
+            )
+        ) from None
 
 
 def _number(text: str) -> float:

@@ -21,6 +21,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from attnviz.core.text import number
+from attnviz.errors import InputError, Message
 from attnviz.gui.look.fonts import number_font
 from attnviz.gui.look.theme import RADIUS, TEXT_PX
 from attnviz.gui.widgets.control import Control, draw_focus_ring, plain_tooltip
@@ -82,19 +83,19 @@ class NumberRange:
         return self.clamp(round(value + steps * self.step, 10))
 
     def check(self, value: float) -> float:
-        """`value`, or `ValueError` with a sentence that says what is legal."""
+        """`value`. Raises `InputError` for one outside the range."""
         shown = full_precision(value)
         if self.is_integer and value != round(value):
-            raise ValueError(_("The value must be a whole number; got {value}.").format(value=shown))
+            raise InputError(Message("The value must be a whole number; got {value}.", value=shown))
         if value < self.minimum:
-            limit = full_precision(self.minimum)
-            raise ValueError(
-                _("The value must be at least {limit}; got {value}.").format(value=shown, limit=limit)
+            least = full_precision(self.minimum)
+            raise InputError(
+                Message("The value must be at least {least}; got {value}.", least=least, value=shown)
             )
         if value > self.maximum:
-            limit = full_precision(self.maximum)
-            raise ValueError(
-                _("The value must be at most {limit}; got {value}.").format(value=shown, limit=limit)
+            most = full_precision(self.maximum)
+            raise InputError(
+                Message("The value must be at most {most}; got {value}.", most=most, value=shown)
             )
         return value
 
@@ -121,7 +122,7 @@ class DragNumber(Control):
     """
 
     changed = Signal(object)
-    rejected = Signal(str)
+    rejected = Signal(object)
 
     def __init__(
         self,
@@ -312,9 +313,9 @@ class DragNumber(Control):
         self._enter(value)
         self.gesture.end()
 
-    def _on_refused(self, sentence: str) -> None:
-        self._set_complaint(sentence)
-        self.rejected.emit(sentence)
+    def _on_refused(self, error: InputError) -> None:
+        self._set_complaint(error.message.text())
+        self.rejected.emit(error)
 
     def _on_closed(self, move: int) -> None:
         editor = self._editor

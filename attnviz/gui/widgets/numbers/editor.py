@@ -8,6 +8,7 @@ from PySide6.QtCore import QEvent, QRect, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent
 from PySide6.QtWidgets import QLineEdit, QWidget
 
+from attnviz.errors import InputError
 from attnviz.gui.look.fonts import number_font
 from attnviz.gui.look.theme import TEXT_PX
 from attnviz.gui.widgets.control import plain_tooltip
@@ -20,12 +21,12 @@ _TABS = {Qt.Key.Key_Tab: 1, Qt.Key.Key_Backtab: -1}
 class NumberEditor(QLineEdit):
     """Enter or Tab commits, Esc cancels; leaving commits, or gives up where the text is not legal.
 
-    `check` returns the legal value or raises `ValueError` with a sentence, which `refused` carries.
+    `check` returns the value or raises `InputError`, which `refused` carries.
     `closed` carries 1 or -1 after Tab and Shift+Tab, else 0; `is_leaving` tells that focus went elsewhere.
     """
 
     committed = Signal(float)
-    refused = Signal(str)
+    refused = Signal(object)
     closed = Signal(int)
 
     def __init__(self, check: Callable[[float], float], parent: QWidget) -> None:
@@ -90,9 +91,9 @@ class NumberEditor(QLineEdit):
     def _commit(self) -> bool:
         try:
             value = self._check(parse_number(self.text()))
-        except ValueError as error:
-            self._mark(str(error))
-            self.refused.emit(str(error))
+        except InputError as error:
+            self._mark(error.message.text())
+            self.refused.emit(error)
             return False
         self._mark("")
         self.committed.emit(value)

@@ -15,6 +15,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QWidget
 
+from attnviz.errors import InputError
 from attnviz.gui.widgets.control import Gesture
 from attnviz.gui.widgets.numbers.block import format_block, parse_block
 from attnviz.gui.widgets.numbers.drag import (
@@ -60,7 +61,7 @@ class NumberGrid(GridView):
 
     edited = Signal(int, int, float)
     pasted = Signal(int, int, object)
-    rejected = Signal(str)
+    rejected = Signal(object)
     gesture_started = Signal()
     gesture_finished = Signal()
 
@@ -91,8 +92,8 @@ class NumberGrid(GridView):
         """Emit the clipboard's block as `pasted` at the current cell, or say what is wrong with it."""
         try:
             block = parse_block(QGuiApplication.clipboard().text())
-        except ValueError as error:
-            self.rejected.emit(str(error))
+        except InputError as error:
+            self.rejected.emit(error)
             return
         selection = self._scene.selection
         row, column = (selection[0].start, selection[1].start) if selection is not None else (0, 0)

@@ -7,7 +7,7 @@ import re
 import unicodedata
 
 from attnviz.core.text import number
-from attnviz.i18n import _
+from attnviz.errors import InputError, Message
 
 _DECIMAL = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?"
 _NUMBER = re.compile(rf"({_DECIMAL})(?:/({_DECIMAL}))?", re.IGNORECASE)
@@ -27,15 +27,15 @@ def parse_number(text: str) -> float:
     plain = unicodedata.normalize("NFKC", shown).translate(_DASHES)
     plain = _GROUPED.sub("", plain.replace("\N{IDEOGRAPHIC FULL STOP}", "."))
     if not plain:
-        raise ValueError(_("A number is required, such as 0.5, 1e-3 or 1/3."))
+        raise InputError(Message("The value must be a number such as 0.5, 1e-3 or 1/3; got nothing."))
     if plain.lower().lstrip("+-") in ("nan", "inf", "infinity", "∞"):
-        raise ValueError(_("The number must be finite; got “{text}”.").format(text=shown))
+        raise InputError(Message("The value must be finite; got “{text}”.", text=shown))
     if plain.count(",") == 1 and "." not in plain:
         plain = plain.replace(",", ".")
     match = _NUMBER.fullmatch(plain)
     if match is None:
-        raise ValueError(
-            _("The value must be a number such as 0.5, 1e-3 or 1/3; got “{text}”.").format(text=shown)
+        raise InputError(
+            Message("The value must be a number such as 0.5, 1e-3 or 1/3; got “{text}”.", text=shown)
         )
     return _finite(match, shown)
 
@@ -44,10 +44,10 @@ def _finite(match: re.Match[str], shown: str) -> float:
     numerator, denominator = match.groups()
     value = float(numerator)
     if denominator is not None and float(denominator) == 0:
-        raise ValueError(_("The divisor must not be zero; got “{text}”.").format(text=shown))
+        raise InputError(Message("A fraction must not divide by zero; got “{text}”.", text=shown))
     value = value / float(denominator) if denominator is not None else value
     if not math.isfinite(value):
-        raise ValueError(_("The number must fit float64; got “{text}”.").format(text=shown))
+        raise InputError(Message("The value must fit float64; got “{text}”.", text=shown))
     return value
 
 

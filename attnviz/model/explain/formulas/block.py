@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from attnviz.core.block import ACTIVATION_BY_ID, GATED_UNIT_BY_ID
+from attnviz.errors import FieldError, must_be
 from attnviz.i18n import _
 from attnviz.model.operands.latent import latent_letters, latent_norm
 from attnviz.model.qk_norms import QK_NORM_BY_ID
@@ -33,7 +34,7 @@ def transform_of(experiment: Site) -> Transform:
     """What stands before the vocabulary's matrix. Raises `ValueError` where there is nothing."""
     known = experiment.vocabulary
     if known is None or known.transform is None:
-        raise ValueError("vocabulary.transform is null; legal is a transform where there are stages of one")
+        raise FieldError("vocabulary.transform", None, must_be("a transform for its stages"))
     return known.transform
 
 

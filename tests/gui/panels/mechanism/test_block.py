@@ -109,7 +109,7 @@ def _is_shown(panel: MechanismPanel, name: str) -> bool:
 
 
 def test_what_excludes_another_is_disabled_with_the_reason(qtbot: QtBot, panel: MechanismPanel) -> None:
-    words = "block.residual is false; legal is true where the placement is &#x27;parallel&#x27;"
+    words = "block.residual must be true with the placement &#x27;parallel&#x27;"
     choose(qtbot, panel, "placement_segmented", "parallel")
     residual = find(panel, Toggle, "residual_toggle")
     assert not residual.isEnabled() and words in residual.toolTip()
@@ -164,7 +164,7 @@ def test_biases_of_projections_and_gains_of_queries(qtbot: QtBot, panel: Mechani
 
 def test_layers_are_copied_and_removed_where_one_looks(qtbot: QtBot, panel: MechanismPanel) -> None:
     copy, remove = (find(panel, QPushButton, f"{name}_layer_button") for name in ("copy", "remove"))
-    assert not remove.isEnabled() and "legal is to remove a layer where there is another" in remove.toolTip()
+    assert not remove.isEnabled() and "must have another layer for one to be removed" in remove.toolTip()
     qtbot.mouseClick(copy, Qt.MouseButton.LeftButton)
     assert panel.store.document.site == "layers.1.self" and len(panel.store.experiment.layers) == 1
     assert find(panel, DragNumber, "n_layers_field").value() == 2
@@ -230,7 +230,7 @@ def test_a_stack_norm_may_be_switched_off_and_on(qtbot: QtBot, panel: MechanismP
 def test_whatever_is_switched_in_any_order_is_legal(qtbot: QtBot, panel: MechanismPanel) -> None:
     """No enabled control of these sections raises or is refused, at any attention of a growing stack."""
     refused: list[str] = []
-    panel.store.rejected.connect(refused.append)
+    panel.store.rejected.connect(lambda error: refused.append(str(error)))
     panel.store.change(memory=MEMORY)
     sections = [s for s in panel.sections if s.id in ("block", "layers", "projections", "memory")]
     chance = random.Random(7)

@@ -106,12 +106,12 @@ def test_widths_and_the_query_latent(bench: Bench) -> None:
     assert bench.find(SliderField, "latent_d_q_field").isVisible()
     assert bench.find(QWidget, "query_down_projection_combo").isVisible()
     bench.find(SliderField, "latent_d_rope_field").changed.emit(0)
-    assert bench.refused == ["latent.d_rope is 0; legal is 2 or more with rotary positions"]
+    assert bench.refused == ["latent.d_rope must be at least 2 with rotary positions; got 0."]
 
 
 def test_what_cannot_be_is_disabled_in_the_words_of_the_refusal(bench: Bench) -> None:
     choose(bench, "latent")
-    reason = "heads.n_kv_heads is 2; legal is n_heads (4) where there is a latent"
+    reason = "heads.n_kv_heads must be n_heads (4) with a latent"
     two = segment(bench, "n_kv_heads_segmented", "2")
     assert reason in html.unescape(two.toolTip()) and not two.isEnabled()
     assert segment(bench, "n_kv_heads_segmented", "4").isEnabled()
@@ -125,7 +125,7 @@ def test_a_latent_cannot_stand_beside_a_norm_of_q_and_k(bench: Bench) -> None:
     bench.store.edit_attention(lambda e: replace(e, qk_norm=QKNorm("rms")))
     option = segment(bench, "latent_segmented", "latent")
     assert not option.isEnabled()
-    assert "qk_norm is 'there'; legal is null where there is a latent" in html.unescape(option.toolTip())
+    assert "qk_norm must be null with a latent" in html.unescape(option.toolTip())
 
 
 # --- the picture -----------------------------------------------------------------------------------

@@ -279,7 +279,7 @@ def test_no_document_and_no_switch_raises(
     qtbot: QtBot, section: MaskSection, masks: tuple[p.Mask, ...]
 ) -> None:
     refused: list[str] = []
-    section.store.rejected.connect(refused.append)
+    section.store.rejected.connect(lambda error: refused.append(str(error)))
     section.store.open(Document(of_n(N, *masks)))
     section.retranslate()
     assert section.store.experiment.masks == masks and not section.store.can_undo

@@ -285,7 +285,7 @@ def test_temperature_slider_is_one_entry_and_logarithmic(qtbot: QtBot, panel: Me
 
 def test_refused_temperature_leaves_the_document_value(qtbot: QtBot, panel: MechanismPanel) -> None:
     said: list[str] = []
-    panel.store.rejected.connect(said.append)
+    panel.store.rejected.connect(lambda error: said.append(str(error)))
     number = find(panel, SliderField, "temperature_field").number
     type_number(qtbot, number, "0")
     assert panel.store.experiment.temperature == 1.0 and number.value() == 1.0
@@ -311,7 +311,7 @@ def test_normalisers_are_chosen_where_no_sink_needs_the_softmax(qtbot: QtBot, pa
     assert store.experiment.sinks == SeededSinks()
     segment = find(panel, Segmented, "normaliser_choice").findChild(QAbstractButton, "segment_sigmoid")
     assert segment is not None and not segment.isEnabled()
-    assert "normaliser is 'sigmoid'; legal is 'softmax' where there are sinks" in html.unescape(
+    assert "normaliser must be 'softmax' with attention sinks; got 'sigmoid'." in html.unescape(
         segment.toolTip()
     )
     switch(qtbot, panel, "sinks_toggle")
@@ -394,7 +394,7 @@ def test_padding_is_typed_live_as_one_entry(qtbot: QtBot, panel: MechanismPanel)
 
 def test_padding_past_the_end_is_refused_and_put_back(qtbot: QtBot, panel: MechanismPanel) -> None:
     said: list[str] = []
-    panel.store.rejected.connect(said.append)
+    panel.store.rejected.connect(lambda error: said.append(str(error)))
     switch(qtbot, panel, "padding_toggle")
     line = find(panel, QLineEdit, "padding_field")
     line.setFocus()
@@ -402,7 +402,7 @@ def test_padding_past_the_end_is_refused_and_put_back(qtbot: QtBot, panel: Mecha
     qtbot.keyClicks(line, "9")
     assert line.property("invalid") and panel.store.experiment.masks == (Padding((3,)),)
     qtbot.keyClick(line, Qt.Key.Key_Return)
-    assert said == ["positions: 9 is past the last token; legal is 0 to 3"]
+    assert said == ["positions must be numbers from 0 to 3; got 9."]
     qtbot.keyClick(line, Qt.Key.Key_Escape)
     assert line.text() == "3" and not line.property("invalid")
 
@@ -492,7 +492,7 @@ def test_ties_that_cannot_be_say_why(qtbot: QtBot, panel: MechanismPanel) -> Non
     model = combo.model()
     assert isinstance(model, QStandardItemModel)
     query, value = (model.item(combo.findData(role)) for role in ("query", "value"))
-    assert not query.isEnabled() and "legal is a projection of" in query.toolTip()
+    assert not query.isEnabled() and "must name a projection of" in query.toolTip()
     assert value.isEnabled()
     combo.setFocus()
     qtbot.keyClick(combo, Qt.Key.Key_End)

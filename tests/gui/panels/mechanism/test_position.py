@@ -258,7 +258,7 @@ def test_rope_is_disabled_where_a_head_has_one_feature(panel: MechanismPanel) ->
     panel.store.open(Document(Experiment(("a",), SeededVectors(1, 2), heads=Heads(1, 1, 1))))
     rope = find(panel, Segmented, "position_segmented").findChild(QAbstractButton, "segment_rope")
     assert isinstance(rope, QAbstractButton)
-    reason = "heads.d_head is 1; legal is 2 or more with rotary positions"
+    reason = "heads.d_head must be at least 2 with rotary positions; got 1."
     assert not rope.isEnabled() and reason in rope.toolTip()
     with pytest.raises(ValueError, match=reason):
         set_position(panel.store.attention, Rope())
@@ -266,10 +266,10 @@ def test_rope_is_disabled_where_a_head_has_one_feature(panel: MechanismPanel) ->
 
 def test_a_refused_width_leaves_the_document_value(qtbot: QtBot, panel: MechanismPanel) -> None:
     said: list[str] = []
-    panel.store.rejected.connect(said.append)
+    panel.store.rejected.connect(lambda error: said.append(str(error)))
     before, number = panel.store.experiment, find(panel, DragNumber, "d_head_field")
     type_number(qtbot, number, "1")
-    assert said == ["heads.d_head is 1; legal is 2 or more with rotary positions"]
+    assert said == ["heads.d_head must be at least 2 with rotary positions; got 1."]
     assert panel.store.experiment == before and number.value() == 4 and not panel.store.can_undo
 
 
@@ -412,7 +412,7 @@ def test_yarn_is_not_offered_for_a_base_that_it_cannot_have(panel: MechanismPane
     model = combo.model()
     assert isinstance(model, QStandardItemModel)
     item = model.item(combo.findData("yarn"))
-    assert not item.isEnabled() and "legal is a number above 1 with YaRN" in item.toolTip()
+    assert not item.isEnabled() and "must be a number above 1 with YaRN" in item.toolTip()
     assert model.item(combo.findData("llama3")).isEnabled()
 
 
@@ -428,10 +428,10 @@ def test_a_token_past_the_learned_table_is_refused_and_said(qtbot: QtBot, panel:
     assert not panel.store.edit(set_n_tokens, 7)
     assert panel.store.experiment is legal
     said = find(panel, QLabel, "position_error")
-    assert said.text().startswith("position.length is 6; legal is 7 at least: the last token stands at")
+    assert said.text().startswith("position.length must be at least 7 for a last token at position 6; got 6.")
     assert is_shown(panel, "position_error")
     type_number(qtbot, find(panel, DragNumber, "learned_length_field"), "5")
-    assert panel.store.experiment is legal and "legal is 6 at least" in said.text()
+    assert panel.store.experiment is legal and "must be at least 6" in said.text()
     type_number(qtbot, find(panel, DragNumber, "learned_length_field"), "7")
     assert not is_shown(panel, "position_error")
     assert panel.store.edit(set_n_tokens, 7)

@@ -1,0 +1,232 @@
+"""Errors as values: which field, which value, what it must be; text only where somebody reads it.
+
+A `Message` is a template with its arguments. `str` gives its English, which is what a script, a log or a
+test sees; `text` gives the present language and translates at that moment, so that a window says an error
+that it still shows in a new language too. Every error that a user can cause carries one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from attnviz.i18n import N_, _
+
+LONGEST = 60
+"""Characters of a value that a message quotes at most."""
+
+_JSON = {None: "null", True: "true", False: "false"}
+_VERBATIM = "{text}"
+
+OF_THE_SYSTEM = (
+    N_("No such file or directory"),
+    N_("Permission denied"),
+    N_("Is a directory"),
+    N_("Not a directory"),
+    N_("File name too long"),
+    N_("No space left on device"),
+    N_("Read-only file system"),
+)
+"""What the operating system says of files, which it says in English."""
+
+
+class FieldName(str):
+    """The path of a field inside a message: a window says the title of its control in its place."""
+
+
+class Message:
+    """A template with named fields, and what stands in them: texts, numbers and other messages.
+
+    The catalogues find templates where they are written: as the first argument of this class or of `must_be`.
+    """
+
+    __slots__ = ("arguments", "template")
+
+    def __init__(self, template: str, **arguments: object) -> None:
+        self.template = template
+        self.arguments = arguments
+
+    def __str__(self) -> str:
+        return self._filled(str, str)
+
+    def text(self, name: Callable[[str], str] = str) -> str:
+        """The message in the present language; `name` gives what a field is called there."""
+        return self._filled(_, name)
+
+    def _filled(self, translate: Callable[[str], str], name: Callable[[str], str]) -> str:
+        template = translate(self.template)
+        if not self.arguments:  # a text of somebody else may hold braces
+            return template
+
+        def shown(value: object) -> object:
+            if isinstance(value, Message):
+                return value._filled(translate, name)
+            return name(value) if isinstance(value, FieldName) else value
+
+        return template.format(**{key: shown(value) for key, value in self.arguments.items()})
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Message):
+            return NotImplemented
+        return self.template == other.template and self.arguments == other.arguments
+
+    def __hash__(self) -> int:
+        return hash((self.template, tuple(self.arguments)))
+
+    def __repr__(self) -> str:
+        return f"Message({str(self)!r})"
+
+
+# --- requirements ----------------------------------------------------------------------------------
+
+
+def must_be(what: str | Message, **arguments: object) -> Message:
+    """The requirement that a value is `what`: a noun phrase, as a template with its arguments."""
+    return Message("must be {what}", what=what if isinstance(what, Message) else Message(what, **arguments))
+
+
+def among(choices: Iterable[object], on: str = "") -> Message:
+    """The requirement of a closed set; `on` names what has no other choices."""
+    if on:
+        return must_be("one of {choices} on {engine}", choices=listed(choices), engine=on)
+    found = list(choices)
+    if len(found) == 1:
+        return must_be(verbatim(quoted(found[0])))
+    return must_be("one of {choices}", choices=listed(found))
+
+
+def whole_number(least: int, most: int | None = None) -> Message:
+    """The requirement of a whole number of at least `least`, and of at most `most`."""
+    if most is None:
+        return must_be("a whole number of at least {least}", least=least)
+    return must_be("a whole number from {least:,} to {most:,}", least=least, most=most)
+
+
+FINITE = must_be("a finite number")
+POSITIVE = must_be("a finite number above {least}", least=0)
+POSITIVE_OR_NULL = must_be("a finite number above {least}, or null", least=0)
+NOT_NEGATIVE = must_be("a finite number of at least {least}", least=0)
+PROBABILITY = must_be("a number from {least} to {most}", least=0, most=1)
+A_TOKEN = Message("must have at least one token")
+NEEDS_MEMORY = Message("needs a memory sequence")
+
+
+# --- values ----------------------------------------------------------------------------------------
+
+
+def quoted(value: object) -> str:
+    """`value` as a message quotes it: at most `LONGEST` characters, read from the beginning only."""
+    if value is None or isinstance(value, bool):
+        return _JSON[value]
+    shape = getattr(value, "shape", None)
+    if shape:
+        return f"array({size(shape)})"
+    if shape == ():
+        value = value.item()  # type: ignore[attr-defined]
+    if hasattr(value, "__struct_fields__"):
+        return "{…}"
+    if isinstance(value, str | list | tuple):
+        value = value[:LONGEST]
+    text = repr(list(value) if isinstance(value, tuple) else value)
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+
+
+def listed(choices: Iterable[object]) -> str:
+    """Choices as a message lists them: quoted, with commas."""
+    return ", ".join(map(quoted, choices))
+
+
+def verbatim(text: str) -> Message:
+    """A message that is the same in every language: a name, a number, a sentence of somebody else."""
+    return Message(_VERBATIM, text=text)
+
+
+def size(shape: Sequence[int]) -> Message:
+    """A shape, as 3x4."""
+    return verbatim("x".join(map(str, shape)))
+
+
+def of_length(n: int) -> Message:
+    """A list described by its length."""
+    return Message("length {n:,}", n=n)
+
+
+def twice(name: str) -> Message:
+    """A member that a list has two of."""
+    return Message("{name} twice", name=quoted(name))
+
+
+# --- errors ----------------------------------------------------------------------------------------
+
+
+class MessageError(Exception):
+    """Base of the errors that a user can cause; `message` says what must be and what was got."""
+
+    def __init__(self, message: Message | str) -> None:
+        super().__init__(message)
+        self.message = message if isinstance(message, Message) else verbatim(message)
+
+    def __str__(self) -> str:
+        return str(self.message)
+
+
+class InputError(MessageError, ValueError):
+    """What was given cannot be used."""
+
+
+class FieldError(InputError):
+    """The field at `path` is `value`, which breaks its `requirement`: a predicate such as `must be even`.
+
+    A value that is described rather than quoted, such as `3 rows`, is a `Message`.
+    """
+
+    def __init__(self, path: str, value: object, requirement: Message) -> None:
+        self.path, self.value, self.requirement = path, value, requirement
+        super().__init__(
+            Message(
+                "{field} {requirement}; got {value}.",
+                field=FieldName(path),
+                requirement=requirement,
+                value=value if isinstance(value, Message) else quoted(value),
+            )
+        )
+
+    def below(self, path: str) -> FieldError:
+        """The same error of a field that stands in the part at `path`."""
+        inner = self.path if self.path[:1] in ("", "[") else f".{self.path}"
+        return FieldError(f"{path}{inner}", self.value, self.requirement)
+
+
+class UnknownName(FieldError, KeyError):
+    """A site, a stage or a field that does not exist."""
+
+
+NOTHING = Message("nothing")
+"""The value of a field that was not given."""
+
+
+def missing(path: str, requirement: Message) -> FieldError:
+    """The error of a field that is needed and was not given."""
+    return FieldError(path, NOTHING, requirement)
+
+
+def suffix_error(suffix: str, known: Iterable[str]) -> FieldError:
+    """The error of a file name that ends in none of the `known` suffixes."""
+    return FieldError("suffix", suffix, among(known))
+
+
+def about(where: object, problem: Message) -> Message:
+    """A message behind the name of what it is about, such as a file."""
+    return Message("{where}: {problem}", where=where, problem=problem)
+
+
+def message_of(error: BaseException) -> Message:
+    """What an error says, whoever raised it."""
+    message: Any = getattr(error, "message", None)
+    if isinstance(message, Message):
+        return message
+    if isinstance(error, OSError) and error.strerror:
+        return Message(error.strerror)
+    if isinstance(error, MemoryError) and not str(error):
+        return Message("Not enough memory is free.")
+    return verbatim(str(error) or type(error).__name__)
