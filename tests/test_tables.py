@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from experiments import small
+from experiments import sited, small
 from msgspec.structs import replace
 
 import attnviz
@@ -45,6 +45,7 @@ from attnviz.model.operands.relative import PARTS
 from attnviz.model.positions import POSITIONS, rotation
 from attnviz.model.qk_norms import QK_NORMS
 from attnviz.model.scalings import SCALINGS
+from attnviz.model.sites.sites import alone
 from attnviz.model.spec.block import Block, FeedForward
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.generation import Writing
@@ -92,7 +93,7 @@ def with_writing(**fields: Any) -> Experiment:
 
 def rope_with(row: Any) -> Experiment:
     plain = small(position=Rope())
-    return small(position=Rope(scaling=row.fresh(rotation(plain))))
+    return small(position=Rope(scaling=row.fresh(rotation(sited(plain)))))
 
 
 def past_the_original_length(row: Any) -> Experiment:
@@ -106,9 +107,9 @@ def past_the_original_length(row: Any) -> Experiment:
 def computed() -> Iterator[tuple[str, Experiment]]:
     """An experiment for each row that changes a number."""
     for row in MASKS:
-        yield f"mask {row.tag}", small(masks=(row.fresh(small()),))
+        yield f"mask {row.tag}", small(masks=(row.fresh(sited(small())),))
     for row in POSITIONS:
-        yield f"position {row.id}", set_position(small(), row.record())
+        yield f"position {row.id}", alone(set_position(sited(small()), row.record()))
     for row in SCALINGS:
         yield f"scaling {row.id}", rope_with(row)
         yield f"scaling {row.id} past its length", past_the_original_length(row)
@@ -182,7 +183,7 @@ def test_every_position_has_the_functions_that_its_kind_of_change_needs() -> Non
 
 
 def test_every_position_and_scaling_has_its_curve() -> None:
-    ids = {id_ for id_, _title, _experiment in candidates(small())}
+    ids = {id_ for id_, _title, _experiment in candidates(sited(small()))}
     scaled = {f"rope_{row.id}" for row in SCALINGS if row.id != "none"}
     assert ids == {row.id for row in POSITIONS} | scaled
 
@@ -218,24 +219,24 @@ FORM = tuple(
 
 @pytest.mark.parametrize("name", [name for name in CASES if name.startswith(("position", "scaling"))])
 def test_every_form_reads_what_it_writes(name: str) -> None:
-    experiment = CASES[name]
+    site = sited(CASES[name])
     for field in FORM:
-        if field.shown(experiment):
-            value = field.read(experiment)
-            again = field.edit(experiment, value)
+        if field.shown(site):
+            value = field.read(site)
+            again = field.edit(site, value)
             assert field.read(again) == pytest.approx(value), field.name
 
 
 @pytest.mark.parametrize("row", SCALINGS, ids=lambda row: row.id)
 def test_every_field_of_a_scaling_can_be_changed_in_the_form(row: Any) -> None:
-    experiment: Any = rope_with(row)
-    present, covered = experiment.position.scaling, set()
+    site: Any = sited(rope_with(row))
+    present, covered = site.position.scaling, set()
     for field in scaling.SCALING_FIELDS:
-        if field.shown(experiment):
-            value = field.read(experiment)
+        if field.shown(site):
+            value = field.read(site)
             is_whole = isinstance(value, int)
             other = not value if isinstance(value, bool) else value + 1 if is_whole else value * 1.25
-            changed: Any = field.edit(experiment, other)
+            changed: Any = field.edit(site, other)
             covered |= {
                 name
                 for name in present.__struct_fields__

@@ -173,7 +173,9 @@ def test_qts_own_buttons_speak_the_language_too(desk: Desk) -> None:
     assert QCoreApplication.translate("QPlatformTheme", "Cancel") == "Cancel"
 
 
-def test_switching_neither_runs_nor_edits(desk: Desk) -> None:
+def test_switching_neither_runs_nor_edits(make_desk: MakeDesk) -> None:
+    desk = make_desk("causal-decode")  # nothing has been said about it that must be said in another language
+    desk.settle_decoding()
     trace, document = desk.store.trace, desk.store.document
     desk.press_key(Qt.Key.Key_L, Qt.KeyboardModifier.ControlModifier)
     desk.press_key(Qt.Key.Key_D, Qt.KeyboardModifier.ControlModifier)

@@ -1,0 +1,36 @@
+"""The type checker finds it where one attention stands for a whole experiment, or the other way round."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+MIXED = """
+from attnviz.model.edit.layers import set_n_layers
+from attnviz.model.masks import visible_pairs
+from attnviz.model.sites.sites import main_site
+from attnviz.model.spec.experiment import Experiment
+
+def right(experiment: Experiment) -> int:
+    return visible_pairs(main_site(set_n_layers(experiment, 2)))
+
+def whole_for_one(experiment: Experiment) -> int:
+    return visible_pairs(experiment)
+
+def one_for_whole(experiment: Experiment) -> Experiment:
+    return set_n_layers(main_site(experiment), 2)
+"""
+
+
+def test_a_site_and_an_experiment_cannot_be_mixed_up(tmp_path: Path) -> None:
+    api = pytest.importorskip("mypy.api")
+    source = tmp_path / "mixed.py"
+    source.write_text(MIXED, encoding="utf-8")
+    out, errors, status = api.run(["--strict", "--cache-dir", str(tmp_path / "cache"), str(source)])
+    assert status == 1 and not errors
+    found = [line.split(": error: ")[1] for line in out.splitlines() if ": error: " in line]
+    assert found == [
+        'Argument 1 to "visible_pairs" has incompatible type "Experiment"; expected "Site"  [arg-type]',
+        'Argument 1 to "set_n_layers" has incompatible type "Site"; expected "Experiment"  [arg-type]',
+    ]
