@@ -104,7 +104,7 @@ def edit_and_be_refused(bench: Bench, qtbot: QtBot, monkeypatch: pytest.MonkeyPa
     with monkeypatch.context() as patch:
         patch.setattr(decoded_module, "execute_decoding", refuse)
         bench.store.edit(edits.set_vector_cell, 0, 0, 6.0)
-        qtbot.waitUntil(lambda: bench.log.values("failed") == ["too large"])
+        qtbot.waitUntil(lambda: list(map(str, bench.log.values("failed"))) == ["too large"])
 
 
 def test_a_refusal_is_a_sentence_and_takes_the_old_numbers_away(

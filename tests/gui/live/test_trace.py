@@ -104,7 +104,7 @@ def test_an_expected_error_is_one_sentence_and_the_next_edit_works(
     bench.before = fail
     before = bench.store.trace
     bench.store.change(temperature=2.0)
-    qtbot.waitUntil(lambda: bench.log.values("failed") == ["the sentence"])
+    qtbot.waitUntil(lambda: list(map(str, bench.log.values("failed"))) == ["the sentence"])
     assert bench.store.trace is before  # the last right numbers stay
     assert bench.log.values("running")[-1] is False
     bench.before = lambda check: None
@@ -126,7 +126,10 @@ def test_what_fails_unexpectedly_reaches_the_error_hook_and_the_next_edit_works(
             qtbot.waitUntil(lambda count=count: len(caught) == count)
     assert caught[0][0] is TypeError
     says = "Something went wrong: TypeError: nobody thought of this"
-    assert bench.log.values("failed") == [says, says]  # each time: the numbers shown are those before
+    assert list(map(str, bench.log.values("failed"))) == [
+        says,
+        says,
+    ]  # each time: the numbers shown are those before
     bench.before = lambda check: None
     bench.store.change(temperature=3.0)
     qtbot.waitUntil(bench.settled)
@@ -156,7 +159,7 @@ def test_every_failure_is_a_sentence_and_a_fault_reaches_the_log(
     bench.before = fail
     with qtbot.captureExceptions() as caught:
         bench.store.change(temperature=2.0)
-        qtbot.waitUntil(lambda: bench.log.values("failed") == [says])
+        qtbot.waitUntil(lambda: list(map(str, bench.log.values("failed"))) == [says])
         qtbot.waitUntil(lambda: len(caught) == (logged is not None))
     assert [kind for kind, _error, _where in caught] == ([] if logged is None else [logged])
 

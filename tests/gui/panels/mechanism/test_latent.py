@@ -116,7 +116,7 @@ def test_what_cannot_be_is_disabled_in_the_words_of_the_refusal(bench: Bench) ->
     assert reason in html.unescape(two.toolTip()) and not two.isEnabled()
     assert segment(bench, "n_kv_heads_segmented", "4").isEnabled()
     more = segment(bench, "position_more_segmented", "deberta")
-    assert "does not meet q and k" in html.unescape(more.toolTip()) and not more.isEnabled()
+    assert "not multiplied with q and k" in html.unescape(more.toolTip()) and not more.isEnabled()
     on_values = bench.find(Toggle, "rope_on_values_toggle")
     assert not on_values.isEnabled() and "where there is a latent" in html.unescape(on_values.toolTip())
 
