@@ -31,6 +31,12 @@ def test_whatever_an_experiment_is_made_of_is_among_its_parts() -> None:
 
     attnviz.Document, attnviz.View  # noqa: B018  (imported, so that all kinds are known)
     others = {"Value", "Document", "Experiment", "View", "Cell", "Ranges"}
+    others |= {
+        "Site",
+        "Place",
+        "Encoding",
+        "Stretch",
+    }  # derived and never stored; bases of positions and scalings
     there = {kind.__name__ for kind in kinds(Value) if kind.__module__.startswith("attnviz.")}
     assert {"Writing", "Sampling", "StopConditions", "RingCache", "PagedCache", "Block"} <= there - others
     assert set(p.__all__) == there - others | {"Matrix"}

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from experiments import sited
 from numpy.typing import NDArray
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.attention import flex_attention as flex
@@ -206,7 +207,7 @@ def test_cross_attention() -> None:
 
 def layer_of(one: Experiment, n_heads: int) -> torch.nn.MultiheadAttention:
     """Torch's layer with the experiment's weights; torch multiplies by transposed matrices."""
-    d_memory = one.projection_shape("key")[0]
+    d_memory = sited(one).projection_shape("key")[0]
     layer = torch.nn.MultiheadAttention(
         one.d_model, n_heads, bias=False, kdim=d_memory, vdim=d_memory, batch_first=True, dtype=torch.float64
     )
