@@ -120,7 +120,7 @@ def test_tensors_without_a_document_or_not_referred_to_are_refused(tmp_path: Pat
     save_file({"x": values}, tmp_path / "x.safetensors", metadata={"attnviz": header_of(document)})
     with pytest.raises(
         DocumentError,
-        match=r"x\.safetensors: \$\.experiment\.vectors\.values\.\.tensor must be one of 'x'; got "
+        match=r"x\.safetensors: \$\.experiment\.vectors\.values\.tensor must be 'x'; got "
         r"'vectors'\.",
     ):
         load(tmp_path / "x.safetensors")
@@ -202,8 +202,7 @@ def test_a_file_that_is_no_safetensors_file_is_refused(tmp_path: Path, data: byt
     (tmp_path / "x.safetensors").write_bytes(data)
     with pytest.raises(
         DocumentError,
-        match=r"x\.safetensors: The header of a safetensors file must be a JSON "
-        r"object; got null\.",
+        match=r"^x\.safetensors: The (header of a|file must be a whole) safetensors file",
     ):
         load(tmp_path / "x.safetensors")
 
@@ -265,8 +264,7 @@ def test_broken_checksums_are_refused(tmp_path: Path, checksums: str) -> None:
     save_file({"vectors": values}, tmp_path / "d.safetensors", metadata=metadata)
     with pytest.raises(
         DocumentError,
-        match="d\\.safetensors: crc32 must be an object with the "
-        'CRC-32 of each tensor; got \'\\{"vectors": "xyz"\\}\'\\.',
+        match=r"^d\.safetensors: crc32 must be an object with the CRC-32 of each tensor; got ",
     ):
         load(tmp_path / "d.safetensors")
 
