@@ -63,6 +63,8 @@ class JobLine(QWidget):
         self._cancel.setObjectName("job_cancel")
         self._cancel.setFlat(True)
         self._cancel.setAutoDefault(False)
+        # As low as a line of text, so that the status line keeps its height.
+        self._cancel.setMaximumHeight(self._cancel.fontMetrics().height())
         self._cancel.clicked.connect(self.cancel)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)

@@ -7,6 +7,7 @@ library's own casts to float32 are made float64.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -262,8 +263,7 @@ def test_every_tensor_is_needed_in_its_shape(name: str, tmp_path: Path) -> None:
         save_file(kept, file)
         with pytest.raises(
             CheckpointError,
-            match=r"model\.safetensors: tensor 'transformer\.wte\.weight' must be 13x24 for this "
-            r"configuration; got nothing\.",
+            match=re.escape(f"tensor {tensor!r} must have the shape ") + ".*; got nothing",
         ) as caught:
             import_checkpoint(tmp_path, ids=IDS)
         assert repr(tensor) in str(caught.value)
@@ -271,8 +271,7 @@ def test_every_tensor_is_needed_in_its_shape(name: str, tmp_path: Path) -> None:
         save_file({**kept, tensor: longer}, file)
         with pytest.raises(
             CheckpointError,
-            match=r"model\.safetensors: tensor 'transformer\.wte\.weight' must be 13x24 for this "
-            r"configuration; got 14x24\.",
+            match=re.escape(f"tensor {tensor!r} must have the shape ") + r".*; got \d",
         ):
             import_checkpoint(tmp_path, ids=IDS)
         # Another number in any tensor makes another experiment: none is read and thrown away.

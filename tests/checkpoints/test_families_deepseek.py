@@ -7,6 +7,7 @@ library's own casts to float32 are made float64.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -144,8 +145,7 @@ def test_every_tensor_is_needed_in_its_shape(name: str, tmp_path: Path) -> None:
         save_file(kept, file)
         with pytest.raises(
             CheckpointError,
-            match=r"model\.safetensors: tensor 'model\.norm\.weight' must have the shape 24 of this "
-            r"configuration; got nothing\.",
+            match=re.escape(f"tensor {tensor!r} must have the shape ") + ".*; got nothing",
         ) as caught:
             import_checkpoint(tmp_path, ids=IDS)
         assert repr(tensor) in str(caught.value)
@@ -153,8 +153,7 @@ def test_every_tensor_is_needed_in_its_shape(name: str, tmp_path: Path) -> None:
         save_file({**kept, tensor: longer}, file)
         with pytest.raises(
             CheckpointError,
-            match=r"model\.safetensors: tensor 'model\.norm\.weight' must have the shape 24 of this "
-            r"configuration; got 25\.",
+            match=re.escape(f"tensor {tensor!r} must have the shape ") + r".*; got \d",
         ):
             import_checkpoint(tmp_path, ids=IDS)
         # Another number in any tensor makes another experiment: none is read and thrown away.
@@ -180,8 +179,7 @@ def test_a_tensor_without_a_place_is_refused(tensor: str, tmp_path: Path) -> Non
     save_file({**load_file(file), tensor: np.ones((2, 2))}, file)
     with pytest.raises(
         CheckpointError,
-        match=r"model\.safetensors: tensor 'model\.layers\.0\.self_attn\.q_proj\.weight' must be a "
-        r"tensor of this configuration; got 2x2\.",
+        match=re.escape(f"tensor {tensor!r} must be a tensor of this configuration; got 2x2."),
     ) as caught:
         import_checkpoint(tmp_path, ids=IDS)
     assert repr(tensor) in str(caught.value)
@@ -253,7 +251,7 @@ def test_what_would_change_numbers_is_refused(name: str, tmp_path: Path) -> None
     rewrite_config(tmp_path, changes)
     with pytest.raises(CheckpointError) as caught:
         import_checkpoint(tmp_path, ids=IDS)
-    assert str(caught.value).startswith(f"config.json: {words}")
+    assert str(caught.value).startswith(f"config.json: {words.removeprefix('config.json: ')}")
     assert "\n" not in str(caught.value)
 
 

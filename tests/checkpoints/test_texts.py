@@ -53,7 +53,9 @@ def test_another_text_after_the_import_is_an_import_of_that_text(folder: Path, t
 def test_without_a_tokenizer_a_word_that_is_no_token_is_refused(folder: Path) -> None:
     (folder / "tokenizer.json").unlink()
     experiment = import_checkpoint(folder, ids=(1, 2)).experiment
-    with pytest.raises(ValueError, match="^'xylophonic' is no token of the vocabulary, which cannot cut it"):
+    with pytest.raises(
+        ValueError, match="a token of the vocabulary, which has no rule to split it; got 'xylophonic'"
+    ):
         set_tokens(experiment, (*experiment.tokens, "xylophonic"))
     assert rename_token(experiment, 0, "‹3›").tokens == ("‹3›", "‹2›")
 
@@ -62,5 +64,7 @@ def test_a_broken_tokenizer_is_named_in_one_sentence(folder: Path) -> None:
     data = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
     data["pre_tokenizer"] = {"type": "Split", "pattern": 1.5}
     (folder / "tokenizer.json").write_text(json.dumps(data), encoding="utf-8")
-    with pytest.raises(CheckpointError, match="^tokenizer.json: it is no tokenizer of the form"):
+    with pytest.raises(
+        CheckpointError, match="^tokenizer.json: .*a tokenizer as the package tokenizers writes it"
+    ):
         import_checkpoint(folder, text=TEXT)

@@ -39,8 +39,7 @@ def test_reads_numbers_and_ranges(text: str, positions: tuple[int, ...]) -> None
 def test_says_what_is_wrong(text: str, said: str) -> None:
     with pytest.raises(
         ValueError,
-        match=r"positions must be numbers and ranges, such as 3, 5-7; "
-        r"got 'three'\.",
+        match="^positions must be ",
     ) as error:
         parse_ranges(text, 8)
     assert said in str(error.value)

@@ -163,7 +163,7 @@ def test_a_long_sequence_is_refused_in_one_sentence() -> None:
     experiment = load_preset("toy-attention").experiment
     n = MOST_TOKENS + 1
     long = replace(experiment, tokens=("t",) * n, vectors=replace(experiment.vectors, n=n))
-    with pytest.raises(ValueError, match=r"^A comparison takes at most 512 tokens; this document has 513\.$"):
+    with pytest.raises(ValueError, match=r"^A comparison must have at most 512 tokens; got 513\.$"):
         compared("product", long)
 
 
