@@ -116,13 +116,13 @@ NEEDS_MEMORY = Message("needs a memory sequence")
 
 def quoted(value: object) -> str:
     """`value` as a message quotes it: at most `LONGEST` characters, read from the beginning only."""
-    if value is None or isinstance(value, bool):
-        return _JSON[value]
     shape = getattr(value, "shape", None)
     if shape:
         return f"array({size(shape)})"
     if shape == ():
         value = value.item()  # type: ignore[attr-defined]
+    if value is None or isinstance(value, bool):
+        return _JSON[value]
     if hasattr(value, "__struct_fields__"):
         return "{…}"
     if isinstance(value, str | list | tuple):

@@ -63,14 +63,14 @@ class JobLine(QWidget):
         self._cancel.setObjectName("job_cancel")
         self._cancel.setFlat(True)
         self._cancel.setAutoDefault(False)
-        # As low as a line of text, so that the status line keeps its height.
-        self._cancel.setMaximumHeight(self._cancel.fontMetrics().height())
         self._cancel.clicked.connect(self.cancel)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(GRID)
         for part in (self._title, self._bar, self._cancel):
             row.addWidget(part)
+        # As low as a line of text, so that the status line keeps its height.
+        self.setMaximumHeight(self.fontMetrics().height())
         self._timer = QTimer(self)
         self._timer.setInterval(LOOK_MS)
         self._timer.timeout.connect(self._look)

@@ -81,7 +81,7 @@ def test_a_changed_number_is_the_one_that_was_typed(stored: str, kept: str, valu
 def test_what_is_not_finite_is_refused(stored: str, wrong: float) -> None:
     values = VALUES.copy()
     values[1, 2] = wrong
-    with pytest.raises(ValueError, match=r"matrix\[1\]\[2\] must be a finite number; got -inf\."):
+    with pytest.raises(ValueError, match=rf"matrix\[1\]\[2\] must be a finite number; got {wrong}\."):
         Matrix(held(stored, values))
 
 
