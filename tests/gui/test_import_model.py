@@ -165,7 +165,7 @@ def test_what_is_wrong_is_said_and_can_be_mended(
             assert not person.button.isEnabled(), text[:9]
         person.read("1 9")
         person.press_import()
-        person.sees("ids[0] must be a whole number from 0 to 6; got 9.")
+        person.sees("ids[1] must be a whole number from 0 to 6; got 9.")
         assert person.dialog.isVisible() and desk.store.document == before
         person.read("1 6")
         person.press_import()
