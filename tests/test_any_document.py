@@ -133,6 +133,6 @@ def judge(data: Any) -> None:
         said = str(error)
         assert "\n" not in said and "Traceback" not in said
         assert len(said) < 1000
-        assert "$." in said or "this is not an attnviz document" in said, said
+        assert "$." in said or "must be an attnviz document" in said, said
     else:
         assert loads(dumps(document)) == document
