@@ -155,7 +155,7 @@ def test_what_is_wrong_is_said_and_can_be_mended(
 
     def person(person: Person) -> None:
         person.write_folder(tmp_path)
-        person.sees("config.json: there is no such file")
+        person.sees("config.json: The file must exist in ")
         person.read("1 2")
         assert not person.button.isEnabled()
         person.write_folder(folder)
@@ -165,7 +165,7 @@ def test_what_is_wrong_is_said_and_can_be_mended(
             assert not person.button.isEnabled(), text[:9]
         person.read("1 9")
         person.press_import()
-        person.sees("ids[0] must be a whole number from 0 to 6; got 9.")
+        person.sees("ids[1] must be a whole number from 0 to 6; got 9.")
         assert person.dialog.isVisible() and desk.store.document == before
         person.read("1 6")
         person.press_import()
@@ -224,7 +224,7 @@ def test_a_sentence_is_wrapped_and_no_markup(
 
     def person(person: Person) -> None:
         person.write_folder(folder)
-        person.sees("<b>key</b> is 'word word")
+        person.sees("<b>key</b> must be a key of Llama")
         label = person.dialog.findChild(QLabel, "import_found")
         assert label.width() > 300
         assert label.heightForWidth(label.width()) <= label.height()

@@ -137,7 +137,7 @@ def test_what_fails_unexpectedly_reaches_the_error_hook_and_the_next_edit_works(
 
 
 FAULTS: list[tuple[BaseException, str, type[BaseException] | None]] = [
-    (MemoryError(), "not enough memory", None),
+    (MemoryError(), "Not enough memory is free.", None),
     (ValueError(""), "Something went wrong: ValueError", ValueError),
     (RuntimeError("boom"), "Something went wrong: RuntimeError: boom", RuntimeError),
     (KeyError("q"), "Something went wrong: KeyError: 'q'", KeyError),
