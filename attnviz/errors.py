@@ -116,8 +116,8 @@ NEEDS_MEMORY = Message("needs a memory sequence")
 
 def quoted(value: object) -> str:
     """`value` as a message quotes it: at most `LONGEST` characters, read from the beginning only."""
-    shape = getattr(value, "shape", None)
-    if shape:
+    shape = getattr(value, "shape", None)  # a struct may have a method of this name
+    if isinstance(shape, tuple) and shape:
         return f"array({size(shape)})"
     if shape == ():
         value = value.item()  # type: ignore[attr-defined]

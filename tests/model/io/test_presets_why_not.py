@@ -7,6 +7,7 @@ import math
 import msgspec
 import numpy as np
 import pytest
+from experiments import sited
 from numpy.testing import assert_allclose, assert_array_equal
 
 from attnviz.engines.numpy_engine import NumpyEngine
@@ -77,7 +78,7 @@ def test_yarn_leaves_the_fast_pair_and_slows_the_slow_one_by_four() -> None:
     experiment = load_preset("yarn").experiment
     assert isinstance(experiment.position, Rope)
     plain = msgspec.structs.replace(experiment, position=Rope(base=experiment.position.base))
-    ratio = pair_frequencies(plain) / pair_frequencies(experiment)
+    ratio = pair_frequencies(sited(plain)) / pair_frequencies(sited(experiment))
     assert_allclose(ratio[[0, -1]], [1, 4])
     scores = traced("yarn")["scores"][0]
     assert_allclose(scores[10:, 10:], scores[:-10, :-10], atol=1e-12)  # the distance is all that counts

@@ -127,7 +127,7 @@ def test_a_norm_is_chosen_and_its_epsilon_set(qtbot: QtBot, panel: MechanismPane
     choose(qtbot, panel, "norm_2_kind", "none")
     assert the_block(panel).norm_2 is None and not _is_shown(panel, "norm_2_eps_field")
     bias = find(panel, Toggle, "after_1_bias_toggle")
-    assert not bias.isEnabled() and "null where the kind is" in bias.toolTip()
+    assert not bias.isEnabled() and "must be null in a norm of kind" in bias.toolTip()
 
 
 def test_the_feed_forward_layer_is_set(qtbot: QtBot, panel: MechanismPanel) -> None:
@@ -138,7 +138,7 @@ def test_the_feed_forward_layer_is_set(qtbot: QtBot, panel: MechanismPanel) -> N
     assert ffn is not None and (ffn.d_hidden, ffn.activation) == (9, "clamped_swish")
     gated = find(panel, Toggle, "gated_toggle")
     assert not gated.isEnabled()
-    assert "true where the activation is clamped_swish" in gated.toolTip()
+    assert "must be true with the activation" in gated.toolTip()
     combo.changed.emit("gelu")
     switch(qtbot, panel, "gated_toggle")
     ffn = the_block(panel).feed_forward
@@ -184,7 +184,7 @@ def test_an_encoder_and_a_second_attention(qtbot: QtBot, panel: MechanismPanel) 
     panel.store.look(site="decoder.0.self")
     ffn = find(panel, Toggle, "ffn_toggle")
     assert not ffn.isEnabled()
-    assert "null where there is a cross attention: it stands behind that one" in ffn.toolTip()
+    assert "null in a layer with cross-attention, which has the feed-forward layer" in ffn.toolTip()
 
 
 def test_all_layers_are_edited_alike_while_the_switch_is_on(qtbot: QtBot, panel: MechanismPanel) -> None:
@@ -210,7 +210,7 @@ def test_alike_what_another_layer_refuses_is_disabled_with_its_reason(
     sigmoid = find(panel, Segmented, "normaliser_choice").findChild(QAbstractButton, "segment_sigmoid")
     assert isinstance(sigmoid, QAbstractButton) and sigmoid.isEnabled()
     panel.store.set_edits_alike(True)
-    assert not sigmoid.isEnabled() and "where there are sinks" in sigmoid.toolTip()
+    assert not sigmoid.isEnabled() and "with attention sinks" in sigmoid.toolTip()
     panel.store.set_edits_alike(False)
     assert sigmoid.isEnabled()
 

@@ -118,7 +118,7 @@ def test_what_cannot_be_is_disabled_in_the_words_of_the_refusal(bench: Bench) ->
     more = segment(bench, "position_more_segmented", "deberta")
     assert "not multiplied with q and k" in html.unescape(more.toolTip()) and not more.isEnabled()
     on_values = bench.find(Toggle, "rope_on_values_toggle")
-    assert not on_values.isEnabled() and "where there is a latent" in html.unescape(on_values.toolTip())
+    assert not on_values.isEnabled() and "must be false with a latent" in html.unescape(on_values.toolTip())
 
 
 def test_a_latent_cannot_stand_beside_a_norm_of_q_and_k(bench: Bench) -> None:
