@@ -27,8 +27,10 @@ class PanelBench(Generic[P]):
         if header is not None:
             header.setParent(self.panel)
         qtbot.addWidget(self.panel)
-        self.refused: list[str] = []
-        self.store.rejected.connect(lambda error: self.refused.append(str(error)))
+        refused: list[str] = []
+        self.refused = refused
+        # Not over `self`: a signal keeps its lambda.
+        self.store.rejected.connect(lambda error: refused.append(str(error)))
         self.panel.resize(width, height)
         self.panel.start()
         self.store.changed.connect(self._run)

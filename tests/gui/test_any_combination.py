@@ -64,11 +64,14 @@ class Walk:
     def __init__(self, desk: Desk, seed: int) -> None:
         self.desk, self.store = desk, desk.store
         self.chance = random.Random(seed)
-        self.refused: list[str] = []
-        self.failed: list[str] = []
-        self.store.rejected.connect(lambda error: self.refused.append(str(error)))
-        desk.window.live.failed.connect(lambda error: self.failed.append(str(error)))
-        desk.window.decode_live.failed.connect(lambda error: self.failed.append(str(error)))
+        refused: list[str] = []
+        self.refused = refused
+        failed: list[str] = []
+        self.failed = failed
+        # Not over `self`: a signal keeps its lambda.
+        self.store.rejected.connect(lambda error: refused.append(str(error)))
+        desk.window.live.failed.connect(lambda error: failed.append(str(error)))
+        desk.window.decode_live.failed.connect(lambda error: failed.append(str(error)))
 
     # --- doing
 

@@ -101,7 +101,7 @@ def test_a_document_that_is_too_large_for_json_is_saved_beside_it(
     large(desk)
     trigger(desk, "save")
     assert answers.boxes == ["not_saved_box"] and desk.store.is_modified
-    assert "20,000 numbers; .json holds 16,384 at most, .safetensors holds more" in answers.texts[-1]
+    assert "must have at most 16,384 numbers, .safetensors holds more; got 20,000." in answers.texts[-1]
     answers.button = BUTTON.Save
     trigger(desk, "save")
     tensors = file.with_suffix(".safetensors")

@@ -61,9 +61,10 @@ class Bench:
         self.scheduler = Scheduler(lambda call: call(), inline=True)
         self.exporter = Exporter(self.window, self.store, self.scheduler)
         self.said: list[str] = []
-        self.failed: list[str] = []
+        failed: list[str] = []
+        self.failed = failed
         self.exporter.said.connect(self.said.append)
-        self.exporter.failed.connect(lambda error: self.failed.append(str(error)))
+        self.exporter.failed.connect(lambda error: failed.append(str(error)))
 
 
 @pytest.fixture

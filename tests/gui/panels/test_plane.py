@@ -64,8 +64,10 @@ class Bench:
         self.panel.show()
         qtbot.waitExposed(self.panel)
         self.panel.plot.fit()
-        self.refused: list[str] = []
-        self.store.rejected.connect(lambda error: self.refused.append(str(error)))
+        refused: list[str] = []
+        self.refused = refused
+        # Not over `self`: a signal keeps its lambda.
+        self.store.rejected.connect(lambda error: refused.append(str(error)))
 
     def _run(self, old: Document, new: Document) -> None:
         if old.experiment != new.experiment:

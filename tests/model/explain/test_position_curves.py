@@ -20,7 +20,7 @@ from attnviz.model.trace import SiteTrace
 ENGINE = NumpyEngine("float64")
 ON_VECTORS = ("sinusoidal", "learned")
 """Encodings that are added to the vectors; all others leave these alone."""
-IDS = [id_ for id_, _title, _experiment in candidates(small(heads=Heads(4, 2, 4)))]
+IDS = [id_ for id_, _title, _experiment in candidates(sited(small(heads=Heads(4, 2, 4))))]
 LAST = ("biased", "capped", "scaled", "relative", "scores")
 
 

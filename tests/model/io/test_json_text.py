@@ -193,7 +193,7 @@ def test_long_lists_that_are_no_matrices_are_filled_to_the_width() -> None:
         ),
         (
             {"vectors": {"kind": "explicit", "values": {"tensor": "vectors"}}},
-            "$.experiment.vectors.values..tensor must be in a .safetensors file; got 'vectors'.",
+            "$.experiment.vectors.values.tensor must be in a .safetensors file; got 'vectors'.",
         ),
         (
             {"position": {"kind": "rope", "bse": 1}},
