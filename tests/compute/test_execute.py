@@ -24,6 +24,7 @@ from attnviz.engines.engine import DeviceLost, EngineError, Workers
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
 from attnviz.engines.table import ENGINE_BY_ID
+from attnviz.model import positions
 from attnviz.model.positions import n_rotated
 from attnviz.model.sites.sites import at, site_names
 from attnviz.model.spec import parts as p
@@ -221,6 +222,7 @@ def test_the_estimate_counts_the_matrices_that_are_converted(
         return plain(self, values)
 
     monkeypatch.setattr(NumpyEngine, "_converted", convert)
+    positions._turning_of.cache_clear()  # a table that a longer text has left is longer
     run(NumpyEngine("float32"), given)
     sequences = 5 * 6 + (0 if given.memory is None else 3 * 5)
     sequences += 2 * 5 * n_rotated(given)  # the cosines and sines by which positions turn

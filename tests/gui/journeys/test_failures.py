@@ -75,7 +75,7 @@ def test_a_bug_in_the_worker_is_one_sentence_and_logged_and_the_next_edit_works(
             for _count in range(3):
                 drag(desk.vectors.viewport(), desk.vector_center(0, 0), QPoint(0, -25))
                 QTest.qWait(30)
-            desk.qtbot.waitUntil(lambda: bool(sentences))
+            desk.qtbot.waitUntil(lambda: bool(sentences) and desk.said() == sentences[0])
         assert sys.excepthook is caught_by_qt
         assert sentences == ["Something went wrong: TypeError: unsupported <i>thing</i>"]
         assert desk.said() == sentences[0]
