@@ -62,7 +62,7 @@ def _case(size: Size, has_torch: bool, quick: bool) -> dict[str, Any]:
 
 
 def on_threads(given: Experiment, threads: int, engine: str = "numpy") -> Any:
-    """One run on at most so many threads."""
+    """The engine's run on at most `threads` threads."""
     return execute(given, engine, "cpu", reserve=available_cores() - threads)
 
 

@@ -176,7 +176,7 @@ class Scheduler:
         return ticket.generation
 
     def busy(self) -> Busy | None:
-        """The job that the worker does now for somebody who waits; None where there is none."""
+        """The running job that a caller waits for; None if no such job runs."""
         with self._changed:
             running = self._running
             if running is None or running.token.cancelled or running.key == ANSWERED:
@@ -184,10 +184,10 @@ class Scheduler:
             return Busy(running.key, time.monotonic() - running.began, running.token.share)
 
     def stop(self, key: str) -> bool:
-        """Give up the newest submission of `key`, running or queued: it answers `failed(Stopped())` at once.
+        """Cancel the newest submission of `key`, running or queued: it answers `failed(Stopped())` at once.
 
-        A job in the middle of a stage ends at its next check; what comes of it is dropped. Returns whether
-        anything was given up.
+        A job in the middle of a stage ends at its next check; its result is dropped. Returns whether
+        a job was cancelled.
         """
         with self._changed:
             running = self._running

@@ -32,7 +32,7 @@ def range_notice(trace: Trace, dtype: str) -> str:
 
 
 def _first(site: SiteTrace) -> str:
-    """The first stage of a site that is not finite, in data-flow order; empty where there is none.
+    """The first stage of a site that is not finite, in data-flow order; empty if all are finite.
 
     What follows such a stage is NaN or infinite: of scores, only a row that ends so is read.
     """

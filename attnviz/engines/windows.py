@@ -1,4 +1,4 @@
-"""Windows of the score-shaped stages before the softmax, which no run keeps: made again from q and k.
+"""Windows of the score-shaped stages before the softmax, which no run keeps: computed again from q and k.
 
 A window is cut out of the tiles in which the run computed: a sum of products depends, in its last digit, on
 the shape of the product that it is part of. So a cell has one value, however it is asked for, and it is the
@@ -7,6 +7,7 @@ one that the softmax has read.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from attnviz.core.dims import Array
@@ -67,7 +68,7 @@ class ScoreWindows:
             return kept[1]
         scores, tile = self._scores, self._scores.tiles[index]
         made = scores.stage(self._engine, self._experiment, stage, tile, scores.sight.of(tile.rows, keys))
-        if made.shape[0] * made.shape[1] * made.shape[2] * made.shape[3] <= KEPT_CELLS:
+        if math.prod(made.shape) <= KEPT_CELLS:
             self._kept = key, made
         return made
 

@@ -1,4 +1,4 @@
-"""The job that the worker does, in the status line: what, how far, and the button that cancels it."""
+"""The running job in the status line: its title, its progress, and the button that cancels it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ JOB_BY_KEY = {job.key: job for job in JOBS}
 
 
 class JobLine(QWidget):
-    """Shows the first worker that has been busy for longer than `SHOWN_AFTER_S`, and nothing else."""
+    """Shows the job that has run longest, once it has run for `SHOWN_AFTER_S`."""
 
     def __init__(self, schedulers: tuple[Scheduler, ...], parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -195,7 +195,7 @@ def blocked(experiment: Site, q_positions: Ints, k_positions: Ints) -> Bools | N
 
 
 def blocked_by_all(masks: tuple[Mask, ...], q_positions: Ints, k_positions: Ints) -> Bools | None:
-    """Which cells these masks together block, (query, key); None where there is no mask."""
+    """The cells that these masks block together, (query, key); None without masks."""
     if not masks:
         return None
     return reduce(np.logical_or, (blocked_by(mask, q_positions, k_positions) for mask in masks))

@@ -69,7 +69,7 @@ class PositionRow:
 
     `added` are the rows that an additive one puts on tokens at some positions, of (record, d_model,
     positions). `bias` is what is added to the scores of (experiment, heads, queries, keys). `end` is how many
-    tokens it has positions for. `at_length` is the record as a sequence of so many positions has it.
+    tokens it has positions for. `at_length` gives the record fixed to a sequence length.
     """
 
     record: type[Any]

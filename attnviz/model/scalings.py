@@ -141,7 +141,7 @@ class ScalingRow:
     `base` is RoPE's base as the scaling changes it; `scale` turns the frequencies of that base, (pair,), into
     the scaled ones. `lines` explains the frequency of one pair. `magnitude` is what cosines and sines are
     multiplied by. `note` says what the scaling comes to for a sequence; empty where its numbers say all.
-    `at_length` is the scaling as a sequence of so many positions has it. `fresh` is what a form begins with.
+    `at_length` gives the scaling fixed to a sequence length. `fresh` gives the initial values of a form.
     """
 
     record: type[Any]

@@ -79,7 +79,7 @@ def set_vector_cell(
 
 
 def added_position(site: Site, sequence: Sequence, row: int) -> Array:
-    """What an additive position adds to the vector of one token of a site; zeros where there is none.
+    """The vector that an additive position adds to one token of a site; zeros without such a position.
 
     Shape (features of that token's vector,).
     """

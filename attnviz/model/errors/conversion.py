@@ -152,7 +152,7 @@ def _keys(annotation: Any, data: Any) -> list[str]:
 
 
 def _below(annotation: Any, data: Any, step: str | int) -> tuple[Any, Any]:
-    """The annotation and the value one step further in; `None` where there is no value."""
+    """The annotation and the value one step deeper in the path; `None` for a missing value."""
     if isinstance(step, int):
         return get_args(annotation)[0], data[step]
     value = data.get(step) if isinstance(data, dict) else getattr(data, step, None)

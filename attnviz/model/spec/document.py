@@ -14,7 +14,7 @@ from attnviz.model.spec.view import Cell, View, shown_head
 
 
 class Document(Value, frozen=True):
-    """An experiment and how it is looked at. `title` names it in the window and in figures."""
+    """An experiment and its view. `title` names it in the window and in figures."""
 
     experiment: Experiment
     view: View = View()

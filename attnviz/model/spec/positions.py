@@ -224,7 +224,7 @@ class Encoding(Value, frozen=True):
     """What every position encoding answers; most have no tables and no end."""
 
     def check_end(self, count: int) -> None:
-        """Refuse `count` tokens where there is no position for the last of them."""
+        """Refuse `count` tokens if the last one has no position."""
 
     def table_shapes(self, d_model: int, n_heads: int, d_head: int) -> dict[str, tuple[int, int]]:
         """(rows, columns) of each table of learned numbers, by its field."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from attnviz.gui.forms.fields import Number, Slider, Switch, replacing
@@ -77,6 +78,23 @@ def _divisors(name: str, field: str, label: str) -> Slider[Site]:
     )
 
 
+def _turns(
+    name: str, field: str, label: str, hint: str, limits: Callable[[Site], tuple[float, float]], step: float
+) -> Number[Site]:
+    """A number of turns over the original length: one end of the ramp between unchanged and divided pairs."""
+    return Number(
+        name=name,
+        path=f"position.scaling.{field}",
+        label=label,
+        read=lambda e: getattr(_scaling(e), field),
+        edit=replacing("position", "scaling", field),
+        hint=hint,
+        shown=_has(field),
+        limits=limits,
+        step=step,
+    )
+
+
 SCALING_FIELDS = (
     _divisors("longrope_short_field", "short_factor", N_("Short divisor")),
     _divisors("longrope_long_field", "long_factor", N_("Long divisor")),
@@ -129,26 +147,20 @@ SCALING_FIELDS = (
         maximum=LONGEST,
         integer=True,
     ),
-    Number(
-        name="yarn_fast_field",
-        path="position.scaling.beta_fast",
-        label=N_("β fast, turns"),
-        read=lambda e: e.position.scaling.beta_fast,
-        edit=replacing("position", "scaling", "beta_fast"),
-        hint=N_("Pairs that turn more often over the original length keep their frequency"),
-        shown=_has("beta_fast"),
-        limits=lambda e: (e.position.scaling.beta_slow + 0.01, 1e6),  # type: ignore[union-attr]
+    _turns(
+        "yarn_fast_field",
+        "beta_fast",
+        N_("β fast, turns"),
+        N_("Pairs that turn more often over the original length keep their frequency"),
+        limits=lambda e: (_scaling(e).beta_slow + 0.01, 1e6),
         step=0.5,
     ),
-    Number(
-        name="yarn_slow_field",
-        path="position.scaling.beta_slow",
-        label=N_("β slow, turns"),
-        read=lambda e: e.position.scaling.beta_slow,
-        edit=replacing("position", "scaling", "beta_slow"),
-        hint=N_("The factor divides the frequency of pairs that turn less often over the original length"),
-        shown=_has("beta_slow"),
-        limits=lambda e: (0.01, e.position.scaling.beta_fast - 0.01),  # type: ignore[union-attr]
+    _turns(
+        "yarn_slow_field",
+        "beta_slow",
+        N_("β slow, turns"),
+        N_("The factor divides the frequency of pairs that turn less often over the original length"),
+        limits=lambda e: (0.01, _scaling(e).beta_fast - 0.01),
         step=0.05,
     ),
     Switch(
@@ -183,26 +195,20 @@ SCALING_FIELDS = (
         decimals=3,
         step=0.005,
     ),
-    Number(
-        name="llama3_low_field",
-        path="position.scaling.low_freq_factor",
-        label=N_("Low-frequency turns"),
-        read=lambda e: e.position.scaling.low_freq_factor,
-        edit=replacing("position", "scaling", "low_freq_factor"),
-        hint=N_("The factor divides the frequency of pairs that turn less often over the original length"),
-        shown=_has("low_freq_factor"),
-        limits=lambda e: (0.01, e.position.scaling.high_freq_factor - 0.01),  # type: ignore[union-attr]
+    _turns(
+        "llama3_low_field",
+        "low_freq_factor",
+        N_("Low-frequency turns"),
+        N_("The factor divides the frequency of pairs that turn less often over the original length"),
+        limits=lambda e: (0.01, _scaling(e).high_freq_factor - 0.01),
         step=0.05,
     ),
-    Number(
-        name="llama3_high_field",
-        path="position.scaling.high_freq_factor",
-        label=N_("High-frequency turns"),
-        read=lambda e: e.position.scaling.high_freq_factor,
-        edit=replacing("position", "scaling", "high_freq_factor"),
-        hint=N_("Pairs that turn more often over the original length keep their frequency"),
-        shown=_has("high_freq_factor"),
-        limits=lambda e: (e.position.scaling.low_freq_factor + 0.01, 1e4),  # type: ignore[union-attr]
+    _turns(
+        "llama3_high_field",
+        "high_freq_factor",
+        N_("High-frequency turns"),
+        N_("Pairs that turn more often over the original length keep their frequency"),
+        limits=lambda e: (_scaling(e).low_freq_factor + 0.01, 1e4),
         step=0.05,
     ),
 )
