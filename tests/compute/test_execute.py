@@ -212,7 +212,7 @@ def test_the_estimate_covers_what_a_run_keeps(case: str, monkeypatch: pytest.Mon
 def test_the_estimate_counts_the_matrices_that_are_converted(
     case: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    given = SPREAD[case]
+    given = replace(SPREAD[case])  # with no tables remembered from runs of longer texts
     converted: list[int] = []
     plain = NumpyEngine._converted
 
@@ -222,7 +222,7 @@ def test_the_estimate_counts_the_matrices_that_are_converted(
         return plain(self, values)
 
     monkeypatch.setattr(NumpyEngine, "_converted", convert)
-    positions._turning_of.cache_clear()  # a table that a longer text has left is longer
+    positions._turning_of.cache_clear()
     run(NumpyEngine("float32"), given)
     sequences = 5 * 6 + (0 if given.memory is None else 3 * 5)
     sequences += 2 * 5 * n_rotated(given)  # the cosines and sines by which positions turn
