@@ -38,20 +38,20 @@ def add_row(engine: Engine, x_tf: Array, row: Row | None) -> Array:
     return x_tf if row is None else x_tf + engine.asarray(held_row(row, x_tf.shape[-1]))
 
 
-def before_attention(engine: Engine, experiment: Site, features: Features) -> None:
+def before_attention(engine: Engine, site: Site, features: Features) -> None:
     """Add the norm that the projections read; of a parallel block also its feed-forward layer."""
-    block, given = experiment.block, features.order[-1]
+    block, given = site.block, features.order[-1]
     if block is None or block.placement == "post":
         return
     add_norm(engine, features, "norm_1", block.norm_1, given)
     if block.placement == "parallel" and block.feed_forward is not None:
         add_norm(engine, features, "norm_2", block.norm_2, given)
-        _feed_forward(engine, experiment, features, features.order[-1])
+        _feed_forward(engine, site, features, features.order[-1])
 
 
-def after_attention(engine: Engine, experiment: Site, features: Features) -> None:
+def after_attention(engine: Engine, site: Site, features: Features) -> None:
     """Add what follows attention_output in the block, and the norm after the last layer."""
-    block = experiment.block
+    block = site.block
     if block is not None:
         _close_attention(engine, features, block)
         if block.feed_forward is not None:
@@ -59,9 +59,9 @@ def after_attention(engine: Engine, experiment: Site, features: Features) -> Non
             if block.placement in ("pre", "sandwich"):
                 add_norm(engine, features, "norm_2", block.norm_2, entered)
             if block.placement != "parallel":
-                _feed_forward(engine, experiment, features, features.order[-1])
+                _feed_forward(engine, site, features, features.order[-1])
             _close_feed_forward(engine, features, block, entered)
-    add_norm(engine, features, "output", experiment.final_norm, result_of(tuple(features.order)))
+    add_norm(engine, features, "output", site.final_norm, result_of(tuple(features.order)))
 
 
 def _close_attention(engine: Engine, features: Features, block: Block) -> None:
@@ -83,15 +83,15 @@ def _close_feed_forward(engine: Engine, features: Features, block: Block, entere
         add_norm(engine, features, "norm_2", block.norm_2, features.order[-1])
 
 
-def _feed_forward(engine: Engine, experiment: Site, features: Features, source: str) -> None:
+def _feed_forward(engine: Engine, site: Site, features: Features, source: str) -> None:
     """Add ffn_gate where it is gated, ffn_up, ffn_hidden, ffn_output, all of the stage `source`."""
-    assert experiment.block is not None
-    ffn = experiment.block.feed_forward
+    assert site.block is not None
+    ffn = site.block.feed_forward
     assert ffn is not None
     x = features.tf[source]
     if ffn.gated:
-        features.add("ffn_gate", _linear(engine, experiment, ffn, "gate", x))
-    features.add("ffn_up", _linear(engine, experiment, ffn, "up", x))
+        features.add("ffn_gate", _linear(engine, site, ffn, "gate", x))
+    features.add("ffn_up", _linear(engine, site, ffn, "up", x))
     up = features.tf["ffn_up"]
     if ffn.gated:
         gate = features.tf["ffn_gate"]
@@ -99,7 +99,7 @@ def _feed_forward(engine: Engine, experiment: Site, features: Features, source: 
     else:
         hidden = ACTIVATION_BY_ID[ffn.activation].apply(engine.xp, up, engine.special)
     features.add("ffn_hidden", hidden)
-    features.add("ffn_output", _linear(engine, experiment, ffn, "down", hidden))
+    features.add("ffn_output", _linear(engine, site, ffn, "down", hidden))
 
 
 def add_transform(engine: Engine, features: Features, transform: Transform, source: str) -> None:
@@ -113,12 +113,12 @@ def add_transform(engine: Engine, features: Features, transform: Transform, sour
     add_norm(engine, features, "transform_normed", transform.norm, "transform_hidden")
 
 
-def _linear(engine: Engine, experiment: Site, ffn: FeedForward, role: FeedForwardRole, x: Array) -> Array:
+def _linear(engine: Engine, site: Site, ffn: FeedForward, role: FeedForwardRole, x: Array) -> Array:
     is_identity = isinstance(getattr(ffn, role), Identity)
     if is_identity:
-        rows, columns = ffn.shape(role, experiment.d_model)
+        rows, columns = ffn.shape(role, site.d_model)
         is_identity = rows == columns
     y = x
     if not is_identity:
-        y = product(engine, x, engine.asarray(feed_forward_array(ffn, role, experiment.d_model)))
+        y = product(engine, x, engine.asarray(feed_forward_array(ffn, role, site.d_model)))
     return add_row(engine, y, getattr(ffn, f"{role}_bias"))

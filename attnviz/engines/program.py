@@ -41,37 +41,37 @@ Ints = NDArray[np.int64]
 # --- scores ----------------------------------------------------------------------------------------
 
 
-def scale_factor(experiment: Site) -> float | None:
+def scale_factor(site: Site) -> float | None:
     """What raw scores are multiplied by: scale over temperature; None where neither is used."""
-    return _scale_factor(experiment)
+    return _scale_factor(site)
 
 
 @Remembered
-def _scale_factor(experiment: Site) -> float | None:
-    scale = experiment.scale
+def _scale_factor(site: Site) -> float | None:
+    scale = site.scale
     if isinstance(scale, NoScale):
-        return None if experiment.temperature == 1.0 else 1.0 / experiment.temperature
-    factor = scale.value if isinstance(scale, ScaleValue) else experiment.d_qk**-0.5
-    return factor / experiment.temperature
+        return None if site.temperature == 1.0 else 1.0 / site.temperature
+    factor = scale.value if isinstance(scale, ScaleValue) else site.d_qk**-0.5
+    return factor / site.temperature
 
 
-def score_stages(experiment: Site) -> tuple[str, ...]:
+def score_stages(site: Site) -> tuple[str, ...]:
     """The score-shaped stages that this experiment uses, in order."""
-    return _score_stages(experiment)
+    return _score_stages(site)
 
 
 @Remembered
-def _score_stages(experiment: Site) -> tuple[str, ...]:
-    before = experiment.mask_placement == "before_softmax"
+def _score_stages(site: Site) -> tuple[str, ...]:
+    before = site.mask_placement == "before_softmax"
     used = {
         "scores": True,
-        "relative": is_relative(experiment),
-        "scaled": scale_factor(experiment) is not None,
-        "capped": experiment.cap is not None,
-        "biased": positions_.has_bias(experiment),
-        "masked": bool(experiment.masks) and before,
+        "relative": is_relative(site),
+        "scaled": scale_factor(site) is not None,
+        "capped": site.cap is not None,
+        "biased": positions_.has_bias(site),
+        "masked": bool(site.masks) and before,
         "weights": True,
-        "dropped": experiment.dropout.active,
+        "dropped": site.dropout.active,
     }
     return tuple(stage for stage, is_used in used.items() if is_used)
 
@@ -106,14 +106,14 @@ class _Product:
         return "scores" if self.factor is None else "scaled"
 
 
-def _product(engine: Engine, experiment: Site, q: Array, k: Array) -> _Product:
+def _product(engine: Engine, site: Site, q: Array, k: Array) -> _Product:
     """The scale goes into q where that gives the very same numbers.
 
     It does for a power of two and scores that cannot overflow. Biases are not bounded here.
     """
-    factor = scale_factor(experiment)
+    factor = scale_factor(site)
     size = engine.score_bound(q, k) * abs(1.0 if factor is None else factor)
-    adds = positions_.has_bias(experiment) or is_relative(experiment) or experiment.mask_bias is not None
+    adds = positions_.has_bias(site) or is_relative(site) or site.mask_bias is not None
     fits = not adds and size <= SAFE_EXPONENT
     if fits and factor is not None and abs(math.frexp(factor)[0]) == 0.5:
         return _Product(factor, is_bounded=True)
@@ -129,7 +129,7 @@ def _multiply(engine: Engine, product: _Product, qk: tuple[Array, Array], out: A
 
 def _shape_scores(
     engine: Engine,
-    experiment: Site,
+    site: Site,
     s_grqk: Array,
     block: Block,
     upto: str,
@@ -143,34 +143,34 @@ def _shape_scores(
     if upto == "scores" and product.factor is not None:
         s_grqk /= product.factor  # a power of two: exact
         return
-    stages = score_stages(experiment)
+    stages = score_stages(site)
     for stage in stages[stages.index(product.stage) + 1 : stages.index(upto) + 1]:
         if stage == "relative":
             assert block.qk is not None  # every block that is made for scores has them
-            parts = relative_parts(experiment, block.heads, block.q_positions, block.k_positions)
+            parts = relative_parts(site, block.heads, block.q_positions, block.k_positions)
             add_relative_(engine, s_grqk, *block.qk, parts)
         elif stage == "scaled":
-            s_grqk *= scale_factor(experiment)
+            s_grqk *= scale_factor(site)
         elif stage == "capped":
-            s_grqk[...] = experiment.cap * engine.xp.tanh(s_grqk / experiment.cap)
+            s_grqk[...] = site.cap * engine.xp.tanh(s_grqk / site.cap)
         elif stage == "biased":
-            bias = positions_.bias(experiment, block.heads, block.q_positions, block.k_positions)
+            bias = positions_.bias(site, block.heads, block.q_positions, block.k_positions)
             s_grqk += engine.asarray(bias)
         elif stage == "masked":
-            _mask(engine, experiment, s_grqk, block.seen)
+            _mask(engine, site, s_grqk, block.seen)
         elif stage == "weights":
-            _normalise(engine, experiment, s_grqk, block, product.is_bounded)
-            _clear_hidden(engine, experiment, s_grqk, block.seen)
+            _normalise(engine, site, s_grqk, block, product.is_bounded)
+            _clear_hidden(engine, site, s_grqk, block.seen)
 
 
-def _mask(engine: Engine, experiment: Site, s_grqk: Array, seen: Seen) -> None:
+def _mask(engine: Engine, site: Site, s_grqk: Array, seen: Seen) -> None:
     """Blocked scores become -inf, or have the experiment's number added, in the engine's own precision."""
     if seen.hidden is None:
         return
-    if experiment.mask_bias is None:
+    if site.mask_bias is None:
         _fill(engine, s_grqk, seen, -np.inf)
     else:
-        s_grqk += engine.asarray(np.where(seen.hidden, experiment.mask_bias, 0.0))
+        s_grqk += engine.asarray(np.where(seen.hidden, site.mask_bias, 0.0))
 
 
 def _fill(engine: Engine, s_grqk: Array, seen: Seen, value: float) -> None:
@@ -178,37 +178,35 @@ def _fill(engine: Engine, s_grqk: Array, seen: Seen, value: float) -> None:
     engine.fill_(s_grqk[..., seen.touched], seen.hidden[:, seen.touched], value)
 
 
-def _normalise(engine: Engine, experiment: Site, s_grqk: Array, block: Block, is_bounded: bool) -> None:
+def _normalise(engine: Engine, site: Site, s_grqk: Array, block: Block, is_bounded: bool) -> None:
     """Scores to weights, in place; the plain softmax is the engine's own."""
-    apply = NORMALISER_BY_ID[experiment.normaliser].apply
-    if experiment.sinks is not None:
-        sinks = sinks_array(experiment)[block.heads][..., None, None]
+    apply = NORMALISER_BY_ID[site.normaliser].apply
+    if site.sinks is not None:
+        sinks = sinks_array(site)[block.heads][..., None, None]
         softmax_with_sinks_(engine.xp, s_grqk, engine.asarray(sinks))
     elif apply is None:
         engine.softmax_(s_grqk, is_bounded)
     else:
-        visible = n_visible(experiment, block.seen.hidden, *s_grqk.shape[-2:])
+        visible = n_visible(site, block.seen.hidden, *s_grqk.shape[-2:])
         apply(engine.xp, s_grqk, engine.asarray(visible[:, None]))
 
 
-def _clear_hidden(engine: Engine, experiment: Site, s_grqk: Array, seen: Seen) -> None:
+def _clear_hidden(engine: Engine, site: Site, s_grqk: Array, seen: Seen) -> None:
     """What a softmax leaves to the masks: hidden cells, where they come after it; rows that see nothing."""
     if seen.hidden is None:
         return
-    if experiment.mask_placement == "after_softmax":
+    if site.mask_placement == "after_softmax":
         _fill(engine, s_grqk, seen, 0.0)
         return
-    if seen.empty is not None and experiment.mask_bias is None:
-        is_nan = experiment.fully_masked_row == "nan" and experiment.sinks is None  # a sink takes all of it
+    if seen.empty is not None and site.mask_bias is None:
+        is_nan = site.fully_masked_row == "nan" and site.sinks is None  # a sink takes all of it
         value = np.nan if is_nan else 0.0
         engine.fill_(s_grqk, np.broadcast_to(seen.empty[:, None], seen.hidden.shape), value)
 
 
-def dropout_factors(
-    experiment: Site, heads: Ints, q_positions: Ints, k_positions: Ints
-) -> NDArray[np.float64]:
+def dropout_factors(site: Site, heads: Ints, q_positions: Ints, k_positions: Ints) -> NDArray[np.float64]:
     """0 where a weight of these heads (g, r) is dropped, else 1 or 1/(1-p); (g, r, q, k)."""
-    dropout = experiment.dropout
+    dropout = site.dropout
     survives = keep(dropout.seed, dropout.p, heads, q_positions, k_positions)
     factor = 1.0 / (1.0 - dropout.p) if dropout.rescale else 1.0
     return survives.astype(np.float64) * factor
@@ -262,19 +260,19 @@ class Scores:
         heads = self.heads[tile.groups, tile.members]
         return Block(heads, q_positions[tile.rows], k_positions[seen.keys], seen, part)
 
-    def stage(self, engine: Engine, experiment: Site, stage: str, tile: Tile, seen: Seen) -> Array:
+    def stage(self, engine: Engine, site: Site, stage: str, tile: Tile, seen: Seen) -> Array:
         """A stage before the softmax, (g, r, q, k), for some heads and rows and a range of keys."""
         block = self.block(tile, seen)
         assert block.qk is not None
         scores = engine.empty((*block.heads.shape, len(block.q_positions), len(block.k_positions)))
         _multiply(engine, self.product, block.qk, scores)
-        _shape_scores(engine, experiment, scores, block, stage, self.product)
+        _shape_scores(engine, site, scores, block, stage, self.product)
         return scores
 
 
 def attend(
     engine: Engine,
-    experiment: Site,
+    site: Site,
     features: Features,
     q_positions: Ints,
     k_positions: Ints,
@@ -285,7 +283,7 @@ def attend(
     Only the weights are kept; every other score-shaped stage is a function of q and k, and is made again,
     tile by tile, for the window that somebody looks at. A tile multiplies the keys that its rows see.
     """
-    scores = _scores(engine, experiment, features, q_positions, k_positions)
+    scores = _scores(engine, site, features, q_positions, k_positions)
     q, v = scores.qk[0], features.value()
     n_groups, group_size, n_queries, _d_qk = q.shape
     weights = engine.zeros((n_groups, group_size, n_queries, len(k_positions)))
@@ -299,49 +297,45 @@ def attend(
             progress.at(next(done) / count)  # tiles are done in any order
         else:
             check()
-        scores.seen[index] = _attend_tile(engine, experiment, scores, index, v, out)
+        scores.seen[index] = _attend_tile(engine, site, scores, index, v, out)
 
     latest_first = range(len(scores.tiles) - 1, -1, -1)  # later rows see more: the longest first
     flops = 2 * math.prod(weights.shape) * (q.shape[-1] + v.shape[-1])
     spread(engine, one, latest_first, flops)
-    for head in experiment.heads.off:
+    for head in site.heads.off:
         mixed[head // group_size, head % group_size, ...] = 0
     return out, scores
 
 
-def _scores(
-    engine: Engine, experiment: Site, features: Features, q_positions: Ints, k_positions: Ints
-) -> Scores:
+def _scores(engine: Engine, site: Site, features: Features, q_positions: Ints, k_positions: Ints) -> Scores:
     """What is multiplied and how, and what each tile sees."""
     q, k = features.query(), features.key()
-    sight = sight_of(experiment, q_positions, k_positions)
-    spares = sight.hidden is not None and engine.spares_keys and spares_keys(experiment)
+    sight = sight_of(site, q_positions, k_positions)
+    spares = sight.hidden is not None and engine.spares_keys and spares_keys(site)
     if spares:  # 0 · NaN is NaN: a value that is none is shown to all rows, as in a product of whole matrices
         spares = bool(engine.xp.all(engine.xp.isfinite(features.value())))
     pieces = tiles(engine.block_cells, (*q.shape[:3], len(k_positions)), spares)
     seen = [sight.nearest(t.rows) if spares else sight.of(t.rows, sight.whole) for t in pieces]
-    product = _product(engine, experiment, q, k)
+    product = _product(engine, site, q, k)
     return Scores((q, k), (q_positions, k_positions), sight, product, pieces, seen)
 
 
-def _attend_tile(
-    engine: Engine, experiment: Site, scores: Scores, index: int, v: Array, out: Attended
-) -> Seen:
+def _attend_tile(engine: Engine, site: Site, scores: Scores, index: int, v: Array, out: Attended) -> Seen:
     """Weights and mixture of one tile, into the arrays of `out`; v is (g, k, d). Returns what it has seen."""
     tile, seen = scores.tiles[index], scores.seen[index]
     mixed = out.mixed[tile.groups, tile.members, tile.rows]
-    _attend_keys(engine, experiment, scores, tile, seen, v, out.weights, mixed)
+    _attend_keys(engine, site, scores, tile, seen, v, out.weights, mixed)
     whole = scores.sight.whole
     if seen.keys != whole and bool(engine.xp.any(engine.xp.isnan(mixed))):
         # A row with a score that is not finite is NaN as a whole, hidden cells too.
         seen = scores.sight.of(tile.rows, whole)
-        _attend_keys(engine, experiment, scores, tile, seen, v, out.weights, mixed)
+        _attend_keys(engine, site, scores, tile, seen, v, out.weights, mixed)
     return seen
 
 
 def _attend_keys(
     engine: Engine,
-    experiment: Site,
+    site: Site,
     scores: Scores,
     tile: Tile,
     seen: Seen,
@@ -355,18 +349,18 @@ def _attend_keys(
     kept = weights[tile.groups, tile.members, tile.rows, seen.keys]
     w = engine.workspace(kept)
     _multiply(engine, scores.product, block.qk, w)
-    _shape_scores(engine, experiment, w, block, "weights", scores.product)
+    _shape_scores(engine, site, w, block, "weights", scores.product)
     if w is not kept:
         kept[...] = w
-    if experiment.dropout.active:
+    if site.dropout.active:
         w = engine.xp.asarray(w, copy=True)
-        engine.multiply_(w, dropout_factors(experiment, block.heads, block.q_positions, block.k_positions))
+        engine.multiply_(w, dropout_factors(site, block.heads, block.q_positions, block.k_positions))
     engine.matmul_into(mixed, w, v[tile.groups, None, seen.keys])
 
 
 def scores_of(
     engine: Engine,
-    experiment: Site,
+    site: Site,
     stage: str,
     qk: tuple[Array, Array],
     heads: Ints,
@@ -374,22 +368,22 @@ def scores_of(
     k_positions: Ints,
 ) -> Array:
     """A stage before the softmax, (g, r, q, k), for some heads: q is (g, r, q, d), k (g, k, d)."""
-    sight = sight_of(experiment, q_positions, k_positions)
+    sight = sight_of(site, q_positions, k_positions)
     seen = sight.of(slice(0, len(q_positions)), sight.whole)
     scores = engine.empty((*heads.shape, len(q_positions), len(k_positions)))
     _multiply(engine, _Product(), qk, scores)
     block = Block(heads, q_positions, k_positions, seen, qk)
-    _shape_scores(engine, experiment, scores, block, stage, _Product())
+    _shape_scores(engine, site, scores, block, stage, _Product())
     return scores
 
 
-def output(engine: Engine, experiment: Site, features: Features, mixed: Array) -> None:
+def output(engine: Engine, site: Site, features: Features, mixed: Array) -> None:
     """Add the score-shaped stages' names, concatenated, attention_output, and the rest of the block.
 
     `mixed` is that of `Attended`.
     """
-    features.order += [*score_stages(experiment), "mixed"]
+    features.order += [*score_stages(site), "mixed"]
     features.add("concatenated", join_heads(engine.xp, mixed))
-    projected = project(engine, experiment, "output", features.tf["concatenated"])
+    projected = project(engine, site, "output", features.tf["concatenated"])
     features.add("attention_output", projected)
-    after_attention(engine, experiment, features)
+    after_attention(engine, site, features)

@@ -12,21 +12,21 @@ from attnviz.model.spec.site import Site
 from attnviz.model.stages import result_of
 
 
-def read_out(engine: Engine, experiment: Site, features: Features) -> None:
+def read_out(engine: Engine, site: Site, features: Features) -> None:
     """Add logits and probabilities, (token, vocabulary), where the experiment has a read-out.
 
     By similarity a logit is the dot product with a distinct token's vector; a vocabulary has its own matrix,
     and perhaps a transform before it.
     """
-    if experiment.readout == "none":
+    if site.readout == "none":
         return
-    vocabulary, read = experiment.vocabulary, result_of(tuple(features.order))
-    if experiment.readout == "vocabulary" and vocabulary is not None and vocabulary.transform is not None:
+    vocabulary, read = site.vocabulary, result_of(tuple(features.order))
+    if site.readout == "vocabulary" and vocabulary is not None and vocabulary.transform is not None:
         add_transform(engine, features, vocabulary.transform, read)
         read = features.order[-1]
     made = features.tf[read]
-    if experiment.readout == "similarity" or vocabulary is None:
-        logits = product(engine, made, engine.xp.matrix_transpose(token_embeddings(engine, experiment)))
+    if site.readout == "similarity" or vocabulary is None:
+        logits = product(engine, made, engine.xp.matrix_transpose(token_embeddings(engine, site)))
     else:
         logits = product(engine, made, engine.asarray(unembedding_array(vocabulary)))
         logits = add_row(engine, logits, vocabulary.bias)
@@ -40,7 +40,7 @@ def read_out(engine: Engine, experiment: Site, features: Features) -> None:
     features.add("probabilities", probabilities)
 
 
-def token_embeddings(engine: Engine, experiment: Site) -> Array:
+def token_embeddings(engine: Engine, site: Site) -> Array:
     """Vectors of the distinct tokens, (vocabulary, d_model)."""
-    rows = vocabulary(experiment)[1]
-    return engine.asarray(vectors_array(experiment.vectors)[list(rows)])
+    rows = vocabulary(site)[1]
+    return engine.asarray(vectors_array(site.vectors)[list(rows)])

@@ -244,9 +244,9 @@ _HOW: dict[str, Callable[[_Given], Compared]] = {
 # --- the numbers of the sentences ------------------------------------------------------------------
 
 
-def token(experiment: Site, row: int) -> str:
+def token(site: Site, row: int) -> str:
     """A query's token, short."""
-    return elide(visible(experiment.tokens[row]), LONGEST_TOKEN)
+    return elide(visible(site.tokens[row]), LONGEST_TOKEN)
 
 
 def _late(given: _Given, left: SiteTrace, right: SiteTrace, early: Floats, late: Floats) -> dict[str, str]:

@@ -22,8 +22,8 @@ KEPT_CELLS = 1 << 18
 class ScoreWindows:
     """Windows of one attention's scores, up to the stage before the softmax."""
 
-    def __init__(self, engine: Engine, experiment: Site, scores: Scores) -> None:
-        self._engine, self._experiment, self._scores = engine, experiment, scores
+    def __init__(self, engine: Engine, site: Site, scores: Scores) -> None:
+        self._engine, self._experiment, self._scores = engine, site, scores
         self._kept: tuple[tuple[str, int, int], Array] | None = None
 
     def window(self, stage: str, head: int, rows: slice, columns: slice) -> Array:

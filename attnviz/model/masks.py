@@ -73,9 +73,9 @@ def _never(mask: Any) -> bool:
     return False
 
 
-def _later_keys(experiment: Site) -> int:
+def _later_keys(site: Site) -> int:
     """How many later keys a new window shows: none where a causal mask hides them anyway."""
-    return 0 if any(isinstance(mask, Causal | Prefix) for mask in experiment.masks) else 1
+    return 0 if any(isinstance(mask, Causal | Prefix) for mask in site.masks) else 1
 
 
 MASKS: tuple[MaskFamily, ...] = (
@@ -189,9 +189,9 @@ def blocked_by(mask: Mask, q_positions: Ints, k_positions: Ints) -> Bools:
     return FAMILY_OF[type(mask)].blocked(mask, q_positions, k_positions)
 
 
-def blocked(experiment: Site, q_positions: Ints, k_positions: Ints) -> Bools | None:
+def blocked(site: Site, q_positions: Ints, k_positions: Ints) -> Bools | None:
     """Which cells all masks together block, (query, key); None where there is no mask."""
-    return blocked_by_all(experiment.masks, q_positions, k_positions)
+    return blocked_by_all(site.masks, q_positions, k_positions)
 
 
 def blocked_by_all(masks: tuple[Mask, ...], q_positions: Ints, k_positions: Ints) -> Bools | None:
@@ -201,16 +201,16 @@ def blocked_by_all(masks: tuple[Mask, ...], q_positions: Ints, k_positions: Ints
     return reduce(np.logical_or, (blocked_by(mask, q_positions, k_positions) for mask in masks))
 
 
-def visible_pairs(experiment: Site) -> int:
+def visible_pairs(site: Site) -> int:
     """How many (query, key) pairs the masks leave, counted some rows at a time."""
-    n_queries, n_keys = experiment.n_queries, experiment.n_keys
-    if not experiment.masks:
+    n_queries, n_keys = site.n_queries, site.n_keys
+    if not site.masks:
         return n_queries * n_keys
     rows = max(1, _CELLS_AT_ONCE // n_keys)
     count = 0
     for start in range(0, n_queries, rows):
         q_positions = np.arange(start, min(start + rows, n_queries))
-        hidden = blocked(experiment, q_positions, np.arange(n_keys))
+        hidden = blocked(site, q_positions, np.arange(n_keys))
         assert hidden is not None
         count += hidden.size - int(np.count_nonzero(hidden))
     return count
@@ -226,9 +226,9 @@ def looks_ahead(masks: tuple[Mask, ...]) -> bool:
     )
 
 
-def why_blocked(experiment: Site, query: int, key: int) -> tuple[str, ...]:
+def why_blocked(site: Site, query: int, key: int) -> tuple[str, ...]:
     """Why a cell is blocked, one sentence for each mask that blocks it; empty where it is seen."""
-    sentences = (_why(mask, query, key) for mask in experiment.masks)
+    sentences = (_why(mask, query, key) for mask in site.masks)
     return tuple(sentence for sentence in sentences if sentence)
 
 

@@ -79,12 +79,12 @@ SINK_FORMULA = N_("w = exp(s) ÷ (exp(sink) + Σ exp(s))")
 
 
 def n_visible(
-    experiment: Site, hidden: NDArray[np.bool_] | None, n_queries: int, n_keys: int
+    site: Site, hidden: NDArray[np.bool_] | None, n_queries: int, n_keys: int
 ) -> NDArray[np.float64]:
     """How many keys each row sees, (query,); all of them where masks come after the normaliser.
 
     A row that sees none counts one here; what its weights are is for `fully_masked_row` to say.
     """
-    if hidden is None or experiment.mask_placement == "after_softmax":
+    if hidden is None or site.mask_placement == "after_softmax":
         return np.full(n_queries, float(n_keys))
     return np.maximum(n_keys - hidden.sum(axis=1), 1).astype(np.float64)

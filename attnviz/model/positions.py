@@ -97,18 +97,18 @@ def changes(position: Position) -> Changes:
     return row_of(position).changes
 
 
-def has_bias(experiment: Site) -> bool:
+def has_bias(site: Site) -> bool:
     """Whether a number is added to each score, so that the stage `biased` exists."""
-    return changes(experiment.position) == "bias"
+    return changes(site.position) == "bias"
 
 
 # --- added to vectors ------------------------------------------------------------------------------
 
 
-def added_rows(experiment: Site, positions: Ints) -> Floats | None:
+def added_rows(site: Site, positions: Ints) -> Floats | None:
     """What an additive position puts on the vectors of tokens at `positions`, (token, d_model); else None."""
-    added = row_of(experiment.position).added
-    return None if added is None else added(experiment.position, experiment.d_model, positions)
+    added = row_of(site.position).added
+    return None if added is None else added(site.position, site.d_model, positions)
 
 
 def _waves(position: Sinusoidal, d_model: int, positions: Ints) -> Floats:
@@ -128,54 +128,54 @@ def learned_table(position: Learned, d_model: int) -> Floats:
 # --- rotation --------------------------------------------------------------------------------------
 
 
-def rotated_features(experiment: Site) -> range:
+def rotated_features(site: Site) -> range:
     """The features of a query or key head that RoPE turns; none without RoPE.
 
     They are the first ones of the head or, where keys come from a latent, of the part beside its content.
     """
-    return _rotated_features(experiment)
+    return _rotated_features(site)
 
 
 @Remembered
-def _rotated_features(experiment: Site) -> range:
-    position = experiment.position
+def _rotated_features(site: Site) -> range:
+    position = site.position
     if not isinstance(position, Rope):
         return range(0)
-    start = 0 if experiment.latent is None else experiment.heads.d_head
-    count = experiment.d_turnable if position.n_rotated is None else position.n_rotated
+    start = 0 if site.latent is None else site.heads.d_head
+    count = site.d_turnable if position.n_rotated is None else position.n_rotated
     return range(start, start + count)
 
 
-def n_rotated(experiment: Site) -> int:
+def n_rotated(site: Site) -> int:
     """How many features of a head RoPE turns; 0 without RoPE."""
-    return len(rotated_features(experiment))
+    return len(rotated_features(site))
 
 
-def sequence_length(experiment: Site) -> int:
+def sequence_length(site: Site) -> int:
     """The last position of queries and keys, plus one: the length that RoPE's scalings read."""
-    start = getattr(experiment.position, "start", 0)
-    return start + max(experiment.n_queries, experiment.n_keys)
+    start = getattr(site.position, "start", 0)
+    return start + max(site.n_queries, site.n_keys)
 
 
-def rotation(experiment: Site) -> Rotation:
+def rotation(site: Site) -> Rotation:
     """What RoPE's scaling reads of an experiment with rotary positions."""
-    rope = experiment.position
+    rope = site.position
     assert isinstance(rope, Rope)
-    return Rotation(rope, n_rotated(experiment), sequence_length(experiment))
+    return Rotation(rope, n_rotated(site), sequence_length(site))
 
 
-def pair_frequencies(experiment: Site) -> Floats:
+def pair_frequencies(site: Site) -> Floats:
     """Radians per position of each pair, (pair,): base and scaling, then the multipliers of the dials."""
-    return scalings.pair_frequencies(rotation(experiment))
+    return scalings.pair_frequencies(rotation(site))
 
 
-def turns(experiment: Site, end: int) -> tuple[Floats, Floats]:
+def turns(site: Site, end: int) -> tuple[Floats, Floats]:
     """What `core.positions.rotate` turns by at positions 0 to `end` - 1, and perhaps at some more.
 
     Both (position, rotated feature), times `magnitude`, read-only. Remembered: q and k of all layers turn
     alike, and so do the steps of a decoding.
     """
-    return _turning(experiment).up_to(end)
+    return _turning(site).up_to(end)
 
 
 class _Turning:
@@ -206,11 +206,11 @@ def _turning_of(frequencies: bytes, start: int, length: float, pairing: str) -> 
 
 
 @Remembered
-def _turning(experiment: Site) -> _Turning:
+def _turning(site: Site) -> _Turning:
     """Layers that turn alike have the same one."""
-    rope = experiment.position
+    rope = site.position
     assert isinstance(rope, Rope)
-    return _turning_of(pair_frequencies(experiment).tobytes(), rope.start, magnitude(rope), rope.pairing)
+    return _turning_of(pair_frequencies(site).tobytes(), rope.start, magnitude(rope), rope.pairing)
 
 
 def magnitude(rope: Rope) -> float:
@@ -221,12 +221,12 @@ def magnitude(rope: Rope) -> float:
 # --- biases ----------------------------------------------------------------------------------------
 
 
-def slopes_of(experiment: Site) -> tuple[float, ...]:
+def slopes_of(site: Site) -> tuple[float, ...]:
     """ALiBi's slope of each head: the ones written out, else the published ones."""
-    position = experiment.position
+    position = site.position
     if isinstance(position, Alibi) and position.slopes is not None:
         return position.slopes
-    return tuple(float(slope) for slope in alibi_slopes(experiment.heads.n_heads))
+    return tuple(float(slope) for slope in alibi_slopes(site.heads.n_heads))
 
 
 def bucket_table(position: T5Buckets, n_heads: int) -> Floats:
@@ -241,21 +241,21 @@ def buckets(position: T5Buckets, q_positions: Ints, k_positions: Ints) -> Ints:
     )
 
 
-def bias(experiment: Site, heads: Ints, q_positions: Ints, k_positions: Ints) -> Floats:
+def bias(site: Site, heads: Ints, q_positions: Ints, k_positions: Ints) -> Floats:
     """What is added to the scores of some heads, (..., q, k) for `heads` (...); zeros without a bias."""
-    of_scores = row_of(experiment.position).bias
+    of_scores = row_of(site.position).bias
     if of_scores is None:
         return np.zeros((*heads.shape, len(q_positions), len(k_positions)))
-    return of_scores(experiment, heads, q_positions, k_positions)
+    return of_scores(site, heads, q_positions, k_positions)
 
 
-def _alibi(experiment: Site, heads: Ints, q_positions: Ints, k_positions: Ints) -> Floats:
-    return alibi_bias(np.asarray(slopes_of(experiment))[heads], q_positions, k_positions)
+def _alibi(site: Site, heads: Ints, q_positions: Ints, k_positions: Ints) -> Floats:
+    return alibi_bias(np.asarray(slopes_of(site))[heads], q_positions, k_positions)
 
 
-def _t5(experiment: Site, heads: Ints, q_positions: Ints, k_positions: Ints) -> Floats:
-    position: Any = experiment.position
-    by_head = bucket_table(position, experiment.heads.n_heads).T[heads]
+def _t5(site: Site, heads: Ints, q_positions: Ints, k_positions: Ints) -> Floats:
+    position: Any = site.position
+    by_head = bucket_table(position, site.heads.n_heads).T[heads]
     return np.asarray(by_head[..., buckets(position, q_positions, k_positions)])
 
 
@@ -267,11 +267,11 @@ def last_token(position: Position) -> float:
     return row_of(position).end(position)
 
 
-def at_length(experiment: Site, tokens: int) -> Position:
+def at_length(site: Site, tokens: int) -> Position:
     """The position as `tokens` tokens will have it, where its frequencies depend on how many there are."""
-    position: Any = experiment.position
-    length = sequence_length(experiment)
-    longer = max(length, length + tokens - max(experiment.n_queries, experiment.n_keys))
+    position: Any = site.position
+    length = sequence_length(site)
+    longer = max(length, length + tokens - max(site.n_queries, site.n_keys))
     found: Position = row_of(position).at_length(position, longer) if longer != length else position
     return found
 

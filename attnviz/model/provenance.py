@@ -83,32 +83,32 @@ def tokens_of(cell: Cell) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return queries, keys
 
 
-def kv_head(experiment: Site, head: int) -> int:
+def kv_head(site: Site, head: int) -> int:
     """The key/value head that query head `head` reads."""
-    return head // experiment.heads.group_size
+    return head // site.heads.group_size
 
 
-def _source_heads(experiment: Site, stage: Stage, source: Stage, cell: Cell) -> Indices:
+def _source_heads(site: Site, stage: Stage, source: Stage, cell: Cell) -> Indices:
     if not source.per_head:
         return (0,)
     if stage.rule == "join_heads":
-        return (cell.column // experiment.heads.d_head,)
+        return (cell.column // site.heads.d_head,)
     if source.axes[0] == "kv_head" and stage.axes[0] == "head":
-        return (kv_head(experiment, cell.head),)
+        return (kv_head(site, cell.head),)
     return (cell.head,)
 
 
-def _source_cells(experiment: Site, stage: Stage, place: int, cell: Cell) -> tuple[Indices, Indices]:
+def _source_cells(site: Site, stage: Stage, place: int, cell: Cell) -> tuple[Indices, Indices]:
     """(rows, columns) of input number `place` that make `cell`."""
-    row, column, rule = (cell.row,), (cell.column,), _rule(experiment, stage)
+    row, column, rule = (cell.row,), (cell.column,), _rule(site, stage)
     if rule == "same_cell":
         return row, column
     if rule in ("projection", "row"):
         return row, None
     if rule == "latent_key":
-        return row, None if place == 0 else (cell.column - experiment.heads.d_head,)
+        return row, None if place == 0 else (cell.column - site.heads.d_head,)
     if rule == "pair":
-        return row, _pair(experiment, cell.column)
+        return row, _pair(site, cell.column)
     if rule == "relative":
         return ((row, column), (row, None), (column, None))[place]
     if rule == "qd,kd->qk":
@@ -116,16 +116,16 @@ def _source_cells(experiment: Site, stage: Stage, place: int, cell: Cell) -> tup
     if rule == "qk,kd->qd":
         return (row, None) if place == 0 else (None, column)
     if rule == "join_heads":
-        return row, (cell.column % experiment.heads.d_head,)
-    return (row, None) if place == 0 else ((vocabulary(experiment)[1][cell.column],), None)
+        return row, (cell.column % site.heads.d_head,)
+    return (row, None) if place == 0 else ((vocabulary(site)[1][cell.column],), None)
 
 
-def _consumed(experiment: Site, target: Stage, place: int, cell: Cell) -> Region | None:
+def _consumed(site: Site, target: Stage, place: int, cell: Cell) -> Region | None:
     """The cells of `target` that read `cell` as input number `place`."""
-    row, column, rule = (cell.row,), (cell.column,), _rule(experiment, target)
-    heads = _target_heads(experiment, target, cell)
+    row, column, rule = (cell.row,), (cell.column,), _rule(site, target)
+    heads = _target_heads(site, target, cell)
     if target.id == "mixed":
-        heads = tuple(head for head in heads or () if head not in experiment.heads.off)
+        heads = tuple(head for head in heads or () if head not in site.heads.off)
         if not heads:
             return None
     if rule == "same_cell":
@@ -133,9 +133,9 @@ def _consumed(experiment: Site, target: Stage, place: int, cell: Cell) -> Region
     if rule in ("projection", "row"):
         return Region(target.id, heads, row, None)
     if rule == "latent_key":
-        return Region(target.id, heads, row, _key_columns(experiment, place, cell.column))
+        return Region(target.id, heads, row, _key_columns(site, place, cell.column))
     if rule == "pair":
-        return Region(target.id, heads, row, _pair(experiment, cell.column))
+        return Region(target.id, heads, row, _pair(site, cell.column))
     if rule == "relative":
         cells = ((row, column), (row, None), (None, row))[place]
         return Region(target.id, heads, *cells)
@@ -144,47 +144,47 @@ def _consumed(experiment: Site, target: Stage, place: int, cell: Cell) -> Region
     if rule == "qk,kd->qd":
         return Region(target.id, heads, row if place == 0 else None, None if place == 0 else column)
     if rule == "join_heads":
-        return Region(target.id, heads, row, (cell.head * experiment.heads.d_head + cell.column,))
+        return Region(target.id, heads, row, (cell.head * site.heads.d_head + cell.column,))
     if place == 0:
         return Region(target.id, heads, row, None)
-    rows = vocabulary(experiment)[1]
+    rows = vocabulary(site)[1]
     return Region(target.id, heads, None, (rows.index(cell.row),)) if cell.row in rows else None
 
 
-def _target_heads(experiment: Site, target: Stage, cell: Cell) -> Indices:
+def _target_heads(site: Site, target: Stage, cell: Cell) -> Indices:
     source = STAGE_BY_ID[cell.stage]
     if not target.per_head:
         return (0,)
     if not source.per_head:
         return None
     if source.axes[0] == "kv_head" and target.axes[0] == "head":
-        size = experiment.heads.group_size
+        size = site.heads.group_size
         return tuple(range(cell.head * size, (cell.head + 1) * size))
     return (cell.head,)
 
 
-def _rule(experiment: Site, stage: Stage) -> Rule:
+def _rule(site: Site, stage: Stage) -> Rule:
     """The stage's rule; weights that do not share a row are made cell by cell."""
-    if stage.id == "weights" and not NORMALISER_BY_ID[experiment.normaliser].is_shared:
+    if stage.id == "weights" and not NORMALISER_BY_ID[site.normaliser].is_shared:
         return "same_cell"
     return stage.rule
 
 
-def _pair(experiment: Site, feature: int) -> tuple[int, ...]:
-    position = experiment.position
+def _pair(site: Site, feature: int) -> tuple[int, ...]:
+    position = site.position
     assert isinstance(position, Rope)
-    turned = rotated_features(experiment)
+    turned = rotated_features(site)
     return pair_of(feature, len(turned), position.pairing, turned.start) or (feature,)
 
 
-def _is_part(experiment: Site, place: int, feature: int) -> bool:
+def _is_part(site: Site, place: int, feature: int) -> bool:
     """Whether a key's feature comes from input 0, what the content is made of, or 1, the shared RoPE key."""
-    return (feature >= experiment.heads.d_head) == (place == 1)
+    return (feature >= site.heads.d_head) == (place == 1)
 
 
-def _key_columns(experiment: Site, place: int, column: int) -> Indices:
+def _key_columns(site: Site, place: int, column: int) -> Indices:
     """The features of a key that a cell of its input number `place` makes; all where there is no latent."""
-    d_head = experiment.heads.d_head
-    if experiment.latent is None:
+    d_head = site.heads.d_head
+    if site.latent is None:
         return None
     return tuple(range(d_head)) if place == 0 else (d_head + column,)

@@ -69,12 +69,12 @@ class SiteTrace:
     def __init__(
         self,
         name: str,
-        experiment: Site,
+        site: Site,
         source: StageSource,
         given: Mapping[str, Origin] | None = None,
     ) -> None:
         self.name = name
-        self.experiment = experiment
+        self.experiment = site
         self.given = dict(given or {})
         self._source = source
         self._kept: OrderedDict[tuple[str, int], Numbers] = OrderedDict()

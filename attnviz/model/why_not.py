@@ -68,9 +68,9 @@ class WhyNot:
     shows_nan: bool = False
 
 
-def has_empty_row(experiment: Site) -> bool:
+def has_empty_row(site: Site) -> bool:
     """Whether the masks leave some query no key."""
-    hidden = blocked(experiment, np.arange(experiment.n_queries), np.arange(experiment.n_keys))
+    hidden = blocked(site, np.arange(site.n_queries), np.arange(site.n_keys))
     return hidden is not None and bool(hidden.all(axis=1).any())
 
 
@@ -80,79 +80,79 @@ def permuted(experiment: S, order: tuple[int, ...]) -> S:
     return replace(experiment, tokens=tuple(experiment.tokens[i] for i in order), vectors=vectors)
 
 
-def _masked(experiment: Site) -> Site:
+def _masked(site: Site) -> Site:
     """With the masks that there are, or a causal one; blocked scores are -inf, before the softmax."""
-    masks = experiment.masks or (Causal(),)
-    return replace(experiment, masks=masks, mask_placement="before_softmax", mask_bias=None)
+    masks = site.masks or (Causal(),)
+    return replace(site, masks=masks, mask_placement="before_softmax", mask_bias=None)
 
 
-def _with_empty_row(experiment: Site) -> Site:
+def _with_empty_row(site: Site) -> Site:
     """Some query sees nothing: as it is, or because the first key is padded under a causal mask."""
-    experiment = replace(
-        experiment,
+    site = replace(
+        site,
         mask_placement="before_softmax",
         mask_bias=None,
         fully_masked_row="zeros",
         normaliser="softmax",
         sinks=None,
     )
-    if has_empty_row(experiment):
-        return experiment
-    others = tuple(mask for mask in experiment.masks if not isinstance(mask, Causal | Padding))
-    padded = {0, *(key for mask in experiment.masks if isinstance(mask, Padding) for key in mask.tokens)}
-    return replace(experiment, masks=(Causal(), Padding(tuple(sorted(padded))), *others))
+    if has_empty_row(site):
+        return site
+    others = tuple(mask for mask in site.masks if not isinstance(mask, Causal | Padding))
+    padded = {0, *(key for mask in site.masks if isinstance(mask, Padding) for key in mask.tokens)}
+    return replace(site, masks=(Causal(), Padding(tuple(sorted(padded))), *others))
 
 
-def _product(experiment: Site) -> Pair:
+def _product(site: Site) -> Pair:
     """Without masks: −∞ times V has no value, so the right side has none."""
-    plain = replace(experiment, normaliser="softmax", sinks=None, dropout=Dropout(), masks=())
+    plain = replace(site, normaliser="softmax", sinks=None, dropout=Dropout(), masks=())
     return plain, plain
 
 
-def _late(experiment: Site) -> Pair:
-    early = _masked(experiment)
+def _late(site: Site) -> Pair:
+    early = _masked(site)
     return early, replace(early, mask_placement="after_softmax")
 
 
-def _added(experiment: Site) -> Pair:
-    infinite = _with_empty_row(experiment)
+def _added(site: Site) -> Pair:
+    infinite = _with_empty_row(site)
     return infinite, replace(infinite, mask_bias=MASK_BIAS)
 
 
-def _empty(experiment: Site) -> Pair:
-    zeros = _with_empty_row(experiment)
+def _empty(site: Site) -> Pair:
+    zeros = _with_empty_row(site)
     return zeros, replace(zeros, fully_masked_row="nan")
 
 
-def _unscaled(experiment: Site) -> Pair:
+def _unscaled(site: Site) -> Pair:
     """As many tokens with 512 drawn features of variance one: nothing but the scale differs."""
-    n = experiment.n_queries
+    n = site.n_queries
     wide = Site(
         Place("layers", 0, "self"),
-        tokens=experiment.tokens,
+        tokens=site.tokens,
         vectors=SeededVectors(n, WIDE, 9),
         heads=Heads(1, 1, WIDE),
         projections=Projections(Seeded(120), Seeded(121), Seeded(122), Seeded(123)),
         scale=SqrtDHead(),
-        dtype=experiment.dtype,
+        dtype=site.dtype,
     )
     return wide, replace(wide, scale=NoScale())
 
 
-def _bare(experiment: Site) -> Pair:
-    bare = replace(experiment, position=NoPosition(), masks=(), dropout=Dropout())
+def _bare(site: Site) -> Pair:
+    bare = replace(site, position=NoPosition(), masks=(), dropout=Dropout())
     return bare, bare
 
 
-def _ordered(experiment: Site) -> Pair:
-    told = replace(experiment, dropout=Dropout())
+def _ordered(site: Site) -> Pair:
+    told = replace(site, dropout=Dropout())
     if isinstance(told.position, NoPosition) and not told.masks:
         told = replace(told, masks=(Causal(),))
     return told, told
 
 
-def _alone_or_shared(experiment: Site) -> Pair:
-    shared = replace(experiment, normaliser="softmax", sinks=None)
+def _alone_or_shared(site: Site) -> Pair:
+    shared = replace(site, normaliser="softmax", sinks=None)
     return shared, replace(shared, normaliser="sigmoid")
 
 

@@ -251,7 +251,7 @@ def _by_program(problem: Problem, experiment: Experiment, engine: Engine) -> Sol
 
 def _attend(
     problem: Problem,
-    experiment: Site,
+    site: Site,
     engine: Engine,
     x: Any,
     memory: Any,
@@ -259,11 +259,11 @@ def _attend(
     k_positions: NDArray[np.int64],
 ) -> Solution:
     features = Features()
-    projecting.query_heads(engine, experiment, features, x, q_positions)
-    projecting.key_value_heads(engine, experiment, features, memory, k_positions)
-    attended, scores = program.attend(engine, experiment, features, q_positions, k_positions)
-    windows = ScoreWindows(engine, experiment, scores)
-    n_heads = experiment.heads.n_heads
+    projecting.query_heads(engine, site, features, x, q_positions)
+    projecting.key_value_heads(engine, site, features, memory, k_positions)
+    attended, scores = program.attend(engine, site, features, q_positions, k_positions)
+    windows = ScoreWindows(engine, site, scores)
+    n_heads = site.heads.n_heads
 
     def heads_first(array: Any) -> Array:
         found = engine.to_numpy(array)
@@ -271,7 +271,7 @@ def _attend(
 
     stages = {"weights": heads_first(attended.weights)}
     whole = slice(None)
-    for stage in program.score_stages(experiment):
+    for stage in program.score_stages(site):
         if stage != "weights":
             rows = [windows.window(stage, head, whole, whole) for head in range(n_heads)]
             stages[stage] = np.stack([engine.to_numpy(row) for row in rows])

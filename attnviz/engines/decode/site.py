@@ -42,23 +42,23 @@ class DecodingSite:
         self,
         engine: Engine,
         name: str,
-        experiment: Site,
+        site: Site,
         steps: int,
         encoded: Array | None,
         writing: Writing | None,
     ) -> None:
         self.name = name
         self.memory: Features | None = None
-        self._engine, self._experiment = engine, experiment
-        memory = experiment.memory
+        self._engine, self._experiment = engine, site
+        memory = site.memory
         kind = FullCache() if writing is None or memory is not None else writing.cache
-        capacity = steps if memory is None else experiment.n_keys
-        self.cache: Cache = cache_for(engine, experiment, capacity, kind)
+        capacity = steps if memory is None else site.n_keys
+        self.cache: Cache = cache_for(engine, site, capacity, kind)
         if memory is not None:
             x = engine.asarray(vectors_array(memory.vectors)) if encoded is None else encoded
             self.memory = made = Features()
             made.add("memory", x)
-            projecting.key_value_heads(engine, experiment, made, x, np.arange(experiment.n_keys))
+            projecting.key_value_heads(engine, site, made, x, np.arange(site.n_keys))
             self.cache.append(made)
 
     def take_over(self, older: Cache, length: int) -> None:

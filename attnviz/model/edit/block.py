@@ -58,14 +58,14 @@ class LastSeen:
         record = self._records.get(name)
         return record if isinstance(record, kind) else default
 
-    def note_block(self, experiment: Site) -> None:
+    def note_block(self, site: Site) -> None:
         """Remember all that the forms of a block can switch off."""
         for role in ROLES:
-            self.note(f"{role}_bias", getattr(experiment.projections, f"{role}_bias"))
-        if experiment.qk_norm is not None:
+            self.note(f"{role}_bias", getattr(site.projections, f"{role}_bias"))
+        if site.qk_norm is not None:
             for name in ("query_gain", "key_gain"):
-                self.note(name, getattr(experiment.qk_norm, name))
-        block = experiment.block
+                self.note(name, getattr(site.qk_norm, name))
+        block = site.block
         self.note("block", block)
         if block is None:
             return
@@ -92,21 +92,21 @@ class LastSeen:
 # --- the block ------------------------------------------------------------------------------------
 
 
-def block_of(experiment: Site) -> Block:
+def block_of(site: Site) -> Block:
     """The block. Raises `ValueError` where the attention stands alone."""
-    if experiment.block is None:
+    if site.block is None:
         raise FieldError("block", None, must_be("a block for its parts to be set"))
-    return experiment.block
+    return site.block
 
 
-def set_block(experiment: Site, block: Block | None) -> Site:
+def set_block(site: Site, block: Block | None) -> Site:
     """Put a block around the attention, or take it away; numbers of another width are made to fit."""
-    return replace(experiment, block=fitted_block(block, experiment.d_model))
+    return replace(site, block=fitted_block(block, site.d_model))
 
 
-def set_placement(experiment: Site, placement: NormPlacement, last: LastSeen) -> Site:
+def set_placement(site: Site, placement: NormPlacement, last: LastSeen) -> Site:
     """Choose where the norms stand. A sandwich brings norms after, like those before it; others drop them."""
-    block = block_of(experiment)
+    block = block_of(site)
     after: dict[str, Norm | None] = {"after_1": None, "after_2": None}
     if placement == "sandwich":
         kind = "layer" if block.norm_1 is None else block.norm_1.kind
@@ -115,12 +115,12 @@ def set_placement(experiment: Site, placement: NormPlacement, last: LastSeen) ->
         after["after_1"] = before.after_1
         if block.feed_forward is not None:
             after["after_2"] = Norm(kind) if before is usual else before.after_2
-    return set_block(experiment, replace(block, placement=placement, **after))
+    return set_block(site, replace(block, placement=placement, **after))
 
 
-def set_residual(experiment: Site, is_on: bool) -> Site:
+def set_residual(site: Site, is_on: bool) -> Site:
     """Add what came in to what attention and feed-forward layer make, or not."""
-    return replace(experiment, block=replace(block_of(experiment), residual=is_on))
+    return replace(site, block=replace(block_of(site), residual=is_on))
 
 
 # --- norms ----------------------------------------------------------------------------------------
@@ -134,15 +134,15 @@ def norm_of_kind(name: str, kind: NormKind, last: LastSeen, present: Norm | None
     return Norm(kind, present.eps, present.gain, before.bias if kind == "layer" else None)
 
 
-def norm_of(experiment: Site, name: NormName) -> Norm | None:
+def norm_of(site: Site, name: NormName) -> Norm | None:
     """One norm of the block, where there are both."""
-    return None if experiment.block is None else getattr(experiment.block, name)
+    return None if site.block is None else getattr(site.block, name)
 
 
-def set_norm(experiment: Site, name: NormName, norm: Norm | None) -> Site:
+def set_norm(site: Site, name: NormName, norm: Norm | None) -> Site:
     """Put a norm in its place in the block, or take it away."""
-    fitted = fitted_norm(norm, experiment.d_model)
-    return replace(experiment, block=replace(block_of(experiment), **{name: fitted}))
+    fitted = fitted_norm(norm, site.d_model)
+    return replace(site, block=replace(block_of(site), **{name: fitted}))
 
 
 def drawn_gain(name: str, last: LastSeen) -> Row:
@@ -166,9 +166,9 @@ def _row(last: LastSeen, key: str, default: DrawnRow) -> Row:
 # --- the feed-forward layer -----------------------------------------------------------------------
 
 
-def ffn_of(experiment: Site) -> FeedForward:
+def ffn_of(site: Site) -> FeedForward:
     """The feed-forward layer. Raises `ValueError` where there is none."""
-    block = block_of(experiment)
+    block = block_of(site)
     if block.feed_forward is None:
         raise FieldError(
             "block.feed_forward", None, must_be("a feed-forward layer for its numbers to be set")
@@ -176,36 +176,36 @@ def ffn_of(experiment: Site) -> FeedForward:
     return block.feed_forward
 
 
-def usual_feed_forward(experiment: Site) -> FeedForward:
+def usual_feed_forward(site: Site) -> FeedForward:
     """A layer that is four times as wide as the vectors."""
-    return FeedForward(HIDDEN_RATIO * experiment.d_model)
+    return FeedForward(HIDDEN_RATIO * site.d_model)
 
 
-def set_feed_forward(experiment: Site, is_on: bool, last: LastSeen) -> Site:
+def set_feed_forward(site: Site, is_on: bool, last: LastSeen) -> Site:
     """Put the feed-forward layer behind the attention, with the norms that belong to it, or take it away."""
-    block = block_of(experiment)
+    block = block_of(site)
     if not is_on:
-        return replace(experiment, block=replace(block, feed_forward=None, norm_2=None, after_2=None))
+        return replace(site, block=replace(block, feed_forward=None, norm_2=None, after_2=None))
 
     def like(norm: Norm | None) -> Norm | None:
         return None if norm is None else Norm(norm.kind)
 
-    usual = replace(block, feed_forward=usual_feed_forward(experiment), norm_2=like(block.norm_1))
+    usual = replace(block, feed_forward=usual_feed_forward(site), norm_2=like(block.norm_1))
     if block.placement == "sandwich":
         usual = replace(usual, after_2=like(block.after_1))
     before = last.last("block with feed-forward", Block, usual)
     after_2 = before.after_2 if block.placement == "sandwich" else None
     changed = replace(block, feed_forward=before.feed_forward, norm_2=before.norm_2, after_2=after_2)
-    return set_block(experiment, changed)
+    return set_block(site, changed)
 
 
-def change_feed_forward(experiment: Site, **fields: Any) -> Site:
+def change_feed_forward(site: Site, **fields: Any) -> Site:
     """Change fields of the feed-forward layer; matrices and biases that are written out are made to fit."""
-    ffn = ffn_of(experiment)
+    ffn = ffn_of(site)
     if "d_hidden" in fields:
-        ffn = _resized(ffn, fields.pop("d_hidden"), experiment.d_model)
-    changed = replace(block_of(experiment), feed_forward=replace(ffn, **fields))
-    return set_block(experiment, changed)
+        ffn = _resized(ffn, fields.pop("d_hidden"), site.d_model)
+    changed = replace(block_of(site), feed_forward=replace(ffn, **fields))
+    return set_block(site, changed)
 
 
 def _resized(ffn: FeedForward, d_hidden: int, d_model: int) -> FeedForward:
@@ -222,48 +222,48 @@ def _resized(ffn: FeedForward, d_hidden: int, d_model: int) -> FeedForward:
     return replace(ffn, **changes)
 
 
-def ffn_source(experiment: Site, role: FeedForwardRole, kind: str, last: LastSeen) -> Weights:
+def ffn_source(site: Site, role: FeedForwardRole, kind: str, last: LastSeen) -> Weights:
     """A matrix of the feed-forward layer of one kind; seed and numbers that were there come back."""
-    ffn = ffn_of(experiment)
+    ffn = ffn_of(site)
     if kind == "identity":
         return Identity()
     if kind == "seeded":
         return last.last(f"{role}.seeded", Seeded, getattr(FeedForward(1), role))
-    shape = ffn.shape(role, experiment.d_model)
-    present = Explicit(Matrix(feed_forward_array(ffn, role, experiment.d_model)))
+    shape = ffn.shape(role, site.d_model)
+    present = Explicit(Matrix(feed_forward_array(ffn, role, site.d_model)))
     kept = last.last(f"{role}.explicit", Explicit, present)
     return kept if kept.values.shape == shape else present
 
 
-def set_ffn_bias(experiment: Site, role: FeedForwardRole, is_on: bool, last: LastSeen) -> Site:
+def set_ffn_bias(site: Site, role: FeedForwardRole, is_on: bool, last: LastSeen) -> Site:
     """Give a matrix of the feed-forward layer a bias, or none."""
     seed = 20 + FEED_FORWARD_ROLES.index(role)
     row = _row(last, f"{role}_bias", DrawnRow(seed, 0.0, BIAS_SPREAD)) if is_on else None
-    return change_feed_forward(experiment, **{f"{role}_bias": row})
+    return change_feed_forward(site, **{f"{role}_bias": row})
 
 
 # --- projections and QK-norm ----------------------------------------------------------------------
 
 
-def set_bias(experiment: Site, role: Role, is_on: bool, last: LastSeen) -> Site:
+def set_bias(site: Site, role: Role, is_on: bool, last: LastSeen) -> Site:
     """Give a projection a bias, or none."""
-    columns = experiment.projection_shape(role)[1]
+    columns = site.projection_shape(role)[1]
     row: Row | None = None
     if is_on:
         row = _row(last, f"{role}_bias", DrawnRow(ROLES.index(role), 0.0, BIAS_SPREAD))
         row = fitted_row(row, columns)
-    return replace(experiment, projections=replace(experiment.projections, **{f"{role}_bias": row}))
+    return replace(site, projections=replace(site.projections, **{f"{role}_bias": row}))
 
 
-def set_qk_gains(experiment: Site, is_on: bool, last: LastSeen) -> Site:
+def set_qk_gains(site: Site, is_on: bool, last: LastSeen) -> Site:
     """Multiply normalised queries and keys by gains, or by ones."""
-    if experiment.qk_norm is None:
+    if site.qk_norm is None:
         raise FieldError("qk_norm", None, must_be("a norm for its gains to be set"))
-    d_head = experiment.heads.d_head
+    d_head = site.heads.d_head
     gains: dict[str, Row | None] = {"query_gain": None, "key_gain": None}
     if is_on:
         gains = {name: fitted_row(drawn_gain(name, last), d_head) for name in gains}
-    return replace(experiment, qk_norm=replace(experiment.qk_norm, **gains))
+    return replace(site, qk_norm=replace(site.qk_norm, **gains))
 
 
 def has_qk_gains(qk_norm: QKNorm | None) -> bool:

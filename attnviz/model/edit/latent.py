@@ -29,19 +29,19 @@ RMS = Norm("rms", 1e-6)
 """What DeepSeek-V2 and V3 have on both latents."""
 
 
-def first_latent(experiment: Site) -> Latent:
+def first_latent(site: Site) -> Latent:
     """The latent that is switched on where none was seen before.
 
     d_c is half the width of all heads together; d_rope is half a head's, as in DeepSeek-V2, where the
     position is rotary, else 0.
     """
-    heads = experiment.heads
-    d_rope = max(heads.d_head // 4 * 2, 2) if isinstance(experiment.position, Rope) else 0
+    heads = site.heads
+    d_rope = max(heads.d_head // 4 * 2, 2) if isinstance(site.position, Rope) else 0
     return Latent(max(heads.n_heads * heads.d_head // 2, 1), d_rope=d_rope, norm=RMS)
 
 
 def set_latent(
-    experiment: Site,
+    site: Site,
     latent: Latent | None,
     key: Projection | None = None,
     value: Projection | None = None,
@@ -54,19 +54,19 @@ def set_latent(
     Raises:
         ValueError: the experiment has what cannot stand beside a latent.
     """
-    heads, projections = experiment.heads, _untied(experiment)
+    heads, projections = site.heads, _untied(site)
     if latent is None:
-        made = {"key": _fitting(experiment, key, 1), "value": _fitting(experiment, value, 2)}
+        made = {"key": _fitting(site, key, 1), "value": _fitting(site, value, 2)}
     else:
         heads = Heads(heads.n_heads, heads.n_heads, heads.d_head, heads.off)
         made = {"key": Identity(), "value": Identity()}
     projections = replace(projections, **made, key_bias=None, value_bias=None)
-    return _refitted(experiment, latent, heads, projections)
+    return _refitted(site, latent, heads, projections)
 
 
-def set_latent_size(experiment: Site, **sizes: int | None) -> Site:
+def set_latent_size(site: Site, **sizes: int | None) -> Site:
     """Change d_c, d_q (None: no latent of the query's) or d_rope, which goes to the even number below."""
-    latent = latent_of(experiment)
+    latent = latent_of(site)
     d_rope = sizes.get("d_rope")
     if d_rope is not None:
         sizes["d_rope"] = d_rope - d_rope % 2
@@ -75,41 +75,41 @@ def set_latent_size(experiment: Site, **sizes: int | None) -> Site:
     else:
         latent = replace(latent, **sizes)
     is_width_of_query = sizes.keys() != {"d_c"}
-    projections = _untied(experiment) if is_width_of_query else experiment.projections
-    return _refitted(experiment, latent, experiment.heads, projections)
+    projections = _untied(site) if is_width_of_query else site.projections
+    return _refitted(site, latent, site.heads, projections)
 
 
-def set_latent_norm(experiment: Site, name: str, norm: Norm | None) -> Site:
+def set_latent_norm(site: Site, name: str, norm: Norm | None) -> Site:
     """Change `norm` or `query_norm` of the latents."""
-    return replace(experiment, latent=replace(latent_of(experiment), **{name: norm}))
+    return replace(site, latent=replace(latent_of(site), **{name: norm}))
 
 
-def set_latent_weights(experiment: Site, role: LatentRole, source: Weights) -> Site:
+def set_latent_weights(site: Site, role: LatentRole, source: Weights) -> Site:
     """Choose where one of the latent's matrices comes from."""
-    return replace(experiment, latent=replace(latent_of(experiment), **{role: source}))
+    return replace(site, latent=replace(latent_of(site), **{role: source}))
 
 
-def latent_written_out(experiment: Site, role: LatentRole) -> Explicit:
+def latent_written_out(site: Site, role: LatentRole) -> Explicit:
     """One of the latent's matrices as its numbers."""
-    return Explicit(Matrix(latent_array(experiment, role)))
+    return Explicit(Matrix(latent_array(site, role)))
 
 
-def _refitted(experiment: Site, latent: Latent | None, heads: Heads, projections: Projections) -> Site:
+def _refitted(site: Site, latent: Latent | None, heads: Heads, projections: Projections) -> Site:
     """The experiment with another latent; W_Q, its bias and the position fit it."""
-    latent = fitted_latent(latent, experiment.d_model, experiment.d_keys, heads)
-    rows = experiment.d_model if latent is None else latent.d_q or experiment.d_model
-    widths = experiment.d_qk, heads.d_head + (0 if latent is None else latent.d_rope)
+    latent = fitted_latent(latent, site.d_model, site.d_keys, heads)
+    rows = site.d_model if latent is None else latent.d_q or site.d_model
+    widths = site.d_qk, heads.d_head + (0 if latent is None else latent.d_rope)
     changes: dict[str, Any] = {}
     query, bias = projections.query, projections.query_bias
     if isinstance(query, Explicit):
         changes["query"] = Explicit(Matrix(_by_head(query.values.array, rows, heads.n_heads, widths)))
     if isinstance(bias, WrittenRow):
         changes["query_bias"] = WrittenRow(Matrix(_by_head(bias.values.array, 1, heads.n_heads, widths)))
-    position = experiment.position
+    position = site.position
     if isinstance(position, Rope) and not (latent is not None and position.on_values):
         position = fitting_position(position, heads, latent)
     return replace(
-        experiment,
+        site,
         latent=latent,
         heads=heads,
         projections=replace(projections, **changes),
@@ -127,17 +127,17 @@ def _by_head(values: Array, rows: int, n_heads: int, widths: tuple[int, int]) ->
     return fitted.reshape(rows, n_heads * new)
 
 
-def _untied(experiment: Site) -> Projections:
+def _untied(site: Site) -> Projections:
     """The projections, those that share another's matrix written out: shapes are about to change."""
-    projections = experiment.projections
+    projections = site.projections
     tied = [role for role in ("query", "output") if isinstance(getattr(projections, role), Tied)]
-    written = {role: Explicit(Matrix(projection_array(experiment, role))) for role in tied}  # type: ignore[arg-type]
+    written = {role: Explicit(Matrix(projection_array(site, role))) for role in tied}  # type: ignore[arg-type]
     return replace(projections, **written)
 
 
-def _fitting(experiment: Site, source: Projection | None, seed: int) -> Projection:
+def _fitting(site: Site, source: Projection | None, seed: int) -> Projection:
     """`source` where it is no tie and still fits keys and values, else a drawn matrix."""
     is_kept = isinstance(source, Identity | Seeded)
     if isinstance(source, Explicit):
-        is_kept = source.values.shape == experiment.projection_shape("key")
+        is_kept = source.values.shape == site.projection_shape("key")
     return source if source is not None and is_kept else Seeded(seed)

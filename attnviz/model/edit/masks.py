@@ -19,40 +19,40 @@ REPLACES: dict[type, type] = {Prefix: Causal, Causal: Prefix}
 """A prefix mask is causal behind its prefix; beside a causal mask it would change nothing."""
 
 
-def joined(experiment: Site) -> tuple[OneMask, ...]:
+def joined(site: Site) -> tuple[OneMask, ...]:
     """The masks that are joined by "or"; none where there is no `AnyOf`."""
-    return next((mask.masks for mask in experiment.masks if isinstance(mask, AnyOf)), ())
+    return next((mask.masks for mask in site.masks if isinstance(mask, AnyOf)), ())
 
 
-def find_mask(experiment: Site, kind: type) -> Any:
+def find_mask(site: Site, kind: type) -> Any:
     """The mask of one kind, side by side with others or joined; or None."""
-    return next((mask for mask in (*experiment.masks, *joined(experiment)) if isinstance(mask, kind)), None)
+    return next((mask for mask in (*site.masks, *joined(site)) if isinstance(mask, kind)), None)
 
 
-def put_mask(experiment: Site, mask: OneMask) -> Site:
+def put_mask(site: Site, mask: OneMask) -> Site:
     """Replace the mask of this kind where it stands, or add it: patterns to joined ones, where there are any.
 
     A new causal mask takes the place of a prefix mask, and the other way round.
     """
-    kind, either = type(mask), joined(experiment)
-    alone = [one for one in experiment.masks if not isinstance(one, AnyOf)]
+    kind, either = type(mask), joined(site)
+    alone = [one for one in site.masks if not isinstance(one, AnyOf)]
     is_alone = any(isinstance(one, kind) for one in alone)
     is_joined = not is_alone and (_has(either, kind) or bool(either) and FAMILY_OF[kind].is_pattern)
     if is_joined:
-        return _with(experiment, alone, [*_without(either, kind), mask])
+        return _with(site, alone, [*_without(either, kind), mask])
     rival = REPLACES.get(kind)
-    return _with(experiment, [*_without(alone, kind, rival), mask], either)
+    return _with(site, [*_without(alone, kind, rival), mask], either)
 
 
-def take_mask(experiment: Site, kind: type) -> Site:
+def take_mask(site: Site, kind: type) -> Site:
     """Take the masks of one kind away, side by side and joined."""
-    alone = [one for one in experiment.masks if not isinstance(one, AnyOf)]
-    return _with(experiment, _without(alone, kind), _without(joined(experiment), kind))
+    alone = [one for one in site.masks if not isinstance(one, AnyOf)]
+    return _with(site, _without(alone, kind), _without(joined(site), kind))
 
 
-def fitting_mask(mask: OneMask, experiment: Site) -> OneMask:
+def fitting_mask(mask: OneMask, site: Site) -> OneMask:
     """`mask` without positions past the ends of this experiment, or a fresh one where none is left."""
-    n_keys, longer = experiment.n_keys, max(experiment.n_queries, experiment.n_keys)
+    n_keys, longer = site.n_keys, max(site.n_queries, site.n_keys)
     if isinstance(mask, Padding):
         mask = Padding(tuple(position for position in mask.tokens if position < n_keys))
         is_empty = not mask.tokens
@@ -64,33 +64,33 @@ def fitting_mask(mask: OneMask, experiment: Site) -> OneMask:
         is_empty = not mask.starts
     else:
         is_empty = False
-    return FAMILY_OF[type(mask)].fresh(experiment) if is_empty else mask
+    return FAMILY_OF[type(mask)].fresh(site) if is_empty else mask
 
 
-def joining(experiment: Site) -> Joining:
+def joining(site: Site) -> Joining:
     """`any` where some masks are joined by "or"."""
-    return "any" if joined(experiment) else "all"
+    return "any" if joined(site) else "all"
 
 
-def has_pattern(experiment: Site) -> bool:
+def has_pattern(site: Site) -> bool:
     """Whether any of the masks is one that can be joined."""
-    return bool(joined(experiment)) or any(_is_pattern(mask) for mask in experiment.masks)
+    return bool(joined(site)) or any(_is_pattern(mask) for mask in site.masks)
 
 
-def set_joining(experiment: Site, how: Joining) -> Site:
+def set_joining(site: Site, how: Joining) -> Site:
     """Join all patterns by "or", or set all masks side by side; of two of one kind the joined one goes."""
-    alone: list[Any] = [one for one in experiment.masks if not isinstance(one, AnyOf)]
+    alone: list[Any] = [one for one in site.masks if not isinstance(one, AnyOf)]
     if how == "all":
-        more = [one for one in joined(experiment) if not _has(alone, type(one))]
-        return _with(experiment, [*alone, *more], ())
+        more = [one for one in joined(site) if not _has(alone, type(one))]
+        return _with(site, [*alone, *more], ())
     patterns = [one for one in alone if _is_pattern(one)]
-    more = [one for one in joined(experiment) if not _has(patterns, type(one))]
-    return _with(experiment, [one for one in alone if not _is_pattern(one)], [*patterns, *more])
+    more = [one for one in joined(site) if not _has(patterns, type(one))]
+    return _with(site, [one for one in alone if not _is_pattern(one)], [*patterns, *more])
 
 
-def _with(experiment: Site, alone: Any, either: Any) -> Site:
+def _with(site: Site, alone: Any, either: Any) -> Site:
     masks: list[Mask] = [*alone, *([AnyOf(_in_order(either))] if either else [])]
-    return replace(experiment, masks=_in_order(masks))
+    return replace(site, masks=_in_order(masks))
 
 
 def _in_order(masks: Any) -> tuple[Any, ...]:

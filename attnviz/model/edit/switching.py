@@ -94,22 +94,22 @@ def fitting_position(position: Position, heads: Heads, latent: Latent | None = N
     return position
 
 
-def set_position(experiment: Site, position: Position) -> Site:
+def set_position(site: Site, position: Position) -> Site:
     """Choose a position encoding; of another document's record what fits is kept.
 
     A learned table that ends before the last token is made as long as the tokens need: it is chosen here, not
     run past its end.
     """
-    position = fitting_position(position, experiment.heads, experiment.latent)
+    position = fitting_position(position, site.heads, site.latent)
     if isinstance(position, Learned):
-        position = _reaching_table(position, experiment)
-    position = fitted_tables(position, experiment.d_model, experiment.heads)
-    return replace(experiment, position=position)
+        position = _reaching_table(position, site)
+    position = fitted_tables(position, site.d_model, site.heads)
+    return replace(site, position=position)
 
 
-def _reaching_table(position: Learned, experiment: Site) -> Learned:
-    needed = position.start + experiment.n_queries
-    position = fitted_tables(position, experiment.d_model, experiment.heads)
+def _reaching_table(position: Learned, site: Site) -> Learned:
+    needed = position.start + site.n_queries
+    position = fitted_tables(position, site.d_model, site.heads)
     return position if position.length >= needed else set_table_length(position, needed)
 
 
@@ -122,26 +122,26 @@ def set_table_length(position: Learned, length: int) -> Learned:
     return replace(position, length=length, table=table)
 
 
-def set_span(experiment: Site, span: int) -> Site:
+def set_span(site: Site, span: int) -> Site:
     """Change DeBERTa's buckets on each side; the farthest distance goes where it is legal."""
-    old = experiment.position
+    old = site.position
     if not isinstance(old, Deberta):
         raise wrong_position(old, "deberta")
     span = max(span - span % 2, 2)
     moved = Deberta(span, max(old.max_distance, span // 2 + 2))
-    shapes = moved.table_shapes(experiment.d_model, experiment.heads.n_heads, experiment.heads.d_head)
+    shapes = moved.table_shapes(site.d_model, site.heads.n_heads, site.heads.d_head)
     tables = {}
     for name, shape in shapes.items():
         table = getattr(old, name)
         if isinstance(table, WrittenTable):
             table = WrittenTable(Matrix(cut_or_filled(table.values.array, shape)))
         tables[name] = table
-    return replace(experiment, position=replace(moved, **tables))
+    return replace(site, position=replace(moved, **tables))
 
 
-def set_buckets(experiment: Site, **changes: Any) -> Site:
+def set_buckets(site: Site, **changes: Any) -> Site:
     """Change n_buckets, max_distance or bidirectional of T5's buckets; the others go where they are legal."""
-    old = experiment.position
+    old = site.position
     if not isinstance(old, T5Buckets):
         raise wrong_position(old, "t5")
     bidirectional = changes.get("bidirectional", old.bidirectional)
@@ -153,84 +153,84 @@ def set_buckets(experiment: Site, **changes: Any) -> Site:
     if isinstance(table, WrittenTable):
         values = table.values.array
         table = WrittenTable(Matrix(cut_or_filled(values, (n_buckets, values.shape[1]))))
-    return replace(experiment, position=T5Buckets(n_buckets, max_distance, bidirectional, table))
+    return replace(site, position=T5Buckets(n_buckets, max_distance, bidirectional, table))
 
 
-def set_n_rotated(experiment: Site, count: int) -> Site:
+def set_n_rotated(site: Site, count: int) -> Site:
     """Turn the first `count` features of each head, rounded to pairs; all of them is None in the record."""
-    position = experiment.position
+    position = site.position
     if not isinstance(position, Rope):
         raise wrong_position(position, "rope")
-    most = experiment.d_turnable
+    most = site.d_turnable
     even = min(max(2, count - count % 2), most)
-    return set_position(experiment, replace(position, n_rotated=None if even == most else even))
+    return set_position(site, replace(position, n_rotated=None if even == most else even))
 
 
-def set_slope(experiment: Site, head: int, slope: float) -> Site:
+def set_slope(site: Site, head: int, slope: float) -> Site:
     """Change ALiBi's slope of one head; all slopes are written out then."""
-    slopes = list(slopes_of(experiment))
+    slopes = list(slopes_of(site))
     slopes[head] = slope
-    return replace(experiment, position=Alibi(tuple(slopes)))
+    return replace(site, position=Alibi(tuple(slopes)))
 
 
 # --- QK-norm, normaliser and sinks --------------------------------------------------------------------------
 
 
-def set_qk_norm(experiment: Site, kind: Any) -> Site:
+def set_qk_norm(site: Site, kind: Any) -> Site:
     """Choose how queries and keys are normalised, or "none"; the ε stays."""
-    old = experiment.qk_norm
+    old = site.qk_norm
     if kind == "none":
-        return replace(experiment, qk_norm=None)
-    return replace(experiment, qk_norm=QKNorm(kind) if old is None else replace(old, kind=kind))
+        return replace(site, qk_norm=None)
+    return replace(site, qk_norm=QKNorm(kind) if old is None else replace(old, kind=kind))
 
 
-def set_qk_norm_eps(experiment: Site, eps: float) -> Site:
+def set_qk_norm_eps(site: Site, eps: float) -> Site:
     """Change the ε of the norm of queries and keys."""
-    if experiment.qk_norm is None:
+    if site.qk_norm is None:
         raise FieldError("qk_norm", None, must_be("a norm for its ε to be set"))
-    return replace(experiment, qk_norm=replace(experiment.qk_norm, eps=eps))
+    return replace(site, qk_norm=replace(site.qk_norm, eps=eps))
 
 
-def set_normaliser(experiment: Site, normaliser: Any) -> Site:
+def set_normaliser(site: Site, normaliser: Any) -> Site:
     """Choose what makes scores weights."""
-    return replace(experiment, normaliser=normaliser)
+    return replace(site, normaliser=normaliser)
 
 
-def set_sinks(experiment: Site, sinks: Sinks | None) -> Site:
+def set_sinks(site: Site, sinks: Sinks | None) -> Site:
     """Give every head a sink, or none; numbers for other heads are cut, missing ones are 0."""
-    return replace(experiment, sinks=fitting_sinks(sinks, experiment.heads))
+    return replace(site, sinks=fitting_sinks(sinks, site.heads))
 
 
-def set_sink(experiment: Site, head: int, value: float) -> Site:
+def set_sink(site: Site, head: int, value: float) -> Site:
     """Change the sink of one head; all sinks are written out then."""
-    values = sinks_array(experiment).tolist()
+    values = sinks_array(site).tolist()
     values[head] = value
-    return replace(experiment, sinks=ExplicitSinks(tuple(values)))
+    return replace(site, sinks=ExplicitSinks(tuple(values)))
 
 
 # --- scale and projections -------------------------------------------------------------------------
 
 
-def scale_value(experiment: Site) -> float:
+def scale_value(site: Site) -> float:
     """What scores are multiplied by before the temperature."""
-    scale = experiment.scale
+    scale = site.scale
     if isinstance(scale, ScaleValue):
         return scale.value
-    return 1.0 if isinstance(scale, NoScale) else float(experiment.d_qk**-0.5)
+    return 1.0 if isinstance(scale, NoScale) else float(site.d_qk**-0.5)
 
 
-def scale_of_kind(experiment: Site, kind: str, remembered: LastOfKind) -> Scale:
+def scale_of_kind(site: Site, kind: str, remembered: LastOfKind) -> Scale:
     """The scale of a kind; a number that was never chosen is what the scale is at present."""
     if kind == "value":
-        return remembered.last(ScaleValue, ScaleValue(scale_value(experiment)))
+        return remembered.last(ScaleValue, ScaleValue(scale_value(site)))
     return SqrtDHead() if kind == "sqrt_d_head" else NoScale()
 
 
-def fits(experiment: Site, role: Role, source: Projection) -> bool:
+def fits(site: Site, role: Role, source: Projection) -> bool:
     """Whether a remembered weight matrix still has the shape that its role needs."""
-    return isinstance(source, Explicit) and source.values.shape == experiment.projection_shape(role)
+    return isinstance(source, Explicit) and source.values.shape == site.projection_shape(role)
 
 
-def why_not_tied(experiment: Site, role: Role, to: Role) -> str:
+def why_not_tied(site: Site, role: Role, to: Role) -> str:
     """One sentence: why W of `role` cannot be the one of `to`; empty where it can."""
-    return refusal(lambda e, source: set_projection(e, role, source), experiment, Tied(to))
+    return refusal(lambda e, source: set_projection(e, role, source), site, Tied(to))

@@ -57,9 +57,9 @@ class Curve:
     is_present: bool
 
 
-def distances(experiment: Site) -> Ints:
+def distances(site: Site) -> Ints:
     """Key position minus query position, from one end of the sequence to the other, within bounds."""
-    longest = max(experiment.n_queries, experiment.n_keys) - 1
+    longest = max(site.n_queries, site.n_keys) - 1
     reach = min(max(longest, NEAREST), FARTHEST)
     return np.arange(-reach, reach + 1)
 
@@ -87,20 +87,20 @@ def curves(site: SiteTrace, pair: Pair) -> tuple[Curve, ...]:
     return tuple(found)
 
 
-def kind_of(experiment: Site) -> str:
+def kind_of(site: Site) -> str:
     """The id of the experiment's own curve."""
-    position: Any = experiment.position
+    position: Any = site.position
     kind, scaling = row_of(position).id, getattr(position, "scaling", None)
     return kind if scaling in (None, NoScaling()) else f"{kind}_{scalings.row_of(scaling).id}"
 
 
-def candidates(experiment: Site) -> Iterator[tuple[str, str, Site]]:
+def candidates(site: Site) -> Iterator[tuple[str, str, Site]]:
     """(id, title, the experiment with it) of each encoding that these heads can have."""
-    position = experiment.position
+    position = site.position
     for row in POSITIONS:
         own = position if isinstance(position, row.record) else row.record()
         try:
-            fitted = set_position(experiment, own)
+            fitted = set_position(site, own)
         except ValueError:  # RoPE with a single feature
             continue
         if row.record is not Rope:
@@ -190,8 +190,8 @@ def _moved(candidate: Site, pair: Pair, vectors: tuple[Floats, Floats], away: In
     return found
 
 
-def wave(experiment: Site) -> Floats | None:
+def wave(site: Site) -> Floats | None:
     """The rows that an additive position puts on the tokens, (token, d_model); else None."""
-    if isinstance(experiment.position, NoPosition):
+    if isinstance(site.position, NoPosition):
         return None
-    return added_rows(experiment, np.arange(experiment.n_queries))
+    return added_rows(site, np.arange(site.n_queries))

@@ -41,17 +41,17 @@ def vectors_array(vectors: Vectors) -> Array:
     return _seeded_vectors(vectors.n, vectors.d_model, vectors.seed, vectors.generator)
 
 
-def projection_array(experiment: Site, role: Role) -> Array:
+def projection_array(site: Site, role: Role) -> Array:
     """W of one projection, (in, out), read-only; the output projection tied to another is its transpose."""
-    source = getattr(experiment.projections, role)
+    source = getattr(site.projections, role)
     if isinstance(source, Explicit):
         return source.values.array
-    shape = experiment.projection_shape(role)
+    shape = site.projection_shape(role)
     if isinstance(source, Identity):
         return _identity(shape)
     if isinstance(source, Seeded):
         return _seeded_projection(shape, source.seed)
-    target: Array = projection_array(experiment, source.to)
+    target: Array = projection_array(site, source.to)
     return target.T if (role == "output") != (source.to == "output") else target
 
 
@@ -77,12 +77,12 @@ def transform_array(transform: Transform, d_model: int) -> Array:
     return values
 
 
-def latent_array(experiment: Site, role: LatentRole) -> Array:
+def latent_array(site: Site, role: LatentRole) -> Array:
     """W of one of the matrices of a latent, (in, out), read-only. Raises `ValueError` without a latent."""
-    latent = experiment.latent
+    latent = site.latent
     if latent is None:
         raise FieldError("latent", None, must_be("a latent for its matrices"))
-    shape = latent.shape(role, experiment.d_model, experiment.d_keys, experiment.heads)
+    shape = latent.shape(role, site.d_model, site.d_keys, site.heads)
     source = getattr(latent, role)
     if isinstance(source, Identity):
         return _identity(shape)
@@ -105,32 +105,32 @@ def table_array(table: Table, shape: tuple[int, int]) -> Array:
     return _drawn_table(shape, table.seed, table.std)
 
 
-def is_identity(experiment: Site, role: Role) -> bool:
+def is_identity(site: Site, role: Role) -> bool:
     """Whether a projection passes its input on unchanged, so that nothing is multiplied."""
-    rows, columns = experiment.projection_shape(role)
-    return rows == columns and is_selection(experiment, role)
+    rows, columns = site.projection_shape(role)
+    return rows == columns and is_selection(site, role)
 
 
-def is_selection(experiment: Site, role: Role) -> bool:
+def is_selection(site: Site, role: Role) -> bool:
     """Whether every output of a projection is one of its inputs: an identity, perhaps of fewer columns."""
-    if experiment.latent is not None and role in ("key", "value"):
+    if site.latent is not None and role in ("key", "value"):
         return False
-    source = getattr(experiment.projections, role)
+    source = getattr(site.projections, role)
     target = source if isinstance(source, Identity | Seeded | Explicit) else None
     if target is None:
-        target = getattr(experiment.projections, source.to)
-    rows, columns = experiment.projection_shape(role)
+        target = getattr(site.projections, source.to)
+    rows, columns = site.projection_shape(role)
     return isinstance(target, Identity) and columns <= rows
 
 
-def sinks_array(experiment: Site) -> Array:
+def sinks_array(site: Site) -> Array:
     """The sink of each head, (head,). Raises `ValueError` where the experiment has none."""
-    sinks = experiment.sinks
+    sinks = site.sinks
     if sinks is None:
         raise FieldError("sinks", None, must_be("a number for each head"))
     if isinstance(sinks, ExplicitSinks):
         return np.asarray(sinks.values)
-    return _drawn_sinks(experiment.heads.n_heads, sinks.seed)
+    return _drawn_sinks(site.heads.n_heads, sinks.seed)
 
 
 @Remembered

@@ -16,39 +16,39 @@ from attnviz.model.spec.site import Site
 Floats = NDArray[np.float64]
 
 
-def entered(experiment: Site, x: Floats) -> Floats:
+def entered(site: Site, x: Floats) -> Floats:
     """What the projections read of vectors whose position is added already, (n, d_model)."""
-    block = experiment.block
+    block = site.block
     first = block.norm_1 if block is not None and block.placement != "post" else None
-    return normed(first, normed(experiment.embedding_norm, x))
+    return normed(first, normed(site.embedding_norm, x))
 
 
-def queries(experiment: Site, x: Floats, head: int) -> Floats:
+def queries(site: Site, x: Floats, head: int) -> Floats:
     """q of one head as the scores would have it without RoPE, (n, d_qk)."""
-    latent = experiment.latent
+    latent = site.latent
     if latent is not None and latent.d_q is not None:
-        x = normed(latent.query_norm, x @ latent_array(experiment, "query_down"))
-    weights, bias = projection_array(experiment, "query"), experiment.projections.query_bias
-    columns = slice(head * experiment.d_qk, (head + 1) * experiment.d_qk)
+        x = normed(latent.query_norm, x @ latent_array(site, "query_down"))
+    weights, bias = projection_array(site, "query"), site.projections.query_bias
+    columns = slice(head * site.d_qk, (head + 1) * site.d_qk)
     q: Floats = _plus(x @ weights, bias)[:, columns]
-    norm = experiment.qk_norm
+    norm = site.qk_norm
     if norm is None:
         return q
     return _times(qk_normed(np, q, norm.kind, norm.eps), norm.query_gain)
 
 
-def keys(experiment: Site, x: Floats, head: int) -> Floats:
+def keys(site: Site, x: Floats, head: int) -> Floats:
     """k that query head `head` reads, (n, d_qk)."""
-    d_head, group = experiment.heads.d_head, kv_head(experiment, head)
+    d_head, group = site.heads.d_head, kv_head(site, head)
     columns = slice(group * d_head, (group + 1) * d_head)
-    latent = experiment.latent
+    latent = site.latent
     if latent is not None:
-        content = normed(latent.norm, x @ latent_array(experiment, "down"))
-        content = (content @ latent_array(experiment, "up_key"))[:, columns]
-        shared = x @ latent_array(experiment, "rope_key") if latent.d_rope else content[:, :0]
+        content = normed(latent.norm, x @ latent_array(site, "down"))
+        content = (content @ latent_array(site, "up_key"))[:, columns]
+        shared = x @ latent_array(site, "rope_key") if latent.d_rope else content[:, :0]
         return np.concatenate((content, shared), axis=1)
-    k: Floats = _plus(x @ projection_array(experiment, "key"), experiment.projections.key_bias)[:, columns]
-    norm = experiment.qk_norm
+    k: Floats = _plus(x @ projection_array(site, "key"), site.projections.key_bias)[:, columns]
+    norm = site.qk_norm
     if norm is None:
         return k
     return _times(qk_normed(np, k, norm.kind, norm.eps), norm.key_gain)

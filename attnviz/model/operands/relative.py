@@ -45,33 +45,33 @@ class RelativeParts:
     """c, (..., row)."""
 
 
-def is_relative(experiment: Site) -> bool:
+def is_relative(site: Site) -> bool:
     """Whether q and k meet positions, so that the stage `relative` exists."""
-    return type(experiment.position) in PARTS
+    return type(site.position) in PARTS
 
 
-def relative_parts(experiment: Site, heads: Ints, q_positions: Ints, k_positions: Ints) -> RelativeParts:
+def relative_parts(site: Site, heads: Ints, q_positions: Ints, k_positions: Ints) -> RelativeParts:
     """What the scores of these heads (...) read at these positions. The position must be a relative one."""
     away = q_positions[:, None] - k_positions[None, :]
-    return PARTS[type(experiment.position)](experiment, heads, away)
+    return PARTS[type(site.position)](site, heads, away)
 
 
-def _deberta_parts(experiment: Site, heads: Ints, away: Ints) -> RelativeParts:
-    position: Any = experiment.position
+def _deberta_parts(site: Site, heads: Ints, away: Ints) -> RelativeParts:
+    position: Any = site.position
     rows = deberta_buckets(away, position.span, position.max_distance)
-    tables = (_table(experiment, name) for name in ("keys", "queries"))
-    keys, queries = (_by_head(experiment, table)[heads] for table in tables)
+    tables = (_table(site, name) for name in ("keys", "queries"))
+    keys, queries = (_by_head(site, table)[heads] for table in tables)
     return RelativeParts(rows, keys, to_key=queries)
 
 
-def _xl_parts(experiment: Site, heads: Ints, away: Ints) -> RelativeParts:
-    reach = max(experiment.n_queries, experiment.n_keys) - 1
+def _xl_parts(site: Site, heads: Ints, away: Ints) -> RelativeParts:
+    reach = max(site.n_queries, site.n_keys) - 1
     farthest = int(np.abs(away).max())
     if farthest > reach:  # decoding past the tokens: in leaps, so that not every step makes another table
         reach = 2 ** farthest.bit_length()
-    position: Any = experiment.position
-    r = _turned_waves(position, experiment.d_model, experiment.heads, reach)[heads]
-    u, v = (_table(experiment, name)[heads] for name in ("u", "v"))
+    position: Any = site.position
+    r = _turned_waves(position, site.d_model, site.heads, reach)[heads]
+    u, v = (_table(site, name)[heads] for name in ("u", "v"))
     return RelativeParts(away + reach, r, key_bias=u, constant=(r @ v[..., None])[..., 0])
 
 
@@ -93,14 +93,14 @@ def _turned_waves(position: TransformerXl, d_model: int, heads: Heads, reach: in
     return by_head
 
 
-def _by_head(experiment: Site, matrix: Floats) -> Floats:
+def _by_head(site: Site, matrix: Floats) -> Floats:
     """(row, heads side by side) as (head, row, d_head)."""
-    n_heads, d_head = experiment.heads.n_heads, experiment.heads.d_head
+    n_heads, d_head = site.heads.n_heads, site.heads.d_head
     return matrix.reshape(len(matrix), n_heads, d_head).transpose(1, 0, 2)
 
 
-def _table(experiment: Site, name: str) -> Floats:
-    position = experiment.position
+def _table(site: Site, name: str) -> Floats:
+    position = site.position
     table: Table = getattr(position, name)
-    heads = experiment.heads
-    return table_array(table, position.table_shapes(experiment.d_model, heads.n_heads, heads.d_head)[name])
+    heads = site.heads
+    return table_array(table, position.table_shapes(site.d_model, heads.n_heads, heads.d_head)[name])

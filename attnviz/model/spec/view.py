@@ -77,10 +77,10 @@ class View(Value, frozen=True):
         return replace(self.ranges, **{STAGE_BY_ID[stage].kind: range_id})
 
 
-def shown_head(experiment: Site, view: View, stage: str) -> int:
+def shown_head(site: Site, view: View, stage: str) -> int:
     """The head of `stage` that the view shows: the chosen query head, or the key/value head it reads."""
     row = STAGE_BY_ID[stage]
     if not row.per_head:
         return 0
-    head = min(view.head, experiment.heads.n_heads - 1)
-    return head if row.axes[0] == "head" else head // experiment.heads.group_size
+    head = min(view.head, site.heads.n_heads - 1)
+    return head if row.axes[0] == "head" else head // site.heads.group_size

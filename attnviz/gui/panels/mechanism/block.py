@@ -55,18 +55,18 @@ _SHORT: dict[FeedForwardRole, str] = {"up": N_("up"), "gate": N_("gate"), "down"
 WIDEST = 65_536
 
 
-def has_block(experiment: Site) -> bool:
+def has_block(site: Site) -> bool:
     """Whether the attention stands in a block."""
-    return experiment.block is not None
+    return site.block is not None
 
 
-def has_ffn(experiment: Site) -> bool:
+def has_ffn(site: Site) -> bool:
     """Whether the block has a feed-forward layer."""
-    return experiment.block is not None and experiment.block.feed_forward is not None
+    return site.block is not None and site.block.feed_forward is not None
 
 
-def _is_gated(experiment: Site) -> bool:
-    return has_ffn(experiment) and ffn_of(experiment).gated
+def _is_gated(site: Site) -> bool:
+    return has_ffn(site) and ffn_of(site).gated
 
 
 def _change(field: str) -> Edit[Site]:
@@ -74,8 +74,8 @@ def _change(field: str) -> Edit[Site]:
     return lambda experiment, value: change_feed_forward(experiment, **{field: value})
 
 
-def _norm_shown(name: NormName, experiment: Site) -> bool:
-    block = experiment.block
+def _norm_shown(name: NormName, site: Site) -> bool:
+    block = site.block
     if block is None or (name in ("norm_2", "after_2") and block.feed_forward is None):
         return False
     return block.placement == "sandwich" or name in ("norm_1", "norm_2")
@@ -251,24 +251,24 @@ class BlockSection(Section):
             set_bias=lambda e, is_on: set_ffn_bias(e, role, is_on, self._seen.here),
         )
 
-    def _set_block(self, experiment: Site, is_on: bool) -> Site:
+    def _set_block(self, site: Site, is_on: bool) -> Site:
         if not is_on:
-            return set_block(experiment, None)
-        return set_block(experiment, self._seen.here.last("block", Block, Block()))
+            return set_block(site, None)
+        return set_block(site, self._seen.here.last("block", Block, Block()))
 
-    def _set_placement(self, experiment: Site, placement: Any) -> Site:
-        return set_placement(experiment, placement, self._seen.here)
+    def _set_placement(self, site: Site, placement: Any) -> Site:
+        return set_placement(site, placement, self._seen.here)
 
-    def _set_ffn(self, experiment: Site, is_on: bool) -> Site:
-        return set_feed_forward(experiment, is_on, self._seen.here)
+    def _set_ffn(self, site: Site, is_on: bool) -> Site:
+        return set_feed_forward(site, is_on, self._seen.here)
 
-    def _why_no_ffn(self, experiment: Site) -> str:
+    def _why_no_ffn(self, site: Site) -> str:
         """A layer with a second attention has its feed-forward layer there: only the whole knows."""
-        if has_ffn(experiment) or self.store.experiment.cross is None:
+        if has_ffn(site) or self.store.experiment.cross is None:
             return ""
-        changed = set_feed_forward(experiment, True, self._seen.here)
+        changed = set_feed_forward(site, True, self._seen.here)
         return refusal(lambda e, _value: put(e, changed), self.store.experiment, None)
 
 
-def _put_norm(name: NormName, experiment: Site, norm: Any) -> Site:
-    return set_norm(experiment, name, norm)
+def _put_norm(name: NormName, site: Site, norm: Any) -> Site:
+    return set_norm(site, name, norm)

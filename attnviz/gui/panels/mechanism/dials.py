@@ -28,8 +28,8 @@ MOST_DIALS = 18
 COLUMNS = 3
 
 
-def _straight(experiment: Site) -> Site:
-    return replace(experiment, position=replace(experiment.position, multipliers=()))
+def _straight(site: Site) -> Site:
+    return replace(site, position=replace(site.position, multipliers=()))
 
 
 class RopeDials(QWidget):
@@ -164,9 +164,9 @@ class RopeDials(QWidget):
         sentence = _("pairs {first}–{last} of {n}, from")
         self._pages_label.setText(sentence.format(first=first, last=first + MOST_DIALS - 1, n=n_pairs))
 
-    def _say_pair(self, experiment: Site, pair: Pair, start: int) -> None:
-        query = elide(visible(experiment.tokens[pair.query]), 16)
-        key = elide(visible(experiment.key_tokens[pair.key]), 16)
+    def _say_pair(self, site: Site, pair: Pair, start: int) -> None:
+        query = elide(visible(site.tokens[pair.query]), 16)
+        key = elide(visible(site.key_tokens[pair.key]), 16)
         sentence = _("q of “{query}” at {m}, k of “{key}” at {n}")
         self._pair.setText(sentence.format(query=query, m=pair.query + start, key=key, n=pair.key + start))
 

@@ -9,12 +9,12 @@ from attnviz.i18n import N_
 from attnviz.model.spec.site import Site
 
 
-def _set_mode(experiment: Site, mode: str) -> Site:
-    return replacing("dropout", "training")(experiment, mode == "train")
+def _set_mode(site: Site, mode: str) -> Site:
+    return replacing("dropout", "training")(site, mode == "train")
 
 
-def _drops(experiment: Site) -> bool:
-    return experiment.dropout.p > 0
+def _drops(site: Site) -> bool:
+    return site.dropout.p > 0
 
 
 FIELDS = (

@@ -113,12 +113,12 @@ class FamilyGrid(QWidget):
             grid.setColumnStretch(index % COLUMNS, 1)
             tile.chosen.connect(self.chosen)
 
-    def show_masks(self, experiment: Site, wanted: Callable[[MaskFamily], OneMask]) -> None:
+    def show_masks(self, site: Site, wanted: Callable[[MaskFamily], OneMask]) -> None:
         """Show which families are on, each with its mask; `wanted` is what one that is off would be."""
         for tile in self.tiles:
-            mask = find_mask(experiment, tile.family.kind)
+            mask = find_mask(site, tile.family.kind)
             tile.set_value(mask is not None)
-            tile.set_mask(mask or wanted(tile.family), experiment.n_queries, experiment.n_keys)
+            tile.set_mask(mask or wanted(tile.family), site.n_queries, site.n_keys)
 
     def retranslate(self) -> None:
         for tile in self.tiles:

@@ -37,10 +37,10 @@ SEGMENTS = 5
 MOST_HEADS, WIDEST_HEAD = 256, 1024
 
 
-def layout_name(experiment: Site) -> str:
+def layout_name(site: Site) -> str:
     """What this sharing of heads is called."""
-    heads = experiment.heads
-    if experiment.latent is not None:
+    heads = site.heads
+    if site.latent is not None:
         return "MLA"
     if heads.n_heads == heads.n_kv_heads:
         return "MHA"
@@ -112,10 +112,10 @@ class HeadsSection(Section):
             from_start=True,
         )
 
-    def _with_heads(self, experiment: Site, name: Literal["n_heads", "d_head"], n: int) -> Site:
-        if self._link.value() and _is_linked(experiment):
-            return set_linked_heads(experiment, name, n)
-        return set_heads(experiment, **{name: n})
+    def _with_heads(self, site: Site, name: Literal["n_heads", "d_head"], n: int) -> Site:
+        if self._link.value() and _is_linked(site):
+            return set_linked_heads(site, name, n)
+        return set_heads(site, **{name: n})
 
     def _source_choice(self) -> Choice[Site]:
         return Choice(
@@ -139,25 +139,25 @@ class HeadsSection(Section):
             why_not=lambda e, id_: refusal(self._set_source, e, id_),
         )
 
-    def _set_source(self, experiment: Site, source: str) -> Site:
+    def _set_source(self, site: Site, source: str) -> Site:
         """Make keys and values from projections or from a latent; what there was before comes back."""
         last = self._seen.here.last
         if source == "projections":
-            if experiment.latent is None:
-                return experiment
+            if site.latent is None:
+                return site
             before = last("projections", Projections, Projections(key=Seeded(1), value=Seeded(2)))
-            return set_latent(experiment, None, before.key, before.value)
-        if experiment.latent is not None:
-            return experiment
-        latent = last("latent", Latent, first_latent(experiment))
-        if isinstance(experiment.position, Rope) and not latent.d_rope:
-            latent = first_latent(experiment)
-        return set_latent(experiment, latent)
+            return set_latent(site, None, before.key, before.value)
+        if site.latent is not None:
+            return site
+        latent = last("latent", Latent, first_latent(site))
+        if isinstance(site.position, Rope) and not latent.d_rope:
+            latent = first_latent(site)
+        return set_latent(site, latent)
 
-    def _note_seen(self, experiment: Site) -> None:
-        self._seen.here.note("latent", experiment.latent)
-        if experiment.latent is None:
-            self._seen.here.note("projections", experiment.projections)
+    def _note_seen(self, site: Site) -> None:
+        self._seen.here.note("latent", site.latent)
+        if site.latent is None:
+            self._seen.here.note("projections", site.projections)
 
     def on_document(self, old: Document | None, new: Document) -> None:
         self._note_seen(new.attention)
@@ -251,18 +251,18 @@ class HeadsSection(Section):
         self.store.look(head=head)
 
 
-def _is_linked(experiment: Site) -> bool:
-    heads = experiment.heads
-    return heads.n_heads * heads.d_head == experiment.d_model
+def _is_linked(site: Site) -> bool:
+    heads = site.heads
+    return heads.n_heads * heads.d_head == site.d_model
 
 
-def _why_not_shared(experiment: Site, count: int) -> str:
+def _why_not_shared(site: Site, count: int) -> str:
     """Why there cannot be so many key/value heads: with a latent every head has its own."""
-    return "" if experiment.latent is None else refusal(_share, experiment, count)
+    return "" if site.latent is None else refusal(_share, site, count)
 
 
-def _share(experiment: Site, n_kv_heads: int) -> Site:
-    return set_heads(experiment, n_kv_heads=n_kv_heads)
+def _share(site: Site, n_kv_heads: int) -> Site:
+    return set_heads(site, n_kv_heads=n_kv_heads)
 
 
 def _row(label: QLabel, *controls: QWidget) -> QHBoxLayout:

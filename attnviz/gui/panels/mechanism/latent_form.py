@@ -49,18 +49,18 @@ SYMBOLS: dict[LatentRole, tuple[str, str]] = {
 WIDEST = 4096
 
 
-def has_latent(experiment: Site) -> bool:
+def has_latent(site: Site) -> bool:
     """Whether keys and values are made from a latent."""
-    return experiment.latent is not None
+    return site.latent is not None
 
 
-def has_query_latent(experiment: Site) -> bool:
+def has_query_latent(site: Site) -> bool:
     """Whether queries are made from a latent of their own."""
-    return experiment.latent is not None and experiment.latent.d_q is not None
+    return site.latent is not None and site.latent.d_q is not None
 
 
-def _set_query_latent(experiment: Site, is_on: bool) -> Site:
-    return set_latent_size(experiment, d_q=max(experiment.d_model // 2, 1) if is_on else None)
+def _set_query_latent(site: Site, is_on: bool) -> Site:
+    return set_latent_size(site, d_q=max(site.d_model // 2, 1) if is_on else None)
 
 
 def _width(name: str, label: str, hint: str, lowest: int) -> Slider[Site]:
@@ -238,14 +238,14 @@ class LatentForm(QWidget):
             edit=lambda e, source: set_latent_weights(e, role, source),
         )
 
-    def _source(self, role: LatentRole, experiment: Site, option: str) -> Projection:
+    def _source(self, role: LatentRole, site: Site, option: str) -> Projection:
         """The source of an option; the seed and the numbers that the matrix had before come back."""
         last = self._seen.here.last
         if option == "identity":
             return Identity()
         if option == "seeded":
             return last(f"{role}.seeded", Seeded, getattr(Latent(1), role))
-        present = latent_written_out(experiment, role)
+        present = latent_written_out(site, role)
         source = last(f"{role}.explicit", Explicit, present)
         return source if source.values.shape == present.values.shape else present
 

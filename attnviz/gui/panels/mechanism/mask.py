@@ -109,13 +109,13 @@ class MaskSection(Section):
         self._show_padded(self.store.attention)
         self._show_painted(self.store.attention)
 
-    def _show_pairs(self, experiment: Site) -> None:
+    def _show_pairs(self, site: Site) -> None:
         """How many (query, key) pairs are left, counted again only when masks or lengths changed."""
-        shown = (experiment.masks, experiment.n_queries, experiment.n_keys)
-        everything = experiment.n_queries * experiment.n_keys
+        shown = (site.masks, site.n_queries, site.n_keys)
+        everything = site.n_queries * site.n_keys
         if shown != self._counted:
             self._counted = shown
-            self._seen = visible_pairs(experiment) if everything <= MOST_COUNTED else None
+            self._seen = visible_pairs(site) if everything <= MOST_COUNTED else None
         if self._seen is None:
             text = _("{all} pairs; visible pairs are counted up to {most}")
             self._pairs.setText(text.format(all=f"{everything:,}", most=f"{MOST_COUNTED:,}"))
@@ -123,17 +123,17 @@ class MaskSection(Section):
             text = _("Visible pairs: {seen} of {all}")
             self._pairs.setText(text.format(seen=f"{self._seen:,}", all=f"{everything:,}"))
 
-    def _show_padded(self, experiment: Site) -> None:
+    def _show_padded(self, site: Site) -> None:
         """The padded tokens by name."""
-        padding = find_mask(experiment, Padding)
-        inside = [i for i in getattr(padding, "tokens", ()) if i < experiment.n_keys]
-        names = [visible(experiment.key_tokens[i]) for i in inside]
+        padding = find_mask(site, Padding)
+        inside = [i for i in getattr(padding, "tokens", ()) if i < site.n_keys]
+        names = [visible(site.key_tokens[i]) for i in inside]
         text = elide(", ".join(elide(name, 24) for name in names), 120)
         self._padded.setText(_("Hidden keys: {tokens}").format(tokens=text))
         self._padded.setVisible(bool(names))
 
-    def _show_painted(self, experiment: Site) -> None:
-        count = len(getattr(mask_of(experiment, Painted), "cells", ()))
+    def _show_painted(self, site: Site) -> None:
+        count = len(getattr(mask_of(site, Painted), "cells", ()))
         self._painted.setText(ngettext("{n} painted cell", "{n} painted cells", count).format(n=count))
         self._painted.setVisible(count > 0)
         self._clear.setVisible(count > 0)

@@ -24,9 +24,9 @@ def _is_on(kind: type) -> Callable[[Site], bool]:
 def _setter(kind: type, field: str) -> Edit[Site]:
     """The edit that replaces one field of the mask of a kind; without such a mask it changes nothing."""
 
-    def edit(experiment: Site, value: Any) -> Site:
-        mask = find_mask(experiment, kind)
-        return experiment if mask is None else put_mask(experiment, replace(mask, **{field: value}))
+    def edit(site: Site, value: Any) -> Site:
+        mask = find_mask(site, kind)
+        return site if mask is None else put_mask(site, replace(mask, **{field: value}))
 
     return edit
 
@@ -62,8 +62,8 @@ def _positions(
     )
 
 
-def _longer(experiment: Site) -> int:
-    return max(experiment.n_queries, experiment.n_keys)
+def _longer(site: Site) -> int:
+    return max(site.n_queries, site.n_keys)
 
 
 PADDED = _positions(
@@ -174,8 +174,8 @@ JOINING = Choice(
 )
 
 
-def _why_no_empty_row(experiment: Site) -> str:
-    if experiment.mask_placement == "before_softmax":
+def _why_no_empty_row(site: Site) -> str:
+    if site.mask_placement == "before_softmax":
         return ""
     return _("After the softmax, a fully masked row is always zeros.")
 
@@ -183,16 +183,16 @@ def _why_no_empty_row(experiment: Site) -> str:
 USUAL_BIAS = -1e4
 
 
-def _late(experiment: Site) -> str:
-    if experiment.mask_placement == "before_softmax":
+def _late(site: Site) -> str:
+    if site.mask_placement == "before_softmax":
         return ""
     return _("A mask bias applies only before the softmax.")
 
 
-def _why_row_is_settled(experiment: Site) -> str:
-    if experiment.adds_to_blocked:
+def _why_row_is_settled(site: Site) -> str:
+    if site.adds_to_blocked:
         return _("With a mask bias, no row is fully masked.")
-    return _why_no_empty_row(experiment)
+    return _why_no_empty_row(site)
 
 
 EFFECT: tuple[Field[Site], ...] = (

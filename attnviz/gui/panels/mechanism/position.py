@@ -41,24 +41,24 @@ def _options(kinds: Set[str]) -> tuple[Option, ...]:
     return tuple((row.id, row.title, row.description) for row in POSITIONS if row.id in kinds)
 
 
-def _is_rope(experiment: Site) -> bool:
-    return isinstance(experiment.position, Rope)
+def _is_rope(site: Site) -> bool:
+    return isinstance(site.position, Rope)
 
 
-def _is_sinusoidal(experiment: Site) -> bool:
-    return isinstance(experiment.position, Sinusoidal)
+def _is_sinusoidal(site: Site) -> bool:
+    return isinstance(site.position, Sinusoidal)
 
 
-def _is_xl(experiment: Site) -> bool:
-    return isinstance(experiment.position, TransformerXl)
+def _is_xl(site: Site) -> bool:
+    return isinstance(site.position, TransformerXl)
 
 
-def _has_start(experiment: Site) -> bool:
-    return hasattr(experiment.position, "start")
+def _has_start(site: Site) -> bool:
+    return hasattr(site.position, "start")
 
 
-def _has_table(experiment: Site) -> bool:
-    return hasattr(experiment.position, "table")
+def _has_table(site: Site) -> bool:
+    return hasattr(site.position, "table")
 
 
 def _base(name: str, shown: Any) -> Slider[Site]:
@@ -234,18 +234,18 @@ class PositionSection(Section):
         self.dials.retranslate()
         self.slopes.retranslate()
 
-    def _set_kind(self, experiment: Site, kind: str) -> Site:
+    def _set_kind(self, site: Site, kind: str) -> Site:
         record = KINDS[kind]
-        return set_position(experiment, self._positions.last(record, record()))
+        return set_position(site, self._positions.last(record, record()))
 
-    def _set_scaling(self, experiment: Site, kind: str) -> Site:
+    def _set_scaling(self, site: Site, kind: str) -> Site:
         record = SCALING_KINDS[kind]
-        fresh = SCALING_BY_RECORD[record].fresh(rotation(experiment))
+        fresh = SCALING_BY_RECORD[record].fresh(rotation(site))
         scaling = self._scalings.last(record, fresh)
-        return replacing("position", "scaling")(experiment, scaling)
+        return replacing("position", "scaling")(site, scaling)
 
-    def _set_table_kind(self, experiment: Site, kind: str) -> Site:
-        return set_table_kind(experiment, kind, self._tables.last(DrawnTable, DrawnTable()))
+    def _set_table_kind(self, site: Site, kind: str) -> Site:
+        return set_table_kind(site, kind, self._tables.last(DrawnTable, DrawnTable()))
 
     @Slot(object)
     def _on_rejected(self, error: InputError) -> None:

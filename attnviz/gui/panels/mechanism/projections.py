@@ -23,9 +23,9 @@ SYMBOLS = {"query": "W_q", "key": "W_k", "value": "W_v", "output": "W_o"}
 _HUES = {"query": "query", "key": "key", "value": "value", "output": "ink"}
 
 
-def _is_used(experiment: Site, role: str) -> bool:
+def _is_used(site: Site, role: str) -> bool:
     """Whether there is such a projection: keys and values that come from a latent have none."""
-    return experiment.latent is None or role not in ("key", "value")
+    return site.latent is None or role not in ("key", "value")
 
 
 class ProjectionsSection(Section):
@@ -73,7 +73,7 @@ class ProjectionsSection(Section):
             why_not_tied=lambda e, to: why_not_tied(e, role, to),  # type: ignore[arg-type]
         )
 
-    def _source(self, role: Role, experiment: Site, option: str) -> Projection:
+    def _source(self, role: Role, site: Site, option: str) -> Projection:
         """The source of an option; the seed and the numbers that the matrix had before come back."""
         last = self._seen.here.last
         if option in ROLES:
@@ -81,7 +81,7 @@ class ProjectionsSection(Section):
         if option == "seeded":
             return last(f"{role}.seeded", Seeded, Seeded(ROLES.index(role)))
         if option == "explicit":
-            present = Explicit(Matrix(projection_array(experiment, role)))
+            present = Explicit(Matrix(projection_array(site, role)))
             source = last(f"{role}.explicit", Explicit, present)
-            return source if fits(experiment, role, source) else present
+            return source if fits(site, role, source) else present
         return Identity()

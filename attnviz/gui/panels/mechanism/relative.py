@@ -19,8 +19,8 @@ FARTHEST, MOST_BUCKETS = 1_000_000, 1024
 def _shown_for(kind: type, table: str = "") -> Any:
     """Whether the position is of this kind and, where a table is named, that table is drawn."""
 
-    def shown(experiment: Site) -> bool:
-        position = experiment.position
+    def shown(site: Site) -> bool:
+        position = site.position
         if not isinstance(position, kind):
             return False
         return not table or isinstance(getattr(position, table), DrawnTable)
@@ -28,16 +28,16 @@ def _shown_for(kind: type, table: str = "") -> Any:
     return shown
 
 
-def _set_deberta_seed(experiment: Site, seed: int) -> Site:
+def _set_deberta_seed(site: Site, seed: int) -> Site:
     """Both tables from neighbouring seeds."""
-    position: Any = experiment.position
+    position: Any = site.position
     tables = {"keys": seed, "queries": seed + 1 if seed < 2**32 - 1 else 0}
     drawn = {
         name: replace(getattr(position, name), seed=value)
         for name, value in tables.items()
         if isinstance(getattr(position, name), DrawnTable)
     }
-    return replace(experiment, position=replace(position, **drawn))
+    return replace(site, position=replace(position, **drawn))
 
 
 def _deviation(name: str, kind: type, table: str, label: str, hint: str) -> Slider[Site]:
@@ -136,12 +136,12 @@ RELATIVE_FIELDS = (
 )
 
 
-def relative_note(experiment: Site) -> str:
+def relative_note(site: Site) -> str:
     """DeBERTa's scale, where the experiment has another; else empty."""
-    if not isinstance(experiment.position, Deberta):
+    if not isinstance(site.position, Deberta):
         return ""
-    d_head = experiment.heads.d_head
-    wanted, present = (3.0 * d_head) ** -0.5, scale_value(experiment)
+    d_head = site.heads.d_head
+    wanted, present = (3.0 * d_head) ** -0.5, scale_value(site)
     if abs(present - wanted) < 1e-4 * wanted:
         return ""
     says = _("DeBERTa scales the sum by 1/√(3 · {d}) = {wanted}; this experiment by {present}.")

@@ -14,15 +14,15 @@ from attnviz.model.spec.site import Site
 LONGEST = 1_000_000
 
 
-def _scaling(experiment: Site) -> Any:
-    return getattr(experiment.position, "scaling", None)
+def _scaling(site: Site) -> Any:
+    return getattr(site.position, "scaling", None)
 
 
 def _has(field: str) -> Any:
     """Whether RoPE's scaling has a field of this name: a row of the form serves every scaling that has it."""
 
-    def shown(experiment: Site) -> bool:
-        return hasattr(_scaling(experiment), field)
+    def shown(site: Site) -> bool:
+        return hasattr(_scaling(site), field)
 
     return shown
 
@@ -30,24 +30,24 @@ def _has(field: str) -> Any:
 def _has_fixed(field: str) -> Any:
     """Whether RoPE's scaling has a number of its own in a field that may be null."""
 
-    def shown(experiment: Site) -> bool:
-        return getattr(_scaling(experiment), field, None) is not None
+    def shown(site: Site) -> bool:
+        return getattr(_scaling(site), field, None) is not None
 
     return shown
 
 
-def _length(experiment: Site) -> int:
+def _length(site: Site) -> int:
     """The length that the frequencies are made for."""
-    return rotation(experiment).made_for
+    return rotation(site).made_for
 
 
-def _set_own_length(experiment: Site, is_own: bool) -> Site:
-    return replacing("position", "scaling", "length")(experiment, None if is_own else _length(experiment))
+def _set_own_length(site: Site, is_own: bool) -> Site:
+    return replacing("position", "scaling", "length")(site, None if is_own else _length(site))
 
 
-def _set_own_attention(experiment: Site, is_own: bool) -> Site:
-    value = None if is_own else magnitude(experiment.position)  # type: ignore[arg-type]
-    return replacing("position", "scaling", "attention_factor")(experiment, value)
+def _set_own_attention(site: Site, is_own: bool) -> Site:
+    value = None if is_own else magnitude(site.position)  # type: ignore[arg-type]
+    return replacing("position", "scaling", "attention_factor")(site, value)
 
 
 def _divisors(name: str, field: str, label: str) -> Slider[Site]:
@@ -57,10 +57,10 @@ def _divisors(name: str, field: str, label: str) -> Slider[Site]:
         written, pairs = getattr(_scaling(experiment), field), n_rotated(experiment) // 2
         return float(written[-1]) if len(written) == pairs else 1.0
 
-    def edit(experiment: Site, value: float) -> Site:
-        pairs = n_rotated(experiment) // 2
+    def edit(site: Site, value: float) -> Site:
+        pairs = n_rotated(site) // 2
         divisors = tuple(value ** (pair / max(pairs - 1, 1)) for pair in range(pairs))
-        return replacing("position", "scaling", field)(experiment, divisors)
+        return replacing("position", "scaling", field)(site, divisors)
 
     return Slider(
         name=name,
@@ -214,7 +214,7 @@ SCALING_FIELDS = (
 )
 
 
-def scaling_note(experiment: Site) -> str:
+def scaling_note(site: Site) -> str:
     """What the scaling comes to for this sequence; empty where the dials say all."""
-    scaling = _scaling(experiment)
-    return "" if scaling is None else row_of(scaling).note(rotation(experiment))
+    scaling = _scaling(site)
+    return "" if scaling is None else row_of(scaling).note(rotation(site))

@@ -35,20 +35,20 @@ from attnviz.model.spec.site import Site
 USUAL_CAP = 30.0
 
 
-def _set_temperature(experiment: Site, value: float) -> Site:
-    return replace(experiment, temperature=value)
+def _set_temperature(site: Site, value: float) -> Site:
+    return replace(site, temperature=value)
 
 
-def _set_scale_value(experiment: Site, value: float) -> Site:
-    return replace(experiment, scale=ScaleValue(value))
+def _set_scale_value(site: Site, value: float) -> Site:
+    return replace(site, scale=ScaleValue(value))
 
 
-def _set_cap(experiment: Site, value: float) -> Site:
-    return replace(experiment, cap=value)
+def _set_cap(site: Site, value: float) -> Site:
+    return replace(site, cap=value)
 
 
-def _set_readout(experiment: Site, is_on: bool) -> Site:
-    return replace(experiment, readout="similarity" if is_on else "none")
+def _set_readout(site: Site, is_on: bool) -> Site:
+    return replace(site, readout="similarity" if is_on else "none")
 
 
 class ScoreSection(Section):
@@ -219,11 +219,11 @@ class ScoreSection(Section):
         factor = scale_value(experiment) / experiment.temperature
         self.set_hint(_("q·k × {factor}").format(factor=number(factor, 4)))
 
-    def _set_scale(self, experiment: Site, kind: Any) -> Site:
-        return replace(experiment, scale=scale_of_kind(experiment, kind, self._scales))
+    def _set_scale(self, site: Site, kind: Any) -> Site:
+        return replace(site, scale=scale_of_kind(site, kind, self._scales))
 
-    def _set_sunk(self, experiment: Site, is_on: bool) -> Site:
-        return set_sinks(experiment, self._last_sinks if is_on else None)
+    def _set_sunk(self, site: Site, is_on: bool) -> Site:
+        return set_sinks(site, self._last_sinks if is_on else None)
 
-    def _set_capped(self, experiment: Site, is_on: bool) -> Site:
-        return replace(experiment, cap=self._last_cap if is_on else None)
+    def _set_capped(self, site: Site, is_on: bool) -> Site:
+        return replace(site, cap=self._last_cap if is_on else None)

@@ -16,8 +16,8 @@ from attnviz.model.spec.parts import Alibi
 from attnviz.model.spec.site import Site
 
 
-def _publish(experiment: Site) -> Site:
-    return replace(experiment, position=Alibi(None))
+def _publish(site: Site) -> Site:
+    return replace(site, position=Alibi(None))
 
 
 class AlibiSlopes(QWidget):

@@ -19,49 +19,49 @@ MOST_BUCKETS = 1024
 FARTHEST = 1_000_000
 
 
-def _is_learned(experiment: Site) -> bool:
-    return isinstance(experiment.position, Learned)
+def _is_learned(site: Site) -> bool:
+    return isinstance(site.position, Learned)
 
 
-def _is_t5(experiment: Site) -> bool:
-    return isinstance(experiment.position, T5Buckets)
+def _is_t5(site: Site) -> bool:
+    return isinstance(site.position, T5Buckets)
 
 
-def _is_drawn(experiment: Site) -> bool:
-    position = experiment.position
+def _is_drawn(site: Site) -> bool:
+    position = site.position
     return isinstance(getattr(position, "table", None), DrawnTable)
 
 
-def _set_length(experiment: Site, length: int) -> Site:
-    position = experiment.position
+def _set_length(site: Site, length: int) -> Site:
+    position = site.position
     assert isinstance(position, Learned)
-    return replace(experiment, position=set_table_length(position, length))
+    return replace(site, position=set_table_length(position, length))
 
 
 def _bucket_setter(field: str) -> Edit[Site]:
     """The edit that changes one number of T5's buckets."""
 
-    def edit(experiment: Site, value: Any) -> Site:
-        return set_buckets(experiment, **{field: value})
+    def edit(site: Site, value: Any) -> Site:
+        return set_buckets(site, **{field: value})
 
     return edit
 
 
-def table_kind(experiment: Site) -> str:
+def table_kind(site: Site) -> str:
     """Where the position's table comes from: `seeded` or `explicit`."""
-    return "seeded" if _is_drawn(experiment) else "explicit"
+    return "seeded" if _is_drawn(site) else "explicit"
 
 
-def set_table_kind(experiment: Site, kind: str, drawn: DrawnTable) -> Site:
+def set_table_kind(site: Site, kind: str, drawn: DrawnTable) -> Site:
     """Write the present numbers out, or draw them as `drawn` says."""
-    position: Any = experiment.position
+    position: Any = site.position
     set_table = replacing("position", "table")
     if kind == "seeded":
-        return set_table(experiment, drawn)
-    heads = experiment.heads
-    shape = position.table_shapes(experiment.d_model, heads.n_heads, heads.d_head)["table"]
+        return set_table(site, drawn)
+    heads = site.heads
+    shape = position.table_shapes(site.d_model, heads.n_heads, heads.d_head)["table"]
     values = table_array(position.table, shape)
-    return set_table(experiment, WrittenTable(Matrix(values)))
+    return set_table(site, WrittenTable(Matrix(values)))
 
 
 TABLE_FIELDS = (

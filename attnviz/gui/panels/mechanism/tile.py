@@ -83,14 +83,14 @@ class MaskTile(Control):
         self.setFixedSize(SIDE, SIDE)
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
 
-    def set_experiment(self, experiment: Site) -> None:
+    def set_experiment(self, site: Site) -> None:
         """Show which keys each query of `experiment` sees."""
-        shown = (experiment.masks, experiment.n_queries, experiment.n_keys)
+        shown = (site.masks, site.n_queries, site.n_keys)
         if shown == self._shown:  # a drag of a number asks at every frame
             return
         self._shown = shown
-        self._rows, self._columns = sampled(experiment.n_queries), sampled(experiment.n_keys)
-        hidden = blocked(experiment, self._rows, self._columns)
+        self._rows, self._columns = sampled(site.n_queries), sampled(site.n_keys)
+        hidden = blocked(site, self._rows, self._columns)
         shape = (len(self._rows), len(self._columns))
         self.blocked_cells = np.zeros(shape, dtype=np.bool_) if hidden is None else np.array(hidden)
         self.retranslate()

@@ -78,11 +78,11 @@ class WeightLines(QGridLayout):
             biases.addWidget(line.bias)
         self.addLayout(biases, len(slots), 0, 1, 4)
 
-    def refresh(self, experiment: Site, shown: Callable[[str], bool] = lambda id_: True) -> None:
+    def refresh(self, site: Site, shown: Callable[[str], bool] = lambda id_: True) -> None:
         """Show the experiment in the lines whose id is `shown`, and hide the others."""
         for line in self.lines:
             if shown(line.slot.id):
-                line.show_experiment(experiment)
+                line.show_experiment(site)
             else:
                 for widget in (*line.widgets, line.bias):
                     widget.hide()
@@ -123,12 +123,12 @@ class _Line:
         self.bias.changed.connect(self._on_bias)
         self.apply_theme(active_theme())
 
-    def show_experiment(self, experiment: Site) -> None:
+    def show_experiment(self, site: Site) -> None:
         """Show where the matrix comes from, and which other sources it could have."""
-        source = self.slot.read(experiment)
+        source = self.slot.read(site)
         self.kind.set_value(option_of(source))
         for to, _symbol in self.slot.ties:
-            self.kind.set_option_unavailable(to, self.slot.why_not_tied(experiment, to) or None)
+            self.kind.set_option_unavailable(to, self.slot.why_not_tied(site, to) or None)
         for widget in (self.label, self.kind):
             widget.show()
         self.bias.setVisible(self.slot.bias is not None)
@@ -136,7 +136,7 @@ class _Line:
         self.dice.setVisible(isinstance(source, Seeded))
         if isinstance(source, Seeded):
             self.seed.set_value(source.seed)
-        self.bias.set_value(self.slot.bias is not None and self.slot.bias(experiment) is not None)
+        self.bias.set_value(self.slot.bias is not None and self.slot.bias(site) is not None)
 
     def retranslate(self) -> None:
         symbol = self.slot.symbol

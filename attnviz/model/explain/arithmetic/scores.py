@@ -101,14 +101,14 @@ def scaled_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
     return (line,)
 
 
-def _scale(experiment: Site) -> tuple[str, float, str]:
+def _scale(site: Site) -> tuple[str, float, str]:
     """(× or ÷ or nothing, the number, how it is written)."""
-    scale = experiment.scale
+    scale = site.scale
     if isinstance(scale, NoScale):
         return "", 1.0, ""
     if isinstance(scale, ScaleValue):
         return "×", scale.value, _("scale")
-    return "÷", math.sqrt(experiment.d_qk), f"√{experiment.d_qk}"
+    return "÷", math.sqrt(site.d_qk), f"√{site.d_qk}"
 
 
 def capped_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:

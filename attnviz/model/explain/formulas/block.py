@@ -17,22 +17,22 @@ from attnviz.model.stages import LATENT_STAGES, STAGE_BY_ID
 _IN_BLOCK = {"norm_1": "norm_1", "attention_normed": "after_1", "norm_2": "norm_2", "ffn_normed": "after_2"}
 
 
-def norm_at(experiment: Site, stage: str) -> Norm | None:
+def norm_at(site: Site, stage: str) -> Norm | None:
     """The norm that makes a stage; None where the stage is none of a norm, or there is none."""
     if stage in LATENT_STAGES:
-        return latent_norm(experiment, stage)
+        return latent_norm(site, stage)
     if stage == "transform_normed":
-        return transform_of(experiment).norm
+        return transform_of(site).norm
     if stage in ("x_normed", "output"):
-        return experiment.embedding_norm if stage == "x_normed" else experiment.final_norm
-    found = getattr(experiment.block, _IN_BLOCK[stage]) if experiment.block and stage in _IN_BLOCK else None
+        return site.embedding_norm if stage == "x_normed" else site.final_norm
+    found = getattr(site.block, _IN_BLOCK[stage]) if site.block and stage in _IN_BLOCK else None
     assert found is None or isinstance(found, Norm)
     return found
 
 
-def transform_of(experiment: Site) -> Transform:
+def transform_of(site: Site) -> Transform:
     """What stands before the vocabulary's matrix. Raises `ValueError` where there is nothing."""
-    known = experiment.vocabulary
+    known = site.vocabulary
     if known is None or known.transform is None:
         raise FieldError("vocabulary.transform", None, must_be("a transform for its stages"))
     return known.transform
@@ -52,12 +52,12 @@ def qk_norm_letters(norm: QKNorm, name: Literal["q", "k"]) -> str:
     return letters if gain is None else f"{_('gain')} · {letters}"
 
 
-def letter_of_norm(experiment: Site, stage: str) -> str:
+def letter_of_norm(site: Site, stage: str) -> str:
     """What a norm's formula calls its input.
 
     x comes in, o is the attention's output, y = x + o, f the feed-forward layer's output, z = y + f.
     """
-    block = experiment.block
+    block = site.block
     fixed = {"x_normed": "x", "attention_normed": "o", "ffn_normed": "f", "latent": "c"}
     fixed |= {"q_latent_normed": "c_Q", "transform_normed": "h"}
     if stage in fixed or block is None:
@@ -114,60 +114,60 @@ _BIASED = {
 """Stages of linear maps: the field of their bias, and its symbol."""
 
 
-def block_formula(experiment: Site, stage: str) -> str:
+def block_formula(site: Site, stage: str) -> str:
     """How this experiment makes a stage of linear maps, norms, residual connections or the read-out.
 
     Empty for the others, and where the formula of `STAGES` says it all.
     """
-    block, norm = experiment.block, norm_at(experiment, stage)
+    block, norm = site.block, norm_at(site, stage)
     if norm is not None:
-        return norm_letters(norm, letter_of_norm(experiment, stage))
-    if stage in ("q_normed", "k_normed") and experiment.qk_norm is not None:
-        return qk_norm_letters(experiment.qk_norm, "q" if stage == "q_normed" else "k")
-    if _has_bias(experiment, stage):
-        return f"{_letters(experiment, stage)[0]} + {_BIASED[stage][1]}"
-    if latent_letters(experiment, stage) is not None:
-        return _letters(experiment, stage)[0]
+        return norm_letters(norm, letter_of_norm(site, stage))
+    if stage in ("q_normed", "k_normed") and site.qk_norm is not None:
+        return qk_norm_letters(site.qk_norm, "q" if stage == "q_normed" else "k")
+    if _has_bias(site, stage):
+        return f"{_letters(site, stage)[0]} + {_BIASED[stage][1]}"
+    if latent_letters(site, stage) is not None:
+        return _letters(site, stage)[0]
     if block is not None and stage in ("residual_1", "residual_2"):
         return residual_letters(block, stage)
     if block is not None and block.feed_forward is not None and stage == "ffn_hidden":
         return f"h = {activation_letters(block.feed_forward)}"
     if stage == "transform_hidden":
-        return f"h = {ACTIVATION_BY_ID[transform_of(experiment).activation].formula.replace('z', 't')}"
-    if stage == "logits" and experiment.readout == "vocabulary" and experiment.vocabulary is not None:
-        transform = experiment.vocabulary.transform
+        return f"h = {ACTIVATION_BY_ID[transform_of(site).activation].formula.replace('z', 't')}"
+    if stage == "logits" and site.readout == "vocabulary" and site.vocabulary is not None:
+        transform = site.vocabulary.transform
         read = "o" if transform is None else "h" if transform.norm is None else "norm(h)"
-        return f"l = {logit_letters(experiment.vocabulary, read)}"
+        return f"l = {logit_letters(site.vocabulary, read)}"
     return ""
 
 
-def block_operation(experiment: Site, stage: str) -> str:
+def block_operation(site: Site, stage: str) -> str:
     """The short label of such a step, in the present language; empty where `STAGES` has it."""
-    block, norm = experiment.block, norm_at(experiment, stage)
+    block, norm = site.block, norm_at(site, stage)
     if norm is not None:
         return _(QK_NORM_BY_ID[norm.kind].title)
-    if _has_bias(experiment, stage):
-        return f"{_letters(experiment, stage)[1]} + b"
-    if latent_letters(experiment, stage) is not None:
-        return _letters(experiment, stage)[1]
+    if _has_bias(site, stage):
+        return f"{_letters(site, stage)[1]} + b"
+    if latent_letters(site, stage) is not None:
+        return _letters(site, stage)[1]
     if block is not None and block.feed_forward is not None and stage == "ffn_hidden":
         return _(activation_title(block.feed_forward))
     if stage == "transform_hidden":
-        return _(ACTIVATION_BY_ID[transform_of(experiment).activation].title)
-    return "×W_U" if stage == "logits" and experiment.readout == "vocabulary" else ""
+        return _(ACTIVATION_BY_ID[transform_of(site).activation].title)
+    return "×W_U" if stage == "logits" and site.readout == "vocabulary" else ""
 
 
-def _letters(experiment: Site, stage: str) -> tuple[str, str]:
+def _letters(site: Site, stage: str) -> tuple[str, str]:
     """(formula, operation) of a linear map without its bias."""
     row = STAGE_BY_ID[stage]
-    return latent_letters(experiment, stage) or (row.formula, row.operation)
+    return latent_letters(site, stage) or (row.formula, row.operation)
 
 
-def _has_bias(experiment: Site, stage: str) -> bool:
+def _has_bias(site: Site, stage: str) -> bool:
     if stage == "transform":
-        return transform_of(experiment).bias is not None
+        return transform_of(site).bias is not None
     if stage not in _BIASED:
         return False
     is_projection = stage in ("q", "k", "v", "attention_output")
-    ffn = experiment.block.feed_forward if experiment.block is not None else None
-    return getattr(experiment.projections if is_projection else ffn, _BIASED[stage][0], None) is not None
+    ffn = site.block.feed_forward if site.block is not None else None
+    return getattr(site.projections if is_projection else ffn, _BIASED[stage][0], None) is not None

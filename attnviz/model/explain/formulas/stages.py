@@ -25,24 +25,24 @@ AXIS_TITLES: dict[Axis, str] = {
 """What a dimension of a stage is called: messages."""
 
 
-def stage_formula(experiment: Site, stage: str) -> str:
+def stage_formula(site: Site, stage: str) -> str:
     """How this experiment makes a stage; the words in it are of the present language."""
     if stage == "weights":
-        has_sinks = experiment.sinks is not None
-        return _(SINK_FORMULA) if has_sinks else NORMALISER_BY_ID[experiment.normaliser].formula
-    if stage == "masked" and experiment.mask_bias is not None:
-        return _(MASK_BIAS_FORMULA).format(bias=digits(experiment.mask_bias))
-    return block_formula(experiment, stage) or _(STAGE_BY_ID[stage].formula)
+        has_sinks = site.sinks is not None
+        return _(SINK_FORMULA) if has_sinks else NORMALISER_BY_ID[site.normaliser].formula
+    if stage == "masked" and site.mask_bias is not None:
+        return _(MASK_BIAS_FORMULA).format(bias=digits(site.mask_bias))
+    return block_formula(site, stage) or _(STAGE_BY_ID[stage].formula)
 
 
-def stage_operation(experiment: Site, stage: str) -> str:
+def stage_operation(site: Site, stage: str) -> str:
     """The short label of the step that leads to a stage, in the present language."""
     if stage == "weights":
-        title = _(NORMALISER_BY_ID[experiment.normaliser].title)
-        return title if experiment.sinks is None else _("softmax + sink")
-    if stage in ("q_normed", "k_normed") and experiment.qk_norm is not None:
-        return _(QK_NORM_BY_ID[experiment.qk_norm.kind].title)
-    return block_operation(experiment, stage) or _(STAGE_BY_ID[stage].operation)
+        title = _(NORMALISER_BY_ID[site.normaliser].title)
+        return title if site.sinks is None else _("softmax + sink")
+    if stage in ("q_normed", "k_normed") and site.qk_norm is not None:
+        return _(QK_NORM_BY_ID[site.qk_norm.kind].title)
+    return block_operation(site, stage) or _(STAGE_BY_ID[stage].operation)
 
 
 def stage_axes(stage: str) -> str:

@@ -72,9 +72,9 @@ READ_SYMBOLS: dict[str, tuple[tuple[str, ...], ...]] = {
 _SYMBOL = re.compile("[A-Za-zα-ωᴿ]+(?:_[A-Za-z0-9]+)?[′\u0302]?")
 
 
-def stage_parts(experiment: Site, stage: str, present: tuple[str, ...]) -> Parts:
+def stage_parts(site: Site, stage: str, present: tuple[str, ...]) -> Parts:
     """The formula of a stage in parts; joined, their texts are `stage_formula`."""
-    formula = stage_formula(experiment, stage)
+    formula = stage_formula(site, stage)
     named = _named_inputs(stage, present)
     parts: list[Part] = []
     end = 0
@@ -98,14 +98,14 @@ def _named_inputs(stage: str, present: tuple[str, ...]) -> dict[str, str]:
     return named
 
 
-def site_lines(experiment: Site, present: tuple[str, ...]) -> tuple[Parts, ...]:
+def site_lines(site: Site, present: tuple[str, ...]) -> tuple[Parts, ...]:
     """Queries, keys and values as a formula, the attention as another, and its feed-forward layer.
 
     Such as `q k v = norm(x) W` and `x + softmax(mask(q kᵀ ÷ √4)) v W_O`; each part carries the stage that it
     makes.
     """
-    attention = _attention_line(experiment, present)
-    lines = _projection_line(present), attention, _ffn_line(experiment, present)
+    attention = _attention_line(site, present)
+    lines = _projection_line(present), attention, _ffn_line(site, present)
     return tuple(line for line in lines if line)
 
 
@@ -143,41 +143,41 @@ def _entering(latent: str, present: tuple[str, ...]) -> str:
     return inputs(source, present)[0] if source == "latent_projected" else source
 
 
-def _attention_line(experiment: Site, present: tuple[str, ...]) -> Parts:
+def _attention_line(site: Site, present: tuple[str, ...]) -> Parts:
     q, k = as_read("q", present), as_read("k", present)
     parts: Parts = (Part("q", q), Part(" ", "scores"), Part("kᵀ", k))
     for stage in ("relative", "scaled", "capped", "biased", "masked", "weights", "dropped"):
         if stage in present:
-            before, after = _wrapping(experiment, stage, present)
+            before, after = _wrapping(site, stage, present)
             parts = (*_texts(before, stage), *parts, *_texts(after, stage))
     values = as_read("v", present)
     parts = (*parts, Part(" ", "mixed"), Part("v", values), Part(" W_O", "attention_output"))
     return _closed(parts, present, ("attention_normed", "residual_1", "norm_1"), "attention_output")
 
 
-def _wrapping(experiment: Site, stage: str, present: tuple[str, ...]) -> tuple[str, str]:
+def _wrapping(site: Site, stage: str, present: tuple[str, ...]) -> tuple[str, str]:
     """What stands before and after the scores where a stage is made of them."""
     if stage == "relative":
         return "(", f" {_('+ rel')})"
     if stage == "scaled":
-        return "", _scale(experiment)
+        return "", _scale(site)
     if stage == "biased":
         return "", f" {_('+ bias')}"
     if stage == "weights":
-        return f"{_(NORMALISER_BY_ID[experiment.normaliser].title)}(", ")"
+        return f"{_(NORMALISER_BY_ID[site.normaliser].title)}(", ")"
     word = {"capped": _("cap"), "masked": _("mask"), "dropped": "dropout"}[stage]
     return f"{word}(", ")"
 
 
-def _scale(experiment: Site) -> str:
-    heat = "" if experiment.temperature == 1.0 else f" ÷ {experiment.temperature:.3g}"
-    if isinstance(experiment.scale, ScaleValue):
-        return f" × {experiment.scale.value:g}{heat}"
-    return heat if isinstance(experiment.scale, NoScale) else f" ÷ √{experiment.d_qk}{heat}"
+def _scale(site: Site) -> str:
+    heat = "" if site.temperature == 1.0 else f" ÷ {site.temperature:.3g}"
+    if isinstance(site.scale, ScaleValue):
+        return f" × {site.scale.value:g}{heat}"
+    return heat if isinstance(site.scale, NoScale) else f" ÷ √{site.d_qk}{heat}"
 
 
-def _ffn_line(experiment: Site, present: tuple[str, ...]) -> Parts:
-    block = experiment.block
+def _ffn_line(site: Site, present: tuple[str, ...]) -> Parts:
+    block = site.block
     if block is None or block.feed_forward is None:
         return ()
     entered = _entered(inputs("ffn_up", present)[0], block.placement, present)
