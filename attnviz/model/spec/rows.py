@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.errors import Message, must_be, of_length
+from attnviz.i18n import N_
 from attnviz.model.operands.draws import Drawn
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.bounds import Seed
-from attnviz.model.spec.value import Value, require, require_finite
+from attnviz.model.spec.field import Field
+from attnviz.model.spec.value import Value, require
 
 
 class WrittenRow(Value, frozen=True, tag_field="kind", tag="explicit"):
@@ -19,7 +21,7 @@ class WrittenRow(Value, frozen=True, tag_field="kind", tag="explicit"):
 
     where: ClassVar[str] = "row."
 
-    values: Matrix
+    values: Annotated[Matrix, Field(N_("Values"), N_("The row written out, one number per feature"))]
 
     def check(self) -> None:
         rows = self.values.shape[0]
@@ -32,12 +34,10 @@ class DrawnRow(Value, frozen=True, tag_field="kind", tag="seeded"):
     where: ClassVar[str] = "row."
 
     seed: Seed = 0
-    mean: float = 0.0
-    std: float = 1.0
-
-    def check(self) -> None:
-        require_finite("row.mean", self.mean)
-        require_finite("row.std", self.std)
+    mean: Annotated[float, Field(N_("Mean"), N_("Mean of the random values"))] = 0.0
+    std: Annotated[float, Field(N_("Standard deviation"), N_("Standard deviation of the random values"))] = (
+        1.0
+    )
 
 
 Row = WrittenRow | DrawnRow

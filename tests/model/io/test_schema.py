@@ -52,7 +52,14 @@ def fits(value: Any, schema: dict[str, Any], definitions: dict[str, Any]) -> boo
         elif keyword == "prefixItems":
             ok = all(fits(item, part, definitions) for item, part in zip(value, rule, strict=False))
         elif keyword in ("minimum", "maximum"):
-            ok = value >= rule if keyword == "minimum" else value <= rule
+            ok = value is None or (value >= rule if keyword == "minimum" else value <= rule)
+        elif keyword in ("exclusiveMinimum", "exclusiveMaximum", "multipleOf"):
+            limits = {
+                "exclusiveMinimum": lambda number: number > rule,
+                "exclusiveMaximum": lambda number: number < rule,
+                "multipleOf": lambda number: number % rule == 0,
+            }
+            ok = value is None or limits[keyword](value)
         elif keyword in ("minItems", "maxItems"):
             ok = len(value) >= rule if keyword == "minItems" else len(value) <= rule
         else:
