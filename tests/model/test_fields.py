@@ -10,10 +10,10 @@ import pytest
 
 from attnviz import i18n
 from attnviz.errors import FieldError
-from attnviz.model.edit.paths import put_at, value_at
 from attnviz.model.fields import FIELDS, STRUCTS, FieldRow, field_at, rows_of
 from attnviz.model.io.schema import document_schema
 from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.field import bounds_of, is_nullable
 from attnviz.model.spec.value import Value
 
@@ -71,7 +71,9 @@ def test_there_are_numbers_of_every_part() -> None:
     assert parts >= {"heads", "masks", "position", "dropout", "norm", "latent", "sampling", "cache", "cap"}
 
 
-@pytest.mark.parametrize("owner", STRUCTS, ids=lambda owner: owner.__name__)
+@pytest.mark.parametrize(
+    "owner", [one for one in STRUCTS if one is not Experiment], ids=lambda owner: owner.__name__
+)
 def test_every_field_of_every_part_is_described(owner: type[Value]) -> None:
     described = [row.name for row in rows_of(owner)]
     assert described == list(owner.__struct_fields__)
@@ -91,7 +93,8 @@ def test_title_and_hint_are_translated(row: FieldRow) -> None:
 @FIELD
 def test_the_schema_says_the_same(row: FieldRow) -> None:
     stated = SCHEMA[row.owner.__name__]["properties"][row.name]
-    assert (stated["title"], stated["description"]) == (row.field.title, row.field.hint)
+    assert stated["title"] == row.field.title
+    assert stated["description"].startswith(row.field.hint)
 
 
 @pytest.mark.parametrize("row", NUMBERS, ids=lambda row: row.path)

@@ -40,12 +40,14 @@ def document_schema() -> dict[str, Any]:
     for owner in STRUCTS:
         properties = schema["$defs"][owner.__name__]["properties"]
         for row in rows_of(owner):
-            properties[row.name] |= _described(row)
+            stated = properties[row.name]
+            kinds = f". {stated['description']}" if "description" in stated else ""
+            properties[row.name] = stated | _described(row, kinds)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "attnviz document", **schema}
 
 
-def _described(row: FieldRow) -> dict[str, Any]:
-    """Title, description and range of a field; a list has the range in its items."""
+def _described(row: FieldRow, more: str) -> dict[str, Any]:
+    """Title, description (and more of it) and range of a field; a list has the range in its items."""
     said = row.field
     limits = {
         "minimum": said.least,
@@ -55,7 +57,7 @@ def _described(row: FieldRow) -> dict[str, Any]:
         "multipleOf": 2 if said.even else None,
     }
     bounds = {key: limit for key, limit in limits.items() if limit is not None}
-    words: dict[str, Any] = {"title": said.title, "description": said.hint}
+    words: dict[str, Any] = {"title": said.title, "description": said.hint + more}
     if get_origin(row.kind) is tuple:
         return words | ({"items": {"type": "number"} | bounds} if bounds else {})
     return words | bounds

@@ -106,12 +106,10 @@ def plain(annotation: Any) -> Any:
 
 def bounds_of(annotation: Any) -> tuple[float | None, float | None]:
     """(least, most) that the annotation of a whole number states, null or not."""
-    for part in (annotation, *get_args(annotation)):
-        if isinstance(part, Meta):
-            return part.ge, part.le  # type: ignore[return-value]
-        if get_origin(part) is Annotated and part is not annotation:
-            return bounds_of(part)
-    return None, None
+    if isinstance(annotation, Meta):
+        return annotation.ge, annotation.le  # type: ignore[return-value]
+    found = [bounds_of(part) for part in get_args(annotation)]
+    return next((bounds for bounds in found if bounds != (None, None)), (None, None))
 
 
 def is_nullable(annotation: Any) -> bool:
