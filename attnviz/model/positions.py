@@ -7,7 +7,6 @@ absolute positions, so that decoding and a full pass ask the same questions.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -51,10 +50,6 @@ Changes = Literal["nothing", "vectors", "rotation", "relative", "bias"]
 # --- rows ------------------------------------------------------------------------------------------
 
 
-def _without_end(position: Any) -> float:
-    return math.inf
-
-
 def _as_it_is(position: Any, length: int) -> Any:
     return position
 
@@ -68,8 +63,8 @@ class PositionRow:
     each score (`biased`).
 
     `added` are the rows that an additive one puts on tokens at some positions, of (record, d_model,
-    positions). `bias` is what is added to the scores of (experiment, heads, queries, keys). `end` is how many
-    tokens it has positions for. `at_length` gives the record fixed to a sequence length.
+    positions). `bias` is what is added to the scores of (experiment, heads, queries, keys). `at_length` gives
+    the record fixed to a sequence length.
     """
 
     record: type[Any]
@@ -78,7 +73,6 @@ class PositionRow:
     changes: Changes
     added: Callable[[Any, int, Ints], Floats] | None = None
     bias: Callable[[Site, Ints, Ints, Ints], Floats] | None = None
-    end: Callable[[Any], float] = _without_end
     at_length: Callable[[Any, int], Any] = _as_it_is
 
     @property
@@ -264,7 +258,7 @@ def _t5(site: Site, heads: Ints, q_positions: Ints, k_positions: Ints) -> Floats
 
 def last_token(position: Position) -> float:
     """How many tokens the position has places for; infinitely many where no table ends."""
-    return row_of(position).end(position)
+    return position.end
 
 
 def at_length(site: Site, tokens: int) -> Position:
@@ -298,7 +292,6 @@ POSITIONS: tuple[PositionRow, ...] = (
         N_("A learned row of a table is added to each token vector"),
         "vectors",
         added=_learned_rows,
-        end=lambda position: position.length - position.start,
     ),
     PositionRow(
         Rope,
