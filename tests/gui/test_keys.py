@@ -1,4 +1,4 @@
-"""Keys of the window: Space plays everywhere but in text, one Tab stop per table, commands from the prompt."""
+"""Space plays everywhere but in text, one Tab stop per table, commands from the prompt."""
 
 from __future__ import annotations
 
