@@ -85,11 +85,11 @@ class Decoded:
         return max(self.differences.values(), default=0.0)
 
     def is_equal(self, tolerance: float) -> bool:
-        """Whether every number is there on both sides and no difference is more than rounding."""
+        """True if every number is there on both sides and no difference is more than rounding."""
         return not self.undefined and self.is_within(tolerance)
 
     def is_within(self, tolerance: float) -> bool:
-        """Whether no difference is more than rounding: `tolerance` for numbers near 1, more for larger ones.
+        """True if no difference is more than rounding: `tolerance` for numbers near 1, more for larger ones.
 
         The exponential of the softmax turns the absolute rounding of the scores into a relative one, which
         every later stage inherits, those of later sites as well.
@@ -101,7 +101,7 @@ class Decoded:
 
     @property
     def is_undefined(self) -> bool:
-        """Whether all probabilities are NaN on both sides, so that nothing can be compared."""
+        """True if all probabilities are NaN on both sides, so that nothing can be compared."""
         return any(
             count == total
             for name, (count, total) in self.undefined.items()

@@ -164,7 +164,7 @@ def _weights(site: Site) -> int:
 
 
 def _rows_of_transform(site: Site) -> int:
-    """How many (query, d_model) arrays stand between the output and the logits."""
+    """Number of (query, d_model) arrays stand between the output and the logits."""
     known = site.vocabulary
     if site.readout != "vocabulary" or known is None or known.transform is None:
         return 0
@@ -172,7 +172,7 @@ def _rows_of_transform(site: Site) -> int:
 
 
 def _rows_of_block(site: Site) -> int:
-    """How many (query, d_model) arrays a site keeps besides its input and the attention's output."""
+    """Number of (query, d_model) arrays a site keeps besides its input and the attention's output."""
     block = site.block
     rows = sum(norm is not None for norm in (site.embedding_norm, site.final_norm))
     rows += changes(site.position) == "vectors"

@@ -209,7 +209,7 @@ class Scheduler:
             return self._is_idle()
 
     def is_busy(self, key: str = "run") -> bool:
-        """Whether a submission of `key` is queued, running or not yet delivered; false when it is delivered.
+        """True if a submission of `key` is queued, running or not yet delivered; false when it is delivered.
 
         A caller that wants pictures during a drag, and not only after it, submits its newest edit when this
         turns false.

@@ -1,4 +1,4 @@
-"""How many threads one job may use, and the pool that works on its heads or row blocks.
+"""Number of threads one job may use, and the pool that works on its heads or row blocks.
 
 Two facts decide everything here. A BLAS library splits even tiny products over all cores and then waits for
 the slowest, so on a busy two-core machine half a millisecond of work can take hundreds; and its thread count

@@ -136,7 +136,7 @@ def draw(probabilities: ArrayLike, u: float) -> int:
 
 
 def can_sample(logits: ArrayLike) -> bool:
-    """Whether a token can be sampled from a row, (vocabulary,): no NaN, no +inf, one finite number."""
+    """True if a token can be sampled from a row, (vocabulary,): no NaN, no +inf, one finite number."""
     row = np.asarray(logits)
     return bool(row.size and math.isfinite(row.max()))  # neither NaN nor +inf is smaller
 

@@ -69,7 +69,7 @@ def _visible_character(character: str, only_spaces: bool) -> str:
 
 
 def _is_noncharacter(code: int) -> bool:
-    """Whether Unicode will never give this code a character (section 23.7 of the standard)."""
+    """True if Unicode will never give this code a character (section 23.7 of the standard)."""
     return code & 0xFFFE == 0xFFFE or 0xFDD0 <= code <= 0xFDEF
 
 
@@ -101,7 +101,7 @@ def elide(text: str, n: int) -> str:
 
 
 def columns(text: str) -> int:
-    """How many columns of a terminal `text` takes: two for a Chinese character, one for a Latin one."""
+    """Number of columns of a terminal `text` takes: two for a Chinese character, one for a Latin one."""
     return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
 
 
