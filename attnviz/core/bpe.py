@@ -130,7 +130,7 @@ def byte_token(byte: int) -> str:
 
 
 def _text_byte(byte: int) -> tuple[str, ...]:
-    """Return the tokens that can write a byte, of which one suffices: the ASCII character, or its byte token."""
+    """Return the tokens of which one suffices to write a byte: its ASCII character, or its byte token."""
     return (byte_token(byte), chr(byte)) if byte < 0x80 else (byte_token(byte),)
 
 

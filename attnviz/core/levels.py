@@ -48,8 +48,8 @@ def levels(
 ) -> tuple[float, float]:
     """The (low, high) ends of range `range_id` over all finite, unblocked cells of `values` (any shape).
 
-    - Signed data are always centred on zero: (−m, m) with m the largest |value|. So is "symmetric", for all
-    data.
+    - Signed data are always centred on zero: (−m, m) with m the largest |value|. So is "symmetric", for
+      all data.
     - Otherwise "row", "head" and "global" give (smallest, largest), extended to contain zero: weights start
       there, so the colour of equal weights shows their size. For "row" these are the widest ends; `normalise`
       uses each row's own. "head" and "global" differ in their argument: one head, or all.
@@ -57,8 +57,7 @@ def levels(
       largest.
 
     Without a cell to measure, or if all are zero, the result is (0, 1), or (−1, 1) about zero. `low` is
-    always
-    below `high`. Raises ValueError for an unknown range.
+    always below `high`. Raises ValueError for an unknown range.
     """
     _check(range_id)
     low, high = _extremes(values, blocked)

@@ -152,7 +152,7 @@ def _scores(
     windowed: bool,
     absorbed: bool = False,
 ) -> None:
-    """Count scores, softmax and weighted sums of a group of layers; with `absorbed`, MLA's over the latents."""
+    """Count scores, softmax and weighted sums of some layers; with `absorbed`, MLA's over the latents."""
     h = Factor("h", a.n_heads)
     d_qk, d_v = key_width(a), value_width(a)
     if a.latent is not None and absorbed:
