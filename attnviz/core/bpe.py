@@ -147,8 +147,7 @@ class PieceKind:
     """One convention by which vocabularies write a text.
 
     `cut` returns the pre-tokens, in the characters of the vocabulary; `bytes_of` the bytes that a token
-    stands
-    for; `written` the tokens of which a vocabulary needs one to write a byte.
+    stands for; `written` the tokens of which a vocabulary needs one to write a byte.
     """
 
     id: str

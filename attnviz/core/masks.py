@@ -82,8 +82,7 @@ def global_tokens(q_positions: Positions, k_positions: Positions, tokens: Sequen
     """Blocked unless the query or the key is one of `tokens`, which attend to all and are visible to all.
 
     Meant to be combined with another pattern by "or". Beltagy et al. 2020 (Longformer), section 3.1; Zaheer
-    et
-    al. 2020 (BigBird), section 2.
+    et al. 2020 (BigBird), section 2.
     """
     chosen = np.asarray(tokens, dtype=np.int64)
     return ~(np.isin(q_positions, chosen)[:, None] | np.isin(k_positions, chosen)[None, :])

@@ -121,7 +121,7 @@ def cell_size(n_down: int, n_across: int, grid: int) -> tuple[float, float]:
 
 
 def across_angle(label_width: float, cell_w: float, label: float) -> int:
-    """Angle of the labels above the cells: level if they fit, else slanted, else upright; numbers are level."""
+    """Angle of the labels above the cells: level if they fit, else slanted or upright; numbers are level."""
     if label_width + 4 <= cell_w or (cell_w < SLANTED_FROM and label_width <= 2.6 * label):
         return 0
     return 45 if cell_w >= SLANTED_FROM + 3 else 90

@@ -84,8 +84,7 @@ class Architecture:
             `query`, `key`, `value`, `output`; of MLA `query_down`, `down`, `rope_key`, `up_key`, `up_value`;
             of the feed-forward layer `ffn_up`, `ffn_gate`, `ffn_down`.
         of_layer, of_stack: Parameters that the fields above do not count, those of each layer and those of
-        the
-            whole stack; with them, `biases`, `norm` and `n_positions` keep their defaults.
+            the whole stack; with them, `biases`, `norm` and `n_positions` keep their defaults.
         transform: Whether a (d_model, d_model) matrix precedes the output head.
         logits: Entries that have logits; None is V.
         n_tokens: Tokens of an encoder's own sequence, which runs once; 0 is the requested n tokens.
