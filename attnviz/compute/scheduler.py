@@ -49,7 +49,7 @@ class JobExit(RuntimeError):
 
 
 class CancelToken:
-    """Passed to a job, which asks it between its stages whether to continue, and reports its progress to it."""
+    """Lets a job ask between its stages whether to continue, and report its progress."""
 
     def __init__(self) -> None:
         self._cancelled = False

@@ -79,7 +79,7 @@ class StoredRows:
 
 @dataclass(frozen=True, eq=False)
 class StepErrors:
-    """Distance of a row of every step from that of a full pass: max |Δ| and root mean square, (step,) each."""
+    """Distance of every step's row from that of a full pass: max |Δ| and root mean square, (step,) each."""
 
     greatest: Floats
     rms: Floats
@@ -123,7 +123,7 @@ def attention_given_up(decoding: Decoding, site: SiteTrace, check: Check = never
 
 
 def step_errors(made: list[Numbers], whole: Numbers) -> StepErrors:
-    """Compare the rows of the steps, (feature,) each, with those of the full pass, (step or more, feature)."""
+    """Compare the steps' rows, (feature,) each, with those of the full pass, (step or more, feature)."""
     apart = [
         np.abs(np.asarray(row, np.float64) - full.astype(np.float64))
         for row, full in zip(made, whole, strict=False)
