@@ -128,7 +128,7 @@ class Availability:
             self._say_tooltip()
 
     def takes_key(self, event: QKeyEvent) -> bool:
-        """Whether a key is for this control while it has the focus, before any shortcut of the window."""
+        """True if a key is for this control while it has the focus, before any shortcut of the window."""
         return False
 
     def event(self, event: QEvent) -> bool:

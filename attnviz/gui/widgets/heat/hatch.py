@@ -14,7 +14,7 @@ _VECTOR_ENGINES = (QPaintEngine.Type.SVG, QPaintEngine.Type.Pdf, QPaintEngine.Ty
 
 
 def is_vector(painter: QPainter) -> bool:
-    """Whether `painter` writes shapes (SVG, PDF) rather than pixels."""
+    """True if `painter` writes shapes (SVG, PDF) rather than pixels."""
     return painter.paintEngine().type() in _VECTOR_ENGINES
 
 
