@@ -227,7 +227,7 @@ def scale_of_kind(site: Site, kind: str, remembered: LastOfKind) -> Scale:
 
 
 def fits(site: Site, role: Role, source: Projection) -> bool:
-    """Whether a remembered weight matrix still has the shape that its role needs."""
+    """True if a remembered weight matrix still has the shape that its role needs."""
     return isinstance(source, Explicit) and source.values.shape == site.projection_shape(role)
 
 
