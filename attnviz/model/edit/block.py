@@ -264,7 +264,7 @@ def set_qk_gains(site: Site, is_on: bool, last: LastSeen) -> Site:
 
 
 def has_qk_gains(qk_norm: QKNorm | None) -> bool:
-    """Whether queries or keys are multiplied by a gain."""
+    """True if queries or keys are multiplied by a gain."""
     return qk_norm is not None and (qk_norm.query_gain or qk_norm.key_gain) is not None
 
 

@@ -70,7 +70,7 @@ def _fitted_projections(site: Site, shapes: Shapes) -> Projections:
 
 
 def has_tied_shape(shapes: Shapes, role: Role, to: Role) -> bool:
-    """Whether W of `role` may be the one of `to`; the output projection takes, and gives, a transpose."""
+    """True if W of `role` may be the one of `to`; the output projection takes, and gives, a transpose."""
     target = shapes[to][::-1] if is_transposed(role, to) else shapes[to]
     return target == shapes[role]
 

@@ -157,7 +157,7 @@ def scale_of_kind(site: Site, kind: str, remembered: LastOfKind) -> Scale:
 
 
 def fits(site: Site, role: Role, source: Projection) -> bool:
-    """Whether a remembered weight matrix still has the shape that its role needs."""
+    """True if a remembered weight matrix still has the shape that its role needs."""
     return source.written is not None and source.written.shape == site.projection_shape(role)
 
 
