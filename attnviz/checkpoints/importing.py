@@ -294,7 +294,7 @@ _OUTSIDE = ("block.feed_forward", "block.norm_2", "block.after_", "cross.", "enc
 
 
 def _is_in_first_attention(planned: Planned, outside: tuple[str, ...]) -> bool:
-    """Whether a tensor is needed for the first layer's attention."""
+    """True if a tensor is needed for the first layer's attention."""
     if planned.layer is not None:
         return planned.layer == 0 and not planned.row.places[0].startswith(outside)
     return not planned.row.is_head and not planned.row.places[0].startswith(("final_norm", "encoder"))

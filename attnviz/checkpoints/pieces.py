@@ -84,7 +84,7 @@ _META: dict[str, tuple[PieceName, LeadingSpace]] = {
 
 
 def _changes_nothing(cut: list[Json]) -> bool:
-    """Whether a text is split at spaces, of which there are none left."""
+    """True if a text is split at spaces, of which there are none left."""
     return len(cut) == 1 and cut[0].get("type") == "Split" and cut[0].get("pattern") == {"String": " "}
 
 
@@ -96,7 +96,7 @@ def _steps(part: Json | None, members: str) -> list[Json]:
 
 
 def _is_plain(model: Json) -> bool:
-    """Whether it is byte-pair encoding without marks for the insides or ends of words, and without chance."""
+    """True if it is byte-pair encoding without marks for the insides or ends of words, and without chance."""
     marks = (model.get("continuing_subword_prefix"), model.get("end_of_word_suffix"), model.get("dropout"))
     return model.get("type", "BPE") == "BPE" and "merges" in model and not any(marks)
 

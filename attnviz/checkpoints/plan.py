@@ -91,7 +91,7 @@ def _by_present_names(family: Family, checkpoint: Checkpoint) -> dict[str, Store
 
 
 def has_head(checkpoint: Checkpoint) -> bool:
-    """Whether a model that makes logits was saved: `architectures` names one, or says nothing."""
+    """True if a model that makes logits was saved: `architectures` names one, or says nothing."""
     architectures = checkpoint.config.get("architectures")
     named = architectures[0] if isinstance(architectures, list) and architectures else None
     if not isinstance(named, str) or "LM" in named:
@@ -108,7 +108,7 @@ _CLASS_HEADS = ("classifier.", "score.", "qa_outputs.", "multiple_choice_head.",
 
 
 def _is_of_classes(checkpoint: Checkpoint, name: str) -> bool:
-    """Whether a tensor makes scores of classes from what the model makes: it is not imported."""
+    """True if a tensor makes scores of classes from what the model makes: it is not imported."""
     architectures = checkpoint.config.get("architectures")
     named = architectures[0] if isinstance(architectures, list) and architectures else None
     return isinstance(named, str) and bool(_CLASSES.search(named)) and name.startswith(_CLASS_HEADS)

@@ -153,7 +153,7 @@ def preset_ids() -> tuple[str, ...]:
 
 
 def needs_model(preset_id: str) -> bool:
-    """Whether a preset is read from a model, which takes longer than reading a file."""
+    """True if a preset is read from a model, which takes longer than reading a file."""
     return any(preset.id == preset_id for preset in MODEL_PRESETS)
 
 

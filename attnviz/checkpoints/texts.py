@@ -45,7 +45,7 @@ class Tokens:
 
     @property
     def reads_text(self) -> bool:
-        """Whether a text can be given in place of ids."""
+        """True if a text can be given in place of ids."""
         return self.pieces is not None or (can_encode() and self.file.is_file())
 
 

@@ -69,6 +69,7 @@ class StageViewPanel(Panel):
         self._first_bar = 0
         self._stroke_blocks = True
         self._lay_out()
+        self.setFocusProxy(self.map)
         store.paint_mode_changed.connect(self.map.set_paint_mode)
 
     def header(self) -> QWidget:

@@ -43,7 +43,7 @@ def set_writing(experiment: Experiment, writing: Writing | None) -> Experiment:
 
 
 def differs_in_writing(one: Experiment, other: Experiment) -> bool:
-    """Whether how they are written on is all that may differ: the numbers of their tokens are the same."""
+    """True if how they are written on is all that may differ: the numbers of their tokens are the same."""
     fields = (field for field in Experiment.__struct_fields__ if field != "writing")
     pairs = ((getattr(one, field), getattr(other, field)) for field in fields)
     return all(a is b or a == b for a, b in pairs)

@@ -73,7 +73,7 @@ def joining(site: Site) -> Joining:
 
 
 def has_pattern(site: Site) -> bool:
-    """Whether any of the masks is one that can be joined."""
+    """True if any of the masks is one that can be joined."""
     return bool(joined(site)) or any(_is_pattern(mask) for mask in site.masks)
 
 

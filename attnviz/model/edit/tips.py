@@ -84,5 +84,5 @@ def with_tip(
 
 
 def _is_encoder(experiment: Experiment, site: str) -> bool:
-    """Whether the tokens of a site are those of the document's memory."""
+    """True if the tokens of a site are those of the document's memory."""
     return place_of(experiment, site).stack == "encoder"

@@ -84,7 +84,7 @@ def save(
 
 
 def number_count(experiment: Experiment) -> int:
-    """How many numbers the explicit arrays of an experiment hold together."""
+    """Number of numbers the explicit arrays of an experiment hold together."""
     return sum(math.prod(matrix.shape) for _name, matrix in _matrices(experiment))
 
 

@@ -211,7 +211,7 @@ def _holds_matrix(value: Any) -> bool:
 
 
 def _is_row(value: Any) -> bool:
-    """Whether this is a matrix row: their numbers are floats, those of painted cells are not."""
+    """True if this is a matrix row: their numbers are floats, those of painted cells are not."""
     return isinstance(value, list) and bool(value) and isinstance(value[0], float)
 
 

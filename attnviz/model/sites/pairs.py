@@ -1,4 +1,4 @@
-"""How many pairs of tokens the attentions of an experiment compare, and the sums of them in words."""
+"""Number of pairs of tokens the attentions of an experiment compare, and the sums of them in words."""
 
 from __future__ import annotations
 
