@@ -148,7 +148,7 @@ def _write(document: Document, path: Path, progress: Progress) -> Path:
     elif count > INLINE_NUMBERS:
         raise InputError(
             Message(
-                "A {suffix} document must have at most {most:,} numbers, {larger} holds more; got {n:,}.",
+                "A {suffix} document holds at most {most:,} numbers; got {n:,}. Save it as {larger} instead.",
                 suffix=JSON_SUFFIX,
                 most=INLINE_NUMBERS,
                 larger=TENSORS_SUFFIX,
