@@ -1,4 +1,4 @@
-"""Written-out matrices made to fit other shapes: cut where they are too large, zeros where too small."""
+"""Fitting of explicit matrices to other shapes: cut where they are too large, zeros where too small."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ Shapes = dict[Role, tuple[int, int]]
 
 
 def cut_or_filled(values: Array, shape: tuple[int, int]) -> Array:
-    """`values` in another shape: old numbers stay where they are, new ones are zero."""
+    """`values` in another shape: old numbers keep their places, new ones are zero."""
     fitted = np.zeros(shape)
     rows, columns = min(shape[0], values.shape[0]), min(shape[1], values.shape[1])
     fitted[:rows, :columns] = values[:rows, :columns]
@@ -54,7 +54,7 @@ def cut_or_filled(values: Array, shape: tuple[int, int]) -> Array:
 
 
 def fitted_tables(position: Encoded, d_model: int, heads: Heads) -> Encoded:
-    """The position with every written-out table cut, or filled with zeros, to the shape that it needs."""
+    """The position with every explicit table cut, or padded with zeros, to its required shape."""
     changes = {}
     for name, shape in position.table_shapes(d_model, heads.n_heads, heads.d_head).items():
         table = getattr(position, name)
@@ -64,9 +64,9 @@ def fitted_tables(position: Encoded, d_model: int, heads: Heads) -> Encoded:
 
 
 def fitted_attention(site: Site, d_model: int, d_keys: int, heads: Heads) -> dict[str, Any]:
-    """The fields of an attention and its block, made to fit other shapes.
+    """The fields of an attention and its block, fitted to other shapes.
 
-    Its tokens have `d_model` features, what keys and values are made from has `d_keys`.
+    Its tokens have `d_model` features, the input of keys and values has `d_keys`.
     """
     latent = fitted_latent(site.latent, d_model, d_keys, heads)
     d_query, d_kv = heads.n_heads * heads.d_head, heads.n_kv_heads * heads.d_head
@@ -103,13 +103,13 @@ def _fitted_projections(site: Site, shapes: Shapes) -> Projections:
 
 
 def has_tied_shape(shapes: Shapes, role: Role, to: Role) -> bool:
-    """True if W of `role` may be the one of `to`; the output projection takes, and gives, a transpose."""
+    """True if W of `role` may be that of `to`; the output projection takes and provides a transpose."""
     target = shapes[to][::-1] if (role == "output") != (to == "output") else shapes[to]
     return target == shapes[role]
 
 
 def fitted_latent(latent: Latent | None, d_model: int, d_keys: int, heads: Heads) -> Latent | None:
-    """A latent whose written-out matrices, gains and biases are cut, or filled with zeros, to fit."""
+    """A latent whose explicit matrices, gains and biases are cut, or padded with zeros, to fit."""
     if latent is None:
         return None
     changes: dict[str, Any] = {"norm": fitted_norm(latent.norm, latent.d_c)}
@@ -140,7 +140,7 @@ def _fitted_position(position: Position, d_model: int, heads: Heads, latent: Lat
 
 
 def fitted_block(block: Block | None, d_model: int) -> Block | None:
-    """A block with written-out gains, biases and matrices cut, or filled with zeros, to d_model features."""
+    """A block with explicit gains, biases and matrices cut, or padded with zeros, to d_model features."""
     if block is None:
         return None
     changes: dict[str, Any] = {name: fitted_norm(getattr(block, name), d_model) for name in NORMS}
@@ -158,12 +158,12 @@ def fitted_block(block: Block | None, d_model: int) -> Block | None:
 
 
 def fitted_norm(norm: Norm | None, features: int) -> Norm | None:
-    """A norm whose written-out gain and bias are cut, or filled with zeros, to so many features."""
+    """A norm whose explicit gain and bias are cut, or padded with zeros, to `features` features."""
     return _fitted_rows(norm, {"gain": features, "bias": features})
 
 
 def fitted_vocabulary(vocabulary: Vocabulary | None, d_model: int) -> Vocabulary | None:
-    """A vocabulary whose matrices and transform are cut, or filled with zeros, to d_model features."""
+    """A vocabulary whose matrices and transform are cut, or padded with zeros, to d_model features."""
     if vocabulary is None or vocabulary.embedding.shape[1] == d_model:
         return vocabulary
     n, output = len(vocabulary.tokens), vocabulary.unembedding
@@ -186,7 +186,7 @@ def _fitted_transform(transform: Transform | None, d_model: int) -> Transform | 
 
 
 def _fitted_rows(owner: Owner, lengths: dict[str, int]) -> Owner:
-    """`owner` with its written-out rows cut, or filled with zeros, to some lengths; null stays null."""
+    """`owner` with its explicit rows cut, or padded with zeros, to these lengths; null stays null."""
     if owner is None:
         return owner
     changes = {}
@@ -198,7 +198,7 @@ def _fitted_rows(owner: Owner, lengths: dict[str, int]) -> Owner:
 
 
 def fitting_sinks(sinks: Sinks | None, heads: Heads) -> Sinks | None:
-    """`sinks` for so many heads: surplus numbers are cut, missing ones are 0."""
+    """`sinks` for these heads: surplus numbers are cut, missing ones are 0."""
     if isinstance(sinks, ExplicitSinks) and len(sinks.values) != heads.n_heads:
         missing = max(0, heads.n_heads - len(sinks.values))
         return ExplicitSinks((*sinks.values, *(0.0,) * missing)[: heads.n_heads])

@@ -1,6 +1,6 @@
-"""Switching a part of the experiment to another kind, and back to the numbers that it had.
+"""Switching of a part of the experiment to another kind, and back to its former numbers.
 
-Pure: `LastOfKind` is a value that its owner feeds with the records it sees.
+Pure: `LastOfKind` is a value in which its owner notes the records it sees.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ T = TypeVar("T")
 
 
 def refusal(edit: Callable[[S, Any], S], subject: S, value: Any) -> str:
-    """Why an edit is refused, in the words of what is edited and the present language; or empty."""
+    """Why an edit raises an error, in the words of its subject and the active language; or empty."""
     try:
         edit(subject, value)
     except ValueError as error:
@@ -63,7 +63,7 @@ class LastOfKind:
         self._records[type(record)] = record
 
     def last(self, kind: type[T], default: T) -> T:
-        """The last record of `kind`, or `default` where none was seen."""
+        """The last record of `kind`, or `default` if none was seen."""
         record = self._records.get(kind, default)
         assert isinstance(record, kind)
         return record
@@ -73,7 +73,7 @@ class LastOfKind:
 
 
 def fitting_position(position: Position, heads: Heads, latent: Latent | None = None) -> Position:
-    """`position` with what these heads cannot have cut away: surplus pairs, slopes of other heads."""
+    """`position` without the parts that these heads exclude: surplus pairs, slopes of other heads."""
     if isinstance(position, Rope):
         name, most = ("heads.d_head", heads.d_head) if latent is None else ("latent.d_rope", latent.d_rope)
         if most < 2:
@@ -95,10 +95,10 @@ def fitting_position(position: Position, heads: Heads, latent: Latent | None = N
 
 
 def set_position(site: Site, position: Position) -> Site:
-    """Choose a position encoding; of another document's record what fits is kept.
+    """Choose a position encoding; parts of another document's record that fit are kept.
 
-    A learned table that ends before the last token is made as long as the tokens need: it is chosen here, not
-    run past its end.
+    A learned table shorter than the tokens is extended to them: the user chooses it here, and does not run
+    past its end.
     """
     position = fitting_position(position, site.heads, site.latent)
     if isinstance(position, Learned):
@@ -114,7 +114,7 @@ def _reaching_table(position: Learned, site: Site) -> Learned:
 
 
 def set_table_length(position: Learned, length: int) -> Learned:
-    """Cut a learned table, or add rows of zeros where it is written out, to `length` positions."""
+    """Cut a learned table to `length` positions, or append rows of zeros if it is explicit."""
     table = position.table
     if isinstance(table, WrittenTable):
         values = table.values.array
@@ -123,7 +123,7 @@ def set_table_length(position: Learned, length: int) -> Learned:
 
 
 def set_span(site: Site, span: int) -> Site:
-    """Change DeBERTa's buckets on each side; the farthest distance goes where it is legal."""
+    """Change DeBERTa's buckets on each side; the farthest distance follows into its valid range."""
     old = site.position
     if not isinstance(old, Deberta):
         raise wrong_position(old, "deberta")
@@ -140,7 +140,9 @@ def set_span(site: Site, span: int) -> Site:
 
 
 def set_buckets(site: Site, **changes: Any) -> Site:
-    """Change n_buckets, max_distance or bidirectional of T5's buckets; the others go where they are legal."""
+    """Change n_buckets, max_distance or bidirectional of T5's buckets; the others follow into
+    their ranges.
+    """
     old = site.position
     if not isinstance(old, T5Buckets):
         raise wrong_position(old, "t5")
@@ -157,7 +159,7 @@ def set_buckets(site: Site, **changes: Any) -> Site:
 
 
 def set_n_rotated(site: Site, count: int) -> Site:
-    """Turn the first `count` features of each head, rounded to pairs; all of them is None in the record."""
+    """Rotate the first `count` features of each head, rounded to pairs; None in the record means all."""
     position = site.position
     if not isinstance(position, Rope):
         raise wrong_position(position, "rope")
@@ -167,7 +169,7 @@ def set_n_rotated(site: Site, count: int) -> Site:
 
 
 def set_slope(site: Site, head: int, slope: float) -> Site:
-    """Change ALiBi's slope of one head; all slopes are written out then."""
+    """Change ALiBi's slope of one head; all slopes become explicit."""
     slopes = list(slopes_of(site))
     slopes[head] = slope
     return replace(site, position=Alibi(tuple(slopes)))
@@ -177,7 +179,7 @@ def set_slope(site: Site, head: int, slope: float) -> Site:
 
 
 def set_qk_norm(site: Site, kind: Any) -> Site:
-    """Choose how queries and keys are normalised, or "none"; the ε stays."""
+    """Choose the normalisation of queries and keys, or "none"; the ε stays."""
     old = site.qk_norm
     if kind == "none":
         return replace(site, qk_norm=None)
@@ -192,17 +194,17 @@ def set_qk_norm_eps(site: Site, eps: float) -> Site:
 
 
 def set_normaliser(site: Site, normaliser: Any) -> Site:
-    """Choose what makes scores weights."""
+    """Choose the function from scores to weights."""
     return replace(site, normaliser=normaliser)
 
 
 def set_sinks(site: Site, sinks: Sinks | None) -> Site:
-    """Give every head a sink, or none; numbers for other heads are cut, missing ones are 0."""
+    """Give every head a sink, or none; numbers for surplus heads are cut, missing ones are 0."""
     return replace(site, sinks=fitting_sinks(sinks, site.heads))
 
 
 def set_sink(site: Site, head: int, value: float) -> Site:
-    """Change the sink of one head; all sinks are written out then."""
+    """Change the sink of one head; all sinks become explicit."""
     values = sinks_array(site).tolist()
     values[head] = value
     return replace(site, sinks=ExplicitSinks(tuple(values)))
@@ -212,7 +214,7 @@ def set_sink(site: Site, head: int, value: float) -> Site:
 
 
 def scale_value(site: Site) -> float:
-    """What scores are multiplied by before the temperature."""
+    """The multiplier of the scores before the temperature."""
     scale = site.scale
     if isinstance(scale, ScaleValue):
         return scale.value
@@ -220,7 +222,7 @@ def scale_value(site: Site) -> float:
 
 
 def scale_of_kind(site: Site, kind: str, remembered: LastOfKind) -> Scale:
-    """The scale of a kind; a number that was never chosen is what the scale is at present."""
+    """The scale of a kind; a number without a former choice is the present scale."""
     if kind == "value":
         return remembered.last(ScaleValue, ScaleValue(scale_value(site)))
     return SqrtDHead() if kind == "sqrt_d_head" else NoScale()
@@ -232,5 +234,5 @@ def fits(site: Site, role: Role, source: Projection) -> bool:
 
 
 def why_not_tied(site: Site, role: Role, to: Role) -> str:
-    """One sentence: why W of `role` cannot be the one of `to`; empty where it can."""
+    """One sentence: why W of `role` cannot be that of `to`; empty if it can."""
     return refusal(lambda e, source: set_projection(e, role, source), site, Tied(to))
