@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar
 from msgspec.structs import replace
 
 from attnviz.errors import FieldError, must_be
-from attnviz.model.edit.fitting import cut_or_filled, fitted_block, fitted_norm
+from attnviz.model.edit.fitting import fitted_block, fitted_norm
 from attnviz.model.operands.matrices import feed_forward_array
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.block import (
@@ -217,10 +217,7 @@ def _resized(ffn: FeedForward, d_hidden: int, d_model: int) -> FeedForward:
     for role in FEED_FORWARD_ROLES:
         shape = wider.shape(role, d_model)
         source, bias = getattr(ffn, role), getattr(ffn, f"{role}_bias")
-        if isinstance(source, Explicit):
-            changes[role] = Explicit(Matrix(cut_or_filled(source.values.array, shape)))
-        if isinstance(bias, WrittenRow):
-            changes[f"{role}_bias"] = WrittenRow(Matrix(cut_or_filled(bias.values.array, (1, shape[1]))))
+        changes |= {role: source.fitted(shape), f"{role}_bias": bias and bias.fitted((1, shape[1]))}
     return replace(ffn, **changes)
 
 
@@ -274,7 +271,5 @@ def has_qk_gains(qk_norm: QKNorm | None) -> bool:
 
 
 def fitted_row(row: Row, features: int) -> Row:
-    """An explicit row, cut or padded with zeros to `features` features."""
-    if isinstance(row, WrittenRow) and row.values.shape[1] != features:
-        return WrittenRow(Matrix(cut_or_filled(row.values.array, (1, features))))
-    return row
+    """A row that is written out, cut or filled with zeros to so many features."""
+    return row.fitted((1, features))

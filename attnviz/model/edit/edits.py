@@ -7,7 +7,7 @@ matrix is cut, or padded with zeros, instead of an error.
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from msgspec.structs import replace
@@ -37,16 +37,16 @@ from attnviz.model.spec.parts import (
     Role,
     Rope,
     SeededVectors,
-    Tied,
     Vectors,
     vectors_shape,
 )
 from attnviz.model.spec.pieces import own_tokens
-from attnviz.model.spec.positions import Position
+from attnviz.model.spec.positions import Encoding
 from attnviz.model.spec.site import Site
 
 Sequence = Literal["tokens", "memory"]
 Array = NDArray[np.float64]
+Encoded = TypeVar("Encoded", bound=Encoding)
 
 
 # --- tokens and vectors ----------------------------------------------------------------------------
@@ -73,8 +73,7 @@ def set_vector_cell(
 ) -> Experiment:
     """Change one number of a token vector; seeded vectors become explicit ones."""
     old = vectors_of(experiment, sequence)
-    values = old.values if isinstance(old, ExplicitVectors) else Matrix(vectors_array(old))
-    vectors = ExplicitVectors(values.replaced(row, column, value))
+    vectors = ExplicitVectors(old.matrix().replaced(row, column, value))
     return _with_sequence(experiment, sequence, tokens_of(experiment, sequence), vectors)
 
 
@@ -92,9 +91,7 @@ def added_position(site: Site, sequence: Sequence, row: int) -> Array:
 def reseed_vectors(experiment: Experiment, seed: int, sequence: Sequence = "tokens") -> Experiment:
     """Sample all vectors of a sequence anew."""
     old = vectors_of(experiment, sequence)
-    n, d_model = vectors_shape(old)
-    generator = old.generator if isinstance(old, SeededVectors) else "pcg64"
-    vectors = SeededVectors(n, d_model, seed, generator)
+    vectors = old.drawn(*old.shape, seed)
     return _with_sequence(experiment, sequence, tokens_of(experiment, sequence), vectors)
 
 
@@ -250,14 +247,15 @@ def _carried_over(
 
 
 def _resized(vectors: Vectors, n: int, d_model: int) -> Vectors:
-    """Vectors of another shape: old numbers keep their places, new ones are random."""
-    if isinstance(vectors, SeededVectors) and vectors.d_model == d_model:
-        return replace(vectors, n=n)
-    old = vectors_array(vectors)
-    if old.shape == (n, d_model):
+    """Vectors of another shape: old numbers stay where they are, new ones are drawn."""
+    if vectors.shape == (n, d_model):
         return vectors
-    seed = vectors.seed if isinstance(vectors, SeededVectors) else 0
-    values = vectors_array(SeededVectors(n, d_model, seed)).copy()
+    seed = 0
+    if isinstance(vectors, SeededVectors):
+        if vectors.d_model == d_model:
+            return replace(vectors, n=n)
+        seed = vectors.seed
+    old, values = vectors_array(vectors), vectors_array(SeededVectors(n, d_model, seed)).copy()
     rows, columns = min(n, old.shape[0]), min(d_model, old.shape[1])
     values[:rows, :columns] = old[:rows, :columns]
     return ExplicitVectors(Matrix(values))
@@ -313,10 +311,9 @@ def toggle_head(site: Site, head: int) -> Site:
 def set_projection(site: Site, role: Role, source: Projection) -> Site:
     """Choose the source of a weight matrix. A matrix tied to one that is now tied itself is unbound."""
     projections = site.projections
-    if isinstance(source, Tied):
+    if source.tied_to is not None:
         for other in ROLES:
-            bound = getattr(projections, other)
-            if isinstance(bound, Tied) and bound.to == role:
+            if projections.tied_to(other) == role:
                 written_out = Explicit(Matrix(projection_array(site, other)))
                 projections = replace_role(projections, other, written_out)
     return replace(site, projections=replace_role(projections, role, source))
@@ -358,16 +355,18 @@ def _fitted(experiment: Experiment, changes: dict[str, Any]) -> Experiment:
 # --- positions and masks ---------------------------------------------------------------------------
 
 
-def wrong_position(position: Position, kind: str) -> FieldError:
-    """The error of an edit for another `kind` of position."""
-    return FieldError("position.kind", position.__struct_config__.tag, among((kind,)))
+def position_of(site: Site, kind: type[Encoded]) -> Encoded:
+    """The position whose numbers are edited; refused where it is of another kind."""
+    position: Any = site.position
+    if not isinstance(position, kind):
+        wanted = among((str(kind.__struct_config__.tag),))
+        raise FieldError("position.kind", position.__struct_config__.tag, wanted)
+    return position
 
 
 def set_multiplier(site: Site, pair: int, value: float) -> Site:
-    """Set the multiplier of the frequency of one RoPE pair."""
-    position = site.position
-    if not isinstance(position, Rope):
-        raise wrong_position(position, "rope")
+    """Turn one RoPE dial: the frequency of one pair times `value`."""
+    position = position_of(site, Rope)
     multipliers = list(position.multipliers) + [1.0] * (pair + 1 - len(position.multipliers))
     multipliers[pair] = value
     while multipliers and multipliers[-1] == 1.0:

@@ -12,16 +12,24 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from attnviz.model.edit.fitting import cut_or_filled, fitted_latent
-from attnviz.model.edit.switching import fitting_position
+from attnviz.model.edit.fitting import fitted_latent
 from attnviz.model.operands.latent import latent_of
 from attnviz.model.operands.matrices import latent_array, projection_array
-from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.arrays import Matrix, cut_or_filled
 from attnviz.model.spec.block import Norm, Weights
 from attnviz.model.spec.latent import Latent, LatentRole
-from attnviz.model.spec.parts import Explicit, Heads, Identity, Projection, Projections, Rope, Seeded, Tied
+from attnviz.model.spec.parts import (
+    ROLES,
+    Explicit,
+    Heads,
+    Identity,
+    Projection,
+    Projections,
+    Rope,
+    Seeded,
+)
 from attnviz.model.spec.rows import WrittenRow
-from attnviz.model.spec.site import Site
+from attnviz.model.spec.site import Site, sizes
 
 Array = NDArray[np.float64]
 
@@ -101,19 +109,16 @@ def _refitted(site: Site, latent: Latent | None, heads: Heads, projections: Proj
     widths = site.d_qk, heads.d_head + (0 if latent is None else latent.d_rope)
     changes: dict[str, Any] = {}
     query, bias = projections.query, projections.query_bias
-    if isinstance(query, Explicit):
-        changes["query"] = Explicit(Matrix(_by_head(query.values.array, rows, heads.n_heads, widths)))
-    if isinstance(bias, WrittenRow):
-        changes["query_bias"] = WrittenRow(Matrix(_by_head(bias.values.array, 1, heads.n_heads, widths)))
-    position = site.position
-    if isinstance(position, Rope) and not (latent is not None and position.on_values):
-        position = fitting_position(position, heads, latent)
+    if query.written is not None:
+        changes["query"] = Explicit(Matrix(_by_head(query.written.array, rows, heads.n_heads, widths)))
+    if bias is not None and bias.written is not None:
+        changes["query_bias"] = WrittenRow(Matrix(_by_head(bias.written.array, 1, heads.n_heads, widths)))
     return replace(
         site,
         latent=latent,
         heads=heads,
         projections=replace(projections, **changes),
-        position=position,
+        position=site.position.fitted(sizes(site.n_queries, site.d_model, heads, latent)),
     )
 
 
@@ -130,14 +135,14 @@ def _by_head(values: Array, rows: int, n_heads: int, widths: tuple[int, int]) ->
 def _untied(site: Site) -> Projections:
     """The projections, with shared matrices made explicit: shapes are about to change."""
     projections = site.projections
-    tied = [role for role in ("query", "output") if isinstance(getattr(projections, role), Tied)]
-    written = {role: Explicit(Matrix(projection_array(site, role))) for role in tied}  # type: ignore[arg-type]
+    tied = [role for role in ROLES if projections.tied_to(role) is not None]
+    written = {role: Explicit(Matrix(projection_array(site, role))) for role in tied}
     return replace(projections, **written)
 
 
 def _fitting(site: Site, source: Projection | None, seed: int) -> Projection:
-    """`source` if it is no tie and still fits keys and values, else a random matrix."""
-    is_kept = isinstance(source, Identity | Seeded)
-    if isinstance(source, Explicit):
-        is_kept = source.values.shape == site.projection_shape("key")
-    return source if source is not None and is_kept else Seeded(seed)
+    """`source` where it is no tie and still fits keys and values, else a drawn matrix."""
+    if source is None or source.tied_to is not None:
+        return Seeded(seed)
+    fits = source.written is None or source.written.shape == site.projection_shape("key")
+    return source if fits else Seeded(seed)

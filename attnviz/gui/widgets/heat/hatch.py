@@ -18,6 +18,11 @@ def is_vector(painter: QPainter) -> bool:
     return painter.paintEngine().type() in _VECTOR_ENGINES
 
 
+def device_scale(painter: QPainter) -> float:
+    """Pixels for each point: of the screen, or of the picture that a widget is rendered into."""
+    return painter.deviceTransform().m11()
+
+
 def hatch_lines(rect: QRectF, spacing: float) -> list[QLineF]:
     """Rising diagonals inside `rect`, `spacing` apart along its edges; their ends lie on the edges."""
     x, y, width, height = rect.x(), rect.y(), rect.width(), rect.height()
@@ -39,7 +44,7 @@ def draw_blocked(painter: QPainter, rect: QRectF, theme: Theme, spacing: float =
         _draw_lines(painter, hatch_lines(rect, spacing), theme.line, 1.0)
         return
     # The same for every frame of a drag: hundreds of smooth lines are drawn once per size.
-    ratio = painter.device().devicePixelRatio()
+    ratio = device_scale(painter)
     size = QSize(round(rect.width() * ratio), round(rect.height() * ratio))
     key = f"hatch {size.width()} {size.height()} {ratio} {spacing} {theme.name}"
     picture = QPixmap()
