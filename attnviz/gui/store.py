@@ -288,6 +288,7 @@ class Store(QObject):
     def open(self, document: Document, path: Path | None = None) -> None:
         """Start anew with another document; the history begins with it."""
         self.end_gesture()
+        self.set_stage_hover("")  # what was pointed at is made anew, or gone
         self.path, self._saved = path, document
         self._move_to(History((document,)), is_another=True)
 

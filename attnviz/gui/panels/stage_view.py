@@ -168,7 +168,9 @@ class StageViewPanel(Panel):
         on_key = focus is not None and STAGE_BY_ID[focus.stage].score_shaped
         self._bars.set_highlight(focus.column - first if focus is not None and on_key else -1)
         token = isolated(visible(site.experiment.tokens[query]))
-        self._row_title.setText(_("ROW OF “{token}”").format(token=token))
+        is_turned = self.store.document.view.orientation == "queries_as_columns"
+        title = _("COLUMN OF “{token}”") if is_turned else _("ROW OF “{token}”")
+        self._row_title.setText(title.format(token=token))
 
     def _query(self, site: SiteTrace, focus: Cell | None) -> int:
         last = site.experiment.n_queries - 1

@@ -219,3 +219,9 @@ def test_a_range_belongs_to_a_kind_of_stage_on_the_screen_and_in_the_figure(qtbo
     assert bench.panel.map.content.kind == "sequential"
     scale = content(bench.store.site, bench.store.document.view, "weights", 0, shades).scale
     assert (scale.kind, scale.low) == ("sequential", 0.0)
+
+
+def test_with_queries_as_columns_the_bars_are_of_a_column(qtbot: QtBot) -> None:
+    bench = make(qtbot)
+    bench.store.look(orientation="queries_as_columns")
+    assert text(bench, "row_title").startswith("COLUMN OF “")
