@@ -1,8 +1,8 @@
 """Bytes and floating-point operations of a run, counted before anything is allocated.
 
-An operating system grants far more memory than it has and takes the process away when it is used, so "try and
-catch MemoryError" protects nobody. Here the arithmetic comes first: `estimate_attention` counts, `check`
-refuses with the arithmetic in the message. All counts are Python integers and cannot overflow.
+An operating system grants far more memory than it has and kills the process that uses it, so catching
+MemoryError protects nobody. Here the arithmetic comes first: `estimate_attention` counts, and `check` raises
+an error that shows the arithmetic. All counts are Python integers and cannot overflow.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from attnviz.errors import FieldError, InputError, Message, whole_number
 from attnviz.i18n import _
 
 UNKNOWN_MEMORY = 2 * 1024**3
-"""Bytes taken to be available where the system tells nothing."""
+"""Bytes assumed to be available if the system reports nothing."""
 
 _NO_LIMIT = 2**60
-"""Control groups of the first version say "no limit" with a number near 2**63."""
+"""Control groups of version 1 express "no limit" as a number near 2**63."""
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
 class EstimateLine(NamedTuple):
-    """One array of an estimate: what it is, the product with its digits, and the bytes that come out."""
+    """One array of an estimate: its name, the product with its digits, and its bytes."""
 
     label: str
     formula: str
@@ -36,7 +36,7 @@ class EstimateLine(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a run will take: `bytes` is the sum over `lines`, whose texts are in the active language."""
+    """Requirements of a run: `bytes` is the sum over `lines`, whose texts are in the active language."""
 
     bytes: int
     flops: int
@@ -44,7 +44,7 @@ class Estimate:
 
 
 class BudgetError(InputError):
-    """More than half of the available memory is asked for; the message is one sentence of arithmetic."""
+    """A job needs more than half of the available memory; the message is one sentence of arithmetic."""
 
     def __init__(self, message: Message, estimate: Estimate, available: int) -> None:
         super().__init__(message)
@@ -72,8 +72,7 @@ def human_bytes(count: int) -> str:
 def check(estimate: Estimate, available: int | None = None) -> None:
     """Raise BudgetError when `estimate` needs more than half of `available` bytes (default: measured now).
 
-    Half, because a run's stages are joined by thumbnails, an undone document and the other programs on the
-    machine.
+    Half, because thumbnails, the undo history and other programs need memory besides the stages of a run.
     """
     if available is None:
         available = available_memory()
@@ -115,7 +114,7 @@ def estimate_attention(
     itemsize: int,
     stored_maps: int = 1,
 ) -> Estimate:
-    """Bytes and FLOPs of one attention that keeps `stored_maps` whole (head, query, key) arrays.
+    """Bytes and FLOPs of one attention that stores `stored_maps` whole (head, query, key) arrays.
 
     Bytes: the maps, q and the per-head result (n_heads · n_queries · d_head each), k and v (n_kv_heads ·
     n_keys · d_head each), input and output rows (n_queries · d_model each), at `itemsize` bytes a number.
@@ -158,10 +157,10 @@ def estimate_attention(
 
 
 def available_memory() -> int:
-    """Bytes that this process may still take without pushing anything out, measured now.
+    """Bytes that this process can allocate without displacing others, measured now.
 
-    Linux: the least of MemAvailable and what the process's control groups leave. Windows: free physical
-    memory. macOS, which has no such figure within easy reach: half of the physical memory. Where all fail:
+    Linux: the smaller of MemAvailable and the room in the process's control groups. Windows: free physical
+    memory. macOS, which has no such figure within easy reach: half of the physical memory. If all fail:
     UNKNOWN_MEMORY.
     """
     if sys.platform.startswith("linux"):
@@ -184,7 +183,7 @@ def linux_memory(proc: Path, cgroups: Path) -> int | None:
 
 
 def _cgroup_memory(proc: Path, cgroups: Path) -> list[int]:
-    """What each control group above this process leaves: limit − use + file pages it can drop."""
+    """Memory left by each control group above this process: limit − use + file pages it can drop."""
     left = []
     for line in _text(proc / "self" / "cgroup").splitlines():
         _number, controllers, place = line.split(":", 2)
@@ -195,12 +194,13 @@ def _cgroup_memory(proc: Path, cgroups: Path) -> list[int]:
             droppable = "total_inactive_file"
         else:
             continue
-        # In a container the tree may be mounted from the group's own place on: missing folders are skipped.
+        # In a container the tree may be mounted from the group's own path: missing folders are skipped.
         steps = [part for part in place.split("/") if part]
         for depth in range(len(steps), -1, -1):
             folder = root.joinpath(*steps[:depth])
             most = _text(folder / limit).strip()
-            if not most.isdigit() or int(most) > _NO_LIMIT:  # "max", or a number no machine has
+            # "max", or a number larger than any machine's memory
+            if not most.isdigit() or int(most) > _NO_LIMIT:
                 continue
             used = _text(folder / use).strip()
             if not used.isdigit():

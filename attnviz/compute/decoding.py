@@ -1,4 +1,4 @@
-"""A cached decoding together with its proof: the full pass of the same tokens, compared stage by stage."""
+"""A cached decoding with its proof: the full pass over the same tokens, compared stage by stage."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from attnviz.compute.storage import StepErrors, StoredRows, attention_given_up, 
 from attnviz.core.progress import progress_of
 from attnviz.engines.decode.run import ITEMSIZE, Decoding
 from attnviz.engines.parity import compared
-from attnviz.engines.program import Check, scale_factor
+from attnviz.engines.program import Check
+from attnviz.engines.resolution import scale_factor
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.stages import as_read
 from attnviz.model.trace import SiteTrace, Trace
@@ -24,27 +25,29 @@ from attnviz.model.trace import SiteTrace, Trace
 Numbers = NDArray[Any]
 
 AS_PROJECTED = ("tokens_embedded", "x", "q", "k", "v", "q_rotated", "k_rotated", "v_rotated")
-"""Stages of the first site that only sums and products lead to: their rounding is that of their numbers."""
+"""Stages of the first site computed by sums and products alone: their rounding is relative to their numbers.
+"""
 
 SCORES = ("scores", "relative", "scaled", "capped", "biased", "masked")
-"""Stages whose rounding is that of the vectors that are multiplied, however small the sum comes out."""
+"""Stages whose rounding is relative to the multiplied vectors, however small the sum is."""
 
 KEPT_BYTES = 256 * 1024**2
-"""Largest full pass that is kept beside the decoding it was compared with."""
+"""Largest full pass that is kept beside its decoding."""
 
 SHARES = (0.0, 0.5, 0.65, 0.9, 1.0)
-"""Where the steps, the full pass, their comparison and the reading of the cache begin and end, about."""
+"""Approximate start and end of the steps, the full pass, their comparison and the reading of the cache."""
 
 MOST_LATER = 1e-3
-"""What is further apart than this, relative to its stage, is different however large the scores are."""
+"""A relative difference above this counts as different, however large the scores are."""
 
 
 @dataclass(frozen=True, eq=False)
 class FullRows:
-    """What a pass without a cache makes of every token at one site; arrays are read-only.
+    """Results of a pass without a cache for every token at one site; arrays are read-only.
 
     `keys`, `values` (kv_head, token, d) as the scores and the mixture read them, `output` (token, d_model).
-    `given_up` (head, token) is the share of each row's weights on positions that the cache had no more then.
+    `given_up` (head, token) is the share of each row's weights on positions that the cache had evicted by
+    then.
     """
 
     keys: Numbers
@@ -57,8 +60,8 @@ class FullRows:
 class Decoded:
     """A decoding, the greatest absolute difference of each stage from a full pass, and the seconds.
 
-    Stages are named with their site where there are several. `sizes` are their largest finite numbers,
-    `scores` is the bound |q|·|k| of the scores of all sites: what rounding is to be measured by.
+    If there are several sites, stages are named with theirs. `sizes` are their largest finite numbers,
+    `scores` is the bound |q|·|k| of the scores of all sites: the reference for rounding errors.
     """
 
     decoding: Decoding
@@ -67,17 +70,17 @@ class Decoded:
     sizes: dict[str, float]
     scores: float
     full: dict[str, FullRows] = field(default_factory=dict)
-    """The rows of the full pass, for every site that takes steps."""
+    """The rows of the full pass, for every site that decodes step by step."""
     full_seconds: float = math.nan
-    """Measured: the full pass over all tokens, which without a cache is what the last step takes."""
+    """Measured: the full pass over all tokens, which is the last step without a cache."""
     stored: dict[str, tuple[StoredRows, ...]] = field(default_factory=dict)
-    """What the cache of every site reads back, beside what was put in."""
+    """Rows that the cache of every site reads back, beside the appended rows."""
     next_errors: StepErrors | None = None
-    """How far the probabilities of every step are from the full pass's."""
+    """Difference between the probabilities of every step and those of the full pass."""
     undefined: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """For each stage with NaN in the same place of both: how many numbers are, and of how many."""
+    """For each stage with NaN at equal places of both: the number of NaN, and the number of all."""
     trace: Trace | None = None
-    """The full pass itself, which explains its numbers; None where it has more than `KEPT_BYTES`."""
+    """The full pass itself, which explains its numbers; None if it exceeds `KEPT_BYTES`."""
 
     @property
     def worst(self) -> float:
@@ -85,14 +88,14 @@ class Decoded:
         return max(self.differences.values(), default=0.0)
 
     def is_equal(self, tolerance: float) -> bool:
-        """Whether every number is there on both sides and no difference is more than rounding."""
+        """True if both sides have every number and no difference exceeds rounding."""
         return not self.undefined and self.is_within(tolerance)
 
     def is_within(self, tolerance: float) -> bool:
-        """Whether no difference is more than rounding: `tolerance` for numbers near 1, more for larger ones.
+        """True if no difference exceeds rounding: `tolerance` for numbers near 1, more for larger ones.
 
         The exponential of the softmax turns the absolute rounding of the scores into a relative one, which
-        every later stage inherits, those of later sites as well.
+        every later stage inherits, including those of later sites.
         """
         return all(
             math.isfinite(difference) and difference <= self._allowed(stage, tolerance)
@@ -101,7 +104,7 @@ class Decoded:
 
     @property
     def is_undefined(self) -> bool:
-        """Whether all probabilities are NaN on both sides, so that nothing can be compared."""
+        """True if all probabilities are NaN on both sides, so that a comparison is impossible."""
         return any(
             count == total
             for name, (count, total) in self.undefined.items()
@@ -173,7 +176,9 @@ def _full_rows(decoding: Decoding, trace: Trace, name: str, check: Check) -> Ful
 
 
 def _score_bound(site: SiteTrace, sizes: dict[str, float]) -> float:
-    """What no score of a site exceeds: its largest numbers of q and of k, times √d each, times the scale."""
+    """Upper bound of every score of a site: its largest numbers of q and of k, times √d each, times the
+    scale.
+    """
     prefix = site.name + "." if site.name + ".q" in sizes else ""
     longest = [sizes[prefix + as_read(name, site.stages)] for name in ("q", "k")]
     factor = scale_factor(site.experiment)

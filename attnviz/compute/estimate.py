@@ -1,4 +1,4 @@
-"""What a run or a decoding of an experiment will take, counted site by site before anything is allocated."""
+"""Memory and operations of a run or a decoding, counted site by site before anything is allocated."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ DOCUMENT_ITEMSIZE = 8
 
 
 def estimate(experiment: Experiment, itemsize: int) -> Estimate:
-    """Bytes of what a full pass keeps of all sites, with a mask of two bytes for each cell, and its FLOPs.
+    """Bytes that a full pass stores for all sites, with a mask of two bytes per cell, and its FLOPs.
 
-    FLOPs are those of `engines/flops.py`, of every pair, masked or not. Lines are named by their site where
-    there are several.
+    FLOPs are those of `engines/flops.py`, of every pair, masked or not. If there are several sites, lines
+    carry their names.
     """
     return _together([(name, _full_pass(at(experiment, name), itemsize)) for name in site_names(experiment)])
 
 
 def estimate_decoding(experiment: Experiment, steps: int, itemsize: int) -> Estimate:
-    """Bytes that `steps` steps keep, their caches included, and their FLOPs; an encoder runs once before.
+    """Bytes that `steps` steps store, including their caches, and their FLOPs; an encoder runs once before.
 
-    The kept rows of weights are counted at their longest.
+    The stored rows of weights are counted at their final length.
     """
     causal, encoder = causal_experiment(experiment), encoder_of(experiment)
     parts = []
@@ -48,7 +48,7 @@ def estimate_decoding(experiment: Experiment, steps: int, itemsize: int) -> Esti
 
 
 def _together(parts: list[tuple[str, Estimate]]) -> Estimate:
-    """All sites, their lines named where there are several."""
+    """Sum of all sites, with their names on the lines if there are several."""
     if len(parts) == 1:
         return parts[0][1]
     lines = tuple(line._replace(label=f"{name} {line.label}") for name, size in parts for line in size.lines)
@@ -76,7 +76,7 @@ def _steps(site: Site, steps: int, itemsize: int) -> Estimate:
 
 
 def _kept(site: Site, n: int, m: int, itemsize: int) -> Estimate:
-    """The arrays that stay of one site with n queries and m keys; FLOPs are not those of the site."""
+    """The stored arrays of one site with n queries and m keys; its FLOPs do not cover the site."""
     heads = site.heads
     size = estimate_attention(
         heads.n_heads, heads.n_kv_heads, n, m, site.d_model, site.d_qk, itemsize, stored_maps=1
@@ -86,7 +86,7 @@ def _kept(site: Site, n: int, m: int, itemsize: int) -> Estimate:
 
 
 def _further(site: Site, n: int, m: int, itemsize: int) -> Iterator[EstimateLine]:
-    """The lines beside scores, q, k, v, input and output: other forms of those, the block, the read-out."""
+    """The lines beside scores, q, k, v, input and output: their other forms, the block, the read-out."""
     heads, block, position = site.heads, site.block, site.position
     numbers = {
         "itemsize": itemsize,
@@ -146,7 +146,7 @@ def _further(site: Site, n: int, m: int, itemsize: int) -> Iterator[EstimateLine
 
 
 def _weights(site: Site) -> int:
-    """How many numbers the matrices of a site have, identities apart."""
+    """Count of the numbers in the matrices of a site, without identities."""
     shapes = [site.projection_shape(role) for role in ROLES if not is_identity(site, role)]
     if site.latent is not None:
         d_keys = site.d_keys
@@ -164,7 +164,7 @@ def _weights(site: Site) -> int:
 
 
 def _rows_of_transform(site: Site) -> int:
-    """How many (query, d_model) arrays stand between the output and the logits."""
+    """Number of (query, d_model) arrays between the output and the logits."""
     known = site.vocabulary
     if site.readout != "vocabulary" or known is None or known.transform is None:
         return 0
@@ -172,7 +172,7 @@ def _rows_of_transform(site: Site) -> int:
 
 
 def _rows_of_block(site: Site) -> int:
-    """How many (query, d_model) arrays a site keeps besides its input and the attention's output."""
+    """Number of (query, d_model) arrays that a site stores besides its input and the attention's output."""
     block = site.block
     rows = sum(norm is not None for norm in (site.embedding_norm, site.final_norm))
     rows += changes(site.position) == "vectors"

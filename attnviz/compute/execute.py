@@ -1,7 +1,7 @@
-"""Run an experiment where it was asked for, within the memory there is, and on NumPy where that fails.
+"""Execution of an experiment on the chosen engine, within the available memory, with NumPy as the fallback.
 
-The one entrance for scripts, the shell and the window: budget first, threads by the size of the job, and
-a CUDA failure becomes a notice beside right numbers.
+The single entrance for scripts, the shell and the window: budget first, threads by the size of the job, and
+a CUDA failure becomes a notice beside correct numbers.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ Result = TypeVar("Result")
 Notices = tuple[str, ...]
 
 FALLBACK_DTYPE = "float32"
-"""What NumPy computes in where it takes over a dtype that it does not have."""
+"""Precision in which NumPy computes when it takes over a dtype that it lacks."""
 
 
 MEMORY_S = 0.5
-"""Seconds for which a measurement of the available memory holds."""
+"""Seconds for which a measurement of the available memory stays valid."""
 
 _LOST: dict[tuple[str, str], str] = {}
-"""Why an engine's device can do nothing any more, by (engine, device): it is not tried at every run."""
+"""Why an engine's device has failed for good, by (engine, device): later runs do not try it again."""
 
 _measured = (-math.inf, 0)
-"""When the memory was measured last, and the bytes that were available."""
+"""Time of the last memory measurement, and the bytes that were available."""
 
 
 def execute(
@@ -57,13 +57,13 @@ def execute(
 ) -> Trace:
     """Run `experiment` on the engine with id `engine`.
 
-    `budget` is the number of bytes that count as available (None: measured now), of which a run may take
-    half; `reserve` cores are left to somebody else; `check` is called between stages and may raise.
+    `budget` is the number of available bytes (None: measured now), of which a run may take half; `reserve`
+    cores stay free for other work; `check` is called between stages and may raise.
 
-    Where Torch was asked for on "auto" or CUDA and cannot be imported, or CUDA fails (no device, out of
-    memory, device lost), NumPy computes instead and `trace.notices` says so. Raises `ValueError` for an
-    unknown engine, or a device or dtype that the engine does not have, `BudgetError` for too large a run,
-    and `EngineError` where an engine fails and nothing may take over.
+    If Torch on "auto" or CUDA cannot be imported, or CUDA fails (no device, out of memory, device lost),
+    NumPy computes instead and `trace.notices` says so. Raises `ValueError` for an unknown engine, or a device
+    or dtype that the engine lacks, `BudgetError` for too large a run, and `EngineError` if an engine fails
+    and no other may take over.
     """
 
     def job(made: Engine, notices: Notices) -> Trace:
@@ -92,7 +92,7 @@ def execute_decoding(
 
     count = step_count(experiment, steps)
     size = estimate_decoding(experiment, count, ITEMSIZE[experiment.dtype])
-    # Steps follow one another, so it is one step that must be worth a second thread.
+    # Steps are sequential, so a single step must be large enough for a second thread.
     threads = threads_for(size.flops // count, available_cores(), reserve)
     terms = _Terms(experiment.dtype, size.bytes, lambda: size, budget, threads)
     return _somewhere(job, engine, device, terms)
@@ -100,21 +100,21 @@ def execute_decoding(
 
 @Remembered
 def _size(experiment: Experiment) -> tuple[int, int]:
-    """Bytes and FLOPs of a run: counting them takes a third of the time of a small one."""
+    """Bytes and FLOPs of a run, cached: counting them takes a third of the time of a small run."""
     size = estimate(experiment, ITEMSIZE[experiment.dtype])
     return size.bytes, size.flops
 
 
 def forget_lost_devices() -> None:
-    """Try every device again: somebody has chosen one."""
+    """Try every device again, after the user chose one."""
     _LOST.clear()
 
 
 @dataclass(frozen=True)
 class _Terms:
-    """What a job asks for: dtype, bytes (at most half of `budget`), number of threads.
+    """Requirements of a job: dtype, bytes (at most half of `budget`), number of threads.
 
-    `count` gives the bytes line by line, in the language of the moment.
+    `count` returns the bytes line by line, in the language that is then active.
     """
 
     dtype: str
@@ -125,7 +125,7 @@ class _Terms:
 
 
 def _somewhere(job: Callable[[Engine, Notices], Result], engine: str, device: str, terms: _Terms) -> Result:
-    """The job on the engine that was asked for, or on NumPy where that is allowed to take over."""
+    """Run the job on the chosen engine, or on NumPy if it may take over."""
     kind, dtype = _legal_kind(engine, device, terms.dtype), terms.dtype
     reason = _LOST.get((kind.id, device), "")
     if not reason:
@@ -147,7 +147,7 @@ def _somewhere(job: Callable[[Engine, Notices], Result], engine: str, device: st
 
 
 def _legal_kind(engine: str, device: str, dtype: str) -> EngineKind:
-    """The engine's row. Raises `ValueError` for what it cannot do."""
+    """The engine's row. Raises `ValueError` for a device or dtype that it lacks."""
     if engine not in ENGINE_BY_ID:
         raise FieldError("engine", engine, among(ENGINE_BY_ID))
     kind = ENGINE_BY_ID[engine]
@@ -165,9 +165,9 @@ def _on(
     notices: Notices,
     terms: _Terms,
 ) -> Result:
-    """The job on one engine, within its budget and its number of threads."""
+    """Run the job on one engine, within its budget and its number of threads."""
     made = kind.make(terms.dtype, device, _workers(terms.threads))
-    if made.device == "cpu":  # a CUDA device has memory of its own, and says itself when that runs out
+    if made.device == "cpu":  # a CUDA device has memory of its own, and raises when that is exhausted
         available = _available() if terms.budget is None else terms.budget
         if 2 * terms.bytes > available:
             budget_.check(terms.count(), available)
@@ -175,7 +175,7 @@ def _on(
 
 
 def _available() -> int:
-    """`available_memory`, not older than `MEMORY_S`: reading it takes longer than a small run."""
+    """`available_memory`, at most `MEMORY_S` old: reading it takes longer than a small run."""
     global _measured
     now = time.monotonic()
     if now - _measured[0] > MEMORY_S:
@@ -184,10 +184,10 @@ def _available() -> int:
 
 
 def _workers(threads: int) -> Workers:
-    """Who does an engine's blocks: `threads` threads of ours, each with one thread of BLAS or torch.
+    """Workers for an engine's blocks: `threads` threads of ours, each with one thread of BLAS or torch.
 
-    Their own threads wait for each other in a spin: on two cores of which one is taken, products that take
-    24 ms take 312.
+    The libraries' own threads wait for each other in a spin: on two cores of which one is busy, products that
+    take 24 ms take 312.
     """
 
     def spread(function: Callable[[Any], None], items: Iterable[Any]) -> None:

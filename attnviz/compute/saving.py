@@ -1,4 +1,4 @@
-"""Writing the stages of a trace, once it is known that they fit into memory on their way to the disk."""
+"""Saving of the stages of a trace, after a check that they fit into memory on their way to the disk."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def save_arrays(
     sites: tuple[str, ...] | None = None,
     check: Check = never_cancelled,
 ) -> Path:
-    """`model.numbers.save_npz` within the memory there is.
+    """`model.numbers.save_npz` within the available memory.
 
-    `available` bytes count as there (None: measured), of which half may be used. Raises `BudgetError`, and
-    what `save_npz` raises.
+    `available` is the number of available bytes (None: measured), of which half may be used. Raises
+    `BudgetError`, and what `save_npz` raises.
     """
     size = array_bytes(trace, stages, sites)
     formula = _("{copies} × {size} of arrays").format(copies=COPIES, size=budget.human_bytes(size))

@@ -1,12 +1,12 @@
-"""Runs jobs on one worker thread so that the caller never waits, and only the newest answer counts.
+"""A scheduler that runs jobs on one worker thread: the caller never waits, and only the newest answer counts.
 
-Three one-slot places per key, and nothing that grows: the *mailbox* holds the newest job not yet begun, the
+Each key has three one-slot places, so nothing grows: the *mailbox* holds the newest job not yet begun, the
 worker runs one job, the *outbox* holds the newest result not yet delivered. A new submission empties all
 three of that key's older work: the queued job is replaced, the running one is cancelled at its next
-`token.check()`, the waiting result is let go at once. Hence 300 submissions during a drag hold one result,
+`token.check()`, the waiting result is released at once. Hence 300 submissions during a drag hold one result,
 not 300.
 
-No Qt here: results reach the caller's thread through `post`, which the window gives (gui/bridge.py).
+No Qt here: results reach the caller's thread through `post`, which the window supplies (gui/bridge.py).
 """
 
 from __future__ import annotations
@@ -27,29 +27,29 @@ from attnviz.core.progress import Progress
 Result = TypeVar("Result")
 
 EXIT_WAIT_S = 5.0
-"""Longest wait, when the interpreter ends, for a stage of a scheduler that nobody has closed."""
+"""Longest wait at the interpreter's exit for a stage of an unclosed scheduler."""
 
 ANSWERED = ""
-"""The key of a job that runs no more, while the worker hands its result over; no submission has it."""
+"""The key of a finished job while the worker hands its result over; no submission has it."""
 
 Post = Callable[[Callable[[], None]], None]
-"""Hands a callable to the caller's thread, to be called there soon and in order; callable from any thread."""
+"""Passes a callable to the caller's thread, which calls it soon and in order; callable from any thread."""
 
 
 class Cancelled(Exception):
-    """A newer submission, or closing, has made this job pointless. Raised by `CancelToken.check`."""
+    """A newer submission, or closing, made this job obsolete. Raised by `CancelToken.check`."""
 
 
 class Stopped(Exception):
-    """Nobody waits for the job any more because the person said so: the answer of `Scheduler.stop`."""
+    """The user stopped the job: the answer of `Scheduler.stop`."""
 
 
 class JobExit(RuntimeError):
-    """A job asked the interpreter to end, as a library's `sys.exit` does; the program goes on."""
+    """A job called the interpreter's exit, as a library's `sys.exit` does; the program continues."""
 
 
 class CancelToken:
-    """Asked by a job between its stages: is anybody still waiting for this? Told how far the job is."""
+    """Lets a job ask between its stages whether to continue, and report its progress."""
 
     def __init__(self) -> None:
         self._cancelled = False
@@ -58,11 +58,13 @@ class CancelToken:
 
     @property
     def progress(self) -> Progress:
-        """What the job calls between its stages: the check, and the report of the share that is done."""
+        """The progress that the job calls between its stages: the check, and the report of the completed
+        share.
+        """
         return Progress(self.check, self.report)
 
     def report(self, share: float) -> None:
-        """The job is done to `share`; from any thread. What is done stays done."""
+        """Report that the job is complete to `share`; from any thread. The share never decreases."""
         self.share = max(share, self.share or 0.0)
 
     @property
@@ -73,7 +75,7 @@ class CancelToken:
         self._cancelled = True
 
     def check(self) -> None:
-        """Raise Cancelled if the job has been cancelled."""
+        """Raise Cancelled if the job was cancelled."""
         if self._cancelled:
             raise Cancelled
 
@@ -92,7 +94,7 @@ class _Ticket:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Running:
-    """The job that the worker does; without the job itself, so that nothing of it is kept here."""
+    """The job that the worker runs; without the callable itself, so that nothing keeps it alive."""
 
     key: str
     generation: int
@@ -103,7 +105,7 @@ class _Running:
 
 @dataclass(frozen=True, slots=True)
 class Busy:
-    """A job under way: its key, the seconds since it began, and the share that is done (None: not known)."""
+    """A running job: its key, the seconds since its start, and the completed share (None: unknown)."""
 
     key: str
     seconds: float
@@ -112,7 +114,7 @@ class Busy:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Letter:
-    """The answer to one submission: which of its callbacks to call, and with what."""
+    """The answer to one submission: the callback to call, and its argument."""
 
     key: str
     generation: int
@@ -121,10 +123,10 @@ class _Letter:
 
 
 class Scheduler:
-    """Latest wins, per key; jobs of different keys take turns on the one worker.
+    """Latest wins, per key; jobs of different keys share the one worker.
 
-    `post` must not raise. With `inline=True` there is no thread and `post` is not used: `submit` runs the job
-    and its callback before it returns, under the same rules (for tests and for scripts).
+    `post` must not raise. With `inline=True`, no thread runs and `post` is unused: `submit` runs the job and
+    its callback before it returns, under the same rules (for tests and for scripts).
     """
 
     def __init__(self, post: Post, *, inline: bool = False) -> None:
@@ -133,7 +135,7 @@ class Scheduler:
         self._post = post
         self._inline = inline
         self._changed = threading.Condition()
-        # All below only under the lock of `_changed`, which the thread that holds it may take again.
+        # Everything below requires the lock of `_changed`, which the holding thread may acquire again.
         self._generations = itertools.count(1)
         self._newest: dict[str, int] = {}
         self._mailbox: dict[str, _Ticket] = {}
@@ -152,7 +154,7 @@ class Scheduler:
     ) -> int:
         """Run `job(token)` soon and answer, through `post`, with `done(result)` or `failed(error)`.
 
-        There is no answer when a newer submission of the same `key`, or `close`, comes first. Returns
+        A newer submission of the same `key`, or `close`, suppresses the answer. Returns
         the submission's generation: numbers rise by one over all keys. After `close` it does nothing.
         """
         with self._changed:
@@ -204,12 +206,12 @@ class Scheduler:
 
     @property
     def idle(self) -> bool:
-        """Nothing waits for the worker and the worker does nothing; every result has been posted."""
+        """True if the worker has no job and none is queued; every result has been posted."""
         with self._changed:
             return self._is_idle()
 
     def is_busy(self, key: str = "run") -> bool:
-        """Whether a submission of `key` is queued, running or not yet delivered; false when it is delivered.
+        """True if a submission of `key` is queued, running or not yet delivered; false after the delivery.
 
         A caller that wants pictures during a drag, and not only after it, submits its newest edit when this
         turns false.
@@ -219,14 +221,14 @@ class Scheduler:
             return running or key in self._mailbox or key in self._outbox
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Block until `idle`, at most `timeout` seconds; whether it is. Never call it in a window."""
+        """Block until `idle`, at most `timeout` seconds; return `idle`. Never call it in a window."""
         with self._changed:
             return self._changed.wait_for(self._is_idle, timeout)
 
     def close(self, timeout: float = 0.25) -> bool:
-        """Cancel everything and end the worker; no callback comes after this. Safe to call again.
+        """Cancel everything and end the worker; no callback follows. Safe to call again.
 
-        Waits at most `timeout` seconds for a job in the middle of a stage, and says whether the worker has
+        Waits at most `timeout` seconds for a job in the middle of a stage, and returns whether the worker has
         ended. If it has not, the process must end through `end_process`.
         """
         with self._changed:
@@ -246,7 +248,7 @@ class Scheduler:
         return True
 
     def _close_at_exit(self) -> None:
-        """For programs that forget to close: a long stage delays the exit, but does not crash it."""
+        """Close for programs that do not: a long stage delays the exit, but does not crash it."""
         self.close(EXIT_WAIT_S)
 
     def _is_idle(self) -> bool:
@@ -274,7 +276,7 @@ class Scheduler:
                     self._changed.notify_all()
 
     def _take(self) -> _Ticket | None:
-        """The next job, or None when the scheduler has been closed."""
+        """The next job, or None after the scheduler was closed."""
         with self._changed:
             self._changed.wait_for(lambda: self._closed or bool(self._mailbox))
             if self._closed:
@@ -286,14 +288,14 @@ class Scheduler:
             return ticket
 
     def _send(self, letter: _Letter | None) -> None:
-        """Put a letter that is still wanted into the outbox, and see that one delivery is on its way."""
+        """Place a letter that is still wanted in the outbox, and ensure that one delivery is pending."""
         if letter is None:
             return
         with self._changed:
             if not self._is_wanted(letter):
                 return
             # From here on the key is busy by its letter only. The letter may be delivered before this thread
-            # goes on, and whoever it is delivered to must not wait for another one.
+            # continues, and its receiver must not wait for another one.
             if self._running is not None and self._running.generation == letter.generation:
                 self._running = replace(self._running, key=ANSWERED)
             self._outbox[letter.key] = letter
@@ -303,10 +305,10 @@ class Scheduler:
             self._post(self._deliver)
 
     def _deliver(self) -> None:
-        """On the caller's thread: call back for one key; for the others, come again."""
+        """On the caller's thread: call back for one key; schedule another delivery for the others."""
         with self._changed:
             self._posted = False
-            if not self._outbox:  # let go in the meantime
+            if not self._outbox:  # dropped in the meantime
                 return
             letter = self._outbox.pop(next(iter(self._outbox)))
             again = self._posted = bool(self._outbox)
@@ -322,7 +324,7 @@ def _answer(ticket: _Ticket) -> _Letter | None:
         result = ticket.job(ticket.token)
     except Cancelled:
         return None
-    except KeyboardInterrupt:  # only ever on the main thread, inline: the person at the terminal means it
+    except KeyboardInterrupt:  # only on the main thread, inline: the user interrupted it at the terminal
         raise
     except SystemExit as error:
         exit_ = JobExit(f"sys.exit({error.code!r})")
@@ -336,13 +338,13 @@ def _answer(ticket: _Ticket) -> _Letter | None:
 def end_process(code: int) -> NoReturn:
     """End the process now, with a job in the middle of a stage: after `Scheduler.close` has returned False.
 
-    An ordinary exit is not safe then. OpenBLAS joins its threads and unmaps its buffers while the product is
-    still running: the process hangs for ever or crashes. Torch aborts when its thread asks for an interpreter
-    that is no more. Standard streams and logs are flushed; `atexit` functions and destructors do not run, so
+    An ordinary exit is unsafe then. OpenBLAS joins its threads and unmaps its buffers while the product is
+    still running: the process hangs for ever or crashes. Torch aborts when its thread requests an interpreter
+    that has ended. Standard streams and logs are flushed; `atexit` functions and destructors do not run, so
     save first.
     """
     logging.shutdown()
     for stream in (sys.stdout, sys.stderr):
-        if stream is not None:  # a program without a console has none
+        if stream is not None:  # a program without a console has no streams
             stream.flush()
     os._exit(code)

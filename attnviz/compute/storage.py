@@ -1,8 +1,8 @@
-"""What a cache does to what it keeps: the rows that are read back beside the rows that were put in.
+"""Effect of a cache on its contents: the rows that are read back beside the appended rows.
 
-A row is what the projections made of one token for one head: its key, its value, its latent or its RoPE key.
-What is read back differs where a cache is quantised, by half a step of the row at most (`core.quantise`).
-Of a cache that gives positions up, it is said how much of the full pass's attention they had.
+A row is one projection of one token for one head: its key, its value, its latent or its RoPE key. A quantised
+cache reads back other numbers, by at most half a step of the row (`core.quantise`). For a cache that evicts
+positions, the module also computes the share of the full pass's attention on them.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class StoredError:
-    """How far rows that are read back are from those that were put in, and where they are furthest apart.
+    """Error of the rows that are read back, and the place of the greatest one.
 
     `greatest` is max |read − made| and `rms` the root of the mean square, over the numbers of all rows.
-    `head`, `position` and `feature` say where the greatest is, `made` and `read` are the two numbers there,
-    `half_step` is what the error of that row cannot exceed (NaN where the cache is not quantised), but for
-    the rounding of numbers of 16 bits when they are read.
+    `head`, `position` and `feature` locate the greatest; `made` and `read` are the two numbers there, and
+    `half_step` bounds the error of that row (NaN if the cache is not quantised), apart from the rounding of
+    16-bit numbers on reading.
     """
 
     greatest: float
@@ -48,7 +48,7 @@ class StoredError:
 
 @dataclass(frozen=True, eq=False)
 class StoredRows:
-    """One array of a cache, `name` being k, v, latent or rope_key: for each row where it is furthest off.
+    """Errors of one array of a cache, `name` being k, v, latent or rope_key: the greatest of each row.
 
     All arrays are (g, position): `feature` and the numbers `made` and `read` there, the mean square of the
     row's errors, half a step of the row.
@@ -62,7 +62,7 @@ class StoredRows:
     half_steps: Floats
 
     def up_to(self, length: int) -> StoredError:
-        """Of the first `length` positions, at least one."""
+        """The error of the first `length` positions, at least one."""
         apart = np.abs(self.read - self.made)[:, :length]
         head, position = (int(index) for index in np.unravel_index(np.argmax(apart), apart.shape))
         return StoredError(
@@ -79,17 +79,18 @@ class StoredRows:
 
 @dataclass(frozen=True, eq=False)
 class StepErrors:
-    """How far a row of every step is from that of a full pass: max |Δ| and root mean square, (step,) each."""
+    """Distance of every step's row from that of a full pass: max |Δ| and root mean square, (step,) each."""
 
     greatest: Floats
     rms: Floats
 
 
 def stored_rows(decoding: Decoding, name: str) -> tuple[StoredRows, ...]:
-    """What a site's cache reads back after the last step, beside what the site made at every step.
+    """Rows that a site's cache reads back after the last step, beside those that the site computed at every
+    step.
 
-    Empty where nothing can be laid side by side: a memory's keys and values are made before the first step,
-    and of positions that were given up there is nothing to read.
+    Empty where a comparison is impossible: a memory's keys and values are computed before the first step, and
+    evicted positions cannot be read.
     """
     steps = [step.site(name) for step in decoding.steps]
     last = steps[-1]
@@ -103,9 +104,9 @@ def stored_rows(decoding: Decoding, name: str) -> tuple[StoredRows, ...]:
 
 
 def attention_given_up(decoding: Decoding, site: SiteTrace, check: Check = never_cancelled) -> Floats:
-    """The share of a full pass's weights that the cache has no more at every step, (head, step).
+    """The share of a full pass's weights on evicted positions at every step, (head, step).
 
-    Σ of w[t, j] over the positions j ≤ t that were given up before step t; `site` is the full pass's.
+    Σ of w[t, j] over the positions j ≤ t that were evicted before step t; `site` is the full pass's.
     """
     cache, n_steps = _cache(decoding), len(decoding.steps)
     found = np.zeros((site.shape("weights")[0], n_steps))
@@ -113,7 +114,7 @@ def attention_given_up(decoding: Decoding, site: SiteTrace, check: Check = never
         return found
     kept = [kept_positions(cache, length) for length in range(1, n_steps + 1)]
     gone = [range(len(first), last.start) for first, last in kept]
-    for head in range(len(found)) if any(gone) else ():  # to make the weights again takes a while
+    for head in range(len(found)) if any(gone) else ():  # recomputing the weights is slow
         check()
         weights = site.window("weights", head)
         for step, positions in enumerate(gone):
@@ -122,7 +123,7 @@ def attention_given_up(decoding: Decoding, site: SiteTrace, check: Check = never
 
 
 def step_errors(made: list[Numbers], whole: Numbers) -> StepErrors:
-    """The rows of the steps, (feature,) each, beside those of the full pass, (step or more, feature)."""
+    """Compare the steps' rows, (feature,) each, with those of the full pass, (step or more, feature)."""
     apart = [
         np.abs(np.asarray(row, np.float64) - full.astype(np.float64))
         for row, full in zip(made, whole, strict=False)
@@ -141,12 +142,12 @@ def _put_in(site: SiteStep) -> tuple[Numbers, ...]:
     keys = site[as_read("k", site.stages)]
     if site.experiment.latent is None:
         return keys, site[as_read("v", site.stages)]
-    # Every head has the same RoPE key behind its content.
+    # Every head appends the same RoPE key to its content.
     return site["latent"][None, :], keys[:1, site.experiment.heads.d_head :]
 
 
 def _beside(name: str, made: Numbers, read: Numbers, bits: int) -> StoredRows:
-    """(g, position, numbers) as they were put in, and as they are read."""
+    """Compare (g, position, numbers) as appended with those read back."""
     put, got = np.asarray(made, np.float64), np.asarray(read, np.float64)
     apart = np.abs(got - put)
     feature = np.argmax(apart, axis=-1)

@@ -1,9 +1,9 @@
-"""How many threads one job may use, and the pool that works on its heads or row blocks.
+"""Thread counts of jobs, and the pool that works on their heads or row blocks.
 
 Two facts decide everything here. A BLAS library splits even tiny products over all cores and then waits for
 the slowest, so on a busy two-core machine half a millisecond of work can take hundreds; and its thread count
-is one number per process, so two jobs that set and restore it on their own leave it wrong. Hence: small jobs
-get one thread, and all limits go through one counted place.
+is one number per process, so two jobs that set and restore it independently leave it wrong. Hence small jobs
+get one thread, and all limits are counted in one place.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from threadpoolctl import ThreadpoolController
 from attnviz.errors import FieldError, whole_number
 
 IDLE_S = 0.3
-"""Seconds after which a helper with nothing to do ends. Between two edits of a drag it stays."""
+"""Idle seconds after which a helper ends. Between two edits of a drag it stays."""
 
 Item = TypeVar("Item")
 Value = TypeVar("Value")
@@ -32,7 +32,7 @@ ThreadSetter = tuple[Callable[[], int], Callable[[int], None]]
 """Reads and sets one library's thread count, e.g. `(torch.get_num_threads, torch.set_num_threads)`."""
 
 FLOPS_PER_THREAD = 10**8
-"""Work that is worth one more thread: milliseconds of a core, hundreds of times the price of handing over."""
+"""Operations that justify one more thread: milliseconds of a core, hundreds of times the handover cost."""
 
 
 def available_cores() -> int:
@@ -45,7 +45,7 @@ def available_cores() -> int:
 def threads_for(flops: float, cores: int, reserve: int = 0) -> int:
     """Threads for a job of `flops` operations: flops / FLOPS_PER_THREAD, from 1 to cores − reserve.
 
-    `reserve` cores are left to somebody else (the window). The answer is at least 1, so a reserve that takes
+    `reserve` cores stay free (for the window). The answer is at least 1, so a reserve that takes
     every core still lets the job run. Infinite `flops` means all cores; NaN or negative `flops` raise
     ValueError.
     """
@@ -56,7 +56,7 @@ def threads_for(flops: float, cores: int, reserve: int = 0) -> int:
 
 
 class _Limits:
-    """The limits in force in this process: the smallest wins, the last one out restores."""
+    """The active limits in this process: the smallest wins, the last one to leave restores."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -84,7 +84,7 @@ class _Limits:
     def _apply(self, setters: Sequence[ThreadSetter]) -> None:
         limit = min(self._active)
         for setter in setters:
-            # Only ever downwards: a count that the user set to 1 from outside stays 1.
+            # Only downwards: a count that the user set to 1 from outside stays 1.
             setter[1](min(limit, self._before[setter]))
 
 
@@ -93,8 +93,8 @@ _LIMITS = _Limits()
 
 def _set_library(library: Any, n: int) -> None:
     library.set_num_threads(n)
-    # threadpoolctl lets one thread own a process-wide count until that thread ends, and ignores all others
-    # without a word. We order the callers ourselves, so the ownership is given back at once.
+    # threadpoolctl lets one thread own a process-wide count until that thread ends, and silently ignores all
+    # others. We order the callers ourselves, so the ownership is returned at once.
     release = getattr(library, "clear_controlling_thread", None)
     if release is not None:
         release()
@@ -116,8 +116,8 @@ def limited_threads(n: int, setters: Sequence[ThreadSetter] = ()) -> Iterator[No
     """Hold every loaded BLAS, and each library of `setters`, to at most `n` threads inside the block.
 
     May be nested, and entered from several threads at once: the smallest limit in force wins, a limit never
-    raises a count, and the last block to end restores the counts that it found. Entering and leaving costs a
-    few microseconds, so it may stand around a job of a tenth of a millisecond. Raises ValueError for `n`
+    raises a count, and the last block to end restores the original counts. Entering and leaving costs a
+    few microseconds, so it may wrap a job of a tenth of a millisecond. Raises ValueError for `n`
     below 1.
     """
     if n < 1:
@@ -131,7 +131,7 @@ def limited_threads(n: int, setters: Sequence[ThreadSetter] = ()) -> Iterator[No
 
 
 class _Batch(Generic[Item, Value]):
-    """One `parallel_map` call: threads draw the next index until there is none left or one has failed."""
+    """One `parallel_map` call: threads take the next index until none is left or one has failed."""
 
     def __init__(self, function: Callable[[Item], Value], items: Sequence[Item]) -> None:
         self._function = function
@@ -164,27 +164,27 @@ class _Batch(Generic[Item, Value]):
                 self._changed.notify_all()
 
     def values(self) -> list[Value]:
-        """Wait for the items that others have drawn; raise the error that a plain loop would have met."""
+        """Wait for the items that others have taken; raise the error that a plain loop would have met."""
         with self._changed:
             self._changed.wait_for(lambda: self._finished == self._drawn)
         if not self._errors:
-            # Popped, because a helper that comes late may still hold this batch for a moment.
+            # Popped, because a late helper may still hold this batch for a moment.
             return [self._values.pop(index) for index in range(len(self._items))]
-        # Indices are drawn in order, so every item before the first failing one has been tried.
+        # Indices are taken in order, so every item before the first failing one has been tried.
         error = self._errors[min(self._errors)]
         try:
             raise error
         finally:
-            # The error's traceback names this frame: a cycle that would keep the arrays alive.
+            # The error's traceback refers to this frame: a cycle that would keep the arrays alive.
             self._errors.clear()
             self._values.clear()
             del error
 
 
 class _Pool:
-    """Daemon threads, started when needed, that end when nothing has come for a while.
+    """Daemon threads that start when needed and end after an idle time.
 
-    Not `ThreadPoolExecutor`: its threads are joined at exit, so a long product would hold up the exit.
+    Not `ThreadPoolExecutor`: its threads are joined at exit, so a long product would delay the exit.
     """
 
     def __init__(self) -> None:
@@ -206,7 +206,7 @@ class _Pool:
                 task = self._tasks.get(timeout=IDLE_S)
             except queue.Empty:
                 with self._lock:
-                    if self._tasks.empty():  # tasks are put under the lock: none can be missed
+                    if self._tasks.empty():  # tasks are added under the lock: none can be missed
                         self._n_threads -= 1
                         return
                 continue
@@ -223,7 +223,7 @@ def parallel_map(function: Callable[[Item], Value], items: Iterable[Item], worke
     For array work that releases the interpreter lock (products, ufuncs on large arrays), each item inside
     `limited_threads(1)`. With one worker or one item it is the plain loop. Helpers inherit the caller's
     context, hence its `numpy.errstate`. After a failure no further item is started, and the error of the
-    earliest failing item is raised, the one that the loop would have raised. Handing over costs some ten
+    earliest failing item is raised, the one that the loop would have raised. The handover costs some ten
     microseconds per call: worth it from about a tenth of a millisecond of work. Nested calls are safe: a
     caller never waits for a helper that has not begun.
     """

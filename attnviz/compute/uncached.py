@@ -1,7 +1,7 @@
-"""One decoding step as it is without a cache: a pass over all tokens so far, made and measured by itself.
+"""One decoding step without a cache: a pass over all tokens so far, run and timed separately.
 
-A time that was taken while a text was written holds whatever else the machine did then. So the step is made
-with its cache once more, beside the pass, and the two times are of the same moment.
+A time taken during generation includes everything else the machine did then. The step is therefore repeated
+with its cache beside the pass, so that both times are measured at the same moment.
 """
 
 from __future__ import annotations
@@ -29,11 +29,10 @@ Numbers = NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class UncachedStep:
-    """Step `index` without a cache, measured: `seconds` for the whole pass, an encoder's and the logits of
-    all tokens included.
+    """Step `index` without a cache: `seconds` for the whole pass, including an encoder and all logits.
 
-    `cached_seconds` is what the step, or the prefill that ends with it, takes with the cache of those before,
-    which is copied first (NaN where it cannot be taken over). `outputs` are the last token's rows of every
+    `cached_seconds` is the time of the step, or of the prefill that ends with it, with the cache of those
+    before, which is copied first (NaN if it cannot be reused). `outputs` are the last token's rows of every
     site, (d_model,), read-only.
     """
 
@@ -69,12 +68,14 @@ def _cached_seconds(decoding: Decoding, experiment: Experiment, check: Check, re
 
 
 def up_to(experiment: Experiment, length: int) -> Experiment:
-    """The first `length` tokens alone, turned as they are in the whole text."""
+    """The first `length` tokens alone, rotated as in the whole text."""
     shorter = permute_tokens(experiment, tuple(range(length)))
     return at_length(shorter, experiment.n_queries)
 
 
 def _last_row(site: SiteTrace) -> Numbers:
-    row: Numbers = site.window("attention_output")[-1].copy()  # no view: the other rows are let go
+    # a copy instead of a view releases the other rows
+    #
+    row: Numbers = site.window("attention_output")[-1].copy()
     row.setflags(write=False)
     return row

@@ -1,6 +1,6 @@
-"""The arithmetic of a transformer block around its attention: norms, activations, gated units.
+"""Arithmetic of a transformer block around its attention: norms, activations, gated units.
 
-Whatever is kept in float16 or bfloat16 is computed in float32 and rounded once: see `core.precision`.
+Numbers stored in float16 or bfloat16 are computed in float32 and rounded once: see `core.precision`.
 NaN stays NaN.
 """
 
@@ -17,7 +17,7 @@ from attnviz.core.special import Special
 from attnviz.i18n import N_
 
 LOWEST = -3e38
-"""Nearly the least number of float32: a share of 0 of it is 0, where one of −∞ would be NaN."""
+"""Nearly the smallest number of float32: 0 times it is 0, whereas 0 times −∞ is NaN."""
 
 
 def layer_norm(xp: Any, x: Array, eps: float) -> Array:
@@ -36,15 +36,15 @@ def rms_norm(xp: Any, x: Array, eps: float) -> Array:
 
 
 def _by_root_mean_square(xp: Any, x: Array, eps: float) -> Array:
-    # A sum and a quotient: the same numbers as NumPy's mean in half its time.
+    # A sum and a division equal NumPy's mean in half the time.
     return x / xp.sqrt(xp.sum(x * x, axis=-1, keepdims=True) / float(x.shape[-1]) + eps)
 
 
 @dataclass(frozen=True)
 class Activation:
-    """One function of one number. `title` and `source` are messages; `formula` is written for z.
+    """One elementwise function. `title` and `source` are messages; `formula` is written in z.
 
-    `function(xp, z, special)` takes and gives arrays of float32 or float64; call `apply`, which takes any.
+    `function(xp, z, special)` takes and returns float32 or float64 arrays; `apply` accepts every dtype.
     """
 
     id: str
@@ -54,9 +54,10 @@ class Activation:
     function: Callable[[Any, Array, Special], Array]
 
     def apply(self, xp: Any, x: Array, special: Special) -> Array:
-        """The function of every element of `x`, in its shape and dtype; identity gives `x` itself.
+        """Apply the function to every element of `x`; the result has its shape and dtype. Identity returns
+        `x` itself.
 
-        No finite number overflows on the way, and an infinity gives the limit.
+        No finite number overflows on the way, and an infinity yields the limit.
         """
         return rounded(xp, self.function(xp, at_least_single(xp, x), special), x)
 
@@ -71,7 +72,8 @@ def _gelu(xp: Any, z: Array, special: Special) -> Array:
 
 def _gelu_tanh(xp: Any, z: Array, special: Special) -> Array:
     # (1 + tanh u) / 2 is σ(2u), which keeps its digits where tanh comes near -1.
-    near = xp.clip(z, -30.0, 30.0)  # beyond, the share is 0 or 1 to float64's last digit, and z³ may overflow
+    # beyond these, the share is 0 or 1 to float64's last digit, and z³ may overflow
+    near = xp.clip(z, -30.0, 30.0)
     u = math.sqrt(2 / math.pi) * (near + 0.044715 * near * near * near)
     return _share(special, z, special.sigmoid(2 * u))
 
@@ -129,7 +131,7 @@ ACTIVATIONS: tuple[Activation, ...] = (
 ACTIVATION_BY_ID = {row.id: row for row in ACTIVATIONS}
 
 CLAMP_LIMIT = 7.0
-"""Where the clamped unit of GPT-OSS cuts its gate (above) and its up (on both sides)."""
+"""Limit at which the clamped unit of GPT-OSS cuts its gate (from above) and its up (on both sides)."""
 
 CLAMP_ALPHA = 1.702
 """Its β of Swish; z · σ(1.702 z) is also an approximation of GELU (Hendrycks and Gimpel 2016)."""
@@ -137,10 +139,10 @@ CLAMP_ALPHA = 1.702
 
 @dataclass(frozen=True)
 class GatedUnit:
-    """One way of joining gate = x W_gate and up = x W_up, number by number.
+    """One way of combining gate = x W_gate and up = x W_up, elementwise.
 
-    `title` and `source` are messages; `formula` is written for gate and up. `apply(xp, gate, up, special)`
-    gives an array of their shape and dtype.
+    `title` and `source` are messages; `formula` is written in gate and up. `apply(xp, gate, up, special)`
+    returns an array of their shape and dtype.
     """
 
     id: str
@@ -181,7 +183,7 @@ GATED_UNITS: tuple[GatedUnit, ...] = (
         _clamped_swish,
     ),
 )
-"""Every activation has its gated unit, under the same id; what is only ever gated comes after them."""
+"""Every activation has a gated unit with the same id; units that exist only gated follow them."""
 
 GATED_UNIT_BY_ID = {row.id: row for row in GATED_UNITS}
 

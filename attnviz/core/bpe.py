@@ -1,9 +1,9 @@
-"""Byte-pair encoding: a text as pieces that a model knows (Sennrich, Haddow, Birch 2016, arXiv:1508.07909).
+"""Byte-pair encoding of a text with a model's vocabulary (Sennrich, Haddow, Birch 2016, arXiv:1508.07909).
 
-A text is cut into pre-tokens by one of the rules in `PIECE_KINDS`. A pre-token is cut into characters, and
-of its neighbours those with the lowest rank are merged, the leftmost first, until no pair has a rank. A
+One of the rules in `PIECE_KINDS` cuts a text into pre-tokens. A pre-token is split into characters; of the
+neighbouring pairs, the one with the lowest rank is merged, leftmost first, until no pair has a rank. A
 character that is no token becomes the tokens of its UTF-8 bytes, `<0xE4>` and so on; in the alphabet of GPT-2
-every byte has a character of its own. Each rule is written here: a document names one, and brings no pattern.
+every byte has a character of its own. The rules are written here: a document names one and brings no pattern.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ WORDS = r' ?[A-Za-z]+| ?[0-9]| ?"|[\s\S]'
 """One pre-token of `words`: a word, digit or quotation mark with the space before it, or any character."""
 
 SPACE = "\u2581"
-"""What SentencePiece writes for a space."""
+"""Character that SentencePiece writes for a space."""
 
 TEXT_BYTES = (*range(0xC0), *range(0xC2, 0xF5))
-"""The bytes that a UTF-8 text can have."""
+"""Bytes that occur in UTF-8 texts."""
 
 _WORD = re.compile(WORDS)
 _BYTE_TOKEN = re.compile(r"<0x([0-9A-F]{2})>")
@@ -35,14 +35,14 @@ _CONTRACTION = re.compile("'(?:[stmd]|re|ve|ll)")
 _RUNS = re.compile(r" ?L+| ?N+| ?O+")
 _SPACES = re.compile(r"[ W]+")
 _KNOWN_PIECES = 20_000
-"""Most pre-tokens whose ids are kept: words come again."""
+"""Largest number of pre-tokens whose ids are cached: words recur."""
 
 
 # --- the kinds of pieces ---------------------------------------------------------------------------
 
 
 def _alphabet() -> tuple[str, ...]:
-    """The character of each byte in GPT-2's alphabet (Radford et al. 2019).
+    """Return the character of each byte in GPT-2's alphabet (Radford et al. 2019).
 
     Bytes that are printable characters of Latin-1 stand for themselves; the others, in order, are U+0100 on.
     """
@@ -89,12 +89,12 @@ def _class(character: str) -> str:
 
 
 def _end_of_run(classes: str, at: int) -> int:
-    """Where the pre-token that begins at `at` ends."""
+    """Return the index where the pre-token that begins at `at` ends."""
     run = _RUNS.match(classes, at)
     if run:
         return run.end()
     spaces = _SPACES.match(classes, at)
-    assert spaces is not None  # every class is one of the two patterns'
+    assert spaces is not None  # every class belongs to one of the two patterns
     is_last, several = spaces.end() == len(classes), spaces.end() - at > 1
     return spaces.end() - (several and not is_last)
 
@@ -116,7 +116,7 @@ def _alphabet_bytes(token: str) -> bytes:
 
 
 def is_byte_token(token: str) -> bool:
-    """Whether a token is written as `byte_token` writes them."""
+    """True if a token is written as `byte_token` writes them."""
     return _BYTE_TOKEN.fullmatch(token) is not None
 
 
@@ -130,7 +130,7 @@ def byte_token(byte: int) -> str:
 
 
 def _text_byte(byte: int) -> tuple[str, ...]:
-    """The tokens of which one makes a byte writable: the ASCII character itself, or its byte token."""
+    """Return the tokens of which one suffices to write a byte: its ASCII character, or its byte token."""
     return (byte_token(byte), chr(byte)) if byte < 0x80 else (byte_token(byte),)
 
 
@@ -144,10 +144,10 @@ def _alphabet_byte(byte: int) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class PieceKind:
-    """One way in which vocabularies write a text.
+    """One convention by which vocabularies write a text.
 
-    `cut` gives the pre-tokens, in the characters of the vocabulary; `bytes_of` the bytes that a token stands
-    for; `written` the tokens of which a vocabulary needs one so that it can write a byte.
+    `cut` returns the pre-tokens, in the characters of the vocabulary; `bytes_of` the bytes that a token
+    stands for; `written` the tokens of which a vocabulary needs one to write a byte.
     """
 
     id: str
@@ -169,15 +169,15 @@ PIECE_KIND_BY_ID = {kind.id: kind for kind in PIECE_KINDS}
 
 @dataclass(frozen=True)
 class BytePairs:
-    """The tokens of a vocabulary by id, and the pairs that are merged, lowest rank first.
+    """The tokens of a vocabulary by id, and the pairs to merge, lowest rank first.
 
     Attributes:
         kind: Id of one of `PIECE_KINDS`.
-        whole: Whether a pre-token that is a token stays whole, whatever the merges would make of it.
-        leading_space: Whether a text is read with a space put before it.
-        special: Tokens that no text makes and that have no bytes.
+        whole: Whether a pre-token that is a token stays whole, whatever the merges would yield.
+        leading_space: Whether a space is prepended to a text.
+        special: Tokens that no text encodes to and that have no bytes.
 
-    Raises `ValueError` where a merge makes no token, or a byte of a text could not be written.
+    Raises `ValueError` where a merge yields no token, or a byte of a text could not be written.
     """
 
     tokens: tuple[str, ...]
@@ -200,21 +200,21 @@ class BytePairs:
         object.__setattr__(self, "_known", {})
 
     def encode(self, text: str) -> list[int]:
-        """The ids of `text`. A special token that is spelt out in it is plain text.
+        """Return the ids of `text`. A special token spelt out in it is plain text.
 
-        Raises `ValueError` for a text with half of a surrogate pair: it has no bytes.
+        Raises `ValueError` for a text with half of a surrogate pair, which has no bytes.
         """
         return self.encode_inside(self.begun(text))
 
     def begun(self, text: str) -> str:
-        """`text` with the space that is put before it, if one is; an empty text stays empty."""
+        """Return `text` with the prepended space, if the vocabulary has one; an empty text stays empty."""
         is_put = self.leading_space == "always" or (
             self.leading_space == "unless_there" and not self._begins(text)
         )
         return " " + text if text and is_put else text
 
     def encode_inside(self, text: str) -> list[int]:
-        """The ids of a part of a text: as `encode`, with no space put before it."""
+        """Return the ids of a part of a text: as `encode`, without the prepended space."""
         check_text(text)
         ids: list[int] = []
         for piece in PIECE_KIND_BY_ID[self.kind].cut(text):
@@ -222,36 +222,38 @@ class BytePairs:
         return ids
 
     def has(self, token: str) -> bool:
-        """Whether `token` is one of the vocabulary."""
+        """True if `token` is in the vocabulary."""
         return token in self._ids
 
     def byte_id(self, byte: int) -> int | None:
-        """The id of the token that writes one byte: its character where that is a token, else the byte's own.
+        """Return the id of the token that writes one byte: its character where that is a token, else the byte
+        token.
 
-        None where there is no such token; every byte of UTF-8 texts has one.
+        None if no such token exists; every byte of UTF-8 texts has one.
         """
         written = PIECE_KIND_BY_ID[self.kind].written(byte)
         return next((self._ids[token] for token in reversed(written) if token in self._ids), None)
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of `ids`; special tokens add nothing, and bytes that are no character read ⟨E4⟩.
+        """Return the text of `ids`; special tokens add nothing, and bytes that are no character read ⟨E4⟩.
 
         Raises `ValueError` for an id outside the vocabulary.
         """
         return self.text_of(b"".join(self.token_bytes(one) for one in ids))
 
     def join(self, tokens: Sequence[str]) -> str:
-        """The text of tokens, of which some may be no tokens of the vocabulary: these are their own texts."""
+        """Return the text of tokens; a token outside the vocabulary is its own text."""
         ids = self._ids
         data = (self.token_bytes(ids[token]) if token in ids else token_bytes(token) for token in tokens)
         return self.text_of(b"".join(data))
 
     def text_of(self, data: bytes) -> str:
-        """The text of the bytes of a whole sequence, without the space that was put before it."""
+        """Return the text of the bytes of a whole sequence, without the prepended space."""
         return shown_bytes(data[1:] if self.leading_space != "never" and data[:1] == b" " else data)
 
     def token_bytes(self, one: int) -> bytes:
-        """The UTF-8 bytes of the token `one`: none for a special token, one for a piece of a character.
+        """Return the UTF-8 bytes of the token `one`: none for a special token, some for a piece of a
+        character.
 
         Raises `ValueError` for an id outside the vocabulary.
         """
@@ -261,9 +263,9 @@ class BytePairs:
         return b"" if token in self.special else PIECE_KIND_BY_ID[self.kind].bytes_of(token)
 
     def shown(self, one: int) -> str:
-        """What the token `one` is shown as: its text, a special token's name, or bytes as ⟨E4⟩.
+        """Return the shown form of the token `one`: its text, a special token's name, or bytes as ⟨E4⟩.
 
-        A control character, but for the line end, cannot be seen and is shown as a byte, too. Raises
+        A control character other than the line end is invisible and is shown as a byte, too. Raises
         `ValueError` for an id outside the vocabulary.
         """
         data = self.token_bytes(one)
@@ -273,11 +275,11 @@ class BytePairs:
         return text if len(text) != 1 or text.isprintable() or text == "\n" else _all_bytes(data)
 
     def _begins(self, text: str) -> bool:
-        """Whether a text begins with what is put before the others."""
+        """True if a text begins with what is prepended."""
         return text[:1] == " " or (self.kind == "metaspace" and text[:1] == SPACE)
 
     def _remember(self, piece: str) -> tuple[int, ...]:
-        """Encode one pre-token, and keep the answer: words come again."""
+        """Encode one pre-token and cache the ids: words recur."""
         if self.whole and piece in self._ids and piece not in self.special:
             found: tuple[int, ...] = (self._ids[piece],)
         else:
@@ -295,9 +297,9 @@ class BytePairs:
 
 
 def merged(parts: Iterable[str], ranks: dict[tuple[str, str], int]) -> list[str]:
-    """`parts` with their neighbours merged: again and again the pair of the lowest rank, the leftmost first.
+    """Merge neighbours in `parts`: repeatedly the pair of the lowest rank, leftmost first.
 
-    O(n log n) in the number of parts, so that no text makes it wait.
+    O(n log n) in the number of parts, so a long text does not block.
     """
     texts: list[str] = list(parts)
     after, before = list(range(1, len(texts) + 1)), list(range(-1, len(texts) - 1))
@@ -313,7 +315,7 @@ def merged(parts: Iterable[str], ranks: dict[tuple[str, str], int]) -> list[str]
         _rank, left, first, second = heappop(queue)
         right = after[left]
         if texts[left] != first or right >= len(texts) or texts[right] != second:
-            continue  # one of the two has become part of another piece
+            continue  # one of the two was merged into another piece
         texts[left], texts[right] = first + second, ""
         after[left] = after[right]
         if after[left] < len(texts):
@@ -326,7 +328,7 @@ def merged(parts: Iterable[str], ranks: dict[tuple[str, str], int]) -> list[str]
 
 
 def fault_in(tokens: Sequence[str], merges: Sequence[tuple[str, str]], kind: str) -> FieldError | None:
-    """Why a text could not be encoded with these; None where every text can."""
+    """Return why these tokens and merges cannot encode a text; None if they encode every text."""
     known = set(tokens)
     for index, (left, right) in enumerate(merges):
         for text in (left, right, left + right):

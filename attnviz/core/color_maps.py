@@ -1,4 +1,6 @@
-"""The two colour maps that the window and the figures share, as RGB bytes, and which ink is read on them."""
+"""The two colour maps that the window and the figures share, as RGB bytes, and the ink that is legible on
+them.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +13,10 @@ from numpy.typing import NDArray
 Kind = Literal["sequential", "diverging"]
 
 SEQUENTIAL_MAP = "viridis"
-"""Colour map of weights and probabilities, by its name in `cmap`."""
+"""Colour map of weights and probabilities; its name in `cmap`."""
 
 DIVERGING_MAP = ("crameri:vik", 0.14, 0.86)
-"""Colour map of signed data on a light ground, and the part of it in use: its ends are nearly black."""
+"""Colour map of signed data on a light ground, and the range of it in use: its ends are nearly black."""
 
 DIVERGING_MAP_DARK = ("crameri:berlin", 0.10, 0.90)
 """The same on a dark ground: zero is dark, blue is negative, red-brown is positive."""
@@ -22,8 +24,8 @@ DIVERGING_MAP_DARK = ("crameri:berlin", 0.10, 0.90)
 
 @lru_cache(maxsize=4)
 def color_table(kind: Kind, is_dark: bool) -> NDArray[np.uint8]:
-    """The colour map as (256, 3) RGB bytes from position 0 to position 1; read-only, shared."""
-    from cmap import Colormap  # takes its time, and no number needs it
+    """Return the colour map as (256, 3) RGB bytes from position 0 to position 1; read-only, shared."""
+    from cmap import Colormap  # the import is slow, and no computation needs it
 
     name, start, stop = SEQUENTIAL_MAP, 0.0, 1.0
     if kind == "diverging":
@@ -35,7 +37,8 @@ def color_table(kind: Kind, is_dark: bool) -> NDArray[np.uint8]:
 
 
 def takes_black_ink(rgb: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """Whether black (True) or white has more contrast on RGB bytes (..., 3): relative luminance of WCAG 2.2.
+    """Return True where black has more contrast than white on RGB bytes (..., 3): relative luminance of WCAG
+    2.2.
 
     Black has contrast (L + .05) / .05, white 1.05 / (L + .05); they are equal at L = .179.
     """

@@ -1,4 +1,4 @@
-"""The names of dimensions, and the two reshapes between them.
+"""Names of dimensions, and the reshapes between them.
 
 Shape suffixes name the axes of an array inside numerics:
 `t` token, `f` feature of the model, `g` key/value group, `r` query head within its group,
@@ -11,16 +11,16 @@ from __future__ import annotations
 from typing import Any
 
 Array = Any
-"""An array of whichever library the engine runs on (the Python array API standard)."""
+"""An array of the engine's library (the Python array API standard)."""
 
 
 def group_counts(n_heads: int) -> tuple[int, ...]:
-    """How many key/value heads `n_heads` query heads can share evenly: the divisors, ascending."""
+    """Numbers of key/value heads that `n_heads` query heads can share evenly: the divisors, ascending."""
     return tuple(n for n in range(1, n_heads + 1) if n_heads % n == 0)
 
 
 def split_query_heads(xp: Any, x_tf: Array, n_groups: int, group_size: int) -> Array:
-    """(token, g·r·d) -> (g, r, token, d); heads lie side by side, those of one group next to each other."""
+    """Reshape (token, g·r·d) to (g, r, token, d); the heads of one group are adjacent."""
     n_tokens, width = x_tf.shape
     d_head = width // (n_groups * group_size)
     x_tgrd = xp.reshape(x_tf, (n_tokens, n_groups, group_size, d_head))
@@ -28,13 +28,13 @@ def split_query_heads(xp: Any, x_tf: Array, n_groups: int, group_size: int) -> A
 
 
 def split_kv_heads(xp: Any, x_tf: Array, n_groups: int) -> Array:
-    """(token, g·d) -> (g, token, d)."""
+    """Reshape (token, g·d) to (g, token, d)."""
     n_tokens, width = x_tf.shape
     return xp.permute_dims(xp.reshape(x_tf, (n_tokens, n_groups, width // n_groups)), (1, 0, 2))
 
 
 def join_heads(xp: Any, y_grqd: Array) -> Array:
-    """(g, r, q, d) -> (q, g·r·d): the heads' outputs side by side."""
+    """Reshape (g, r, q, d) to (q, g·r·d): the heads' outputs side by side."""
     n_groups, group_size, n_queries, d_head = y_grqd.shape
     y_qgrd = xp.permute_dims(y_grqd, (2, 0, 1, 3))
     return xp.reshape(y_qgrd, (n_queries, n_groups * group_size * d_head))

@@ -1,8 +1,8 @@
-"""Dropout whose every cell depends on its own coordinates alone.
+"""Dropout in which every cell depends only on its own coordinates.
 
-A generator that is drawn from in order gives other zeros to a decoding step than to the full pass,
-and other zeros to each engine. Here the random number of a cell is a hash of (seed, head, query
-position, key position), so windows, steps and engines agree.
+A sequential generator gives a decoding step other zeros than the full pass, and each engine other zeros
+again. Here the random number of a cell is a hash of (seed, head, query position, key position), so windows,
+steps and engines agree.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ Ints = NDArray[np.int64]
 
 
 def keep(seed: int, p: float, heads: Ints, q: Ints, k: Ints) -> NDArray[np.bool_]:
-    """Which weights survive; heads (...) give (..., q, k). Each is kept with probability 1 - p.
+    """Return True for each weight that survives; heads (...) give (..., q, k). The probability is 1 − p.
 
-    The hash is SplitMix64 (Steele, Lea, Flood 2014) applied to one coordinate after the other.
+    The hash is SplitMix64 (Steele, Lea, Flood 2014), applied to one coordinate after the other.
     """
     state = _mix(_mix(np.asarray(seed, dtype=np.uint64)) ^ heads.astype(np.uint64))
     state = _mix(state[..., None] ^ q.astype(np.uint64))

@@ -1,7 +1,7 @@
 """Colour ranges: from the numbers of a matrix to positions 0..1 on a colour map.
 
 The ends of a range are taken over *all* finite cells, so that one bright cell among a million counts. Masked
-cells, NaN and infinities are left out: they are drawn as marks of their own.
+cells, NaN and infinities are left out: they have marks of their own.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from attnviz.errors import FieldError, among
 from attnviz.i18n import N_
 
 WEIGHT_DECADES = 6
-"""A logarithmic range of weights reaches at most this many powers of ten below its largest value."""
+"""Largest number of powers of ten that a logarithmic range of weights spans below its largest value."""
 
 SIGNED_DECADES = 4
-"""A logarithmic range of signed data reaches this many powers of ten towards zero, on both sides."""
+"""Powers of ten that a logarithmic range of signed data spans towards zero, on both sides."""
 
 
 @dataclass(frozen=True)
@@ -48,16 +48,16 @@ def levels(
 ) -> tuple[float, float]:
     """The (low, high) ends of range `range_id` over all finite, unblocked cells of `values` (any shape).
 
-    - Signed data are always centred on zero: (−m, m) with m the largest |value|. So is "symmetric", whatever
-      the data.
-    - Otherwise "row", "head" and "global" give (smallest, largest), made to contain zero: weights start
-      there, so that equal weights have the colour of their size. For "row" these are the widest ends;
-      `normalise` uses each row's own. "head" and "global" differ in what is passed: one head, or all.
-    - "log": (floor, largest), floor being the smallest positive value but at most `WEIGHT_DECADES` below the
+    - Signed data are always centred on zero: (−m, m) with m the largest |value|. So is "symmetric", for
+      all data.
+    - Otherwise "row", "head" and "global" give (smallest, largest), extended to contain zero: weights start
+      there, so the colour of equal weights shows their size. For "row" these are the widest ends; `normalise`
+      uses each row's own. "head" and "global" differ in their argument: one head, or all.
+    - "log": (floor, largest), where floor is the smallest positive value, at most `WEIGHT_DECADES` below the
       largest.
 
-    Where nothing is left to measure, or everything is zero, the result is (0, 1), or (−1, 1) about zero.
-    `low` is always below `high`. Raises ValueError for an unknown range.
+    Without a cell to measure, or if all are zero, the result is (0, 1), or (−1, 1) about zero. `low` is
+    always below `high`. Raises ValueError for an unknown range.
     """
     _check(range_id)
     low, high = _extremes(values, blocked)
@@ -77,9 +77,9 @@ def normalise(
     signed: bool = False,
     blocked: BoolArray | None = None,
 ) -> NDArray[np.float32]:
-    """`values` (rows, columns) as positions 0..1 between `levels`, float32.
+    """Map `values` (rows, columns) to positions 0..1 between `levels`, float32.
 
-    NaN stays NaN, infinities go to the ends.
+    NaN stays NaN, infinities map to the ends.
 
     "row" measures each row by its own finite, unblocked cells instead of `levels`; "log" is linear in
     log10(value) from the floor up (signed data: in log10|value| on both sides of 0.5). All other ranges are
@@ -109,16 +109,16 @@ def _check(range_id: str) -> None:
 
 
 def _kept(values: FloatArray, blocked: BoolArray | None) -> BoolArray:
-    """Which cells count."""
+    """Return True for the cells that count."""
     finite = np.isfinite(values)
     return finite if blocked is None else finite & ~blocked
 
 
 def _extremes(values: FloatArray, blocked: BoolArray | None) -> tuple[float, float]:
-    """Smallest and largest finite, unblocked value; (0, 0) where there is none."""
+    """Smallest and largest finite, unblocked value; (0, 0) without one."""
     if values.size == 0:
         return 0.0, 0.0
-    low, high = float(values.min()), float(values.max())  # NaN and infinities surface in one of the two
+    low, high = float(values.min()), float(values.max())  # NaN and infinities show up in one of the two
     all_finite = bool(np.isfinite(low) and np.isfinite(high))
     if all_finite and blocked is None:
         return low, high
@@ -132,7 +132,7 @@ def _linear_positions(
     values: FloatArray, low: float | NDArray[np.float64], high: float | NDArray[np.float64]
 ) -> NDArray[np.float32]:
     low64, high64 = np.asarray(low, np.float64), np.asarray(high, np.float64)
-    # Halved where high − low would overflow, and kept in float64 where float32 would.
+    # Halved where high − low would overflow, and kept in float64 where float32 would overflow.
     shrink = 0.5 if np.any(high64 > 1e307) else 1.0
     spread = high64 * shrink - low64 * shrink
     narrow = values.dtype != np.float64 and bool(np.all(spread > 1e-30) and np.all(spread < 1e30))

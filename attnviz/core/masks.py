@@ -1,10 +1,9 @@
-"""Masks: which key a query may see, as functions of absolute positions.
+"""Masks: the keys that a query may attend to, as functions of absolute positions.
 
-Convention, everywhere in attnviz: **True means blocked**. Positions count from 0 at the first token
-of the sequence, cached tokens included, so a decoding step and a full pass call the same functions.
-A window of `left` and `right` allows `left` earlier and `right` later keys *besides* the query's own
-position. Every function returns (query, key). A row that is blocked as a whole has weights of zero (or
-NaN, on request) and is flagged.
+Convention, everywhere in attnviz: **True means blocked**. Positions count from 0 at the first token of the
+sequence, cached tokens included, so a decoding step and a full pass call the same functions. A window of
+`left` and `right` allows `left` earlier and `right` later keys *besides* the query's own position. Every
+function returns (query, key). A fully blocked row has weights of zero (or NaN, on request) and is flagged.
 
 Other programs differ: in torch's scaled_dot_product_attention and flex_attention and in ONNX a boolean
 True *allows*; transformers' sliding window of W counts the query's own position, which is `left` = W - 1
@@ -30,8 +29,8 @@ def causal(q_positions: Positions, k_positions: Positions) -> Blocked:
 def prefix(q_positions: Positions, k_positions: Positions, n: int) -> Blocked:
     """Blocked where the key comes after the query and is not among the first `n`: k > q and k >= n.
 
-    The first `n` tokens see each other in both directions, later ones see what came before them: the
-    prefix language model of Raffel et al. 2020 (T5), section 3.2. n = 0 is the causal mask.
+    The first `n` tokens attend to each other in both directions, later ones to all before them: the prefix
+    language model of Raffel et al. 2020 (T5), section 3.2. n = 0 is the causal mask.
     """
     return causal(q_positions, k_positions) & (k_positions >= n)[None, :]
 
@@ -49,7 +48,7 @@ def window(q_positions: Positions, k_positions: Positions, left: int, right: int
 
 
 def dilated(q_positions: Positions, k_positions: Positions, left: int, right: int, dilation: int) -> Blocked:
-    """A window with gaps: seen are k = q - i·dilation for i = -right ... left, all else is blocked.
+    """A window with gaps: keys k = q - i·dilation for i = -right ... left are visible, all others blocked.
 
     `left` and `right` count keys, not positions, besides the query's own; dilation 1 is `window`.
     Beltagy et al. 2020 (Longformer), section 3.1, where gaps of size d mean every d-th key.
@@ -59,19 +58,20 @@ def dilated(q_positions: Positions, k_positions: Positions, left: int, right: in
 
 
 def strided(q_positions: Positions, k_positions: Positions, stride: int) -> Blocked:
-    """Seen is every `stride`-th key back, k = q, q - stride, q - 2·stride ...; all else is blocked.
+    """Every `stride`-th earlier key is visible, k = q, q - stride, q - 2·stride ...; all others are blocked.
 
     The second of the two patterns of strided attention in Child et al. 2019 (Sparse Transformer), section
-    4.3; the first is a window of the same length, and the two are joined by "or" (or go to different heads).
+    4.3; the first is a window of the same length, and the two are combined by "or" (or use different heads).
     """
     distance = q_positions[:, None] - k_positions[None, :]
     return (distance < 0) | (distance % stride != 0)
 
 
 def blocks(q_positions: Positions, k_positions: Positions, size: int, previous: int = 0) -> Blocked:
-    """Blocked unless the key is in the query's block of `size` tokens, or in one of the `previous` before.
+    """Blocked unless the key is in the query's block of `size` tokens, or in one of the `previous` blocks
+    before.
 
-    Blocks begin at position 0: block = position // size. Alone, blocks see in both directions inside; with
+    Blocks begin at position 0: block = position // size. Alone, blocks are bidirectional inside; with
     a causal mask they are the chunks of Llama 4. Child et al. 2019, section 4.3 ("fixed"); Qiu et al. 2020.
     """
     behind = q_positions[:, None] // size - k_positions[None, :] // size
@@ -79,10 +79,10 @@ def blocks(q_positions: Positions, k_positions: Positions, size: int, previous: 
 
 
 def global_tokens(q_positions: Positions, k_positions: Positions, tokens: Sequence[int]) -> Blocked:
-    """Blocked unless the query or the key is one of `tokens`, which see all and are seen by all.
+    """Blocked unless the query or the key is one of `tokens`, which attend to all and are visible to all.
 
-    Meant to be joined to another pattern by "or". Beltagy et al. 2020 (Longformer), section 3.1; Zaheer et
-    al. 2020 (BigBird), section 2.
+    Meant to be combined with another pattern by "or". Beltagy et al. 2020 (Longformer), section 3.1; Zaheer
+    et al. 2020 (BigBird), section 2.
     """
     chosen = np.asarray(tokens, dtype=np.int64)
     return ~(np.isin(q_positions, chosen)[:, None] | np.isin(k_positions, chosen)[None, :])
@@ -91,7 +91,7 @@ def global_tokens(q_positions: Positions, k_positions: Positions, tokens: Sequen
 def documents(q_positions: Positions, k_positions: Positions, starts: Sequence[int]) -> Blocked:
     """Blocked where query and key belong to different documents, which begin at the ascending `starts`.
 
-    What stands before the first start is a document of its own. Packing without cross-contamination: Krell
+    Tokens before the first start are a document of their own. Packing without cross-contamination: Krell
     et al. 2021; with a causal mask, the document mask of Llama 3 (Dubey et al. 2024, section 3.2).
     """
     edges = np.asarray(starts, dtype=np.int64)

@@ -11,10 +11,10 @@ from attnviz.core.dims import Array
 
 
 def softmax_with_sinks_(xp: Any, scores: Array, sinks: Array) -> None:
-    """exp(s) / (exp(sink) + Σ exp(s)): a slot beside the keys that takes weight and gives no value.
+    """Softmax with a sink: exp(s) / (exp(sink) + Σ exp(s)); the sink takes weight and contributes no value.
 
-    `sinks` are (..., 1, 1), one logit for each head. Rows sum to less than one. The largest of a row and its
-    sink is taken away first, so that no exponential overflows. Xiao et al. 2023 ("attention sinks"); learned
+    `sinks` are (..., 1, 1), one logit for each head. Rows sum to less than one. The maximum of a row and its
+    sink is subtracted first, so no exponential overflows. Xiao et al. 2023 ("attention sinks"); learned
     for each head in GPT-OSS (OpenAI 2025).
     """
     top = xp.maximum(xp.max(scores, axis=-1, keepdims=True), sinks)
@@ -24,11 +24,12 @@ def softmax_with_sinks_(xp: Any, scores: Array, sinks: Array) -> None:
 
 
 def sigmoid_(xp: Any, scores: Array, n_visible: Array) -> None:
-    """1 / (1 + exp(-(s - log n))): each weight by itself, n = `n_visible` keys that the row sees, (q, 1).
+    """1 / (1 + exp(-(s - log n))) elementwise; n = `n_visible`, the number of visible keys of the row, (q,
+    1).
 
-    Ramapuram et al. 2024, "Theory, Analysis, and Best Practices for Sigmoid Self-Attention": the bias -log n
-    gives a row of equal scores 0 the sum n / (n + 1). There n is the length of the sequence; here it is
-    counted for each row, so that a query decodes to what it has in the full pass.
+    Ramapuram et al. 2024, "Theory, Analysis, and Best Practices for Sigmoid Self-Attention": with the bias
+    -log n a row of equal scores 0 sums to n / (n + 1). There n is the length of the sequence; here it is
+    counted for each row, so that a decoding step equals the full pass.
     """
     scores -= xp.log(n_visible)
     scores *= -1
@@ -38,7 +39,7 @@ def sigmoid_(xp: Any, scores: Array, n_visible: Array) -> None:
 
 
 def relu_squared_(xp: Any, scores: Array, n_visible: Array) -> None:
-    """max(0, s)² / n, n = `n_visible` keys that the row sees, (q, 1).
+    """max(0, s)² / n; n = `n_visible`, the number of visible keys of the row, (q, 1).
 
     Squared ReLU: So et al. 2021 (Primer); on scores, divided by the number of keys: Hua et al. 2022 (FLASH).
     """

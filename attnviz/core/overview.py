@@ -1,4 +1,4 @@
-"""A large matrix made small enough for a thumbnail, without losing what stands out in it."""
+"""Reduction of a large matrix to the size of a thumbnail that keeps its outliers."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 SIDE = 256
-"""Rows and columns that an overview has at most."""
+"""Largest number of rows and of columns of an overview."""
 
 Numbers = NDArray[Any]
 Bools = NDArray[np.bool_]
 
 
 def overview(values: Numbers, blocked: Bools | None) -> tuple[Numbers, Bools | None]:
-    """`values` (rows, columns) and what is blocked of them, reduced to `SIDE` x `SIDE` at most.
+    """Reduce `values` (rows, columns) and their blocked cells to at most `SIDE` × `SIDE`.
 
     Each block of cells becomes its value furthest from zero, so one bright cell stays bright; NaN in a
-    block is kept. A block is blocked where all of its cells are, and blocked cells do not count in others.
+    block is kept. A block is blocked if all of its cells are; otherwise blocked cells do not count.
     """
     rows, columns = values.shape
     down, across = math.ceil(rows / SIDE), math.ceil(columns / SIDE)
@@ -28,23 +28,23 @@ def overview(values: Numbers, blocked: Bools | None) -> tuple[Numbers, Bools | N
     hidden = None if blocked is None else reduced(np.logical_and, blocked, (down, across))
     seen = values if blocked is None else np.where(blocked, values.dtype.type(0), values)
     highest = reduced(np.maximum, seen, (down, across))
-    if seen.min() >= 0:  # as weights are; false where there is a NaN
+    if seen.min() >= 0:  # true of weights; false with a NaN
         return highest, hidden
     lowest = reduced(np.minimum, seen, (down, across))
     return np.where(-lowest > highest, lowest, highest), hidden
 
 
 def reduced(combine: np.ufunc, array: Numbers, block: tuple[int, int]) -> Numbers:
-    """Each block of (rows, columns) cells as one, combined; those at the far edges may be smaller.
+    """Combine each block of (rows, columns) cells into one; blocks at the far edges may be smaller.
 
-    Shape (r, c) becomes (ceil(r / block[0]), ceil(c / block[1])). Rows first: whole rows are combined several
-    times as fast as cells within them.
+    Shape (r, c) becomes (ceil(r / block[0]), ceil(c / block[1])). Rows first: combining whole rows is several
+    times as fast as combining cells within them.
     """
     return _along(1, combine, _along(0, combine, array, block[0]), block[1])
 
 
 def _along(axis: int, combine: np.ufunc, array: Numbers, step: int) -> Numbers:
-    """Each `step` cells along an axis as one.
+    """Combine each `step` cells along an axis into one.
 
     Strided slices one after the other: a reduction over short axes takes many times as long.
     """

@@ -1,7 +1,7 @@
 """Position encodings: sinusoidal, rotary (RoPE, with its scalings), biases (ALiBi, T5), DeBERTa's buckets.
 
-Angles and tables are made in float64 by NumPy, because they are small and their precision is what
-long contexts depend on; the rotation itself runs in the engine's dtype.
+NumPy computes angles and tables in float64, because they are small and long contexts depend on their
+precision; the rotation itself runs in the engine's dtype.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Ints = NDArray[np.int64]
 
 
 def sinusoidal(positions: Ints, d_model: int, base: float) -> Floats:
-    """Sines and cosines of position * base^(-2i/d_model), in turn; shape (token, d_model).
+    """Alternating sines and cosines of position * base^(-2i/d_model); shape (token, d_model).
 
     Even features are sines, odd ones cosines (Vaswani et al. 2017, section 3.5).
     """
@@ -44,7 +44,7 @@ def rope_frequencies(n_rotated: int, base: float, multipliers: Sequence[float] =
 
 
 def linear_scaling(frequencies: Floats, factor: float) -> Floats:
-    """Frequencies divided by `factor`: position t turns as t / factor did before.
+    """Divide frequencies by `factor`: position t rotates as t / factor did before.
 
     Position interpolation, Chen et al. 2023 (arXiv 2306.15595), equation 2.
     """
@@ -54,26 +54,26 @@ def linear_scaling(frequencies: Floats, factor: float) -> Floats:
 def dynamic_ntk_base(base: float, factor: float, original: int, length: int, n_rotated: int) -> float:
     """The base of a sequence of `length`: base * (factor * L / original - (factor - 1))^(n / (n - 2)).
 
-    L is `length`, but `original` at least, so a sequence that the model was trained for keeps its base.
+    L is max(`length`, `original`), so a sequence within the trained length keeps its base.
     "NTK-aware" scaling made dynamic; formula as in Peng et al. 2023 (arXiv 2309.00071), section 3.3 and
-    appendix B, and as transformers' `dynamic` rope type has it. One pair alone (n = 2) has the exponent 0 of
+    appendix B, and as in transformers' `dynamic` rope type. A single pair (n = 2) has the exponent 0 of
     the base and keeps its frequency.
     """
     if n_rotated <= 2:
         return base
     stretch = factor * max(length, original) / original - (factor - 1.0)
-    with np.errstate(over="ignore"):  # an infinite base is one whose slow pairs stand still
+    with np.errstate(over="ignore"):  # with an infinite base, the slow pairs do not rotate
         return float(np.float64(base) * np.float64(stretch) ** (n_rotated / (n_rotated - 2)))
 
 
 def yarn_ramp(
     n_rotated: int, base: float, original: int, beta_fast: float, beta_slow: float, truncate: bool = True
 ) -> Floats:
-    """How much of each pair is interpolated, 0 to 1; shape (n_rotated / 2,).
+    """Share of interpolation of each pair, 0 to 1; shape (n_rotated / 2,).
 
-    Pairs that turn more than `beta_fast` times over the `original` length are left alone, those that turn
-    less than `beta_slow` times are interpolated, a ramp over the pair numbers lies between: see `yarn_ends`.
-    Peng et al. 2023 (YaRN, arXiv 2309.00071), section 3.2.
+    Pairs that complete more than `beta_fast` rotations over the `original` length stay as they are, those
+    below `beta_slow` are interpolated, and a ramp over the pair numbers joins the two: see `yarn_ends`. Peng
+    et al. 2023 (YaRN, arXiv 2309.00071), section 3.2.
     """
     low, high = yarn_ends(n_rotated, base, original, beta_fast, beta_slow, truncate)
     pair = np.arange(n_rotated // 2, dtype=np.float64)
@@ -83,10 +83,10 @@ def yarn_ramp(
 def yarn_ends(
     n_rotated: int, base: float, original: int, beta_fast: float, beta_slow: float, truncate: bool = True
 ) -> tuple[float, float]:
-    """The pair numbers where YaRN's ramp begins and ends, with `truncate` rounded outwards to whole pairs.
+    """The pair numbers where YaRN's ramp begins and ends; `truncate` rounds them outwards to whole pairs.
 
     Kept within 0 and n_rotated - 1 (not the last pair, n_rotated / 2 - 1), as the authors' code and
-    transformers do. Equal ends are set 0.001 apart: a step instead of a ramp, without dividing by zero.
+    transformers do. Equal ends are set 0.001 apart: a step instead of a ramp, without division by zero.
     """
     low = _turns_at(beta_fast, n_rotated, base, original)
     high = _turns_at(beta_slow, n_rotated, base, original)
@@ -97,7 +97,7 @@ def yarn_ends(
 
 
 def _turns_at(turns: float, n_rotated: int, base: float, original: int) -> float:
-    """The pair number, not rounded, that turns `turns` times over `original` positions."""
+    """The pair number, not rounded, that completes `turns` rotations over `original` positions."""
     return n_rotated * math.log(original / (turns * 2.0 * math.pi)) / (2.0 * math.log(base))
 
 
@@ -107,9 +107,9 @@ def yarn_scaling(frequencies: Floats, ramp: Floats, factor: float) -> Floats:
 
 
 def yarn_attention_factor(factor: float) -> float:
-    """0.1 ln(factor) + 1, and 1 where `factor` is 1 or less: what cosines and sines are multiplied by.
+    """0.1 ln(factor) + 1, and 1 if `factor` is at most 1: the multiplier of cosines and sines.
 
-    Peng et al. 2023, equation 22: q and k are both longer by it, so scores grow by its square.
+    Peng et al. 2023, equation 22: it scales both q and k, so scores grow by its square.
     """
     return 1.0 if factor <= 1.0 else 0.1 * math.log(factor) + 1.0
 
@@ -117,9 +117,9 @@ def yarn_attention_factor(factor: float) -> float:
 def llama3_scaling(
     frequencies: Floats, factor: float, low_freq_factor: float, high_freq_factor: float, original: int
 ) -> Floats:
-    """Llama 3.1's scaling by the number of turns t = original * frequency / 2 pi of each pair.
+    """Llama 3.1's scaling by the number of rotations t = original * frequency / 2 pi of each pair.
 
-    t < low_freq_factor: frequency / factor. t > high_freq_factor: as it was. Between: s * frequency +
+    t < low_freq_factor: frequency / factor. t > high_freq_factor: unchanged. Between: s * frequency +
     (1 - s) * frequency / factor with s = (t - low) / (high - low). From Meta's reference code for Llama 3.1.
     """
     turns = original * frequencies / (2.0 * math.pi)
@@ -133,10 +133,10 @@ def rope_angles(positions: Ints, frequencies: Floats) -> Floats:
 
 
 def turning(cos: Array, sin: Array, pairing: str) -> tuple[Array, Array]:
-    """What `rotate` multiplies features by, (token, 2 * pairs) each, of NumPy arrays (token, pair).
+    """Multipliers of the features in `rotate`, (token, 2 * pairs) each, as NumPy arrays from (token, pair).
 
-    The cosine of a feature's pair; and its sine, by which the other member is multiplied, negative for the
-    first member.
+    The first is the cosine of a feature's pair; the second is its sine, which multiplies the other feature of
+    the pair, negative for the first feature.
     """
     if pairing == "interleaved":
         signed = np.repeat(sin, 2, axis=-1)
@@ -146,10 +146,10 @@ def turning(cos: Array, sin: Array, pairing: str) -> tuple[Array, Array]:
 
 
 def rotate(xp: Any, x: Array, turned_by: tuple[Array, Array], pairing: str, start: int = 0) -> Array:
-    """Turn pairs of features: (a, b) -> (a cos - b sin, a sin + b cos).
+    """Rotate pairs of features: (a, b) -> (a cos - b sin, a sin + b cos).
 
-    `x` is (..., token, d); `turned_by` comes from `turning`. Features `start` to `start` + 2 * pairs turn,
-    the others stay as they are. With `interleaved` pairing pair i is features 2i and 2i+1 of those (RoFormer,
+    `x` is (..., token, d); `turned_by` comes from `turning`. Features `start` to `start` + 2 * pairs rotate,
+    the others are unchanged. With `interleaved` pairing pair i is features 2i and 2i+1 of those (RoFormer,
     GPT-J); with `half_split` it is i and i + n_rotated/2 (GPT-NeoX, Llama in transformers).
     """
     cos, sin = turned_by
@@ -169,7 +169,7 @@ def rotate(xp: Any, x: Array, turned_by: tuple[Array, Array], pairing: str, star
 
 
 def pair_of(feature: int, n_rotated: int, pairing: str, start: int = 0) -> tuple[int, int] | None:
-    """The two features of the pair that `feature` belongs to, or None where it is not rotated.
+    """The two features of the pair that contains `feature`, or None if it is not rotated.
 
     The rotated features are `start` to `start` + `n_rotated`.
     """
@@ -185,8 +185,8 @@ def pair_of(feature: int, n_rotated: int, pairing: str, start: int = 0) -> tuple
 def alibi_slopes(n_heads: int) -> Floats:
     """Slopes 2^(-8h/n) for h = 1..n; shape (n_heads,).
 
-    Press et al. 2022: where n is no power of two, the slopes of the power of two below come first,
-    then every other slope of the power of two above.
+    Press et al. 2022: if n is no power of two, the slopes of the next smaller power of two come first,
+    then every other slope of the next larger one.
     """
     power = 2 ** int(np.floor(np.log2(n_heads)))
     slopes = 2.0 ** (-8.0 * np.arange(1, power + 1) / power)
@@ -205,9 +205,9 @@ def t5_buckets(
 ) -> Ints:
     """The bucket of every key - query distance, (q, k).
 
-    In both directions keys after the query have the upper half of the buckets for themselves; in one
-    direction they all count as distance 0. Of the buckets of a direction the first half holds one distance
-    each, the rest logarithmically wider ranges up to `max_distance`, from which on all share the last one.
+    If bidirectional, later keys have the upper half of the buckets to themselves; otherwise they all count as
+    distance 0. Of the buckets of a direction the first half holds one distance each, the rest logarithmically
+    wider ranges up to `max_distance`; all distances beyond share the last one.
     Raffel et al. 2020 (arXiv 1910.10683), section 2.1, and the Mesh TensorFlow code it names. The logarithm
     is taken in float32 as there: at an edge between two buckets, rounding decides.
     """
@@ -227,11 +227,11 @@ def t5_buckets(
 
 
 def deberta_buckets(distances: Ints, span: int, max_distance: int) -> Ints:
-    """The bucket of query - key distances of any shape, 0 to 2 span - 1, with `span` for the own position.
+    """The bucket of query - key distances of any shape, 0 to 2 span - 1; distance 0 is bucket `span`.
 
     Distances below span / 2 have a bucket each; those beyond share logarithmically wider ones up to
-    `max_distance`, past which the outermost is taken. He et al. 2021 (arXiv 2006.03654), section 3.1, with
-    the logarithmic buckets of DeBERTa's second version; logarithms in float32 as there.
+    `max_distance`; larger distances fall into the outermost. He et al. 2021 (arXiv 2006.03654), section 3.1,
+    with the logarithmic buckets of DeBERTa's second version; logarithms in float32 as there.
     """
     middle = span // 2
     size = np.maximum(np.abs(distances), middle).astype(np.float32)

@@ -1,4 +1,4 @@
-"""In which precision arithmetic is done, where that is not the one its numbers are kept in."""
+"""The precision of arithmetic where it differs from that of the stored numbers."""
 
 from __future__ import annotations
 
@@ -8,19 +8,20 @@ from attnviz.core.dims import Array
 
 
 def at_least_single(xp: Any, x: Array) -> Array:
-    """`x` in float32 where its dtype is float16 or bfloat16; float32 and float64 stay as they are, uncopied.
+    """Widen `x` to float32 if its dtype is float16 or bfloat16; float32 and float64 are returned uncopied.
 
-    The square of 256 overflows in float16. What is squared, summed or exponentiated is therefore widened
-    first and rounded once at the end, as ONNX does (`stash_type` 1) and as torch's own kernels do.
+    The square of 256 overflows in float16. Operands of squares, sums and exponentials are therefore widened
+    first and the result is rounded once, as ONNX (`stash_type` 1) and torch's own kernels do.
     """
-    if x.dtype in (xp.float32, xp.float64):  # asking what to widen to takes longer than a small array's norm
+    # looking up the wider dtype takes longer than the norm of a small array
+    if x.dtype in (xp.float32, xp.float64):
         return x
     return xp.asarray(x, dtype=xp.result_type(x.dtype, xp.float32))
 
 
 def rounded(xp: Any, result: Array, x: Array) -> Array:
-    """`result`, which was computed from `x`, in the dtype of `x`; uncopied where it has it already."""
+    """Cast `result`, computed from `x`, to the dtype of `x`; uncopied if it has that dtype."""
     if result.ndim and result.dtype == x.dtype:
         return result
-    # asarray and not astype: NumPy's arithmetic makes scalars of arrays without axes.
+    # asarray instead of astype: NumPy's arithmetic returns scalars for arrays without axes.
     return xp.asarray(result, dtype=x.dtype)

@@ -1,7 +1,7 @@
-"""How far a run is: told between its stages by whoever computes, read by whoever waits.
+"""Progress of a run: reported between its stages by the computation, read by whoever waits.
 
-A `Progress` is a `Check` as well: calling it raises where the run has been cancelled. A part of a job gets a
-progress of its own, from 0 to 1, and need not know of the others.
+A `Progress` is also a `Check`: calling it raises if the run was cancelled. A part of a job gets its own
+progress, from 0 to 1, and is independent of the others.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 Check = Callable[[], None]
 Report = Callable[[float], None]
-"""Takes the share of a job that is done, from 0 to 1."""
+"""Takes the completed share of a job, from 0 to 1."""
 
 
 def never_cancelled() -> None:
@@ -22,7 +22,7 @@ def _unheard(share: float) -> None:
 
 
 class Progress:
-    """A check, and where the share that is done is reported: `start` to `end` of the whole job."""
+    """A check, with a report of the completed share: `start` to `end` of the whole job."""
 
     __slots__ = ("_check", "_end", "_report", "_start")
 
@@ -31,16 +31,16 @@ class Progress:
         self._start, self._end = start, end
 
     def __call__(self) -> None:
-        """Raise what the check raises where the job has been cancelled."""
+        """Raise what the check raises if the job was cancelled."""
         self._check()
 
     def at(self, share: float) -> None:
-        """This part is done to `share`, from 0 to 1; raises where the job has been cancelled."""
+        """Report that this part is complete to `share`, from 0 to 1; raise if the job was cancelled."""
         self._report(self._start + share * (self._end - self._start))
         self._check()
 
     def part(self, start: float, end: float) -> Progress:
-        """The progress of what lies between two shares of this part."""
+        """The progress between two shares of this part."""
         size = self._end - self._start
         return Progress(self._check, self._report, self._start + start * size, self._start + end * size)
 
@@ -50,5 +50,5 @@ class Progress:
 
 
 def progress_of(check: Check) -> Progress:
-    """`check` itself where it is a progress, else one that reports to nobody."""
+    """`check` itself if it is a progress, else a progress without a listener."""
     return check if isinstance(check, Progress) else Progress(check)

@@ -1,4 +1,4 @@
-"""Normalising each query and key over its d_head features, before they are turned."""
+"""Normalisation of each query and key over its d_head features, before the rotation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Positions as people list them: "3, 5-7" is 3, 5, 6 and 7."""
+"""Lists of positions as text: "3, 5-7" is 3, 5, 6 and 7."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _AROUND_DASH = re.compile(r"\s*([-\N{EN DASH}\N{MINUS SIGN}~])\s*")
 def parse_ranges(text: str, count: int) -> tuple[int, ...]:
     """The positions that `text` lists, ascending, each once; every one below `count`.
 
-    Commas, semicolons and spaces separate; an empty text is no positions. Raises `FieldError` with the part
-    that is wrong.
+    Commas, semicolons and spaces separate; an empty text lists no positions. Raises `FieldError` with the
+    wrong part.
     """
     found: set[int] = set()
     for part in _BETWEEN.split(_AROUND_DASH.sub(r"\1", text.strip())):
@@ -39,7 +39,7 @@ def parse_ranges(text: str, count: int) -> tuple[int, ...]:
 
 
 def runs(positions: Iterable[int]) -> list[tuple[int, int]]:
-    """Unbroken runs of positions, ascending, each as its first position and how many there are."""
+    """Consecutive runs of positions, ascending, each as its first position and its length."""
     found: list[tuple[int, int]] = []
     for position in sorted(set(positions)):
         if found and position == sum(found[-1]):
@@ -50,7 +50,7 @@ def runs(positions: Iterable[int]) -> list[tuple[int, int]]:
 
 
 def format_ranges(positions: Sequence[int]) -> str:
-    """The shortest such text: runs of three and more become ranges."""
+    """The shortest text for `positions`: runs of three or more become ranges."""
     parts: list[str] = []
     for first, length in runs(positions):
         members = range(first, first + length)

@@ -1,8 +1,8 @@
-"""From logits to a token: what reshapes the distribution, and the draw itself.
+"""From logits to a token: operations that reshape the distribution, and sampling.
 
 Each operation takes one row of logits, (vocabulary,), −inf where a token is excluded, and returns a new
-one; it reads and writes logits, so operations can be chained in any order. All is float64. A row that
-holds NaN or +inf, or that excludes every token, is refused with a `ValueError` of one sentence.
+row of logits, so operations chain in any order. All is float64. A row that contains NaN or +inf, or that
+excludes every token, raises a `ValueError` of one sentence.
 
 Ties: greedy and top-p prefer the lower id, top-k keeps all tokens that equal the k-th.
 """
@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 _LARGEST = float(np.finfo(np.float64).max)
 _ROUNDING = 1e-12
-"""How far the sum of a long row of probabilities may be off: what is this near to a border has reached it.
+"""Tolerance of the sum of a long row of probabilities: a sum this close to a threshold reaches it.
 
 Ten equal tokens add up to 0.7999999999999999 after eight of them; a nucleus of 0.8 is eight tokens.
 """
@@ -30,7 +30,7 @@ Ten equal tokens add up to 0.7999999999999999 after eight of them; a nucleus of 
 def softmax(logits: ArrayLike) -> Floats:
     """π = exp(z − max z) ÷ Σ exp(z − max z), (vocabulary,); exactly 0 where z is −inf. Sums to 1."""
     row = _checked(logits)
-    with np.errstate(over="ignore"):  # two ends of float64 are further apart than its largest number
+    with np.errstate(over="ignore"):  # two ends of float64 differ by more than its largest number
         exponentials = np.exp(row - row.max())
     return np.asarray(exponentials / exponentials.sum())
 
@@ -38,10 +38,10 @@ def softmax(logits: ArrayLike) -> Floats:
 def temperature(logits: ArrayLike, value: float) -> Floats:
     """z ÷ T; T = `value` is finite and at least 0. (Ackley, Hinton, Sejnowski 1985.)
 
-    T = 0 is greedy decoding: all but the largest logit become −inf, of several largest the one with the
-    lowest id stays, as it was. For every T > 0, however small, largest logits share the probability, and no
-    token becomes −inf: where a quotient is past float64's range, the row is shifted so that its largest
-    logit is 0 (which changes no probability), and what lies below the range stops at its end.
+    T = 0 is greedy decoding: all but the largest logit become −inf; of several largest, the one with the
+    lowest id stays unchanged. For every T > 0, however small, the largest logits share the probability, and
+    no token becomes −inf: if a quotient exceeds float64's range, the row is shifted so that its largest logit
+    is 0 (which changes no probability), and smaller quotients are clipped to the range.
     """
     row = _checked(logits)
     _require(math.isfinite(value) and value >= 0, "temperature", value, NOT_NEGATIVE)
@@ -57,8 +57,8 @@ def temperature(logits: ArrayLike, value: float) -> Floats:
 def top_k(logits: ArrayLike, k: int) -> Floats:
     """z where z is at least the k-th largest logit, else −inf; k is at least 1. (Fan, Lewis, Dauphin 2018.)
 
-    All tokens that equal the k-th largest stay, so ties at the border leave more than k. A k past the
-    vocabulary, or past the tokens that are not excluded, removes nothing.
+    All tokens that equal the k-th largest stay, so ties at the threshold keep more than k. A k above the
+    vocabulary, or above the number of tokens that are not excluded, removes nothing.
     """
     row = _checked(logits)
     _require(k >= 1, "k", k, whole_number(1))
@@ -69,9 +69,9 @@ def top_k(logits: ArrayLike, k: int) -> Floats:
 def top_p(logits: ArrayLike, p: float) -> Floats:
     """z of the nucleus, else −inf: the fewest most probable tokens whose probabilities sum to p or more.
 
-    Tokens are taken from the most probable on, equal ones by ascending id, while the sum of those before is
-    below p (0 to 1): the token that crosses p stays, and so does the first. p = 1 removes nothing. A sum
-    within 1e-12 of p has reached it. (Holtzman et al. 2020, "The Curious Case of Neural Text Degeneration".)
+    Tokens are taken from the most probable on, equal ones by ascending id, while the sum of the previous ones
+    is below p (0 to 1): the token that crosses p stays, and so does the first. p = 1 removes nothing. A sum
+    within 1e-12 of p reaches it. (Holtzman et al. 2020, "The Curious Case of Neural Text Degeneration".)
     """
     row = _checked(logits)
     _require(0 <= p <= 1, "p", p, PROBABILITY)
@@ -88,8 +88,8 @@ def top_p(logits: ArrayLike, p: float) -> Floats:
 def min_p(logits: ArrayLike, p: float) -> Floats:
     """z where π ≥ p · max π, else −inf; p is from 0 to 1. (Nguyen et al. 2024, "Turning Up the Heat".)
 
-    π ÷ max π is exp(z − max z). The most probable tokens always stay; p = 1 leaves all of them, p = 0 removes
-    nothing. A quotient that is less than p by no more than rounding (a part in 10¹²) stays.
+    π ÷ max π is exp(z − max z). The most probable tokens always stay; p = 1 keeps only those, p = 0 removes
+    nothing. A quotient that falls short of p by rounding alone (a part in 10¹²) stays.
     """
     row = _checked(logits)
     _require(0 <= p <= 1, "p", p, PROBABILITY)
@@ -99,11 +99,11 @@ def min_p(logits: ArrayLike, p: float) -> Floats:
 
 
 def repetition_penalty(logits: ArrayLike, penalty: float, seen: Sequence[int] | NDArray[np.int64]) -> Floats:
-    """z ÷ θ where z > 0 and z · θ elsewhere, for the ids in `seen`, each once however often it was seen.
+    """z ÷ θ where z > 0 and z · θ elsewhere, for the ids in `seen`, each once regardless of its count.
 
     θ = `penalty` is finite and above 0; above 1 it makes seen tokens less probable. Keskar et al. 2019 (CTRL)
-    divide every logit; a negative one would become more probable by that, so it is multiplied, as has become
-    the custom. What lies past float64's range stops at its end.
+    divide every logit; division would make a negative one more probable, so it is multiplied, as is now
+    customary. Results beyond float64's range are clipped to it.
     """
     row = _checked(logits)
     _require(math.isfinite(penalty) and penalty > 0, "penalty", penalty, POSITIVE)
@@ -117,11 +117,11 @@ def repetition_penalty(logits: ArrayLike, penalty: float, seen: Sequence[int] | 
 
 
 def draw(probabilities: ArrayLike, u: float) -> int:
-    """The id that a uniform random number u, 0 <= u < 1, falls on: the inverse of the distribution function.
+    """Sample the id at a uniform random number u, 0 <= u < 1: the inverse of the distribution function.
 
     Ids in order divide [0, 1) into intervals as long as their probabilities, each with its lower end and
-    without its upper one: the lowest id whose cumulative sum is above u. A token of probability 0 is never
-    drawn. The sum may miss 1 by a millionth: u is scaled by it, so that rounding favours no token.
+    without its upper one: the lowest id whose cumulative sum exceeds u. A token of probability 0 is never
+    sampled. The sum may differ from 1 by a millionth: u is scaled by it, so that rounding favours no token.
     """
     row = _row("probabilities", probabilities)
     if not (row.size and row.min() >= 0 and row.max() <= 1):
@@ -136,13 +136,13 @@ def draw(probabilities: ArrayLike, u: float) -> int:
 
 
 def can_sample(logits: ArrayLike) -> bool:
-    """Whether a token can be sampled from a row, (vocabulary,): no NaN, no +inf, one finite number."""
+    """True if a row, (vocabulary,), can be sampled from: no NaN, no +inf, at least one finite number."""
     row = np.asarray(logits)
-    return bool(row.size and math.isfinite(row.max()))  # neither NaN nor +inf is smaller
+    return bool(row.size and math.isfinite(row.max()))  # neither NaN nor +inf is below infinity
 
 
 def _checked(logits: ArrayLike) -> Floats:
-    """The row in float64; refused unless something can be drawn from it."""
+    """The row in float64; raises unless it can be sampled from."""
     row = _row("logits", logits)
     if can_sample(row):
         return row
@@ -162,7 +162,7 @@ def _row(field: str, values: ArrayLike) -> Floats:
 
 
 def _refuse(field: str, row: Floats, wrong: NDArray[np.bool_], requirement: Message) -> None:
-    """Name the first element that is `wrong`, if there is one."""
+    """Raise for the first element that is `wrong`, if any."""
     for index in np.flatnonzero(wrong)[:1]:
         _require(False, f"{field}[{index}]", float(row[index]), requirement)
 
@@ -172,7 +172,7 @@ def _keep(row: Floats, keep: NDArray[np.bool_]) -> Floats:
 
 
 def _within_range(changed: Floats, row: Floats) -> Floats:
-    """`changed`, where no token is −inf but those that `row` excludes."""
+    """`changed`, with −inf only where `row` excludes a token."""
     return np.where(np.isneginf(row), -np.inf, np.clip(changed, -_LARGEST, _LARGEST))
 
 

@@ -1,7 +1,7 @@
-"""The colours that the window and the figures have in common: one table, light and dark.
+"""Colours that the window and the figures share: one table, light and dark.
 
-Dimensions carry their colour everywhere: `query`, `key` and `value` are the same hue wherever a query, a key
-or a value is drawn. Nothing outside this file and the window's own `gui/look/theme.py` names a colour.
+Dimensions keep their colour everywhere: `query`, `key` and `value` have the same hue in every picture.
+Nothing outside this file and the window's own `gui/look/theme.py` names a colour.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 class Shades:
     """One set of colours, as `#rrggbb` strings.
 
-    `panel` is what things are drawn on, `ground` what lies around it and under masked cells.
+    `panel` is the background of drawings, `ground` surrounds it and lies under masked cells.
     """
 
     name: str
@@ -61,7 +61,7 @@ DARK = Shades(
 )
 
 HEAD_HUES = ("#4c78a8", "#d9852b", "#3f9e6e", "#b45a9c", "#8a6d3b", "#5f8dd3", "#c2574b", "#7a8b2f")
-"""One hue per head, used in order and again from the start past the eighth head."""
+"""One hue per head, in order; they repeat after the eighth head."""
 
 
 def head_color(head: int) -> str:

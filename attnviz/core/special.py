@@ -1,4 +1,4 @@
-"""Functions of every element that the array API does not have, or that libraries have in a faster form."""
+"""Elementwise functions that the array API lacks, or that libraries have in a faster form."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from attnviz.core.dims import Array
 
 
 class Special(Protocol):
-    """Who has them for one kind of array: `NUMPY_SPECIAL`, and that of every engine."""
+    """The functions for one kind of array: `NUMPY_SPECIAL`, and that of every engine."""
 
     def erf(self, x: Array, /) -> Array:
         """2 / √π · ∫₀ˣ exp(−t²) dt."""
@@ -25,7 +25,7 @@ class Special(Protocol):
 
 
 class NumpySpecial:
-    """They for NumPy, in the shape and dtype of what is given."""
+    """The functions for NumPy, in the shape and dtype of the argument."""
 
     @staticmethod
     def erf(x: NDArray[Any]) -> NDArray[Any]:
@@ -35,7 +35,7 @@ class NumpySpecial:
 
     @staticmethod
     def sigmoid(z: NDArray[Any]) -> NDArray[Any]:
-        """exp(min(z, 0)) / (1 + exp(−|z|)): of what is below zero only, so that nothing can overflow."""
+        """exp(min(z, 0)) / (1 + exp(−|z|)): exponentials of negative numbers only, so nothing overflows."""
         found: NDArray[Any] = np.exp(np.minimum(z, 0)) / (1 + np.exp(-np.abs(z)))
         return found
 

@@ -1,8 +1,8 @@
-"""How tokens and numbers are written: nothing hidden, nothing rounded to a lie.
+"""The written form of tokens and numbers: nothing hidden, nothing rounded to a wrong number.
 
-Token text is arbitrary: it may hold line feeds, zero-width joiners or marks that turn the reading direction
-of the rest of a label. `visible` gives every such character a glyph of its own. `number` is the one rule by
-which all panels, figures and tables write a float.
+Token text is arbitrary: it may contain line feeds, zero-width joiners or marks that reverse the reading
+direction of the rest of a label. `visible` gives every such character a glyph of its own. `number` is the one
+rule by which all panels, figures and tables write a float.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _PICTURES = {code: 0x2400 + code for code in range(0x20)} | {0x7F: 0x2421}
 _RIGHT_TO_LEFT = ("R", "AL", "AN")
 _LARGE = 1e6
 SPACE = "\u2423"
-"""What is written for a space that would not show."""
+"""Glyph of a space that would be invisible."""
 
 _BYTE_TOKEN = re.compile(r"<0x([0-9A-F]{2})>")
 _FORMULA_STARTS = (*"=+-@＝＋－＠\t\r\n",)
@@ -26,14 +26,14 @@ _PARTS = r"\s+|(?:[\u2e80-\uffff]|[^\s\u2e80-\uffff]+)[，。、；：）》”]
 
 
 def visible(text: str) -> str:
-    """`text` with each character that would not show replaced by one that does.
+    """Replace each invisible character of `text` by a visible one.
 
     C0 controls and DEL become their Unicode control pictures (line feed: U+240A). Format characters
     (zero-width, bidirectional), C1 controls, line and paragraph separators, lone surrogates and noncharacters
-    (U+FFFE, which no XML file may hold) become `⟨U+202E⟩`. Spaces at the beginning and at the end become
-    U+2423, so that " the" is not taken for "the", and a token of nothing but spaces is not an empty label. A
-    token that vocabularies write for one byte, `<0xE4>`, is that byte: `⟨E4⟩`, or its character where it is
-    one of ASCII. The rest is unchanged.
+    (U+FFFE, which no XML file may contain) become `⟨U+202E⟩`. Spaces at the beginning and at the end become
+    U+2423, so that " the" differs from "the", and a token of spaces is not an empty label. A token that
+    vocabularies write for one byte, `<0xE4>`, is that byte: `⟨E4⟩`, or its character if it is ASCII. The rest
+    is unchanged.
     """
     byte = _BYTE_TOKEN.fullmatch(text) if text[:1] == "<" else None
     if byte is not None:
@@ -50,7 +50,7 @@ def visible(text: str) -> str:
 
 
 def _visible_byte(byte: int) -> str:
-    """As `BytePairs.shown` has it: a control character, but for the line end, is shown as a byte."""
+    """Show a byte as `BytePairs.shown` does: a control character other than the line end as its digits."""
     is_shown = 0x20 <= byte < 0x7F or byte == 0x0A
     return visible(chr(byte)) if is_shown else f"\u27e8{byte:02X}\u27e9"
 
@@ -69,15 +69,15 @@ def _visible_character(character: str, only_spaces: bool) -> str:
 
 
 def _is_noncharacter(code: int) -> bool:
-    """Whether Unicode will never give this code a character (section 23.7 of the standard)."""
+    """True if Unicode will never give this code a character (section 23.7 of the standard)."""
     return code & 0xFFFE == 0xFFFE or 0xFDD0 <= code <= 0xFDEF
 
 
 def spreadsheet_text(text: str) -> str:
-    """`text` for a cell of a table, with an apostrophe before it where a spreadsheet would compute it.
+    """`text` for a cell of a table, with an apostrophe before it if a spreadsheet would compute it.
 
-    A cell is a formula where it begins with `=`, `+`, `-` or `@`, also in full width, or with a tab or a line
-    end, which are cut away first (OWASP, CSV injection).
+    A cell is a formula if it begins with `=`, `+`, `-` or `@`, also in full width, or with a tab or a line
+    end, which spreadsheets strip first (OWASP, CSV injection).
     """
     return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
 
@@ -85,8 +85,8 @@ def spreadsheet_text(text: str) -> str:
 def isolated(shown: str) -> str:
     """A `visible` text for the middle of a sentence.
 
-    Text that runs from right to left turns the numbers and signs beside it around (`k 1.5 = שלום`), unless
-    it is isolated: U+2068 before, U+2069 after it (Unicode Annex 9). Other text is unchanged.
+    Right-to-left text reorders the numbers and signs beside it (`k 1.5 = שלום`), unless it is isolated:
+    U+2068 before, U+2069 after it (Unicode Annex 9). Other text is unchanged.
     """
     if any(unicodedata.bidirectional(character) in _RIGHT_TO_LEFT for character in shown):
         return f"\u2068{shown}\u2069"
@@ -101,17 +101,17 @@ def elide(text: str, n: int) -> str:
 
 
 def columns(text: str) -> int:
-    """How many columns of a terminal `text` takes: two for a Chinese character, one for a Latin one."""
+    """Terminal columns of `text`: two for a Chinese character, one for a Latin one."""
     return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
 
 
 def wrapped(text: str, width: int) -> list[str]:
     """`text` in lines of at most `width` columns: a line ends at a space or beside a wide character.
 
-    No line begins with a wide closing mark; a word that is wider than a line has one for itself.
+    No line begins with a wide closing mark; a word wider than a line has a line of its own.
     """
     lines, line, gap = [], "", ""
-    for part in re.findall(_PARTS, text.strip()):  # slow to compile, and seldom wanted
+    for part in re.findall(_PARTS, text.strip()):  # slow to compile, and rarely needed
         if part.isspace():
             gap = " "
         elif not line or columns(line + gap + part) <= width:
@@ -123,10 +123,10 @@ def wrapped(text: str, width: int) -> list[str]:
 
 
 def number(value: float, digits: int = 3) -> str:
-    """`value` with `digits` decimals, a true minus sign, and never a zero that is none.
+    """Format `value` with `digits` decimals and a true minus sign; only exact zero reads as zero.
 
     Exact zero is `0.000` (minus zero too). A value that would round to zero is written in scientific notation
-    of the same width (`4e−5`; more digits give more of the mantissa), as is one from a million up, with
+    of the same width (`4e−5`; more digits show more of the mantissa), as is one of a million or more, with
     `digits` decimals. NaN is `NaN`; infinities are `∞` and `−∞`.
     """
     value = float(value)

@@ -1,4 +1,4 @@
-"""Every which label is shown where there is no room for all."""
+"""Spacing of labels where not all of them fit."""
 
 from __future__ import annotations
 

@@ -31,8 +31,7 @@ def split(text: str, splitting: str) -> tuple[str, ...]:
     """Tokens of `text`: words between spaces, characters with their combining marks, or bytes.
 
     A byte that is no printable ASCII character becomes its two hexadecimal digits in ⟨⟩, so that a
-    piece of a character is never shown as a character that it is not. Raises `ValueError` for a
-    splitting that does not exist.
+    piece of a character never appears as another character. Raises `ValueError` for an unknown splitting.
     """
     if splitting == "word":
         return tuple(text.split())
@@ -47,7 +46,7 @@ def split(text: str, splitting: str) -> tuple[str, ...]:
 
 
 def join(tokens: tuple[str, ...], splitting: str) -> str:
-    """The text that `split` cuts into `tokens`, as far as such a text exists."""
+    """Join tokens to the text that `split` cuts into `tokens`, as far as such a text exists."""
     if splitting == "word":
         return " ".join(tokens)
     if splitting == "character":
@@ -62,7 +61,7 @@ def token_bytes(token: str) -> bytes:
 
 
 def guess_splitting(tokens: tuple[str, ...]) -> str:
-    """The splitting that a text line would most likely show these tokens in."""
+    """The splitting in which a text line most likely shows these tokens."""
     if any(_BYTE.fullmatch(token) for token in tokens):
         return "byte"
     if len(tokens) > 1 and all(len(_characters(token)) == 1 for token in tokens):

@@ -1,4 +1,4 @@
-"""The arithmetic of ways that are not attention, or not exactly: arrays in, arrays out."""
+"""Arithmetic of computations that are not attention, or not exactly: arrays in, arrays out."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ Bools = NDArray[np.bool_]
 
 
 def softmax(values: NDArray[np.floating]) -> NDArray[np.floating]:
-    """exp(x) / Σ exp(x) along the last axis, its largest number taken away first."""
+    """exp(x) / Σ exp(x) along the last axis, with its maximum subtracted first."""
     powers = np.exp(values - values.max(axis=-1, keepdims=True))
     result: NDArray[np.floating] = powers / powers.sum(axis=-1, keepdims=True)
     return result
 
 
 def softmax_of_product(scores_qk: Floats, v_kd: Floats) -> Floats:
-    """softmax(S V) over features, (q, d): what one softmax around QKᵀV would be.
+    """softmax(S V) over features, (q, d): one softmax around QKᵀV.
 
     Each row is positive and sums to 1 over the *features*, whatever the values are; tokens have no weights.
     """
@@ -27,9 +27,9 @@ def softmax_of_product(scores_qk: Floats, v_kd: Floats) -> Floats:
 def add_to_blocked(
     scores_qk: Floats, hidden_qk: Bools, bias: float, dtype: DTypeLike
 ) -> NDArray[np.floating]:
-    """Scores with `bias` added where they are blocked, (q, k), in the precision of `dtype`.
+    """Add `bias` to blocked scores, (q, k), in the precision of `dtype`.
 
-    A number of float16 has 11 bits: from 8192 to 16384 the numbers are 8 apart, so -10000 rounds away what
+    A float16 number has 11 bits: from 8192 to 16384 the numbers are 8 apart, so -10000 rounds away what
     distinguishes most scores. float32 has steps of 2^-10 there.
     """
     kind = np.dtype(dtype)
@@ -45,14 +45,14 @@ def softmax_in(scores_qk: NDArray[np.floating]) -> Floats:
 
 
 def entropy_bits(weights_qk: Floats) -> Floats:
-    """-Σ w log2 w of each row, (q,): log2 of the number of keys where all weigh alike, 0 for one."""
+    """-Σ w log2 w of each row, (q,): log2 of the number of keys if all weights are equal, 0 for one key."""
     logs = np.log2(np.where(weights_qk > 0, weights_qk, 1.0))
     result: Floats = -(weights_qk * logs).sum(axis=-1)
     return result + 0.0  # no minus zero
 
 
 def shuffled(n: int, seed: int) -> tuple[int, ...]:
-    """An order of n things from a seed; never the order that they have, where there is another."""
+    """A seeded permutation of n things; never the identity if another one exists."""
     order = np.random.default_rng(seed).permutation(n)
     if n > 1 and (order == np.arange(n)).all():
         order = np.roll(order, 1)

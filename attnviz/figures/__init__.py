@@ -1,8 +1,8 @@
 """Publication figures of a trace: heat maps as matplotlib figures and as SVG, PDF or PNG files.
 
-`render` makes a figure, `save_figure` writes it, `figure_bytes` gives the bytes of the file. The same
-colours, digits and fonts as in the window. matplotlib is loaded when the first figure is made, never its
-`pyplot`, so nothing needs a display.
+`render` draws a figure, `save_figure` writes it, `figure_bytes` returns the bytes of the file. Colours,
+digits and fonts are those of the window. matplotlib is loaded with the first figure, without its `pyplot`, so
+no display is needed.
 """
 
 from attnviz.figures.figure import render

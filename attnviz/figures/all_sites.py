@@ -1,7 +1,8 @@
-"""The figure of all attentions at once: their maps side by side, as large as they have pairs.
+"""The figure of all attentions: their maps side by side, each with an area proportional to its pairs.
 
-A cell is as large in every map, so that areas compare: N², M² and N · M. Encoder, decoder self-attention
-and cross-attention are columns, and layers go upwards; the layers of a single stack go sideways.
+Cells have the same size in every map, so that areas compare: N², M² and N · M. Encoder, decoder
+self-attention and cross-attention are columns, and layers go upwards; the layers of a single stack go
+sideways.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ LABEL = 7.0
 CAPTION_LINE = 11.0
 COLUMN_GAP = 20.0
 MOST_WIDTH = 640.0
-"""All maps of a row together, without labels; cells shrink until they fit."""
+"""Width in points of all maps of a row, without labels; cells shrink until they fit."""
 MOST_CELL = 30.0
 SIDEWAYS = 4
 """Maps of a single stack in one row."""
@@ -50,7 +51,7 @@ SIDEWAYS = 4
 
 @dataclass(frozen=True, eq=False)
 class SiteMap:
-    """One attention: its matrix, and what is said below it."""
+    """One attention: its matrix, and the lines below it."""
 
     content: Content
     lines: tuple[str, ...]
@@ -70,7 +71,7 @@ class AllSites:
 
     @property
     def marks(self) -> dict[str, int]:
-        """How many cells of all maps are masked, NaN and infinite."""
+        """Number of masked, NaN and infinite cells in all maps."""
         counts: Counter[str] = Counter({"masked": 0, "nan": 0, "infinite": 0})
         for one in self.maps:
             counts.update(one.content.marks)
@@ -79,7 +80,7 @@ class AllSites:
 
 @dataclass(frozen=True)
 class Slot:
-    """Where one map stands: the top left corner of its cells, and how they are drawn."""
+    """Place of one map: the top left corner of its cells, and their drawing."""
 
     x: float
     y: float
@@ -88,7 +89,7 @@ class Slot:
 
 @dataclass(frozen=True)
 class Layout:
-    """Where everything stands, in points."""
+    """Positions of all elements, in points."""
 
     width: float
     height: float
@@ -97,9 +98,9 @@ class Layout:
 
 
 def all_sites(trace: Trace, view: View, stage: str, head: int | None, shades: Shades) -> AllSites:
-    """What the figure shows: one head of a stage of queries and keys, of every attention, on one scale.
+    """Content of the figure: one head of a stage of queries and keys, of every attention, on one scale.
 
-    Raises `ValueError` for a stage or a head that not all of the attentions have.
+    Raises `ValueError` for a stage or a head that some attention lacks.
     """
     sites = tuple(trace.site(name) for name in trace.sites)
     shared, least = shared_stages(trace), shared_heads(trace)
@@ -125,12 +126,12 @@ def shared_stages(trace: Trace) -> tuple[str, ...]:
 
 
 def shared_heads(trace: Trace) -> int:
-    """How many query heads all attentions have."""
+    """Number of query heads that all attentions have."""
     return min(trace.site(name).experiment.heads.n_heads for name in trace.sites)
 
 
 def measure(shown: AllSites) -> Layout:
-    """Where everything goes."""
+    """Compute the positions of all elements."""
     rows = sorted({one.row for one in shown.maps}, reverse=True)
     columns = sorted({one.column for one in shown.maps})
     side = _cell_side(shown, rows)
@@ -205,7 +206,7 @@ def _site_map(
 
 
 def _scale(sites: tuple[SiteTrace, ...], view: View, stage: str, shades: Shades) -> Scale:
-    """One scale for all; a range of one head is that of all heads of all attentions here."""
+    """One scale for all; the range of one head covers all heads of all attentions here."""
     wanted = view.range_of(stage)
     wanted = "global" if wanted == "head" else wanted
     scales = [content(site, view, stage, "all", shades).scale for site in sites]
@@ -214,7 +215,7 @@ def _scale(sites: tuple[SiteTrace, ...], view: View, stage: str, shades: Shades)
 
 
 def _cell_side(shown: AllSites, rows: list[int]) -> float:
-    """Points of a cell's side: what lets the widest row of maps fit."""
+    """Side of a cell in points, small enough that the widest row of maps fits."""
     most = max(
         sum(one.content.maps[0].values.shape[1] for one in shown.maps if one.row == row) for row in rows
     )
@@ -245,7 +246,7 @@ def _above(one: Content, cells: Cells) -> float:
 
 
 def _width(one: SiteMap, cells: Cells) -> float:
-    """Points that a map takes with its labels and the lines below it."""
+    """Width in points of a map with its labels and the lines below it."""
     plot_w, _plot_h = cells.plot_size(*one.content.maps[0].values.shape)
     label = widest(one.content.across.labels, text_font(LABEL))
     slant = max(0.0, label * math.sqrt(0.5) - cells.cell_w / 2) if cells.across_angle == 45 else 0.0

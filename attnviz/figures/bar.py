@@ -1,4 +1,4 @@
-"""The colour bar: what a colour means, and which range was chosen."""
+"""The colour bar: the value of each colour, and the chosen range."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from attnviz.i18n import _
 TICK_SIZE, NAME_SIZE = 7.5, 8.0
 
 Tick = tuple[float, str]
-"""A place 0..1 from the lower end, and what stands there."""
+"""A position 0..1 from the lower end, and its label."""
 
 
 def ticks(scale: Scale) -> tuple[Tick, ...]:
@@ -33,7 +33,7 @@ def ticks(scale: Scale) -> tuple[Tick, ...]:
 
 
 def range_name(scale: Scale) -> str:
-    """What the ends of the bar are taken over, in the active language."""
+    """Name of the cells that the ends of the bar cover, in the active language."""
     return next(_(row.label) for row in RANGES if row.id == scale.range_id)
 
 

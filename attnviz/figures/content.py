@@ -1,6 +1,6 @@
-"""What a figure shows, as plain values: matrices as they are turned, their labels and their colours.
+"""Content of a figure as plain values: matrices in their orientation, their labels and their colours.
 
-No drawing here, and no matplotlib: this can be asked for and tested alone.
+Without drawing and without matplotlib, so that it can be used and tested alone.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from attnviz.model.stages import STAGE_BY_ID, Axis, Stage
 from attnviz.model.trace import SiteTrace
 
 Head = int | Literal["all"] | None
-"""A head counted from 0, all of them, or the one that the view shows."""
+"""A head counted from 0, all of them, or the one that the view selects."""
 
 SUMMED = ("weights", "dropped", "probabilities")
-"""Stages whose rows are distributions, so that their sums are worth a look."""
+"""Stages whose rows are distributions, so that their sums are informative."""
 
 LONGEST_LABEL = 24
 
@@ -42,7 +42,7 @@ _AXIS_NAMES = {
 
 @dataclass(frozen=True)
 class Side:
-    """One axis of the drawing: what it counts, the label of every place, and its colour."""
+    """One axis of the drawing: its name, the label of every position, and its colour."""
 
     name: str
     labels: tuple[str, ...]
@@ -62,13 +62,13 @@ class Scale:
     def positions(
         self, values: NDArray[Any], blocked: NDArray[np.bool_] | None = None
     ) -> NDArray[np.float32]:
-        """Places 0..1 of a matrix on the colour map; "row" measures each row by itself."""
+        """Positions 0..1 of a matrix on the colour map; "row" measures each row by itself."""
         return normalise(values, self.range_id, (self.low, self.high), self.signed, blocked)
 
 
 @dataclass(frozen=True, eq=False)
 class Map:
-    """One matrix as it is drawn, (down, across). `sums` go beside the rows, or below if `sums_below`."""
+    """One matrix as drawn, (down, across). `sums` go beside the rows, or below if `sums_below`."""
 
     title: str
     head: int
@@ -92,7 +92,7 @@ class Content:
 
     @property
     def marks(self) -> dict[str, int]:
-        """How many cells are masked, NaN and infinite; those that are masked count as nothing else."""
+        """Number of masked, NaN and infinite cells; a masked cell counts only as masked."""
         counts = {"masked": 0, "nan": 0, "infinite": 0}
         for one in self.maps:
             shown = np.ones(one.values.shape, dtype=np.bool_) if one.blocked is None else ~one.blocked
@@ -105,9 +105,9 @@ class Content:
 def content(
     site: SiteTrace, view: View, stage: str, head: Head, shades: Shades, scale: Scale | None = None
 ) -> Content:
-    """The figure of `stage`; `scale` None: the colours are those of this stage alone.
+    """Content of the figure of `stage`; with `scale` None, the colours cover this stage alone.
 
-    Raises `ValueError` for a stage or head that the trace does not have.
+    Raises `ValueError` for a stage or head that the trace lacks.
     """
     if stage not in site.stages:
         raise FieldError("stage", stage, among(site.stages))
@@ -183,7 +183,7 @@ def _side(site: SiteTrace, stage: Stage, axis: int, shades: Shades) -> Side:
 
 
 def _side_color(axis: Axis, hue: str, shades: Shades) -> str:
-    """Queries, keys and values keep the colours that they have in the window."""
+    """Queries, keys and values have the same colours as in the window."""
     if axis == "query":
         return shades.query
     if axis in ("key", "memory"):

@@ -25,7 +25,7 @@ BASE_DPI = 144
 """Pixels per inch of a figure shown in a notebook; more where a cell would be smaller than a pixel."""
 
 ALL_SITES = "all"
-"""Instead of the name of a site: all of them beside each other."""
+"""Stands for the name of a site: all of them side by side."""
 
 
 def render(
@@ -39,13 +39,13 @@ def render(
 ) -> Figure:
     """Draw one stage as a heat map with token labels, colour bar and, where they fit, numbers.
 
-    `view` says colour range and orientation, and the site, stage and head where they are None. `head` counts
-    from 0 (key/value heads for their stages); "all" draws every head, small, on one colour scale. `site` is
-    the name of one attention; "all" draws one head of all of them beside each other, with their numbers of
-    pairs, for a stage of queries and keys. `theme` is "light" or "dark".
+    `view` determines colour range and orientation, and the site, stage and head where they are None. `head`
+    counts from 0 (key/value heads for their stages); "all" draws every head, small, on one colour scale.
+    `site` is the name of one attention; "all" draws one head of all of them side by side, with their numbers
+    of pairs, for a stage of queries and keys. `theme` is "light" or "dark".
 
     Returns a `matplotlib.figure.Figure` of one axes, whose unit is a point. Write it with
-    `attnviz.figures.save_figure`. Raises `ValueError` for a site, stage, head or theme that there is not.
+    `attnviz.figures.save_figure`. Raises `ValueError` for a site, stage, head or theme that does not exist.
     """
     view = view or View()
     shades = palette(theme)
@@ -56,7 +56,7 @@ def render(
 
 
 def chosen_site(trace: Trace, view: View, name: str | None) -> SiteTrace:
-    """The site of that name, or the one that the view shows. Raises `ValueError` naming those there are."""
+    """The site of that name, or the selected one. Raises `ValueError` naming the existing sites."""
     if name is None:
         return trace.shown(view.site)
     if name not in trace.sites:

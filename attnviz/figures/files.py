@@ -1,4 +1,4 @@
-"""Figures as files: SVG, PDF and PNG, whole or not at all, and the same bytes for the same figure."""
+"""Figures as files: SVG, PDF and PNG, written completely or not at all; equal figures give equal bytes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Format:
-    """One kind of file: its id, which is its suffix, and its name."""
+    """One file format: its id, which is its suffix, and its name."""
 
     id: str
     title: str
@@ -29,14 +29,14 @@ class Format:
 FORMATS = (Format("svg", "SVG"), Format("pdf", "PDF"), Format("png", "PNG"))
 
 DPI = 200
-"""Pixels per inch of a PNG, and of what a vector figure holds as a picture."""
+"""Pixels per inch of a PNG, and of the raster images in a vector figure."""
 
 
 def save_figure(figure: Figure, path: str | os.PathLike[str], *, dpi: int = DPI) -> Path:
-    """Write `figure` to `path`, whose suffix says the format; returns the path.
+    """Write `figure` to `path`, whose suffix selects the format; returns the path.
 
-    `dpi` counts for PNG. Raises `ValueError` for another suffix, `OSError` where the disk refuses; the old
-    file is then as it was.
+    `dpi` applies to PNG. Raises `ValueError` for another suffix, `OSError` if writing fails; the old file is
+    then unchanged.
     """
     file = Path(path)
     replace_file(file, figure_bytes(figure, format_of(file), dpi=dpi))
@@ -44,7 +44,7 @@ def save_figure(figure: Figure, path: str | os.PathLike[str], *, dpi: int = DPI)
 
 
 def format_of(name: str | os.PathLike[str]) -> str:
-    """The format that a file name asks for. Raises `ValueError` naming the legal suffixes."""
+    """The format of a file name. Raises `ValueError` naming the supported suffixes."""
     path = Path(name)
     format_id = path.suffix.lower().removeprefix(".")
     if format_id not in {row.id for row in FORMATS}:
@@ -57,7 +57,7 @@ def format_of(name: str | os.PathLike[str]) -> str:
 def figure_bytes(figure: Figure, format_id: str, *, dpi: int = DPI) -> bytes:
     """The file's content. Raises `ValueError` for a `dpi` outside 36 to 1200.
 
-    A PNG gets more pixels where a cell would be smaller than one: no cell is left out.
+    A PNG gets more pixels if a cell would be smaller than one, so that no cell is left out.
     """
     if not 36 <= dpi <= 1200:
         raise FieldError("dpi", dpi, whole_number(36, 1200))

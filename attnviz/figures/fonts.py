@@ -14,7 +14,7 @@ from typing import Any
 from attnviz.resources import FONT_CHINESE, FONT_MONO, FONT_SANS, font_files
 
 SYMBOLS = "DejaVu Sans"
-"""Comes with matplotlib; the last resort for scripts and symbols that the shipped fonts lack."""
+"""Ships with matplotlib; the last fallback for scripts and symbols that the shipped fonts lack."""
 
 MIDDLE = 0.36
 """Half the height of capitals and digits, in ems."""
@@ -31,14 +31,14 @@ SETTINGS: Any = {
 
 @contextmanager
 def drawing() -> Iterator[None]:
-    """While this lasts matplotlib has the settings of this project, whatever the user's are."""
+    """Apply this project's matplotlib settings inside the context, regardless of the user's."""
     import matplotlib
 
     _load()
     with matplotlib.rc_context(), warnings.catch_warnings():
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(SETTINGS)
-        # A character that no font has is drawn as a box; that shows in the figure itself.
+        # A character that no font has is drawn as a box, which is visible in the figure itself.
         warnings.filterwarnings("ignore", message="Glyph .* missing")
         yield
 
@@ -48,31 +48,31 @@ def text_font(size: float, bold: bool = False) -> Any:
     """Font properties of labels, `size` points high."""
     from matplotlib.font_manager import FontProperties
 
-    # The semi-bold by its own name: asked for as a weight, it would be missed in the fallbacks too.
+    # The semi-bold by its own name: requested as a weight, it would be missing in the fallbacks.
     first = f"{FONT_SANS} SemiBold" if bold else FONT_SANS
     return FontProperties(family=[first, FONT_CHINESE, SYMBOLS], size=size)
 
 
 @lru_cache(maxsize=64)
 def number_font(size: float) -> Any:
-    """Font properties of numbers: every digit is equally wide."""
+    """Font properties of numbers: all digits have the same width."""
     from matplotlib.font_manager import FontProperties
 
     return FontProperties(family=[FONT_MONO, FONT_CHINESE, SYMBOLS], size=size)
 
 
 def width(text: str, font: Any) -> float:
-    """How wide `text` is in points."""
+    """Width of `text` in points."""
     return float(_ruler().get_text_width_height_descent(text, font, False)[0])
 
 
 def middle(y: float, font: Any) -> float:
-    """The baseline that puts the middle of capitals and digits at `y`, which counts downwards."""
+    """The baseline that centres capitals and digits at `y`, which counts downwards."""
     return y + MIDDLE * float(font.get_size_in_points())
 
 
 def widest(texts: tuple[str, ...], font: Any) -> float:
-    """The width of the widest of `texts` in points; 0 where there are none."""
+    """The width of the widest of `texts` in points; 0 for an empty tuple."""
     longest = sorted(set(texts), key=len, reverse=True)[:400]
     return max((width(text, font) for text in longest), default=0.0)
 

@@ -1,4 +1,4 @@
-"""Draws heat maps: cells or, where there are many, one picture; numbers, labels, sums, marks."""
+"""Drawing of heat maps: cells, or one image for large matrices; numbers, labels, sums, marks."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from attnviz.i18n import _
 
 TITLE_SIZE, NAME_SIZE, SUM_SIZE, FOOT_SIZE = 11.0, 8.0, 7.5, 7.5
 DRAWN_CELLS = 2048
-"""Cells drawn one by one in a figure; more are one picture for each map."""
+"""Largest number of cells drawn one by one in a figure; larger maps are one image each."""
 MOST_CELLS = 2048
-"""Cells along a side of that picture; of more, each block shows the one that stands out most."""
+"""Largest number of cells along a side of that image; beyond it, each block shows its most salient cell."""
 PICTURE_PPI = 200
-"""Pixels per inch that such a picture has at least: viewers may blur a coarse one."""
+"""Minimum pixels per inch of such an image: viewers may blur a coarse one."""
 SQUARE_EM = 0.6
 """Width of a character of the number font, in ems."""
 LEAST_NUMBER, MOST_NUMBER = 5.0, 9.0
 
 
 def measure(content: Content) -> tuple[Sheet, float]:
-    """Where everything goes, and the size of the labels in points."""
+    """Compute the positions of all elements, and the size of the labels in points."""
     n_down, n_across = content.maps[0].values.shape
     label = _label_size(n_down, n_across, len(content.maps))
     font, numbers = text_font(label), number_font(SUM_SIZE)
@@ -57,7 +57,7 @@ def measure(content: Content) -> tuple[Sheet, float]:
 
 
 def draw(axes: Any, content: Content, sheet: Sheet, label: float, shades: Shades) -> None:
-    """Draw a figure into axes whose unit is a point, y downwards, sized as `sheet` says."""
+    """Draw a figure into axes whose unit is a point, y downwards, with the sizes of `sheet`."""
     plot_w, plot_h = sheet.plot_size(*content.maps[0].values.shape)
     header(axes, content.title, content.formula, shades)
     for index, (one, (x, y)) in enumerate(zip(content.maps, sheet.corners, strict=True)):
@@ -81,7 +81,7 @@ def draw(axes: Any, content: Content, sheet: Sheet, label: float, shades: Shades
 
 
 def footnotes(counts: dict[str, int]) -> tuple[tuple[str, str], ...]:
-    """(kind of mark, what it means and how often it occurs), for the marks that the figure has."""
+    """(kind of mark, its meaning and its count), for the marks in the figure."""
     texts = {
         "masked": _("masked"),
         "nan": _("NaN: {count}").format(count=counts["nan"]),
@@ -91,7 +91,7 @@ def footnotes(counts: dict[str, int]) -> tuple[tuple[str, str], ...]:
 
 
 def cell_numbers(one: Map, cell_w: float, cell_h: float) -> tuple[int, float] | None:
-    """(decimals, size in points) of the numbers in cells, or None where they do not fit."""
+    """(decimals, size in points) of the numbers in cells, or None if they do not fit."""
     shown = one.values if one.blocked is None else one.values[~one.blocked]
     if one.values.size > DRAWN_CELLS or not shown.size:
         return None
@@ -119,7 +119,7 @@ def header(axes: Any, title: str, formula: str, shades: Shades) -> None:
 
 
 def draw_map(axes: Any, content: Content, one: Map, rect: marks.Rect, sheet: Cells, shades: Shades) -> None:
-    """One matrix in `rect`: cells or a picture, hatched where masked, with a frame."""
+    """Draw one matrix in `rect`: cells or an image, hatched where masked, with a frame."""
     from matplotlib.patches import Rectangle
 
     x, y, plot_w, plot_h = rect
@@ -150,7 +150,7 @@ def _draw_cells(
         left, top = x + across * w, y + down * h
         quads.append([(left, top), (left + w, top), (left + w, top + h), (left, top + h)])
         faces.append(rgb[down, across] / 255)
-    # A hair of the same colour around each cell, or viewers show the ground between neighbours.
+    # A thin line of the same colour around each cell; otherwise viewers show the ground between neighbours.
     axes.add_collection(
         PolyCollection(quads, facecolors=faces, edgecolors="face", linewidths=0.25, zorder=1), autolim=False
     )
@@ -210,7 +210,7 @@ def _outstanding(
     is_diverging: bool,
     step: int,
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """For each block of `step` by `step` cells, the (row, column) of its most telling one."""
+    """For each block of `step` by `step` cells, the (row, column) of its most salient cell."""
     weight = np.abs(positions - 0.5) if is_diverging else positions.copy()
     weight[~np.isfinite(values)] = 2.0
     if blocked is not None:
@@ -259,7 +259,7 @@ def down_labels(axes: Any, side: Side, x: float, y: float, sheet: Cells, label: 
 
 
 def axis_name(axes: Any, side: Side, x: float, y: float, angle: int, shades: Shades) -> None:
-    """What an axis counts, around the point (x, y), turned by `angle` degrees."""
+    """Name of an axis around the point (x, y), rotated by `angle` degrees."""
     axes.text(
         x,
         y,
@@ -274,7 +274,7 @@ def axis_name(axes: Any, side: Side, x: float, y: float, angle: int, shades: Sha
 
 
 def shown_sums(content: Content) -> tuple[str, ...]:
-    """The sum of each row of a single map, where there is room for every one of them."""
+    """The sum of each row of a single map, if all of them fit."""
     one = content.maps[0]
     if one.sums is None or len(content.maps) > 1:
         return ()
@@ -300,7 +300,7 @@ def _sums(axes: Any, content: Content, rect: marks.Rect, sheet: Sheet, shades: S
 
 
 def _caption(axes: Any, one: Map, x: float, y: float, shades: Shades) -> None:
-    """Which head a map is, with a spot of the head's hue."""
+    """The head of a map, with a spot in the head's hue."""
     from matplotlib.patches import Rectangle
 
     font = text_font(NAME_SIZE)
@@ -311,7 +311,7 @@ def _caption(axes: Any, one: Map, x: float, y: float, shades: Shades) -> None:
 
 
 def footer(axes: Any, notes: tuple[tuple[str, str], ...], height: float, shades: Shades) -> None:
-    """What the marks of a figure `height` points high mean; see `footnotes`."""
+    """Meaning of the marks, below a figure `height` points high; see `footnotes`."""
     font = text_font(FOOT_SIZE)
     x, y = MARGIN, height - MARGIN - 9
     draws = {"masked": marks.hatch, "nan": marks.cross, "infinite": marks.rule}

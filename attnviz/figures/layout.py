@@ -1,4 +1,4 @@
-"""Where everything of a figure lies, in points from its top left corner: a pure function of sizes."""
+"""Layout of a figure, in points from its top left corner: a pure function of sizes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NAME = 13.0
 """Height of the line that names an axis."""
 FOOTER = 20.0
 CAPTION = 20.0
-"""Below each of several maps: which head it is."""
+"""Height of the line below each of several maps that names its head."""
 BAR = 10.0
 LEAST_BAR = 84.0
 SINGLE_SIDE, GRID_WIDTH = 400.0, 560.0
@@ -25,7 +25,7 @@ SLANTED_FROM = 9.0
 
 @dataclass(frozen=True)
 class Sizes:
-    """What must be known before: counts, and the widths of texts in points at `label` points of size."""
+    """Input of the layout: counts, and the widths of texts in points at `label` points of size."""
 
     n_down: int
     n_across: int
@@ -42,7 +42,7 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Cells:
-    """How the cells of a map are drawn: their size, and which labels stand beside them and at what angle."""
+    """Drawing of the cells of a map: their size, the labels beside them and their angle."""
 
     cell_w: float
     cell_h: float
@@ -57,7 +57,7 @@ class Cells:
 
 @dataclass(frozen=True)
 class Sheet(Cells):
-    """The result. `corners` are the top left corners of the maps, all of the same size."""
+    """Result of the layout. `corners` are the top left corners of the maps, all of the same size."""
 
     width: float
     height: float
@@ -105,37 +105,37 @@ def arrange(sizes: Sizes) -> Sheet:
 
 
 def grid_columns(n_maps: int) -> int:
-    """How many maps stand side by side: a full rectangle where there is one that is wide enough."""
+    """Number of maps side by side: a full rectangle if a wide enough one exists."""
     least = math.ceil(math.sqrt(n_maps))
     return next((c for c in range(least, min(n_maps, 8) + 1) if n_maps % c == 0), least)
 
 
 def cell_size(n_down: int, n_across: int, grid: int) -> tuple[float, float]:
-    """Width and height of a cell; `grid` maps stand side by side, 0: there is one map only."""
+    """Width and height of a cell; `grid` is the number of maps side by side, 0 for a single map."""
     side = SINGLE_SIDE if not grid else min(150.0, max(72.0, GRID_WIDTH / grid))
     across, down = side / max(1, n_across), side / max(1, n_down)
-    if max(n_down, n_across) > 16:  # no room for numbers: squares are easier to read
+    if max(n_down, n_across) > 16:  # too small for numbers: squares are easier to read
         across = min(across, max(down, LEAST_SLAB))
         down = min(down, max(across, LEAST_SLAB))
     return min(across, CELL_W), min(down, CELL_H)
 
 
 def across_angle(label_width: float, cell_w: float, label: float) -> int:
-    """How labels above the cells are turned: level where they fit, slanted, else upright; numbers level."""
+    """Angle of the labels above the cells: level if they fit, else slanted or upright; numbers are level."""
     if label_width + 4 <= cell_w or (cell_w < SLANTED_FROM and label_width <= 2.6 * label):
         return 0
     return 45 if cell_w >= SLANTED_FROM + 3 else 90
 
 
 def across_height(label_width: float, label: float, angle: int) -> float:
-    """The height that labels above the cells take."""
+    """Height of the labels above the cells."""
     if angle == 0:
         return label
     return label_width if angle == 90 else (label_width + label) * math.sqrt(0.5)
 
 
 def across_need(label_width: float, label: float, angle: int) -> float:
-    """The width that one label above the cells takes from its neighbours."""
+    """Width that one label above the cells needs."""
     if angle == 0:
         return label_width + 3
     return label * (1.2 if angle == 45 else 1.0) + 1

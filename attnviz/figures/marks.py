@@ -1,4 +1,4 @@
-"""Cells that have no colour: hatched where masked, crossed out where NaN, ruled where infinite."""
+"""Cells without a colour: hatched where masked, crossed out where NaN, ruled where infinite."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ PALETTES = (LIGHT, DARK)
 
 
 def palette(theme: str) -> Shades:
-    """The palette named `theme`. Raises `ValueError` naming those there are."""
+    """The palette named `theme`. Raises `ValueError` naming the existing themes."""
     for row in PALETTES:
         if row.name == theme:
             return row

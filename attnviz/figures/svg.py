@@ -1,7 +1,7 @@
-"""SVG whose text looks right everywhere and can still be found, selected and read aloud.
+"""SVG whose text looks the same everywhere and can be searched, selected and read aloud.
 
-Letters are drawn as their outlines, since the viewer may lack the fonts (Chinese above all), and programs
-other than browsers ignore embedded ones. Over each of them lies the same text as a transparent `<text>`.
+Letters are drawn as outlines, because the viewer may lack the fonts (Chinese above all), and programs
+other than browsers ignore embedded ones. The same text lies over each outline as a transparent `<text>`.
 """
 
 from __future__ import annotations

@@ -9,7 +9,10 @@ from attnviz.i18n import N_
 
 @dataclass(frozen=True)
 class ActionRow:
-    """One command: the window's method `on_<id>` runs it. An empty `menu` keeps it out of the menus."""
+    """One command: the window's method `on_<id>` runs it. An empty `menu` keeps it out of the menus.
+
+    A held key runs the command again and again where it `repeats`.
+    """
 
     id: str
     text: str
@@ -18,6 +21,7 @@ class ActionRow:
     icon: str = ""
     separated: bool = False
     checkable: bool = False
+    repeats: bool = True
 
 
 MENUS: tuple[tuple[str, str], ...] = (
@@ -53,7 +57,7 @@ ACTIONS: tuple[ActionRow, ...] = (
     ActionRow("language", N_("中文"), "view", ("Ctrl+L",), "language"),
     ActionRow("full_screen", N_("Full screen"), "view", ("F11",), checkable=True),
     ActionRow("reset_layout", N_("Reset the layout"), "view", separated=True),
-    ActionRow("play", N_("Play or pause"), "decoding", ("Space",), "play"),
+    ActionRow("play", N_("Play or pause"), "decoding", ("Space",), "play", repeats=False),
     ActionRow("step_forward", N_("Step forward"), "decoding", ("Ctrl+.",), "step_forward"),
     ActionRow("step_back", N_("Step back"), "decoding", ("Ctrl+;",), "step_back"),
     ActionRow("first_step", N_("First step"), "decoding", ("Ctrl+Home",), "first"),

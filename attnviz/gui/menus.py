@@ -15,7 +15,7 @@ from attnviz.gui.look.theme import Theme
 from attnviz.gui.widgets.control import active_theme
 from attnviz.i18n import _
 
-PLAIN_KEYS = {"Space": Qt.Key.Key_Space, "Esc": Qt.Key.Key_Escape}
+PLAIN_KEYS = {"Esc": Qt.Key.Key_Escape}
 """Keys that focused controls use themselves; the window takes them only when nobody else did."""
 
 
@@ -32,6 +32,7 @@ class Commands(QObject):
             action = QAction(self)
             action.setObjectName(f"action_{row.id}")
             action.setCheckable(row.checkable)
+            action.setAutoRepeat(row.repeats)
             taken = [key for key in row.shortcuts if key in PLAIN_KEYS]
             action.setShortcuts([QKeySequence(key) for key in row.shortcuts if key not in taken])
             for key in taken:

@@ -8,6 +8,8 @@ from pathlib import Path
 from PySide6.QtCore import QByteArray, QSize, Qt, Slot
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent, QShowEvent
 from PySide6.QtWidgets import (
+    QAbstractButton,
+    QComboBox,
     QGraphicsOpacityEffect,
     QMainWindow,
     QMenu,
@@ -41,6 +43,7 @@ from attnviz.gui.tool_bar import ToolBar
 from attnviz.gui.widgets.card import Card
 from attnviz.gui.widgets.centre_splitter import CentreSplitter
 from attnviz.gui.widgets.control import plain_tooltip
+from attnviz.gui.widgets.document_line import DocumentLine
 from attnviz.gui.widgets.panel_dock import PanelDock
 from attnviz.i18n import _
 from attnviz.model.sites.titles import label_among_several
@@ -54,6 +57,7 @@ AREAS = {
 LAYOUT_VERSION = 1
 FADED = 0.35
 FIRST_SIZE = QSize(1280, 800)
+_ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 TITLE_BAR = 28
 """Height that the desktop's own title bar takes, about; known only once the window is shown."""
 
@@ -335,8 +339,30 @@ class Window(QMainWindow):
             self._first_sizes()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        if not self.commands.press(event):
+        """A key that the control with the focus did not want."""
+        if not (self._leave_text(event) or self._press_button(event) or self.commands.press(event)):
             super().keyPressEvent(event)
+
+    def _leave_text(self, event: QKeyEvent) -> bool:
+        """Enter and Esc end typing: the focus goes to the map, so that the next Space plays."""
+        line, keys = self.focusWidget(), (*_ENTER, Qt.Key.Key_Escape)
+        if not isinstance(line, DocumentLine) or event.key() not in keys:
+            return False
+        if self.jobs.is_shown or line.property("invalid"):
+            return False
+        self.panels["stage"].setFocus(Qt.FocusReason.OtherFocusReason)
+        return True
+
+    def _press_button(self, event: QKeyEvent) -> bool:
+        """Enter does to a button and a list what Space does elsewhere: here Space plays."""
+        focused = self.focusWidget()
+        if event.key() not in _ENTER or not isinstance(focused, QAbstractButton | QComboBox):
+            return False
+        if isinstance(focused, QComboBox):
+            focused.showPopup()
+        else:
+            focused.click()
+        return True
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         if _dropped(event):

@@ -77,6 +77,8 @@ def test_keys_that_come_before_the_panels_do_no_harm(
     desk = Desk(qtbot, window)
     try:
         window.show()
+        window.activateWindow()
+        qtbot.waitUntil(window.isActiveWindow, timeout=WAIT_MS)
         for command in ("step_forward", "step_back", "first_step", "last_step", "export_panel", "free"):
             window.commands[command].trigger()
         desk.press_key(Qt.Key.Key_Space)

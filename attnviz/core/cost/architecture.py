@@ -1,9 +1,9 @@
-"""`Architecture`: the numbers of a transformer decoder that its cost follows from, and nothing else.
+"""`Architecture`: the numbers of a transformer decoder that determine its cost, and nothing else.
 
 Symbols, in this file and in every line of arithmetic: L layers, d_model features of a token, h query heads,
-g key/value heads, d_head features of a head, d_ff width of the feed-forward, V entries of the vocabulary, w
-keys of a window (the query's own position counted, as in the published configurations), n tokens of
-context, b sequences in a batch.
+g key/value heads, d_head features of a head, d_ff width of the feed-forward layer, V entries of the
+vocabulary, w keys of a window (including the query's own position, as in the published configurations), n
+tokens of context, b sequences in a batch.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Norm = Literal["layer", "rms"]
 
 
 class Learned(NamedTuple):
-    """Learned numbers beside the matrices: `label` is a message id, `counts` are added up."""
+    """Parameters beside the matrices: `label` is a message id, `counts` are summed."""
 
     label: str
     counts: tuple[int, ...]
@@ -25,12 +25,14 @@ class Learned(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Latent:
-    """Multi-head latent attention (DeepSeek-AI 2024, arXiv 2405.04434): K and V come from one small vector.
+    """Multi-head latent attention (DeepSeek-AI 2024, arXiv 2405.04434): K and V are projected from one
+    latent.
 
-    `d_c` is the width of the cached latent, `d_rope` of the one rotated key that all heads share and that
-    is cached too; a head's query and key have `d_nope` + `d_rope` features, its value `d_v`. `d_q_c` is the
-    width of the query's own latent (0: queries are made from x directly). `norm` and `q_norm` say how many
-    numbers the norms of the two have learned for each feature: 1 is a gain, as in DeepSeek; 0 is none.
+    `d_c` is the width of the cached latent, `d_rope` that of the one rotated key that all heads share and
+    that is cached too; a head's query and key have `d_nope` + `d_rope` features, its value `d_v`. `d_q_c` is
+    the width of the query's own latent (0: queries are projected from x directly). `norm` and `q_norm` are
+    the
+    number of parameters per feature in the norms of the two: 1 is a gain, as in DeepSeek; 0 is none.
     """
 
     d_c: int
@@ -44,9 +46,9 @@ class Latent:
 
 @dataclass(frozen=True, kw_only=True)
 class Experts:
-    """Mixture of experts in place of the feed-forward, from layer `dense_layers` on.
+    """Mixture of experts in place of the feed-forward layer, from layer `dense_layers` on.
 
-    A token goes through `n_shared` experts and through `n_active` of the `n_routed`, each gated and
+    A token passes through `n_shared` experts and through `n_active` of the `n_routed`, each gated and
     `d_expert` wide. `router_bias` adds one number per routed expert (the load-balancing correction of
     DeepSeek-V3).
     """
@@ -61,35 +63,35 @@ class Experts:
 
 @dataclass(frozen=True, kw_only=True)
 class Architecture:
-    """Shapes of a decoder; everything in this program that counts parameters, FLOPs or bytes reads it.
+    """Shapes of a decoder, from which this program counts parameters, FLOPs and bytes.
 
     Attributes:
         layers, d_model, n_heads, n_kv_heads, d_head: L, d_model, h, g, d_head.
-        d_ff: Width of the feed-forward; 0 where there is none. `gated`: three matrices instead of two.
-        vocabulary: V; 0 where there is no embedding. `tied`: the output head is the embedding, transposed.
-        biases: Whether each matrix of attention and feed-forward has one.
-        norm, norms_per_layer: `layer` has a gain and a bias per feature, `rms` a gain. One more follows the
-            last layer where there are any.
-        n_positions: Rows of a learned table of positions.
-        context: Tokens the model was made for; what is shown first.
-        window, windowed_layers: w, and how many of the L layers see w keys only.
-        ahead: How many later keys a query sees: 0 is causal, None all.
-        latent: Set for MLA; g and d_head then say nothing about the cache.
+        d_ff: Width of the feed-forward layer; 0 without one. `gated`: three matrices instead of two.
+        vocabulary: V; 0 without an embedding. `tied`: the output head is the transposed embedding.
+        biases: Whether each matrix of attention and feed-forward layer has one.
+        norm, norms_per_layer: `layer` has a gain and a bias per feature, `rms` a gain. One more norm follows
+            the last layer if a layer has any.
+        n_positions: Rows of a learned position table.
+        context: Context length of the model; the initial value in the form.
+        window, windowed_layers: w, and how many of the L layers attend to w keys only.
+        ahead: Number of later keys that a query attends to: 0 is causal, None all.
+        latent: Set for MLA; g and d_head then do not determine the cache.
         d_key, d_value: Features of a head's query and key, and of its value, without a latent; 0 is d_head.
         experts: Set for a mixture of experts.
-        n_memory, d_memory: Keys of a second sequence (cross-attention) and the width of its vectors.
+        n_memory, d_memory: Keys of a memory sequence (cross-attention) and the width of its vectors.
         identities, unlearned: Roles whose product costs nothing; roles without parameters of their own:
             `query`, `key`, `value`, `output`; of MLA `query_down`, `down`, `rope_key`, `up_key`, `up_value`;
-            of the feed-forward `ffn_up`, `ffn_gate`, `ffn_down`.
-        of_layer, of_stack: Learned numbers that the fields above do not say, those of each layer and those
-            that are there once; `biases`, `norm` and `n_positions` are then left alone.
-        transform: Whether a (d_model, d_model) matrix stands before the output head.
-        logits: Entries that logits are made for; None is V.
-        n_tokens: Tokens of an encoder's own sequence, which runs once; 0 is the n tokens asked for.
-        name: Which attentions these are, where there are several architectures.
+            of the feed-forward layer `ffn_up`, `ffn_gate`, `ffn_down`.
+        of_layer, of_stack: Parameters that the fields above do not count, those of each layer and those of
+            the whole stack; with them, `biases`, `norm` and `n_positions` keep their defaults.
+        transform: Whether a (d_model, d_model) matrix precedes the output head.
+        logits: Entries that have logits; None is V.
+        n_tokens: Tokens of an encoder's own sequence, which runs once; 0 is the requested n tokens.
+        name: Names these attentions if there are several architectures.
 
     Raises:
-        ValueError: a sentence with the field, its value, and what is legal.
+        ValueError: a sentence with the field, its value, and the requirement.
     """
 
     layers: int
@@ -171,7 +173,7 @@ class Architecture:
         return ("ffn_up", "ffn_gate", "ffn_down") if self.gated else ("ffn_up", "ffn_down")
 
     def keys(self, n: int) -> int:
-        """How many keys there are for n tokens: the n themselves, or the memory's."""
+        """Number of keys for n tokens: the n themselves, or the memory's."""
         return self.n_memory or n
 
 
@@ -181,9 +183,10 @@ def _require(holds: bool, field: str, value: int, requirement: Message) -> None:
 
 
 def band_pairs(n: int, left: int, right: int) -> int:
-    """(query, key) pairs of n tokens that see `left` earlier and `right` later keys besides their own.
+    """Count the (query, key) pairs of n tokens that attend to `left` earlier and `right` later keys and their
+    own.
 
-    n + Σ_{k=1..left} (n − k) + Σ_{k=1..right} (n − k), each sum stopped at n − 1, in closed form: O(n ·
+    n + Σ_{k=1..left} (n − k) + Σ_{k=1..right} (n − k), each sum ending at n − 1, in closed form: O(n ·
     window). Causal attention is `left` = n − 1, `right` = 0: n(n + 1)/2 pairs.
     """
 
@@ -195,7 +198,9 @@ def band_pairs(n: int, left: int, right: int) -> int:
 
 
 def pairs(architecture: Architecture, n: int, *, windowed: bool) -> int:
-    """Pairs that one head of one layer computes for n tokens: those that causality and the window allow."""
+    """Count the pairs that one head of one layer computes for n tokens: those that causality and the window
+    allow.
+    """
     if architecture.n_memory:
         return n * architecture.n_memory
     right = n - 1 if architecture.ahead is None else architecture.ahead

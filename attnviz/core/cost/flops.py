@@ -2,9 +2,9 @@
 
 A multiplication and an addition count as two, so a product of (m, k) and (k, n) is 2·m·k·n. The softmax
 counts 5 for each score: maximum, subtraction, exponential, sum, division. Scores that causality or the
-window block are not counted, as a kernel that skips them has it; a note says what computing them all would
-add up to. Not counted, being linear in n·d_model and without a product of matrices: norms, rotations,
-activations, residuals, biases.
+window block are not counted, as in a kernel that skips them; a note gives the total with all scores
+computed. Norms, rotations, activations, residual connections and biases are not counted: they are linear in
+n·d_model and contain no matrix product.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from attnviz.core.cost.lines import Bill, Factor, Line, key_width, value_width
 from attnviz.i18n import _
 
 SOFTMAX_FLOPS = 5
-"""Operations that the softmax takes for one score."""
+"""Operations of the softmax for one score."""
 
 _TWO = Factor("2", 2)
 _Factors = tuple[Factor, ...]
@@ -44,10 +44,10 @@ def prefill(a: Architecture, n: int, batch: int = 1) -> tuple[Line, ...]:
 
 
 def decode_step(a: Architecture, n: int, batch: int = 1) -> tuple[Line, ...]:
-    """FLOPs of the step whose token is the n-th, with a cache: it sees n keys, its own included.
+    """FLOPs of the step whose token is the n-th, with a cache: it attends to n keys, including its own.
 
     MLA is counted in its absorbed form: W_UK is applied to the query and W_UV to the weighted sum of
-    latents, so that the cached latents are never expanded.
+    latents, so the cached latents are never expanded.
     """
     bill = Bill("FLOP")
     b = Factor("b", batch)
@@ -68,7 +68,7 @@ def decode_step(a: Architecture, n: int, batch: int = 1) -> tuple[Line, ...]:
 
 
 def _layer_groups(a: Architecture) -> tuple[tuple[bool, Factor], ...]:
-    """(has a window, number of layers) of the kinds of layers that there are."""
+    """Return (has a window, number of layers) for each kind of layer."""
     if not a.windowed_layers:
         return ((False, Factor("L", a.layers)),)
     windowed = (True, Factor(_("window layers"), a.windowed_layers))
@@ -84,7 +84,7 @@ def _pairs_symbol(a: Architecture, windowed: bool) -> str:
 
 
 def _projections(bill: Bill, a: Architecture, tokens: _Factors, kv_tokens: _Factors) -> None:
-    """q, k and v; no tokens for k and v: they are cached already."""
+    """Count q, k and v; cached keys and values have no tokens in `kv_tokens`."""
     layers, d_model, h = Factor("L", a.layers), Factor("d_model", a.d_model), Factor("h", a.n_heads)
     if a.latent is not None:
         latent = a.latent
@@ -114,7 +114,7 @@ def _projections(bill: Bill, a: Architecture, tokens: _Factors, kv_tokens: _Fact
 
 
 def _compressed(bill: Bill, a: Architecture, tokens: _Factors) -> None:
-    """The latent and the RoPE key of some tokens; an identity costs nothing."""
+    """Count the latent and the RoPE key of some tokens; an identity costs nothing."""
     latent = a.latent
     assert latent is not None
     parts = (("down", "d_c", latent.d_c), ("rope_key", "d_rope", latent.d_rope))
@@ -128,7 +128,7 @@ def _compressed(bill: Bill, a: Architecture, tokens: _Factors) -> None:
 
 
 def _absorbed(bill: Bill, a: Architecture, b: Factor) -> None:
-    """The projections of one step of MLA, W_UK applied to the query instead of the latents."""
+    """Count the projections of one step of MLA, with W_UK applied to the query instead of the latents."""
     latent = a.latent
     assert latent is not None
     layers, d_model, h = Factor("L", a.layers), Factor("d_model", a.d_model), Factor("h", a.n_heads)
@@ -152,7 +152,7 @@ def _scores(
     windowed: bool,
     absorbed: bool = False,
 ) -> None:
-    """Scores, softmax and weighted sums of a group of layers; with `absorbed`, MLA's over the latents."""
+    """Count scores, softmax and weighted sums of some layers; with `absorbed`, MLA's over the latents."""
     h = Factor("h", a.n_heads)
     d_qk, d_v = key_width(a), value_width(a)
     if a.latent is not None and absorbed:
@@ -167,7 +167,7 @@ def _scores(
 
 
 def _after(bill: Bill, a: Architecture, tokens: _Factors) -> None:
-    """Output projection, feed-forward or experts, and logits."""
+    """Count the output projection, the feed-forward layer or the experts, and the logits."""
     layers, d_model = Factor("L", a.layers), Factor("d_model", a.d_model)
     if "output" not in a.identities:
         bill.term(_("output W_O"), _TWO, *tokens, Factor("h", a.n_heads), value_width(a), d_model, layers)

@@ -1,7 +1,7 @@
 """Lines of arithmetic, and the parameters of an architecture counted in them.
 
-Each line carries the product twice, in symbols and in digits, and the exact Python integer that comes out, so
-that what is shown is what was computed. Labels are in the language that is active when a bill is made.
+Each line carries the product twice, in symbols and in digits, and its exact value as a Python integer, so
+that the shown arithmetic is the computed one. Labels are in the language that is active when a bill is built.
 """
 
 from __future__ import annotations
@@ -29,14 +29,13 @@ class Factor(NamedTuple):
 
 
 _SILENT = (Factor("b", 1), Factor("L", 1))
-"""A batch of one sequence, and one layer, are not written into a product."""
+"""A batch of one sequence and a single layer are left out of a product."""
 
 
 class Line(NamedTuple):
-    """One line of a bill: label, the product in symbols and in digits, and what it comes to.
+    """One line of a bill: label, the product in symbols and in digits, and its value.
 
-    A `term` counts towards the next `total`, a `part` shows how a later line comes about; titles and notes
-    have no value.
+    A `term` counts towards the next `total`, a `part` explains a later line; titles and notes have no value.
     """
 
     label: str
@@ -49,7 +48,7 @@ class Line(NamedTuple):
 
 @dataclass
 class Bill:
-    """A list of lines that is being written; every method adds one line and returns its value."""
+    """A list of lines under construction; every method adds one line and returns its value."""
 
     unit: Unit
     lines: list[Line] = field(default_factory=list)
@@ -59,7 +58,7 @@ class Bill:
         return self._product(label, factors, "term")
 
     def part(self, label: str, *factors: Factor) -> int:
-        """A product that a later line takes up."""
+        """A product that a later line uses."""
         return self._product(label, factors, "part")
 
     def quotient(self, label: str, over: Factor, under: Factor, unit: Unit) -> int:
@@ -70,7 +69,7 @@ class Bill:
         return value
 
     def difference(self, label: str, from_: Factor, less: Factor) -> int:
-        """from_ − less; may be below zero."""
+        """from_ − less; may be negative."""
         value = from_.value - less.value
         self.lines.append(
             Line(
@@ -85,14 +84,14 @@ class Bill:
         return value
 
     def sum_of(self, label: str, values: Iterable[int], kind: Kind = "part") -> int:
-        """Several numbers added up."""
+        """Sum of several numbers."""
         numbers = [value for value in values if value]
         digits = " + ".join(f"{value:,}" for value in numbers) if len(numbers) > 1 else ""
         self.lines.append(Line(label, "Σ" if digits else "", digits, sum(numbers), self.unit, kind))
         return sum(numbers)
 
     def total(self, label: str) -> int:
-        """All terms so far added up."""
+        """Sum of all terms so far."""
         return self.sum_of(label, [line.value for line in self.lines if line.kind == "term"], "total")
 
     def title(self, label: str) -> None:
@@ -116,10 +115,11 @@ def total(lines: Iterable[Line]) -> int:
 
 
 def rounded(value: int, unit: Unit) -> str:
-    """`value` to three significant digits and more: "14.48 GB = 13.49 GiB", "124.44 M", "349.21 GFLOP".
+    """Format `value` to at least three significant digits: "14.48 GB = 13.49 GiB", "124.44 M", "349.21
+    GFLOP".
 
     GB is 10^9 bytes and GiB 2^30. Integers only, rounded half up. Empty below 1,000, where the line itself
-    says it.
+    shows the value.
     """
     if abs(value) < 1000 or unit in ("tokens", "sequences"):
         return ""
@@ -178,12 +178,12 @@ def parameters(a: Architecture) -> tuple[Line, ...]:
 
 
 def parameter_count(a: Architecture) -> int:
-    """How many numbers the model has learned."""
+    """Number of parameters of the model."""
     return total(parameters(a))
 
 
 def _idle(a: Architecture) -> int:
-    """Parameters of the routed experts that one token is not sent to; of all others each token needs some."""
+    """Parameters of the routed experts that one token skips; every token needs some of all others."""
     if a.experts is None:
         return 0
     idle = a.experts.n_routed - a.experts.n_active

@@ -1,4 +1,4 @@
-"""Bytes: number formats, the cache of keys and values, what fits in a memory, and each stage of a run.
+"""Bytes: number formats, the key/value cache, what fits in a memory, and each stage of a run.
 
 GB is 10^9 bytes, as memory is sold; GiB is 2^30. All counts are exact Python integers.
 """
@@ -20,12 +20,12 @@ MEMORIES_GB = (8, 24, 80, 141)
 """Memory of common accelerators, in GB: small and large consumer cards, H100, H200."""
 
 UNLIMITED = None
-"""The context that fits where a window bounds the cache."""
+"""Longest context where a window bounds the cache."""
 
 
 @dataclass(frozen=True)
 class Format:
-    """How numbers are stored: `bits` each, and `scale_bytes` for each group of `group` (0: no groups).
+    """Storage format of numbers: `bits` each, and `scale_bytes` for each group of `group` (0: no groups).
 
     int8 and int4 follow the blocks Q8_0 and Q4_0 of GGML: 32 numbers share one float16 scale, so a block is
     34 and 18 bytes.
@@ -37,7 +37,7 @@ class Format:
     scale_bytes: int = 0
 
     def stored(self, numbers: int) -> int:
-        """Bytes of one vector of `numbers`; a last group that is not full has a scale of its own."""
+        """Bytes of one vector of `numbers`; an incomplete last group has its own scale."""
         groups = -(-numbers // self.group) if self.group else 0
         return -(-numbers * self.bits // 8) + groups * self.scale_bytes
 
@@ -59,7 +59,7 @@ FORMAT_BY_ID = {format_.id: format_ for format_ in FORMATS}
 
 
 def cached_vectors(a: Architecture) -> tuple[tuple[tuple[Factor, ...], Factor], ...]:
-    """What one layer caches of one token: (how many vectors, as factors; numbers in each)."""
+    """Vectors that one layer caches per token: (number of vectors, as factors; numbers in each)."""
     if a.latent is not None:
         return (((), Factor("d_c", a.latent.d_c)), ((), Factor("d_rope", a.latent.d_rope)))
     heads = Factor("g", a.n_kv_heads)
@@ -69,7 +69,7 @@ def cached_vectors(a: Architecture) -> tuple[tuple[tuple[Factor, ...], Factor], 
 
 
 def bytes_per_token_layer(a: Architecture, format_: Format) -> int:
-    """Bytes that one layer keeps of one token."""
+    """Bytes that one layer caches per token."""
     return sum(
         math.prod(count.value for count in counts) * format_.stored(width.value)
         for counts, width in cached_vectors(a)
@@ -77,14 +77,14 @@ def bytes_per_token_layer(a: Architecture, format_: Format) -> int:
 
 
 def bytes_per_token(a: Architecture, format_: Format) -> int:
-    """Bytes that all layers keep of one token, while it is in every window."""
+    """Bytes that all layers cache per token, while it is inside every window."""
     return a.layers * bytes_per_token_layer(a, format_)
 
 
 def cache_bytes(a: Architecture, n: int, format_: Format, batch: int = 1) -> int:
     """Bytes of keys and values (or latents) for n tokens of each of `batch` sequences.
 
-    A layer with a window keeps min(n, w) tokens; cross-attention keeps the memory's, whatever n is.
+    A layer with a window caches min(n, w) tokens; cross-attention caches the memory's for every n.
     """
     rows = a.full_layers * a.keys(n) + a.windowed_layers * min(a.keys(n), a.window)
     return batch * rows * bytes_per_token_layer(a, format_)
@@ -119,8 +119,8 @@ def cache(a: Architecture, n: int, format_: Format, batch: int = 1) -> tuple[Lin
 def layouts(a: Architecture) -> tuple[tuple[str, str, Architecture], ...]:
     """The model with other layouts of heads: (id, label, architecture); the last has a window in every layer.
 
-    Without its latent, a model has heads as wide as with it: d_nope + d_rope numbers a key, d_v a value.
-    Where the model says nothing, GQA has the divisor of h nearest to h/8 from below (2 at least), MLA d_c =
+    Without its latent, a model's heads keep their widths: d_nope + d_rope features per key, d_v per value.
+    Where the model defines nothing, GQA has the largest divisor of h up to h/8 (2 at least), MLA d_c =
     4·d_head and d_rope = d_head/2 (the ratios of DeepSeek-V2 and V3), the window 4,096 keys in every layer.
     """
     d_key, d_value = (a.d_key, a.d_value) if a.latent is None else (a.d_qk, a.d_v)
@@ -154,7 +154,9 @@ def _group_heads(n_heads: int) -> int:
 
 
 def _per_token(bill: Bill, a: Architecture, format_: Format) -> int:
-    """Lines of what one layer keeps of one token; a quantised format's scales have a line of their own."""
+    """Lines of the numbers that one layer caches per token; the scales of a quantised format have their own
+    line.
+    """
     labels: tuple[str, ...] = (_("one token, one layer"),)
     if len(cached_vectors(a)) > 1:
         labels = (_("keys"), _("values")) if a.latent is None else (_("latent"), _("rotated key"))
@@ -188,7 +190,9 @@ def weight_bytes(a: Architecture, format_: Format) -> int:
 
 
 def longest_context(a: Architecture, room: int, format_: Format, batch: int = 1) -> int | None:
-    """Most tokens whose cache fits in `room` bytes, each of `batch` sequences; None if any number does."""
+    """Largest number of tokens whose cache fits in `room` bytes, for each of `batch` sequences; None if
+    unbounded.
+    """
     if room < 0:
         return 0
     each = batch * bytes_per_token_layer(a, format_)
@@ -205,7 +209,7 @@ def longest_context(a: Architecture, room: int, format_: Format, batch: int = 1)
 def fits(
     a: Architecture, n: int, batch: int, weights: Format, kv: Format, memory_gb: int
 ) -> tuple[Line, ...]:
-    """What is left in a memory after the weights, and what context or what batch that holds."""
+    """Memory left after the weights, and the context or the batch that fits in it."""
     bill = Bill("B")
     memory = bill.part(_("device memory"), Factor("GB", memory_gb), Factor("10⁹", GB))
     count = parameter_count(a)
@@ -261,8 +265,7 @@ def _fitting(bill: Bill, a: Architecture, n: int, batch: int, kv: Format, room: 
 def stage_shapes(a: Architecture, n: int) -> tuple[tuple[str, tuple[int, ...]], ...]:
     """(stage, shape) of one layer's attention over n tokens, every stage kept, in data-flow order.
 
-    The stages of a causal decoder with rotated queries and keys; ids and axes are those of the table of
-    stages.
+    The stages of a causal decoder with rotated queries and keys; ids and axes are those of the stage table.
     """
     h, g, keys = a.n_heads, a.n_kv_heads if a.latent is None else a.n_heads, a.keys(n)
     scores = (h, n, keys)
@@ -287,7 +290,7 @@ def stage_shapes(a: Architecture, n: int) -> tuple[tuple[str, tuple[int, ...]], 
 def stage_bytes(
     shapes: Iterable[tuple[str, tuple[int, ...]]], format_: Format, batch: int = 1
 ) -> tuple[Line, ...]:
-    """Bytes of each stage, its shape as the product."""
+    """Bytes of each stage, with its shape as the product."""
     bill = Bill("B")
     for stage, shape in shapes:
         numbers = batch * math.prod(shape)

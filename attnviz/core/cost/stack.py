@@ -1,8 +1,8 @@
-"""Cost of several architectures that stand behind each other: an encoder and a decoder, layers that differ.
+"""Cost of several architectures in sequence: an encoder and a decoder, or layers that differ.
 
-A stack is a tuple of architectures, each as many equal attentions as its `layers` say; an encoder's has
-`n_tokens` of its own, runs once and keeps no cache. The bill of a stack of one is that of the architecture;
-of several, each is billed under its name and the totals are added up.
+A stack is a tuple of architectures, each with as many equal attentions as its `layers`; an encoder has its
+own `n_tokens`, runs once and keeps no cache. The bill of a stack of one is that of the architecture; in a
+larger stack each is billed under its name and the totals are summed.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ def decoded(stack: Stack) -> Stack:
 
 
 def parameter_count(stack: Stack) -> int:
-    """How many numbers the stack has learned."""
+    """Number of parameters of the stack."""
     return sum(map(cost.parameter_count, stack))
 
 
 def parameters(stack: Stack) -> Lines:
-    """The parameters by attention and part, ending in their total."""
+    """The parameters by attention and part, followed by their total."""
     return _added(stack, cost.parameters, _("parameters"))
 
 
@@ -47,7 +47,7 @@ def prefill(stack: Stack, n: int, batch: int = 1) -> Lines:
 
 
 def decode_step(stack: Stack, n: int, batch: int = 1) -> Lines:
-    """FLOPs of the step whose token is the n-th, with caches; the encoder has run before."""
+    """FLOPs of the step whose token is the n-th, with caches; the encoder ran before."""
 
     def one(a: Architecture) -> Lines:
         return cost_flops.decode_step(a, n, batch)
@@ -61,7 +61,7 @@ def cache_bytes(stack: Stack, n: int, format_: Format, batch: int = 1) -> int:
 
 
 def cache(stack: Stack, n: int, format_: Format, batch: int = 1) -> Lines:
-    """The arithmetic of `cache_bytes`; what other layouts of heads would keep is said under each name."""
+    """The arithmetic of `cache_bytes`; the sizes with other layouts of heads follow under each name."""
 
     def one(a: Architecture) -> Lines:
         return cost_memory.cache(a, n, format_, batch)
@@ -95,9 +95,9 @@ def laid_out(stack: Stack) -> tuple[tuple[str, str, Stack], ...]:
 
 
 def longest_context(stack: Stack, room: int, format_: Format, batch: int = 1) -> int | None:
-    """Most tokens whose caches fit in `room` bytes; None if any number does.
+    """Largest number of tokens whose caches fit in `room` bytes; None if unbounded.
 
-    The cache grows with n and never shrinks, so the answer is found by halving.
+    The cache grows with n and never shrinks, so bisection finds the answer.
     """
     most = 1 << 62
     if cache_bytes(stack, most, format_, batch) <= room:
@@ -112,7 +112,7 @@ def longest_context(stack: Stack, room: int, format_: Format, batch: int = 1) ->
 
 
 def fits(stack: Stack, n: int, batch: int, weights: Format, kv: Format, memory_gb: int) -> Lines:
-    """What is left in a memory after the weights, and what context or what batch that holds."""
+    """Memory left after the weights, and the context or the batch that fits in it."""
     if len(stack) == 1:
         return cost_memory.fits(stack[0], n, batch, weights, kv, memory_gb)
     bill = Bill("B")
@@ -149,12 +149,12 @@ def fits(stack: Stack, n: int, batch: int, weights: Format, kv: Format, memory_g
 
 
 def open_to_all(stack: Stack) -> Stack:
-    """The stack with every cell computed, as an engine does that skips none."""
+    """The stack with every cell computed, as in an engine that skips none."""
     return tuple(replace(a, ahead=None, windowed_layers=0) for a in stack)
 
 
 def _added(stack: Stack, billed: Callable[[Architecture], Lines], label: str) -> Lines:
-    """The bill of each architecture under its name, and the sum of their totals; notes are said once."""
+    """The bill of each architecture under its name, and the sum of their totals; notes appear once."""
     if len(stack) == 1:
         return billed(stack[0])
     lines: list[Line] = []

@@ -30,6 +30,8 @@ MOUSE: tuple[tuple[str, str], ...] = (
     (N_("Click a cell"), N_("lock it for the inspector")),
     (N_("Ctrl+wheel on a heat map"), N_("zoom; double-click resets")),
     (N_("Arrow keys on a heat map"), N_("walk over the cells; Enter locks")),
+    (N_("Arrow keys on a table"), N_("walk over the cells; Tab leaves the table")),
+    (N_("Enter on a button or list"), N_("press or open it")),
     (N_("Drag the tip of an arrow"), N_("change the vector")),
 )
 

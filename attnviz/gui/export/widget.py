@@ -1,4 +1,4 @@
-"""A widget as a file, as it stands: PNG at twice its size, SVG and PDF with text as text."""
+"""A widget as a file, with all that it scrolls: PNG at twice its size, SVG and PDF with text to search."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import re
 from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QMarginsF, QPoint, QSize, QSizeF, Qt
 from PySide6.QtGui import QColor, QPageLayout, QPageSize, QPainter, QPdfWriter, QPixmap
 from PySide6.QtSvg import QSvgGenerator
-from PySide6.QtWidgets import QAbstractScrollArea, QWidget
+from PySide6.QtWidgets import QLabel, QWidget
 
-from attnviz.gui.export.svg_fonts import with_fonts
+from attnviz.gui.export.outlines import with_outlines
+from attnviz.gui.export.whole import scroll_areas, shown_whole
 from attnviz.gui.look.theme import Theme
 
 SCALE = 2.0
@@ -20,9 +21,15 @@ PDF_DPI = 96
 
 def widget_bytes(widget: QWidget, theme: Theme, format_id: str) -> bytes:
     """The file's content for `format_id` svg, pdf or png. Raises `OSError` where painting fails."""
+    _size(widget)
+    with shown_whole(widget):
+        return _bytes(widget, theme, format_id)
+
+
+def _bytes(widget: QWidget, theme: Theme, format_id: str) -> bytes:
     size = _size(widget)
     if format_id == "svg":
-        return with_fonts(_svg(widget, theme, size))
+        return with_outlines(_svg(widget, theme, size), _wide_texts(widget))
     if format_id == "pdf":
         return _pdf(widget, theme, size)
     buffer = _buffer()
@@ -65,9 +72,14 @@ def _svg(widget: QWidget, theme: Theme, size: QSize) -> bytes:
     return whole.replace(b"</svg>", b"".join(parts) + b"</svg>")
 
 
+def _wide_texts(widget: QWidget) -> dict[str, float]:
+    """The labels whose letters are set wide, in pixels: `QSvgGenerator` does not write it."""
+    return {label.text(): label.font().letterSpacing() for label in widget.findChildren(QLabel)}
+
+
 def _viewports(widget: QWidget) -> list[QWidget]:
     """What shows through the outermost visible scroll areas in `widget`."""
-    areas = [area for area in widget.findChildren(QAbstractScrollArea) if area.isVisibleTo(widget)]
+    areas = scroll_areas(widget)
     outer = [area for area in areas if not any(o is not area and o.isAncestorOf(area) for o in areas)]
     return [area.viewport() for area in outer]
 

@@ -70,6 +70,7 @@ class StageViewPanel(Panel):
         self._first_bar = 0
         self._stroke_blocks = True
         self._lay_out()
+        self.setFocusProxy(self.map)
         store.pointer_changed.connect(self._on_pointer)
 
     def header(self) -> QWidget:

@@ -15,6 +15,8 @@ BURST_MS = 400
 """Wheel notches and key presses closer together than this are one gesture."""
 
 
+MOUSE_ONLY = "attnviz_mouse_only"
+"""Property of a part that a picture of its panel leaves out: a hint, a button."""
 MOTION_PROPERTY = "attnviz_motion"
 """The application's property that is False where the person has switched transitions off."""
 
@@ -126,7 +128,7 @@ class Availability:
             self._say_tooltip()
 
     def takes_key(self, event: QKeyEvent) -> bool:
-        """Whether a key is for this control while it has the focus, before any shortcut of the window."""
+        """True if a key is for this control while it has the focus, before any shortcut of the window."""
         return False
 
     def event(self, event: QEvent) -> bool:

@@ -7,10 +7,12 @@ from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QLineEdit
 
 _HISTORY = (QKeySequence.StandardKey.Undo, QKeySequence.StandardKey.Redo)
+_WINDOWS = (QKeySequence("Ctrl+E"), QKeySequence("Ctrl+Home"), QKeySequence("Ctrl+End"))
+"""Keys of a line edit that one line does not need (End does as much) and that are commands of the window."""
 
 
 class DocumentLine(QLineEdit):
-    """A line edit that leaves undo and redo to the window.
+    """A line edit that leaves undo and redo, and the keys of commands, to the window.
 
     With `is_live` every key is an edit of the document. Without, the text is taken when it is finished: what
     is typed and not yet taken (`isModified`) is undone by the line itself.
@@ -35,7 +37,7 @@ class DocumentLine(QLineEdit):
         self.setCursorPosition(len(text) - len(rest))
 
     def event(self, event: QEvent) -> bool:
-        if isinstance(event, QKeyEvent) and self._leaves_history() and any(map(event.matches, _HISTORY)):
+        if isinstance(event, QKeyEvent) and self._leaves(event):
             event.ignore()  # to the window's shortcut
             return event.type() == QEvent.Type.ShortcutOverride
         return super().event(event)
@@ -47,6 +49,11 @@ class DocumentLine(QLineEdit):
                 menu.removeAction(action)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.popup(event.globalPos())
+
+    def _leaves(self, event: QKeyEvent) -> bool:
+        """Whether a key is the window's."""
+        is_history = any(map(event.matches, _HISTORY))
+        return self._leaves_history() if is_history else QKeySequence(event.keyCombination()) in _WINDOWS
 
     def _leaves_history(self) -> bool:
         return self._is_live or not self.isModified()

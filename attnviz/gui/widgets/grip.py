@@ -89,7 +89,7 @@ class Grip(Control):
             self.given_up.emit()
 
     def _end(self) -> bool:
-        """Whether a drag was under way; it is not any more."""
+        """True if a drag was under way; it is not any more."""
         was_dragging, self._is_dragging, self._pressed = self._is_dragging, False, None
         if was_dragging:
             self.setCursor(Qt.CursorShape.OpenHandCursor)

@@ -1,7 +1,7 @@
-"""The JSON Schema of a document file: what an editor needs to complete keys and mark mistakes.
+"""The JSON Schema of a document file: an editor completes keys and marks mistakes with it.
 
-It states the structure: keys, kinds, types, bounds of single numbers. What depends on several fields at
-once (a weight matrix fits its heads, as many vectors as tokens) is checked when a document is loaded.
+It states the structure: keys, kinds, types, bounds of single numbers. Requirements across several fields (a
+weight matrix fits its heads, as many vectors as tokens) are checked when a document is loaded.
 """
 
 from __future__ import annotations

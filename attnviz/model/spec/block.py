@@ -79,10 +79,8 @@ class FeedForward(Value, frozen=True):
         for role in FEED_FORWARD_ROLES:
             shape, source = self.shape(role, d_model), getattr(self, role)
             check_drawn(f"{field}.{role}", shape)
-            if isinstance(source, Explicit):
-                found = source.values.shape
-                fitting = must_be("{shape} (in x out) for these vectors and this d_hidden", shape=size(shape))
-                require(found == shape, f"{field}.{role}.values", size(found), fitting)
+            fitting = must_be("{shape} (in x out) for these vectors and this d_hidden", shape=size(shape))
+            source.check_shape(f"{field}.{role}", shape, fitting)
             check_row(f"{field}.{role}_bias", getattr(self, f"{role}_bias"), shape[1])
 
 
@@ -161,10 +159,8 @@ class Transform(Value, frozen=True):
         """Refuse a matrix, a bias and a norm that do not fit `d_model` features."""
         square = (d_model, d_model)
         check_drawn(field, square)
-        if isinstance(self.weights, Explicit):
-            found = self.weights.values.shape
-            fitting = must_be("{shape} (in x out)", shape=size(square))
-            require(found == square, f"{field}.weights.values", size(found), fitting)
+        fitting = must_be("{shape} (in x out)", shape=size(square))
+        self.weights.check_shape(f"{field}.weights", square, fitting)
         check_row(f"{field}.bias", self.bias, d_model)
         if self.norm is not None:
             self.norm.check_size(f"{field}.norm", d_model)

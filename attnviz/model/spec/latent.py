@@ -17,28 +17,13 @@ from typing import ClassVar, Literal
 from attnviz.errors import FieldName, Message, must_be, size
 from attnviz.model.spec.block import Norm, Weights
 from attnviz.model.spec.bounds import Index, Positive
-from attnviz.model.spec.parts import (
-    Explicit,
-    Heads,
-    Identity,
-    NoPosition,
-    Position,
-    Projections,
-    QKNorm,
-    Rope,
-    Seeded,
-    Tied,
-)
-from attnviz.model.spec.positions import Alibi, Learned, Sinusoidal, T5Buckets
+from attnviz.model.spec.parts import Heads, Position, Projections, QKNorm, Role, Seeded
 from attnviz.model.spec.value import Value, check_drawn, require
 
 LatentRole = Literal["down", "up_key", "up_value", "rope_key", "query_down"]
 LATENT_ROLES: tuple[LatentRole, ...] = ("down", "up_key", "up_value", "rope_key", "query_down")
 
 TIED_BESIDE_LATENT = must_be("'query' or 'output' with a latent, which replaces W_K and W_V")
-
-_MEET = (NoPosition, Rope, Sinusoidal, Learned, Alibi, T5Buckets)
-"""Positions that do not read the features of q and k, or read those beside the content."""
 
 
 class Latent(Value, frozen=True):
@@ -96,10 +81,8 @@ class Latent(Value, frozen=True):
         for role in self.roles():
             shape, source = self.shape(role, d_model, d_keys, heads), getattr(self, role)
             check_drawn(f"latent.{role}", shape)
-            if isinstance(source, Explicit):
-                found = source.values.shape
-                fitting = must_be("{shape} (in x out) for these vectors, heads and widths", shape=size(shape))
-                require(found == shape, f"latent.{role}.values", size(found), fitting)
+            fitting = must_be("{shape} (in x out) for these vectors, heads and widths", shape=size(shape))
+            source.check_shape(f"latent.{role}", shape, fitting)
         for name, features in (("norm", self.d_c), ("query_norm", self.d_q)):
             norm = getattr(self, name)
             if norm is not None and features is not None:
@@ -121,23 +104,11 @@ def check_beside(
         source = getattr(projections, role)
         kind = source.__struct_config__.tag
         identity = must_be("'identity' with a latent, from which keys and values are computed")
-        require(isinstance(source, Identity), f"projections.{role}.kind", kind, identity)
+        require(source.is_identity, f"projections.{role}.kind", kind, identity)
         bias = getattr(projections, f"{role}_bias")
         require(bias is None, f"projections.{role}_bias", bias, must_be("null with a latent"))
-    for role in ("query", "output"):
-        source = getattr(projections, role)
-        if isinstance(source, Tied):
-            is_used = source.to not in ("key", "value")
-            require(is_used, f"projections.{role}.to", source.to, TIED_BESIDE_LATENT)
-    _check_position(latent, position)
-
-
-def _check_position(latent: Latent, position: Position) -> None:
-    kind = str(position.__struct_config__.tag)
-    apart = must_be("a position encoding that is not multiplied with q and k, beside a latent")
-    require(isinstance(position, _MEET), "position.kind", kind, apart)
-    if isinstance(position, Rope):
-        rotated = must_be("at least 2 with rotary positions, which rotate these features")
-        require(latent.d_rope >= 2, "latent.d_rope", latent.d_rope, rotated)
-        no_values = must_be("false with a latent, whose values have no rotated features")
-        require(not position.on_values, "position.on_values", position.on_values, no_values)
+    used: tuple[Role, Role] = ("query", "output")
+    for role in used:
+        to = projections.tied_to(role)
+        require(to not in ("key", "value"), f"projections.{role}.to", to, TIED_BESIDE_LATENT)
+    position.check_beside_latent(latent.d_rope)

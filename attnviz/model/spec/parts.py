@@ -9,8 +9,12 @@ from __future__ import annotations
 import math
 from typing import ClassVar, Literal
 
-from attnviz.errors import A_TOKEN, NOT_NEGATIVE, Message, must_be, twice
-from attnviz.model.spec.arrays import MAX_DRAWN, Matrix
+import numpy as np
+from numpy.typing import NDArray
+
+from attnviz.errors import A_TOKEN, NOT_NEGATIVE, Message, must_be, of_length, twice
+from attnviz.model.operands.draws import Drawn
+from attnviz.model.spec.arrays import MAX_DRAWN, Matrix, in_float64
 from attnviz.model.spec.bounds import Index, Positive, Seed
 from attnviz.model.spec.positions import Alibi as Alibi
 from attnviz.model.spec.positions import NoPosition as NoPosition
@@ -19,6 +23,7 @@ from attnviz.model.spec.positions import Position as Position
 from attnviz.model.spec.positions import Rope as Rope
 from attnviz.model.spec.positions import Sinusoidal as Sinusoidal
 from attnviz.model.spec.rows import Row as Row
+from attnviz.model.spec.source import Source, Written
 from attnviz.model.spec.value import Value, require, require_finite
 
 DType = Literal["float16", "bfloat16", "float32", "float64"]
@@ -38,8 +43,26 @@ class ExplicitVectors(Value, frozen=True, tag_field="kind", tag="explicit"):
     """Token vectors written out: `values` is (token, d_model)."""
 
     where: ClassVar[str] = "vectors."
+    is_drawn: ClassVar[bool] = False
 
     values: Matrix
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(tokens, d_model)."""
+        return self.values.shape
+
+    def matrix(self) -> Matrix:
+        """The numbers."""
+        return self.values
+
+    def array(self) -> NDArray[np.float64]:
+        """The numbers, read-only."""
+        return in_float64(self.values.array)
+
+    def drawn(self, n: int, d_model: int, seed: int) -> SeededVectors:
+        """Vectors drawn in the place of these."""
+        return SeededVectors(n, d_model, seed)
 
 
 class SeededVectors(Value, frozen=True, tag_field="kind", tag="seeded"):
@@ -50,6 +73,7 @@ class SeededVectors(Value, frozen=True, tag_field="kind", tag="seeded"):
     """
 
     where: ClassVar[str] = "vectors."
+    is_drawn: ClassVar[bool] = True
 
     n: Positive
     d_model: Positive
@@ -59,6 +83,30 @@ class SeededVectors(Value, frozen=True, tag_field="kind", tag="seeded"):
     def check(self) -> None:
         at_most = must_be("at most {most:,} with {n} tokens", most=MAX_DRAWN // self.n, n=self.n)
         require(self.n * self.d_model <= MAX_DRAWN, "vectors.d_model", self.d_model, at_most)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(tokens, d_model)."""
+        return self.n, self.d_model
+
+    def matrix(self) -> Matrix:
+        """The numbers."""
+        return Matrix(self.array())
+
+    def array(self) -> NDArray[np.float64]:
+        """The numbers, read-only."""
+        return _vectors(self.n, self.d_model, self.seed, self.generator)
+
+    def drawn(self, n: int, d_model: int, seed: int) -> SeededVectors:
+        """Vectors drawn in the place of these, by the same generator."""
+        return SeededVectors(n, d_model, seed, self.generator)
+
+
+@Drawn
+def _vectors(n: int, d_model: int, seed: int, generator: Generator) -> NDArray[np.float64]:
+    if generator == "mt19937":
+        return np.random.RandomState(seed).standard_normal((n, d_model))
+    return np.random.default_rng(seed).standard_normal((n, d_model))
 
 
 Vectors = ExplicitVectors | SeededVectors
@@ -78,9 +126,7 @@ class Memory(Value, frozen=True):
 
 def vectors_shape(vectors: Vectors) -> tuple[int, int]:
     """(tokens, d_model) of either kind of vectors."""
-    if isinstance(vectors, ExplicitVectors):
-        return vectors.values.shape
-    return vectors.n, vectors.d_model
+    return vectors.shape
 
 
 def check_tokens(field: str, tokens: tuple[str, ...], vectors_field: str, vectors: Vectors) -> None:
@@ -120,34 +166,54 @@ class Heads(Value, frozen=True):
         return self.n_heads // self.n_kv_heads
 
 
-class Identity(Value, frozen=True, tag_field="kind", tag="identity"):
+class Identity(Source, frozen=True, tag_field="kind", tag="identity"):
     """Ones on the diagonal; a rectangular shape drops the surplus or fills with zeros."""
 
     where: ClassVar[str] = "projections."
+    is_identity: ClassVar[bool] = True
+
+    def numbers(self, shape: tuple[int, int]) -> NDArray[np.float64]:
+        return _identity(shape)
 
 
-class Seeded(Value, frozen=True, tag_field="kind", tag="seeded"):
+class Seeded(Source, frozen=True, tag_field="kind", tag="seeded"):
     """Normal, standard deviation 1/sqrt(in): `default_rng(seed).standard_normal((in, out)) / sqrt(in)`."""
 
     where: ClassVar[str] = "projections."
+    is_drawn: ClassVar[bool] = True
 
     seed: Seed = 0
 
+    def numbers(self, shape: tuple[int, int]) -> NDArray[np.float64]:
+        return _normal(shape, self.seed)
 
-class Explicit(Value, frozen=True, tag_field="kind", tag="explicit"):
+
+class Explicit(Written, frozen=True, tag_field="kind", tag="explicit"):
     """A weight matrix written out, (in, out): features are rows times this."""
 
     where: ClassVar[str] = "projections."
 
-    values: Matrix
 
-
-class Tied(Value, frozen=True, tag_field="kind", tag="tied"):
+class Tied(Source, frozen=True, tag_field="kind", tag="tied"):
     """The same matrix as another projection; the output projection takes its transpose."""
 
     where: ClassVar[str] = "projections."
 
     to: Role
+
+    @property
+    def tied_to(self) -> Role | None:
+        return self.to
+
+
+@Drawn
+def _normal(shape: tuple[int, int], seed: int) -> NDArray[np.float64]:
+    return np.random.default_rng(seed).standard_normal(shape) / np.sqrt(shape[0])
+
+
+@Drawn
+def _identity(shape: tuple[int, int]) -> NDArray[np.float64]:
+    return np.eye(*shape)
 
 
 Projection = Identity | Seeded | Explicit | Tied
@@ -169,18 +235,22 @@ class Projections(Value, frozen=True):
 
     def check(self) -> None:
         for role in ROLES:
-            source = getattr(self, role)
-            if isinstance(source, Tied):
-                target = getattr(self, source.to)
-                require(
-                    not isinstance(target, Tied),
-                    f"projections.{role}.to",
-                    source.to,
-                    must_be("a projection that is not tied itself"),
-                )
+            to = self.tied_to(role)
+            is_end = to is None or self.tied_to(to) is None
+            require(is_end, f"projections.{role}.to", to, must_be("a projection that is not tied itself"))
+
+    def tied_to(self, role: Role) -> Role | None:
+        """The projection whose matrix W of `role` is; None where it has its own."""
+        to: Role | None = getattr(self, role).tied_to
+        return to
 
 
 ROLES: tuple[Role, ...] = ("query", "key", "value", "output")
+
+
+def is_transposed(role: Role, to: Role) -> bool:
+    """Whether a projection tied to another is its transpose: into heads and out of them."""
+    return (role == "output") != (to == "output")
 
 
 # --- scores ----------------------------------------------------------------------------------------
@@ -189,9 +259,17 @@ ROLES: tuple[Role, ...] = ("query", "key", "value", "output")
 class SqrtDHead(Value, frozen=True, tag_field="kind", tag="sqrt_d_head"):
     """Scores divided by sqrt(d_head)."""
 
+    def factor(self, d_qk: int) -> float:
+        """What scores of queries of `d_qk` features are multiplied by."""
+        return float(d_qk**-0.5)
+
 
 class NoScale(Value, frozen=True, tag_field="kind", tag="none"):
     """Scores as they are."""
+
+    def factor(self, d_qk: int) -> float:
+        """1."""
+        return 1.0
 
 
 class ScaleValue(Value, frozen=True, tag_field="kind", tag="value"):
@@ -203,6 +281,10 @@ class ScaleValue(Value, frozen=True, tag_field="kind", tag="value"):
 
     def check(self) -> None:
         require_finite("scale.value", self.value)
+
+    def factor(self, d_qk: int) -> float:
+        """The value itself."""
+        return self.value
 
 
 Scale = SqrtDHead | NoScale | ScaleValue
@@ -236,6 +318,20 @@ class ExplicitSinks(Value, frozen=True, tag_field="kind", tag="explicit"):
         for index, value in enumerate(self.values):
             require_finite(f"sinks.values[{index}]", value)
 
+    def check_heads(self, n_heads: int) -> None:
+        """Refuse another number of logits than of heads."""
+        each = Message("must have length {n}, one number for each head", n=n_heads)
+        require(len(self.values) == n_heads, "sinks.values", of_length(len(self.values)), each)
+
+    def fitted(self, n_heads: int) -> ExplicitSinks:
+        """For so many heads: surplus numbers are cut, missing ones are 0."""
+        missing = max(0, n_heads - len(self.values))
+        return ExplicitSinks((*self.values, *(0.0,) * missing)[:n_heads])
+
+    def array(self, n_heads: int) -> NDArray[np.float64]:
+        """The logits, (head,)."""
+        return np.asarray(self.values)
+
 
 class SeededSinks(Value, frozen=True, tag_field="kind", tag="seeded"):
     """Attention sinks drawn from a standard normal distribution: `default_rng(seed)`, one for each head."""
@@ -243,6 +339,22 @@ class SeededSinks(Value, frozen=True, tag_field="kind", tag="seeded"):
     where: ClassVar[str] = "sinks."
 
     seed: Seed = 0
+
+    def check_heads(self, n_heads: int) -> None:
+        """Any number of heads will do."""
+
+    def fitted(self, n_heads: int) -> SeededSinks:
+        """The same, for any number of heads."""
+        return self
+
+    def array(self, n_heads: int) -> NDArray[np.float64]:
+        """The logits, (head,), read-only."""
+        return _drawn_sinks(n_heads, self.seed)
+
+
+@Drawn
+def _drawn_sinks(n_heads: int, seed: int) -> NDArray[np.float64]:
+    return np.random.default_rng(seed).standard_normal(n_heads)
 
 
 Sinks = ExplicitSinks | SeededSinks

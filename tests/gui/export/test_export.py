@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from desk import MakeDesk
+from desk import Desk, MakeDesk, pixels
 from msgspec.structs import replace
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QColor, QGuiApplication, QImage, QPainter
@@ -22,6 +22,7 @@ from PySide6.QtWidgets import (
     QLabel,
     QPushButton,
     QScrollArea,
+    QScrollBar,
     QSpinBox,
     QVBoxLayout,
     QWidget,
@@ -31,15 +32,18 @@ import attnviz
 from attnviz.compute.scheduler import Scheduler
 from attnviz.figures import figure_bytes, render
 from attnviz.gui.dialogs.export import FigureChoice, FigureDialog, PanelDialog
-from attnviz.gui.export.export import Exporter, seen_titles
+from attnviz.gui.export import whole
+from attnviz.gui.export.export import Exporter, _framed, seen_titles
 from attnviz.gui.export.widget import picture
 from attnviz.gui.look.fonts import load_fonts
 from attnviz.gui.look.theme import DARK, LIGHT
 from attnviz.gui.panels.stage_view import StageViewPanel
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.card import Card
+from attnviz.i18n import _
 from attnviz.model.io.presets import load_preset
 from attnviz.model.spec.view import Cell, Ranges
+from attnviz.model.stages import STAGE_BY_ID
 
 SVG = "{http://www.w3.org/2000/svg}"
 WIDTH, HEIGHT = 700, 420
@@ -117,14 +121,11 @@ def test_a_panel_as_png_is_twice_as_large_and_looks_the_same(bench: Bench, tmp_p
     assert largest.name() == "#fde725"  # the end of viridis: .85 is the largest weight
 
 
-def test_a_panel_as_svg_holds_its_text_and_the_fonts_for_it(bench: Bench, tmp_path: Path) -> None:
+def test_a_panel_as_svg_holds_its_text(bench: Bench, tmp_path: Path) -> None:
     bench.exporter.write_panel(tmp_path / "p.svg", bench.panel)
     data = (tmp_path / "p.svg").read_bytes()
     texts = {"".join(text.itertext()).strip() for text in ET.fromstring(data).iter(f"{SVG}text")}
     assert {"猫", "坐在", "垫子", "上", "0.850", "mat"} <= texts
-    style = "".join(ET.fromstring(data).find(f"{SVG}style").itertext())  # type: ignore[union-attr]
-    families = re.findall(r"font-family:'([^']+)'", style)
-    assert "Attnviz Sans SC" in families and "Attnviz Sans" in families
     image = QImage(WIDTH, HEIGHT, QImage.Format.Format_RGB32)
     image.fill(QColor("#ff00ff"))
     painter = QPainter(image)
@@ -137,7 +138,11 @@ def test_a_panel_as_svg_holds_its_text_and_the_fonts_for_it(bench: Bench, tmp_pa
     assert image.pixelColor(1, 1) == QColor(LIGHT.panel)
 
 
-def test_what_is_scrolled_out_of_sight_is_cut_off_in_an_svg(bench: Bench, tmp_path: Path) -> None:
+def test_what_is_too_large_for_a_picture_is_cut_off_in_an_svg(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(whole, "LARGEST", 100)
+    bench.window.show()
     panel, scroll, content = QWidget(bench.window), QScrollArea(), QWidget()
     box = QVBoxLayout(panel)
     box.addWidget(scroll)
@@ -149,13 +154,14 @@ def test_what_is_scrolled_out_of_sight_is_cut_off_in_an_svg(bench: Bench, tmp_pa
         inner.addWidget(label)
     scroll.setWidget(content)
     panel.resize(200, 100)
+    scroll.setMinimumWidth(scroll.sizeHint().width())
     panel.show()
     bench.exporter.write_panel(tmp_path / "p.svg", panel)
     root = ET.fromstring((tmp_path / "p.svg").read_bytes())
     clip = next(root.iter(f"{SVG}clipPath"))
     (rect,) = clip
     view = scroll.viewport()
-    assert (rect.get("width"), rect.get("height")) == (str(view.width()), str(view.height()))
+    assert (rect.get("width"), rect.get("height")) == (str(scroll.contentsRect().width()), str(view.height()))
     (group,) = (g for g in root.iter(f"{SVG}g") if g.get("clip-path") == f"url(#{clip.get('id')})")
     corner = view.mapTo(panel, QPoint())
     assert group.get("transform") == f"translate({corner.x()},{corner.y()})"
@@ -167,19 +173,65 @@ def test_what_is_scrolled_out_of_sight_is_cut_off_in_an_svg(bench: Bench, tmp_pa
     assert not view.isHidden() and not content.isHidden()
 
 
-def test_the_embedded_chinese_font_has_the_glyphs_of_the_text(bench: Bench, tmp_path: Path) -> None:
-    import base64
-    import io
-
-    from fontTools.ttLib import TTFont
-
+def test_letters_of_an_svg_are_outlines_in_any_program(bench: Bench, tmp_path: Path) -> None:
+    """A program that knows no font of the program sees what the window shows."""
     bench.exporter.write_panel(tmp_path / "p.svg", bench.panel)
-    svg = (tmp_path / "p.svg").read_text(encoding="utf-8")
-    found = re.search(r"'Attnviz Sans SC';font-weight:400;src:url\(data:font/ttf;base64,([^)]+)\)", svg)
-    assert found is not None
-    font = TTFont(io.BytesIO(base64.b64decode(found[1])))
-    assert {ord(c) for c in "猫坐在垫子上"} <= set(font.getBestCmap())
-    assert len(svg) < 200_000
+    data = (tmp_path / "p.svg").read_bytes()
+    root = ET.fromstring(data)
+    texts = list(root.iter(f"{SVG}text"))
+    assert texts and all(text.get("opacity") == "0" for text in texts)
+    assert b"@font-face" not in data and len(data) < 500_000
+    bare = re.sub(rb"<text\b.*?</text>", b"", data, flags=re.DOTALL)
+    smooth = Qt.TransformationMode.SmoothTransformation
+    shown = picture(bench.panel, LIGHT).toImage().scaled(WIDTH, HEIGHT, mode=smooth)
+    wanted = pixels(shown).mean(axis=2)
+    drawn = drawn_pixels(bare)
+    first = bench.panel.map.mapTo(bench.panel, bench.panel.map.layout_shown.plot.topLeft().toPoint())
+    labels = (slice(first.y(), None), slice(0, first.x() - 4))  # of the rows, left of the matrix
+    ink = 255 - wanted[labels]
+    assert (ink > 60).sum() > 100
+    assert np.abs(wanted - drawn)[labels].sum() < 0.5 * ink.sum()
+
+
+def drawn_pixels(svg: bytes) -> np.ndarray[Any, Any]:
+    """The brightness that the panel's SVG gives, (height, width)."""
+    image = QImage(WIDTH, HEIGHT, QImage.Format.Format_RGB32)
+    image.fill(QColor(LIGHT.panel))
+    painter = QPainter(image)
+    QSvgRenderer(svg).render(painter)
+    painter.end()
+    return pixels(image).mean(axis=2)
+
+
+@pytest.mark.qt_log_ignore("propagateSizeHints")
+def test_a_panel_is_exported_whole_and_without_what_only_the_mouse_needs(desk: Desk, tmp_path: Path) -> None:
+    desk.store.look(locked=Cell("weights", 2, 1))
+    desk.settle()
+    block, inspector = desk.window.panels["block"], desk.window.panels["inspector"]
+    desk.window.docks["block"].raise_()
+    desk.qtbot.waitUntil(lambda: not desk.window.docks["block"].visibleRegion().isEmpty())
+    frames = [_framed(panel) for panel in (block, inspector)]
+    before = [frame.geometry() for frame in frames], desk.window.focusWidget()
+    bars = [bar for frame in frames for bar in frame.findChildren(QScrollBar) if bar.isVisible()]
+    assert bars  # else there is nothing to be seen here
+    texts = []
+    for name, panel in (("block", block), ("inspector", inspector)):
+        exporter = desk.window.handlers._exporter
+        exporter.write_panel(tmp_path / f"{name}.svg", panel)
+        root = ET.parse(tmp_path / f"{name}.svg").getroot()
+        texts.append({"".join(text.itertext()).strip() for text in root.iter(f"{SVG}text")})
+        exporter.write_panel(tmp_path / f"{name}.png", panel)
+        image = QImage(str(tmp_path / f"{name}.png"))
+        wide, high = (int(float(number)) for number in str(root.get("viewBox")).split()[2:])
+        assert (image.width(), image.height()) == (2 * wide, 2 * high)
+    site = desk.store.site
+    assert {_(STAGE_BY_ID[stage].title) for stage in site.stages} <= texts[0]
+    assert any(text.endswith("°") for text in texts[1])  # the last line of the derivation
+    assert "Esc unlocks" not in texts[1]
+    for frame, was in zip(frames, before[0], strict=True):
+        assert frame.geometry() == was
+    assert desk.window.focusWidget() is before[1]
+    desk.qtbot.waitUntil(lambda: all(bar.isVisible() for bar in bars))
 
 
 def test_a_panel_as_pdf_is_one_page_of_its_size_with_embedded_chinese(bench: Bench, tmp_path: Path) -> None:
@@ -245,6 +297,17 @@ def test_copied_picture_is_the_map_at_twice_its_size(bench: Bench) -> None:
     assert image.pixelColor(0, 0) == QColor(LIGHT.panel)
     at = bench.panel.map.cell_center(1, 0) * 2
     assert image.pixelColor(int(at.x()) - 20, int(at.y()) - 20).name() == "#fde725"
+
+
+def test_a_copied_picture_has_letters_as_sharp_as_its_pixels(bench: Bench) -> None:
+    bench.exporter.copy_picture()
+    image = pixels(QGuiApplication.clipboard().image()).mean(axis=2)
+    plot = bench.panel.map.layout_shown.plot
+    labels = image[2 * int(plot.top()) : 2 * int(plot.bottom()), : 2 * int(plot.left()) - 4]
+    assert (labels < 150).sum() > 200
+    halves = labels[: labels.shape[0] // 2 * 2, : labels.shape[1] // 2 * 2]
+    blown_up = np.repeat(np.repeat(halves[::2, ::2], 2, axis=0), 2, axis=1)
+    assert not np.array_equal(halves, blown_up)
 
 
 def test_without_numbers_there_is_a_sentence(bench: Bench) -> None:

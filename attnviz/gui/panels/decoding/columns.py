@@ -178,7 +178,7 @@ class ColumnTitles(Control):
         return next((at for at, column in enumerate(self._columns) if column.can_move), len(self._columns))
 
     def _can_move(self, column: int) -> bool:
-        """Whether the title can go anywhere: it is an operation's, and there is another."""
+        """True if the title can go anywhere: it is an operation's, and there is another."""
         return column >= self._first_movable() and len(self._columns) - self._first_movable() > 1
 
     def _move(self, source: int, target: int) -> None:

@@ -152,7 +152,7 @@ def _stage(name: str) -> str:
 
 
 def reuse_words(decoded: Decoded) -> str:
-    """How many steps an earlier decoding had made already, and what they did not cost again; else empty.
+    """Number of steps an earlier decoding had made already, and what they did not cost again; else empty.
 
     Empty as well where all were there: nothing was made, as when the same is said in another language.
     """

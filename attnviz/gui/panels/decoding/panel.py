@@ -142,7 +142,7 @@ class DecodingPanel(Panel):
 
     @property
     def is_playing(self) -> bool:
-        """Whether steps follow by themselves."""
+        """True if steps follow by themselves."""
         return self.store.player.is_playing
 
     def show_uncached(self, decoded: Decoded, index: int, step: UncachedStep | str) -> None:

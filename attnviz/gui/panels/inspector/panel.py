@@ -137,7 +137,7 @@ class InspectorPanel(Panel):
         return self.store.document.view.locked, False
 
     def _has(self, cell: Cell) -> bool:
-        """Whether the decoding has its pass at hand, with this cell in it."""
+        """True if the decoding has its pass at hand, with this cell in it."""
         site = self.store.decoded_site(cell)
         return site is not None and exists(site, cell)
 

@@ -7,6 +7,7 @@ from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QToolButton, QWidget
 
 from attnviz.gui.look.theme import GRID, LIGHT, Theme
+from attnviz.gui.widgets.control import MOUSE_ONLY
 from attnviz.gui.widgets.elided import WholeLabel
 from attnviz.i18n import _
 
@@ -62,6 +63,8 @@ class InspectorPath(QWidget):
         self._hint.setObjectName("inspector_hint")
         self._hint.setTextFormat(Qt.TextFormat.PlainText)
         self._lock = LockMark()
+        for part in (self._back, self._hint, self._lock):
+            part.setProperty(MOUSE_ONLY, True)
         self._lock.setObjectName("inspector_lock")
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)

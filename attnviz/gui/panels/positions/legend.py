@@ -53,7 +53,7 @@ class Entry(QAbstractButton):
 
     @property
     def is_present(self) -> bool:
-        """Whether this is what the experiment uses; such a curve is always drawn."""
+        """True if this is what the experiment uses; such a curve is always drawn."""
         return self._is_present
 
     def retranslate(self) -> None:

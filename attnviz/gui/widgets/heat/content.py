@@ -56,7 +56,7 @@ class HeatContent:
         return color_kind(self.signed, self.range_id)
 
     def is_blocked(self, cell: Cell) -> bool:
-        """Whether (row, column) is masked, and shown as that: NaN is shown as NaN."""
+        """True if (row, column) is masked, and shown as that: NaN is shown as NaN."""
         return self.blocked is not None and bool(self.blocked[cell]) and not np.isnan(self.values[cell])
 
 

@@ -14,8 +14,13 @@ _VECTOR_ENGINES = (QPaintEngine.Type.SVG, QPaintEngine.Type.Pdf, QPaintEngine.Ty
 
 
 def is_vector(painter: QPainter) -> bool:
-    """Whether `painter` writes shapes (SVG, PDF) rather than pixels."""
+    """True if `painter` writes shapes (SVG, PDF) rather than pixels."""
     return painter.paintEngine().type() in _VECTOR_ENGINES
+
+
+def device_scale(painter: QPainter) -> float:
+    """Pixels for each point: of the screen, or of the picture that a widget is rendered into."""
+    return painter.deviceTransform().m11()
 
 
 def hatch_lines(rect: QRectF, spacing: float) -> list[QLineF]:
@@ -39,7 +44,7 @@ def draw_blocked(painter: QPainter, rect: QRectF, theme: Theme, spacing: float =
         _draw_lines(painter, hatch_lines(rect, spacing), theme.line, 1.0)
         return
     # The same for every frame of a drag: hundreds of smooth lines are drawn once per size.
-    ratio = painter.device().devicePixelRatio()
+    ratio = device_scale(painter)
     size = QSize(round(rect.width() * ratio), round(rect.height() * ratio))
     key = f"hatch {size.width()} {size.height()} {ratio} {spacing} {theme.name}"
     picture = QPixmap()

@@ -143,7 +143,7 @@ def arrange(
 
 
 def _labels_fit(label_width: float, cell_w: float, angle: int) -> bool:
-    """Whether labels above the cells do not collide at `angle`; very dense ones are thinned out instead."""
+    """True if labels above the cells do not collide at `angle`; very dense ones are thinned out instead."""
     if angle == 0:
         return label_width + 6 <= cell_w or cell_w < LABEL_LINE
     return angle == 90 or cell_w >= SLANTED_FROM

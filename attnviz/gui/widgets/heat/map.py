@@ -26,7 +26,7 @@ from PySide6.QtWidgets import QApplication, QSizePolicy, QToolTip, QWidget
 from attnviz.gui.look.theme import Theme
 from attnviz.gui.widgets.heat.color_bar import ColorBar
 from attnviz.gui.widgets.heat.content import NO_HIGHLIGHT, Cell, HeatContent, Highlight
-from attnviz.gui.widgets.heat.hatch import is_vector
+from attnviz.gui.widgets.heat.hatch import device_scale, is_vector
 from attnviz.gui.widgets.heat.layout import Geometry, cells_between
 from attnviz.gui.widgets.heat.scene import HeatScene
 from attnviz.gui.widgets.heat.words import exact_text, spoken_text
@@ -236,16 +236,18 @@ class HeatMap(QWidget):
         if is_vector(painter):
             self._scene.draw_base(painter)
         else:
-            painter.drawPixmap(0, 0, self._picture())
+            painter.drawPixmap(0, 0, self._picture(device_scale(painter)))
         self._scene.draw_overlay(painter, self._highlight, self._current)
         if self._focus_shown:
             painter.setPen(QPen(QColor(self._scene.theme.accent), 1.5))
             painter.drawRect(self.layout_shown.plot.adjusted(-3, -3, 3, 3))
         painter.end()
 
-    def _picture(self) -> QPixmap:
-        """The base as pixels, painted when it is first needed; its memory is used again."""
-        ratio = self.devicePixelRatio()
+    def _picture(self, ratio: float) -> QPixmap:
+        """The base as pixels, `ratio` for each point, painted when it is first needed.
+
+        Its memory is used again.
+        """
         wanted = (self.size() * ratio).expandedTo(QSize(1, 1))
         if self._base is not None and self._base.size() == wanted:
             return self._base

@@ -23,7 +23,7 @@ from attnviz.gui.look.colors import (
     pool,
 )
 from attnviz.gui.look.theme import Theme
-from attnviz.gui.widgets.heat.hatch import draw_blocked, draw_infinite, draw_lacking, is_vector
+from attnviz.gui.widgets.heat.hatch import device_scale, draw_blocked, draw_infinite, draw_lacking, is_vector
 from attnviz.gui.widgets.heat.layout import Geometry
 
 NUMBERS_FROM_WIDTH = 36.0
@@ -52,7 +52,7 @@ def draw_cells(painter: QPainter, geometry: Geometry, indices: Indices, kind: Ki
 
 
 def _draw_image(painter: QPainter, geometry: Geometry, indices: Indices, kind: Kind, theme: Theme) -> None:
-    ratio = 1.0 if is_vector(painter) else painter.device().devicePixelRatio()
+    ratio = 1.0 if is_vector(painter) else device_scale(painter)
     down, across = (max(1, math.ceil(1 / (c * ratio) - 1e-6)) for c in (geometry.cell_h, geometry.cell_w))
     top, bottom, left, right = geometry.visible()
     top, left = top // down * down, left // across * across  # so that blocks stay put while panning

@@ -27,7 +27,7 @@ from attnviz.gui.look.colors import BLOCKED, Indices, indexed_image, pool
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import LIGHT, Theme
 from attnviz.gui.widgets.heat.content import NO_HIGHLIGHT, Highlight, cell_indices, color_kind
-from attnviz.gui.widgets.heat.hatch import draw_blocked, is_vector
+from attnviz.gui.widgets.heat.hatch import device_scale, draw_blocked, is_vector
 from attnviz.gui.widgets.heat.paint import fill_rectangles
 
 _CAPTION_PX = 11
@@ -204,7 +204,7 @@ class Thumbnail(QAbstractButton):
         if self._indices.size:
             if self._has_blocked:
                 draw_blocked(painter, picture, self._theme, _HATCH)
-            ratio = self.devicePixelRatio()
+            ratio = device_scale(painter)
             small = self._pooled(self._indices, picture.height() * ratio, picture.width() * ratio)
             if is_vector(painter):
                 fill_rectangles(painter, picture, small, self._kind, self._theme, picture)

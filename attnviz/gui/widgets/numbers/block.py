@@ -60,7 +60,7 @@ def laid_over(
     rows, columns = values.shape[0] - row, values.shape[1] - column
     return changed, InputError(
         Message(
-            "The block must be at most {rows} × {columns} to fit here; got {n} × {m}, which was cut.",
+            "The pasted block of {n} × {m} exceeds the space of {rows} × {columns}; the rest was left out.",
             rows=rows,
             columns=columns,
             n=block.shape[0],

@@ -53,7 +53,8 @@ class NumberGrid(GridView):
     """A `GridView` that edits.
 
     Drag a cell up or down (Shift fine, Ctrl coarse), turn the wheel over the current cell or with Ctrl,
-    type, Delete for 0; arrows and Tab move, Alt+Up and Alt+Down change, Shift+arrows select, Esc deselects,
+    type, Delete for 0; arrows move, Alt+Up and Alt+Down change, Shift+arrows select, Esc deselects, Tab
+    leaves the table, or goes to the next cell while one is typed,
     Ctrl+C and Ctrl+V copy and paste. `edited` carries each live value, and `gesture_started` and
     `gesture_finished` bracket them. `pasted` carries a block (pasted, or zeros for Delete on several cells)
     and where it begins; the receiver takes or refuses it. `rejected` carries a sentence for the user.
@@ -203,16 +204,12 @@ class NumberGrid(GridView):
         extend = bool(modifiers & Qt.KeyboardModifier.ShiftModifier)
         self.set_current_cell(row + down, column + right, extend)
 
-    def focusNextPrevChild(self, forward: bool) -> bool:
-        """Tab goes through the cells and leaves after the last one."""
+    def _go_on(self, step: int) -> None:
+        """To the next cell in reading order, or the one before; past the ends the last one stays."""
         rows, columns = self._scene.values.shape
-        if self._scene.current is None or not (rows and columns):
-            return super().focusNextPrevChild(forward)
-        index = self._scene.current[0] * columns + self._scene.current[1] + (1 if forward else -1)
-        if not 0 <= index < rows * columns:
-            return super().focusNextPrevChild(forward)
+        row, column = self._scene.current or (0, 0)
+        index = min(max(row * columns + column + step, 0), rows * columns - 1)
         self.set_current_cell(*divmod(index, columns))
-        return True
 
     def focusOutEvent(self, event: QFocusEvent) -> None:
         if self._drag is None:
@@ -278,7 +275,7 @@ class NumberGrid(GridView):
         if not self._editor.is_leaving:
             self.setFocus()
             if move:
-                self.focusNextPrevChild(move > 0)
+                self._go_on(move)
         self.viewport().update()
 
     def _enter(self, cell: Cell, value: float) -> None:

@@ -260,6 +260,6 @@ class GridView(Availability, QAbstractScrollArea):
             self.viewport().update()
 
     def _deselect(self) -> None:
-        """No current cell, so that Tab leaves the table and Ctrl+C takes all of it."""
+        """No current cell, so that Ctrl+C takes the whole table."""
         self._scene.current = self._scene.selection = self._anchor = None
         self.viewport().update()

@@ -1,0 +1,76 @@
+"""A widget as it would be with room for all of it, while it is painted into a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QGraphicsView, QWidget
+
+from attnviz.gui.widgets.control import MOUSE_ONLY
+
+LARGEST = 8192
+"""Pixels along which a picture grows at most; what is larger shows what is scrolled to."""
+
+_ROUNDS = 4
+"""More room for one scroll area may show that another one needs some."""
+
+
+@contextmanager
+def shown_whole(widget: QWidget) -> Iterator[None]:
+    """No scroll bars, nothing scrolled out of sight, no focus ring and nothing that only the mouse needs."""
+    areas = [area for area in scroll_areas(widget) if not isinstance(area, QGraphicsView)]
+    bars = [(area, area.horizontalScrollBarPolicy(), area.verticalScrollBarPolicy()) for area in areas]
+    places = [(area.horizontalScrollBar().value(), area.verticalScrollBar().value()) for area in areas]
+    marked = [part for part in widget.findChildren(QWidget) if part.property(MOUSE_ONLY)]
+    hidden = [part for part in marked if not part.isHidden()]
+    size, focus = widget.size(), QApplication.focusWidget()
+    is_inside = focus is not None and widget.isAncestorOf(focus)
+    try:
+        if focus is not None and is_inside:
+            focus.clearFocus()
+        for part in hidden:
+            part.hide()
+        for area in areas:
+            area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+            area.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        if widget.isVisible():
+            _grow(widget, areas)
+        yield
+    finally:
+        for area, across, down in bars:
+            area.setHorizontalScrollBarPolicy(across)
+            area.setVerticalScrollBarPolicy(down)
+        for part in hidden:
+            part.show()
+        if widget.size() != size:
+            widget.resize(size)
+        for area, (x, y) in zip(areas, places, strict=True):
+            area.horizontalScrollBar().setValue(x)
+            area.verticalScrollBar().setValue(y)
+        if focus is not None and is_inside:
+            focus.setFocus(Qt.FocusReason.OtherFocusReason)
+
+
+def scroll_areas(widget: QWidget) -> list[QAbstractScrollArea]:
+    """The scroll areas in `widget` that can be seen."""
+    return [area for area in widget.findChildren(QAbstractScrollArea) if area.isVisibleTo(widget)]
+
+
+def _grow(widget: QWidget, areas: list[QAbstractScrollArea]) -> None:
+    """Enlarge `widget` until nothing in `areas` is scrolled, or enlarging it does not help."""
+    for _round in range(_ROUNDS):
+        size, lacking = widget.size(), _lacking(areas)
+        for across, down in ((lacking.width(), 0), (0, lacking.height())):
+            wanted = widget.size() + QSize(across, down)
+            widget.resize(wanted.boundedTo(QSize(LARGEST, LARGEST).expandedTo(size)))
+        if widget.size() == size or _lacking(areas) == lacking:
+            return
+
+
+def _lacking(areas: list[QAbstractScrollArea]) -> QSize:
+    """The pixels that the area which lacks most cannot show."""
+    across = max((area.horizontalScrollBar().maximum() for area in areas), default=0)
+    down = max((area.verticalScrollBar().maximum() for area in areas), default=0)
+    return QSize(across, down)

@@ -1,0 +1,147 @@
+"""Space plays everywhere but in text, one Tab stop per table, commands from the prompt."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+from desk import Desk
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QAbstractButton, QApplication, QLineEdit, QWidget
+
+from attnviz.gui.actions import ACTIONS
+from attnviz.gui.menus import PLAIN_KEYS
+from attnviz.gui.panels.decoding.panel import DecodingPanel
+from attnviz.gui.widgets.combo import Combo
+from attnviz.gui.widgets.numbers.grid import NumberGrid
+from attnviz.gui.widgets.numbers.view import GridView
+
+pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints", r"raise\(\)", "grabbing the keyboard")
+
+TEXT_KEYS = {"Ctrl+Right", "Ctrl+Left", "Space"}
+"""Shortcuts that mean something to a line of text: a word further, and the blank."""
+
+
+def line(desk: Desk) -> QLineEdit:
+    return desk.find(QLineEdit, "token_line")
+
+
+def type_in(desk: Desk, text: str) -> None:
+    line(desk).setFocus()
+    QTest.keyClick(line(desk), Qt.Key.Key_End)
+    desk.type_text(line(desk), text)
+
+
+def player(desk: Desk) -> DecodingPanel:
+    panel = desk.window.panels["decoding"]
+    assert isinstance(panel, DecodingPanel)
+    return panel
+
+
+@pytest.mark.parametrize("key", [Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Escape])
+def test_after_the_prompt_space_plays(desk: Desk, key: Qt.Key) -> None:
+    type_in(desk, " again")
+    desk.press_key(key)
+    assert desk.window.focusWidget() is desk.map
+    assert desk.store.experiment.tokens == ("a", "fluffy", "blue", "creature", "again")
+    desk.settle_decoding()
+    desk.press_key(Qt.Key.Key_Space)
+    assert player(desk).is_playing
+    assert desk.store.experiment.tokens[-1] == "again" and line(desk).text().endswith("again")
+
+
+def test_escape_in_the_prompt_keeps_the_locked_cell(desk: Desk) -> None:
+    desk.click(desk.map, desk.map.cell_center(1, 0))
+    locked = desk.store.document.view.locked
+    assert locked is not None
+    line(desk).setFocus()
+    desk.press_key(Qt.Key.Key_Escape)
+    assert desk.store.document.view.locked == locked
+    desk.press_key(Qt.Key.Key_Escape)
+    assert desk.store.document.view.locked is None
+
+
+def test_space_is_typed_into_text(desk: Desk) -> None:
+    desk.settle_decoding()
+    type_in(desk, "")
+    desk.press_key(Qt.Key.Key_Space)
+    assert line(desk).text() == "a fluffy blue creature " and not player(desk).is_playing
+
+
+def test_space_plays_from_every_control_of_the_window(desk: Desk) -> None:
+    desk.settle_decoding()
+    before, seen = desk.store.document, 0
+    for widget in desk.window.findChildren(QWidget):
+        if not (widget.isVisible() and widget.isEnabled() and widget.focusPolicy() & Qt.FocusPolicy.TabFocus):
+            continue
+        if isinstance(widget, QLineEdit):
+            continue
+        was_playing = player(desk).is_playing
+        widget.setFocus()
+        QTest.keyClick(QApplication.focusWidget() or desk.window, Qt.Key.Key_Space)
+        assert player(desk).is_playing != was_playing, widget.objectName()
+        assert desk.store.experiment == before.experiment, widget.objectName()
+        seen += 1
+    assert seen > 40
+
+
+def test_enter_presses_what_space_does_not(desk: Desk) -> None:
+    before = desk.store.experiment
+    tile = desk.find(QAbstractButton, "causal_toggle")
+    tile.setFocus()
+    desk.press_key(Qt.Key.Key_Return)
+    assert desk.store.experiment.masks != before.masks
+    combo = next(c for c in desk.window.findChildren(Combo) if c.isVisible() and c.isEnabled())
+    combo.setFocus()
+    desk.press_key(Qt.Key.Key_Return)
+    popup = combo.view().window()
+    assert popup.isVisible()
+    combo.hidePopup()
+
+
+def test_every_command_works_from_the_prompt(desk: Desk) -> None:
+    done: list[str] = []
+    for row in ACTIONS:
+        action: QAction = desk.window.commands[row.id]
+        action.triggered.disconnect()
+        action.triggered.connect(partial(lambda id_, checked=False: done.append(id_), row.id))
+        action.setEnabled(True)
+    type_in(desk, "")
+    wanted = []
+    for row in ACTIONS:
+        for key in row.shortcuts:
+            if key not in PLAIN_KEYS and key not in TEXT_KEYS:
+                combination = QKeySequence(key)[0]
+                QTest.keyClick(line(desk), combination.key(), combination.keyboardModifiers())
+                wanted.append(row.id)
+    assert done == wanted and len(wanted) > 25
+
+
+def test_tab_leaves_every_table_at_once(desk: Desk) -> None:
+    tables = [grid for grid in desk.window.findChildren(GridView) if grid.isVisible()]
+    assert desk.vectors in tables
+    for table in tables:
+        for key, modifier in (
+            (Qt.Key.Key_Tab, Qt.KeyboardModifier.NoModifier),
+            (Qt.Key.Key_Backtab, Qt.KeyboardModifier.ShiftModifier),
+        ):
+            table.setFocus()
+            table.set_current_cell(0, 1)
+            QTest.keyClick(table, key, modifier)
+            assert not table.hasFocus(), table.objectName()
+
+
+def test_arrows_walk_inside_a_table_and_tab_goes_on_while_one_types(desk: Desk) -> None:
+    grid: NumberGrid = desk.vectors
+    grid.setFocus()
+    last = grid.values().shape[1] - 1
+    grid.set_current_cell(0, last - 1)
+    QTest.keyClick(grid, Qt.Key.Key_Right)
+    assert grid.current_cell() == (0, last)
+    QTest.keyClick(grid, Qt.Key.Key_5)
+    editor = grid.findChild(QLineEdit, "number_editor")
+    assert isinstance(editor, QLineEdit)
+    QTest.keyClick(editor, Qt.Key.Key_Tab)
+    assert grid.current_cell() == (1, 0) and grid.hasFocus()
