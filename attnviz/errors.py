@@ -104,7 +104,6 @@ def whole_number(least: int, most: int | None = None) -> Message:
 
 FINITE = must_be("a finite number")
 POSITIVE = must_be("a finite number above {least}", least=0)
-POSITIVE_OR_NULL = must_be("a finite number above {least}, or null", least=0)
 NOT_NEGATIVE = must_be("a finite number of at least {least}", least=0)
 PROBABILITY = must_be("a number from {least} to {most}", least=0, most=1)
 A_TOKEN = Message("must have at least one token")

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from attnviz.checkpoints.families.family import Array
 from attnviz.errors import FieldError, must_be
 from attnviz.model.spec.arrays import Matrix, in_float64
+from attnviz.model.spec.field import plain
 from attnviz.model.spec.parts import Explicit, ExplicitSinks
 from attnviz.model.spec.positions import WrittenTable
 from attnviz.model.spec.rows import WrittenRow
@@ -54,7 +55,8 @@ def _by_field(arrays: Mapping[str, Array]) -> dict[str, dict[str, Array]]:
 
 def written(annotation: Any, array: Array) -> Any:
     """An array as the record of explicit numbers that a field of this type may hold."""
-    members = get_args(annotation) or (annotation,)
+    kind = plain(annotation)
+    members = get_args(kind) or (kind,)
     if Explicit in members:
         return Explicit(Matrix.taken(array))
     if WrittenRow in members:

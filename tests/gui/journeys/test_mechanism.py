@@ -162,7 +162,7 @@ def test_a_stroke_keeps_up_with_the_numbers(desk: Desk) -> None:
 
 def test_nan_is_drawn_said_and_lived_with(make_desk: MakeDesk) -> None:
     desk = make_desk("fully-masked-row")
-    desk.choose("fully_masked_segmented", "nan")
+    desk.choose("fully_masked_row_segmented", "nan")
     desk.settle()
     desk.store.look(stage="weights", locked=None)
     empty = np.isnan(desk.map.content.values).all(axis=1)
@@ -175,7 +175,7 @@ def test_nan_is_drawn_said_and_lived_with(make_desk: MakeDesk) -> None:
     row = int(np.flatnonzero(empty)[0])
     desk.store.look(stage="mixed")
     assert np.isnan(desk.map.content.values[row]).all()
-    desk.choose("fully_masked_segmented", "zeros")
+    desk.choose("fully_masked_row_segmented", "zeros")
     desk.settle()
     assert (desk.map.content.values[row] == 0).all()
 
