@@ -16,7 +16,8 @@ from attnviz.compute.storage import StepErrors, StoredRows, attention_given_up, 
 from attnviz.core.progress import progress_of
 from attnviz.engines.decode.run import ITEMSIZE, Decoding
 from attnviz.engines.parity import compared
-from attnviz.engines.program import Check, scale_factor
+from attnviz.engines.program import Check
+from attnviz.engines.resolution import scale_factor
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.stages import as_read
 from attnviz.model.trace import SiteTrace, Trace

@@ -6,6 +6,13 @@ import math
 
 from attnviz.core.dims import Array
 from attnviz.engines.engine import Engine, spread
+from attnviz.engines.operands import Linear
+
+
+def linear(engine: Engine, x_tf: Array, by: Linear) -> Array:
+    """x W + b, (token, in) -> (token, out); an identity without a bias hands its input on."""
+    y = x_tf if by.matrix is None else product(engine, x_tf, by.matrix)
+    return y if by.bias is None else y + by.bias
 
 
 def product(engine: Engine, x_tf: Array, matrix: Array) -> Array:

@@ -15,11 +15,10 @@ from attnviz.engines import program, projecting
 from attnviz.engines.engine import Engine
 from attnviz.engines.features import Features
 from attnviz.engines.finite import range_notice
+from attnviz.engines.operands import Operands, Scoring
 from attnviz.engines.program import Attended, Check, Scores
-from attnviz.engines.readout import read_out
+from attnviz.engines.resolution import operands_of
 from attnviz.engines.windows import ScoreWindows
-from attnviz.model import masks
-from attnviz.model.operands.matrices import vectors_array
 from attnviz.model.sites.sites import at, places
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.site import Place, Site
@@ -46,20 +45,22 @@ def run(
         progress, standing = progress_of(check), places(experiment)
         for index, place in enumerate(standing):
             site = at(experiment, place.name)
+            operands = operands_of(engine, experiment, site)
             if before is not None and before.place.stack == "encoder" != place.stack:
                 first, before, memory = None, None, before
             x = None if before is None else before.result
             encoded = None if memory is None else memory.result
             progress.at(index / len(standing))
             part = progress.step(index, len(standing))
-            features, attended, scores = forward(engine, site, x, encoded, part)
-            before = _Made(place, site, features, attended, scores, _given(site, first, before, memory))
+            features, attended, scores = forward(engine, operands, x, encoded, part)
+            source = HeldStages(engine, operands.scoring, features, attended, scores)
+            before = _Made(place, site, features, source, _given(site, first, before, memory))
             first = first or before
             sites.append(before)
         engine.synchronise()
         is_finite = all(made.is_finite(engine) for made in sites)
     seconds = time.perf_counter() - started
-    made = tuple(made.trace(engine) for made in sites)
+    made = tuple(made.trace for made in sites)
     where = {"engine": engine.name, "device": engine.device}
     trace = Trace(experiment, made, **where, seconds=seconds, notices=notices)
     notice = "" if is_finite else range_notice(trace, engine.dtype)
@@ -73,8 +74,7 @@ class _Made:
     place: Place
     site: Site
     features: Features
-    attended: Attended
-    scores: Scores
+    source: HeldStages
     given: dict[str, Origin]
 
     @property
@@ -92,9 +92,9 @@ class _Made:
         output = self.features.tf["attention_output"]
         return bool(engine.xp.all(engine.xp.isfinite(output)))
 
-    def trace(self, engine: Engine) -> SiteTrace:
-        source = HeldStages(engine, self.site, self.features, self.attended, self.scores)
-        return SiteTrace(self.place.name, self.site, source, self.given)
+    @property
+    def trace(self) -> SiteTrace:
+        return SiteTrace(self.place.name, self.site, self.source, self.given)
 
 
 def _given(site: Site, first: _Made | None, before: _Made | None, memory: _Made | None) -> dict[str, Origin]:
@@ -109,32 +109,29 @@ def _given(site: Site, first: _Made | None, before: _Made | None, memory: _Made 
 
 
 def forward(
-    engine: Engine, site: Site, x: Array | None, memory: Array | None, check: Check
+    engine: Engine, operands: Operands, x: Array | None, memory: Array | None, check: Check
 ) -> tuple[Features, Attended, Scores]:
     """All stages of a full pass through one site, on the engine.
 
     `x` is what the site before has made, (token, d_model); None: the site begins with the token vectors.
     `memory` is what an encoder has made, None: a site that reads a memory reads its vectors as they are.
     """
-    q_positions = np.arange(site.n_queries)
-    k_positions = np.arange(site.n_keys)
-    if x is None:
-        vectors = engine.asarray(vectors_array(site.vectors))
-        features = projecting.enter(engine, site, "tokens_embedded", vectors, q_positions)
-    else:
-        features = projecting.enter(engine, site, "layer_input", x, q_positions)
-    x_kv = features.x()
-    if site.memory is not None:
-        x_kv = engine.asarray(vectors_array(site.memory.vectors)) if memory is None else memory
+    stage, x = ("tokens_embedded", operands.vectors) if x is None else ("layer_input", x)
+    assert x is not None  # a site without one before it begins a stack
+    q_positions = np.arange(x.shape[0])
+    features = projecting.enter(engine, operands, stage, x, q_positions)
+    x_q = x_kv = features.x()
+    if operands.memory is not None:
+        x_kv = operands.memory if memory is None else memory
         features.add("memory", x_kv)
+    k_positions = np.arange(x_kv.shape[0])
     check()
-    projecting.query_heads(engine, site, features, features.x(), q_positions)
-    projecting.key_value_heads(engine, site, features, x_kv, k_positions)
+    projecting.query_heads(engine, operands, features, x_q, q_positions)
+    projecting.key_value_heads(engine, operands, features, x_kv, k_positions)
     check()
-    attended, scores = program.attend(engine, site, features, q_positions, k_positions, check)
+    attended, scores = program.attend(engine, operands.scoring, features, q_positions, k_positions, check)
     check()
-    program.output(engine, site, features, attended.mixed)
-    read_out(engine, site, features)
+    program.output(engine, operands, features, attended.mixed)
     return features, attended, scores
 
 
@@ -142,11 +139,11 @@ class HeldStages:
     """The arrays of one run where the engine left them; windows are taken out or made when asked for."""
 
     def __init__(
-        self, engine: Engine, site: Site, features: Features, attended: Attended, scores: Scores
+        self, engine: Engine, scoring: Scoring, features: Features, attended: Attended, scores: Scores
     ) -> None:
-        self._engine, self._site = engine, site
+        self._engine, self._scoring = engine, scoring
         self._features, self._attended, self._scores = features, attended, scores
-        self._windows = ScoreWindows(engine, site, scores)
+        self._windows = ScoreWindows(engine, scoring, scores)
         self.stages = tuple(features.order)
 
     def window(self, stage: str, head: int, rows: slice, columns: slice) -> NDArray[Any]:
@@ -158,12 +155,12 @@ class HeldStages:
         if hidden is not None:
             return hidden[rows, columns]
         q_positions, k_positions = self._scores.positions
-        return masks.blocked(self._site, q_positions[rows], k_positions[columns])
+        return self._scoring.masks.blocked(q_positions[rows], k_positions[columns])
 
     def _window(self, stage: str, head: int, rows: slice, columns: slice) -> Array:
         if stage in self._features.tf:
             return self._features.tf[stage][rows, columns]
-        group, member = divmod(head, self._site.heads.group_size)
+        group, member = divmod(head, self._scoring.group_size)
         if stage in self._features.heads:
             array = self._features.heads[stage]
             is_query = STAGE_BY_ID[stage].axes[0] == "head"
@@ -180,7 +177,9 @@ class HeldStages:
         q_positions, k_positions = (
             positions[part] for positions, part in zip(self._scores.positions, (rows, columns), strict=True)
         )
-        factors = program.dropout_factors(self._site, np.array([[head]]), q_positions, k_positions)
+        assert self._scoring.drop is not None
         dropped = self._engine.xp.asarray(weights, copy=True)
-        self._engine.multiply_(dropped, factors[0, 0])
+        self._engine.multiply_(
+            dropped, self._scoring.drop(np.array([[head]]), q_positions, k_positions)[0, 0]
+        )
         return dropped

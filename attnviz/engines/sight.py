@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from attnviz.model.masks import blocked_by_all
 from attnviz.model.spec.parts import Causal, Mask
-from attnviz.model.spec.site import Site
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -98,26 +97,30 @@ KEPT_CELLS = 1 << 22
 """Cells of a sight that is kept for the next run, most often of the same masks."""
 
 
-def sight_of(site: Site, q_positions: Ints, k_positions: Ints) -> Sight:
-    """Which keys the queries at some positions see; both ascend."""
-    n_queries, n_keys = len(q_positions), len(k_positions)
-    # For a token that is fed, causal masks alone leave every key: there is nothing to fill.
-    is_last = bool(k_positions[-1] <= q_positions[0])
-    if is_last and all(isinstance(mask, Causal) for mask in site.masks):
-        return Sight(None, n_keys)
-    is_whole = q_positions[-1] == n_queries - 1 and k_positions[-1] == n_keys - 1
-    if is_whole and n_queries * n_keys <= KEPT_CELLS:
-        return _whole(site.masks, n_queries, n_keys)
-    return Sight(blocked_by_all(site.masks, q_positions, k_positions), n_keys)
+class Masks:
+    """The masks of an attention."""
+
+    def __init__(self, masks: tuple[Mask, ...]) -> None:
+        self._masks = masks
+        self._are_causal = all(isinstance(mask, Causal) for mask in masks)
+
+    def blocked(self, q_positions: Ints, k_positions: Ints) -> Bools | None:
+        """Which cells they block together, (query, key); None without masks."""
+        return blocked_by_all(self._masks, q_positions, k_positions)
+
+    def sight(self, q_positions: Ints, k_positions: Ints) -> Sight:
+        """Which keys the queries at some positions see; both ascend."""
+        n_queries, n_keys = len(q_positions), len(k_positions)
+        # For a token that is fed, causal masks alone leave every key: there is nothing to fill.
+        if self._are_causal and k_positions[-1] <= q_positions[0]:
+            return Sight(None, n_keys)
+        is_whole = q_positions[-1] == n_queries - 1 and k_positions[-1] == n_keys - 1
+        if is_whole and n_queries * n_keys <= KEPT_CELLS:
+            return _whole(self._masks, n_queries, n_keys)
+        return Sight(self.blocked(q_positions, k_positions), n_keys)
 
 
 @lru_cache(maxsize=8)
 def _whole(masks: tuple[Mask, ...], n_queries: int, n_keys: int) -> Sight:
     """The sight of all queries on all keys. A drag changes numbers, and the masks stay."""
     return Sight(blocked_by_all(masks, np.arange(n_queries), np.arange(n_keys)), n_keys)
-
-
-def spares_keys(site: Site) -> bool:
-    """Whether a blocked key has the weight 0 whatever its score, so that it need not be multiplied."""
-    is_before = site.mask_placement == "before_softmax"
-    return bool(site.masks) and is_before and site.mask_bias is None

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 
 from attnviz.core.dims import Array
 from attnviz.engines.engine import Engine
+from attnviz.engines.operands import Scoring
 from attnviz.engines.program import Scores
-from attnviz.model.spec.site import Site
 
 KEPT_CELLS = 1 << 18
 """Cells of a piece that is kept for the next window, which is often its neighbour."""
@@ -22,13 +22,13 @@ KEPT_CELLS = 1 << 18
 class ScoreWindows:
     """Windows of one attention's scores, up to the stage before the softmax."""
 
-    def __init__(self, engine: Engine, site: Site, scores: Scores) -> None:
-        self._engine, self._experiment, self._scores = engine, site, scores
+    def __init__(self, engine: Engine, scoring: Scoring, scores: Scores) -> None:
+        self._engine, self._scoring, self._scores = engine, scoring, scores
         self._kept: tuple[tuple[str, int, int], Array] | None = None
 
     def window(self, stage: str, head: int, rows: slice, columns: slice) -> Array:
         """One head's rows and columns of a stage, (query, key)."""
-        group, member = divmod(head, self._experiment.heads.group_size)
+        group, member = divmod(head, self._scoring.group_size)
         n_queries, n_keys = self._scores.qk[0].shape[2], self._scores.sight.n_keys
         wanted_rows, wanted_columns = range(n_queries)[rows], range(n_keys)[columns]
         for axis, wanted in enumerate((wanted_rows, wanted_columns)):
@@ -67,7 +67,7 @@ class ScoreWindows:
         if kept is not None and kept[0] == key:
             return kept[1]
         scores, tile = self._scores, self._scores.tiles[index]
-        made = scores.stage(self._engine, self._experiment, stage, tile, scores.sight.of(tile.rows, keys))
+        made = scores.stage(self._engine, self._scoring, stage, tile, scores.sight.of(tile.rows, keys))
         if math.prod(made.shape) <= KEPT_CELLS:
             self._kept = key, made
         return made

@@ -60,12 +60,12 @@ def reason(messages: Sequence[str]) -> str:
     if any(unreachable):
         return _("Qt cannot connect to the display {display}").format(display=unreachable[-1])
     if not unreachable and "xcb-cursor0" in said and not _loads(CURSOR_LIBRARY):
-        says = _("Qt needs the library {file}; on Debian and Ubuntu the package libxcb-cursor0 has it")
+        says = _("Qt needs the library {file}; on Debian and Ubuntu, install the package libxcb-cursor0")
         return says.format(file=CURSOR_LIBRARY)
     if unknown:
-        says = _("QT_QPA_PLATFORM must be one of {legal}; got {name}")
-        legal = available[1] if available else "xcb, wayland, offscreen"
-        return says.format(legal=legal, name=unknown[1])
+        says = _("QT_QPA_PLATFORM must be one of {names}; got {name}")
+        names = available[1] if available else "xcb, wayland, offscreen"
+        return says.format(names=names, name=unknown[1])
     if not_loaded:
         return _("Qt cannot use its platform plugin {name} here").format(name=not_loaded[1])
     return messages[-1].partition("\n")[0]

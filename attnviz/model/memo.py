@@ -14,11 +14,11 @@ class Remembered(Generic[Owner, Found]):
     """`find`, remembered for every owner (an experiment, a site) as long as that lives.
 
     By identity: an owner never changes, and comparing one by value takes longer than most answers. What is
-    found must not hold its owner.
+    found must not hold its owner. `most` owners are remembered, the latest; None: all that live.
     """
 
-    def __init__(self, find: Callable[[Owner], Found]) -> None:
-        self._find = find
+    def __init__(self, find: Callable[[Owner], Found], most: int | None = None) -> None:
+        self._find, self._most = find, most
         self._found: dict[int, tuple[ref[Owner], Found]] = {}
 
     def __call__(self, owner: Owner) -> Found:
@@ -28,4 +28,6 @@ class Remembered(Generic[Owner, Found]):
             # The id becomes another owner's only after this one has gone, and what is known with it.
             gone = ref(owner, lambda _gone: self._found.pop(key, None))
             known = self._found[key] = gone, self._find(owner)
+            if self._most is not None and len(self._found) > self._most:
+                self._found.pop(next(iter(self._found)), None)
         return known[1]

@@ -16,7 +16,6 @@ from attnviz.core.dims import Array
 from attnviz.core.normalise import relu_squared_, sigmoid_
 from attnviz.i18n import N_
 from attnviz.model.spec.parts import Normaliser
-from attnviz.model.spec.site import Site
 
 
 @dataclass(frozen=True)
@@ -78,13 +77,11 @@ NORMALISER_BY_ID = {row.id: row for row in NORMALISERS}
 SINK_FORMULA = N_("w = exp(s) ÷ (exp(sink) + Σ exp(s))")
 
 
-def n_visible(
-    site: Site, hidden: NDArray[np.bool_] | None, n_queries: int, n_keys: int
-) -> NDArray[np.float64]:
-    """How many keys each row sees, (query,); all of them where masks come after the normaliser.
+def n_visible(hidden: NDArray[np.bool_] | None, n_queries: int, n_keys: int) -> NDArray[np.float64]:
+    """How many keys each row sees, (query,); all of them where nothing is hidden from the normaliser.
 
     A row that sees none counts one here; what its weights are is for `fully_masked_row` to say.
     """
-    if hidden is None or site.mask_placement == "after_softmax":
+    if hidden is None:
         return np.full(n_queries, float(n_keys))
     return np.maximum(n_keys - hidden.sum(axis=1), 1).astype(np.float64)

@@ -7,7 +7,6 @@ absolute positions, so that decoding and a full pass ask the same questions.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -46,13 +45,11 @@ from attnviz.model.spec.site import Site
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Changes = Literal["nothing", "vectors", "rotation", "relative", "bias"]
+Bias = Callable[[Ints, Ints, Ints], Floats]
+"""What is added to the scores of heads (...), queries (q,) and keys (k,): (..., q, k)."""
 
 
 # --- rows ------------------------------------------------------------------------------------------
-
-
-def _without_end(position: Any) -> float:
-    return math.inf
 
 
 def _as_it_is(position: Any, length: int) -> Any:
@@ -68,8 +65,8 @@ class PositionRow:
     each score (`biased`).
 
     `added` are the rows that an additive one puts on tokens at some positions, of (record, d_model,
-    positions). `bias` is what is added to the scores of (experiment, heads, queries, keys). `end` is how many
-    tokens it has positions for. `at_length` gives the record fixed to a sequence length.
+    positions). `bias` gives what is added to the scores of a site. `at_length` gives the record fixed to a
+    sequence length.
     """
 
     record: type[Any]
@@ -77,8 +74,7 @@ class PositionRow:
     description: str
     changes: Changes
     added: Callable[[Any, int, Ints], Floats] | None = None
-    bias: Callable[[Site, Ints, Ints, Ints], Floats] | None = None
-    end: Callable[[Any], float] = _without_end
+    bias: Callable[[Site], Bias] | None = None
     at_length: Callable[[Any, int], Any] = _as_it_is
 
     @property
@@ -169,16 +165,7 @@ def pair_frequencies(site: Site) -> Floats:
     return scalings.pair_frequencies(rotation(site))
 
 
-def turns(site: Site, end: int) -> tuple[Floats, Floats]:
-    """What `core.positions.rotate` turns by at positions 0 to `end` - 1, and perhaps at some more.
-
-    Both (position, rotated feature), times `magnitude`, read-only. Remembered: q and k of all layers turn
-    alike, and so do the steps of a decoding.
-    """
-    return _turning(site).up_to(end)
-
-
-class _Turning:
+class Turning:
     """The turns of one RoPE, for as many positions as were asked for; more are made by twice as many."""
 
     def __init__(self, frequencies: Floats, start: int, length: float, pairing: str) -> None:
@@ -186,6 +173,10 @@ class _Turning:
         self._made = self._at(0)
 
     def up_to(self, end: int) -> tuple[Floats, Floats]:
+        """What `core.positions.rotate` turns by at positions 0 to `end` - 1, and perhaps at some more.
+
+        Both (position, rotated feature), times `magnitude`, read-only.
+        """
         made = self._made
         if len(made[0]) < end:
             self._made = made = self._at(max(end, 2 * len(made[0])))
@@ -201,13 +192,13 @@ class _Turning:
 
 
 @lru_cache(maxsize=8)
-def _turning_of(frequencies: bytes, start: int, length: float, pairing: str) -> _Turning:
-    return _Turning(np.frombuffer(frequencies), start, length, pairing)
+def _turning_of(frequencies: bytes, start: int, length: float, pairing: str) -> Turning:
+    return Turning(np.frombuffer(frequencies), start, length, pairing)
 
 
 @Remembered
-def _turning(site: Site) -> _Turning:
-    """Layers that turn alike have the same one."""
+def turning_of(site: Site) -> Turning:
+    """The turns of a site with RoPE; layers that turn alike have the same one."""
     rope = site.position
     assert isinstance(rope, Rope)
     return _turning_of(pair_frequencies(site).tobytes(), rope.start, magnitude(rope), rope.pairing)
@@ -241,22 +232,31 @@ def buckets(position: T5Buckets, q_positions: Ints, k_positions: Ints) -> Ints:
     )
 
 
+def bias_of(site: Site) -> Bias | None:
+    """What a position adds to the scores; None for one that adds nothing."""
+    resolve = row_of(site.position).bias
+    return None if resolve is None else resolve(site)
+
+
 def bias(site: Site, heads: Ints, q_positions: Ints, k_positions: Ints) -> Floats:
     """What is added to the scores of some heads, (..., q, k) for `heads` (...); zeros without a bias."""
-    of_scores = row_of(site.position).bias
+    of_scores = bias_of(site)
     if of_scores is None:
         return np.zeros((*heads.shape, len(q_positions), len(k_positions)))
-    return of_scores(site, heads, q_positions, k_positions)
+    return of_scores(heads, q_positions, k_positions)
 
 
-def _alibi(site: Site, heads: Ints, q_positions: Ints, k_positions: Ints) -> Floats:
-    return alibi_bias(np.asarray(slopes_of(site))[heads], q_positions, k_positions)
+def _alibi(site: Site) -> Bias:
+    slopes = np.asarray(slopes_of(site))
+    return lambda heads, q_positions, k_positions: alibi_bias(slopes[heads], q_positions, k_positions)
 
 
-def _t5(site: Site, heads: Ints, q_positions: Ints, k_positions: Ints) -> Floats:
+def _t5(site: Site) -> Bias:
     position: Any = site.position
-    by_head = bucket_table(position, site.heads.n_heads).T[heads]
-    return np.asarray(by_head[..., buckets(position, q_positions, k_positions)])
+    by_head = bucket_table(position, site.heads.n_heads).T
+    return lambda heads, q_positions, k_positions: np.asarray(
+        by_head[heads][..., buckets(position, q_positions, k_positions)]
+    )
 
 
 # --- the length of a sequence ----------------------------------------------------------------------
@@ -264,7 +264,7 @@ def _t5(site: Site, heads: Ints, q_positions: Ints, k_positions: Ints) -> Floats
 
 def last_token(position: Position) -> float:
     """How many tokens the position has places for; infinitely many where no table ends."""
-    return row_of(position).end(position)
+    return position.end
 
 
 def at_length(site: Site, tokens: int) -> Position:
@@ -298,7 +298,6 @@ POSITIONS: tuple[PositionRow, ...] = (
         N_("A learned row of a table is added to each token vector"),
         "vectors",
         added=_learned_rows,
-        end=lambda position: position.length - position.start,
     ),
     PositionRow(
         Rope,

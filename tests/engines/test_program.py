@@ -11,6 +11,7 @@ from attnviz.engines import program, projecting
 from attnviz.engines.engine import EngineError
 from attnviz.engines.features import Features
 from attnviz.engines.numpy_engine import NumpyEngine
+from attnviz.engines.resolution import resolve
 from attnviz.engines.run import run
 from attnviz.model.operands.matrices import vectors_array
 from attnviz.model.spec.experiment import Experiment
@@ -99,18 +100,19 @@ def test_looking_changes_nothing(experiment: Experiment) -> None:
 
 
 def test_one_query_at_its_position_is_its_row_of_the_full_pass(experiment: Experiment) -> None:
-    engine, trace, site = NumpyEngine("float64"), traced(experiment), sited(experiment)
+    engine, trace = NumpyEngine("float64"), traced(experiment)
+    operands = resolve(engine, sited(experiment))
     vectors = vectors_array(experiment.vectors)
-    k_positions = np.arange(site.n_keys)
+    k_positions = np.arange(sited(experiment).n_keys)
     for row in range(experiment.n_queries):
         positions = np.array([row])
         with engine.active():
             token = engine.asarray(vectors[row : row + 1])
-            one = projecting.enter(engine, site, "tokens_embedded", token, positions)
+            one = projecting.enter(engine, operands, "tokens_embedded", token, positions)
             x = one.x()
-            projecting.query_heads(engine, site, one, x, positions)
+            projecting.query_heads(engine, operands, one, x, positions)
             keys = Features(heads={"q": one.query(), "k": _keys(trace, "k"), "v": _keys(trace, "v")})
-            attended, _scores = program.attend(engine, site, keys, positions, k_positions)
+            attended, _scores = program.attend(engine, operands.scoring, keys, positions, k_positions)
         weights = attended.weights.reshape(experiment.heads.n_heads, -1)
         mixed = attended.mixed.reshape(experiment.heads.n_heads, -1)
         np.testing.assert_allclose(weights, trace["weights"][:, row], rtol=1e-12, atol=1e-14)

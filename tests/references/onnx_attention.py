@@ -27,6 +27,7 @@ from references.onnx_cases import NodeCase
 from attnviz.engines import program, projecting
 from attnviz.engines.engine import Engine
 from attnviz.engines.features import Features
+from attnviz.engines.resolution import resolve
 from attnviz.engines.run import run
 from attnviz.engines.windows import ScoreWindows
 from attnviz.model.spec.arrays import Matrix
@@ -258,11 +259,11 @@ def _attend(
     q_positions: NDArray[np.int64],
     k_positions: NDArray[np.int64],
 ) -> Solution:
-    features = Features()
-    projecting.query_heads(engine, site, features, x, q_positions)
-    projecting.key_value_heads(engine, site, features, memory, k_positions)
-    attended, scores = program.attend(engine, site, features, q_positions, k_positions)
-    windows = ScoreWindows(engine, site, scores)
+    features, operands = Features(), resolve(engine, site)
+    projecting.query_heads(engine, operands, features, x, q_positions)
+    projecting.key_value_heads(engine, operands, features, memory, k_positions)
+    attended, scores = program.attend(engine, operands.scoring, features, q_positions, k_positions)
+    windows = ScoreWindows(engine, operands.scoring, scores)
     n_heads = site.heads.n_heads
 
     def heads_first(array: Any) -> Array:
@@ -271,7 +272,7 @@ def _attend(
 
     stages = {"weights": heads_first(attended.weights)}
     whole = slice(None)
-    for stage in program.score_stages(site):
+    for stage in operands.scoring.stages:
         if stage != "weights":
             rows = [windows.window(stage, head, whole, whole) for head in range(n_heads)]
             stages[stage] = np.stack([engine.to_numpy(row) for row in rows])

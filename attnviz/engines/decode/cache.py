@@ -16,8 +16,8 @@ from attnviz.engines.decode.stores import Rows, Store, store_for
 from attnviz.engines.engine import Engine
 from attnviz.engines.features import Features
 from attnviz.engines.latent import expanded
+from attnviz.engines.operands import Operands
 from attnviz.model import caches
-from attnviz.model.spec.site import Site
 
 Ints = NDArray[np.int64]
 
@@ -106,16 +106,16 @@ class LatentCache(_Stored):
     Keys and values of the heads are made from them when they are read (DeepSeek-V2, section 2.1.2).
     """
 
-    def __init__(self, engine: Engine, site: Site, store: Store) -> None:
+    def __init__(self, engine: Engine, operands: Operands, store: Store) -> None:
         super().__init__(store)
-        self._engine, self._site = engine, site
+        self._engine, self._operands = engine, operands
         self._read: tuple[int, tuple[Array, Array]] | None = None
 
     def append(self, made: Features) -> None:
         rows: Rows = (made.tf["latent"][None, :, :],)
         if "rope_key" in made.tf:
             # Every head has the same one behind its content.
-            rows = (*rows, made.key()[:1, :, self._site.heads.d_head :])
+            rows = (*rows, made.key()[:1, :, -made.tf["rope_key"].shape[1] :])
         self._store.append(rows)
         self._read = None
 
@@ -130,13 +130,15 @@ class LatentCache(_Stored):
         read = self._read
         if read is None or read[0] != length:
             latent, *rope_keys = (rows[0] for rows in self._store.rows(length))
+            by, n_heads = self._operands.latent, self._operands.scoring.n_kv_heads
+            assert by is not None
             with self._engine.active():
-                made = expanded(self._engine, self._site, latent, rope_keys[0] if rope_keys else None)
+                made = expanded(self._engine, by, n_heads, latent, rope_keys[0] if rope_keys else None)
             self._read = read = length, made
         return read[1]
 
 
-def cache_for(engine: Engine, site: Site, capacity: int, kind: caches.Cache) -> Cache:
+def cache_for(engine: Engine, operands: Operands, capacity: int, kind: caches.Cache) -> Cache:
     """The cache of one site, for `capacity` positions at most."""
     store = store_for(engine, kind, capacity)
-    return KeyValueCache(store) if site.latent is None else LatentCache(engine, site, store)
+    return KeyValueCache(store) if operands.latent is None else LatentCache(engine, operands, store)

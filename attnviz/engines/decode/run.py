@@ -37,6 +37,7 @@ from attnviz.engines.decode.step import DecodeStep, SiteStep
 from attnviz.engines.engine import Engine
 from attnviz.engines.features import Features
 from attnviz.engines.program import Check
+from attnviz.engines.resolution import operands_of
 from attnviz.engines.run import run
 from attnviz.i18n import N_, _
 from attnviz.model.operands.matrices import output_tokens, vectors_array, vocabulary
@@ -224,11 +225,13 @@ class _Decoder:
         if self.encoder is not None:
             last = self.encoder.site(self.encoder.sites[-1])
             encoded = engine.asarray(last[result_of(last.stages)])
-        self.sites = [
-            DecodingSite(engine, place.name, at(experiment, place.name), steps, encoded, experiment.writing)
-            for place in places(experiment)
-            if place.stack != "encoder"
-        ]
+        self.sites = []
+        for place in places(experiment):
+            if place.stack != "encoder":
+                site = at(experiment, place.name)
+                operands = operands_of(engine, experiment, site)
+                made = DecodingSite(engine, place.name, site, operands, steps, encoded, experiment.writing)
+                self.sites.append(made)
 
     @property
     def stopped(self) -> str:

@@ -14,10 +14,10 @@ from attnviz.engines.decode.cache import Cache, cache_for
 from attnviz.engines.decode.step import SiteStep
 from attnviz.engines.engine import Engine
 from attnviz.engines.features import Features
+from attnviz.engines.operands import Operands
 from attnviz.engines.program import Attended, Check
 from attnviz.engines.readout import read_out
 from attnviz.model.caches import FullCache
-from attnviz.model.operands.matrices import vectors_array
 from attnviz.model.spec.generation import Writing
 from attnviz.model.spec.site import Site
 from attnviz.model.stages import result_of
@@ -43,22 +43,22 @@ class DecodingSite:
         engine: Engine,
         name: str,
         site: Site,
+        operands: Operands,
         steps: int,
         encoded: Array | None,
         writing: Writing | None,
     ) -> None:
         self.name = name
         self.memory: Features | None = None
-        self._engine, self._experiment = engine, site
-        memory = site.memory
+        self._engine, self._site, self._operands = engine, site, operands
+        memory = operands.memory if encoded is None or operands.memory is None else encoded
         kind = FullCache() if writing is None or memory is not None else writing.cache
-        capacity = steps if memory is None else site.n_keys
-        self.cache: Cache = cache_for(engine, site, capacity, kind)
+        capacity = steps if memory is None else memory.shape[0]
+        self.cache: Cache = cache_for(engine, operands, capacity, kind)
         if memory is not None:
-            x = engine.asarray(vectors_array(memory.vectors)) if encoded is None else encoded
             self.memory = made = Features()
-            made.add("memory", x)
-            projecting.key_value_heads(engine, site, made, x, np.arange(site.n_keys))
+            made.add("memory", memory)
+            projecting.key_value_heads(engine, operands, made, memory, np.arange(capacity))
             self.cache.append(made)
 
     def take_over(self, older: Cache, length: int) -> None:
@@ -73,7 +73,7 @@ class DecodingSite:
         for stage in READ_OUT:
             del features.tf[stage]
         features.order = [stage for stage in features.order if stage not in READ_OUT]
-        read_out(self._engine, self._experiment, features)
+        read_out(self._engine, self._operands.readout, features)
         return dataclasses.replace(step, features=features, row=0, attended=step.attended.copied(xp))
 
     def feed(self, stage: str, x: Array, positions: Ints, check: Check) -> Fed:
@@ -81,15 +81,14 @@ class DecodingSite:
 
         The tokens are the next ones: `positions` begins where the cache ends.
         """
-        engine, experiment, cache = self._engine, self._experiment, self.cache
-        features = projecting.enter(engine, experiment, stage, x, positions)
-        projecting.query_heads(engine, experiment, features, features.x(), positions)
+        engine, operands = self._engine, self._operands
+        features = projecting.enter(engine, operands, stage, x, positions)
+        projecting.query_heads(engine, operands, features, features.x(), positions)
         if self.memory is None:
-            projecting.key_value_heads(engine, experiment, features, features.x(), positions)
-            cache.append(features)
+            projecting.key_value_heads(engine, operands, features, features.x(), positions)
+            self.cache.append(features)
         attended, mixed = self._attended(features, positions, check)
-        program.output(engine, experiment, features, mixed)
-        read_out(engine, experiment, features)
+        program.output(engine, operands, features, mixed)
         steps = [
             self._step(int(at), row, features, one)
             for row, (at, one) in enumerate(zip(positions, attended, strict=True))
@@ -107,7 +106,8 @@ class DecodingSite:
             appended = seen if index == 0 else 0
         return SiteStep(
             self._engine,
-            self._experiment,
+            self._site,
+            self._operands.scoring,
             index,
             features,
             row,
@@ -144,4 +144,4 @@ class DecodingSite:
         cache = self.cache
         in_cache = Features(heads={"q": query, "k": cache.keys(length), "v": cache.values(length)})
         seen = cache.positions(length)
-        return program.attend(self._engine, self._experiment, in_cache, positions, seen, check)[0]
+        return program.attend(self._engine, self._operands.scoring, in_cache, positions, seen, check)[0]

@@ -6,6 +6,7 @@ steps of many layers cost what they compute.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,6 +19,7 @@ from attnviz.engines.decode.cache import Cache
 from attnviz.engines.decode.cost import Cost, StepCosts
 from attnviz.engines.engine import Engine
 from attnviz.engines.features import Features
+from attnviz.engines.operands import Scoring
 from attnviz.engines.program import Attended
 from attnviz.errors import UnknownName, among, must_be
 from attnviz.model.spec.site import Site
@@ -117,6 +119,7 @@ class SiteStep(StepStages):
     engine: Engine
     experiment: Site
     """The attention."""
+    scoring: Scoring
     index: int
     features: Features
     """The stages of the tokens that were fed together; this one's are in `row`."""
@@ -179,15 +182,16 @@ class SiteStep(StepStages):
             return self.features.heads[stage][..., part, :]
         if stage in ("mixed", "weights"):
             return getattr(self.attended, stage)
-        heads = np.arange(self.experiment.heads.n_heads).reshape(self.attended.weights.shape[:2])
+        shape = self.attended.weights.shape[:2]
+        heads = np.arange(math.prod(shape)).reshape(shape)
         q_positions, k_positions = np.array([self.index]), self.key_positions
         if stage == "dropped":
+            assert self.scoring.drop is not None
             dropped = self.engine.xp.asarray(self.attended.weights, copy=True)
-            factors = program.dropout_factors(self.experiment, heads, q_positions, k_positions)
-            self.engine.multiply_(dropped, factors)
+            self.engine.multiply_(dropped, self.scoring.drop(heads, q_positions, k_positions))
             return dropped
         qk = self.features.query()[:, :, part, :], self.cache.keys(self.seen)
-        return program.scores_of(self.engine, self.experiment, stage, qk, heads, q_positions, k_positions)
+        return program.scores_of(self.engine, self.scoring, stage, qk, heads, q_positions, k_positions)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""The window's look as Qt wants it: Fusion, a palette and a style sheet, all made from one `Theme`."""
+"""The window's look in Qt's terms: Fusion, a palette and a style sheet, all derived from one `Theme`."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def palette(theme: Theme) -> QPalette:
 
 
 def style_sheet(theme: Theme) -> str:
-    """The style sheet of `theme`: what a palette cannot say."""
+    """The style sheet of `theme`: everything that a palette cannot express."""
     names = {key: value for key, value in asdict(theme).items() if isinstance(value, str)}
     names |= {"radius": f"{RADIUS - 1}px", "faded": _mixed(theme.muted, theme.ground)}
     names |= {"tick": f'"{path("marks", f"tick_{theme.name}.svg").as_posix()}"'}

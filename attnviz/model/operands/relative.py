@@ -45,41 +45,49 @@ class RelativeParts:
     """c, (..., row)."""
 
 
-def is_relative(site: Site) -> bool:
-    """Whether q and k meet positions, so that the stage `relative` exists."""
-    return type(site.position) in PARTS
+Relative = Callable[[Ints, Ints], RelativeParts]
+"""The tables of some heads (...) at some distances i − j, (q, k)."""
+
+
+def relative_of(site: Site) -> Relative | None:
+    """What the scores of a site read of positions; None where they read nothing."""
+    resolve = PARTS.get(type(site.position))
+    return None if resolve is None else resolve(site)
 
 
 def relative_parts(site: Site, heads: Ints, q_positions: Ints, k_positions: Ints) -> RelativeParts:
     """What the scores of these heads (...) read at these positions. The position must be a relative one."""
-    away = q_positions[:, None] - k_positions[None, :]
-    return PARTS[type(site.position)](site, heads, away)
+    return PARTS[type(site.position)](site)(heads, q_positions[:, None] - k_positions[None, :])
 
 
-def _deberta_parts(site: Site, heads: Ints, away: Ints) -> RelativeParts:
+def _deberta_parts(site: Site) -> Relative:
     position: Any = site.position
-    rows = deberta_buckets(away, position.span, position.max_distance)
-    tables = (_table(site, name) for name in ("keys", "queries"))
-    keys, queries = (_by_head(site, table)[heads] for table in tables)
-    return RelativeParts(rows, keys, to_key=queries)
+    keys, queries = (_by_head(site, _table(site, name)) for name in ("keys", "queries"))
+
+    def parts(heads: Ints, away: Ints) -> RelativeParts:
+        rows = deberta_buckets(away, position.span, position.max_distance)
+        return RelativeParts(rows, keys[heads], to_key=queries[heads])
+
+    return parts
 
 
-def _xl_parts(site: Site, heads: Ints, away: Ints) -> RelativeParts:
-    reach = max(site.n_queries, site.n_keys) - 1
-    farthest = int(np.abs(away).max())
-    if farthest > reach:  # decoding past the tokens: in leaps, so that not every step makes another table
-        reach = 2 ** farthest.bit_length()
+def _xl_parts(site: Site) -> Relative:
     position: Any = site.position
-    r = _turned_waves(position, site.d_model, site.heads, reach)[heads]
-    u, v = (_table(site, name)[heads] for name in ("u", "v"))
-    return RelativeParts(away + reach, r, key_bias=u, constant=(r @ v[..., None])[..., 0])
+    d_model, n_heads, within = site.d_model, site.heads, max(site.n_queries, site.n_keys) - 1
+    u, v = (_table(site, name) for name in ("u", "v"))
+
+    def parts(heads: Ints, away: Ints) -> RelativeParts:
+        reach, farthest = within, int(np.abs(away).max())
+        if farthest > reach:  # decoding past the tokens: in leaps, so that not every step makes another table
+            reach = 2 ** farthest.bit_length()
+        r = _turned_waves(position, d_model, n_heads, reach)[heads]
+        return RelativeParts(away + reach, r, key_bias=u[heads], constant=(r @ v[heads][..., None])[..., 0])
+
+    return parts
 
 
-PARTS: dict[type, Callable[[Site, Ints, Ints], RelativeParts]] = {
-    TransformerXl: _xl_parts,
-    Deberta: _deberta_parts,
-}
-"""Of each relative position, its tables at some distances i − j, (q, k)."""
+PARTS: dict[type, Callable[[Site], Relative]] = {TransformerXl: _xl_parts, Deberta: _deberta_parts}
+"""The relative positions."""
 
 
 @lru_cache(maxsize=4)

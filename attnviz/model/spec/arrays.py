@@ -144,6 +144,10 @@ class Matrix:
             changed.stored = self.stored
         return changed
 
+    def fitted(self, shape: tuple[int, int]) -> Matrix:
+        """Of another shape: old numbers stay where they are, new ones are zero."""
+        return Matrix(cut_or_filled(self.array, shape))
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Matrix):
             return NotImplemented
@@ -166,6 +170,14 @@ class Matrix:
 
     def __repr__(self) -> str:
         return f"Matrix({self.shape[0]}x{self.shape[1]})"
+
+
+def cut_or_filled(values: NDArray[Any], shape: tuple[int, int]) -> NDArray[np.float64]:
+    """`values` in another shape: old numbers stay where they are, new ones are zero."""
+    fitted = np.zeros(shape)
+    rows, columns = min(shape[0], values.shape[0]), min(shape[1], values.shape[1])
+    fitted[:rows, :columns] = values[:rows, :columns]
+    return fitted
 
 
 def widened(array: NDArray[Any]) -> NDArray[Any]:

@@ -12,33 +12,20 @@ later queries is c and the turned kR: d_c + d_rope numbers, however many heads t
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from attnviz.errors import FieldName, Message, must_be, size
+from attnviz.i18n import N_
 from attnviz.model.spec.block import Norm, Weights
 from attnviz.model.spec.bounds import Index, Positive
-from attnviz.model.spec.parts import (
-    Explicit,
-    Heads,
-    Identity,
-    NoPosition,
-    Position,
-    Projections,
-    QKNorm,
-    Rope,
-    Seeded,
-    Tied,
-)
-from attnviz.model.spec.positions import Alibi, Learned, Sinusoidal, T5Buckets
+from attnviz.model.spec.field import Field
+from attnviz.model.spec.parts import Heads, Position, Projections, QKNorm, Role, Seeded
 from attnviz.model.spec.value import Value, check_drawn, require
 
 LatentRole = Literal["down", "up_key", "up_value", "rope_key", "query_down"]
 LATENT_ROLES: tuple[LatentRole, ...] = ("down", "up_key", "up_value", "rope_key", "query_down")
 
 TIED_BESIDE_LATENT = must_be("'query' or 'output' with a latent, which replaces W_K and W_V")
-
-_MEET = (NoPosition, Rope, Sinusoidal, Learned, Alibi, T5Buckets)
-"""Positions that do not read the features of q and k, or read those beside the content."""
 
 
 class Latent(Value, frozen=True):
@@ -57,19 +44,50 @@ class Latent(Value, frozen=True):
 
     where: ClassVar[str] = "latent."
 
-    d_c: Positive
-    d_q: Positive | None = None
-    d_rope: Index = 0
-    norm: Norm | None = None
-    query_norm: Norm | None = None
-    down: Weights = Seeded(10)
-    up_key: Weights = Seeded(11)
-    up_value: Weights = Seeded(12)
-    rope_key: Weights = Seeded(13)
-    query_down: Weights = Seeded(14)
+    d_c: Annotated[
+        Positive,
+        Field(
+            "d_c",
+            N_("Width of the cached latent from which keys and values are computed"),
+            usual=(1, 64),
+            typed=(1, 4096),
+            digits=0,
+        ),
+    ]
+    d_q: Annotated[
+        Positive | None,
+        Field("d_q", N_("Width of the query latent"), usual=(1, 64), typed=(1, 4096), digits=0),
+    ] = None
+    d_rope: Annotated[
+        Index,
+        Field(
+            "d_rope",
+            N_("Features beside the content that RoPE rotates; all heads share the key's"),
+            even=True,
+            usual=(0, 64),
+            typed=(0, 4096),
+            digits=0,
+        ),
+    ] = 0
+    norm: Annotated[
+        Norm | None, Field(N_("norm of c"), N_("The norm of the latent; the cache holds its output"))
+    ] = None
+    query_norm: Annotated[Norm | None, Field(N_("norm of c_Q"), N_("The norm of the query latent"))] = None
+    down: Annotated[Weights, Field("W_DKV", N_("Source of the matrix that computes the latent"))] = Seeded(10)
+    up_key: Annotated[
+        Weights, Field("W_UK", N_("Source of the matrix that computes the keys from the latent"))
+    ] = Seeded(11)
+    up_value: Annotated[
+        Weights, Field("W_UV", N_("Source of the matrix that computes the values from the latent"))
+    ] = Seeded(12)
+    rope_key: Annotated[
+        Weights, Field("W_KR", N_("Source of the matrix that computes the rotated features of the keys"))
+    ] = Seeded(13)
+    query_down: Annotated[
+        Weights, Field("W_DQ", N_("Source of the matrix that computes the query latent"))
+    ] = Seeded(14)
 
     def check(self) -> None:
-        require(self.d_rope % 2 == 0, "latent.d_rope", self.d_rope, must_be("an even number"))
         if self.d_q is None:
             needs = Message("needs {field}", field=FieldName("latent.d_q"))
             require(self.query_norm is None, "latent.query_norm", self.d_q, needs)
@@ -96,10 +114,8 @@ class Latent(Value, frozen=True):
         for role in self.roles():
             shape, source = self.shape(role, d_model, d_keys, heads), getattr(self, role)
             check_drawn(f"latent.{role}", shape)
-            if isinstance(source, Explicit):
-                found = source.values.shape
-                fitting = must_be("{shape} (in x out) for these vectors, heads and widths", shape=size(shape))
-                require(found == shape, f"latent.{role}.values", size(found), fitting)
+            fitting = must_be("{shape} (in x out) for these vectors, heads and widths", shape=size(shape))
+            source.check_shape(f"latent.{role}", shape, fitting)
         for name, features in (("norm", self.d_c), ("query_norm", self.d_q)):
             norm = getattr(self, name)
             if norm is not None and features is not None:
@@ -121,23 +137,11 @@ def check_beside(
         source = getattr(projections, role)
         kind = source.__struct_config__.tag
         identity = must_be("'identity' with a latent, from which keys and values are computed")
-        require(isinstance(source, Identity), f"projections.{role}.kind", kind, identity)
+        require(source.is_identity, f"projections.{role}.kind", kind, identity)
         bias = getattr(projections, f"{role}_bias")
         require(bias is None, f"projections.{role}_bias", bias, must_be("null with a latent"))
-    for role in ("query", "output"):
-        source = getattr(projections, role)
-        if isinstance(source, Tied):
-            is_used = source.to not in ("key", "value")
-            require(is_used, f"projections.{role}.to", source.to, TIED_BESIDE_LATENT)
-    _check_position(latent, position)
-
-
-def _check_position(latent: Latent, position: Position) -> None:
-    kind = str(position.__struct_config__.tag)
-    apart = must_be("a position encoding that is not multiplied with q and k, beside a latent")
-    require(isinstance(position, _MEET), "position.kind", kind, apart)
-    if isinstance(position, Rope):
-        rotated = must_be("at least 2 with rotary positions, which rotate these features")
-        require(latent.d_rope >= 2, "latent.d_rope", latent.d_rope, rotated)
-        no_values = must_be("false with a latent, whose values have no rotated features")
-        require(not position.on_values, "position.on_values", position.on_values, no_values)
+    used: tuple[Role, Role] = ("query", "output")
+    for role in used:
+        to = projections.tied_to(role)
+        require(to not in ("key", "value"), f"projections.{role}.to", to, TIED_BESIDE_LATENT)
+    position.check_beside_latent(latent.d_rope)

@@ -4,27 +4,24 @@ from __future__ import annotations
 
 from typing import Literal
 
-from attnviz.errors import FieldError, FieldName, Message, must_be, of_length, size
-from attnviz.model.spec.arrays import MAX_DRAWN
+from attnviz.errors import FieldError, Message, must_be, size
 from attnviz.model.spec.attention import Attention
 from attnviz.model.spec.block import Norm, Vocabulary
 from attnviz.model.spec.generation import Writing
+from attnviz.model.spec.latent import Latent
 from attnviz.model.spec.parts import (
     ROLES,
-    Alibi,
     DType,
-    Explicit,
-    ExplicitSinks,
+    Heads,
     Memory,
     Readout,
     Role,
-    Rope,
-    Tied,
     Vectors,
     check_tokens,
+    is_transposed,
     vectors_shape,
 )
-from attnviz.model.spec.positions import Deberta, Learned, T5Buckets, TransformerXl, WrittenTable
+from attnviz.model.spec.positions import Sizes
 from attnviz.model.spec.rows import check_row
 from attnviz.model.spec.value import Value, check_drawn, require
 
@@ -59,6 +56,12 @@ class Place(Value, frozen=True):
     def refused(self, error: FieldError) -> FieldError:
         """An error of this site, its field named from the document's root."""
         return error.below(self.path) if self.path else error
+
+
+def sizes(n_tokens: int, d_model: int, heads: Heads, latent: Latent | None) -> Sizes:
+    """What a position encoding must fit beside these heads and this latent."""
+    d_rope = None if latent is None else latent.d_rope
+    return Sizes(n_tokens, d_model, heads.n_heads, heads.d_head, d_rope)
 
 
 class Site(Attention, frozen=True, weakref=True):
@@ -99,10 +102,12 @@ class Site(Attention, frozen=True, weakref=True):
         check_tokens("tokens", self.tokens, "vectors", self.vectors)
         super().check()
         self._check_projections()
-        self._check_position()
+        self._check_qk_norm()
+        self.position.check_at(sizes(self.n_queries, self.d_model, self.heads, self.latent))
         if self.latent is not None:
             self.latent.check_size(self.d_model, self.d_keys, self.heads)
-        self._check_sinks()
+        if self.sinks is not None:
+            self.sinks.check_heads(self.heads.n_heads)
         if self.block is not None:
             self.block.check_size("block", self.d_model)
 
@@ -147,82 +152,21 @@ class Site(Attention, frozen=True, weakref=True):
             expected = self.projection_shape(role)
             check_row(f"projections.{role}_bias", getattr(self.projections, f"{role}_bias"), expected[1])
             check_drawn(f"projections.{role}", expected)
-            if isinstance(source, Explicit):
-                fitting = must_be("{shape} (in x out) for these vectors and heads", shape=size(expected))
-                shape = source.values.shape
-                require(shape == expected, f"projections.{role}.values", size(shape), fitting)
-            if isinstance(source, Tied):
-                shape = self.projection_shape(source.to)
-                if (role == "output") != (source.to == "output"):
-                    shape = shape[::-1]
-                require(
-                    shape == expected,
-                    f"projections.{role}.to",
-                    source.to,
-                    Message(
-                        "must name a projection of {shape}, not of {found}",
-                        shape=size(expected),
-                        found=size(shape),
-                    ),
-                )
+            fitting = must_be("{shape} (in x out) for these vectors and heads", shape=size(expected))
+            source.check_shape(f"projections.{role}", expected, fitting)
+            if source.tied_to is not None:
+                self._check_tie(role, source.tied_to)
 
-    def _check_sinks(self) -> None:
-        if isinstance(self.sinks, ExplicitSinks):
-            count = len(self.sinks.values)
-            require(count == self.heads.n_heads, "sinks.values", of_length(count), self._one_each())
+    def _check_tie(self, role: Role, to: Role) -> None:
+        shape, expected = self.projection_shape(to), self.projection_shape(role)
+        if is_transposed(role, to):
+            shape = shape[::-1]
+        named = Message(
+            "must name a projection of {shape}, not of {found}", shape=size(expected), found=size(shape)
+        )
+        require(shape == expected, f"projections.{role}.to", to, named)
 
-    def _one_each(self) -> Message:
-        return Message("must have length {n}, one number for each head", n=self.heads.n_heads)
-
-    def _check_position(self) -> None:
+    def _check_qk_norm(self) -> None:
         if self.qk_norm is not None:
             for name in ("query_gain", "key_gain"):
                 check_row(f"qk_norm.{name}", getattr(self.qk_norm, name), self.heads.d_head)
-        if isinstance(self.position, Rope):
-            d_head, most = self.heads.d_head, self.d_turnable
-            if self.position.n_rotated is None and self.latent is None:
-                even = must_be("an even number, unless position.n_rotated is set")
-                require(d_head % 2 == 0, "heads.d_head", d_head, even)
-            rotated = most if self.position.n_rotated is None else self.position.n_rotated
-            name = FieldName("heads.d_head" if self.latent is None else "latent.d_rope")
-            even = must_be("an even number of at most {most} ({field})", most=most, field=name)
-            require(rotated <= most and rotated % 2 == 0, "position.n_rotated", rotated, even)
-            count = len(self.position.multipliers)
-            at_most = Message(
-                "must have length {n} or less, one number for each rotated pair", n=rotated // 2
-            )
-            require(count <= rotated // 2, "position.multipliers", of_length(count), at_most)
-            self.position.scaling.check_pairs(rotated // 2)
-        if isinstance(self.position, Alibi) and self.position.slopes is not None:
-            count = len(self.position.slopes)
-            require(count == self.heads.n_heads, "position.slopes", of_length(count), self._one_each())
-        if isinstance(self.position, Learned):
-            self.position.check_end(self.n_queries)
-            d_model = self.d_model
-            each = Message("must have {n} columns, one for each feature of a token vector", n=d_model)
-            self._check_table(self.position, d_model, each)
-        if isinstance(self.position, T5Buckets):
-            n_heads = self.heads.n_heads
-            each = Message("must have {n} columns, one for each head", n=n_heads)
-            self._check_table(self.position, n_heads, each)
-        if isinstance(self.position, TransformerXl | Deberta):
-            self._check_tables(self.position)
-
-    def _check_tables(self, position: TransformerXl | Deberta) -> None:
-        shapes = position.table_shapes(self.d_model, self.heads.n_heads, self.heads.d_head)
-        for name, (rows, columns) in shapes.items():
-            table = getattr(position, name)
-            if isinstance(table, WrittenTable):
-                found = table.values.shape
-                fitting = must_be("{shape} for these vectors and heads", shape=size((rows, columns)))
-                require(found == (rows, columns), f"position.{name}.values", size(found), fitting)
-            check_drawn(f"position.{name}", (rows, columns))
-
-    def _check_table(self, position: Learned | T5Buckets, columns: int, one_each: Message) -> None:
-        if isinstance(position.table, WrittenTable):
-            found = position.table.values.shape[1]
-            require(found == columns, "position.table.values", Message("{n} columns", n=found), one_each)
-        rows = position.length if isinstance(position, Learned) else position.n_buckets
-        at_most = must_be("at most {most:,} with {n} columns", most=MAX_DRAWN // columns, n=columns)
-        name = "length" if isinstance(position, Learned) else "n_buckets"
-        require(rows * columns <= MAX_DRAWN, f"position.{name}", rows, at_most)

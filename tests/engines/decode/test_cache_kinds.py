@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from experiments import small
+from experiments import sited, small
 from msgspec.structs import replace
 
 from attnviz.core.quantise import quantise, quantised_bytes
@@ -16,6 +16,7 @@ from attnviz.engines.decode.stores import store_for
 from attnviz.engines.features import Features
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.parity import parity
+from attnviz.engines.resolution import resolve
 from attnviz.engines.run import run
 from attnviz.engines.torch_engine import TorchEngine
 from attnviz.model.caches import CACHES, Cache, FullCache, PagedCache, QuantisedCache, RingCache, SinkCache
@@ -121,7 +122,7 @@ def test_every_kind_holds_a_latent_too(row: Any) -> None:
 
 
 def test_a_row_of_zeros_is_quantised_to_zeros() -> None:
-    cache = cache_for(ENGINES[0], small(), 2, QuantisedCache(4))
+    cache = cache_for(ENGINES[0], resolve(ENGINES[0], sited(small())), 2, QuantisedCache(4))
     cache.append(Features(heads={"k": np.zeros((1, 2, 3)), "v": np.ones((1, 2, 3))}))
     assert cache.keys(2).tolist() == np.zeros((1, 2, 3)).tolist()
     np.testing.assert_allclose(cache.values(2), np.ones((1, 2, 3)), rtol=1e-6)

@@ -189,11 +189,11 @@ def test_hover_and_click_name_the_arrow_to_all(qtbot: QtBot) -> None:
     bench = Bench(qtbot, View(query=0))
     at = bench.tip("q", 2)
     move(bench.panel.plot.viewport(), at, held=False)
-    assert bench.store.hover is not None and bench.store.hover.row == 2
+    assert bench.store.pointer.cell is not None and bench.store.pointer.cell.row == 2
     press(bench.panel.plot.viewport(), at)
     release(bench.panel.plot.viewport(), at)
     move(bench.panel.plot.viewport(), QPoint(2, 2), held=False)
-    assert bench.store.hover is None
+    assert bench.store.pointer.cell is None
     assert not bench.store.can_undo
 
 

@@ -188,7 +188,7 @@ def test_a_symbol_lights_its_stage_and_is_lit_by_it(qtbot: QtBot) -> None:
     formula.resize(formula.sizeHint())
     rect = next(r for part, r in formula.part_rects() if part.text == "k")
     move(formula, rect.center().toPoint(), held=False)
-    assert bench.store.stage_hover == "k_rotated" and formula.lit == "k_rotated"
+    assert bench.store.pointer.stage == "k_rotated" and formula.lit == "k_rotated"
     lit = picture(formula)
     bench.store.set_stage_hover("weights")
     assert picture(formula) != lit

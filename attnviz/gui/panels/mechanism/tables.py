@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from attnviz.gui.forms.fields import Edit, Number, Seed, Slider, Switch, replacing
 from attnviz.i18n import N_
-from attnviz.model.edit.switching import set_buckets, set_table_length
+from attnviz.model.edit.switching import set_buckets
 from attnviz.model.operands.matrices import table_array
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.positions import DrawnTable, Learned, T5Buckets, WrittenTable
@@ -35,7 +35,7 @@ def _is_drawn(site: Site) -> bool:
 def _set_length(site: Site, length: int) -> Site:
     position = site.position
     assert isinstance(position, Learned)
-    return replace(site, position=set_table_length(position, length))
+    return replace(site, position=position.resized(length))
 
 
 def _bucket_setter(field: str) -> Edit[Site]:

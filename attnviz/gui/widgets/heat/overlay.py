@@ -1,4 +1,4 @@
-"""What lies over the cells: outlines of the hovered cell, its sources, its row and its column."""
+"""Outlines over the cells: the hovered cell, its sources, its row and its column."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def blocks(cells: Iterable[Cell]) -> list[Block]:
 def outline(
     painter: QPainter, geometry: Geometry, block: Block, color: str, width: float, dashed: bool
 ) -> None:
-    """The outline of a block of cells, kept visible where the block is smaller than a pixel or two."""
+    """Outline a block of cells, visibly even if the block is smaller than a pixel or two."""
     rect = geometry.block_rect(*block)
     least = 3.0
     rect.adjust(
@@ -61,7 +61,7 @@ def strong_outline(painter: QPainter, geometry: Geometry, cell: Cell, theme: The
 
 
 def clip_to_plot(painter: QPainter, geometry: Geometry) -> None:
-    """Let outlines reach over the edge of the matrix by their own width, not further.
+    """Let outlines extend over the edge of the matrix by their own width, not further.
 
     Where a zoomed matrix goes on beyond the plot, they end with the plot.
     """

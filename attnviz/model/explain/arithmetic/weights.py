@@ -44,7 +44,8 @@ def weight_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
     is_cleared = experiment.mask_placement == "before_softmax" and not experiment.adds_to_blocked
     if hidden is not None and hidden.all() and is_cleared:
         return (fully_masked_line(reading, cell),)
-    n = float(n_visible(experiment, hidden, 1, experiment.n_keys)[0])
+    is_counted = experiment.mask_placement == "before_softmax"
+    n = float(n_visible(hidden if is_counted else None, 1, experiment.n_keys)[0])
     return (_ALONE[experiment.normaliser](reading, cell, n),)
 
 

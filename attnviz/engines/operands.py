@@ -1,0 +1,162 @@
+"""What a run needs of a site: arrays in the engine's precision and on its device, and what follows from it.
+
+`resolution` makes them of a site, once; all stages, a decoding step and a window read nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnviz.core.dims import Array
+from attnviz.engines.sight import Masks
+from attnviz.model.operands.relative import Relative
+from attnviz.model.positions import Bias, Turning
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Linear:
+    """x W + b: `matrix` (in, out), None for an identity; `bias` (out,) or (1, out), or None."""
+
+    matrix: Array | None
+    bias: Array | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Norm:
+    """`function(xp, x, eps=eps)` of every row, times `gain`, plus `bias`."""
+
+    function: Callable[..., Array]
+    eps: float
+    gain: Array | None = None
+    bias: Array | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Latent:
+    """The products and norms of multi-head latent attention; see `LATENT_PRODUCTS`."""
+
+    query_down: Linear | None
+    query_norm: Norm | None
+    down: Linear
+    norm: Norm | None
+    rope_key: Linear | None
+    up_key: Linear
+    up_value: Linear
+
+
+@dataclass(frozen=True, eq=False)
+class Rotation:
+    """RoPE: the turns of positions, how features pair, the first feature that turns, whether values turn."""
+
+    turning: Turning
+    pairing: str
+    start: int
+    on_values: bool
+
+
+@dataclass(frozen=True, eq=False)
+class FeedForward:
+    """W_up, W_down, and W_gate where it is gated."""
+
+    gate: Linear | None
+    up: Linear
+    down: Linear
+    activation: str
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """What stands around an attention; `placement` says where the norms do."""
+
+    placement: str
+    residual: bool
+    norm_1: Norm | None
+    norm_2: Norm | None
+    after_1: Norm | None
+    after_2: Norm | None
+    feed_forward: FeedForward | None
+
+
+@dataclass(frozen=True, eq=False)
+class Transform:
+    """What stands between the output and the vocabulary's matrix."""
+
+    linear: Linear
+    activation: str
+    norm: Norm | None
+
+
+@dataclass(frozen=True, eq=False)
+class Readout:
+    """What makes logits, `cap` · tanh(`scale` · (x W + b) / `cap`), perhaps of a transform of the output."""
+
+    transform: Transform | None
+    logits: Linear
+    scale: float = 1.0
+    cap: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Scoring:
+    """What makes weights of queries and keys; `stages` are the score-shaped ones, in order.
+
+    `factor` is the scale over the temperature, None where neither is used. `relative`, `bias` and `drop` are
+    functions of heads and positions. `masks_weights`: masks come after the normaliser. `empty_row` are the
+    weights of a row that sees no key. `spares_keys`: a blocked key has the weight 0 whatever its score.
+    `normalise` is None for the engine's softmax; `sinks` are (head,).
+    """
+
+    stages: tuple[str, ...]
+    n_kv_heads: int
+    group_size: int
+    factor: float | None
+    relative: Relative | None
+    cap: float | None
+    bias: Bias | None
+    masks: Masks
+    mask_bias: float | None
+    masks_weights: bool
+    empty_row: float
+    spares_keys: bool
+    normalise: Callable[[Any, Array, Array], None] | None
+    sinks: NDArray[np.float64] | None
+    drop: Callable[[Ints, Ints, Ints], NDArray[np.float64]] | None
+    heads_off: tuple[int, ...]
+
+    @property
+    def adds(self) -> bool:
+        """Whether something is added to scores, so that q and k do not bound them."""
+        return not (self.bias is None and self.relative is None and self.mask_bias is None)
+
+
+@dataclass(frozen=True, eq=False)
+class Operands:
+    """All of one site, in data-flow order.
+
+    `vectors` (token, d_model) are there where the site begins a stack, `memory` (key, d_keys) where it reads
+    one; `added` gives the rows of an additive position. With a latent, `key` and `value` are None.
+    """
+
+    vectors: Array | None
+    added: Callable[[Ints], NDArray[np.float64]] | None
+    embedding_norm: Norm | None
+    memory: Array | None
+    latent: Latent | None
+    query: Linear
+    key: Linear | None
+    value: Linear | None
+    query_norm: Norm | None
+    key_norm: Norm | None
+    rotation: Rotation | None
+    scoring: Scoring
+    output: Linear
+    block: Block | None
+    final_norm: Norm | None
+    readout: Readout | None

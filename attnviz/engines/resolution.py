@@ -1,0 +1,245 @@
+"""From a site to its operands on an engine: the one place where a run asks the document."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnviz.core.block import layer_norm, rms_norm
+from attnviz.core.dims import Array
+from attnviz.core.dropout import keep
+from attnviz.core.qk_norm import normed as qk_normed
+from attnviz.engines import operands
+from attnviz.engines.engine import Engine
+from attnviz.engines.operands import Ints, Linear, Operands, Scoring
+from attnviz.engines.sight import Masks
+from attnviz.model import positions
+from attnviz.model.memo import Remembered
+from attnviz.model.normalisers import NORMALISER_BY_ID
+from attnviz.model.operands.matrices import (
+    feed_forward_array,
+    latent_array,
+    projection_array,
+    sinks_array,
+    transform_array,
+    unembedding_array,
+    vectors_array,
+    vocabulary,
+)
+from attnviz.model.operands.relative import relative_of
+from attnviz.model.spec.block import Block, FeedForward, FeedForwardRole, Norm, Transform
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.latent import Latent, LatentRole
+from attnviz.model.spec.parts import Dropout, Identity, NoScale, Role, Rope, ScaleValue
+from attnviz.model.spec.rows import Row, held_row
+from attnviz.model.spec.site import Site
+
+NORMS: dict[str, Callable[..., Array]] = {"layer": layer_norm, "rms": rms_norm}
+
+LATEST = 4
+"""Experiments whose operands are at hand: those of an undo history would fill the memory."""
+
+
+def operands_of(engine: Engine, experiment: Experiment, site: Site) -> Operands:
+    """The operands of a site of an experiment, the same for every run while it is one of the latest."""
+    known, key = _known(experiment), (site.place, engine.name, engine.device, engine.dtype)
+    found = known.get(key)
+    if found is None:
+        found = known[key] = resolve(engine, site)
+    return found
+
+
+def _nothing(experiment: Experiment) -> dict[Any, Operands]:
+    return {}
+
+
+_known = Remembered(_nothing, LATEST)
+
+
+def resolve(engine: Engine, site: Site) -> Operands:
+    """All that a pass through a site needs, on the engine."""
+    begins = site.place.layer == 0 and not site.place.is_second
+    is_latent, memory = site.latent is not None, site.memory
+    add = positions.row_of(site.position).added
+    return Operands(
+        vectors=engine.asarray(vectors_array(site.vectors)) if begins else None,
+        added=None if add is None else partial(add, site.position, site.d_model),
+        embedding_norm=_norm(engine, site.embedding_norm, site.d_model),
+        memory=None if memory is None else engine.asarray(vectors_array(memory.vectors)),
+        latent=None if site.latent is None else _latent(engine, site, site.latent),
+        query=_projection(engine, site, "query"),
+        key=None if is_latent else _projection(engine, site, "key"),
+        value=None if is_latent else _projection(engine, site, "value"),
+        query_norm=_head_norm(engine, site, "query_gain"),
+        key_norm=_head_norm(engine, site, "key_gain"),
+        rotation=_rotation(site),
+        scoring=scoring_of(site),
+        output=_projection(engine, site, "output"),
+        block=None if site.block is None else _block(engine, site.block, site.d_model),
+        final_norm=_norm(engine, site.final_norm, site.d_model),
+        readout=_readout(engine, site),
+    )
+
+
+# --- products and norms ----------------------------------------------------------------------------
+
+
+def _linear(
+    engine: Engine,
+    source: object,
+    shape: tuple[int, int],
+    matrix: Callable[[], NDArray[Any]],
+    bias: Row | None = None,
+) -> Linear:
+    """x W + b; an identity of equal sides hands its input on, and is never made."""
+    passes = isinstance(source, Identity) and shape[0] == shape[1]
+    return Linear(None if passes else engine.asarray(matrix()), _row(engine, bias, shape[1]))
+
+
+def _row(engine: Engine, row: Row | None, features: int) -> Array | None:
+    return None if row is None else engine.asarray(held_row(row, features))
+
+
+def _norm(engine: Engine, norm: Norm | None, features: int) -> operands.Norm | None:
+    if norm is None:
+        return None
+    gain, bias = (_row(engine, row, features) for row in (norm.gain, norm.bias))
+    return operands.Norm(NORMS[norm.kind], norm.eps, gain, bias)
+
+
+def _projection(engine: Engine, site: Site, role: Role) -> Linear:
+    source, bias = getattr(site.projections, role), getattr(site.projections, f"{role}_bias")
+    matrix = partial(projection_array, site, role)
+    return _linear(engine, source, site.projection_shape(role), matrix, bias)
+
+
+def _head_norm(engine: Engine, site: Site, gain: str) -> operands.Norm | None:
+    norm = site.qk_norm
+    if norm is None:
+        return None
+    function = partial(qk_normed, kind=norm.kind)
+    return operands.Norm(function, norm.eps, _row(engine, getattr(norm, gain), site.d_qk))
+
+
+def _latent(engine: Engine, site: Site, latent: Latent) -> operands.Latent:
+    def made(role: LatentRole) -> Linear:
+        shape = latent.shape(role, site.d_model, site.d_keys, site.heads)
+        return _linear(engine, getattr(latent, role), shape, partial(latent_array, site, role))
+
+    return operands.Latent(
+        query_down=None if latent.d_q is None else made("query_down"),
+        query_norm=None if latent.d_q is None else _norm(engine, latent.query_norm, latent.d_q),
+        down=made("down"),
+        norm=_norm(engine, latent.norm, latent.d_c),
+        rope_key=made("rope_key") if latent.d_rope else None,
+        up_key=made("up_key"),
+        up_value=made("up_value"),
+    )
+
+
+def _rotation(site: Site) -> operands.Rotation | None:
+    rope = site.position
+    if not isinstance(rope, Rope):
+        return None
+    start = positions.rotated_features(site).start
+    return operands.Rotation(positions.turning_of(site), rope.pairing, start, rope.on_values)
+
+
+# --- scores ----------------------------------------------------------------------------------------
+
+
+def scale_factor(site: Site) -> float | None:
+    """What raw scores are multiplied by: scale over temperature; None where neither is used."""
+    scale = site.scale
+    if isinstance(scale, NoScale):
+        return None if site.temperature == 1.0 else 1.0 / site.temperature
+    factor = scale.value if isinstance(scale, ScaleValue) else site.d_qk**-0.5
+    return factor / site.temperature
+
+
+def scoring_of(site: Site) -> Scoring:
+    """What makes weights of a site's queries and keys."""
+    factor, is_before = scale_factor(site), site.mask_placement == "before_softmax"
+    relative, bias = relative_of(site), positions.bias_of(site)
+    used = {
+        "scores": True,
+        "relative": relative is not None,
+        "scaled": factor is not None,
+        "capped": site.cap is not None,
+        "biased": bias is not None,
+        "masked": bool(site.masks) and is_before,
+        "weights": True,
+        "dropped": site.dropout.active,
+    }
+    is_nan = site.fully_masked_row == "nan" and site.sinks is None  # a sink takes all of it
+    return Scoring(
+        stages=tuple(stage for stage, is_used in used.items() if is_used),
+        n_kv_heads=site.heads.n_kv_heads,
+        group_size=site.heads.group_size,
+        factor=factor,
+        relative=relative,
+        cap=site.cap,
+        bias=bias,
+        masks=Masks(site.masks),
+        mask_bias=site.mask_bias,
+        masks_weights=not is_before,
+        empty_row=np.nan if is_nan else 0.0,
+        spares_keys=bool(site.masks) and is_before and site.mask_bias is None,
+        normalise=NORMALISER_BY_ID[site.normaliser].apply,
+        sinks=None if site.sinks is None else sinks_array(site),
+        drop=partial(_dropout_factors, site.dropout) if site.dropout.active else None,
+        heads_off=site.heads.off,
+    )
+
+
+def _dropout_factors(dropout: Dropout, heads: Ints, q_positions: Ints, k_positions: Ints) -> NDArray[Any]:
+    """0 where a weight of these heads (g, r) is dropped, else 1 or 1/(1-p); (g, r, q, k)."""
+    survives = keep(dropout.seed, dropout.p, heads, q_positions, k_positions)
+    factor = 1.0 / (1.0 - dropout.p) if dropout.rescale else 1.0
+    return survives.astype(np.float64) * factor
+
+
+# --- block and read-out ----------------------------------------------------------------------------
+
+
+def _block(engine: Engine, block: Block, d_model: int) -> operands.Block:
+    norms = {
+        name: _norm(engine, getattr(block, name), d_model)
+        for name in ("norm_1", "norm_2", "after_1", "after_2")
+    }
+    ffn = block.feed_forward
+    made = None if ffn is None else _feed_forward(engine, ffn, d_model)
+    return operands.Block(block.placement, block.residual, **norms, feed_forward=made)
+
+
+def _feed_forward(engine: Engine, ffn: FeedForward, d_model: int) -> operands.FeedForward:
+    def made(role: FeedForwardRole) -> Linear:
+        matrix, bias = partial(feed_forward_array, ffn, role, d_model), getattr(ffn, f"{role}_bias")
+        return _linear(engine, getattr(ffn, role), ffn.shape(role, d_model), matrix, bias)
+
+    gate = made("gate") if ffn.gated else None
+    return operands.FeedForward(gate, made("up"), made("down"), ffn.activation)
+
+
+def _readout(engine: Engine, site: Site) -> operands.Readout | None:
+    """By similarity a logit is the dot product with a distinct token's vector; a vocabulary has a matrix."""
+    if site.readout == "none":
+        return None
+    known = site.vocabulary
+    if site.readout == "similarity" or known is None:
+        vectors = engine.asarray(vectors_array(site.vectors)[list(vocabulary(site)[1])])
+        return operands.Readout(None, Linear(engine.xp.matrix_transpose(vectors)))
+    matrix, given = unembedding_array(known), known.transform
+    transform = None if given is None else _transform(engine, given, site.d_model)
+    logits = Linear(engine.asarray(matrix), _row(engine, known.bias, matrix.shape[1]))
+    return operands.Readout(transform, logits, known.logit_scale, known.cap)
+
+
+def _transform(engine: Engine, transform: Transform, d_model: int) -> operands.Transform:
+    matrix = partial(transform_array, transform, d_model)
+    linear = _linear(engine, transform.weights, (d_model, d_model), matrix, transform.bias)
+    return operands.Transform(linear, transform.activation, _norm(engine, transform.norm, d_model))
