@@ -36,28 +36,29 @@ class Store(QObject):
     changed = Signal(object, object)
     """(old Document, new Document), after every edit, look, undo, redo and load."""
     opened = Signal()
-    """Another document takes the place of the present one, before `changed`: what belongs to the old one, and
-    is not shown, is let go. It may be a model of gigabytes."""
+    """Another document is about to replace the present one, before `changed`: hidden data of the old one is
+    released. It may be a model of gigabytes.
+    """
     traced = Signal(object)
     """A Trace: the numbers of the document's experiment have arrived."""
     hovered = Signal(object)
     """The Cell under the mouse in some panel, or None."""
     hovered_elsewhere = Signal(object)
-    """The Cell under the mouse of an attention that is not looked at, or None."""
+    """The Cell under the mouse in an attention that is not selected, or None."""
     decoded_cell = Signal(object)
     """The Cell of the decoding that is under the mouse in the player, or held, or None."""
     stage_hovered = Signal(str)
     """The stage whose picture or symbol is under the mouse in some panel, or empty."""
     decoded = Signal(object)
-    """A Decoded: the cached decoding of the present trace's experiment; or None where there is none."""
+    """A Decoded: the cached decoding of the present trace's experiment; or None without one."""
     rejected = Signal(object)
     """The error of an edit that was rejected."""
     history_changed = Signal()
-    """Whether undo, redo or save have something to do may have changed."""
+    """Undo, redo or save may have become available or unavailable."""
     paint_mode_changed = Signal(bool)
-    """Whether a press on a score cell now blocks or frees it by hand."""
+    """Carries whether a press on a score cell blocks or frees it."""
     alike_changed = Signal(bool)
-    """Whether an edit of one attention is made in all layers now."""
+    """Carries whether an edit of one attention applies to all layers."""
 
     def __init__(self, document: Document, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -92,24 +93,24 @@ class Store(QObject):
 
     @property
     def site(self) -> SiteTrace:
-        """The site of the trace that is looked at."""
+        """The selected site of the trace."""
         assert self.trace is not None
         return self.trace.shown(self.document.view.site)
 
     @property
     def focus(self) -> Cell | None:
-        """The cell whose sources are lit: the hovered one, else the one of this attention that is locked."""
+        """The cell whose sources are highlighted: the hovered one, else the locked one of this attention."""
         return self.hover or self.document.locked_here
 
     def decoded_site(self, cell: Cell) -> SiteTrace | None:
-        """The attention of a cell in the pass over all tokens of the decoding; None where there is none."""
+        """The attention of a cell in the decoding's pass over all tokens; None without one."""
         trace = None if self.decoded_now is None else self.decoded_now.trace
         if trace is None or (cell.site and cell.site not in trace.sites):
             return None
         return trace.shown(cell.site or self.document.view.site)
 
     def is_written(self, cell: Cell) -> bool:
-        """Whether a cell is of a token behind the document's, or of no attention of the document."""
+        """True if a cell belongs to a generated token, or to no attention of the document."""
         if cell.site and cell.site not in site_names(self.experiment):
             return True
         site = at(self.experiment, cell.site) if cell.site else self.attention
@@ -119,17 +120,17 @@ class Store(QObject):
 
     @property
     def paint_mode(self) -> bool:
-        """Whether the mask is being painted; like hover it is neither saved nor undone."""
+        """True if the mask is being painted; like hover it is neither saved nor undone."""
         return self._paint_mode
 
     @property
     def edits_alike(self) -> bool:
-        """Whether an edit of one attention is made in all layers; neither saved nor undone."""
+        """True if an edit of one attention applies to all layers; neither saved nor undone."""
         return self._edits_alike
 
     @property
     def is_modified(self) -> bool:
-        """Whether the experiment differs from what was last opened or saved."""
+        """True if the experiment differs from the last opened or saved one."""
         return self.document.experiment != self._saved.experiment or self.document.title != self._saved.title
 
     @property
@@ -161,7 +162,7 @@ class Store(QObject):
 
     @property
     def edited_attentions(self) -> tuple[Site, ...]:
-        """The attentions that an edit changes: the one looked at, then those that are edited alike."""
+        """The attentions that an edit changes: the selected one, then those that are edited alike."""
         site = self.document.site
         others = companions(self.experiment, site) if self._edits_alike else ()
         return (self.attention, *(at(self.experiment, place.name) for place in others))
@@ -169,7 +170,7 @@ class Store(QObject):
     def edit_attention(
         self, function: Callable[Concatenate[Site, P], Site], *args: P.args, **named: P.kwargs
     ) -> bool:
-        """Replace the attention that is looked at by function(attention, *args, **named); see `edit`.
+        """Replace the selected attention by function(attention, *args, **named); see `edit`.
 
         While all layers are edited alike, those of its kind in the other layers are replaced as well.
         """
@@ -181,7 +182,7 @@ class Store(QObject):
     def edit_here(
         self, function: Callable[Concatenate[Site, P], Site], *args: P.args, **named: P.kwargs
     ) -> bool:
-        """Replace the attention that is looked at and no other: for numbers that a layer has of its own."""
+        """Replace the selected attention only: for numbers that each layer has separately."""
         site = self.document.site
 
         def edited(experiment: Experiment) -> Experiment:
@@ -202,14 +203,14 @@ class Store(QObject):
         if new.view != old.view:
             self._history = self._history.amend(new)
             self.changed.emit(old, self.document)
-            if new.view.head != old.view.head:  # the mouse rests, and what is under it shows another head
+            if new.view.head != old.view.head:  # the mouse rests while the head under it changes
                 self.set_hover(new.of_shown_head(self.hover))
 
     def set_hover(self, cell: Cell | None) -> None:
-        """Say which cell the mouse is on.
+        """Set the cell under the mouse.
 
-        A cell of an attention that is not looked at is `hover_elsewhere`: what shows the one that is looked
-        at need not know of it.
+        A cell of an unselected attention is `hover_elsewhere`: panels of the selected one need not know of
+        it.
         """
         is_here = cell is None or cell.site in ("", self.document.site)
         elsewhere, cell = (None, cell) if is_here else (cell, None)
@@ -221,10 +222,10 @@ class Store(QObject):
             self.hovered.emit(cell)
 
     def point_in_decoding(self, cell: Cell | None) -> None:
-        """Say which number of the player the mouse is on.
+        """Set the number of the player under the mouse.
 
         It opens in the decoding's own pass: a document that is not causal has other numbers in its own, and a
-        written token has none there. Of a token that the document has, it lights what it lights everywhere.
+        generated token has none there. A token of the document is highlighted everywhere.
         """
         self.set_hover(None if cell is None or self.is_written(cell) else cell)
         if cell != self.hover_decoded:
@@ -238,7 +239,7 @@ class Store(QObject):
             self.decoded_cell.emit(self.hover_decoded or cell)
 
     def set_stage_hover(self, stage: str) -> None:
-        """Say which stage's picture or symbol the mouse is on; empty for none."""
+        """Set the stage whose picture or symbol is under the mouse; empty for none."""
         if stage != self.stage_hover:
             self.stage_hover = stage
             self.stage_hovered.emit(stage)
@@ -261,7 +262,7 @@ class Store(QObject):
         self.traced.emit(trace)
 
     def set_decoded(self, decoded: Decoded | None) -> None:
-        """Take a finished decoding, or that there is none."""
+        """Accept a finished decoding, or None."""
         self.decoded_now = decoded
         self.decoded.emit(decoded)
 
@@ -272,7 +273,7 @@ class Store(QObject):
         self._in_gesture, self._gesture_has_entry = True, False
 
     def end_gesture(self) -> None:
-        """The drag, the wheel's turn or the typing is over."""
+        """The drag, the wheel or the typing ended."""
         self._in_gesture = self._gesture_has_entry = False
 
     def undo(self) -> None:
@@ -292,7 +293,7 @@ class Store(QObject):
         self._move_to(History((document,)), is_another=True)
 
     def mark_saved(self, path: Path, document: Document) -> None:
-        """`document` is what the file at `path` holds."""
+        """Note that the file at `path` holds `document`."""
         self.path, self._saved = path, document
         self.history_changed.emit()
 
