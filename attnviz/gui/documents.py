@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -31,7 +32,9 @@ FIRST_PRESET = "fluffy-blue-creature"
 """The initial document of a window: quick to read, until another one opens."""
 
 STORIES = {"en": "stories-en", "zh_CN": "stories-zh"}
-"""Document of a fresh start, by language: the bundled model generates a story."""
+"""What a fresh start shows, by language: the model in the box writes a story."""
+MOST_NAMED = 60
+"""Characters of a title that become a file name."""
 SUFFIXES = (JSON_SUFFIX, TENSORS_SUFFIX)
 
 
@@ -139,7 +142,7 @@ class Documents(QObject):
 
     def save_as(self, start: Path | None = None) -> bool:
         """Ask for a file, `start` or the document's own unless the person names another, and write to it."""
-        start = start or self._store.path or Path(_("attention") + self._suffix())
+        start = start or self._store.path or Path(self._name() + self._suffix())
         if start.suffix.lower() == JSON_SUFFIX:
             start = start.with_suffix(self._suffix())
         name, _kind = QFileDialog.getSaveFileName(
@@ -153,6 +156,11 @@ class Documents(QObject):
             if path.exists() and not self._may_replace(path):
                 return False
         return bool(name) and self._write(path)
+
+    def _name(self) -> str:
+        """A file name from the document's title: of a preset, of a model; without what no file may have."""
+        title = re.sub(r'[\x00-\x1f<>:"/\\|?*]+', " ", _(self._store.document.title))
+        return visible(" ".join(title.split())).strip(". ")[:MOST_NAMED] or _("attention")
 
     def _suffix(self) -> str:
         """Suffix of a file for the document."""

@@ -13,7 +13,7 @@ from attnviz.gui.live.trace import Live
 from attnviz.gui.look.theme import LIGHT, Theme
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.control import plain_tooltip
-from attnviz.i18n import _
+from attnviz.i18n import _, ngettext
 from attnviz.model.errors.titles import in_words
 from attnviz.model.spec.document import Document
 
@@ -153,12 +153,14 @@ class StatusLine(QStatusBar):
         state = _("ready, with a notice · {time}") if trace.notices else _("ready · {time}")
         parts = (
             state.format(time=_duration(trace.seconds)),
-            _("{n} tokens · {heads} heads · d_head {d} · {dtype} · {engine}").format(
-                n=experiment.n_queries,
-                heads=heads.n_heads,
-                d=heads.d_head,
-                dtype=experiment.dtype,
-                engine={"numpy": "NumPy", "torch": "Torch"}.get(where, where),
+            " · ".join(
+                (
+                    ngettext("{n} token", "{n} tokens", experiment.n_queries).format(n=experiment.n_queries),
+                    ngettext("{n} head", "{n} heads", heads.n_heads).format(n=heads.n_heads),
+                    f"d_head {heads.d_head}",
+                    experiment.dtype,
+                    {"numpy": "NumPy", "torch": "Torch"}.get(where, where),
+                )
             ),
         )
         self._facts.setText("     ".join(parts))

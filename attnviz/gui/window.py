@@ -90,6 +90,7 @@ class Window(QMainWindow):
         self.commands.fill(self.menuBar(), self._extend_menu)
         self.tool_bar = ToolBar(self.store, self.live, self.commands)
         self.tool_bar.preset_menu.aboutToShow.connect(self._fill_preset_menu)
+        self.tool_bar.preset_menu.aboutToShow.connect(self._point_at_nothing)
         self.addToolBar(self.tool_bar)
         self.status = StatusLine(self.store, self.live)
         self.setStatusBar(self.status)
@@ -266,6 +267,13 @@ class Window(QMainWindow):
                 menu.addAction(dock.toggleViewAction())
         if id_ == "presets":
             menu.aboutToShow.connect(self._fill_preset_menu)
+        menu.aboutToShow.connect(self._point_at_nothing)
+
+    @Slot()
+    def _point_at_nothing(self) -> None:
+        """A menu takes the mouse: what it pointed at is not told that it left."""
+        self.store.set_stage_hover("")
+        self.store.set_hover(None)
 
     @Slot()
     def _name_recent_menu(self) -> None:

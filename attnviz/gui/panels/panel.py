@@ -7,6 +7,7 @@ from typing import ClassVar
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
+from attnviz.gui.live.pointer import Pointer
 from attnviz.gui.look.theme import LIGHT, Theme
 from attnviz.gui.store import Store
 from attnviz.model.spec.document import Document
@@ -40,8 +41,7 @@ class Panel(QWidget):
         self.store.opened.connect(self._document_opened)
         self.store.changed.connect(self._document_changed)
         self.store.traced.connect(self._trace_arrived)
-        self.store.hovered.connect(self._hover_moved)
-        self.store.stage_hovered.connect(self._stage_hover_moved)
+        self.store.pointer_changed.connect(self._pointer_moved)
         self.retranslate()
         self._tell()
 
@@ -83,8 +83,8 @@ class Panel(QWidget):
         self.is_seen = is_seen
         if is_seen and self._is_started:
             self._tell()
-            self.on_hover(self.store.hover)
-            self.on_stage_hover(self.store.stage_hover)
+            self.on_hover(self.store.pointer.cell)
+            self.on_stage_hover(self.store.pointer.stage)
 
     def _tell(self) -> None:
         """Forward the changes since the last time that concern the panel."""
@@ -114,12 +114,9 @@ class Panel(QWidget):
         if self.is_seen:
             self._tell()
 
-    @Slot(object)
-    def _hover_moved(self, cell: Cell | None) -> None:
-        if self.is_seen:
-            self.on_hover(cell)
-
-    @Slot(str)
-    def _stage_hover_moved(self, stage: str) -> None:
-        if self.is_seen:
-            self.on_stage_hover(stage)
+    @Slot(object, object)
+    def _pointer_moved(self, old: Pointer, new: Pointer) -> None:
+        if self.is_seen and old.cell != new.cell:
+            self.on_hover(new.cell)
+        if self.is_seen and old.stage != new.stage:
+            self.on_stage_hover(new.stage)

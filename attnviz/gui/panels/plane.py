@@ -64,6 +64,7 @@ class PlanePanel(Panel):
         self._facts.setFont(number_font(TEXT_PX - 1))
         self._facts.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._facts.setWordWrap(True)
+        store.opened.connect(self._on_opened)
         self._lay_out()
 
     def header(self) -> QWidget:
@@ -128,6 +129,11 @@ class PlanePanel(Panel):
         if shown != self._fitted:
             self._fitted = shown
             self.plot.fit()
+
+    @Slot()
+    def _on_opened(self) -> None:
+        """Another document is fitted, also where its title and its shapes are those of the last one."""
+        self._fitted = None
 
     def minimumSizeHint(self) -> QSize:
         return QSize(super().minimumSizeHint().width(), SMALLEST)

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QVBoxLayout, QWidg
 
 from attnviz.core.levels import RANGES
 from attnviz.core.text import isolated, visible
+from attnviz.gui.live.pointer import Pointer
 from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.stage_heat import highlight, stage_content, stage_title
@@ -70,7 +71,7 @@ class StageViewPanel(Panel):
         self._stroke_blocks = True
         self._lay_out()
         self.setFocusProxy(self.map)
-        store.paint_mode_changed.connect(self.map.set_paint_mode)
+        store.pointer_changed.connect(self._on_pointer)
 
     def header(self) -> QWidget:
         """Formula and colour range, at the right end of the card's title."""
@@ -168,7 +169,9 @@ class StageViewPanel(Panel):
         on_key = focus is not None and STAGE_BY_ID[focus.stage].score_shaped
         self._bars.set_highlight(focus.column - first if focus is not None and on_key else -1)
         token = isolated(visible(site.experiment.tokens[query]))
-        self._row_title.setText(_("ROW OF “{token}”").format(token=token))
+        is_turned = self.store.document.view.orientation == "queries_as_columns"
+        title = _("COLUMN OF “{token}”") if is_turned else _("ROW OF “{token}”")
+        self._row_title.setText(title.format(token=token))
 
     def _query(self, site: SiteTrace, focus: Cell | None) -> int:
         last = site.experiment.n_queries - 1
@@ -193,6 +196,11 @@ class StageViewPanel(Panel):
         return Cell(stage, row, column, shown_head(site.experiment, self.store.document.view, stage))
 
     # --- acting
+
+    @Slot(object, object)
+    def _on_pointer(self, old: Pointer, new: Pointer) -> None:
+        if old.paints != new.paints:
+            self.map.set_paint_mode(new.paints)
 
     @Slot(int, int)
     def _on_hovered(self, row: int, column: int) -> None:

@@ -7,6 +7,7 @@ from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from attnviz.errors import FieldError, Message
+from attnviz.gui.live.pointer import Pointer
 from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
@@ -55,7 +56,7 @@ class TokensPanel(Panel):
         self.chips.setObjectName("token_chips")
         self.chips.clicked.connect(self._on_chosen)
         self.chips.hovered.connect(self._on_hovered)
-        store.hovered_elsewhere.connect(self._on_hovered_elsewhere)
+        store.pointer_changed.connect(self._on_pointer)
         self.chips.renamed.connect(self._on_renamed)
         self.chips.moved.connect(self._on_moved)
         self.chips.removed.connect(self._on_removed)
@@ -90,6 +91,10 @@ class TokensPanel(Panel):
             self.chips.set_selected(min(new.view.query, len(tokens) - 1))
 
     def on_hover(self, cell: Cell | None) -> None:
+        elsewhere = self.store.pointer.elsewhere
+        if elsewhere is not None:
+            self._light_elsewhere(elsewhere)
+            return
         queries, keys = tokens_of(cell) if cell is not None else ((), ())
         color = self.theme.query if queries or not keys else self.theme.key
         lit = set(queries)
@@ -97,11 +102,15 @@ class TokensPanel(Panel):
             lit |= set(keys)
         self.chips.set_highlight(lit, color)
 
-    @Slot(object)
-    def _on_hovered_elsewhere(self, cell: Cell | None) -> None:
+    @Slot(object, object)
+    def _on_pointer(self, old: Pointer, new: Pointer) -> None:
+        if old.elsewhere != new.elsewhere:
+            self.on_hover(new.cell)
+
+    def _light_elsewhere(self, cell: Cell) -> None:
         """The tokens that a cell of another attention belongs to are the same tokens."""
         lit: frozenset[int] = frozenset()
-        if cell is not None and cell.site in site_names(self.store.experiment):
+        if cell.site in site_names(self.store.experiment):
             place = place_of(self.store.experiment, cell.site)
             lit = tokens_in("tokens", place, *tokens_of(cell))
         self.chips.set_highlight(lit, self.theme.query)

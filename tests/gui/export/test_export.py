@@ -259,7 +259,7 @@ def test_hover_is_not_exported(bench: Bench) -> None:
     bench.store.set_hover(Cell("weights", 2, 2))
     assert picture(bench.panel, LIGHT).toImage() != plain
     bench.exporter.write_panel(Path("absent/p.png"), bench.panel)
-    assert bench.store.hover is None
+    assert bench.store.pointer.cell is None
     assert picture(bench.panel, LIGHT).toImage() == plain
 
 

@@ -17,7 +17,7 @@ from attnviz.engines.decode.run import Decoding
 from attnviz.gui.look.fonts import number_font
 from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
 from attnviz.gui.widgets.control import plain_tooltip
-from attnviz.i18n import N_, _
+from attnviz.i18n import N_, _, ngettext
 from attnviz.model.caches import CACHES
 from attnviz.model.sites.sites import places
 from attnviz.model.sites.titles import site_label
@@ -101,7 +101,9 @@ def verdict(decoded: Decoded) -> Verdict:
     Approximate is the result of an inexact cache: the greatest difference of all stages, and that of the
     probabilities. Undefined is NaN in both: neither equal nor different.
     """
-    heading = _("Largest difference over all {n} steps:").format(n=len(decoded.decoding.steps))
+    n = len(decoded.decoding.steps)
+    heading = ngettext("Largest difference over {n} step:", "Largest difference over all {n} steps:", n)
+    heading = heading.format(n=n)
     stages, worst = "\n".join((heading, *_worst_stages(decoded))), number(decoded.worst, 1)
     is_within = decoded.is_within(TOLERANCE[decoded.decoding.dtype])
     if decoded.is_undefined or (decoded.undefined and is_within):
@@ -265,11 +267,20 @@ class Counts(QWidget):
         if uncached is None and n == len(decoded.decoding.steps):
             seconds = decoded.full_seconds
         if not math.isnan(seconds):
-            words = _("Measured: a full pass over the {n} tokens so far on the same engine, with all logits.")
+            words = ngettext(
+                "Measured: a full pass over the {n} token so far on the same engine, with all logits.",
+                "Measured: a full pass over the {n} tokens so far on the same engine, with all logits.",
+                n,
+            )
             return number(1000 * seconds, 2), words.format(n=n)
         if is_playing:
             return NOT_MEASURED, _("Pause to measure this step.")
-        return MEASURING, _("Measuring a full pass over the {n} tokens so far.").format(n=n)
+        words = ngettext(
+            "Measuring a full pass over the {n} token so far.",
+            "Measuring a full pass over the {n} tokens so far.",
+            n,
+        )
+        return MEASURING, words.format(n=n)
 
     def _lay_out(self) -> None:
         grid = QGridLayout()

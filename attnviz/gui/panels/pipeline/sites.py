@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
+from attnviz.gui.live.pointer import Pointer
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.combo import Combo
@@ -48,7 +49,7 @@ class SiteChooser(QWidget):
         self._alike = Toggle("")
         self._alike.setObjectName("site_alike_toggle")
         self._alike.changed.connect(store.set_edits_alike)
-        store.alike_changed.connect(self._alike.set_value)
+        store.pointer_changed.connect(self._on_pointer)
         row.insertWidget(1, self._alike)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -71,7 +72,7 @@ class SiteChooser(QWidget):
         self._combo.set_value(document.site)
         self._before.setEnabled(document.site != names[0])
         self._after.setEnabled(document.site != names[-1])
-        self._alike.set_value(self._store.edits_alike)
+        self._alike.set_value(self._store.pointer.edits_alike)
         self._alike.set_unavailable(why_not_alike(experiment, document.site) or None)
         self.setVisible(len(names) > 1)
 
@@ -90,6 +91,10 @@ class SiteChooser(QWidget):
     @Slot(str)
     def _on_chosen(self, name: str) -> None:
         self._store.look(site=name)
+
+    @Slot(object, object)
+    def _on_pointer(self, old: Pointer, new: Pointer) -> None:
+        self._alike.set_value(new.edits_alike)
 
     @Slot()
     def _on_before(self) -> None:
