@@ -1,5 +1,6 @@
-"""`PANELS`: the closed set of panels, with their initial places and titles. A panel's module is imported with
-the panel, after the window's first frame.
+"""`PANELS`: the closed set of panels, with their initial places and titles.
+
+A panel's module is imported with the panel, after the window's first frame.
 """
 
 from __future__ import annotations
