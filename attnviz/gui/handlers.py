@@ -1,4 +1,4 @@
-"""What the commands do: one method for every row of `ACTIONS`, named `on_<id>`."""
+"""Implementation of the commands: one method for every row of `ACTIONS`, named `on_<id>`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Handlers(QObject):
 
     @cached_property
     def _exporter(self) -> Exporter:
-        """Made when it is first wanted: what it stands on is slow to import."""
+        """Created on first use: its imports are slow."""
         from attnviz.gui.export.export import Exporter
 
         window = self._window
@@ -168,7 +168,7 @@ class Handlers(QObject):
             window.live.run_now()  # and say it again
 
     def _has_said(self) -> bool:
-        """Whether the run or the decoding says something: notices, why writing stopped."""
+        """True if the run or the decoding has a message: notices, the reason of the stop."""
         store = self._window.store
         decoding = None if store.player.decoded is None else store.player.decoded.decoding
         said = decoding is not None and (decoding.notices or decoding.stopped)

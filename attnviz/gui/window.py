@@ -252,7 +252,7 @@ class Window(QMainWindow):
         parts = [f"{name or 'attnviz'}{mark}", where, "attnviz" if name else ""]
         self.setWindowTitle(" — ".join(part for part in parts if part))
 
-    # --- menus that are made when they open
+    # --- menus created when they open
 
     def _extend_menu(self, id_: str, menu: QMenu) -> None:
         if id_ == "file":
@@ -323,7 +323,7 @@ class Window(QMainWindow):
 
     @Slot(object)
     def _on_failed(self, error: BaseException) -> None:
-        """What is drawn belongs to an earlier document: it fades until there are numbers for this one."""
+        """The picture belongs to an earlier document: it fades until new numbers arrive."""
         for card in self.cards.values():
             effect = QGraphicsOpacityEffect(card)
             effect.setOpacity(FADED)
@@ -342,7 +342,7 @@ class Window(QMainWindow):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        if self._needs_sizes:  # docks only keep sizes that they are given on the screen
+        if self._needs_sizes:  # docks keep only sizes that are set while visible
             self._needs_sizes = False
             self._first_sizes()
 
@@ -415,7 +415,7 @@ def dtype_reason(engine: str, dtype: str) -> str:
 
 
 def _dropped(event: QDropEvent) -> Path | None:
-    """The document file that is being dropped, if there is exactly one."""
+    """The document file in the drop event, if it has exactly one."""
     urls = event.mimeData().urls()
     if len(urls) != 1 or not urls[0].isLocalFile():
         return None

@@ -68,11 +68,11 @@ class PlanePanel(Panel):
         self._lay_out()
 
     def header(self) -> QWidget:
-        """Which vectors, and in which two dimensions."""
+        """The choice of vectors and of two dimensions."""
         return self._controls
 
     def on_document(self, old: Document | None, new: Document) -> None:
-        is_here = old is not None and old.site == new.site  # of another attention the trace is told as well
+        is_here = old is not None and old.site == new.site  # another attention also sends its trace
         if old is not None and is_here and self.store.trace is not None and old.view != new.view:
             self._show(self.store.site)
 

@@ -31,7 +31,7 @@ from attnviz.model.trace import MASKED_STAGES, SiteTrace, Trace
 
 SIDE_WIDTH = 208
 WIDE = 440
-"""From this width on there is room for output and row beside the map."""
+"""Width from which output and row fit beside the map."""
 OUTPUT_SIDE = 84
 MOST_BARS = 200
 """Bars of one row drawn; of a longer row, those around the query."""
@@ -87,7 +87,7 @@ class StageViewPanel(Panel):
 
     def on_document(self, old: Document | None, new: Document) -> None:
         if self.store.trace is None or old is None or old.site != new.site:
-            return  # of another attention the trace is told as well
+            return  # another attention also sends its trace
         if old.view != new.view:
             self._show(self.store.site)
 
@@ -184,7 +184,7 @@ class StageViewPanel(Panel):
         return wanted if wanted in site.stages else "weights"
 
     def _titled(self, title: str) -> str:
-        """The stage's title, behind its site's where there are several."""
+        """The stage's title, prefixed with its site's if several exist."""
         where = label_among_several(self.store.experiment, self.store.document.site)
         return f"{where} · {title}" if where else title
 
@@ -288,7 +288,7 @@ class StageViewPanel(Panel):
 
 
 def _flags(site: SiteTrace, stage: str) -> str:
-    """What a reader must know about this stage's rows."""
+    """Warnings about this stage's rows."""
     if stage not in MASKED_STAGES:
         return ""
     experiment = site.experiment

@@ -1,4 +1,4 @@
-"""What the steps so far have cost with a cache and without one, and whether both come to the same numbers."""
+"""Costs of all steps so far with a cache and without one, and their parity."""
 
 from __future__ import annotations
 
@@ -64,15 +64,15 @@ COUNTS: tuple[tuple[str, str, str], ...] = (
         ),
     ),
 )
-"""What is counted: the field of a `Cost`, its title, and where the number comes from."""
+"""Counted quantities: the field of a `Cost`, its title, and the origin of its number."""
 
 TIME = "milliseconds"
 
 NOT_MEASURED, MEASURING = "–", "…"
-"""What stands for a time that is not there, and that is on its way."""
+"""Placeholders of a missing time, and of one being measured."""
 
 TOLERANCE = {"float64": 1e-12, "float32": 1e-4, "float16": 3e-2, "bfloat16": 2e-1}
-"""Differences below this are rounding of the dtype; above it the light says so."""
+"""Differences below this are rounding of the dtype; larger ones change the light."""
 
 
 MOST_UNDEFINED = 6
@@ -81,7 +81,7 @@ MOST_UNDEFINED = 6
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the light says, `kind` being a key of `_COLORS`, and the stages behind it."""
+    """Content of the light, `kind` being a key of `_COLORS`, and the stages behind it."""
 
     kind: str
     text: str
@@ -96,10 +96,10 @@ _COLORS = {"equal": "value", "approximate": "warning", "undefined": "warning", "
 
 
 def verdict(decoded: Decoded) -> Verdict:
-    """Whether decoding is the full pass, number by number.
+    """Compare decoding with the full pass, number by number.
 
-    Approximate is what a cache of a kind that is not exact makes of it: the greatest difference of all
-    stages, and that of the probabilities. Undefined is NaN in both: it is neither equal nor different.
+    Approximate is the result of an inexact cache: the greatest difference of all stages, and that of the
+    probabilities. Undefined is NaN in both: neither equal nor different.
     """
     n = len(decoded.decoding.steps)
     heading = ngettext("Largest difference over {n} step:", "Largest difference over all {n} steps:", n)
@@ -125,7 +125,7 @@ def verdict(decoded: Decoded) -> Verdict:
 
 
 def _undefined_text(decoded: Decoded, worst: str) -> str:
-    """How many numbers are NaN in both, and what can be said of the others."""
+    """Number of NaN in both, and the verdict on the others."""
     if decoded.is_undefined:
         return _("not comparable: the probabilities are NaN with the cache and without")
     count = grouped(sum(count for count, _total in decoded.undefined.values()))
@@ -154,9 +154,9 @@ def _stage(name: str) -> str:
 
 
 def reuse_words(decoded: Decoded) -> str:
-    """Number of steps an earlier decoding had made already, and what they did not cost again; else empty.
+    """Number of steps reused from an earlier decoding, and the saved cost; else empty.
 
-    Empty as well where all were there: nothing was made, as when the same is said in another language.
+    Also empty if all were reused: nothing was computed, as after a change of the language.
     """
     decoding = decoded.decoding
     if decoding.reused in (0, len(decoding.steps)):
@@ -174,7 +174,7 @@ def reuse_words(decoded: Decoded) -> str:
 
 
 def taken_over(decoding: Decoding) -> range:
-    """The first positions, whose rows an earlier decoding had cached; none where nothing was made anew."""
+    """The first positions, whose rows an earlier decoding had cached; empty if nothing was computed."""
     return range(decoding.reused if decoding.reused < len(decoding.steps) else 0)
 
 
@@ -260,7 +260,7 @@ class Counts(QWidget):
     def _uncached_time(
         decoded: Decoded, n: int, uncached: UncachedStep | str | None, is_playing: bool
     ) -> tuple[str, str]:
-        """The milliseconds of a pass over the first n tokens, or what stands for them; and what that is."""
+        """The milliseconds of a pass over the first n tokens, or a placeholder; and its tooltip."""
         if isinstance(uncached, str):
             return NOT_MEASURED, uncached
         seconds = math.nan if uncached is None else uncached.seconds
@@ -316,7 +316,7 @@ def plain_label(name: str) -> QLabel:
 
 
 def _worst_stages(decoded: Decoded) -> list[str]:
-    """Each stage with its difference; where there are several attentions, the worst stage of each."""
+    """Each stage with its difference; with several attentions, the worst stage of each."""
     found = decoded.differences
     if len(places(decoded.decoding.experiment)) == 1:
         return [_stage_line(_(STAGE_BY_ID[stage].title), worst) for stage, worst in found.items()]
