@@ -119,7 +119,7 @@ def check_last_head(desk: Desk, count: int) -> None:
 def test_one_stroke_of_the_brush_is_one_entry(desk: Desk) -> None:
     first = desk.store.document
     desk.click(desk.find(QPushButton, "paint_button"))
-    assert desk.store.paint_mode
+    assert desk.store.pointer.paints
     start, end = (desk.map.cell_center(3, column).toPoint() for column in (0, 2))
     drag(desk.map, start, end - start, steps=2)
     painted = mask_of(desk.store.experiment, Painted)
@@ -140,7 +140,7 @@ def test_one_stroke_of_the_brush_is_one_entry(desk: Desk) -> None:
     drag(desk.map, end, QPoint(start.x() - end.x(), 0), steps=3)
     assert mask_of(desk.store.experiment, Painted) is None
     desk.press_key(Qt.Key.Key_Escape)
-    assert not desk.store.paint_mode and not desk.find(QPushButton, "paint_button").isChecked()
+    assert not desk.store.pointer.paints and not desk.find(QPushButton, "paint_button").isChecked()
     drag(desk.map, start, end - start)
     assert mask_of(desk.store.experiment, Painted) is None
 
