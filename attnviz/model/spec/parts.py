@@ -7,7 +7,7 @@ closed set of choices; the tag is what a document file names.
 from __future__ import annotations
 
 import math
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -263,6 +263,10 @@ class SqrtDHead(Value, frozen=True, tag_field="kind", tag="sqrt_d_head"):
         """What scores of queries of `d_qk` features are multiplied by."""
         return float(d_qk**-0.5)
 
+    def step(self, d_qk: int) -> tuple[str, float, str]:
+        """How it is written: × or ÷ or nothing, the number, and the number as a text."""
+        return "÷", math.sqrt(d_qk), f"√{d_qk}"
+
 
 class NoScale(Value, frozen=True, tag_field="kind", tag="none"):
     """Scores as they are."""
@@ -270,6 +274,10 @@ class NoScale(Value, frozen=True, tag_field="kind", tag="none"):
     def factor(self, d_qk: int) -> float:
         """1."""
         return 1.0
+
+    def step(self, d_qk: int) -> tuple[str, float, str]:
+        """Nothing is written."""
+        return "", 1.0, ""
 
 
 class ScaleValue(Value, frozen=True, tag_field="kind", tag="value"):
@@ -285,6 +293,10 @@ class ScaleValue(Value, frozen=True, tag_field="kind", tag="value"):
     def factor(self, d_qk: int) -> float:
         """The value itself."""
         return self.value
+
+    def step(self, d_qk: int) -> tuple[str, float, str]:
+        """Times the value."""
+        return "×", self.value, f"{self.value:g}"
 
 
 Scale = SqrtDHead | NoScale | ScaleValue
@@ -360,11 +372,19 @@ def _drawn_sinks(n_heads: int, seed: int) -> NDArray[np.float64]:
 Sinks = ExplicitSinks | SeededSinks
 
 
-class Causal(Value, frozen=True, tag_field="kind", tag="causal"):
+class MaskKind(Value, frozen=True):
+    """What every kind of mask answers."""
+
+    def within(self, n_queries: int, n_keys: int) -> Self | None:
+        """The mask without positions past the ends of the sequences; None where nothing is left of it."""
+        return self
+
+
+class Causal(MaskKind, frozen=True, tag_field="kind", tag="causal"):
     """A query sees the keys at its own position and before."""
 
 
-class Prefix(Value, frozen=True, tag_field="kind", tag="prefix"):
+class Prefix(MaskKind, frozen=True, tag_field="kind", tag="prefix"):
     """The first `n` positions see each other, later ones see themselves and what came before."""
 
     where: ClassVar[str] = "masks.prefix."
@@ -372,15 +392,19 @@ class Prefix(Value, frozen=True, tag_field="kind", tag="prefix"):
     n: Index
 
 
-class Padding(Value, frozen=True, tag_field="kind", tag="padding"):
+class Padding(MaskKind, frozen=True, tag_field="kind", tag="padding"):
     """Keys at these positions are seen by nobody."""
 
     where: ClassVar[str] = "masks.padding."
 
     tokens: tuple[Index, ...]
 
+    def within(self, n_queries: int, n_keys: int) -> Padding | None:
+        kept = tuple(position for position in self.tokens if position < n_keys)
+        return Padding(kept) if kept else None
 
-class Window(Value, frozen=True, tag_field="kind", tag="window"):
+
+class Window(MaskKind, frozen=True, tag_field="kind", tag="window"):
     """A query sees its own position, `left` earlier keys and `right` later ones."""
 
     where: ClassVar[str] = "masks.window."
@@ -389,7 +413,7 @@ class Window(Value, frozen=True, tag_field="kind", tag="window"):
     right: Index = 0
 
 
-class Dilated(Value, frozen=True, tag_field="kind", tag="dilated"):
+class Dilated(MaskKind, frozen=True, tag_field="kind", tag="dilated"):
     """A window of every `dilation`-th key: the query's own position, `left` such before, `right` after."""
 
     where: ClassVar[str] = "masks.dilated."
@@ -399,7 +423,7 @@ class Dilated(Value, frozen=True, tag_field="kind", tag="dilated"):
     dilation: Positive = 2
 
 
-class Strided(Value, frozen=True, tag_field="kind", tag="strided"):
+class Strided(MaskKind, frozen=True, tag_field="kind", tag="strided"):
     """A query sees its own position and every `stride`-th key back from there."""
 
     where: ClassVar[str] = "masks.strided."
@@ -407,7 +431,7 @@ class Strided(Value, frozen=True, tag_field="kind", tag="strided"):
     stride: Positive
 
 
-class Blocks(Value, frozen=True, tag_field="kind", tag="blocks"):
+class Blocks(MaskKind, frozen=True, tag_field="kind", tag="blocks"):
     """A query sees its own block of `size` positions, and the `previous` blocks before it."""
 
     where: ClassVar[str] = "masks.blocks."
@@ -416,15 +440,19 @@ class Blocks(Value, frozen=True, tag_field="kind", tag="blocks"):
     previous: Index = 0
 
 
-class Global(Value, frozen=True, tag_field="kind", tag="global"):
+class Global(MaskKind, frozen=True, tag_field="kind", tag="global"):
     """These positions see all and are seen by all; no others see each other."""
 
     where: ClassVar[str] = "masks.global."
 
     tokens: tuple[Index, ...]
 
+    def within(self, n_queries: int, n_keys: int) -> Global | None:
+        kept = tuple(position for position in self.tokens if position < max(n_queries, n_keys))
+        return Global(kept) if kept else None
 
-class Documents(Value, frozen=True, tag_field="kind", tag="documents"):
+
+class Documents(MaskKind, frozen=True, tag_field="kind", tag="documents"):
     """Documents begin at these positions, and nobody sees across."""
 
     where: ClassVar[str] = "masks.documents."
@@ -436,8 +464,12 @@ class Documents(Value, frozen=True, tag_field="kind", tag="documents"):
         starts = list(self.starts)
         require(starts == sorted(set(starts)), "masks.documents.starts", starts, ascending)
 
+    def within(self, n_queries: int, n_keys: int) -> Documents | None:
+        kept = tuple(position for position in self.starts if position < max(n_queries, n_keys))
+        return Documents(kept) if kept else None
 
-class Painted(Value, frozen=True, tag_field="kind", tag="painted"):
+
+class Painted(MaskKind, frozen=True, tag_field="kind", tag="painted"):
     """Cells blocked by hand, each (query position, key position)."""
 
     where: ClassVar[str] = "masks.painted."

@@ -255,7 +255,12 @@ class Sizes:
 
 
 class Encoding(Value, frozen=True):
-    """What every position encoding answers; most have no tables and no end."""
+    """What every position encoding answers; most have no tables and no end, and leave v as it is."""
+
+    @property
+    def rotates_values(self) -> bool:
+        """Whether v is rotated as well as q and k."""
+        return False
 
     @property
     def end(self) -> float:
@@ -411,6 +416,10 @@ class Rope(Encoding, frozen=True, tag_field="kind", tag="rope"):
         at_most = Message("must have length {n} or less, one number for each rotated pair", n=pairs)
         require(count <= pairs, "position.multipliers", of_length(count), at_most)
         self.scaling.check_pairs(pairs)
+
+    @property
+    def rotates_values(self) -> bool:
+        return self.on_values
 
     def check_beside_latent(self, d_rope: int) -> None:
         """A latent needs features to rotate, and has none in its values."""
