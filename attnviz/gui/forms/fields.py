@@ -53,7 +53,7 @@ def options_available(subject: object, option: str) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Field(Generic[S]):
+class FormField(Generic[S]):
     """What every row has. `name` is the control's object name; `label` and `hint` are message ids.
 
     `path` is the document's field, of one attention or of the whole experiment: an error of that field is
@@ -76,7 +76,7 @@ class Field(Generic[S]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Number(Field[S]):
+class Number(FormField[S]):
     """A number that is dragged, turned or typed where it stands; `limits` may depend on the experiment."""
 
     minimum: float = -math.inf
@@ -88,7 +88,7 @@ class Number(Field[S]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Slider(Field[S]):
+class Slider(FormField[S]):
     """A number with a slider from `minimum` to `maximum`; typing reaches from `lowest` to `highest`."""
 
     minimum: float
@@ -101,12 +101,12 @@ class Slider(Field[S]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Switch(Field[S]):
+class Switch(FormField[S]):
     """On or off."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Choice(Field[S]):
+class Choice(FormField[S]):
     """One of a few; `options` are (id, label, tooltip) with message ids, a tooltip one a line.
 
     `why_not` disables single options. Without a `label` the choice is named by its `hint`. With `as_list` it
@@ -123,12 +123,12 @@ class Choice(Field[S]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seed(Field[S]):
+class Seed(FormField[S]):
     """A whole number that selects random numbers, and a die that throws another."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Text(Field[S]):
+class Text(FormField[S]):
     """A line of text; live while it is legal, marked while it is not, and put back when it is left."""
 
     placeholder: str = ""

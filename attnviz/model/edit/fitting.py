@@ -1,4 +1,4 @@
-"""Written-out matrices made to fit other shapes: cut where they are too large, zeros where too small."""
+"""Fitting of explicit matrices to other shapes: cut where they are too large, zeros where too small."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ Shapes = dict[Role, tuple[int, int]]
 
 
 def fitted_attention(site: Site, d_model: int, d_keys: int, heads: Heads) -> dict[str, Any]:
-    """The fields of an attention and its block, made to fit other shapes.
+    """The fields of an attention and its block, fitted to other shapes.
 
-    Its tokens have `d_model` features, what keys and values are made from has `d_keys`.
+    Its tokens have `d_model` features, the input of keys and values has `d_keys`.
     """
     latent = fitted_latent(site.latent, d_model, d_keys, heads)
     d_query, d_kv = heads.n_heads * heads.d_head, heads.n_kv_heads * heads.d_head
@@ -76,7 +76,7 @@ def has_tied_shape(shapes: Shapes, role: Role, to: Role) -> bool:
 
 
 def fitted_latent(latent: Latent | None, d_model: int, d_keys: int, heads: Heads) -> Latent | None:
-    """A latent whose written-out matrices, gains and biases are cut, or filled with zeros, to fit."""
+    """A latent whose explicit matrices, gains and biases are cut, or padded with zeros, to fit."""
     if latent is None:
         return None
     changes: dict[str, Any] = {"norm": fitted_norm(latent.norm, latent.d_c)}
@@ -88,7 +88,7 @@ def fitted_latent(latent: Latent | None, d_model: int, d_keys: int, heads: Heads
 
 
 def fitted_block(block: Block | None, d_model: int) -> Block | None:
-    """A block with written-out gains, biases and matrices cut, or filled with zeros, to d_model features."""
+    """A block with explicit gains, biases and matrices cut, or padded with zeros, to d_model features."""
     if block is None:
         return None
     changes: dict[str, Any] = {name: fitted_norm(getattr(block, name), d_model) for name in NORMS}
@@ -103,12 +103,12 @@ def fitted_block(block: Block | None, d_model: int) -> Block | None:
 
 
 def fitted_norm(norm: Norm | None, features: int) -> Norm | None:
-    """A norm whose written-out gain and bias are cut, or filled with zeros, to so many features."""
+    """A norm whose explicit gain and bias are cut, or padded with zeros, to `features` features."""
     return _fitted_rows(norm, {"gain": features, "bias": features})
 
 
 def fitted_vocabulary(vocabulary: Vocabulary | None, d_model: int) -> Vocabulary | None:
-    """A vocabulary whose matrices and transform are cut, or filled with zeros, to d_model features."""
+    """A vocabulary whose matrices and transform are cut, or padded with zeros, to d_model features."""
     if vocabulary is None or vocabulary.embedding.shape[1] == d_model:
         return vocabulary
     n, output = len(vocabulary.tokens), vocabulary.unembedding
@@ -129,7 +129,7 @@ def _fitted_transform(transform: Transform | None, d_model: int) -> Transform | 
 
 
 def _fitted_rows(owner: Owner, lengths: dict[str, int]) -> Owner:
-    """`owner` with its written-out rows cut, or filled with zeros, to some lengths; null stays null."""
+    """`owner` with its explicit rows cut, or padded with zeros, to these lengths; null stays null."""
     if owner is None:
         return owner
     rows = {field: getattr(owner, field) for field in lengths}

@@ -1,6 +1,6 @@
-"""Switching a part of the experiment to another kind, and back to the numbers that it had.
+"""Switching of a part of the experiment to another kind, and back to its former numbers.
 
-Pure: `LastOfKind` is a value that its owner feeds with the records it sees.
+Pure: `LastOfKind` is a value in which its owner notes the records it sees.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 
 def refusal(edit: Callable[[S, Any], S], subject: S, value: Any) -> str:
-    """Why an edit is refused, in the words of what is edited and the present language; or empty."""
+    """Why an edit raises an error, in the words of its subject and the active language; or empty."""
     try:
         edit(subject, value)
     except ValueError as error:
@@ -58,7 +58,7 @@ class LastOfKind:
         self._records[type(record)] = record
 
     def last(self, kind: type[T], default: T) -> T:
-        """The last record of `kind`, or `default` where none was seen."""
+        """The last record of `kind`, or `default` if none was seen."""
         record = self._records.get(kind, default)
         assert isinstance(record, kind)
         return record
@@ -68,10 +68,10 @@ class LastOfKind:
 
 
 def set_position(site: Site, position: Position) -> Site:
-    """Choose a position encoding; of another document's record what fits is kept.
+    """Choose a position encoding; parts of another document's record that fit are kept.
 
-    A learned table that ends before the last token is made as long as the tokens need: it is chosen here, not
-    run past its end.
+    A learned table shorter than the tokens is extended to them: the user chooses it here, and does not run
+    past its end.
     """
     return replace(
         site, position=position.chosen(sizes(site.n_queries, site.d_model, site.heads, site.latent))
@@ -100,7 +100,7 @@ def set_n_rotated(site: Site, count: int) -> Site:
 
 
 def set_slope(site: Site, head: int, slope: float) -> Site:
-    """Change ALiBi's slope of one head; all slopes are written out then."""
+    """Change ALiBi's slope of one head; all slopes become explicit."""
     slopes = list(slopes_of(site))
     slopes[head] = slope
     return replace(site, position=Alibi(tuple(slopes)))
@@ -110,7 +110,7 @@ def set_slope(site: Site, head: int, slope: float) -> Site:
 
 
 def set_qk_norm(site: Site, kind: Any) -> Site:
-    """Choose how queries and keys are normalised, or "none"; the ε stays."""
+    """Choose the normalisation of queries and keys, or "none"; the ε stays."""
     old = site.qk_norm
     if kind == "none":
         return replace(site, qk_norm=None)
@@ -125,7 +125,7 @@ def set_qk_norm_eps(site: Site, eps: float) -> Site:
 
 
 def set_normaliser(site: Site, normaliser: Any) -> Site:
-    """Choose what makes scores weights."""
+    """Choose the function from scores to weights."""
     return replace(site, normaliser=normaliser)
 
 
@@ -135,7 +135,7 @@ def set_sinks(site: Site, sinks: Sinks | None) -> Site:
 
 
 def set_sink(site: Site, head: int, value: float) -> Site:
-    """Change the sink of one head; all sinks are written out then."""
+    """Change the sink of one head; all sinks become explicit."""
     values = sinks_array(site).tolist()
     values[head] = value
     return replace(site, sinks=ExplicitSinks(tuple(values)))
@@ -150,7 +150,7 @@ def scale_value(site: Site) -> float:
 
 
 def scale_of_kind(site: Site, kind: str, remembered: LastOfKind) -> Scale:
-    """The scale of a kind; a number that was never chosen is what the scale is at present."""
+    """The scale of a kind; a number without a former choice is the present scale."""
     if kind == "value":
         return remembered.last(ScaleValue, ScaleValue(scale_value(site)))
     return SqrtDHead() if kind == "sqrt_d_head" else NoScale()
@@ -162,5 +162,5 @@ def fits(site: Site, role: Role, source: Projection) -> bool:
 
 
 def why_not_tied(site: Site, role: Role, to: Role) -> str:
-    """One sentence: why W of `role` cannot be the one of `to`; empty where it can."""
+    """One sentence: why W of `role` cannot be that of `to`; empty if it can."""
     return refusal(lambda e, source: set_projection(e, role, source), site, Tied(to))

@@ -16,6 +16,7 @@ from msgspec import Meta, Struct
 from attnviz.errors import FieldError, Message, among, listed, message_of, missing, must_be, verbatim
 from attnviz.model.spec.arrays import WHERE as IN_A_MATRIX
 from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.field import plain
 
 _PLACE = re.compile(r"^(?P<what>.*) - at `\$(?P<steps>.*)`$", re.DOTALL)
 _STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
@@ -40,6 +41,7 @@ def field_error(error: Exception, annotation: Any, data: Any, path: str) -> Fiel
         steps, sentence = _STEP.findall(place["steps"]), place["what"]
     for key, index in steps:
         annotation, data = _below(annotation, data, key or int(index))
+        annotation = plain(annotation)
         path += f".{key}" if key else f"[{index}]"
     cause = error.__cause__ if isinstance(error, msgspec.ValidationError) else error
     if isinstance(cause, FieldError):
@@ -76,6 +78,7 @@ def requirement(annotation: Any) -> Message:
 
 def _noun(annotation: Any) -> Message:
     """What an annotation stands for, as a noun phrase."""
+    annotation = plain(annotation)
     if get_origin(annotation) is Annotated:
         base, *extras = get_args(annotation)
         return _number(base, next(extra for extra in extras if isinstance(extra, Meta)))

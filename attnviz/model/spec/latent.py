@@ -12,11 +12,13 @@ later queries is c and the turned kR: d_c + d_rope numbers, however many heads t
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from attnviz.errors import FieldName, Message, must_be, size
+from attnviz.i18n import N_
 from attnviz.model.spec.block import Norm, Weights
 from attnviz.model.spec.bounds import Index, Positive
+from attnviz.model.spec.field import Field
 from attnviz.model.spec.parts import Heads, Position, Projections, QKNorm, Role, Seeded
 from attnviz.model.spec.value import Value, check_drawn, require
 
@@ -42,19 +44,50 @@ class Latent(Value, frozen=True):
 
     where: ClassVar[str] = "latent."
 
-    d_c: Positive
-    d_q: Positive | None = None
-    d_rope: Index = 0
-    norm: Norm | None = None
-    query_norm: Norm | None = None
-    down: Weights = Seeded(10)
-    up_key: Weights = Seeded(11)
-    up_value: Weights = Seeded(12)
-    rope_key: Weights = Seeded(13)
-    query_down: Weights = Seeded(14)
+    d_c: Annotated[
+        Positive,
+        Field(
+            "d_c",
+            N_("Width of the cached latent from which keys and values are computed"),
+            usual=(1, 64),
+            typed=(1, 4096),
+            digits=0,
+        ),
+    ]
+    d_q: Annotated[
+        Positive | None,
+        Field("d_q", N_("Width of the query latent"), usual=(1, 64), typed=(1, 4096), digits=0),
+    ] = None
+    d_rope: Annotated[
+        Index,
+        Field(
+            "d_rope",
+            N_("Features beside the content that RoPE rotates; all heads share the key's"),
+            even=True,
+            usual=(0, 64),
+            typed=(0, 4096),
+            digits=0,
+        ),
+    ] = 0
+    norm: Annotated[
+        Norm | None, Field(N_("norm of c"), N_("The norm of the latent; the cache holds its output"))
+    ] = None
+    query_norm: Annotated[Norm | None, Field(N_("norm of c_Q"), N_("The norm of the query latent"))] = None
+    down: Annotated[Weights, Field("W_DKV", N_("Source of the matrix that computes the latent"))] = Seeded(10)
+    up_key: Annotated[
+        Weights, Field("W_UK", N_("Source of the matrix that computes the keys from the latent"))
+    ] = Seeded(11)
+    up_value: Annotated[
+        Weights, Field("W_UV", N_("Source of the matrix that computes the values from the latent"))
+    ] = Seeded(12)
+    rope_key: Annotated[
+        Weights, Field("W_KR", N_("Source of the matrix that computes the rotated features of the keys"))
+    ] = Seeded(13)
+    query_down: Annotated[
+        Weights, Field("W_DQ", N_("Source of the matrix that computes the query latent"))
+    ] = Seeded(14)
 
     def check(self) -> None:
-        require(self.d_rope % 2 == 0, "latent.d_rope", self.d_rope, must_be("an even number"))
         if self.d_q is None:
             needs = Message("needs {field}", field=FieldName("latent.d_q"))
             require(self.query_norm is None, "latent.query_norm", self.d_q, needs)

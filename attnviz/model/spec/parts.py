@@ -7,15 +7,17 @@ closed set of choices; the tag is what a document file names.
 from __future__ import annotations
 
 import math
-from typing import ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.errors import A_TOKEN, NOT_NEGATIVE, Message, must_be, of_length, twice
+from attnviz.errors import A_TOKEN, Message, must_be, of_length, twice
+from attnviz.i18n import N_
 from attnviz.model.operands.draws import Drawn
 from attnviz.model.spec.arrays import MAX_DRAWN, Matrix, in_float64
 from attnviz.model.spec.bounds import Index, Positive, Seed
+from attnviz.model.spec.field import Field
 from attnviz.model.spec.positions import Alibi as Alibi
 from attnviz.model.spec.positions import NoPosition as NoPosition
 from attnviz.model.spec.positions import Pairing as Pairing
@@ -24,7 +26,7 @@ from attnviz.model.spec.positions import Rope as Rope
 from attnviz.model.spec.positions import Sinusoidal as Sinusoidal
 from attnviz.model.spec.rows import Row as Row
 from attnviz.model.spec.source import Source, Written
-from attnviz.model.spec.value import Value, require, require_finite
+from attnviz.model.spec.value import Value, require
 
 DType = Literal["float16", "bfloat16", "float32", "float64"]
 MaskPlacement = Literal["before_softmax", "after_softmax"]
@@ -45,7 +47,7 @@ class ExplicitVectors(Value, frozen=True, tag_field="kind", tag="explicit"):
     where: ClassVar[str] = "vectors."
     is_drawn: ClassVar[bool] = False
 
-    values: Matrix
+    values: Annotated[Matrix, Field(N_("Values"), N_("Token vectors written out, one row per token"))]
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -75,10 +77,10 @@ class SeededVectors(Value, frozen=True, tag_field="kind", tag="seeded"):
     where: ClassVar[str] = "vectors."
     is_drawn: ClassVar[bool] = True
 
-    n: Positive
-    d_model: Positive
+    n: Annotated[Positive, Field(N_("Number of tokens"), N_("Number of random token vectors"))]
+    d_model: Annotated[Positive, Field(N_("Features of a token vector"), N_("Width of every token vector"))]
     seed: Seed = 0
-    generator: Generator = "pcg64"
+    generator: Annotated[Generator, Field(N_("Generator"), N_("Random number generator of NumPy"))] = "pcg64"
 
     def check(self) -> None:
         at_most = must_be("at most {most:,} with {n} tokens", most=MAX_DRAWN // self.n, n=self.n)
@@ -117,8 +119,14 @@ class Memory(Value, frozen=True):
 
     where: ClassVar[str] = "memory."
 
-    tokens: tuple[str, ...]
-    vectors: Vectors
+    tokens: Annotated[
+        tuple[str, ...],
+        Field(N_("Text of the second sequence"), N_("Tokens from which keys and values are computed")),
+    ]
+    vectors: Annotated[
+        Vectors,
+        Field(N_("Vectors of the second sequence"), N_("Vectors from which keys and values are computed")),
+    ]
 
     def check(self) -> None:
         check_tokens("memory.tokens", self.tokens, "memory.vectors", self.vectors)
@@ -148,10 +156,18 @@ class Heads(Value, frozen=True):
 
     where: ClassVar[str] = "heads."
 
-    n_heads: Positive = 1
-    n_kv_heads: Positive = 1
-    d_head: Positive = 4
-    off: tuple[Index, ...] = ()
+    n_heads: Annotated[
+        Positive, Field(N_("Query heads"), N_("Number of attention patterns computed side by side"))
+    ] = 1
+    n_kv_heads: Annotated[
+        Positive, Field(N_("Key/value heads"), N_("Number of heads with keys and values of their own"))
+    ] = 1
+    d_head: Annotated[
+        Positive, Field(N_("Features per head, d_head"), N_("Width of a query, a key and a value"))
+    ] = 4
+    off: Annotated[
+        tuple[Index, ...], Field(N_("Heads switched off"), N_("Query heads whose output is zero"))
+    ] = ()
 
     def check(self) -> None:
         divisor = must_be("a divisor of n_heads ({n})", n=self.n_heads)
@@ -199,7 +215,7 @@ class Tied(Source, frozen=True, tag_field="kind", tag="tied"):
 
     where: ClassVar[str] = "projections."
 
-    to: Role
+    to: Annotated[Role, Field(N_("Shared matrix"), N_("The projection whose matrix is shared"))]
 
     @property
     def tied_to(self) -> Role | None:
@@ -219,19 +235,30 @@ def _identity(shape: tuple[int, int]) -> NDArray[np.float64]:
 Projection = Identity | Seeded | Explicit | Tied
 
 
+BIAS = Field(N_("Bias"), N_("Adds a bias to every row of the product, initialised at random"))
+
+
 class Projections(Value, frozen=True):
     """W_q, W_k, W_v and W_o, and what is added to their products; a bias that is null adds nothing."""
 
     where: ClassVar[str] = "projections."
 
-    query: Projection = Identity()
-    key: Projection = Identity()
-    value: Projection = Identity()
-    output: Projection = Identity()
-    query_bias: Row | None = None
-    key_bias: Row | None = None
-    value_bias: Row | None = None
-    output_bias: Row | None = None
+    query: Annotated[
+        Projection, Field(N_("Query projection"), N_("Source of W_q, which computes the queries"))
+    ] = Identity()
+    key: Annotated[Projection, Field(N_("Key projection"), N_("Source of W_k, which computes the keys"))] = (
+        Identity()
+    )
+    value: Annotated[
+        Projection, Field(N_("Value projection"), N_("Source of W_v, which computes the values"))
+    ] = Identity()
+    output: Annotated[
+        Projection, Field(N_("Output projection"), N_("Source of W_o, which combines the heads"))
+    ] = Identity()
+    query_bias: Annotated[Row | None, BIAS] = None
+    key_bias: Annotated[Row | None, BIAS] = None
+    value_bias: Annotated[Row | None, BIAS] = None
+    output_bias: Annotated[Row | None, BIAS] = None
 
     def check(self) -> None:
         for role in ROLES:
@@ -285,10 +312,7 @@ class ScaleValue(Value, frozen=True, tag_field="kind", tag="value"):
 
     where: ClassVar[str] = "scale."
 
-    value: float
-
-    def check(self) -> None:
-        require_finite("scale.value", self.value)
+    value: Annotated[float, Field(N_("Scale factor"), N_("Multiplies the scores"), digits=4, step=0.005)]
 
     def factor(self, d_qk: int) -> float:
         """The value itself."""
@@ -302,6 +326,15 @@ class ScaleValue(Value, frozen=True, tag_field="kind", tag="value"):
 Scale = SqrtDHead | NoScale | ScaleValue
 
 
+EPS = Field(
+    N_("ε under the root"), N_("Keeps a row of zeros from a division by zero"), least=0, digits=6, step=1e-6
+)
+_QK_GAIN = Field(
+    N_("Gains of q and k"),
+    N_("Multiplies every feature of a head by a number, initialised near 1; off: ones"),
+)
+
+
 class QKNorm(Value, frozen=True):
     """Queries and keys normalised over the features of each head, before they are turned.
 
@@ -310,13 +343,10 @@ class QKNorm(Value, frozen=True):
 
     where: ClassVar[str] = "qk_norm."
 
-    kind: QKNormKind
-    eps: float = 1e-6
-    query_gain: Row | None = None
-    key_gain: Row | None = None
-
-    def check(self) -> None:
-        require(math.isfinite(self.eps) and self.eps >= 0, "qk_norm.eps", self.eps, NOT_NEGATIVE)
+    kind: Annotated[QKNormKind, Field(N_("QK-norm"), N_("Normalises each head's queries and keys"))]
+    eps: Annotated[float, EPS] = 1e-6
+    query_gain: Annotated[Row | None, _QK_GAIN] = None
+    key_gain: Annotated[Row | None, _QK_GAIN] = None
 
 
 class ExplicitSinks(Value, frozen=True, tag_field="kind", tag="explicit"):
@@ -324,11 +354,15 @@ class ExplicitSinks(Value, frozen=True, tag_field="kind", tag="explicit"):
 
     where: ClassVar[str] = "sinks."
 
-    values: tuple[float, ...]
-
-    def check(self) -> None:
-        for index, value in enumerate(self.values):
-            require_finite(f"sinks.values[{index}]", value)
+    values: Annotated[
+        tuple[float, ...],
+        Field(
+            N_("Attention sinks"),
+            N_("One score per head that takes a share of the softmax"),
+            digits=3,
+            step=0.02,
+        ),
+    ]
 
     def check_heads(self, n_heads: int) -> None:
         """Refuse another number of logits than of heads."""
@@ -389,7 +423,9 @@ class Prefix(MaskKind, frozen=True, tag_field="kind", tag="prefix"):
 
     where: ClassVar[str] = "masks.prefix."
 
-    n: Index
+    n: Annotated[
+        Index, Field(N_("Prefix length"), N_("Number of leading tokens that attend to each other both ways"))
+    ]
 
 
 class Padding(MaskKind, frozen=True, tag_field="kind", tag="padding"):
@@ -397,7 +433,10 @@ class Padding(MaskKind, frozen=True, tag_field="kind", tag="padding"):
 
     where: ClassVar[str] = "masks.padding."
 
-    tokens: tuple[Index, ...]
+    tokens: Annotated[
+        tuple[Index, ...],
+        Field(N_("Padding tokens"), N_("Positions hidden from every query, counted from 0, such as 3, 5-7")),
+    ]
 
     def within(self, n_queries: int, n_keys: int) -> Padding | None:
         kept = tuple(position for position in self.tokens if position < n_keys)
@@ -409,8 +448,12 @@ class Window(MaskKind, frozen=True, tag_field="kind", tag="window"):
 
     where: ClassVar[str] = "masks.window."
 
-    left: Index
-    right: Index = 0
+    left: Annotated[
+        Index, Field(N_("Window: earlier keys"), N_("Number of earlier keys that a query attends to"))
+    ]
+    right: Annotated[
+        Index, Field(N_("Window: later keys"), N_("Number of later keys that a query attends to"))
+    ] = 0
 
 
 class Dilated(MaskKind, frozen=True, tag_field="kind", tag="dilated"):
@@ -418,9 +461,15 @@ class Dilated(MaskKind, frozen=True, tag_field="kind", tag="dilated"):
 
     where: ClassVar[str] = "masks.dilated."
 
-    left: Index
-    right: Index = 0
-    dilation: Positive = 2
+    left: Annotated[
+        Index, Field(N_("Dilated: earlier keys"), N_("Number of earlier keys that a query attends to"))
+    ]
+    right: Annotated[
+        Index, Field(N_("Dilated: later keys"), N_("Number of later keys that a query attends to"))
+    ] = 0
+    dilation: Annotated[
+        Positive, Field(N_("Dilated: step"), N_("Distance between two visible keys; 1 leaves no gaps"))
+    ] = 2
 
 
 class Strided(MaskKind, frozen=True, tag_field="kind", tag="strided"):
@@ -428,7 +477,7 @@ class Strided(MaskKind, frozen=True, tag_field="kind", tag="strided"):
 
     where: ClassVar[str] = "masks.strided."
 
-    stride: Positive
+    stride: Annotated[Positive, Field(N_("Strided: step"), N_("Distance between two visible keys"))]
 
 
 class Blocks(MaskKind, frozen=True, tag_field="kind", tag="blocks"):
@@ -436,8 +485,8 @@ class Blocks(MaskKind, frozen=True, tag_field="kind", tag="blocks"):
 
     where: ClassVar[str] = "masks.blocks."
 
-    size: Positive
-    previous: Index = 0
+    size: Annotated[Positive, Field(N_("Block size"), N_("Positions per block; the first block begins at 0"))]
+    previous: Annotated[Index, Field(N_("Earlier blocks"), N_("Earlier blocks that a query attends to"))] = 0
 
 
 class Global(MaskKind, frozen=True, tag_field="kind", tag="global"):
@@ -445,7 +494,13 @@ class Global(MaskKind, frozen=True, tag_field="kind", tag="global"):
 
     where: ClassVar[str] = "masks.global."
 
-    tokens: tuple[Index, ...]
+    tokens: Annotated[
+        tuple[Index, ...],
+        Field(
+            N_("Global tokens"),
+            N_("Positions that attend to all and that all attend to, counted from 0, such as 0, 5-7"),
+        ),
+    ]
 
     def within(self, n_queries: int, n_keys: int) -> Global | None:
         kept = tuple(position for position in self.tokens if position < max(n_queries, n_keys))
@@ -457,7 +512,10 @@ class Documents(MaskKind, frozen=True, tag_field="kind", tag="documents"):
 
     where: ClassVar[str] = "masks.documents."
 
-    starts: tuple[Index, ...]
+    starts: Annotated[
+        tuple[Index, ...],
+        Field(N_("Document starts"), N_("Positions of first tokens, counted from 0, such as 0, 12, 20")),
+    ]
 
     def check(self) -> None:
         ascending = must_be("ascending positions, each once")
@@ -474,7 +532,7 @@ class Painted(MaskKind, frozen=True, tag_field="kind", tag="painted"):
 
     where: ClassVar[str] = "masks.painted."
 
-    cells: tuple[tuple[Index, Index], ...]
+    cells: Annotated[tuple[tuple[Index, Index], ...], Field(N_("Painted cells"), N_("Cells blocked by hand"))]
 
 
 OneMask = Causal | Prefix | Padding | Window | Dilated | Strided | Blocks | Global | Documents | Painted
@@ -485,7 +543,10 @@ class AnyOf(Value, frozen=True, tag_field="kind", tag="any_of"):
 
     where: ClassVar[str] = "masks.any_of."
 
-    masks: tuple[OneMask, ...]
+    masks: Annotated[
+        tuple[OneMask, ...],
+        Field(N_("Combined masks"), N_("A query attends to a key that at least one pattern allows")),
+    ]
 
     def check(self) -> None:
         a_mask = Message("must have at least one mask")
@@ -503,6 +564,10 @@ def check_kinds_once(field: str, masks: tuple[Mask, ...]) -> None:
         require(kinds.count(kind) == 1, field, twice(str(kind)), Message("must have each kind of mask once"))
 
 
+def _drops(dropout: Any) -> bool:
+    return bool(dropout.p > 0)
+
+
 class Dropout(Value, frozen=True):
     """Each weight becomes 0 with probability p; survivors are divided by 1 - p if `rescale`.
 
@@ -511,14 +576,23 @@ class Dropout(Value, frozen=True):
 
     where: ClassVar[str] = "dropout."
 
-    p: float = 0.0
-    seed: Seed = 0
-    rescale: bool = True
-    training: bool = True
-
-    def check(self) -> None:
-        between = must_be("a number of at least {least} and below {most}", least=0, most=1)
-        require(0.0 <= self.p < 1.0, "dropout.p", self.p, between)
+    p: Annotated[
+        float,
+        Field(
+            N_("Dropout rate"),
+            N_("The probability that a weight becomes 0"),
+            least=0,
+            below=1,
+            usual=(0, 0.9),
+            typed=(0, 0.999),
+            normal=0,
+        ),
+    ] = 0.0
+    seed: Annotated[Seed, Field(N_("Seed"), N_("Selects the dropped weights"), is_seed=True, when=_drops)] = 0
+    rescale: Annotated[
+        bool, Field(N_("Survivors ÷ (1 − p)"), N_("Keeps the expected row sum at 1"), when=_drops)
+    ] = True
+    training: Annotated[bool, Field(N_("Training"), N_("Drops weights, as in training"), when=_drops)] = True
 
     @property
     def active(self) -> bool:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from attnviz.core.bpe import BytePairs, LeadingSpace, fault_in
 from attnviz.core.tokens import token_bytes
 from attnviz.errors import FieldError, Message, must_be, of_length
+from attnviz.i18n import N_
 from attnviz.model.memo import Remembered
+from attnviz.model.spec.field import Field
 from attnviz.model.spec.tokenizer_file import TokenizerFile
 from attnviz.model.spec.value import Value, require
 
@@ -30,11 +32,16 @@ class Pieces(Value, frozen=True):
 
     where: ClassVar[str] = "vocabulary.pieces."
 
-    kind: PieceName
-    merges: tuple[tuple[str, str], ...] = ()
-    whole_words: bool = False
-    leading_space: LeadingSpace = "never"
-    special: tuple[str, ...] = ()
+    kind: Annotated[PieceName, Field(N_("Kind of pieces"), N_("The rule by which a text is split"))]
+    merges: Annotated[
+        tuple[tuple[str, str], ...],
+        Field(N_("Merges"), N_("Pairs of tokens that merge, the first pair first")),
+    ] = ()
+    whole_words: Annotated[bool, Field(N_("Whole words"), N_("A word that is a token is not split"))] = False
+    leading_space: Annotated[
+        LeadingSpace, Field(N_("Leading space"), N_("Whether a text begins with a space"))
+    ] = "never"
+    special: Annotated[tuple[str, ...], Field(N_("Special tokens"), N_("Tokens that no text contains"))] = ()
 
     def check(self) -> None:
         count = len(self.merges)

@@ -9,29 +9,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from attnviz.errors import (
-    NOT_NEGATIVE,
-    POSITIVE,
-    POSITIVE_OR_NULL,
-    FieldError,
-    FieldName,
-    Message,
-    must_be,
-    of_length,
-    size,
-    whole_number,
-)
+from attnviz.errors import FieldError, FieldName, Message, must_be, of_length, size, whole_number
+from attnviz.i18n import N_
 from attnviz.model.operands.draws import Drawn
 from attnviz.model.spec.arrays import MAX_DRAWN, Matrix
 from attnviz.model.spec.bounds import Index, Positive, Seed
+from attnviz.model.spec.field import Field
 from attnviz.model.spec.source import Source, Written
-from attnviz.model.spec.value import Value, check_drawn, require, require_finite
+from attnviz.model.spec.value import Value, check_drawn, require
 
 Pairing = Literal["interleaved", "half_split"]
 
@@ -49,10 +40,16 @@ class DrawnTable(Source, frozen=True, tag_field="kind", tag="seeded"):
     is_drawn: ClassVar[bool] = True
 
     seed: Seed = 0
-    std: float = 1.0
-
-    def check(self) -> None:
-        require(math.isfinite(self.std) and self.std >= 0, "position.table.std", self.std, NOT_NEGATIVE)
+    std: Annotated[
+        float,
+        Field(
+            N_("Standard deviation"),
+            N_("Standard deviation of the random values"),
+            least=0,
+            usual=(0, 3),
+            typed=(0, 100),
+        ),
+    ] = 1.0
 
     def numbers(self, shape: tuple[int, int]) -> NDArray[np.float64]:
         return _normal(shape, self.seed, self.std)
@@ -75,9 +72,25 @@ Table = DrawnTable | WrittenTable
 # --- RoPE's scalings -------------------------------------------------------------------------------
 
 
-def _check_factor(factor: float) -> None:
-    at_least = must_be("a finite number of at least {least}", least=1)
-    require(math.isfinite(factor) and factor >= 1, "position.scaling.factor", factor, at_least)
+_FACTOR = Field(
+    N_("Factor"),
+    N_("Ratio of the extended to the trained length"),
+    least=1,
+    usual=(1, 64),
+    typed=(1, 1e4),
+    logarithmic=True,
+    normal=2,
+)
+_ORIGINAL = Field(N_("Original length"), N_("Sequence length that the model was trained on"))
+_MADE_FOR = Field(N_("Length"), N_("Sequence length that the frequencies are computed for"))
+_MAGNITUDE = Field(
+    N_("Attention factor"),
+    N_("Multiplier of cosines and sines"),
+    above=0,
+    typed=(0.01, 100),
+    digits=3,
+    step=0.005,
+)
 
 
 class Stretch(Value, frozen=True):
@@ -103,10 +116,7 @@ class LinearScaling(Stretch, frozen=True, tag_field="kind", tag="linear"):
 
     where: ClassVar[str] = "position.scaling."
 
-    factor: float = 2.0
-
-    def check(self) -> None:
-        _check_factor(self.factor)
+    factor: Annotated[float, _FACTOR] = 2.0
 
 
 class DynamicNtk(Stretch, frozen=True, tag_field="kind", tag="dynamic_ntk"):
@@ -120,12 +130,9 @@ class DynamicNtk(Stretch, frozen=True, tag_field="kind", tag="dynamic_ntk"):
 
     where: ClassVar[str] = "position.scaling."
 
-    factor: float = 2.0
-    original_length: Positive = 2048
-    length: Positive | None = None
-
-    def check(self) -> None:
-        _check_factor(self.factor)
+    factor: Annotated[float, _FACTOR] = 2.0
+    original_length: Annotated[Positive, _ORIGINAL] = 2048
+    length: Annotated[Positive | None, _MADE_FOR] = None
 
 
 class Yarn(Stretch, frozen=True, tag_field="kind", tag="yarn"):
@@ -139,25 +146,41 @@ class Yarn(Stretch, frozen=True, tag_field="kind", tag="yarn"):
 
     where: ClassVar[str] = "position.scaling."
 
-    factor: float = 4.0
-    original_length: Positive = 2048
-    beta_fast: float = 32.0
-    beta_slow: float = 1.0
-    attention_factor: float | None = None
-    truncate: bool = True
+    factor: Annotated[float, _FACTOR] = 4.0
+    original_length: Annotated[Positive, _ORIGINAL] = 2048
+    beta_fast: Annotated[
+        float,
+        Field(
+            N_("β fast, turns"),
+            N_("Pairs that turn more often over the original length keep their frequency"),
+            step=0.5,
+        ),
+    ] = 32.0
+    beta_slow: Annotated[
+        float,
+        Field(
+            N_("β slow, turns"),
+            N_("The factor divides the frequency of pairs that turn less often over the original length"),
+            least=1e-6,
+            below=1e6,
+            step=0.05,
+        ),
+    ] = 1.0
+    attention_factor: Annotated[float | None, _MAGNITUDE] = None
+    truncate: Annotated[
+        bool,
+        Field(
+            N_("ramp between whole pairs"),
+            N_("Rounds the ends of the ramp outwards to whole pairs; off, as in GPT-OSS: exact ends"),
+        ),
+    ] = True
 
     def check(self) -> None:
-        _check_factor(self.factor)
         slow, fast = self.beta_slow, self.beta_fast
-        between = must_be("a number of at least {least} and below {most}", least="1e-6", most="1e6")
-        require(1e-6 <= slow < 1e6, f"{self.where}beta_slow", slow, between)
         above = must_be(
             "a number above {least} and of at most {most}", least=f"beta_slow ({slow:g})", most="1e6"
         )
         require(slow < fast <= 1e6, f"{self.where}beta_fast", fast, above)
-        factor = self.attention_factor
-        is_positive = factor is None or (math.isfinite(factor) and factor > 0)
-        require(is_positive, f"{self.where}attention_factor", factor, POSITIVE_OR_NULL)
 
     def check_base(self, base: float) -> None:
         require(base > 1, "position.base", base, must_be("a number above 1 with YaRN"))
@@ -171,17 +194,30 @@ class Llama3Scaling(Stretch, frozen=True, tag_field="kind", tag="llama3"):
 
     where: ClassVar[str] = "position.scaling."
 
-    factor: float = 8.0
-    low_freq_factor: float = 1.0
-    high_freq_factor: float = 4.0
-    original_length: Positive = 8192
+    factor: Annotated[float, _FACTOR] = 8.0
+    low_freq_factor: Annotated[
+        float,
+        Field(
+            N_("Low-frequency turns"),
+            N_("The factor divides the frequency of pairs that turn less often over the original length"),
+            above=0,
+            step=0.05,
+        ),
+    ] = 1.0
+    high_freq_factor: Annotated[
+        float,
+        Field(
+            N_("High-frequency turns"),
+            N_("Pairs that turn more often over the original length keep their frequency"),
+            step=0.05,
+        ),
+    ] = 4.0
+    original_length: Annotated[Positive, _ORIGINAL] = 8192
 
     def check(self) -> None:
-        _check_factor(self.factor)
         low, high = self.low_freq_factor, self.high_freq_factor
-        require(math.isfinite(low) and low > 0, f"{self.where}low_freq_factor", low, POSITIVE)
         above = must_be("a finite number above {least}", least=f"low_freq_factor ({low:g})")
-        require(math.isfinite(high) and high > low, f"{self.where}high_freq_factor", high, above)
+        require(high > low, f"{self.where}high_freq_factor", high, above)
 
 
 class LongRope(Stretch, frozen=True, tag_field="kind", tag="longrope"):
@@ -195,24 +231,38 @@ class LongRope(Stretch, frozen=True, tag_field="kind", tag="longrope"):
 
     where: ClassVar[str] = "position.scaling."
 
-    factor: float = 4.0
-    short_factor: tuple[float, ...] = ()
-    long_factor: tuple[float, ...] = ()
-    original_length: Positive = 2048
-    attention_factor: float | None = None
-    length: Positive | None = None
+    factor: Annotated[float, _FACTOR] = 4.0
+    short_factor: Annotated[
+        tuple[float, ...],
+        Field(
+            N_("Short divisor"),
+            N_("Divisor of the slowest pair; the faster pairs follow in equal ratios, from 1 on"),
+            above=0,
+            usual=(1, 64),
+            typed=(1e-3, 1e4),
+            logarithmic=True,
+            normal=1,
+        ),
+    ] = ()
+    long_factor: Annotated[
+        tuple[float, ...],
+        Field(
+            N_("Long divisor"),
+            N_("Divisor of the slowest pair; the faster pairs follow in equal ratios, from 1 on"),
+            above=0,
+            usual=(1, 64),
+            typed=(1e-3, 1e4),
+            logarithmic=True,
+            normal=1,
+        ),
+    ] = ()
+    original_length: Annotated[Positive, _ORIGINAL] = 2048
+    attention_factor: Annotated[float | None, _MAGNITUDE] = None
+    length: Annotated[Positive | None, _MADE_FOR] = None
 
     def check(self) -> None:
-        _check_factor(self.factor)
-        for name in ("short_factor", "long_factor"):
-            for index, divisor in enumerate(getattr(self, name)):
-                is_positive = math.isfinite(divisor) and divisor > 0
-                require(is_positive, f"{self.where}{name}[{index}]", divisor, POSITIVE)
         length = self.original_length
         require(length >= 2, f"{self.where}original_length", length, whole_number(2))
-        if self.attention_factor is not None:
-            is_positive = math.isfinite(self.attention_factor) and self.attention_factor > 0
-            require(is_positive, f"{self.where}attention_factor", self.attention_factor, POSITIVE_OR_NULL)
 
     def check_pairs(self, count: int) -> None:
         at_most = Message("must have length {n} or less, one number for each rotated pair", n=count)
@@ -231,8 +281,18 @@ Scaling = NoScaling | LinearScaling | DynamicNtk | Yarn | Llama3Scaling | LongRo
 # --- positions -------------------------------------------------------------------------------------
 
 
-def _check_base(base: float) -> None:
-    require(math.isfinite(base) and base > 0, "position.base", base, POSITIVE)
+_BASE = Field(
+    N_("Base θ"),
+    N_("Pair i rotates by base^(−2i/d) radians per position"),
+    above=0,
+    usual=(10, 1e7),
+    typed=(1e-3, 1e12),
+    digits=0,
+    logarithmic=True,
+)
+_START = Field(N_("First position"), N_("Position of the first token"))
+_TABLE = Field(N_("Values"), N_("Source of the learned numbers"))
+_FARTHEST = Field(N_("Maximum distance"), N_("All keys from this distance on share the last bucket"))
 
 
 @dataclass(frozen=True)
@@ -320,11 +380,8 @@ class Sinusoidal(Encoding, frozen=True, tag_field="kind", tag="sinusoidal"):
 
     where: ClassVar[str] = "position."
 
-    base: float = 10_000.0
-    start: Index = 0
-
-    def check(self) -> None:
-        _check_base(self.base)
+    base: Annotated[float, _BASE] = 10_000.0
+    start: Annotated[Index, _START] = 0
 
 
 class Learned(Encoding, frozen=True, tag_field="kind", tag="learned"):
@@ -336,9 +393,12 @@ class Learned(Encoding, frozen=True, tag_field="kind", tag="learned"):
 
     where: ClassVar[str] = "position."
 
-    length: Positive = 64
-    start: Index = 0
-    table: Table = DrawnTable()
+    length: Annotated[
+        Positive,
+        Field(N_("Table length"), N_("The table has one row per position; a token past its end is refused")),
+    ] = 64
+    start: Annotated[Index, _START] = 0
+    table: Annotated[Table, _TABLE] = DrawnTable()
 
     def check(self) -> None:
         if self.table.written is not None:
@@ -387,21 +447,37 @@ class Rope(Encoding, frozen=True, tag_field="kind", tag="rope"):
 
     where: ClassVar[str] = "position."
 
-    base: float = 10_000.0
-    pairing: Pairing = "interleaved"
-    start: Index = 0
-    n_rotated: Positive | None = None
-    multipliers: tuple[float, ...] = ()
-    on_values: bool = False
-    scaling: Scaling = NoScaling()
+    base: Annotated[float, _BASE] = 10_000.0
+    pairing: Annotated[
+        Pairing,
+        Field(
+            N_("Pairs"),
+            N_("Which features of a head rotate together"),
+            options=(
+                (
+                    "interleaved",
+                    N_("neighbours"),
+                    N_("Features 2i and 2i + 1, interleaved (RoFormer, GPT-J)"),
+                ),
+                ("half_split", N_("halves"), N_("Features i and i + d/2, half-split (GPT-NeoX, Llama)")),
+            ),
+        ),
+    ] = "interleaved"
+    start: Annotated[Index, _START] = 0
+    n_rotated: Annotated[
+        Positive | None,
+        Field(N_("Rotated features"), N_("Number of features per head that RoPE rotates"), even=True, step=2),
+    ] = None
+    multipliers: Annotated[
+        tuple[float, ...], Field(N_("multiplier of the pair"), N_("Multiplies the frequency of each pair"))
+    ] = ()
+    on_values: Annotated[bool, Field(N_("also on v"), N_("Rotates the values too"))] = False
+    scaling: Annotated[
+        Scaling, Field(N_("Scaling"), N_("How frequencies change beyond the trained length"))
+    ] = NoScaling()
 
     def check(self) -> None:
-        _check_base(self.base)
         self.scaling.check_base(self.base)
-        if self.n_rotated is not None:
-            require(self.n_rotated % 2 == 0, "position.n_rotated", self.n_rotated, must_be("an even number"))
-        for index, multiplier in enumerate(self.multipliers):
-            require_finite(f"position.multipliers[{index}]", multiplier)
 
     def check_at(self, sizes: Sizes) -> None:
         """Refuse more rotated features, or numbers for more pairs, than a head has."""
@@ -449,11 +525,10 @@ class Alibi(Encoding, frozen=True, tag_field="kind", tag="alibi"):
 
     where: ClassVar[str] = "position."
 
-    slopes: tuple[float, ...] | None = None
-
-    def check(self) -> None:
-        for index, slope in enumerate(self.slopes or ()):
-            require_finite(f"position.slopes[{index}]", slope)
+    slopes: Annotated[
+        tuple[float, ...] | None,
+        Field(N_("Slopes of the heads"), N_("Slope of each head's linear bias"), digits=4, step=0.002),
+    ] = None
 
     def check_at(self, sizes: Sizes) -> None:
         """Refuse slopes of another number of heads."""
@@ -477,10 +552,23 @@ class T5Buckets(Encoding, frozen=True, tag_field="kind", tag="t5"):
 
     where: ClassVar[str] = "position."
 
-    n_buckets: Positive = 32
-    max_distance: Positive = 128
-    bidirectional: bool = True
-    table: Table = DrawnTable()
+    n_buckets: Annotated[
+        Positive,
+        Field(
+            N_("Buckets"),
+            N_("Half of each direction's buckets hold one distance each, the rest wider ranges"),
+            step=2,
+        ),
+    ] = 32
+    max_distance: Annotated[Positive, _FARTHEST] = 128
+    bidirectional: Annotated[
+        bool,
+        Field(
+            N_("both directions"),
+            N_("Half of the buckets serve later keys (T5's encoder); off: later keys count as distance 0"),
+        ),
+    ] = True
+    table: Annotated[Table, _TABLE] = DrawnTable()
 
     def check(self) -> None:
         least = 4 if self.bidirectional else 2
@@ -538,13 +626,16 @@ class TransformerXl(Relative, frozen=True, tag_field="kind", tag="transformer_xl
 
     where: ClassVar[str] = "position."
 
-    base: float = 10_000.0
-    weights: Table = DrawnTable(0, 0.3)
-    u: Table = DrawnTable(1, 0.5)
-    v: Table = DrawnTable(2, 0.5)
-
-    def check(self) -> None:
-        _check_base(self.base)
+    base: Annotated[float, _BASE] = 10_000.0
+    weights: Annotated[
+        Table, Field(N_("W_R"), N_("Standard deviation of the matrix that projects the distance sinusoids"))
+    ] = DrawnTable(0, 0.3)
+    u: Annotated[Table, Field(N_("u"), N_("Standard deviation of u, the bias multiplied with every key"))] = (
+        DrawnTable(1, 0.5)
+    )
+    v: Annotated[
+        Table, Field(N_("v"), N_("Standard deviation of v, the bias multiplied with every distance"))
+    ] = DrawnTable(2, 0.5)
 
     def table_shapes(self, d_model: int, n_heads: int, d_head: int) -> dict[str, tuple[int, int]]:
         """(rows, columns) of each table."""
@@ -560,10 +651,21 @@ class Deberta(Relative, frozen=True, tag_field="kind", tag="deberta"):
 
     where: ClassVar[str] = "position."
 
-    span: Positive = 8
-    max_distance: Positive = 64
-    keys: Table = DrawnTable(0, 0.5)
-    queries: Table = DrawnTable(1, 0.5)
+    span: Annotated[
+        Positive,
+        Field(
+            N_("Buckets per side"),
+            N_("Half of the buckets hold one distance each, the rest wider ranges"),
+            step=2,
+        ),
+    ] = 8
+    max_distance: Annotated[Positive, _FARTHEST] = 64
+    keys: Annotated[
+        Table, Field(N_("q · K_r"), N_("Content to position: standard deviation of the distance keys"))
+    ] = DrawnTable(0, 0.5)
+    queries: Annotated[
+        Table, Field(N_("k · Q_r"), N_("Position to content: standard deviation of the distance queries"))
+    ] = DrawnTable(1, 0.5)
 
     def check(self) -> None:
         even = must_be("an even number of at least {least}", least=2)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.errors import Message, must_be, of_length
+from attnviz.i18n import N_
 from attnviz.model.operands.draws import Drawn
 from attnviz.model.spec.bounds import Seed
+from attnviz.model.spec.field import Field
 from attnviz.model.spec.source import Source, Written
-from attnviz.model.spec.value import require, require_finite
+from attnviz.model.spec.value import require
 
 
 class WrittenRow(Written, frozen=True, tag_field="kind", tag="explicit"):
@@ -35,12 +37,10 @@ class DrawnRow(Source, frozen=True, tag_field="kind", tag="seeded"):
     is_drawn: ClassVar[bool] = True
 
     seed: Seed = 0
-    mean: float = 0.0
-    std: float = 1.0
-
-    def check(self) -> None:
-        require_finite("row.mean", self.mean)
-        require_finite("row.std", self.std)
+    mean: Annotated[float, Field(N_("Mean"), N_("Mean of the random values"))] = 0.0
+    std: Annotated[float, Field(N_("Standard deviation"), N_("Standard deviation of the random values"))] = (
+        1.0
+    )
 
     def numbers(self, shape: tuple[int, int]) -> NDArray[np.float64]:
         return _drawn(self.seed, self.mean, self.std, shape[1])

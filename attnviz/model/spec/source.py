@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from attnviz.errors import Message, size
+from attnviz.i18n import N_
 from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.field import Field
 from attnviz.model.spec.value import Value, require
 
 
@@ -45,7 +47,7 @@ class Source(Value, frozen=True):
 class Written(Source, frozen=True):
     """Numbers that are written out, and have a shape of their own."""
 
-    values: Matrix
+    values: Annotated[Matrix, Field(N_("Values"), N_("Numbers written out, row by row"))]
 
     @property
     def written(self) -> Matrix | None:
