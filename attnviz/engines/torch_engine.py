@@ -84,7 +84,8 @@ class TorchEngine:
 
     `device` is "auto" (CUDA where there is one), "cpu", "cuda" or "cuda:N". Float32 products stay in
     float32 unless `allow_tf32`. Arrays stay on the device; windows are transferred. `workers` may spread
-    blocks over threads where the device is the CPU. Raises `ValueError` for an illegal dtype or device and
+    blocks over threads where the device is the CPU; `constants` are those of an engine of the same dtype and
+    device before this one. Raises `ValueError` for an illegal dtype or device and
     `EngineError` where Torch or the device is not there.
     """
 
@@ -96,6 +97,7 @@ class TorchEngine:
         device: str = "auto",
         allow_tf32: bool = False,
         workers: Workers = ALONE,
+        constants: Constants | None = None,
     ) -> None:
         if dtype not in TORCH_DTYPES:
             raise FieldError("dtype", dtype, among(TORCH_DTYPES, on="Torch"))
@@ -115,7 +117,7 @@ class TorchEngine:
         self.spares_keys = is_cpu  # on a GPU the look at the masks takes longer than the product
         # Shorter ones are rounded by torch, once, from what the document has.
         self._copied_in = np.dtype(dtype) if dtype in ("float32", "float64") else None
-        self._constant = Constants(self._converted)
+        self.constants = constants or Constants(self._converted)
         self._precision = "high" if allow_tf32 else "highest"
 
     @contextmanager
@@ -135,7 +137,7 @@ class TorchEngine:
             torch.set_float32_matmul_precision(before)
 
     def asarray(self, values: NDArray[Any]) -> Any:
-        return self._constant(values)
+        return self.constants(values)
 
     def _converted(self, values: NDArray[Any]) -> Any:
         # A copy, as torch warns of arrays that must not change; torch.tensor takes thrice as long for it.
