@@ -128,7 +128,7 @@ class Documents(QObject):
             return
 
         def job(token: CancelToken) -> Document:
-            return load(path)
+            return load(path, token.progress.at)
 
         def done(document: Document) -> None:
             self._store.open(document, path)

@@ -10,31 +10,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import Any, Generic
-
-from msgspec.structs import replace
 
 from attnviz.gui.forms.subject import S
 from attnviz.gui.widgets.segmented import Option
 from attnviz.i18n import _
-from attnviz.model.spec.site import Site
 
 # Any, since what a field reads depends on the kind of the part: a base, where the position has one.
 Read = Callable[[Any], Any]
 Edit = Callable[[S, Any], S]
-
-
-def replacing(*path: str) -> Edit[Site]:
-    """The edit that puts a value in the place of the field at `path`: `replacing("dropout", "p")`."""
-
-    def edit(site: Site, value: Any) -> Site:
-        parts = [attrgetter(".".join(path[:depth]))(site) for depth in range(1, len(path))]
-        for part, name in zip(reversed((site, *parts)), reversed(path), strict=True):
-            value = replace(part, **{name: value})
-        return value  # type: ignore[no-any-return]
-
-    return edit
 
 
 def always(subject: object) -> bool:

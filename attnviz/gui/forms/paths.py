@@ -9,7 +9,7 @@ from typing import Any, Literal, get_origin
 import msgspec
 
 from attnviz.core.ranges import format_ranges, parse_ranges
-from attnviz.gui.forms.fields import Choice, FormField, Number, Seed, Slider, Switch, Text
+from attnviz.gui.forms.fields import Choice, Edit, FormField, Number, Seed, Slider, Switch, Text, always
 from attnviz.model.edit.paths import is_shown, put_at, putting, value_at
 from attnviz.model.fields import FieldRow, field_at
 from attnviz.model.spec.site import Site
@@ -37,6 +37,16 @@ def row(path: str, kind: type[FormField[Any]] | None = None, **special: Any) -> 
         "shown": partial(is_shown, path=path),
     }
     return made(**(usual | _OWN.get(made, lambda row: {})(found) | special))
+
+
+def presence(path: str, edit: Edit[Any], **special: Any) -> Switch[Any]:
+    """The switch of what may be null; `edit` gives it or takes it away."""
+    made: Switch[Any] = row(
+        path,
+        Switch,
+        **{"read": lambda e: value_at(e, path) is not None, "edit": edit, "shown": always} | special,
+    )
+    return made
 
 
 def positions(path: str, count: Callable[[Site], int]) -> Text[Site]:

@@ -56,14 +56,16 @@ def dumps(document: Document | Experiment) -> str:
     return write(_document(document), {})
 
 
-def load(path: str | os.PathLike[str]) -> Document:
+def load(path: str | os.PathLike[str], progress: Progress = no_progress) -> Document:
     """Read a document: a `.safetensors` file, or JSON whatever else its name ends in.
+
+    `progress` receives the read share of a large document; an exception from it ends the reading.
 
     Raises:
         DocumentError: the file is missing, damaged, too large, or invalid.
     """
     file = Path(path)
-    return _named(file.name or str(file), lambda: _read(file))
+    return _named(file.name or str(file), lambda: _read(file, progress))
 
 
 def save(
@@ -105,13 +107,13 @@ def _named(name: str, action: Callable[[], _Result]) -> _Result:
 # --- reading ---------------------------------------------------------------------------------------
 
 
-def _read(file: Path) -> Document:
+def _read(file: Path, progress: Progress) -> Document:
     if not file.exists():
         raise InputError(Message("The file must exist in {folder}.", folder=file.absolute().parent))
     if not file.is_file():
         raise InputError(Message("The path must name a file; got a folder or a device."))
     if file.suffix.lower() == TENSORS_SUFFIX:
-        return read_tensors(file)
+        return read_tensors(file, progress)
     with file.open("rb") as stream:
         data = stream.read(MAX_TEXT + 1)
     if len(data) > MAX_TEXT:
