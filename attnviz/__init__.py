@@ -14,8 +14,8 @@
 
     document = attnviz.import_checkpoint("SmolLM2-135M", text="The cat sat")    # a trained model
 
-An `Experiment` is made of the structs in `attnviz.parts` (`Heads`, `Causal`, `Rope`, `Writing`, ...).
-Everything is imported when it is first used: `import attnviz` itself loads nothing.
+The structs of an `Experiment` are in `attnviz.parts` (`Heads`, `Causal`, `Rope`, `Writing`, ...). Everything
+is imported on first use: `import attnviz` itself loads nothing.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ _HOMES = {
     "load": "attnviz.model.io.files",
     "save": "attnviz.model.io.files",
 }
-"""Where each public name lives that is imported on first use."""
+"""Module of each public name that is imported on first use."""
 
 _MODULES = {"parts": "attnviz.parts", "presets": "attnviz.checkpoints.presets"}
 
@@ -100,13 +100,13 @@ def run(
 ) -> Trace:
     """Compute one experiment and return its stages.
 
-    `engine` is "numpy" or "torch"; `device` is "auto" (for Torch, CUDA where there is one), "cpu", "cuda"
-    or "cuda:N". `check` is called between stages; what it raises stops the run. `budget` is the number of
-    bytes that count as available (None: measured); half of it may be used.
+    `engine` is "numpy" or "torch"; `device` is "auto" (for Torch, CUDA if available), "cpu", "cuda" or
+    "cuda:N". `check` is called between stages; what it raises stops the run. `budget` is the number of
+    available bytes (None: measured); half of it may be used.
 
-    Where Torch or CUDA fails, NumPy computes instead and `trace.notices` says so. Raises `ValueError` for
-    an unknown engine, or a device or dtype it does not have, `BudgetError` (a `ValueError`) for a run that
-    would not fit, `EngineError` where the engine fails and "cpu" was asked for.
+    If Torch or CUDA fails, NumPy computes instead and `trace.notices` says so. Raises `ValueError` for
+    an unknown engine, or a device or dtype that it lacks, `BudgetError` (a `ValueError`) for a run that
+    would not fit, `EngineError` if the engine fails on the requested "cpu".
     """
     from attnviz.compute.execute import execute
     from attnviz.engines.program import never_cancelled
@@ -125,11 +125,11 @@ def decode(
 ) -> Decoding:
     """Decode token by token with a cache of keys and values.
 
-    The experiment's tokens are fed first. Further steps feed what the step before chose: drawn as the
-    experiment's `writing` says, or without one the most probable token. `steps` None: all tokens that there
-    are, and with `writing` as many new ones until it stops. With a full or paged cache the steps equal the
-    full pass of `decoding.experiment`; other kinds are off by what they lose. Parameters and errors
-    otherwise as for `run`; `check` is called at every step.
+    The experiment's tokens are computed first. Further steps use the token that the previous step chose:
+    sampled as the experiment's `writing` defines, or without it the most probable token. `steps` None: all
+    existing tokens, and with `writing` as many new ones until it stops. With a full or paged cache the steps
+    equal the full pass of `decoding.experiment`; other caches lose some precision or positions. Parameters
+    and errors are otherwise those of `run`; `check` is called at every step.
     """
     from attnviz.compute.execute import execute_decoding
     from attnviz.engines.program import never_cancelled
@@ -151,14 +151,14 @@ def render(
 ) -> Path:
     """Draw one stage as a heat map into a file, `.svg`, `.pdf` or `.png`; returns its path.
 
-    A document's view says colour range and orientation, and site, stage and head where they are None; an
-    experiment or a trace has the default view (weights, head 0). `head` counts from 0; "all" draws every
+    A document's view determines colour range and orientation, and site, stage and head where they are None;
+    an experiment or a trace has the default view (weights, head 0). `head` counts from 0; "all" draws every
     head, small. `site` names one attention of several, such as "decoder.0.cross"; "all" draws all of them
-    beside each other, with their numbers of pairs. `theme` is "light" or "dark"; `dpi` counts for PNG. For
-    the matplotlib figure itself, or another view, see `attnviz.figures.render`.
+    side by side, with their numbers of pairs. `theme` is "light" or "dark"; `dpi` counts for PNG. For the
+    matplotlib figure itself, or another view, see `attnviz.figures.render`.
 
-    Raises `ValueError` for a suffix, site, stage, head, theme or dpi that there is not, `OSError` where the
-    disk refuses, and what `run` raises.
+    Raises `ValueError` for a suffix, site, stage, head, theme or dpi that does not exist, `OSError` if
+    writing fails, and what `run` raises.
     """
     from attnviz.figures import render as draw
     from attnviz.figures import save_figure

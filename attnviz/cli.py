@@ -1,7 +1,7 @@
-"""The shell: `attnviz` opens the window, its commands compute and draw without one.
+"""The shell: `attnviz` opens the window; its commands compute and draw without one.
 
-Every refusal is one line on standard error that names what is wrong, and exit code 2. What a command does
-stands in `cli_commands.py`; here is what it may be told.
+Every user error is one line on standard error that names the fault, with exit code 2. `cli_commands.py` runs
+the commands; this file defines their arguments.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from attnviz.i18n import LANGUAGES, N_, _, set_language
 from attnviz.version import __version__
 
 REFUSED, INTERRUPTED, PIPE_CLOSED = 2, 130, 141
-"""Exit codes: wrong input or no room for the output; Ctrl+C; the reader of standard output went away."""
+"""Exit codes: wrong input or no room for the output; Ctrl+C; the reader of standard output closed it."""
 
 ORIENTATIONS = ("queries_as_rows", "queries_as_columns")
 
 SUFFIXES = (".json", ".safetensors")
-"""What the names of document files end with."""
+"""Suffixes of document files."""
 
 DOC_HELP = N_("a document file, or the name of a preset (see attnviz presets)")
 
@@ -47,24 +47,24 @@ class Refused(Exception):
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says in one line what is wrong, without the usage."""
+    """Reports an error in one line, without the usage."""
 
     def error(self, message: str) -> NoReturn:
         raise Refused(_("{message} (see {command} --help)").format(message=message, command=self.prog))
 
 
 def _whole_number(text: str) -> int:
-    """The number that an option names; what it may be is checked where it is used."""
+    """Parse the number of an option; its range is checked where it is used."""
     try:
         return int(text)
     except ValueError:
         raise argparse.ArgumentTypeError(
-            _("{text!r} is no number; a whole number from 1 is legal").format(text=text)
+            _("must be a whole number of at least 1; got {text!r}").format(text=text)
         ) from None
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Do what the command line says and return the exit code."""
+    """Run the command line and return the exit code."""
     _prepare_streams()
     try:
         code = _dispatch(list(sys.argv[1:] if argv is None else argv))
@@ -77,36 +77,36 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         _drop_output()
         return PIPE_CLOSED
-    except OSError as error:  # files are named where they are written; what is left is standard output
+    except OSError as error:  # files are named where they are written; the remaining case is standard output
         _drop_output()
         _say_error(f"{error.filename or _('standard output')}: {error.strerror or error}")
     return REFUSED
 
 
 def _prepare_streams() -> None:
-    """Let every print end well, and keep what libraries say to themselves."""
+    """Make every print succeed, and keep libraries quiet."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by the shell, or a Windows program without a console
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))
         elif hasattr(getattr(sys, name), "reconfigure"):
-            # A terminal without Chinese is no reason to fail.
+            # A terminal without Chinese must not cause a failure.
             getattr(sys, name).reconfigure(errors="backslashreplace")
-    # matplotlib complains there about a home that it cannot write to, and works without one.
+    # matplotlib complains there about a home directory that it cannot write to, and works without one.
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
 
 
 def main_gui() -> int:
-    """The window, for a starter without a terminal; arguments as for `attnviz gui`."""
+    """Open the window, for a launcher without a terminal; arguments as for `attnviz gui`."""
     return main(["gui", *sys.argv[1:]])
 
 
 def _drop_output() -> None:
-    """The interpreter flushes at exit once more: let it do so into nothing."""
+    """The interpreter flushes once more at exit: redirect that to nowhere."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _dispatch(arguments: list[str]) -> int:
-    # The language first: the help and the refusals are in it.
+    # The language first: the help and the errors use it.
     known, _others = _language_parser().parse_known_args(arguments)
     if known.language is not None:
         _set_language(known.language)
@@ -137,14 +137,14 @@ def _dispatch(arguments: list[str]) -> int:
 
 
 def _language_parser() -> argparse.ArgumentParser:
-    """Reads --language alone, wherever it stands; what is wrong with it is said with the rest."""
+    """Read --language alone, at any place; errors in it are reported with the others."""
     only = _Parser(add_help=False, allow_abbrev=False, exit_on_error=False)
     only.add_argument("--language", nargs="?")
     return only
 
 
 def _with_command(arguments: list[str]) -> list[str]:
-    """The arguments with `gui` before a document that stands where a command would: `attnviz FILE`."""
+    """The arguments with `gui` before a document in the place of a command: `attnviz FILE`."""
     at = 0
     while at < len(arguments) and arguments[at].startswith("-"):
         at += 2 if arguments[at] == "--language" else 1
@@ -155,11 +155,14 @@ def _with_command(arguments: list[str]) -> list[str]:
 
 def _open_window(document: str | None) -> int:
     if document is not None and not Path(document).is_file():
-        raise Refused(_("{file}: there is no such file").format(file=document))
+        raise Refused(_("{file}: no such file").format(file=document))
     has_display = any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"))
     if sys.platform.startswith("linux") and not has_display:
         raise Refused(
-            _("the window needs a display and none was found; attnviz --help lists what works without one")
+            _(
+                "the window needs a display; found none. attnviz --help lists the commands that work "
+                "without one"
+            )
         )
     try:
         from attnviz.gui.app import main as window
@@ -211,7 +214,7 @@ def parser() -> argparse.ArgumentParser:
     command("presets", _("list the documents that ship with the program"))
     _add_run(command("run", _("compute a document; save its stages, or list them")))
     _add_render(command("render", _("save a stage as a heat map")))
-    _add_import(command("import", _("make a document from a trained model and a text")))
+    _add_import(command("import", _("import a trained model with a text as a document")))
     _add_decode(command("decode", _("decode token by token with a cache"), _(DECODE_FORMAT)))
     bench = command("bench", _("measure the engines and the window on this machine, or decoding"))
     bench.add_argument(
@@ -229,7 +232,9 @@ def _add_document(command: argparse.ArgumentParser) -> None:
     command.add_argument("--engine", default="numpy", help=_("numpy or torch (default: numpy)"))
     command.add_argument("--device", default="auto", help=_("auto, cpu, cuda or cuda:N (default: auto)"))
     command.add_argument("--dtype", help=_("the precision, instead of the document's dtype"))
-    command.add_argument("--text", help=_("a text to read instead, for documents with a model's vocabulary"))
+    command.add_argument(
+        "--text", help=_("an input text that replaces the document's; needs a model's vocabulary")
+    )
 
 
 def _add_run(command: argparse.ArgumentParser) -> None:
@@ -267,10 +272,10 @@ def _add_import(command: argparse.ArgumentParser) -> None:
         "folder", metavar="FOLDER", help=_("a checkpoint: config.json, model.safetensors, tokenizer.json")
     )
     command.add_argument("-o", "--output", metavar="FILE", required=True, help=_(".safetensors or .json"))
-    command.add_argument("--text", help=_("the text that the model reads; needs the package tokenizers"))
+    command.add_argument("--text", help=_("the input text; needs the package tokenizers"))
     command.add_argument("--ids", metavar="1,2,3", help=_("token ids instead of a text"))
     command.add_argument(
-        "--memory-text", metavar="TEXT", help=_("the text that the encoder of an encoder-decoder reads")
+        "--memory-text", metavar="TEXT", help=_("the input text of the encoder of an encoder-decoder")
     )
     command.add_argument("--memory-ids", metavar="1,2,3", help=_("token ids instead of that text"))
     command.add_argument("--dtype", default="float32", help=_("the precision (default: float32)"))

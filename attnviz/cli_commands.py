@@ -1,4 +1,4 @@
-"""What the shell's commands do, one function each. None of them needs a display."""
+"""The shell's commands, one function each. None of them needs a display."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ if TYPE_CHECKING:
 
 
 class Named(InputError):
-    """An error whose message names the file already."""
+    """An error whose message already names the file."""
 
 
 def presets(options: Namespace) -> int:
-    """List the presets: id and what it is for."""
+    """List the presets: id and purpose."""
     longest = max(len(id_) for id_ in preset_ids())
     for preset in PRESETS:
         print(f"{preset.id:<{longest}}  {_(preset.title)} · {_(preset.description)}")
@@ -56,7 +56,7 @@ def presets(options: Namespace) -> int:
 
 
 def run(options: Namespace) -> int:
-    """Compute a document; write the arrays, or print what stages there are."""
+    """Compute a document; write the arrays, or list the stages."""
     from attnviz.compute.saving import save_arrays
     from attnviz.model.io.numbers import NPZ_SUFFIX
 
@@ -118,7 +118,7 @@ def decode(options: Namespace) -> int:
 
 
 def import_(options: Namespace) -> int:
-    """Make a document of a checkpoint and a text, and save it."""
+    """Import a checkpoint and a text as a document, and save it."""
     from attnviz.checkpoints import CheckpointError, import_checkpoint
 
     try:
@@ -138,7 +138,7 @@ def import_(options: Namespace) -> int:
 
 
 def _ids(name: str, text: str | None) -> tuple[int, ...] | None:
-    """Whole numbers between commas."""
+    """Parse whole numbers separated by commas."""
     if text is None:
         return None
     parts = [part.strip() for part in text.split(",")]
@@ -159,7 +159,7 @@ def bench(options: Namespace) -> int:
 
 
 def decoding_json(decoding: Decoding, document: str) -> dict[str, Any]:
-    """A decoding as what JSON can hold; the format is told in `attnviz decode --help`."""
+    """A decoding as JSON values; `attnviz decode --help` describes the format."""
     cached, uncached = decoding.total(len(decoding.steps) - 1)
     return {
         "format": "attnviz-decoding",
@@ -204,9 +204,9 @@ def _site_json(site: SiteStep) -> dict[str, Any]:
 
 
 def json_numbers(values: Any) -> Any:
-    """An array as nested lists; NaN and infinities, which JSON does not have, as texts.
+    """An array as nested lists; NaN and infinities, which JSON lacks, as strings.
 
-    float32 is written with the digits that give the same float32 back, not with those of its float64.
+    float32 is written with the digits that restore the same float32, not with those of its float64.
     """
     if values.ndim:
         return [json_numbers(part) for part in values]
@@ -217,7 +217,7 @@ def json_numbers(values: Any) -> Any:
 
 
 def _document(options: Namespace) -> Document:
-    """The file or preset that `DOC` names, with the text and the dtype that were asked for."""
+    """The file or preset that `DOC` names, with the requested text and dtype."""
     name = options.document
     try:
         document = load_preset(name) if name in preset_ids() and not Path(name).is_file() else load(name)
@@ -283,7 +283,7 @@ def _head(text: str | None) -> Any:
 
 
 def _written(path: str, write: Any) -> None:
-    """Write, with the file's name before every complaint."""
+    """Write a file, and prefix every error with its name."""
     try:
         write()
     except OSError as error:
@@ -354,7 +354,7 @@ def _print_decoding(decoding: Decoding) -> None:
     if byte_pairs(known) is not None:
         tokens = tuple(step.token for step in decoding.steps)
         last = decoding.steps[-1].next_token
-        if decoding.stopped and last is not None:  # the last token that was drawn is not fed
+        if decoding.stopped and last is not None:  # the last sampled token is not computed
             tokens = (*tokens, last)
         print(visible(join_text(decoding.experiment, tokens, MODEL.id)))
     if decoding.stopped:
@@ -362,7 +362,7 @@ def _print_decoding(decoding: Decoding) -> None:
 
 
 def _next_columns(decoding: Decoding, step: DecodeStep) -> tuple[str, str]:
-    """The next token and its probability; dashes where the logits give none."""
+    """The next token and its probability; dashes if the logits have none."""
     if step.next_token is None:
         return "–", "NaN"
     probability = float(step.probabilities[decoding.vocabulary.index(step.next_token)])
@@ -370,7 +370,7 @@ def _next_columns(decoding: Decoding, step: DecodeStep) -> tuple[str, str]:
 
 
 def _print_table(rows: tuple[tuple[str, ...], ...]) -> None:
-    """Columns as wide as their widest text; Chinese characters take two places."""
+    """Print columns as wide as their widest text; Chinese characters occupy two places."""
     sizes = [max(columns(row[i]) for row in rows) for i in range(len(rows[0]))]
     for row in rows:
         cells = [text + " " * (size - columns(text)) for text, size in zip(row, sizes, strict=True)]

@@ -1,4 +1,4 @@
-"""What argparse says itself, in the program's language."""
+"""Texts of argparse itself, in the program's language."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ WORDS = (
     N_("invalid %(type)s value: %(value)r"),
     N_("invalid choice: %(value)r (choose from %(choices)s)"),
 )
-"""Its messages that a user of this program can come to see."""
+"""The argparse messages that a user of this program can encounter."""
 
 
 class Help(argparse.HelpFormatter):
-    """Counts columns where argparse counts characters, and breaks Chinese lines, which have no spaces."""
+    """Counts columns instead of characters, and breaks Chinese lines, which have no spaces."""
 
     def _split_lines(self, text: str, width: int) -> list[str]:
         return wrapped(text, width)
@@ -36,9 +36,9 @@ class Help(argparse.HelpFormatter):
 
 
 def speak() -> None:
-    """Let argparse look its words up in the program's catalogue.
+    """Let argparse look up its texts in the program's catalogue.
 
-    It takes them from the catalogue of the process, which follows the environment alone and not --language,
-    through two names of its own module; without these names its words stay English.
+    By default it uses the catalogue of the process, which follows the environment alone and not --language,
+    through two names in its own module; if those names are missing, its texts stay English.
     """
     vars(argparse).update(_=_, ngettext=ngettext)

@@ -1,8 +1,8 @@
-"""Errors as values: which field, which value, what it must be; text only where somebody reads it.
+"""Errors as values: the field, its value, its requirement; text only where somebody reads it.
 
-A `Message` is a template with its arguments. `str` gives its English, which is what a script, a log or a
-test sees; `text` gives the present language and translates at that moment, so that a window says an error
-that it still shows in a new language too. Every error that a user can cause carries one.
+A `Message` is a template with its arguments. `str` returns its English, for scripts, logs and tests; `text`
+returns the active language and translates at that moment, so that a window shows a persistent error in a new
+language, too. Every error that a user can cause carries one.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from attnviz.i18n import N_, _
 
 LONGEST = 60
-"""Characters of a value that a message quotes at most."""
+"""Largest number of characters of a value that a message quotes."""
 
 _JSON = {None: "null", True: "true", False: "false"}
 _VERBATIM = "{text}"
@@ -27,17 +27,17 @@ OF_THE_SYSTEM = (
     N_("No space left on device"),
     N_("Read-only file system"),
 )
-"""What the operating system says of files, which it says in English."""
+"""Messages of the operating system about files, which are in English."""
 
 
 class FieldName(str):
-    """The path of a field inside a message: a window says the title of its control in its place."""
+    """The path of a field inside a message: a window replaces it by the title of its control."""
 
 
 class Message:
-    """A template with named fields, and what stands in them: texts, numbers and other messages.
+    """A template with named fields, and their arguments: texts, numbers and other messages.
 
-    The catalogues find templates where they are written: as the first argument of this class or of `must_be`.
+    The catalogues find templates as the first argument of this class or of `must_be`.
     """
 
     __slots__ = ("arguments", "template")
@@ -50,12 +50,12 @@ class Message:
         return self._filled(str, str)
 
     def text(self, name: Callable[[str], str] = str) -> str:
-        """The message in the present language; `name` gives what a field is called there."""
+        """The message in the active language; `name` maps a field's path to its title."""
         return self._filled(_, name)
 
     def _filled(self, translate: Callable[[str], str], name: Callable[[str], str]) -> str:
         template = translate(self.template)
-        if not self.arguments:  # a text of somebody else may hold braces
+        if not self.arguments:  # a text from elsewhere may contain braces
             return template
 
         def shown(value: object) -> object:
@@ -86,7 +86,7 @@ def must_be(what: str | Message, **arguments: object) -> Message:
 
 
 def among(choices: Iterable[object], on: str = "") -> Message:
-    """The requirement of a closed set; `on` names what has no other choices."""
+    """The requirement of a closed set; `on` names the object that these choices belong to."""
     if on:
         return must_be("one of {choices} on {engine}", choices=listed(choices), engine=on)
     found = list(choices)
@@ -104,7 +104,6 @@ def whole_number(least: int, most: int | None = None) -> Message:
 
 FINITE = must_be("a finite number")
 POSITIVE = must_be("a finite number above {least}", least=0)
-POSITIVE_OR_NULL = must_be("a finite number above {least}, or null", least=0)
 NOT_NEGATIVE = must_be("a finite number of at least {least}", least=0)
 PROBABILITY = must_be("a number from {least} to {most}", least=0, most=1)
 A_TOKEN = Message("must have at least one token")
@@ -137,7 +136,7 @@ def listed(choices: Iterable[object]) -> str:
 
 
 def verbatim(text: str) -> Message:
-    """A message that is the same in every language: a name, a number, a sentence of somebody else."""
+    """A message that is the same in every language: a name, a number, a sentence from elsewhere."""
     return Message(_VERBATIM, text=text)
 
 
@@ -152,7 +151,7 @@ def of_length(n: int) -> Message:
 
 
 def twice(name: str) -> Message:
-    """A member that a list has two of."""
+    """A duplicate member of a list."""
     return Message("{name} twice", name=quoted(name))
 
 
@@ -160,7 +159,7 @@ def twice(name: str) -> Message:
 
 
 class MessageError(Exception):
-    """Base of the errors that a user can cause; `message` says what must be and what was got."""
+    """Base of the errors that a user can cause; `message` contains the requirement and the value."""
 
     def __init__(self, message: Message | str) -> None:
         super().__init__(message)
@@ -171,13 +170,13 @@ class MessageError(Exception):
 
 
 class InputError(MessageError, ValueError):
-    """What was given cannot be used."""
+    """Unusable input."""
 
 
 class FieldError(InputError):
     """The field at `path` is `value`, which breaks its `requirement`: a predicate such as `must be even`.
 
-    A value that is described rather than quoted, such as `3 rows`, is a `Message`.
+    A value described rather than quoted, such as `3 rows`, is a `Message`.
     """
 
     def __init__(self, path: str, value: object, requirement: Message) -> None:
@@ -192,7 +191,7 @@ class FieldError(InputError):
         )
 
     def below(self, path: str) -> FieldError:
-        """The same error of a field that stands in the part at `path`."""
+        """The same error for a field inside the part at `path`."""
         inner = self.path if self.path[:1] in ("", "[", ".") else f".{self.path}"
         return FieldError(f"{path}{inner}", self.value, self.requirement)
 
@@ -202,26 +201,26 @@ class UnknownName(FieldError, KeyError):
 
 
 NOTHING = Message("nothing")
-"""The value of a field that was not given."""
+"""The value of a missing field."""
 
 
 def missing(path: str, requirement: Message) -> FieldError:
-    """The error of a field that is needed and was not given."""
+    """The error of a required field that is missing."""
     return FieldError(path, NOTHING, requirement)
 
 
 def suffix_error(suffix: str, known: Iterable[str]) -> FieldError:
-    """The error of a file name that ends in none of the `known` suffixes."""
+    """The error of a file name with none of the `known` suffixes."""
     return FieldError("suffix", suffix, among(known))
 
 
 def about(where: object, problem: Message) -> Message:
-    """A message behind the name of what it is about, such as a file."""
+    """A message prefixed with its subject, such as a file."""
     return Message("{where}: {problem}", where=where, problem=problem)
 
 
 def message_of(error: BaseException) -> Message:
-    """What an error says, whoever raised it."""
+    """The message of an error from any source."""
     message: Any = getattr(error, "message", None)
     if isinstance(message, Message):
         return message

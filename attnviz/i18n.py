@@ -1,8 +1,8 @@
 """Translated messages: one gettext function for core, figures, CLI and window.
 
-`_` translates at the moment it is called, so a text that is shown again after `set_language` comes out in
-the new language. English messages are their own keys; `resources/i18n` holds one catalogue for each other
-language. Standard library only.
+`_` translates at the moment it is called, so a text shown again after `set_language` is in the new language.
+English messages are their own keys; `resources/i18n` holds one catalogue for each other language. Standard
+library only.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ DOMAIN = "attnviz"
 
 @dataclass(frozen=True)
 class Language:
-    """A language that the program speaks: its locale code and its name in itself."""
+    """A supported language: its locale code and its native name."""
 
     code: str
     own_name: str
@@ -29,7 +29,7 @@ LANGUAGES = (Language("en", "English"), Language("zh_CN", "简体中文"))
 
 
 def system_language() -> str:
-    """The code of the first of `LANGUAGES` that the user's locale asks for, else `en`.
+    """The code of the first of `LANGUAGES` that the user's locale requests, else `en`.
 
     Reads LANGUAGE, LC_ALL, LC_MESSAGES and LANG in gettext's order, then what the operating system reports.
     """
@@ -37,8 +37,8 @@ def system_language() -> str:
     wanted += [os.environ.get(name, "") for name in ("LC_ALL", "LC_MESSAGES", "LANG")]
     wanted.append(locale.getlocale()[0] or "")
     first = next((name for name in wanted if name), "en")
-    # Windows spells it "Chinese (Simplified)_China". Script and region are ignored: one Chinese is
-    # better than none.
+    # Windows spells it "Chinese (Simplified)_China". Script and region are ignored: one Chinese is better
+    # than none.
     return "zh_CN" if first.lower().startswith(("zh", "chinese")) else "en"
 
 
@@ -78,7 +78,7 @@ def set_language(code: str) -> None:
 
 
 def _(message: str) -> str:
-    """Translate `message` into the active language; unknown messages come back unchanged."""
+    """Translate `message` into the active language; unknown messages are returned unchanged."""
     # The empty message is the key of the catalogue's header.
     return _current()[1].gettext(message) if message else ""
 
@@ -89,5 +89,5 @@ def N_(message: str) -> str:
 
 
 def ngettext(singular: str, plural: str, n: int) -> str:
-    """The form of the message that `n` things take in the active language; fill `{n}` with `str.format`."""
+    """The form of the message for `n` things in the active language; fill `{n}` with `str.format`."""
     return _current()[1].ngettext(singular, plural, n)

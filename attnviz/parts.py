@@ -1,7 +1,7 @@
-"""The structs that an `Experiment` is made of, for scripts.
+"""The structs of an `Experiment`, for scripts.
 
 Vectors, heads, projections and masks; positions and their scalings; layers with their blocks, norms and
-vocabulary; how a text is written on (`Writing`): by which sampling, until when, with which kind of cache.
+vocabulary; the generation of text (`Writing`): its sampling, its stop conditions and its cache type.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ class Desk:
         self.qtbot.waitUntil(lambda: self._decoded() == wanted, timeout=WAIT_MS)
 
     def _decoded(self) -> Experiment | None:
-        decoded = self.store.decoded_now
+        decoded = self.store.player.decoded
         return None if decoded is None else decoded.decoding.experiment
 
     def said(self) -> str:

@@ -295,11 +295,11 @@ REFUSED: tuple[tuple[list[str], str], ...] = (
     ),
     (
         ["decode", "toy-attention", "--steps", "x"],
-        "argument --steps: 'x' is no number; a whole number from 1 is legal",
+        "argument --steps: must be a whole number of at least 1; got 'x'",
     ),
     (["decode", "toy-attention", "--st", "2"], "unrecognized arguments: --st 2"),
     (["frob"], "argument COMMAND: invalid choice: 'frob'"),
-    (["gui", "nope.json"], "nope.json: there is no such file"),
+    (["gui", "nope.json"], "nope.json: no such file"),
     (["--language", "fr", "presets"], "language must be one of en, zh_CN; got 'fr'."),
 )
 
@@ -367,7 +367,7 @@ def test_version_and_language(capsys: Capture) -> None:
     ("arguments", "sentence"),
     [
         (["frob"], "参数 COMMAND：无效的选择：'frob'"),
-        (["decode", "causal-decode", "--steps", "x"], "参数 --steps：'x' 不是数"),
+        (["decode", "causal-decode", "--steps", "x"], "参数 --steps：必须是不小于 1 的整数"),
         (["decode", "broken.json"], "broken.json：$.experiment.vectors 必须是"),
         (["gone.json"], "gone.json：没有这个文件"),
     ],

@@ -19,9 +19,9 @@ CHECKERBOARD = {
     "attnviz/core/masks.py": (
         "\ndef strided(",
         """
-def checkerboard(q_positions: Positions, k_positions: Positions) -> Blocked:
-    \"\"\"Seen are the keys at an even distance.\"\"\"
-    return (q_positions[:, None] - k_positions[None, :]) % 2 != 0
+def checkerboard(q_positions: Positions, k_positions: Positions, step: int) -> Blocked:
+    \"\"\"Seen are the keys at a distance that `step` divides.\"\"\"
+    return (q_positions[:, None] - k_positions[None, :]) % step != 0
 
 
 """,
@@ -33,6 +33,8 @@ class Checkerboard(Value, frozen=True, tag_field="kind", tag="checkerboard"):
     \"\"\"A query sees the keys at an even distance.\"\"\"
 
     where: ClassVar[str] = "masks.checkerboard."
+
+    step: Annotated[Positive, Field("Checkerboard: step", "Distance between two visible keys")] = 2
 
 
 """,
@@ -52,7 +54,7 @@ def checkerboard(mask: object, query: int, key: int) -> str:
         Checkerboard,
         N_("checkerboard"),
         N_("A query attends to keys at an even distance"),
-        blocked=lambda mask, q, k: core.checkerboard(q, k),
+        blocked=lambda mask, q, k: core.checkerboard(q, k, mask.step),
         reason=reasons.checkerboard,
         looks_ahead=_always,
         fresh=lambda experiment: Checkerboard(),
@@ -94,6 +96,13 @@ from attnviz.gui.store import Store
 store = Store(Document(experiment))
 panel = next(row for row in PANELS if row.id == "mechanism").make(store)
 assert [w for w in panel.findChildren(object) if "checkerboard" in w.objectName()], "no tile"
+assert [w for w in panel.findChildren(object) if w.objectName() == "checkerboard_step_field"], "no number"
+from attnviz.model.io.schema import document_schema
+assert document_schema()["$defs"]["Checkerboard"]["properties"]["step"]["title"] == "Checkerboard: step"
+try:
+    parts.Checkerboard(0)
+except ValueError as error:
+    assert str(error).startswith("masks.checkerboard.step must be a whole number from 1"), error
 print("works")
 """
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import re
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -32,11 +33,23 @@ def test_paths_that_a_page_names_exist(page: Path) -> None:
     assert missing == []
 
 
-def test_the_picture_shows_every_room() -> None:
-    spec = importlib.util.spec_from_file_location("draw_architecture", ROOT / "docs/draw_architecture.py")
+def script(name: str) -> ModuleType:
+    """A script of `docs`."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / f"docs/{name}.py")
     assert spec is not None and spec.loader is not None
-    drawing = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(drawing)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_page_of_fields_is_the_table_s() -> None:
+    listing = script("list_fields")
+    assert (ROOT / "docs/fields.md").read_text(encoding="utf-8") == listing.page(), "run docs/list_fields.py"
+    assert "| `dropout.p` | Dropout rate | ≥ 0, < 1 | The probability" in listing.page()
+
+
+def test_the_picture_shows_every_room() -> None:
+    drawing = script("draw_architecture")
     drawn = re.findall(r">([^<]+)<", (ROOT / "docs/architecture.svg").read_text(encoding="utf-8"))
     wanted = {name for inside in drawing.rooms().values() for name in inside if name}
     assert wanted - set(drawn) == set(), "run docs/draw_architecture.py"

@@ -14,7 +14,8 @@ from attnviz import errors
 from attnviz.errors import FieldError, InputError, Message, among, message_of, must_be, quoted, whole_number
 from attnviz.i18n import set_language
 from attnviz.model.edit.switching import refusal, set_position
-from attnviz.model.errors.titles import FIELD_TITLES, in_words, place_in_attention
+from attnviz.model.errors.titles import in_words
+from attnviz.model.fields import place_in_attention
 from attnviz.model.io.files import DocumentError, load, loads
 from attnviz.model.io.presets import load_preset
 from attnviz.model.spec.arrays import Matrix
@@ -23,7 +24,6 @@ from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Dropout, Heads, SeededVectors
 from attnviz.model.spec.positions import Deberta
 from attnviz.model.spec.sampling import MinP
-from attnviz.model.spec.value import Value
 
 
 @pytest.fixture
@@ -150,15 +150,6 @@ def test_braces_in_the_words_of_others_are_no_fields() -> None:
     assert message_of(OSError(2, "No such file or directory")).text() == "No such file or directory"
     assert str(message_of(MemoryError())) == "Not enough memory is free."
     assert str(message_of(RuntimeError())) == "RuntimeError"
-
-
-def test_every_titled_field_is_one_of_the_document() -> None:
-    def fields(kind: type[Value]) -> Iterator[str]:
-        for below in kind.__subclasses__():
-            yield from (below.where + name for name in below.__struct_fields__)
-            yield from fields(below)
-
-    assert FIELD_TITLES.keys() - set(fields(Value)) <= {"position.kind"}
 
 
 def test_a_field_is_the_same_in_every_attention() -> None:

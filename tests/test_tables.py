@@ -31,7 +31,7 @@ from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.parity import parity
 from attnviz.engines.run import run
 from attnviz.engines.table import EngineKind
-from attnviz.gui.forms.fields import Field
+from attnviz.gui.forms.fields import FormField
 from attnviz.gui.panels.mechanism import mask_fields, position, relative, scaling, tables
 from attnviz.model.caches import CACHES
 from attnviz.model.edit.switching import set_position
@@ -201,7 +201,7 @@ def test_every_scaling_is_read_from_a_configuration() -> None:
     assert found == {row.record for row in SCALINGS}
 
 
-def fields_of(*forms: tuple[Field, ...]) -> Iterator[Field]:
+def fields_of(*forms: tuple[FormField, ...]) -> Iterator[FormField]:
     for form in forms:
         yield from form
 

@@ -1,6 +1,6 @@
-"""`attnviz bench`: what this machine does, measured in one run beside what it could do.
+"""`attnviz bench`: the speed of this machine, measured in one run beside what it could reach.
 
-Machines are noisy, so contenders take turns and what counts are ratios within one run.
+Machines are noisy, so contenders take turns, and only ratios within one run count.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 def main(json: bool = False, quick: bool = False, window: bool = True) -> int:
     """Measure engines and window; print a table, or JSON with every single time. Returns the exit code.
 
-    `quick` takes the two smallest sizes and few rounds, for tests; without `window` no window is opened.
+    `quick` runs the two smallest sizes and few rounds, for tests; without `window` no window opens.
     """
     from attnviz.bench.causal import measure_causal
     from attnviz.bench.engines import measure_engines

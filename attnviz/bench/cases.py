@@ -1,4 +1,4 @@
-"""What is measured, and what is wanted of it."""
+"""The measured cases, and their required results."""
 
 from __future__ import annotations
 
@@ -34,21 +34,23 @@ PROJECTIONS = {
 
 WANTED_FROM_N = 128
 WANTED_TORCH = 1.0
-"""NumPy engine over plain torch, at most, from `WANTED_FROM_N` tokens up."""
+"""Largest ratio of the NumPy engine to plain torch, from `WANTED_FROM_N` tokens up."""
 WANTED_FLOOR = 1.5
-"""NumPy engine over the floor, at most, from `WANTED_FROM_N` tokens up."""
+"""Largest ratio of the NumPy engine to the floor, from `WANTED_FROM_N` tokens up."""
 WANTED_CAUSAL = dict(zip(SIZES, (1.5, 1.2, 0.6, 0.45, 0.45), strict=True))
-"""NumPy engine over plain torch, at most, both causal and on one thread."""
+"""Largest ratio of the NumPy engine to plain torch, both causal and on one thread."""
 WANTED_BUSY = 1.3
-"""NumPy engine on all threads over the same on one, at most, while another program takes one core."""
+"""Largest ratio of the NumPy engine on all threads to one thread, while another program occupies one core."""
 WANTED_P95_MS = {SIZES[0]: 16.0, SIZES[1]: 16.0, SIZES[2]: 40.0}
-"""Milliseconds from an edit to the end of the paint that shows it, at most, in 95 of 100 cases."""
+"""Most milliseconds from an edit to the end of its paint, in 95 of 100 cases."""
 WANTED_FIRST_FRAME = 1.5
-"""First frame of the window over that of an empty one, at most."""
+"""Largest ratio of the window's first frame to that of an empty window."""
 
 
 def experiment(size: Size, projections: str) -> Experiment:
-    """Self-attention in float32 over seeded vectors, scores scaled by 1/√d_head, no mask, no position."""
+    """Self-attention in float32 over seeded vectors, scores scaled by 1/√d_head, without mask and
+    position.
+    """
     return Experiment(
         tokens=tuple(f"t{i}" for i in range(size.n)),
         vectors=SeededVectors(size.n, size.heads * size.d_head, VECTORS_SEED),

@@ -1,6 +1,6 @@
-"""Causal attention on one thread beside eager torch, and all threads beside a program that takes a core.
+"""Causal attention on one thread beside eager torch, and all threads beside a program that occupies a core.
 
-Torch writes the causal mask as one does: scores, scaled, filled with -inf where a later key stands.
+Torch applies the causal mask in the usual way: scores, scaled, filled with -inf at later keys.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _contenders(size: Size, given: Experiment, has_torch: bool) -> dict[str, Cal
 
 @contextmanager
 def busy_core() -> Iterator[None]:
-    """A program that takes all that it can get of one core, in the meantime."""
+    """Run a program that occupies as much of one core as it can, inside the context."""
     program = subprocess.Popen([sys.executable, "-c", "while True: pass"])
     try:
         yield

@@ -1,8 +1,8 @@
 """Time of one experiment on each engine, beside plain torch and the floor.
 
 An experiment is one call of the public `execute`: budget, choice of threads, projections, scores, softmax,
-mixture, output, and the trace, whose weights are kept whole. Raw scores are made from q and k when somebody
-looks, which is not timed; plain torch keeps them.
+mixture, output, and the trace, which stores its weights. Raw scores are computed from q and k on demand,
+which is not timed; plain torch stores them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PLAIN, AS_IT_COMES, FLOOR = "plain_torch", "plain_torch_own_threads", "floor"
 
 
 def measure_engines(quick: bool) -> dict[str, Any]:
-    """Times and ratios of every size, with and without projections; why torch is missing, if it is."""
+    """Times and ratios of every size, with and without projections; the reason if torch is missing."""
     missing = torch_missing()
     sizes = SIZES[:2] if quick else SIZES
     return {
@@ -46,7 +46,7 @@ def measure_engines(quick: bool) -> dict[str, Any]:
 
 
 def torch_missing() -> str:
-    """Why plain torch cannot be measured; "" where it can."""
+    """Reason why plain torch cannot be measured; "" if it can."""
     reason = ENGINE_BY_ID["torch"].unavailable()
     if reason:
         return reason
@@ -110,7 +110,7 @@ def _contenders(size: Size, given: Experiment, threads: int, has_torch: bool) ->
 
 
 def arrays(given: Experiment) -> tuple[NDArray[Any], tuple[NDArray[Any], ...] | None]:
-    """x and, where there are any, W_q, W_k, W_v and W_o, in float32."""
+    """x and, if any, W_q, W_k, W_v and W_o, in float32."""
     x = vectors_array(given.vectors).astype(np.float32)
     if given.projections == PROJECTIONS["identity"]:
         return x, None
@@ -119,7 +119,7 @@ def arrays(given: Experiment) -> tuple[NDArray[Any], tuple[NDArray[Any], ...] | 
 
 
 def _difference(size: Size, given: Experiment, has_torch: bool) -> float | None:
-    """Greatest difference between the NumPy engine's weights and plain torch's: that both did the same."""
+    """Largest difference between the NumPy engine's weights and plain torch's: proof of equal work."""
     if not has_torch:
         return None
     from attnviz.bench.plain_torch import plain_torch, torch_threads

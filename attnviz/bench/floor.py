@@ -1,4 +1,4 @@
-"""The floor: what attention cannot do without, in NumPy: two products, one pass of exp over the scores."""
+"""The floor: the minimal work of attention in NumPy: two products, one pass of exp over the scores."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ Floats = NDArray[Any]
 def floor(size: Size, x: Floats, matrices: tuple[Floats, ...] | None) -> Callable[[], Any]:
     """A call that does the work and keeps scores and result. `matrices`: W_q, W_k, W_v, W_o, or None.
 
-    With matrices their four products belong to it. Neither maximum, scale, sum nor division is done, so the
-    numbers mean nothing; x is made small so that exp cannot overflow.
+    With matrices, their four products are included. Maximum, scale, sum and division are omitted, so the
+    numbers are meaningless; x is small so that exp cannot overflow.
     """
     small = x * np.float32(0.1)
 

@@ -1,4 +1,4 @@
-"""What the figures were measured on."""
+"""The machine of the measurement."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PACKAGES = ("numpy", "torch", "transformers", "PySide6-Essentials", "pyqtgraph")
 
 
 def machine() -> dict[str, Any]:
-    """System, interpreter, packages, cores, BLAS and its threads, and how busy the machine is."""
+    """System, interpreter, packages, cores, BLAS and its threads, and the load of the machine."""
     blas = [
         {key: library.get(key) for key in ("internal_api", "version", "num_threads", "architecture")}
         for library in threadpool_info()

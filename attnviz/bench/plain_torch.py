@@ -1,4 +1,4 @@
-"""Attention as one writes it in torch, on the CPU: raw scores, weights and output, all three kept."""
+"""Attention as usually written in torch, on the CPU: raw scores, weights and output, all three stored."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Floats = NDArray[Any]
 
 @cache
 def torch_threads() -> int:
-    """Threads that torch takes by itself, as found at the first call, before anybody set a number.
+    """Torch's own number of threads, read at the first call, before anything sets it.
 
     Raises `ImportError` and whatever else a broken torch raises.
     """
@@ -29,7 +29,7 @@ def plain_torch(
 ) -> Callable[[int], tuple[Any, Any, Any]]:
     """A call, by number of threads: scores and weights (head, query, key), and output (n, d_model).
 
-    `matrices` are W_q, W_k, W_v and W_o, (in, out); None leaves the projections out. `is_causal` fills the
+    `matrices` are W_q, W_k, W_v and W_o, (in, out); None omits the projections. `is_causal` fills the
     scaled scores of later keys with -inf.
     """
     import torch

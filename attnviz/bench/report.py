@@ -1,4 +1,4 @@
-"""The bench as a table: times, ratios, and whether what is wanted holds."""
+"""The bench as a table: times, ratios, and whether the requirements hold."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ENGINE_COLUMNS = ("numpy", "torch", "plain_torch", "plain_torch_own_threads", "f
 
 
 def print_report(report: dict[str, Any]) -> None:
-    """Print everything that was measured, times in milliseconds."""
+    """Print all measurements, times in milliseconds."""
     lines = [*machine_lines(report["machine"]), "", *_engines(report["engines"])]
     lines += ["", *_causal(report["causal"])]
     if report["window"] is not None:
@@ -30,7 +30,7 @@ def print_report(report: dict[str, Any]) -> None:
 
 
 def verdict(value: float, wanted: float) -> str:
-    """Whether `value` is `wanted` at most, and by how much it is over."""
+    """Verdict whether `value` is at most `wanted`, and the excess."""
     if value <= wanted:
         return _("PASS (≤ {wanted:g})").format(wanted=wanted)
     return _("over by {percent:.0f} % (≤ {wanted:g})").format(
@@ -39,7 +39,7 @@ def verdict(value: float, wanted: float) -> str:
 
 
 def machine_lines(found: dict[str, Any]) -> list[str]:
-    """What the figures were measured on."""
+    """Lines that describe the machine of the measurement."""
     packages = ", ".join(f"{name} {version or '—'}" for name, version in found["packages"].items())
     blas = ", ".join(f"{one['internal_api']} ({one['num_threads']})" for one in found["blas"])
     load = "" if found["load"] is None else " · " + _("load {load:.1f}").format(load=found["load"][0])
@@ -162,7 +162,7 @@ def _window(found: dict[str, Any]) -> list[str]:
 
 
 def ms(seconds: float | None) -> str:
-    """Seconds as milliseconds, a dash for none."""
+    """Seconds as milliseconds, a dash for None."""
     return "—" if seconds is None else f"{1000 * seconds:.2f}"
 
 
@@ -171,7 +171,7 @@ def _pair(ratios: dict[str, float], least: dict[str, float], key: str) -> str:
 
 
 def aligned(rows: list[tuple[str, ...]]) -> list[str]:
-    """Columns as wide as their widest cell, the first to the left, the others to the right."""
+    """Columns as wide as their widest cell, the first left-aligned, the others right-aligned."""
     widths = [max(columns(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = []
     for first, *rest in rows:

@@ -1,4 +1,4 @@
-"""Timing contenders in turns, and what the times say."""
+"""Timing of contenders in turns, and statistics of the times."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ ORDER_SEED = 0
 def interleaved(
     contenders: Mapping[str, Callable[[], Any]], seconds: float, rounds: tuple[int, int]
 ) -> dict[str, list[float]]:
-    """Seconds of each call of each contender. A round calls each once, in an order drawn anew.
+    """Seconds of each call of each contender. A round calls each once, in a new random order.
 
-    Drawn, because who comes after a library whose threads still spin is slowed down by them.
-    Rounds go on for `seconds`, but not fewer or more than `rounds` says.
+    Random, because the spinning threads of one library slow down whoever follows it.
+    Rounds continue for `seconds`, within the bounds in `rounds`.
     """
     names = list(contenders)
     for name in names:
@@ -37,16 +37,16 @@ def interleaved(
             started = time.perf_counter()
             result = contenders[name]()
             times[name].append(time.perf_counter() - started)
-            del result  # freeing is nobody's time
+            del result  # freeing counts for nobody
     return times
 
 
 def paired_ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
-    """Median over rounds of ours / theirs: what slows the whole machine slows both."""
+    """Median over rounds of ours / theirs: a slow machine slows both."""
     return statistics.median(a / b for a, b in zip(ours, theirs, strict=True))
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The smallest value that `share` of the values do not exceed."""
+    """The smallest value that a `share` of the values does not exceed."""
     ordered = sorted(values)
     return ordered[max(0, math.ceil(share * len(ordered)) - 1)]

@@ -1,6 +1,6 @@
-"""The window, measured in processes of its own: from an edit to the paint that shows it, and the first frame.
+"""The window, measured in processes of its own: from an edit to its paint, and the first frame.
 
-No Qt here: `attnviz.gui.timing` has the clock, and a window without anything in it is a few lines of source.
+No Qt here: `attnviz.gui.timing` has the clock, and an empty window is a few lines of source.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ window.resize(1280, 800)
 window.show()
 app.exec()
 """
-"""What the first frame is compared with: a main window of the same size with one empty plot."""
+"""Reference of the first frame: a main window of the same size with one empty plot."""
 
 
 def measure_window(quick: bool) -> dict[str, Any]:
     """Seconds from edit to paint for each size, and to the first frame of this window and an empty one.
 
-    Where the window cannot be opened (no Qt libraries), "failed" says so and the rest is missing.
+    If the window cannot open (no Qt libraries), "failed" contains the reason and the rest is missing.
     """
     count = QUICK_EDITS if quick else EDITS
     try:
@@ -115,15 +115,15 @@ def _run(command: list[str]) -> Any:
 
 @cache
 def _bytecode() -> tempfile.TemporaryDirectory[str]:
-    """Where the measured processes keep their bytecode, until this one ends."""
+    """Folder for the bytecode of the measured processes, until this one ends."""
     return tempfile.TemporaryDirectory(prefix="attnviz-bench-", ignore_cleanup_errors=True)
 
 
 def _environment() -> dict[str, str]:
-    """This process's environment; offscreen where there is no display.
+    """This process's environment; offscreen without a display.
 
-    With a place of its own for bytecode: as an installed program has, each start finds what the first one has
-    compiled, wherever the source lies and whether or not Python may write there.
+    With its own folder for bytecode: as in an installed program, each start finds the bytecode of the first
+    one, wherever the source lies and whether or not Python may write there.
     """
     found = dict(os.environ, PYTHONPYCACHEPREFIX=_bytecode().name)
     found.pop("PYTHONDONTWRITEBYTECODE", None)

@@ -1,11 +1,11 @@
-"""Trained models: the one in the box, the script that trains it, and weights from elsewhere.
+"""Trained models: the bundled one, and checkpoints from elsewhere.
 
     from attnviz.checkpoints import import_checkpoint
 
     document = import_checkpoint("SmolLM2-135M", text="The cat sat")
 
-`families.py` has the kinds of checkpoints that can be read. What reads them is imported when it is first
-used: the window has its first frame before.
+The folder `families` has the supported kinds of checkpoints. Their readers are imported on first use, after
+the window's first frame.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""An experiment as a checkpoint of a Llama: the importer's table read from right to left.
+"""Export of an experiment as a Llama checkpoint: the importer's table read from right to left.
 
-What comes out, in the names and layouts of `transformers`, lets other programs compute the same.
+The result, in the names and layouts of `transformers`, lets other programs compute the same.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ OF_A_LLAMA = must_be(
 
 
 def llama_config(experiment: Experiment, context: int) -> dict[str, Any]:
-    """What `config.json` of this experiment as a Llama holds; `context` is the most tokens that it reads.
+    """The `config.json` of this experiment as a Llama; `context` is its maximum length.
 
-    Raises `ValueError` where it has no vocabulary, no feed-forward layer or no RoPE.
+    Raises `ValueError` if it has no vocabulary, no feed-forward layer or no RoPE.
     """
     vocabulary, final, position = experiment.vocabulary, experiment.final_norm, experiment.position
     ffn = None if experiment.block is None else experiment.block.feed_forward
@@ -66,10 +66,10 @@ def llama_config(experiment: Experiment, context: int) -> dict[str, Any]:
 
 
 def llama_tensors(experiment: Experiment, context: int) -> dict[str, Array]:
-    """The tensors of that configuration by their names, as `torch.nn.Linear` has matrices: (out, in).
+    """The tensors of that configuration by name, in the layout of `torch.nn.Linear`: (out, in).
 
-    All weights must be written out. Raises `ValueError`, one sentence, where the experiment has what a Llama
-    of this configuration does not have, or lacks what it has.
+    All weights must be explicit. Raises `ValueError`, one sentence, if the experiment has parts that a Llama
+    of this configuration lacks, or lacks parts that it has.
     """
     config = read_config(LLAMA, llama_config(experiment, context))
     rows = [row for row in LLAMA.tensors if row.is_there(config)]
@@ -94,7 +94,7 @@ def llama_tensors(experiment: Experiment, context: int) -> dict[str, Array]:
 
 
 def _check(config: Config, index: int, layer: Layer, rows: list[Tensor]) -> None:
-    """Refuse a layer that is another one than its tensors make with this configuration."""
+    """Raise unless a layer equals the layer that its tensors give with this configuration."""
     expected = filled(LLAMA.layer(config, index), {row.places[0]: _numbers(layer, row) for row in rows})
     for field in Layer.__struct_fields__:
         if getattr(expected, field) != getattr(layer, field):
@@ -103,7 +103,7 @@ def _check(config: Config, index: int, layer: Layer, rows: list[Tensor]) -> None
 
 
 def _numbers(part: Layer, row: Tensor) -> NDArray[Any]:
-    """The numbers at a tensor's place, as the document has them."""
+    """The numbers of a tensor, as the document has them."""
     (place,) = row.places
     try:
         value = attrgetter(place)(part)

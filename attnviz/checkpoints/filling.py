@@ -1,4 +1,4 @@
-"""Weights put into the fields of an experiment, by the paths that the tables of families name."""
+"""Assignment of weights to the fields of an experiment, by the paths in the family tables."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from attnviz.checkpoints.families.family import Array
 from attnviz.errors import FieldError, must_be
 from attnviz.model.spec.arrays import Matrix, in_float64
+from attnviz.model.spec.field import plain
 from attnviz.model.spec.parts import Explicit, ExplicitSinks
 from attnviz.model.spec.positions import WrittenTable
 from attnviz.model.spec.rows import WrittenRow
@@ -21,7 +22,7 @@ _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 def filled(value: _Struct, arrays: Mapping[str, Array], where: str = "") -> _Struct:
     """`value` with arrays in the fields that their paths name, each as the record that the field holds.
 
-    Raises `ValueError` where a path leads through a part that this value does not have.
+    Raises `ValueError` if a path leads through a part that this value lacks.
     """
     types = {field.name: field.type for field in msgspec.structs.fields(value)}
     changes: dict[str, Any] = {}
@@ -38,7 +39,7 @@ def filled(value: _Struct, arrays: Mapping[str, Array], where: str = "") -> _Str
 
 
 def filled_fields(fields: Mapping[str, Any], arrays: Mapping[str, Array]) -> dict[str, Any]:
-    """The fields that a struct will be made of, with arrays where their paths lead; see `filled`."""
+    """The fields of a future struct, with arrays where their paths lead; see `filled`."""
     inner = {name: filled(fields[name], below, f"{name}.") for name, below in _by_field(arrays).items()}
     return {**fields, **inner}
 
@@ -53,8 +54,9 @@ def _by_field(arrays: Mapping[str, Array]) -> dict[str, dict[str, Array]]:
 
 
 def written(annotation: Any, array: Array) -> Any:
-    """An array as the record of written-out numbers that a field of this type may hold."""
-    members = get_args(annotation) or (annotation,)
+    """An array as the record of explicit numbers that a field of this type may hold."""
+    kind = plain(annotation)
+    members = get_args(kind) or (kind,)
     if Explicit in members:
         return Explicit(Matrix.taken(array))
     if WrittenRow in members:

@@ -1,4 +1,4 @@
-"""From a checkpoint and a sequence of tokens to the experiment that the model makes of them."""
+"""From a checkpoint and a sequence of tokens to the experiment that computes them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from attnviz.checkpoints.plan import Planned, has_head, plan
 from attnviz.checkpoints.reader import CONFIG, Checkpoint, CheckpointError, read_checkpoint
 from attnviz.checkpoints.texts import Tokens, id_list, read_tokens, token_ids
 from attnviz.errors import FieldError, Message, about, among, message_of, must_be
-from attnviz.model.io.tensors import MAX_NUMBERS
+from attnviz.model.io.tensors import MAX_NUMBERS, Progress, no_progress
 from attnviz.model.spec.arrays import Matrix, in_float64
 from attnviz.model.spec.attention import Layer
 from attnviz.model.spec.block import Vocabulary
@@ -34,7 +34,7 @@ NO_NUMBERS = frozenset(
     "bos_token_id cache_implementation cls_token_id decoder_start_token_id do_sample early_stopping "
     "eos_token_id max_length min_length num_beams pad_token_id prefix repetition_penalty sep_token_id "
     "task_specific_params temperature top_k top_p unk_token_id use_cache "
-    # What is handed out:
+    # What a call returns:
     "keys_to_ignore_at_inference output_attentions output_hidden_states output_router_logits return_dict "
     "return_dict_in_generate "
     # Training: how weights begin, what is dropped, what is added to a loss:
@@ -44,22 +44,22 @@ NO_NUMBERS = frozenset(
     # Heads for classes and summaries, which are not imported:
     "id2label label2id num_labels predict_special_tokens problem_type summary_activation "
     "summary_first_dropout summary_proj_to_labels summary_type summary_use_proj "
-    # The order of sums, and what other keys say already:
+    # The order of sums, and keys that repeat others:
     "chunk_size_feed_forward experts_per_token initial_context_length is_encoder_decoder n_ctx "
     "pretraining_tp "
     # Left over by other programs and older versions:
     "output_past unsloth_fixed unsloth_version use_bfloat16 xla_device".split()
 )
-"""Keys of configurations that change no number of a forward pass."""
+"""Configuration keys that do not affect a forward pass."""
 
 
 UNUSED = (("add_cross_attention", False), ("tie_encoder_decoder", False), ("is_decoder", False))
-"""Keys that change no number with this value."""
+"""Keys that do not affect a forward pass with this value."""
 
 
 @dataclass(frozen=True)
 class _Import:
-    """What is known once the configuration is read and every tensor has its place; layers have no weights."""
+    """The state after the configuration is read and every tensor is assigned; layers have no weights yet."""
 
     checkpoint: Checkpoint
     family: Family
@@ -80,26 +80,28 @@ def import_checkpoint(
     memory_ids: Sequence[int] | None = None,
     dtype: DType = "float32",
     attention_only: bool = False,
+    progress: Progress = no_progress,
 ) -> Document:
-    """The document of what a model does with a text: one experiment with all its layers, and its vocabulary.
+    """Import a model with a text: one experiment with all its layers, and its vocabulary.
 
     `path` is a folder as `transformers` saves it (config.json, model.safetensors, tokenizer.json), or a file
-    in it. The text is given as such, which needs the package `tokenizers` and a tokenizer.json, or as token
-    ids; `memory_text` or `memory_ids` are what an encoder reads, for models that have one beside a decoder.
+    in it. The text is a string, which needs the package `tokenizers` and a tokenizer.json, or token ids;
+    `memory_text` or `memory_ids` are the input of the encoder, for encoder-decoder models.
     With `attention_only` the document has the first layer's norm and attention alone.
 
-    Weights keep the precision that the files have; `dtype` is what engines compute in.
+    Weights keep the precision of the files; `dtype` is the precision of the engines. `progress` receives the
+    read share of the weights, 0 to 1; an exception from it ends the import.
 
-    Raises `CheckpointError`, a `ValueError`: one sentence that names the file, the key or tensor, and what is
-    legal. A missing tensor, one without a place, one of another shape, and a configuration key that asks for
-    what this program does not compute are all refused.
+    Raises `CheckpointError`, a `ValueError`: one sentence that names the file, the key or tensor, and the
+    requirement. A missing tensor, an unexpected one, one of another shape, and a configuration key that
+    requires an unsupported computation all raise it.
     """
     given = text, id_list(ids, "ids")
     memory = memory_text, id_list(memory_ids, "memory_ids")
     checkpoint = read_checkpoint(path)
     found = _read(checkpoint, attention_only)
     try:
-        experiment = _experiment(found, given, memory, attention_only)
+        experiment = _experiment(found, given, memory, attention_only, progress)
         return Document(replace(experiment, dtype=dtype), title=_title(found))
     except CheckpointError:
         raise
@@ -109,9 +111,10 @@ def import_checkpoint(
 
 @dataclass(frozen=True)
 class Described:
-    """What a checkpoint is: its family's name, its layers, its weights, and whether a text can be given.
+    """Description of a checkpoint: its family's name, its layers, its weights, and whether it can read a
+    text.
 
-    `n_encoder_layers` is 0 where there is no encoder beside a decoder.
+    `n_encoder_layers` is 0 without an encoder beside a decoder.
     """
 
     family: str
@@ -122,9 +125,9 @@ class Described:
 
 
 def describe(path: str | os.PathLike[str], attention_only: bool = False) -> Described:
-    """What `import_checkpoint` would read, from the configuration and the files' headers alone.
+    """Describe what `import_checkpoint` would read, from the configuration and the files' headers alone.
 
-    Raises `CheckpointError` as that does, for everything but the numbers and the tokens.
+    Raises the same `CheckpointError`, except for the numbers and the tokens.
     """
     found = _read(read_checkpoint(path), attention_only)
     tensors = found.checkpoint.tensors.values()
@@ -138,7 +141,7 @@ def describe(path: str | os.PathLike[str], attention_only: bool = False) -> Desc
 
 
 def family_of(config: Mapping[str, Any]) -> Family:
-    """The family of a configuration's model type. Raises `CheckpointError` naming the types there are."""
+    """The family of a configuration's model type. Raises `CheckpointError` naming the supported types."""
     wanted = config.get("model_type")
     for family in FAMILIES:
         if wanted in family.model_types:
@@ -186,7 +189,7 @@ def _read(checkpoint: Checkpoint, attention_only: bool) -> _Import:
 def _check_count(
     planned: tuple[Planned, ...], checkpoint: Checkpoint, layers: tuple[Layer, ...], attention_only: bool
 ) -> None:
-    """Refuse more weights than a document holds, of the tensors that are read."""
+    """Refuse more weights than a document can hold, counting the tensors to read."""
     outside = _outside(layers[0])
     read = [one for one in planned if not attention_only or _is_in_first_attention(one, outside)]
     count = sum(math.prod(one.stored.shape) for one in read)
@@ -198,7 +201,7 @@ def _check_count(
 
 
 def _check_layers(sizes: Sizes, checkpoint: Checkpoint) -> None:
-    """Refuse more layers than there are tensors, before any is made."""
+    """Refuse more layers than the file has tensors, before any is created."""
     count, there = sizes["layers"] + sizes.get("encoder_layers", 0), len(checkpoint.tensors)
     if count > there:
         at_most = must_be(
@@ -210,13 +213,15 @@ def _check_layers(sizes: Sizes, checkpoint: Checkpoint) -> None:
 _Given = tuple[str | None, Sequence[int] | None]
 
 
-def _experiment(found: _Import, given: _Given, memory: _Given, attention_only: bool) -> Experiment:
+def _experiment(
+    found: _Import, given: _Given, memory: _Given, attention_only: bool, progress: Progress
+) -> Experiment:
     """The whole experiment, in the default dtype."""
     family, config, sizes = found.family, found.config, found.sizes
     known = _tokens(found)
     texts = known.texts
     ids = token_ids(known, *given, name="ids")
-    by_place = _arrays(found, attention_only)
+    by_place = _arrays(found, attention_only, progress)
     if family.prepare is not None:
         family.prepare(config, sizes, by_place)
     common = by_place.pop(("layers", None), {})
@@ -254,12 +259,12 @@ def _experiment(found: _Import, given: _Given, memory: _Given, attention_only: b
 
 
 def _fields(layer: Layer) -> dict[str, Any]:
-    """The first layer's fields, which are the experiment's."""
+    """The fields of the first layer, which are those of the experiment."""
     return {field: getattr(layer, field) for field in Layer.__struct_fields__}
 
 
 def _attention_alone(layer: Layer) -> Layer:
-    """A layer without what follows its attention."""
+    """A layer without the parts after its attention."""
     layer, block = replace(layer, cross=None), layer.block
     if block is None or block.placement == "post":
         return replace(layer, block=None)
@@ -269,28 +274,30 @@ def _attention_alone(layer: Layer) -> Layer:
     return replace(layer, block=alone)
 
 
-def _arrays(found: _Import, attention_only: bool) -> Arrays:
+def _arrays(found: _Import, attention_only: bool, progress: Progress) -> Arrays:
     """The arrays of each layer by path, and under None those in no layer."""
     arrays: Arrays = {}
     outside = _outside(found.layers[0])
-    for planned in found.planned:
-        if attention_only and not _is_in_first_attention(planned, outside):
-            continue
+    read = [one for one in found.planned if not attention_only or _is_in_first_attention(one, outside)]
+    done, whole = 0, sum(math.prod(one.stored.shape) for one in read)
+    for planned in read:
         for place, array in planned.arrays(found.sizes):
-            # In an array of its own: a part, or a turned view, would keep the whole tensor beside it.
+            # In an array of its own: a slice or a transposed view would keep the whole tensor alive.
             own = array if array.base is None and array.flags.c_contiguous else np.array(array, order="C")
             arrays.setdefault((place.stack, place.layer), {})[place.path] = own
+        done += math.prod(planned.stored.shape)
+        progress(done / whole)
     return arrays
 
 
 def _outside(layer: Layer) -> tuple[str, ...]:
-    """Where the weights stand that a layer's attention alone does without."""
+    """Paths of the weights that a layer's attention alone does not use."""
     block = layer.block
     return _OUTSIDE if block is not None and block.placement != "post" else (*_OUTSIDE, "block.")
 
 
 _OUTSIDE = ("block.feed_forward", "block.norm_2", "block.after_", "cross.", "encoder.")
-"""Places in a layer that are not its own attention's; of a block whose norms come after it, none is."""
+"""Paths in a layer outside its own attention; in a block with post-norms, none of its norms is needed."""
 
 
 def _is_in_first_attention(planned: Planned, outside: tuple[str, ...]) -> bool:
@@ -301,7 +308,7 @@ def _is_in_first_attention(planned: Planned, outside: tuple[str, ...]) -> bool:
 
 
 def _vocabulary(around: Around, tokens: Tokens, embedding: Array, head: Mapping[str, Array]) -> Vocabulary:
-    """What the model reads and writes."""
+    """The vocabulary with its embedding and read-out."""
     made = Vocabulary(
         tokens.texts,
         Matrix.taken(embedding),

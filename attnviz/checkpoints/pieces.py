@@ -1,7 +1,7 @@
-"""How a tokenizer.json makes tokens of a text, where it is one of the ways that this program has.
+"""Tokenisation rules of a tokenizer.json, if this program implements them.
 
-The file has the form of the `tokenizers` library. Its patterns are compared with those that are known and
-never compiled: a file is data. What is not one of these ways needs that library.
+The file has the format of the `tokenizers` library. Its patterns are compared with known ones and never
+compiled: a file is data. Other rules need that library.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from attnviz.model.spec.pieces import MOST_MERGES, PieceName, Pieces
 Json = Mapping[str, Any]
 
 FORM_FAULTS = (KeyError, TypeError, IndexError, AttributeError, ValueError, RecursionError)
-"""What is raised where a file lacks what it should have, or has something else there."""
+"""Exceptions from a file that lacks a required member, or has another type there."""
 
 _TO_SPACE = {"type": "Replace", "pattern": {"String": " "}, "content": SPACE}
 _PREPEND = {"type": "Prepend", "prepend": SPACE}
 
 
 def read_pieces(data: Json, tokens: tuple[str, ...]) -> Pieces | None:
-    """The pieces of a tokenizer.json whose tokens by id are `tokens`; None where it works in another way.
+    """The pieces of a tokenizer.json whose tokens by id are `tokens`; None if it uses other rules.
 
     Raises one of the `FORM_FAULTS` for a file of another form.
     """
@@ -44,7 +44,7 @@ def read_pieces(data: Json, tokens: tuple[str, ...]) -> Pieces | None:
 
 
 def read_begin(data: Json) -> str | None:
-    """The token that a tokenizer.json puts before every text. Raises one of the `FORM_FAULTS`."""
+    """The token that a tokenizer.json prepends to every text. Raises one of the `FORM_FAULTS`."""
     after = data.get("post_processor") or {}
     steps = after["processors"] if after.get("type") == "Sequence" else [after]
     for step in steps:
@@ -54,7 +54,7 @@ def read_begin(data: Json) -> str | None:
 
 
 def _way(data: Json) -> tuple[PieceName, LeadingSpace] | None:
-    """The kind of pieces, and whether a space is put before a text."""
+    """The kind of pieces, and whether a space is prepended to a text."""
     normal, cut = (
         _steps(data.get("normalizer"), "normalizers"),
         _steps(data.get("pre_tokenizer"), "pretokenizers"),
@@ -80,11 +80,11 @@ _META: dict[str, tuple[PieceName, LeadingSpace]] = {
     "always": ("metaspace", "unless_there"),
     "never": ("metaspace", "never"),
 }
-"""With a text that is not split, its first part is the only one."""
+"""If a text is not split, its first part is the only one."""
 
 
 def _changes_nothing(cut: list[Json]) -> bool:
-    """True if a text is split at spaces, of which there are none left."""
+    """True if a text is split at spaces after all of them were replaced."""
     return len(cut) == 1 and cut[0].get("type") == "Split" and cut[0].get("pattern") == {"String": " "}
 
 
@@ -96,12 +96,12 @@ def _steps(part: Json | None, members: str) -> list[Json]:
 
 
 def _is_plain(model: Json) -> bool:
-    """True if it is byte-pair encoding without marks for the insides or ends of words, and without chance."""
+    """True for byte-pair encoding without marks for the insides or ends of words, and without randomness."""
     marks = (model.get("continuing_subword_prefix"), model.get("end_of_word_suffix"), model.get("dropout"))
     return model.get("type", "BPE") == "BPE" and "merges" in model and not any(marks)
 
 
 def _pair(merge: Any) -> tuple[str, str]:
-    """A merge, written as two texts or, in older files, as one with a space between."""
+    """A merge, written as two strings or, in older files, as one with a space between."""
     left, right = merge.split(" ") if isinstance(merge, str) else merge
     return str(left), str(right)

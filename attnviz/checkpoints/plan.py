@@ -1,8 +1,8 @@
-"""Which tensor of a checkpoint goes where: the table of a family held against the names in the files.
+"""Assignment of a checkpoint's tensors: a family's table compared with the names in the files.
 
-Every tensor that a model of the configuration has must be there in its shape, and every tensor that is there
-must have a place or a known reason for having none. A loader that let a missing bias pass would still give
-plausible weights.
+Every tensor of a model with this configuration must exist in its shape, and every existing tensor must have a
+place or a known reason for having none. A loader that ignored a missing bias would still return plausible
+weights.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from attnviz.model.spec.arrays import widened
 
 @dataclass(frozen=True)
 class Place:
-    """A field that weights go into: its stack, its layer (None for what is in no layer), its path there."""
+    """Destination of weights: a stack, a layer (None for tensors outside the layers), and the
+    field's path there.
+    """
 
     stack: str
     layer: int | None
@@ -31,7 +33,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Planned:
-    """One stored tensor and its row of the table; `layer` is its number, None where it is in no layer."""
+    """One stored tensor and its row of the table; `layer` is its number, None outside the layers."""
 
     stored: StoredTensor
     row: Tensor
@@ -91,7 +93,7 @@ def _by_present_names(family: Family, checkpoint: Checkpoint) -> dict[str, Store
 
 
 def has_head(checkpoint: Checkpoint) -> bool:
-    """True if a model that makes logits was saved: `architectures` names one, or says nothing."""
+    """True if the checkpoint has an output head: `architectures` names such a model, or is missing."""
     architectures = checkpoint.config.get("architectures")
     named = architectures[0] if isinstance(architectures, list) and architectures else None
     if not isinstance(named, str) or "LM" in named:
@@ -102,20 +104,20 @@ def has_head(checkpoint: Checkpoint) -> bool:
 _CLASSES = re.compile(
     r"For(Sequence|Token)Classification$|ForQuestionAnswering$|ForMultipleChoice$|DoubleHeads"
 )
-"""Architectures that end in scores of classes, of which the model below is imported."""
+"""Architectures that end in class scores; the model below the head is imported."""
 
 _CLASS_HEADS = ("classifier.", "score.", "qa_outputs.", "multiple_choice_head.", "pooler.dense.")
 
 
 def _is_of_classes(checkpoint: Checkpoint, name: str) -> bool:
-    """True if a tensor makes scores of classes from what the model makes: it is not imported."""
+    """True if a tensor belongs to a classification head, which is not imported."""
     architectures = checkpoint.config.get("architectures")
     named = architectures[0] if isinstance(architectures, list) and architectures else None
     return isinstance(named, str) and bool(_CLASSES.search(named)) and name.startswith(_CLASS_HEADS)
 
 
 def _names(row: Tensor, prefix: str, there: str, sizes: Sizes) -> Iterator[tuple[str, int | None]]:
-    """The names that a row stands for, with the prefix that this file has, and their layers."""
+    """The names that a row stands for, with the prefix of this file, and their layers."""
     name = there + row.name.removeprefix(prefix) if row.name.startswith(prefix) else row.name
     if "{layer}" not in name:
         yield name, None
@@ -126,7 +128,7 @@ def _names(row: Tensor, prefix: str, there: str, sizes: Sizes) -> Iterator[tuple
 
 
 def _checked(checkpoint: Checkpoint, name: str, shape: tuple[int, ...]) -> StoredTensor:
-    """The tensor of that name. Raises `CheckpointError` where it is missing or something else."""
+    """The tensor of that name. Raises `CheckpointError` if it is missing or of another shape or type."""
     found = checkpoint.tensors.get(name)
     if found is None:
         needed = Message("must have the shape {shape} of this configuration", shape=shape_text(shape))
@@ -141,11 +143,11 @@ def _checked(checkpoint: Checkpoint, name: str, shape: tuple[int, ...]) -> Store
 
 
 FLOATS = ("F16", "BF16", "F32", "F64")
-"""The types of weights that are read; 8 bits and whole numbers belong to quantised models."""
+"""The supported types of weights; 8 bits and integers belong to quantised models."""
 
 
 def _check_ignored(family: Family, config: Config, prefix: str, checkpoint: Checkpoint, name: str) -> None:
-    """Refuse a tensor that no row has asked for, unless it is known to change nothing."""
+    """Raise for a tensor that no row requests, unless it is known to have no effect."""
     found = checkpoint.tensors[name]
     for ignored in family.ignored:
         matches = re.fullmatch(_pattern(ignored, family.prefix, prefix), name)

@@ -1,7 +1,7 @@
-"""All presets of the program: those that are document files, and those that the model in the box is read for.
+"""All presets of the program: document files, and prompts for the bundled model.
 
-A model is read when its preset is: the files under `resources/models` become a document with the prompt's
-tokens, which goes on writing when it is decoded.
+A model preset is read on demand: the files under `resources/models` become a document with the prompt's
+tokens, and a decoding continues it.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from attnviz.model.spec.sampling import Sampling, StopConditions, Temperature, T
 from attnviz.model.spec.view import View
 
 MODEL = "stories"
-"""The model in the box: `resources/models/stories`."""
+"""The bundled model: `resources/models/stories`."""
 
 LENGTH = 100
-"""Tokens that are written after a prompt, unless the text ends before."""
+"""Largest number of tokens generated after a prompt."""
 
 SAMPLING = Sampling((Temperature(0.8), TopP(0.95)), stop=StopConditions(length=LENGTH))
-"""How the next token is drawn, apart from the seed."""
+"""Sampling of the next token, without the seed."""
 
 
 @dataclass(frozen=True)
 class ModelPreset(Preset):
-    """A preset that is made of a model: what it reads, and the head and the token that are looked at.
+    """A preset of a model: its prompt, and the selected head and token.
 
-    `model` is a folder under `resources/models`; `query` counts tokens, the one that begins a text included.
+    `model` is a folder under `resources/models`; `query` counts tokens, including the one that begins a text.
     """
 
     model: str
@@ -153,14 +153,14 @@ def preset_ids() -> tuple[str, ...]:
 
 
 def needs_model(preset_id: str) -> bool:
-    """True if a preset is read from a model, which takes longer than reading a file."""
+    """True if a preset reads a model, which takes longer than reading a file."""
     return any(preset.id == preset_id for preset in MODEL_PRESETS)
 
 
 def load_preset(preset_id: str) -> Document:
     """The document of a preset, titled with its message; `_` translates it where it is shown.
 
-    Raises `DocumentError`: there is no such preset; the message names those there are.
+    Raises `DocumentError`: the preset does not exist; the message names the existing ones.
     """
     for preset in MODEL_PRESETS:
         if preset.id == preset_id:
@@ -171,13 +171,13 @@ def load_preset(preset_id: str) -> Document:
 
 
 def _written(preset: ModelPreset) -> Document:
-    """The document in which a model reads a preset's prompt and writes on."""
-    # What reads checkpoints is slow to import; most presets do without it.
+    """The document in which a model reads a preset's prompt and continues it."""
+    # The checkpoint reader is slow to import; most presets do not need it.
     from attnviz.checkpoints.importing import import_checkpoint
 
     document = import_checkpoint(resources.path("models", preset.model), text=preset.prompt)
     writing = Writing(replace(SAMPLING, seed=preset.seed))
     experiment = replace(document.experiment, writing=writing)
-    read = experiment.n_queries - 1  # playing begins with the first token that is written
+    read = experiment.n_queries - 1  # playback begins with the first generated token
     view = View(stage="weights", site=preset.site, head=preset.head, query=preset.query, step=read)
     return Document(experiment, view, preset.title)

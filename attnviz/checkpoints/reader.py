@@ -2,7 +2,7 @@
 
 A folder holds `config.json` and `model.safetensors`, or, in several files, `model.safetensors.index.json`
 that names the file of each tensor. Headers are read at once and checked against the files' sizes, a tensor's
-numbers when they are asked for. Pickled weights (`pytorch_model.bin`) can run code and are refused.
+numbers on demand. Pickled weights (`pytorch_model.bin`) can run code and are refused.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class StoredTensor:
     begin: int
 
     def array(self) -> NDArray[Any]:
-        """The numbers as they are stored, in an array of their own; of 16 bits, see `arrays.widened`.
+        """The stored numbers, in an array of their own; for 16 bits, see `arrays.widened`.
 
-        Raises `CheckpointError` where the file ends early, or a number is NaN or an infinity.
+        Raises `CheckpointError` if the file ends early, or a number is NaN or an infinity.
         """
         array = read_array(self.file, STORED_DTYPES[self.dtype], self.shape, self.begin)
         if array is None:
@@ -59,7 +59,7 @@ class StoredTensor:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What a folder holds: the configuration's keys, and its tensors by name."""
+    """Contents of a folder: the configuration's keys, and its tensors by name."""
 
     folder: Path
     config: dict[str, Any]
@@ -67,12 +67,12 @@ class Checkpoint:
 
     @property
     def name(self) -> str:
-        """What the folder is called, also where it was given as a dot."""
+        """Name of the folder, also if its path was a dot."""
         return self.folder.resolve().name
 
     @property
     def weights_name(self) -> str:
-        """The file that messages about tensors name: the only one there is, or the index."""
+        """The file that messages about tensors name: the only one, or the index."""
         files = {tensor.file.name for tensor in self.tensors.values()}
         return files.pop() if len(files) == 1 else INDEX
 
@@ -80,7 +80,7 @@ class Checkpoint:
 def read_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
     """The checkpoint in a folder, or the one that a file (config, weights or index) belongs to.
 
-    Raises `CheckpointError`: one sentence that names the file and what is wrong with it.
+    Raises `CheckpointError`: one sentence that names the file and its fault.
     """
     given = Path(path)
     if not given.exists():
@@ -103,7 +103,7 @@ def read_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
 
 
 def shape_text(shape: tuple[int, ...]) -> Message:
-    """A shape as messages write it: 3x4, or "one number"."""
+    """A shape in a message: 3x4, or "one number"."""
     return size_of(shape) if shape else Message("one number")
 
 
@@ -113,11 +113,11 @@ def tensor_error(file: Path, name: str, value: object, requirement: Message) -> 
 
 
 OTHER_FORMATS = {".gguf": "GGUF", ".onnx": "ONNX", ".h5": "HDF5", ".msgpack": "Flax", ".tflite": "TFLite"}
-"""Files of weights that are not read, by their suffix."""
+"""Unsupported weight files, by suffix."""
 
 
 def _other_format(file: Path) -> Message:
-    """The message for weights in another format, with the way out."""
+    """The message for weights in another format, with a remedy."""
     return Message(
         "{file}: {format} files are not read; save the model by save_pretrained of transformers",
         file=file.name,
@@ -126,14 +126,14 @@ def _other_format(file: Path) -> Message:
 
 
 def _hub_hint(given: Path) -> Message:
-    """More words for what looks like a name of the model hub."""
+    """A hint for a path that looks like a name of the model hub."""
     if given.is_absolute() or len(given.parts) != 2 or given.parts[0].startswith("."):
         return verbatim("")
     return Message("; for a model of the hub, give the folder snapshots/… of its download")
 
 
 def _refuse_without_config(folder: Path) -> None:
-    """Say more than that a file is missing, where the folder says what it is."""
+    """Raise a message with a hint from the folder's contents instead of a mere missing file."""
     if (folder / "snapshots").is_dir():
         cached = Message(
             "{folder}: this is the cache of a download; give the folder in it that is named snapshots/…",
@@ -184,7 +184,7 @@ def _object(file: Path) -> dict[str, Any]:
 
 
 def _sharded(index: Path) -> dict[str, StoredTensor]:
-    """The tensors of several files, each where the index says that it is."""
+    """The tensors of several files, each at the place in the index."""
     names = _object(index).get("weight_map")
     if not isinstance(names, dict) or not all(isinstance(file, str) for file in names.values()):
         fault = FieldError("weight_map", names, Message("must have a file name for each tensor"))
@@ -234,7 +234,7 @@ def _tensor(file: Path, name: str, entry: Any, start: int, size: int) -> StoredT
         at_most = Message("must have at most {most} axes", most=MOST_AXES)
         raise tensor_error(file, name, Message("{n:,} axes", n=len(shape)), at_most)
     if dtype not in STORED_DTYPES:
-        # Buffers of booleans and whole numbers may stand there; whether one is needed, the family says.
+        # Such buffers of booleans and integers may exist; the family decides whether one is needed.
         return StoredTensor(file, name, dtype, tuple(shape), start + offsets[0])
     length = math.prod(shape) * STORED_DTYPES[dtype].itemsize
     if offsets[1] - offsets[0] != length or start + offsets[1] > size:

@@ -1,7 +1,7 @@
-"""RoPE as configurations of `transformers` write it: base, share of the head that turns, scaling.
+"""RoPE as configurations of `transformers` write it: base, rotated share of the head, scaling.
 
-Versions before 5 write `rope_theta` and `rope_scaling`, later ones one object `rope_parameters`; the words
-for the scalings are those of its `modeling_rope_utils`.
+Versions before 5 write `rope_theta` and `rope_scaling`, later ones one object `rope_parameters`; the names of
+the scalings are those of its `modeling_rope_utils`.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ ROPE_KEYS: tuple[Key, ...] = (
     positive("partial_rotary_factor", None),
     whole("original_max_position_embeddings", None),
 )
-"""What a configuration says of RoPE, in old and new versions; `max_position_embeddings` is read as well."""
+"""Configuration keys of RoPE, in old and new versions; `max_position_embeddings` is read as well."""
 
 _KINDS = ("default", "linear", "dynamic", "yarn", "llama3", "longrope", "su")
-"""`su` is what the first Phi-3 called LongRoPE."""
+"""`su` is the name of LongRoPE in the first Phi-3."""
 
 
 def _divisors(name: str) -> Key:
@@ -79,9 +79,9 @@ def rope(
     base: float = DEFAULT_BASE,
     share: float | None = None,
 ) -> Rope:
-    """The rotation that a configuration describes; `base` and `share` are what its family has as defaults.
+    """The rotation in a configuration; `base` and `share` are the family's defaults.
 
-    `share` None: the family turns whole heads, and a configuration that says otherwise is refused.
+    `share` None: the family rotates whole heads; a configuration with another share raises an error.
 
     Raises `ValueError`: one sentence naming the key.
     """
@@ -128,7 +128,7 @@ def _needed(given: dict[str, Any], key: str) -> Any:
 
 
 def _original(config: Config, given: dict[str, Any]) -> int:
-    """The length that a model was trained for before it was stretched."""
+    """The trained length of a model, before its scaling."""
     own = config.get("original_max_position_embeddings")
     return int(own or given["original_max_position_embeddings"] or config["max_position_embeddings"])
 
@@ -160,7 +160,7 @@ def _yarn(config: Config, given: dict[str, Any]) -> Scaling:
 
 
 def _attention_factor(given: dict[str, Any], factor: float) -> float:
-    """What cosines and sines are multiplied by; DeepSeek gives two shares of ln(factor) for it."""
+    """The multiplier of cosines and sines; DeepSeek defines it by two shares of ln(factor)."""
     if given["attention_factor"] is not None:
         return float(given["attention_factor"])
     upper, lower = given["mscale"], given["mscale_all_dim"]
@@ -179,7 +179,7 @@ def _llama3(config: Config, given: dict[str, Any]) -> Scaling:
 
 
 def _longrope(config: Config, given: dict[str, Any]) -> Scaling:
-    # Where the factor is not written, it is the ratio of the two lengths.
+    # If the factor is missing, it is the ratio of the two lengths.
     original = _original(config, given)
     factor = float(given["factor"] or config["max_position_embeddings"] / original)
     short, long = (tuple(map(float, _needed(given, name))) for name in ("short_factor", "long_factor"))

@@ -1,8 +1,8 @@
-"""The tokens of a model from `tokenizer.json`: their texts, how a text becomes tokens, and the ids of a text.
+"""The tokens of a model from `tokenizer.json`: their texts, the tokenisation of a text, and its ids.
 
-A token's text is the string that the tokenizer's vocabulary has for it, as it is ("Ġthe", "▁the", "<0x0A>"):
-two tokens may look alike once they are decoded, and each needs a text of its own. Ids without a text, such as
-the rows that an embedding is padded with, are called by their number.
+A token's text is the exact string in the tokenizer's vocabulary ("Ġthe", "▁the", "<0x0A>"): two tokens may
+look alike once decoded, and each needs a text of its own. Ids without a text, such as padding rows of an
+embedding, are named by their number.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from attnviz.model.spec.tokenizer_file import can_encode, kept_text, library_tok
 TOKENIZER = "tokenizer.json"
 
 MAX_BYTES = 64 * 2**20
-"""Longest tokenizer.json that is read: those of vocabularies of 256,000 tokens have about 34 MB."""
+"""Largest tokenizer.json that is read: those of vocabularies of 256,000 tokens have about 34 MB."""
 
 
 @dataclass(frozen=True)
 class Tokens:
-    """A text for each id, no two alike; how texts become tokens, where it is known; what begins and ends one.
+    """A distinct text for each id; the tokenisation, if it is known; the tokens that begin and end a text.
 
-    `file` is the tokenizer.json, if any; `tokenizer` is its text, which a document keeps where there are no
+    `file` is the tokenizer.json, if any; `tokenizer` is its text, which a document stores if it has no
     `pieces`.
     """
 
@@ -45,15 +45,16 @@ class Tokens:
 
     @property
     def reads_text(self) -> bool:
-        """True if a text can be given in place of ids."""
+        """True if the model can read a text in place of ids."""
         return self.pieces is not None or (can_encode() and self.file.is_file())
 
 
 def read_tokens(folder: Path, size: int, config: Mapping[str, Any]) -> Tokens:
     """The tokens of `size` ids. Raises `CheckpointError` for a broken tokenizer.json.
 
-    A text ends with the first `eos_token_id` of the configuration. It begins with what tokenizer.json puts
-    before it; one that cuts texts into words, as the model in the box does, has `bos_token_id` for that.
+    A text ends with the first `eos_token_id` of the configuration. It begins with the token that
+    tokenizer.json prepends, or `bos_token_id` for a tokenizer that cuts texts into words, as the bundled
+    model's does.
     """
     file = folder / TOKENIZER
     data = _read(file) if file.is_file() else {}
@@ -77,9 +78,9 @@ def read_tokens(folder: Path, size: int, config: Mapping[str, Any]) -> Tokens:
 
 
 def id_list(ids: Any, name: str) -> tuple[Any, ...] | None:
-    """Token ids as Python has them, from a list, or one row of an array or a tensor; None stays None.
+    """Token ids as Python integers, from a list, or one row of an array or a tensor; None stays None.
 
-    `name` is what the ids are called in messages. Raises `CheckpointError` for what is no list.
+    `name` stands for the ids in messages. Raises `CheckpointError` for anything but a list.
     """
     plain = ids.tolist() if hasattr(ids, "tolist") else ids
     if plain is None:
@@ -90,9 +91,9 @@ def id_list(ids: Any, name: str) -> tuple[Any, ...] | None:
 
 
 def token_ids(tokens: Tokens, text: str | None, ids: Sequence[int] | None, name: str) -> tuple[int, ...]:
-    """The ids that were given, or those of a text. Raises `CheckpointError` for none, and for one too high.
+    """The passed ids, or those of a text. Raises `CheckpointError` for none, and for an id too high.
 
-    `name` is what the ids are called in messages.
+    `name` stands for the ids in messages.
     """
     if text is None and ids is None:
         raise _ids_error(name, None, must_be("a list of token ids, or a text must be given"))
@@ -112,7 +113,7 @@ def _ids_error(name: str, value: object, requirement: Message) -> CheckpointErro
 
 
 def _encoded(tokens: Tokens, text: str) -> tuple[int, ...]:
-    """The ids of a text, with what the tokenizer puts before and after it."""
+    """The ids of a text, with the tokens that the tokenizer prepends and appends."""
     file, pieces = tokens.file, tokens.pieces
     if not file.is_file():
         needed = Message(
@@ -144,7 +145,7 @@ def _read(file: Path) -> Any:
 
 
 def _vocabulary(file: Path, data: Any) -> dict[int, str]:
-    """The text of each id that a tokenizer.json knows."""
+    """The text of each id in a tokenizer.json."""
     try:
         vocabulary = data["model"]["vocab"]
         if isinstance(vocabulary, dict):  # BPE, WordPiece, WordLevel

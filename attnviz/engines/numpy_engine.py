@@ -77,7 +77,7 @@ class NumpyEngine:
 
     @contextmanager
     def active(self) -> Iterator[None]:
-        # Overflow and 0/0 are results here, shown as what they are: nothing to warn about.
+        # Overflow and 0/0 are results here, shown as they are: no reason to warn.
         with np.errstate(all="ignore"), self._alone(()):
             yield
 

@@ -1,4 +1,4 @@
-"""`ENGINES`: the engines there are, what each can do, and why one is not available."""
+"""`ENGINES`: the engines, their capabilities, and why one is not available."""
 
 from __future__ import annotations
 

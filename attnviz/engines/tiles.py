@@ -23,7 +23,7 @@ class Tile:
     rows: slice
 
     def has_head(self, group: int, member: int) -> bool:
-        """Whether the query head (group, member) is one of these."""
+        """True if the query head (group, member) is one of these."""
         is_group = self.groups.start <= group < self.groups.stop
         return is_group and self.members.start <= member < self.members.stop
 

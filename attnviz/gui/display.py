@@ -22,7 +22,7 @@ REFUSED = 2
 """The exit code, that of every refusal of the shell."""
 
 CURSOR_LIBRARY = "libxcb-cursor.so.0"
-"""What Qt's plugin for X11 needs and a bare Debian lacks."""
+"""Library that Qt's plugin for X11 needs and a bare Debian lacks."""
 
 _UNREACHABLE = re.compile(r"could not connect to display (.*)", re.DOTALL)
 _UNKNOWN = re.compile(r'Could not find the Qt platform plugin "(.*)" in ')
@@ -53,19 +53,19 @@ def sentence_for_abort() -> Iterator[None]:
 
 
 def reason(messages: Sequence[str]) -> str:
-    """What keeps the window from being opened, from Qt's messages in their order."""
+    """Why the window cannot open, from Qt's messages in their order."""
     said = "\n".join(messages)
     unreachable = [found[1].strip() for found in map(_UNREACHABLE.search, messages) if found]
     unknown, not_loaded, available = (p.search(said) for p in (_UNKNOWN, _NOT_LOADED, _AVAILABLE))
     if any(unreachable):
         return _("Qt cannot connect to the display {display}").format(display=unreachable[-1])
     if not unreachable and "xcb-cursor0" in said and not _loads(CURSOR_LIBRARY):
-        says = _("Qt needs the library {file}; on Debian and Ubuntu the package libxcb-cursor0 has it")
+        says = _("Qt needs the library {file}; on Debian and Ubuntu, install the package libxcb-cursor0")
         return says.format(file=CURSOR_LIBRARY)
     if unknown:
-        says = _("QT_QPA_PLATFORM must be one of {legal}; got {name}")
-        legal = available[1] if available else "xcb, wayland, offscreen"
-        return says.format(legal=legal, name=unknown[1])
+        says = _("QT_QPA_PLATFORM must be one of {names}; got {name}")
+        names = available[1] if available else "xcb, wayland, offscreen"
+        return says.format(names=names, name=unknown[1])
     if not_loaded:
         return _("Qt cannot use its platform plugin {name} here").format(name=not_loaded[1])
     return messages[-1].partition("\n")[0]

@@ -1,15 +1,16 @@
-"""What the commands do: one method for every row of `ACTIONS`, named `on_<id>`."""
+"""Implementation of the commands: one method for every row of `ACTIONS`, named `on_<id>`."""
 
 from __future__ import annotations
 
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 from PySide6.QtCore import QObject, Slot
 from PySide6.QtGui import QAction
 
+from attnviz.gui.live.player import END, Event, GoBy, GoTo, Player, Toggle
 from attnviz.gui.look import look
 from attnviz.i18n import current_language
 from attnviz.model.edit import edits
@@ -17,7 +18,6 @@ from attnviz.model.sites.sites import site_names
 
 if TYPE_CHECKING:
     from attnviz.gui.export.export import Exporter
-    from attnviz.gui.panels.decoding.panel import DecodingPanel
     from attnviz.gui.window import Window
 
 
@@ -27,12 +27,11 @@ class Handlers(QObject):
     def __init__(self, window: Window) -> None:
         super().__init__(window)
         self._window = window
-        self._plays_when_decoded = False
-        window.store.decoded.connect(self._on_decoded)
+        window.store.player_changed.connect(self._on_player)
 
     @cached_property
     def _exporter(self) -> Exporter:
-        """Made when it is first wanted: what it stands on is slow to import."""
+        """Created on first use: its imports are slow."""
         from attnviz.gui.export.export import Exporter
 
         window = self._window
@@ -169,9 +168,9 @@ class Handlers(QObject):
             window.live.run_now()  # and say it again
 
     def _has_said(self) -> bool:
-        """Whether the run or the decoding says something: notices, why writing stopped."""
+        """True if the run or the decoding has a message: notices, the reason of the stop."""
         store = self._window.store
-        decoding = None if store.decoded_now is None else store.decoded_now.decoding
+        decoding = None if store.player.decoded is None else store.player.decoded.decoding
         said = decoding is not None and (decoding.notices or decoding.stopped)
         return bool(said or (store.trace is not None and store.trace.notices))
 
@@ -199,49 +198,39 @@ class Handlers(QObject):
 
     @Slot()
     def on_play(self) -> None:
-        player = self._player()
-        if player is None or self._window.store.decoded_now is None:
-            self._plays_when_decoded = not self._plays_when_decoded
-        else:
-            player.toggle_play()
+        self._play(Toggle())
 
-    @Slot(object)
-    def _on_decoded(self, decoded: object) -> None:
-        """Play what was to be played before it was there."""
-        player = self._player() if decoded is not None and self._plays_when_decoded else None
-        if player is not None:
-            self._plays_when_decoded = False
-            player.toggle_play()
+    @Slot(object, object)
+    def _on_player(self, old: Player, new: Player) -> None:
+        """What was to be played before it was there is played where it can be seen."""
+        if old.is_awaited and new.is_playing:
+            self._bring_player()
 
     @Slot()
     def on_step_forward(self) -> None:
-        self._step_decoding(1)
+        self._play(GoBy(1))
 
     @Slot()
     def on_step_back(self) -> None:
-        self._step_decoding(-1)
+        self._play(GoBy(-1))
 
     @Slot()
     def on_first_step(self) -> None:
-        if player := self._player():
-            player.go_to(0)
+        self._play(GoTo(0))
 
     @Slot()
     def on_last_step(self) -> None:
-        if player := self._player():
-            player.go_to_end()
+        self._play(GoTo(END))
 
-    def _step_decoding(self, by: int) -> None:
-        if player := self._player():
-            player.step(by)
+    def _play(self, event: Event) -> None:
+        self._bring_player()
+        self._window.store.play(event)
 
-    def _player(self) -> DecodingPanel | None:
-        """The player, in front of other tabs; None until the window has its panels."""
-        panel = self._window.panels.get("decoding")
-        if panel is not None:
+    def _bring_player(self) -> None:
+        """The player in front of other tabs, once the window has its panels."""
+        if "decoding" in self._window.panels:
             self._window.docks["decoding"].show()
             self._window.docks["decoding"].raise_()  # another tab may lie over it
-        return cast("DecodingPanel | None", panel)
 
     # --- export, help
 

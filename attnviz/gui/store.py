@@ -1,12 +1,14 @@
-"""The store: the one live state of the window, and the one signal that says it changed.
+"""The store: the one live state of the window, and the signals that say it changed.
 
 A state change is a pure function of the old document; panels compare old and new and repaint what
 differs. Looking (a change of the view) amends the present entry of the history; editing adds one, and
-all edits of one gesture share it.
+all edits of one gesture share it. What the mouse and the player do is a frozen record each, `Pointer` and
+`Player`, changed and told in the same way.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
@@ -14,6 +16,9 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 from msgspec.structs import replace
 from PySide6.QtCore import QObject, Signal
 
+from attnviz.gui.live import pointer as pointing
+from attnviz.gui.live.player import Arrive, Event, Player
+from attnviz.gui.live.pointer import Pointer
 from attnviz.model.edit.history import History
 from attnviz.model.edit.layers import companions, edit_alike
 from attnviz.model.provenance import tokens_of
@@ -31,49 +36,33 @@ P = ParamSpec("P")
 
 
 class Store(QObject):
-    """Document, history, trace and hover. Panels read its properties and call its methods."""
+    """Document, history, trace, pointer and player. Panels read its properties and call its methods."""
 
     changed = Signal(object, object)
     """(old Document, new Document), after every edit, look, undo, redo and load."""
     opened = Signal()
-    """Another document takes the place of the present one, before `changed`: what belongs to the old one, and
-    is not shown, is let go. It may be a model of gigabytes."""
+    """Another document is about to replace the present one, before `changed`: hidden data of the old one is
+    released. It may be a model of gigabytes.
+    """
     traced = Signal(object)
     """A Trace: the numbers of the document's experiment have arrived."""
-    hovered = Signal(object)
-    """The Cell under the mouse in some panel, or None."""
-    hovered_elsewhere = Signal(object)
-    """The Cell under the mouse of an attention that is not looked at, or None."""
-    decoded_cell = Signal(object)
-    """The Cell of the decoding that is under the mouse in the player, or held, or None."""
-    stage_hovered = Signal(str)
-    """The stage whose picture or symbol is under the mouse in some panel, or empty."""
-    decoded = Signal(object)
-    """A Decoded: the cached decoding of the present trace's experiment; or None where there is none."""
+    pointer_changed = Signal(object, object)
+    """(old Pointer, new Pointer): what the mouse is on, what it holds, and the modes of editing."""
+    player_changed = Signal(object, object)
+    """(old Player, new Player): which decoding there is, and whether and how fast it plays."""
     rejected = Signal(object)
     """The error of an edit that was rejected."""
     history_changed = Signal()
     """Whether undo, redo or save have something to do may have changed."""
-    paint_mode_changed = Signal(bool)
-    """Whether a press on a score cell now blocks or frees it by hand."""
-    alike_changed = Signal(bool)
-    """Whether an edit of one attention is made in all layers now."""
 
     def __init__(self, document: Document, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._history = History((document,))
         self._saved = document
-        self._in_gesture = False
-        self._gesture_has_entry = False
         self.path: Path | None = None
         self.trace: Trace | None = None
-        self.hover: Cell | None = None
-        self.hover_elsewhere: Cell | None = None
-        self.hover_decoded: Cell | None = None
-        self.held_decoded: Cell | None = None
-        self.stage_hover = ""
-        self.decoded_now: Decoded | None = None
-        self._paint_mode = self._edits_alike = False
+        self.pointer = Pointer()
+        self.player = Player()
 
     # --- reading
 
@@ -92,24 +81,24 @@ class Store(QObject):
 
     @property
     def site(self) -> SiteTrace:
-        """The site of the trace that is looked at."""
+        """The selected site of the trace."""
         assert self.trace is not None
         return self.trace.shown(self.document.view.site)
 
     @property
     def focus(self) -> Cell | None:
         """The cell whose sources are lit: the hovered one, else the one of this attention that is locked."""
-        return self.hover or self.document.locked_here
+        return self.pointer.cell or self.document.locked_here
 
     def decoded_site(self, cell: Cell) -> SiteTrace | None:
         """The attention of a cell in the pass over all tokens of the decoding; None where there is none."""
-        trace = None if self.decoded_now is None else self.decoded_now.trace
+        trace = None if self.player.decoded is None else self.player.decoded.trace
         if trace is None or (cell.site and cell.site not in trace.sites):
             return None
         return trace.shown(cell.site or self.document.view.site)
 
     def is_written(self, cell: Cell) -> bool:
-        """Whether a cell is of a token behind the document's, or of no attention of the document."""
+        """True if a cell belongs to a generated token, or to no attention of the document."""
         if cell.site and cell.site not in site_names(self.experiment):
             return True
         site = at(self.experiment, cell.site) if cell.site else self.attention
@@ -118,18 +107,8 @@ class Store(QObject):
         return any(token >= site.n_queries for token in own)
 
     @property
-    def paint_mode(self) -> bool:
-        """Whether the mask is being painted; like hover it is neither saved nor undone."""
-        return self._paint_mode
-
-    @property
-    def edits_alike(self) -> bool:
-        """Whether an edit of one attention is made in all layers; neither saved nor undone."""
-        return self._edits_alike
-
-    @property
     def is_modified(self) -> bool:
-        """Whether the experiment differs from what was last opened or saved."""
+        """True if the experiment differs from the last opened or saved one."""
         return self.document.experiment != self._saved.experiment or self.document.title != self._saved.title
 
     @property
@@ -161,27 +140,27 @@ class Store(QObject):
 
     @property
     def edited_attentions(self) -> tuple[Site, ...]:
-        """The attentions that an edit changes: the one looked at, then those that are edited alike."""
+        """The attentions that an edit changes: the selected one, then those that are edited alike."""
         site = self.document.site
-        others = companions(self.experiment, site) if self._edits_alike else ()
+        others = companions(self.experiment, site) if self.pointer.edits_alike else ()
         return (self.attention, *(at(self.experiment, place.name) for place in others))
 
     def edit_attention(
         self, function: Callable[Concatenate[Site, P], Site], *args: P.args, **named: P.kwargs
     ) -> bool:
-        """Replace the attention that is looked at by function(attention, *args, **named); see `edit`.
+        """Replace the selected attention by function(attention, *args, **named); see `edit`.
 
         While all layers are edited alike, those of its kind in the other layers are replaced as well.
         """
         site = self.document.site
-        if not self._edits_alike:
+        if not self.pointer.edits_alike:
             return self.edit_here(function, *args, **named)
         return self.edit(edit_alike, site, lambda one: function(one, *args, **named))
 
     def edit_here(
         self, function: Callable[Concatenate[Site, P], Site], *args: P.args, **named: P.kwargs
     ) -> bool:
-        """Replace the attention that is looked at and no other: for numbers that a layer has of its own."""
+        """Replace the selected attention only: for numbers that each layer has separately."""
         site = self.document.site
 
         def edited(experiment: Experiment) -> Experiment:
@@ -203,57 +182,52 @@ class Store(QObject):
             self._history = self._history.amend(new)
             self.changed.emit(old, self.document)
             if new.view.head != old.view.head:  # the mouse rests, and what is under it shows another head
-                self.set_hover(new.of_shown_head(self.hover))
+                self.set_hover(new.of_shown_head(self.pointer.cell))
 
     def set_hover(self, cell: Cell | None) -> None:
-        """Say which cell the mouse is on.
-
-        A cell of an attention that is not looked at is `hover_elsewhere`: what shows the one that is looked
-        at need not know of it.
-        """
-        is_here = cell is None or cell.site in ("", self.document.site)
-        elsewhere, cell = (None, cell) if is_here else (cell, None)
-        if elsewhere != self.hover_elsewhere:
-            self.hover_elsewhere = elsewhere
-            self.hovered_elsewhere.emit(elsewhere)
-        if cell != self.hover:
-            self.hover = cell
-            self.hovered.emit(cell)
+        """Say which cell the mouse is on; see `pointer.hover`."""
+        self._point(pointing.hover(self.pointer, cell, self.document.site))
 
     def point_in_decoding(self, cell: Cell | None) -> None:
-        """Say which number of the player the mouse is on.
+        """Set the number of the player under the mouse.
 
         It opens in the decoding's own pass: a document that is not causal has other numbers in its own, and a
-        written token has none there. Of a token that the document has, it lights what it lights everywhere.
+        generated token has none there. A token of the document is highlighted everywhere.
         """
-        self.set_hover(None if cell is None or self.is_written(cell) else cell)
-        if cell != self.hover_decoded:
-            self.hover_decoded = cell
-            self.decoded_cell.emit(cell or self.held_decoded)
+        is_in_document = cell is not None and not self.is_written(cell)
+        site = self.document.site
+        self._point(pointing.hover_in_decoding(self.pointer, cell, site, is_in_document=is_in_document))
 
     def hold_in_decoding(self, cell: Cell | None) -> None:
         """Keep a cell of the decoding in sight, as locking does with the document's; None lets it go."""
-        if cell != self.held_decoded:
-            self.held_decoded = cell
-            self.decoded_cell.emit(self.hover_decoded or cell)
+        self._point(dataclasses.replace(self.pointer, held=cell))
 
     def set_stage_hover(self, stage: str) -> None:
         """Say which stage's picture or symbol the mouse is on; empty for none."""
-        if stage != self.stage_hover:
-            self.stage_hover = stage
-            self.stage_hovered.emit(stage)
+        self._point(dataclasses.replace(self.pointer, stage=stage))
 
     def set_edits_alike(self, is_alike: bool) -> None:
         """Edit one attention from now on, or those of its kind in all layers."""
-        if is_alike != self._edits_alike:
-            self._edits_alike = is_alike
-            self.alike_changed.emit(is_alike)
+        self._point(dataclasses.replace(self.pointer, edits_alike=is_alike))
 
     def set_paint_mode(self, is_painting: bool) -> None:
         """Begin or end painting the mask by hand."""
-        if is_painting != self._paint_mode:
-            self._paint_mode = is_painting
-            self.paint_mode_changed.emit(is_painting)
+        self._point(dataclasses.replace(self.pointer, paints=is_painting))
+
+    def play(self, event: Event) -> None:
+        """Let something happen to the player: `store.play(Toggle())`."""
+        step = self.document.view.step
+        old = self.player
+        self.player, there = event.on(old, step)
+        if there != step:
+            self.look(step=there)
+        if self.player != old:
+            self.player_changed.emit(old, self.player)
+
+    def _point(self, pointer: Pointer) -> None:
+        old, self.pointer = self.pointer, pointer
+        if pointer != old:
+            self.pointer_changed.emit(old, pointer)
 
     def set_trace(self, trace: Trace) -> None:
         """Take the numbers of a finished run."""
@@ -262,47 +236,45 @@ class Store(QObject):
 
     def set_decoded(self, decoded: Decoded | None) -> None:
         """Take a finished decoding, or that there is none."""
-        self.decoded_now = decoded
-        self.decoded.emit(decoded)
+        self.play(Arrive(decoded))
 
     # --- gestures, undo, files
 
     def begin_gesture(self) -> None:
         """From here to `end_gesture` all edits are one entry of the history."""
-        self._in_gesture, self._gesture_has_entry = True, False
+        self._point(dataclasses.replace(self.pointer, gesture="begun"))
 
     def end_gesture(self) -> None:
         """The drag, the wheel's turn or the typing is over."""
-        self._in_gesture = self._gesture_has_entry = False
+        self._point(dataclasses.replace(self.pointer, gesture="none"))
 
     def undo(self) -> None:
         """One document back. A gesture that goes on begins another entry, so that no older one is lost."""
-        self._gesture_has_entry = False
+        self._point(pointing.split_gesture(self.pointer))
         self._move_to(self._history.undo())
 
     def redo(self) -> None:
         """One document forward."""
-        self._gesture_has_entry = False
+        self._point(pointing.split_gesture(self.pointer))
         self._move_to(self._history.redo())
 
     def open(self, document: Document, path: Path | None = None) -> None:
         """Start anew with another document; the history begins with it."""
         self.end_gesture()
+        self.set_stage_hover("")  # what was pointed at is made anew, or gone
         self.path, self._saved = path, document
         self._move_to(History((document,)), is_another=True)
 
     def mark_saved(self, path: Path, document: Document) -> None:
-        """`document` is what the file at `path` holds."""
+        """Note that the file at `path` holds `document`."""
         self.path, self._saved = path, document
         self.history_changed.emit()
 
     def _put(self, document: Document) -> None:
         old = self.document
-        if self._in_gesture and self._gesture_has_entry:
-            self._history = self._history.amend(document)
-        else:
-            self._history = self._history.push(document)
-            self._gesture_has_entry = self._in_gesture
+        is_entered = self.pointer.gesture == "entered"
+        self._history = self._history.amend(document) if is_entered else self._history.push(document)
+        self._point(pointing.enter_history(self.pointer))
         self.changed.emit(old, document)
         self.history_changed.emit()
 
@@ -312,7 +284,6 @@ class Store(QObject):
         if is_another:
             self.opened.emit()
         if self.document is not old:
-            self.point_in_decoding(None)
-            self.hold_in_decoding(None)
+            self._point(pointing.leave_document(self.pointer))
             self.changed.emit(old, self.document)
         self.history_changed.emit()

@@ -6,11 +6,14 @@ Adding a kind is one record, one row, and one class in `engines/decode/cache.py`
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from attnviz.i18n import N_
 from attnviz.model.spec.bounds import Index, Positive
+from attnviz.model.spec.field import Field
 from attnviz.model.spec.value import Value
+
+_WINDOW = Field(N_("last positions"), N_("Number of last positions that stay cached"), typed=(1, 100_000))
 
 
 class FullCache(Value, frozen=True, tag_field="kind", tag="full"):
@@ -22,7 +25,7 @@ class RingCache(Value, frozen=True, tag_field="kind", tag="ring"):
 
     where: ClassVar[str] = "cache."
 
-    window: Positive = 16
+    window: Annotated[Positive, _WINDOW] = 16
 
 
 class SinkCache(Value, frozen=True, tag_field="kind", tag="sinks"):
@@ -30,8 +33,10 @@ class SinkCache(Value, frozen=True, tag_field="kind", tag="sinks"):
 
     where: ClassVar[str] = "cache."
 
-    n_sinks: Index = 4
-    window: Positive = 12
+    n_sinks: Annotated[
+        Index, Field(N_("sinks"), N_("Number of first positions that stay cached"), typed=(0, 100_000))
+    ] = 4
+    window: Annotated[Positive, _WINDOW] = 12
 
 
 class QuantisedCache(Value, frozen=True, tag_field="kind", tag="quantised"):
@@ -39,7 +44,7 @@ class QuantisedCache(Value, frozen=True, tag_field="kind", tag="quantised"):
 
     where: ClassVar[str] = "cache."
 
-    bits: Literal[4, 8] = 8
+    bits: Annotated[Literal[4, 8], Field(N_("bits"), N_("Bits of each number in the cache"))] = 8
 
 
 class PagedCache(Value, frozen=True, tag_field="kind", tag="paged"):
@@ -47,7 +52,10 @@ class PagedCache(Value, frozen=True, tag_field="kind", tag="paged"):
 
     where: ClassVar[str] = "cache."
 
-    block: Positive = 16
+    block: Annotated[
+        Positive,
+        Field(N_("positions per block"), N_("Number of positions allocated together"), typed=(1, 100_000)),
+    ] = 16
 
 
 Cache = FullCache | RingCache | SinkCache | QuantisedCache | PagedCache

@@ -104,7 +104,7 @@ class Walk:
     @property
     def is_alike(self) -> bool:
         """Whether another layer may refuse what this one takes; the sentence names that layer then."""
-        return self.store.edits_alike
+        return self.store.pointer.edits_alike
 
     def touch_any(self) -> None:
         """Act on a control of some panel in view; a form has more of them and is taken more often."""

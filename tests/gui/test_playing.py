@@ -49,7 +49,7 @@ def test_a_player_that_was_closed_comes_back(desk: Desk) -> None:
 
 
 def test_space_before_there_is_a_decoding_plays_it_when_it_comes(desk: Desk) -> None:
-    decoded = desk.store.decoded_now
+    decoded = desk.store.player.decoded
     desk.store.set_decoded(None)
     desk.press_key(Qt.Key.Key_Space)
     assert not player(desk).is_playing
@@ -61,7 +61,7 @@ def test_space_before_there_is_a_decoding_plays_it_when_it_comes(desk: Desk) -> 
 
 
 def test_a_second_space_takes_the_first_one_back(desk: Desk) -> None:
-    decoded = desk.store.decoded_now
+    decoded = desk.store.player.decoded
     desk.store.set_decoded(None)
     desk.press_key(Qt.Key.Key_Space)
     desk.press_key(Qt.Key.Key_Space)

@@ -10,6 +10,7 @@ from pointer import Log
 from pytestqt.qtbot import QtBot
 
 import attnviz
+from attnviz.gui.live.pointer import Pointer
 from attnviz.gui.store import Store
 from attnviz.model.edit import edits
 from attnviz.model.edit.history import LIMIT
@@ -23,7 +24,7 @@ def store(qtbot: QtBot) -> Store:
 
 
 def listen(store: Store) -> Log:
-    return Log(store, "changed", "rejected", "history_changed", "hovered", "paint_mode_changed")
+    return Log(store, "changed", "rejected", "history_changed", "pointer_changed", "player_changed")
 
 
 def test_an_edit_says_once_what_was_and_what_is(store: Store) -> None:
@@ -143,7 +144,7 @@ def test_opening_begins_a_new_history(store: Store) -> None:
     store.set_hover(Cell("scores", 0, 0))
     document = load_preset("dog-bites-man")
     store.open(document, Path("b.json"))
-    assert store.document is document and store.hover is None
+    assert store.document is document and store.pointer.cell is None
     assert not (store.can_undo or store.can_redo or store.is_modified)
     store.change(temperature=3.0)
     store.undo()
@@ -177,7 +178,11 @@ def test_hover_says_changes_only_and_the_locked_cell_is_the_focus_without_it(sto
     store.set_hover(Cell("scores", 0, 1))
     assert store.focus == here
     store.set_hover(None)
-    assert log.values("hovered") == [here, None] and store.focus == locked
+    assert log.values("pointer_changed") == [
+        (Pointer(), Pointer(cell=here)),
+        (Pointer(cell=here), Pointer()),
+    ]
+    assert store.focus == locked
     assert not store.can_undo
 
 
@@ -186,7 +191,8 @@ def test_paint_mode_says_changes_only(store: Store) -> None:
     store.set_paint_mode(True)
     store.set_paint_mode(True)
     store.set_paint_mode(False)
-    assert log.values("paint_mode_changed") == [True, False]
+    painting = Pointer(paints=True)
+    assert log.values("pointer_changed") == [(Pointer(), painting), (painting, Pointer())]
     assert not store.can_undo
 
 

@@ -45,7 +45,7 @@ def desk(make_desk: MakeDesk) -> Desk:
 
 
 def wait_for_decoding(desk: Desk) -> None:
-    desk.qtbot.waitUntil(lambda: desk.store.decoded_now is not None, timeout=WAIT_MS)
+    desk.qtbot.waitUntil(lambda: desk.store.player.decoded is not None, timeout=WAIT_MS)
 
 
 def player(desk: Desk) -> DecodingPanel:
@@ -56,10 +56,11 @@ def player(desk: Desk) -> DecodingPanel:
 
 def test_space_makes_it_write(desk: Desk, expected: tuple[str, ...]) -> None:
     desk.press_key(Qt.Key.Key_Space)
-    player(desk)._timer.setInterval(1)  # as if watched for a minute
+    while player(desk).is_playing:  # as if watched for a minute
+        player(desk).playback.tick()
     last = len(expected) - 1
     desk.qtbot.waitUntil(lambda: desk.store.document.view.step == last, timeout=WAIT_MS)
-    decoded = desk.store.decoded_now
+    decoded = desk.store.player.decoded
     assert decoded is not None and tuple(step.token for step in decoded.decoding.steps) == expected
     assert not desk.store.is_modified and not desk.store.can_undo  # looking changes nothing
 

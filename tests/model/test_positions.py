@@ -169,7 +169,7 @@ def test_a_rotation_of_fewer_pairs_keeps_the_divisors_that_it_has_pairs_for() ->
         ),
         (
             lambda: small(position=T5Buckets(4, 9, table=written(4, 3))),
-            "position.table.values must have 1 columns, one for each head; got 3 columns.",
+            "position.table.values must be 4x1 for these vectors and heads; got 4x3.",
         ),
         (lambda: Deberta(3), "position.span must be an even number of at least 2; got 3."),
         (
@@ -190,8 +190,7 @@ def test_a_rotation_of_fewer_pairs_keeps_the_divisors_that_it_has_pairs_for() ->
         ),
         (
             lambda: small(position=Learned(5, table=written(5, 4))),
-            "position.table.values must have 6 columns, one for each feature of a token vector; got "
-            "4 columns.",
+            "position.table.values must be 5x6 for these vectors and heads; got 5x4.",
         ),
         (
             lambda: small(position=Learned(4)),

@@ -1,8 +1,8 @@
-"""`attnviz bench decode`: writing token by token, with and without a cache, beside `transformers`.
+"""`attnviz bench decode`: generation token by token, with and without a cache, beside `transformers`.
 
-All contenders have the same weights, write the same tokens (the most probable ones) and take as many
+All contenders have the same weights, generate the same tokens (the most probable ones) and use as many
 threads. With a cache is the public `execute_decoding`; without one is the public `execute` over all tokens so
-far, once for every token. `transformers` writes by its `generate`. Times are of one run, in turns.
+far, once for every token. `transformers` uses its `generate`. Times are from one run, in turns.
 """
 
 from __future__ import annotations
@@ -36,20 +36,22 @@ from attnviz.model.spec.sampling import Sampling, StopConditions, Temperature
 
 CONTEXTS = (32, 64, 128, 256)
 QUICK_CONTEXTS = (8, 16)
-"""Tokens of the text at which the time of one step is told."""
+"""Context lengths at which the time of one step is reported."""
 N_PROMPT, N_NEW = 16, 48
 QUICK_PROMPT, QUICK_NEW = 4, 6
 SECONDS, ROUNDS = 30.0, (5, 40)
 QUICK_SECONDS, QUICK_ROUNDS = 0.1, (2, 2)
 AROUND = 8
-"""Steps before a context whose times count for it: one alone is at the mercy of the machine."""
+"""Number of steps before a context whose times count for it: a single one is too noisy."""
 
 THEIRS = "transformers"
 
 
 @dataclass(frozen=True)
 class _Case:
-    """The model with its prompt, how many tokens to write, and the texts at which steps are timed."""
+    """The model with its prompt, the number of tokens to generate, and the contexts at which
+    steps are timed.
+    """
 
     given: Experiment
     n_new: int
@@ -57,7 +59,7 @@ class _Case:
     threads: int
 
     def writing(self, n_new: int) -> Experiment:
-        """Writes that many most probable tokens, whatever they are."""
+        """Generates the `n_new` most probable tokens, whatever they are."""
         stop = StopConditions(end_token=False, length=n_new)
         return replace(self.given, writing=Writing(Sampling((Temperature(0.0),), stop=stop)))
 
@@ -65,7 +67,7 @@ class _Case:
 def main(json: bool = False, quick: bool = False) -> int:
     """Measure decoding; print a table, or JSON with every single time. Returns the exit code.
 
-    `quick` writes few tokens in few rounds, for tests.
+    `quick` generates few tokens in few rounds, for tests.
     """
     from attnviz.bench.decoding.report import print_decode_report
 
@@ -83,7 +85,7 @@ def main(json: bool = False, quick: bool = False) -> int:
 
 
 def measure_decoding(quick: bool) -> dict[str, Any]:
-    """Tokens per second, times of a step by context, and whether all wrote the same."""
+    """Tokens per second, times of a step by context, and whether all generate the same tokens."""
     title, given = language_model(QUICK_PROMPT if quick else N_PROMPT)
     contexts = QUICK_CONTEXTS if quick else CONTEXTS
     n_new = QUICK_NEW if quick else N_NEW
@@ -112,7 +114,7 @@ def measure_decoding(quick: bool) -> dict[str, Any]:
 
 
 def _engines_missing() -> dict[str, str]:
-    """Why an engine cannot be measured, by its id."""
+    """Reason why an engine cannot be measured, by its id."""
     return {kind.id: kind.unavailable() for kind in ENGINES if kind.unavailable()}
 
 
@@ -120,7 +122,7 @@ def _engines() -> list[str]:
     return [kind.id for kind in ENGINES if not kind.unavailable()]
 
 
-# --- what they write -------------------------------------------------------------------------------
+# --- the generated tokens --------------------------------------------------------------------------
 
 
 def _vocabulary(given: Experiment) -> tuple[str, ...]:
@@ -129,7 +131,7 @@ def _vocabulary(given: Experiment) -> tuple[str, ...]:
 
 
 def _ids(decoding: Decoding) -> list[int]:
-    """The ids of all tokens that were fed, and of the one that was written last."""
+    """The ids of all computed tokens, and of the last generated one."""
     known = {token: id_ for id_, token in enumerate(decoding.vocabulary)}
     last = decoding.steps[-1].next_token
     return [known[step.token] for step in decoding.steps] + ([] if last is None else [known[last]])
@@ -145,7 +147,9 @@ def _of_length(given: Experiment, ids: Sequence[int]) -> Experiment:
 
 
 def _same(case: _Case, theirs: TransformersLlama | None, written: list[int]) -> dict[str, Any]:
-    """Whether all write the same tokens; the greatest difference of their logits from NumPy's full pass."""
+    """Compare the generated tokens of all, and report the largest difference of their logits to
+    NumPy's full pass.
+    """
     n, text = case.given.n_queries, written[: case.given.n_queries + case.n_new]
     whole = _logits(_of_length(case.given, text), "numpy")
     found = {}
@@ -169,13 +173,13 @@ def _logits(given: Experiment, engine: str) -> NDArray[Any]:
     return trace.site(trace.sites[-1])["logits"]
 
 
-# --- how fast --------------------------------------------------------------------------------------
+# --- speed -----------------------------------------------------------------------------------------
 
 
 def _speed(
     case: _Case, theirs: TransformersLlama | None, written: list[int], how_long: tuple[float, tuple[int, int]]
 ) -> dict[str, Any]:
-    """Seconds of writing `n_new` tokens behind the prompt, with a cache and without."""
+    """Seconds to generate `n_new` tokens after the prompt, with a cache and without."""
     n, prompt = case.given.n_queries, written[: case.given.n_queries]
     cached = case.writing(case.n_new)
     texts = [_of_length(case.given, written[:length]) for length in range(n, n + case.n_new)]
@@ -196,12 +200,12 @@ def _speed(
 
 
 def _passes(texts: Sequence[Experiment], engine: str) -> list[int]:
-    """The most probable token after each text, every time from the whole text."""
+    """The most probable token after each text, each from a full pass."""
     return [int(_logits(text, engine)[-1].argmax()) for text in texts]
 
 
 def _ratios(times: dict[str, list[float]]) -> dict[str, float]:
-    """How many times as fast as `transformers` each is that does the same; medians over rounds."""
+    """Speed relative to `transformers` at the same task; medians over rounds."""
     found = {}
     for name, ours in times.items():
         engine, _comma, how = name.partition(", ")
@@ -219,7 +223,7 @@ def _limited(case: _Case, theirs: TransformersLlama, work: Callable[[], Any]) ->
 def _steps(
     case: _Case, theirs: TransformersLlama | None, written: list[int], how_long: tuple[float, tuple[int, int]]
 ) -> dict[str, Any]:
-    """Seconds of one step by the length of the text, with a cache and without; a round does each once."""
+    """Seconds of one step by context, with a cache and without; a round runs each once."""
     names = [*_engines(), *([] if theirs is None else [THEIRS])]
     rounds: dict[str, dict[str, list[list[float]]]] = {name: {"cache": [], "no cache": []} for name in names}
 
@@ -246,13 +250,13 @@ def _steps(
 
 
 def _with_cache(case: _Case, theirs: TransformersLlama | None, written: list[int], name: str) -> list[float]:
-    """Seconds of a step at each context: the median of the last ones before the text is so long."""
+    """Seconds of a step at each context: the median of the last steps before it."""
     n_new = case.contexts[-1] - case.given.n_queries + 1
     if name == THEIRS:
         assert theirs is not None
         prompt = written[: case.given.n_queries]
         moments = _limited(case, theirs, partial(theirs.write, prompt, n_new, True))[1]
-        steps = np.diff(moments)  # moment i: the pass over prompt + i tokens has ended
+        steps = np.diff(moments)  # moment i: the end of the pass over prompt + i tokens
     else:
         decoding = execute_decoding(case.writing(n_new), None, name, "cpu")
         steps = np.array([step.seconds for step in decoding.steps if step.prefill is None])

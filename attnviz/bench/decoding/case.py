@@ -1,4 +1,4 @@
-"""The language model that decoding is measured with: the one in the box, or one of its size."""
+"""The language model of the decoding bench: the bundled one, or one of its size."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ HEADS = Heads(4, 2, 32)
 
 
 def language_model(n_prompt: int) -> tuple[str, Experiment]:
-    """(what it is, the model with `n_prompt` tokens), in float32.
+    """(description, the model with `n_prompt` tokens), in float32.
 
-    The trained model of `resources/models/stories` where it is there, else a drawn one of the same form.
+    The trained model of `resources/models/stories` if it exists, else a random one of the same form.
     """
     folder = resources.root() / "models" / "stories"
     if not (folder / "model.safetensors").is_file():
@@ -44,8 +44,8 @@ def drawn_model(
 ) -> Experiment:
     """A decoder of a Llama's form: RMSNorm, RoPE of half-split pairs, grouped heads, SwiGLU, tied matrices.
 
-    Every weight is drawn from `SEED` and written out; what is added to the residual is smaller, so that the
-    sum over the layers keeps its size.
+    Every weight is sampled from `SEED` and explicit; additions to the residual stream are smaller, so that
+    the sum over the layers keeps its size.
     """
     rng = np.random.default_rng(SEED)
 

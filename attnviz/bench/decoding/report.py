@@ -1,4 +1,4 @@
-"""The bench of decoding as tables: tokens per second, times of a step, and whether what is wanted holds."""
+"""The decoding bench as tables: tokens per second, times of a step, and whether the requirements hold."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from attnviz.engines.table import ENGINE_BY_ID
 from attnviz.i18n import _
 
 WANTED_SPEED = 1.0
-"""Tokens per second with a cache over those of `transformers`, at least."""
+"""Smallest ratio of tokens per second with a cache to those of `transformers`."""
 WANTED_CACHE = 0.2
-"""Time of a step with a cache over that of one without, at most, at the longest text."""
+"""Largest ratio of the time of a step with a cache to one without, at the longest text."""
 
 
 def print_decode_report(report: dict[str, Any]) -> None:
-    """Print what was measured, times in milliseconds."""
+    """Print the measurements, times in milliseconds."""
     found = report["decode"]
     lines = [*machine_lines(report["machine"]), "", *_head(found), "", *_speed(found), "", *_steps(found)]
     print("\n".join(lines))
@@ -63,7 +63,7 @@ def _speed(found: dict[str, Any]) -> list[str]:
 
 
 def _at_least(value: float) -> str:
-    """Whether a speed is what is wanted, and by how much it is short of it."""
+    """Verdict on a speed: met, or its shortfall."""
     if value >= WANTED_SPEED:
         return _("{value:.2f} PASS (≥ {wanted:g})").format(value=value, wanted=WANTED_SPEED)
     return _("{value:.2f}, short by {percent:.0f} % (≥ {wanted:g})").format(

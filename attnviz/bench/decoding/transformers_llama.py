@@ -1,6 +1,6 @@
-"""The same model in `transformers`, on the CPU: what it writes, and how long each token takes.
+"""The same model in `transformers`, on the CPU: its tokens, and the time of each.
 
-The package is no part of the program: it is imported when the bench asks for it.
+The program does not depend on the package: only the bench imports it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from attnviz.model.spec.experiment import Experiment
 
 
 def missing() -> str:
-    """Why `transformers` cannot be used, one sentence; "" where it can."""
+    """Reason why `transformers` cannot be used, one sentence; "" if it can."""
     for name in ("torch", "transformers"):
         if importlib.util.find_spec(name) is None:
             return _("the package {name} is not installed").format(name=name)
@@ -34,7 +34,7 @@ def missing() -> str:
 class TransformersLlama:
     """A `LlamaForCausalLM` with the weights of an experiment, in its dtype.
 
-    `context` is the most tokens that it reads. Raises `ValueError` where the experiment is no Llama.
+    `context` is its maximum length. Raises `ValueError` if the experiment is no Llama.
     """
 
     def __init__(self, experiment: Experiment, context: int) -> None:
@@ -56,15 +56,17 @@ class TransformersLlama:
 
     @property
     def thread_setter(self) -> Any:
-        """Reads and sets the threads that it computes with."""
+        """Reads and sets its number of threads."""
         return self._torch.get_num_threads, self._torch.set_num_threads
 
     def write(self, ids: Sequence[int], n_new: int, use_cache: bool) -> tuple[list[int], list[float]]:
-        """`n_new` most probable tokens behind `ids`, by `generate`; and the moment when each was there."""
+        """The `n_new` most probable tokens after `ids`, by `generate`, and the time at which each
+        appeared.
+        """
         moments: list[float] = []
 
         class Clock(self._stopping):  # type: ignore[name-defined, misc]
-            """Never stops; is asked after every token."""
+            """Never stops the generation; is called after every token."""
 
             def __call__(self, input_ids: Any, scores: Any, **_others: Any) -> Any:
                 moments.append(time.perf_counter())
@@ -90,6 +92,6 @@ class TransformersLlama:
         return np.asarray(found.numpy())
 
     def pass_over(self, ids: Sequence[int]) -> Any:
-        """One pass over all tokens without a cache, logits of the last one: a step of writing without one."""
+        """One pass over all tokens without a cache, logits of the last one: a step of uncached generation."""
         with self._torch.inference_mode():
             return self._model(self._torch.tensor([list(ids)]), use_cache=False, logits_to_keep=1).logits

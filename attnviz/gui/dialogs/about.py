@@ -1,4 +1,4 @@
-"""The About box: what this is, its version, and what it stands on."""
+"""The About box: the program, its version, and its foundations."""
 
 from __future__ import annotations
 

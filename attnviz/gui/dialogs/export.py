@@ -1,4 +1,4 @@
-"""What to export: a figure of which stage, head, theme and format, with a preview; or which panel."""
+"""Dialogs of the export: a figure with its stage, head, theme, format and a preview; or a panel."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ _THEME_TITLES = {"light": N_("Light"), "dark": N_("Dark")}
 
 @dataclass(frozen=True)
 class FigureChoice:
-    """What the person asked for; `head` counts from 0, or is "all".
+    """The user's choice; `head` counts from 0, or is "all".
 
-    `site` is the name of one of several attentions, or "all"; None where there is one.
+    `site` is the name of one of several attentions, or "all"; None for a single attention.
     """
 
     stage: str
@@ -60,7 +60,7 @@ class FigureChoice:
 
 
 def draw_choice(trace: Trace, view: View, choice: FigureChoice) -> Figure:
-    """The figure that was asked for."""
+    """Draw the chosen figure."""
     head: Any = choice.head
     return render(trace, view, choice.stage, head, site=choice.site, theme=choice.theme)
 
@@ -91,7 +91,7 @@ class FigureDialog(QDialog):
 
     @property
     def choice(self) -> FigureChoice:
-        """What is chosen now."""
+        """The current choice."""
         return FigureChoice(
             stage=self._stage.currentData(),
             head=self._head.currentData(),
@@ -102,7 +102,7 @@ class FigureDialog(QDialog):
         )
 
     def done(self, result: int) -> None:
-        """Close; a preview that is still being drawn is of no more interest."""
+        """Close; a preview still in progress is dropped."""
         self._scheduler.submit(lambda token: None, lambda nothing: None, _ignore, key="preview")
         super().done(result)
 
@@ -161,7 +161,7 @@ class FigureDialog(QDialog):
 
     @Slot()
     def _on_site(self) -> None:
-        """Offer the stages that this attention has, or those that all have."""
+        """Offer the stages of this attention, or those common to all."""
         of_all = self._site.currentData() == ALL_SITES
         stages = shared_stages(self._trace) if of_all else self._chosen().stages
         wanted = self._stage.currentData() or self._view.stage
@@ -174,13 +174,13 @@ class FigureDialog(QDialog):
         self._on_stage()
 
     def _chosen(self) -> SiteTrace:
-        """The attention that is chosen; the one that is looked at where all are."""
+        """The chosen attention; the selected one if all are chosen."""
         name = self._site.currentData()
         return self._trace.shown(self._view.site if name == ALL_SITES else name)
 
     @Slot()
     def _on_stage(self) -> None:
-        """Offer the heads that this stage has."""
+        """Offer the heads of this stage."""
         of_all = self._site.currentData() == ALL_SITES
         site, stage = self._chosen(), self._stage.currentData()
         row = STAGE_BY_ID[stage]
@@ -281,4 +281,4 @@ def _combo(name: str, title: str) -> QComboBox:
 
 
 def _ignore(error: BaseException) -> None:
-    """Nobody waits for what replaced a preview."""
+    """Ignore the error of a replaced preview."""

@@ -1,4 +1,4 @@
-"""Which checkpoint, and what its model reads; the document is made by the worker while the dialog stands."""
+"""The import dialog: a checkpoint and its input; the worker imports while the dialog is open."""
 
 from __future__ import annotations
 
@@ -43,16 +43,16 @@ _IDS = re.compile(r"\s*\d{1,9}(?:[\s,]+\d{1,9})*[\s,]*")
 
 @dataclass(frozen=True)
 class Reading:
-    """What a model reads: a text, or ids of tokens."""
+    """Input of a model: a text, or ids of tokens."""
 
     text: str | None
     ids: tuple[int, ...] | None
 
 
 def ask_import(window: QWidget, scheduler: Scheduler, folder: str) -> tuple[Document | None, str]:
-    """Let the person choose a checkpoint and a text, beginning with `folder`.
+    """Let the user choose a checkpoint and a text, starting with `folder`.
 
-    Gives the document that came of it, None where they cancel, and the folder as it was chosen last.
+    Returns the imported document, or None if the user cancels, and the last chosen folder.
     """
     dialog = ImportDialog(window, scheduler, folder)
     accepted = dialog.exec() == QDialog.DialogCode.Accepted
@@ -62,10 +62,10 @@ def ask_import(window: QWidget, scheduler: Scheduler, folder: str) -> tuple[Docu
 
 
 class ImportDialog(QDialog):
-    """A folder, what is in it, and a text or token ids. Import stays off until there is all it needs."""
+    """A folder, its contents, and a text or token ids. Import stays disabled until all inputs are present."""
 
     document: Document | None = None
-    """What was imported."""
+    """The imported document."""
 
     def __init__(self, window: QWidget, scheduler: Scheduler, folder: str = "") -> None:
         super().__init__(window)
@@ -99,15 +99,15 @@ class ImportDialog(QDialog):
 
     @property
     def folder(self) -> str:
-        """The folder as it is written now."""
+        """The entered folder."""
         return self._folder.text().strip()
 
     def done(self, result: int) -> None:
-        """Close; what the worker still does for the dialog is of no more interest."""
+        """Close; the dialog's job in the worker is dropped."""
         self._scheduler.submit(_nothing, _forget, _forget, key=KEY)
         super().done(result)
 
-    # --- how it looks
+    # --- appearance
 
     def _name_parts(self) -> None:
         parts: tuple[tuple[QWidget, str, str], ...] = (
@@ -168,7 +168,7 @@ class ImportDialog(QDialog):
         self._found.setPalette(palette)
         self._found.setText(sentence)
 
-    # --- what is chosen
+    # --- choice
 
     @Slot()
     def _choose(self) -> None:
@@ -179,7 +179,7 @@ class ImportDialog(QDialog):
 
     @Slot()
     def _look(self) -> None:
-        """See what the folder holds."""
+        """Read the contents of the folder."""
         folder, alone = self.folder, self._alone.value()
         if self._looked_at == (folder, alone):
             return
@@ -212,7 +212,7 @@ class ImportDialog(QDialog):
 
     @Slot()
     def _refresh(self) -> None:
-        """Show what this model needs, and let it be imported when all is there."""
+        """Show the inputs that this model needs, and enable the import when all are present."""
         described = self._described
         has_encoder = described is not None and described.n_encoder_layers > 0
         self._memory.setVisible(has_encoder)
@@ -223,7 +223,7 @@ class ImportDialog(QDialog):
         self._import.setEnabled(is_ready)
 
     def _reading(self, box: QPlainTextEdit) -> Reading | None:
-        """What a box holds; None where it is empty or no list of ids."""
+        """Content of a box; None if it is empty or no list of ids."""
         text = box.toPlainText()
         if self._kind.value() == "text":
             return Reading(text, None) if text else None
@@ -233,7 +233,7 @@ class ImportDialog(QDialog):
 
     @Slot()
     def _start(self) -> None:
-        """Import in the worker; the dialog closes when the document is there."""
+        """Import in the worker; the dialog closes when the document is ready."""
         reads, memory = self._reading(self._text), self._reading(self._memory)
         folder, alone = Path(self.folder), self._alone.value()
         if reads is None or self._described is None:
@@ -249,6 +249,7 @@ class ImportDialog(QDialog):
                 memory_text=memory.text,
                 memory_ids=memory.ids,
                 attention_only=alone,
+                progress=token.progress.at,
             )
 
         self._import.setEnabled(False)
@@ -267,8 +268,8 @@ class ImportDialog(QDialog):
 
 
 def _nothing(token: CancelToken) -> None:
-    """The job that replaces whatever the dialog was waiting for."""
+    """The job that replaces the dialog's pending one."""
 
 
 def _forget(answer: object) -> None:
-    """Nobody waits for it."""
+    """Ignore an answer that nobody waits for."""

@@ -21,7 +21,7 @@ from attnviz.i18n import _
 
 
 def show_preferences(window: QWidget, settings: Settings) -> bool:
-    """Let the person choose; returns whether the choices were taken over."""
+    """Let the user choose; returns whether the choices were applied."""
     dialog = PreferencesDialog(window, settings)
     accepted = dialog.exec() == QDialog.DialogCode.Accepted
     if accepted:
@@ -31,7 +31,7 @@ def show_preferences(window: QWidget, settings: Settings) -> bool:
 
 
 class PreferencesDialog(QDialog):
-    """Shows the stored preferences; `store` writes what was chosen."""
+    """Shows the stored preferences; `store` writes the choices."""
 
     def __init__(self, window: QWidget, settings: Settings) -> None:
         super().__init__(window)
@@ -72,7 +72,7 @@ class PreferencesDialog(QDialog):
 
     @Slot()
     def _offer_devices(self) -> None:
-        """Offer the devices of the chosen engine; another one that was chosen gives way to the first."""
+        """Offer the devices of the chosen engine; a device that it lacks is replaced by the first."""
         engine, model = ENGINE_BY_ID[self._engine.currentData()], self._device.model()
         assert isinstance(model, QStandardItemModel)
         for index in range(self._device.count()):

@@ -15,7 +15,7 @@ from attnviz.model.io.files import save
 from attnviz.model.spec.document import Document
 
 SHOWN_AFTER_MS = 300
-"""A saving that is over sooner shows nothing."""
+"""A saving shorter than this shows nothing."""
 
 WIDTH = 360
 KEY = "save"
@@ -24,7 +24,7 @@ _STEPS = 1000
 
 
 class Saving(QDialog):
-    """One saving: what was written, or why nothing was; neither where the person cancelled."""
+    """One saving: what was written, or the error; neither if the user cancelled."""
 
     written: Path | None = None
     error: BaseException | None = None
@@ -59,11 +59,11 @@ class Saving(QDialog):
         self._poll.timeout.connect(self._show_share)
 
     def run(self) -> None:
-        """Save, and come back when that is done, has failed or was cancelled."""
+        """Save, and return when that is complete, has failed or was cancelled."""
         self._scheduler.submit(self._job, self._on_done, self._on_failed, key=KEY)
         if not self._is_over:
             QTimer.singleShot(SHOWN_AFTER_MS, self._loop, self._loop.quit)
-            # What the person does meanwhile waits, as it would for a click that takes that long.
+            # Input during the saving waits, as for a long click.
             self._loop.exec(QEventLoop.ProcessEventsFlag.ExcludeUserInputEvents)
         if not self._is_over:
             self._poll.start()
@@ -71,7 +71,7 @@ class Saving(QDialog):
         self._poll.stop()
 
     def reject(self) -> None:
-        """Cancel: the old file stays as it was."""
+        """Cancel: the old file stays unchanged."""
         self._is_over = True
         self._scheduler.submit(_nothing, _forget, _forget, key=KEY)
         super().reject()
@@ -102,8 +102,8 @@ class Saving(QDialog):
 
 
 def _nothing(token: CancelToken) -> None:
-    """The job that takes the place of the saving."""
+    """The job that replaces the saving."""
 
 
 def _forget(answer: object) -> None:
-    """Nobody waits for it."""
+    """Ignore an answer that nobody waits for."""

@@ -1,4 +1,4 @@
-"""The list of keyboard shortcuts, made from `ACTIONS` and from what single widgets understand."""
+"""The list of keyboard shortcuts, from `ACTIONS` and from the keys of single widgets."""
 
 from __future__ import annotations
 

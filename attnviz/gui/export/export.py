@@ -1,6 +1,6 @@
 """Export from the window: figures, panels, numbers; to files and to the clipboard.
 
-The commands ask (dialog, then file); the `write_*` methods do, and take a path.
+The commands open the dialogs; the `write_*` methods take a path and write.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from attnviz.model.trace import Trace
 KEY = "export"
 
 MOST_COPIED = 2**22
-"""Cells of a table on the clipboard: some 40 MB of text. Larger ones are written to a file."""
+"""Most cells of a table on the clipboard: some 40 MB of text. Larger ones are written to a file."""
 
 
 class Exporter(QObject):
-    """Writes what is shown."""
+    """Writes the shown figures, panels and numbers."""
 
     failed = Signal(object)
     """One sentence: why nothing was written."""
@@ -59,7 +59,7 @@ class Exporter(QObject):
     # --- commands
 
     def export_figure(self) -> None:
-        """Ask what and where, then write a figure."""
+        """Ask for the content and the file, then write a figure."""
         trace = self._trace()
         if trace is None:
             return
@@ -75,7 +75,7 @@ class Exporter(QObject):
                 self.write_figure(path, choice)
 
     def export_panel(self, panels: dict[str, Panel]) -> None:
-        """Ask which panel and where, then write it as it stands."""
+        """Ask for a panel and a file, then write the panel as shown."""
         dialog = PanelDialog(self._window, seen_titles(panels), _panel_in_focus(panels))
         accepted = dialog.exec() == QDialog.DialogCode.Accepted
         panel_id, format_id = dialog.panel_id, dialog.format_id
@@ -86,7 +86,7 @@ class Exporter(QObject):
                 self.write_panel(path, panels[panel_id])
 
     def export_numbers(self) -> None:
-        """Ask where, then write numbers."""
+        """Ask for a file, then write numbers."""
         if self._trace() is None:
             return
         kinds = (
@@ -98,14 +98,14 @@ class Exporter(QObject):
             self.write_numbers(path)
 
     def copy_picture(self) -> None:
-        """Put the large map, at twice its size, on the clipboard."""
+        """Copy the large map, at twice its size, to the clipboard."""
         content = self._content()
         if content is not None:
             QGuiApplication.clipboard().setPixmap(self.stage_picture(content))
             self.said.emit(_("Copied the picture to the clipboard."))
 
     def copy_table(self) -> None:
-        """Put the shown matrix on the clipboard, tab-separated, with every digit."""
+        """Copy the shown matrix to the clipboard, tab-separated, with every digit."""
         content = self._content()
         if content is None:
             return
@@ -128,10 +128,10 @@ class Exporter(QObject):
         if not is_expected(error):
             raise error
 
-    # --- what they do
+    # --- actions
 
     def write_figure(self, path: Path, choice: FigureChoice) -> None:
-        """Draw and write a figure in the worker; the suffix of `path` says the format."""
+        """Draw and write a figure in the worker; the suffix of `path` selects the format."""
         trace, view = self._store.trace, self._store.document.view
         if trace is None:
             return
@@ -145,7 +145,7 @@ class Exporter(QObject):
         self._submit(job, path)
 
     def write_panel(self, path: Path, panel: QWidget) -> None:
-        """Write a panel as it stands, with its card or dock, without what the mouse lights up."""
+        """Write a panel as shown, with its card or dock, without hover effects."""
         self._store.set_hover(None)
         try:
             data = widget_bytes(_framed(panel), active_theme(), format_of(path))
@@ -179,7 +179,7 @@ class Exporter(QObject):
         self._submit(job, path)
 
     def stage_picture(self, content: HeatContent) -> QPixmap:
-        """A heat map as large as the one in the window, with nothing lit."""
+        """A heat map as large as the one in the window, without highlights."""
         shown = self._window.findChild(HeatMap, "stage_map")
         heat_map = HeatMap()
         heat_map.resize(shown.size() if shown is not None else heat_map.sizeHint())
@@ -206,7 +206,7 @@ class Exporter(QObject):
             raise error
 
     def _ask(self, name: str, suffix: str, filters: str) -> Path | None:
-        """A file name from the person, with the suffix of the chosen kind where none was typed."""
+        """A file name from the user, with the suffix of the chosen format unless one was typed."""
         start = str(self._folder / f"{name}{suffix}")
         text, kind = QFileDialog.getSaveFileName(self._window, _("Export"), start, filters)
         if not text:
@@ -236,13 +236,13 @@ class Exporter(QObject):
 
 
 def _formats_filter(first: str) -> str:
-    """The file dialog's list of kinds, the chosen one first."""
+    """The file dialog's list of formats, the chosen one first."""
     rows = sorted(FORMATS, key=lambda row: row.id != first)
     return ";;".join(f"{row.title} (*.{row.id})" for row in rows)
 
 
 def _framed(panel: QWidget) -> QWidget:
-    """The card or dock around a panel, which has its title; the panel itself where it stands alone."""
+    """The card or dock around a panel, with its title; the panel itself if it has none."""
     around = panel.parentWidget()
     while around is not None and not isinstance(around, Card | PanelDock):
         around = around.parentWidget()
@@ -250,7 +250,7 @@ def _framed(panel: QWidget) -> QWidget:
 
 
 def seen_titles(panels: dict[str, Panel]) -> dict[str, str]:
-    """Id and title of the panels that can be seen: under another tab a panel shows what is past."""
+    """Id and title of the visible panels: a panel under another tab is out of date."""
     return {row.id: _(row.title) for row in PANELS if row.id in panels and panels[row.id].is_seen}
 
 

@@ -1,7 +1,7 @@
-"""Gives an SVG of Qt its text as outlines, and over each of them the same text, transparent.
+"""Outlines for the text of an SVG from Qt, under the same text in transparent letters.
 
 Programs other than browsers ignore embedded fonts, so the letters would come from another face at the old
-places. The transparent text can still be found, selected and read aloud.
+positions. The transparent text can still be searched, selected and read aloud.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _ATTRIBUTE = re.compile(r'([\w:-]+)="([^"]*)"')
 
 
 def with_outlines(svg: bytes, spacing: Mapping[str, float]) -> bytes:
-    """`svg` with outlines for its text; `spacing` has the texts that are set wide, in pixels per letter."""
+    """`svg` with outlines for its text; `spacing` maps letter-spaced texts to pixels per letter."""
 
     def outlined(found: re.Match[str]) -> str:
         attributes = dict(_ATTRIBUTE.findall(found[1]))
@@ -34,7 +34,7 @@ def with_outlines(svg: bytes, spacing: Mapping[str, float]) -> bytes:
 
 
 def _outline(attributes: Mapping[str, str], words: str, spacing: float) -> str:
-    """The letters of `words` as path data, at their place."""
+    """The letters of `words` as path data, at their position."""
     size = float(attributes["font-size"])
     font = _font(attributes, max(1, round(size)))
     if spacing:
@@ -53,12 +53,12 @@ def _font(attributes: Mapping[str, str], px: int) -> QFont:
 
 
 def _path_data(path: QPainterPath, x: float, y: float, scale: float) -> str:
-    """SVG path data of `path`, scaled about its origin and put at (x, y)."""
+    """SVG path data of `path`, scaled about its origin and moved to (x, y)."""
     kinds = QPainterPath.ElementType
     letters = {kinds.MoveToElement: "M", kinds.LineToElement: "L", kinds.CurveToElement: "C"}
     parts = []
     for index in range(path.elementCount()):
         element = path.elementAt(index)
-        letter = letters.get(element.type, "")  # the rest of a curve has none
+        letter = letters.get(element.type, "")  # the other points of a curve have none
         parts.append(f"{letter}{x + scale * element.x:.2f} {y + scale * element.y:.2f}")
     return " ".join(parts)

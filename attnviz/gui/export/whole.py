@@ -1,4 +1,4 @@
-"""A widget as it would be with room for all of it, while it is painted into a file."""
+"""A widget with room for all of its content, while it is painted into a file."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QGraphicsView, 
 from attnviz.gui.widgets.control import MOUSE_ONLY
 
 LARGEST = 8192
-"""Pixels along which a picture grows at most; what is larger shows what is scrolled to."""
+"""Largest side of a picture in pixels; larger content shows the part scrolled to."""
 
 _ROUNDS = 4
-"""More room for one scroll area may show that another one needs some."""
+"""Enlarging one scroll area may reveal that another one needs more room."""
 
 
 @contextmanager
 def shown_whole(widget: QWidget) -> Iterator[None]:
-    """No scroll bars, nothing scrolled out of sight, no focus ring and nothing that only the mouse needs."""
+    """Hide scroll bars, the focus ring and parts for the mouse, and enlarge until all content is visible."""
     areas = [area for area in scroll_areas(widget) if not isinstance(area, QGraphicsView)]
     bars = [(area, area.horizontalScrollBarPolicy(), area.verticalScrollBarPolicy()) for area in areas]
     places = [(area.horizontalScrollBar().value(), area.verticalScrollBar().value()) for area in areas]
@@ -54,7 +54,7 @@ def shown_whole(widget: QWidget) -> Iterator[None]:
 
 
 def scroll_areas(widget: QWidget) -> list[QAbstractScrollArea]:
-    """The scroll areas in `widget` that can be seen."""
+    """The visible scroll areas in `widget`."""
     return [area for area in widget.findChildren(QAbstractScrollArea) if area.isVisibleTo(widget)]
 
 
@@ -70,7 +70,7 @@ def _grow(widget: QWidget, areas: list[QAbstractScrollArea]) -> None:
 
 
 def _lacking(areas: list[QAbstractScrollArea]) -> QSize:
-    """The pixels that the area which lacks most cannot show."""
+    """The hidden pixels of the area that lacks most."""
     across = max((area.horizontalScrollBar().maximum() for area in areas), default=0)
     down = max((area.verticalScrollBar().maximum() for area in areas), default=0)
     return QSize(across, down)

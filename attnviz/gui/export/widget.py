@@ -1,4 +1,6 @@
-"""A widget as a file, with all that it scrolls: PNG at twice its size, SVG and PDF with text to search."""
+"""A widget as a file, with all of its scrolled content: PNG at twice its size, SVG and PDF with
+searchable text.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +18,11 @@ from attnviz.gui.look.theme import Theme
 SCALE = 2.0
 """Pixels of a picture for each pixel of the widget."""
 PDF_DPI = 96
-"""Widgets measure in pixels of this size."""
+"""Pixels per inch of a widget's size."""
 
 
 def widget_bytes(widget: QWidget, theme: Theme, format_id: str) -> bytes:
-    """The file's content for `format_id` svg, pdf or png. Raises `OSError` where painting fails."""
+    """The file's content for `format_id` svg, pdf or png. Raises `OSError` if painting fails."""
     _size(widget)
     with shown_whole(widget):
         return _bytes(widget, theme, format_id)
@@ -39,7 +41,7 @@ def _bytes(widget: QWidget, theme: Theme, format_id: str) -> bytes:
 
 
 def picture(widget: QWidget, theme: Theme) -> QPixmap:
-    """The widget at `SCALE`, on the ground of a panel."""
+    """The widget at `SCALE`, on the background of a panel."""
     size = _size(widget)
     pixels = QPixmap(size * SCALE)
     if pixels.isNull():
@@ -53,9 +55,9 @@ def picture(widget: QWidget, theme: Theme) -> QPixmap:
 
 
 def _svg(widget: QWidget, theme: Theme, size: QSize) -> bytes:
-    """The widget with what it scrolls cut at its edges, which `QSvgGenerator` cannot do: it drops every clip.
+    """Paint the widget with scrolled content clipped, which `QSvgGenerator` cannot do: it drops every clip.
 
-    So the viewport of each scroll area is painted by itself and put in again behind a `clipPath`.
+    So the viewport of each scroll area is painted separately and inserted behind a `clipPath`.
     """
     views = _viewports(widget)
     for view in views:
@@ -73,12 +75,12 @@ def _svg(widget: QWidget, theme: Theme, size: QSize) -> bytes:
 
 
 def _wide_texts(widget: QWidget) -> dict[str, float]:
-    """The labels whose letters are set wide, in pixels: `QSvgGenerator` does not write it."""
+    """The letter-spaced labels, in pixels: `QSvgGenerator` does not write the spacing."""
     return {label.text(): label.font().letterSpacing() for label in widget.findChildren(QLabel)}
 
 
 def _viewports(widget: QWidget) -> list[QWidget]:
-    """What shows through the outermost visible scroll areas in `widget`."""
+    """The viewports of the outermost visible scroll areas in `widget`."""
     areas = scroll_areas(widget)
     outer = [area for area in areas if not any(o is not area and o.isAncestorOf(area) for o in areas)]
     return [area.viewport() for area in outer]
@@ -133,7 +135,7 @@ def _paint(widget: QWidget, painter: QPainter) -> None:
 
 
 def _size(widget: QWidget) -> QSize:
-    """The widget's size; one that was never shown gets the size it would like."""
+    """The widget's size; one that was never shown has its size hint."""
     widget.ensurePolished()
     if not widget.isVisible() and not widget.testAttribute(Qt.WidgetAttribute.WA_Resized):
         widget.resize(widget.sizeHint().expandedTo(widget.minimumSizeHint()))

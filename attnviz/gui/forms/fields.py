@@ -10,31 +10,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import Any, Generic
-
-from msgspec.structs import replace
 
 from attnviz.gui.forms.subject import S
 from attnviz.gui.widgets.segmented import Option
 from attnviz.i18n import _
-from attnviz.model.spec.site import Site
 
 # Any, since what a field reads depends on the kind of the part: a base, where the position has one.
 Read = Callable[[Any], Any]
 Edit = Callable[[S, Any], S]
-
-
-def replacing(*path: str) -> Edit[Site]:
-    """The edit that puts a value in the place of the field at `path`: `replacing("dropout", "p")`."""
-
-    def edit(site: Site, value: Any) -> Site:
-        parts = [attrgetter(".".join(path[:depth]))(site) for depth in range(1, len(path))]
-        for part, name in zip(reversed((site, *parts)), reversed(path), strict=True):
-            value = replace(part, **{name: value})
-        return value  # type: ignore[no-any-return]
-
-    return edit
 
 
 def always(subject: object) -> bool:
@@ -53,7 +37,7 @@ def options_available(subject: object, option: str) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Field(Generic[S]):
+class FormField(Generic[S]):
     """What every row has. `name` is the control's object name; `label` and `hint` are message ids.
 
     `path` is the document's field, of one attention or of the whole experiment: an error of that field is
@@ -76,7 +60,7 @@ class Field(Generic[S]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Number(Field[S]):
+class Number(FormField[S]):
     """A number that is dragged, turned or typed where it stands; `limits` may depend on the experiment."""
 
     minimum: float = -math.inf
@@ -88,7 +72,7 @@ class Number(Field[S]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Slider(Field[S]):
+class Slider(FormField[S]):
     """A number with a slider from `minimum` to `maximum`; typing reaches from `lowest` to `highest`."""
 
     minimum: float
@@ -101,12 +85,12 @@ class Slider(Field[S]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Switch(Field[S]):
+class Switch(FormField[S]):
     """On or off."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Choice(Field[S]):
+class Choice(FormField[S]):
     """One of a few; `options` are (id, label, tooltip) with message ids, a tooltip one a line.
 
     `why_not` disables single options. Without a `label` the choice is named by its `hint`. With `as_list` it
@@ -123,12 +107,12 @@ class Choice(Field[S]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seed(Field[S]):
+class Seed(FormField[S]):
     """A whole number that selects random numbers, and a die that throws another."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Text(Field[S]):
+class Text(FormField[S]):
     """A line of text; live while it is legal, marked while it is not, and put back when it is left."""
 
     placeholder: str = ""

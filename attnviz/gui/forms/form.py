@@ -9,7 +9,7 @@ from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from attnviz.errors import FieldError, message_of
-from attnviz.gui.forms.fields import Field
+from attnviz.gui.forms.fields import FormField
 from attnviz.gui.forms.rows import Row, SliderRow, make_row
 from attnviz.gui.forms.subject import S, Subject
 from attnviz.gui.look.theme import GRID
@@ -21,7 +21,7 @@ class Form(QWidget):
     """Rows made from `fields` of `subject`; `refresh` shows the present values without editing them."""
 
     def __init__(
-        self, fields: Sequence[Field[S]], subject: Subject[S], store: Store, parent: QWidget | None = None
+        self, fields: Sequence[FormField[S]], subject: Subject[S], store: Store, parent: QWidget | None = None
     ) -> None:
         super().__init__(parent)
         self.rows: tuple[Row[Any], ...] = tuple(make_row(field, subject, store) for field in fields)

@@ -11,7 +11,7 @@ from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent, QPalette
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QWidget
 
 from attnviz.errors import Message
-from attnviz.gui.forms.fields import Choice, Field, Number, Seed, Slider, Switch, Text
+from attnviz.gui.forms.fields import Choice, FormField, Number, Seed, Slider, Switch, Text
 from attnviz.gui.forms.subject import S, Subject
 from attnviz.gui.look.theme import GRID, RADIUS, Theme
 from attnviz.gui.store import Store
@@ -24,7 +24,8 @@ from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.slider_field import SliderField
 from attnviz.gui.widgets.toggle import Toggle
 from attnviz.i18n import _
-from attnviz.model.errors.titles import in_words, place_in_attention
+from attnviz.model.errors.titles import in_words
+from attnviz.model.fields import place_in_attention
 
 NUMBER_WIDTH = 56
 """Room for the numbers at the right end of sliders, so that the sliders end below each other."""
@@ -49,7 +50,7 @@ class Note(QLabel):
 class Row(QWidget, Generic[S]):
     """Base of the rows. `show_value` shows without editing; `commit` edits and shows what came of it."""
 
-    def __init__(self, field: Field[S], subject: Subject[S], store: Store) -> None:
+    def __init__(self, field: FormField[S], subject: Subject[S], store: Store) -> None:
         super().__init__()
         self.field, self.store = field, store
         self._subject = subject
@@ -403,7 +404,7 @@ class TextRow(Row[S]):
             self.control.style().polish(self.control)
 
 
-ROWS: tuple[tuple[type[Field[Any]], type[Any]], ...] = (
+ROWS: tuple[tuple[type[FormField[Any]], type[Any]], ...] = (
     (Number, NumberRow),
     (Slider, SliderRow),
     (Switch, SwitchRow),
@@ -413,7 +414,7 @@ ROWS: tuple[tuple[type[Field[Any]], type[Any]], ...] = (
 )
 
 
-def make_row(field: Field[S], subject: Subject[S], store: Store) -> Row[S]:
+def make_row(field: FormField[S], subject: Subject[S], store: Store) -> Row[S]:
     """The row for a record."""
     row: Row[S] = dict(ROWS)[type(field)](field, subject, store)
     return row

@@ -49,7 +49,7 @@ class UncachedLive(QObject):
         if self._asked is None or self._asked[2] == self._generation:
             return
         decoded, index, _generation, experiment = self._asked
-        if self._store.decoded_now is not decoded:
+        if self._store.player.decoded is not decoded:
             self._asked = None  # the decoding is gone: nothing of it is kept
         elif self._store.experiment == experiment:
             self._on_rested(decoded, index)

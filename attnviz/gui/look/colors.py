@@ -1,7 +1,7 @@
-"""Colour maps on the screen: numbers 0..1 to pixels, by one table look-up.
+"""Colour maps on the screen: numbers 0..1 to pixels, by one table lookup.
 
 An image holds one byte per cell. The first `LEVELS` byte values are positions on the colour map; the rest are
-marks for cells that have no colour: masked, +inf, −inf, NaN. So a mark can never be mistaken for a value.
+marks for cells without a colour: masked, +inf, −inf, NaN. So a mark never equals a value.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from attnviz.gui.look.theme import Theme
 Indices = NDArray[np.uint8]
 
 LEVELS = 251
-"""How many bytes are colours; odd, so that zero is the exact centre of a diverging map."""
+"""Number of bytes that are colours; odd, so that zero is the exact centre of a diverging map."""
 
 BLOCKED, PLUS_INF, MINUS_INF, NAN = 252, 253, 254, 255
 """Bytes of cells without a colour."""
@@ -27,7 +27,7 @@ BLOCKED, PLUS_INF, MINUS_INF, NAN = 252, 253, 254, 255
 
 @lru_cache(maxsize=8)
 def inks(kind: Kind, theme: Theme) -> tuple[str, ...]:
-    """For every colour byte, the ink to write on it."""
+    """For every colour byte, the ink of text on it."""
     return tuple("#000000" if black else "#ffffff" for black in takes_black_ink(cell_colors(kind, theme)))
 
 
@@ -41,14 +41,14 @@ def to_indices(normalised: NDArray[np.floating]) -> Indices:
 
 
 def pool(indices: Indices, factors: tuple[int, int], kind: Kind) -> Indices:
-    """Each block of `factors` (rows, columns) as its most telling cell.
+    """Reduce each block of `factors` (rows, columns) to its most salient cell.
 
-    That is a mark, else the value furthest from zero; masked only where all of the block is.
+    That is a mark, else the value furthest from zero; masked only if all of the block is.
     Shape (r, c) becomes (ceil(r / factors[0]), ceil(c / factors[1])): one bright cell stays bright.
     """
     if max(factors) <= 1 or indices.size == 0:
         return indices
-    # Masked cells only win where a block holds nothing else.
+    # Masked cells are shown only in blocks without other cells.
     lowest = 0 if kind == "sequential" else (LEVELS - 1) // 2
     blocked = indices == BLOCKED
     any_blocked = bool(blocked.any())
@@ -83,7 +83,7 @@ def to_image(normalised: NDArray[np.floating], kind: Kind, theme: Theme) -> QIma
 
 @lru_cache(maxsize=8)
 def cell_colors(kind: Kind, theme: Theme) -> NDArray[np.uint8]:
-    """The colour map at the `LEVELS` positions that a byte can name: (LEVELS, 3) RGB bytes."""
+    """The colour map at the `LEVELS` positions of a byte: (LEVELS, 3) RGB bytes."""
     picked = np.round(np.linspace(0, 255, LEVELS)).astype(np.intp)
     return color_table(kind, theme.is_dark)[picked]
 

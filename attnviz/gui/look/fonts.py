@@ -20,7 +20,7 @@ _loaded: list[str] = []
 def load_fonts() -> tuple[str, ...]:
     """Register the shipped fonts with Qt, once; returns their families. Needs a QGuiApplication.
 
-    A font that Qt refuses is logged and left out: the window then shows in what the system has.
+    A font that Qt rejects is logged and skipped: the window then uses a system font.
     """
     if not _loaded:
         for file in font_files():
@@ -33,7 +33,7 @@ def load_fonts() -> tuple[str, ...]:
 
 
 def ui_font(px: int, weight: QFont.Weight = QFont.Weight.Normal) -> QFont:
-    """The font of labels and controls, `px` device-independent pixels high. Its digits are equally wide."""
+    """The font of labels and controls, `px` device-independent pixels high. Its digits have equal widths."""
     return QFont(_ui_font(px, weight))
 
 
@@ -47,7 +47,7 @@ def _ui_font(px: int, weight: QFont.Weight) -> QFont:
 
 
 def number_font(px: int, weight: QFont.Weight = QFont.Weight.Normal) -> QFont:
-    """The font of numbers in cells, fields and formulas: every character is equally wide."""
+    """The font of numbers in cells, fields and formulas: all characters have equal widths."""
     return QFont(_number_font(px, weight))
 
 
@@ -61,7 +61,7 @@ def _number_font(px: int, weight: QFont.Weight) -> QFont:
 
 
 def section_title_font() -> QFont:
-    """The font of the titles of cards and docks: the window's own, small, heavy and set wide."""
+    """The font of the titles of cards and docks: small, heavy and letter-spaced."""
     font = QFont()
     font.setPixelSize(TEXT_PX - 1)
     font.setWeight(QFont.Weight.DemiBold)

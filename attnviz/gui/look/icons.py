@@ -1,7 +1,7 @@
 """The window's icons: one-colour line drawings in `resources/icons`, painted in the ink of the theme.
 
-The files are drawn in black; black stands for the ink. A themed icon of the desktop would be missing off a
-desktop, so every icon is shipped.
+The files are drawn in black, which stands for the ink. Desktop themes lack icons on some systems, so every
+icon ships.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ ICONS = (
     "settings",
     "close",
 )
-"""Names that `icon` takes; each is a file of that name."""
+"""Names for `icon`; each is a file of that name."""
 
 _PLACEHOLDER = b"#000000"
 _SIDES_PX = (16, 32, 48)
-"""Sizes that are painted: those of buttons at one, two and three pixels per unit."""
+"""Painted sizes: those of buttons at one, two and three pixels per unit."""
 
 
 def icon(name: str, theme: Theme) -> QIcon:
     """The icon `name` of `ICONS` in the theme's ink; accent when switched on, faint when disabled.
 
     Raises:
-        ValueError: there is no such icon.
+        ValueError: the icon does not exist.
     """
     if name not in ICONS:
         raise ValueError(f"icon: {name!r} is not one of {', '.join(ICONS)}")

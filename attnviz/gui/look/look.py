@@ -13,7 +13,7 @@ from attnviz.i18n import LANGUAGES, current_language, set_language, system_langu
 
 
 def application() -> QApplication:
-    """The one application there is."""
+    """The application."""
     app = QApplication.instance()
     assert isinstance(app, QApplication)
     return app
@@ -30,7 +30,7 @@ def apply(app: QApplication, settings: Settings) -> Theme:
 
 
 def chosen_theme(app: QApplication, settings: Settings) -> Theme:
-    """Light or dark, as the person chose, or as the system has it."""
+    """Light or dark, as the user chose, or as the system defines."""
     choice = settings["theme"]
     if choice == "system":
         choice = "dark" if app.styleHints().colorScheme() == Qt.ColorScheme.Dark else "light"
@@ -38,13 +38,13 @@ def chosen_theme(app: QApplication, settings: Settings) -> Theme:
 
 
 def other_language() -> str:
-    """The next language after the present one."""
+    """The next language after the active one."""
     codes = [language.code for language in LANGUAGES]
     return codes[(codes.index(current_language()) + 1) % len(codes)]
 
 
 def _translate_qt(app: QApplication) -> None:
-    """Qt's own buttons and dialogs in the present language."""
+    """Load the texts of Qt's own buttons and dialogs in the active language."""
     for old in app.findChildren(QTranslator, "qt_translator"):
         app.removeTranslator(old)
         old.deleteLater()

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QVBoxLayout, QWidg
 
 from attnviz.core.levels import RANGES
 from attnviz.core.text import isolated, visible
+from attnviz.gui.live.pointer import Pointer
 from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.stage_heat import highlight, stage_content, stage_title
@@ -30,7 +31,7 @@ from attnviz.model.trace import MASKED_STAGES, SiteTrace, Trace
 
 SIDE_WIDTH = 208
 WIDE = 440
-"""From this width on there is room for output and row beside the map."""
+"""Width from which output and row fit beside the map."""
 OUTPUT_SIDE = 84
 MOST_BARS = 200
 """Bars of one row drawn; of a longer row, those around the query."""
@@ -70,7 +71,7 @@ class StageViewPanel(Panel):
         self._stroke_blocks = True
         self._lay_out()
         self.setFocusProxy(self.map)
-        store.paint_mode_changed.connect(self.map.set_paint_mode)
+        store.pointer_changed.connect(self._on_pointer)
 
     def header(self) -> QWidget:
         """Formula and colour range, at the right end of the card's title."""
@@ -86,7 +87,7 @@ class StageViewPanel(Panel):
 
     def on_document(self, old: Document | None, new: Document) -> None:
         if self.store.trace is None or old is None or old.site != new.site:
-            return  # of another attention the trace is told as well
+            return  # another attention also sends its trace
         if old.view != new.view:
             self._show(self.store.site)
 
@@ -168,7 +169,9 @@ class StageViewPanel(Panel):
         on_key = focus is not None and STAGE_BY_ID[focus.stage].score_shaped
         self._bars.set_highlight(focus.column - first if focus is not None and on_key else -1)
         token = isolated(visible(site.experiment.tokens[query]))
-        self._row_title.setText(_("ROW OF “{token}”").format(token=token))
+        is_turned = self.store.document.view.orientation == "queries_as_columns"
+        title = _("COLUMN OF “{token}”") if is_turned else _("ROW OF “{token}”")
+        self._row_title.setText(title.format(token=token))
 
     def _query(self, site: SiteTrace, focus: Cell | None) -> int:
         last = site.experiment.n_queries - 1
@@ -181,7 +184,7 @@ class StageViewPanel(Panel):
         return wanted if wanted in site.stages else "weights"
 
     def _titled(self, title: str) -> str:
-        """The stage's title, behind its site's where there are several."""
+        """The stage's title, prefixed with its site's if several exist."""
         where = label_among_several(self.store.experiment, self.store.document.site)
         return f"{where} · {title}" if where else title
 
@@ -193,6 +196,11 @@ class StageViewPanel(Panel):
         return Cell(stage, row, column, shown_head(site.experiment, self.store.document.view, stage))
 
     # --- acting
+
+    @Slot(object, object)
+    def _on_pointer(self, old: Pointer, new: Pointer) -> None:
+        if old.paints != new.paints:
+            self.map.set_paint_mode(new.paints)
 
     @Slot(int, int)
     def _on_hovered(self, row: int, column: int) -> None:
@@ -280,7 +288,7 @@ class StageViewPanel(Panel):
 
 
 def _flags(site: SiteTrace, stage: str) -> str:
-    """What a reader must know about this stage's rows."""
+    """Warnings about this stage's rows."""
     if stage not in MASKED_STAGES:
         return ""
     experiment = site.experiment

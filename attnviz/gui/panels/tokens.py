@@ -7,6 +7,7 @@ from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from attnviz.errors import FieldError, Message
+from attnviz.gui.live.pointer import Pointer
 from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
@@ -33,7 +34,7 @@ MOST_TOKENS = 4096
 class TokensPanel(Panel):
     """Typing changes the tokens live; a token that stays keeps its vector, wherever it moves to.
 
-    Where the experiment has a vocabulary that says how a text becomes tokens, that is a way to split, too.
+    If the experiment's vocabulary stores its tokenisation, that is a splitting, too.
     """
 
     follows = ("query",)
@@ -55,7 +56,7 @@ class TokensPanel(Panel):
         self.chips.setObjectName("token_chips")
         self.chips.clicked.connect(self._on_chosen)
         self.chips.hovered.connect(self._on_hovered)
-        store.hovered_elsewhere.connect(self._on_hovered_elsewhere)
+        store.pointer_changed.connect(self._on_pointer)
         self.chips.renamed.connect(self._on_renamed)
         self.chips.moved.connect(self._on_moved)
         self.chips.removed.connect(self._on_removed)
@@ -90,6 +91,10 @@ class TokensPanel(Panel):
             self.chips.set_selected(min(new.view.query, len(tokens) - 1))
 
     def on_hover(self, cell: Cell | None) -> None:
+        elsewhere = self.store.pointer.elsewhere
+        if elsewhere is not None:
+            self._light_elsewhere(elsewhere)
+            return
         queries, keys = tokens_of(cell) if cell is not None else ((), ())
         color = self.theme.query if queries or not keys else self.theme.key
         lit = set(queries)
@@ -97,11 +102,15 @@ class TokensPanel(Panel):
             lit |= set(keys)
         self.chips.set_highlight(lit, color)
 
-    @Slot(object)
-    def _on_hovered_elsewhere(self, cell: Cell | None) -> None:
+    @Slot(object, object)
+    def _on_pointer(self, old: Pointer, new: Pointer) -> None:
+        if old.elsewhere != new.elsewhere:
+            self.on_hover(new.cell)
+
+    def _light_elsewhere(self, cell: Cell) -> None:
         """The tokens that a cell of another attention belongs to are the same tokens."""
         lit: frozenset[int] = frozenset()
-        if cell is not None and cell.site in site_names(self.store.experiment):
+        if cell.site in site_names(self.store.experiment):
             place = place_of(self.store.experiment, cell.site)
             lit = tokens_in("tokens", place, *tokens_of(cell))
         self.chips.set_highlight(lit, self.theme.query)
@@ -123,7 +132,7 @@ class TokensPanel(Panel):
         self.chips.set_tokens(self.store.experiment.tokens, faces(self.store.experiment))
 
     def _show_splittings(self, experiment: Experiment) -> None:
-        """Offer the ways to split that there are; the chosen one stays where it is one of them."""
+        """Offer the available splittings; the chosen one stays if it is among them."""
         chosen = self._splitting.value()
         self._splitting.set_options([(row.id, _(row.title), "") for row in splittings(experiment)])
         self._splitting.set_value(chosen)
@@ -137,7 +146,7 @@ class TokensPanel(Panel):
                 self._line.setCursorPosition(0)  # a long sentence is read from its beginning
 
     def _split(self, text: str, splitting: str) -> tuple[str, ...]:
-        """The tokens of a text; none where it has no bytes, which is said."""
+        """The tokens of a text; empty if it has no bytes, with a message."""
         try:
             return split_text(self.store.experiment, text, splitting)
         except ValueError as error:
@@ -148,8 +157,8 @@ class TokensPanel(Panel):
     def _on_text(self, text: str) -> None:
         tokens = self._split(text, self._splitting.value())
         if not tokens:
-            return  # the last tokens stay until there are others
-        # From what was there before the line was touched: words that are typed again find their vectors.
+            return  # the last tokens stay until new ones exist
+        # From the tokens before the edit: words that are typed again find their vectors.
         self._before = before = self._before or self.store.experiment
         self._typing.touch()
         self._put(tokens, before)
@@ -187,7 +196,7 @@ class TokensPanel(Panel):
 
     @Slot(int)
     def _on_hovered(self, index: int) -> None:
-        """A hovered token lights its row, through the vector that it stands for."""
+        """A hovered token highlights its row, through its vector."""
         stage = STAGE_BY_ID["tokens_embedded"].id
         self.store.set_hover(Cell(stage, index, 0) if index >= 0 else None)
 

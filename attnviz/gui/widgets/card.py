@@ -1,4 +1,4 @@
-"""The frame that panels stand in: a small muted title, an optional hint, header widgets, a body."""
+"""The frame of panels: a small muted title, an optional hint, header widgets, a body."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ PADDING = 12
 
 
 class Card(Control):
-    """A panel-coloured frame with rounded corners; put content into `body`.
+    """A panel-coloured frame with rounded corners; its content goes into `body`.
 
-    The title is shown in capitals where the script has them; title and hint are plain text.
+    The title is in capitals if the script has them; title and hint are plain text.
     """
 
     def __init__(self, title: str, hint: str = "", parent: QWidget | None = None) -> None:
@@ -56,7 +56,7 @@ class Card(Control):
         self.setAccessibleName(title)
 
     def set_hint(self, hint: str) -> None:
-        """Muted text at the right end of the header; it gives way when the card is narrow."""
+        """Muted text at the right end of the header; it is elided when the card is narrow."""
         self._hint.setText(hint)
         self._hint.setVisible(bool(hint))
 
@@ -69,7 +69,7 @@ class Card(Control):
         self.body.addWidget(content)
 
     def add_header_widget(self, widget: QWidget) -> None:
-        """Put `widget` at the right end of the header."""
+        """Add `widget` at the right end of the header."""
         self.header.addWidget(widget)
 
     def apply_theme(self, theme: Theme) -> None:

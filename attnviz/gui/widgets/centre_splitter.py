@@ -7,11 +7,11 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QSplitter
 
 ENOUGH = 200
-"""Height of the stretched pane from which on the last one gets what it would like to have."""
+"""Height of the stretched pane above which the last one gets its preferred height."""
 
 
 class CentreSplitter(QSplitter):
-    """Where there is little height all panes give way; where there is more, the last is whole again."""
+    """With little height all panes shrink; with more, the last has its full height."""
 
     def __init__(self) -> None:
         super().__init__(Qt.Orientation.Vertical)

@@ -1,4 +1,4 @@
-"""The line edit in which a chip is renamed where it stands."""
+"""The line edit in which a chip is renamed in place."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from attnviz.core.text import SPACE
 
 
 class ChipEditor(QLineEdit):
-    """The line edit over a chip: Enter or leaving takes the text, Esc gives up.
+    """The line edit over a chip: Enter or leaving commits the text, Esc cancels.
 
-    A space at an end is there as ␣, which a text that is typed over the rest leaves as it is.
+    A space at an end is shown as ␣, and typing over the rest keeps it.
     """
 
     committed = Signal(str)
-    """Another text than before, with its spaces."""
+    """Emitted with a changed text, including its spaces."""
     closed = Signal()
 
     def __init__(self, parent: QWidget) -> None:
@@ -28,7 +28,7 @@ class ChipEditor(QLineEdit):
         self.hide()
 
     def open_editor(self, text: str, rect: QRect) -> None:
-        """Show `text` over a chip, all of it but the space before it selected."""
+        """Show `text` over a chip, selected except for a leading space."""
         word = text.strip(" ")
         before = len(text) - len(text.lstrip(" "))
         self._before = SPACE * before + word + SPACE * (len(text) - before - len(word))

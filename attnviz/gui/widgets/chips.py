@@ -50,7 +50,7 @@ class TokenChips(Availability, QAbstractScrollArea):
     """Tokens in order, and a "+" chip after them.
 
     Click selects, double-click or F2 renames in place, dragging or Ctrl+Left and Ctrl+Right moves, Delete
-    removes. The chips only tell what the user wants; whoever owns the tokens calls `set_tokens`.
+    removes. The chips only emit the user's wishes; the owner of the tokens calls `set_tokens`.
     `moved` carries the old and the new index; `hovered` carries -1 when the pointer leaves.
     """
 
@@ -88,9 +88,9 @@ class TokenChips(Availability, QAbstractScrollArea):
         return self._tokens
 
     def set_tokens(self, tokens: Sequence[str], faces: Sequence[Face] = ()) -> None:
-        """Show `tokens` without emitting; the selection stays where it still fits.
+        """Show `tokens` without emitting; the selection stays if it still fits.
 
-        `faces` say how each is shown; without them each is shown as its text.
+        `faces` define their appearance; without them each is shown as its text.
         """
         shown = tuple(faces) or tuple(Face(visible(token), "") for token in tokens)
         if (tuple(tokens), shown) == (self._tokens, self._faces):
@@ -112,14 +112,14 @@ class TokenChips(Availability, QAbstractScrollArea):
             self.viewport().update()
 
     def set_highlight(self, indices: Collection[int], color: str = "") -> None:
-        """Outline the chips of `indices` in `color` (`#rrggbb`; the accent where empty)."""
+        """Outline the chips of `indices` in `color` (`#rrggbb`; empty means the accent)."""
         marks = (frozenset(indices), color)
         if marks != (self._highlight, self._highlight_color):
             self._highlight, self._highlight_color = marks
             self.viewport().update()
 
     def chip_rect(self, index: int) -> QRect:
-        """Where a chip lies on the viewport; index `len(tokens())` is the "+" chip."""
+        """Rectangle of a chip on the viewport; index `len(tokens())` is the "+" chip."""
         return self._rects[index].translated(0, -self.verticalScrollBar().value())
 
     def apply_theme(self, theme: Theme) -> None:
@@ -193,7 +193,7 @@ class TokenChips(Availability, QAbstractScrollArea):
             draw_focus_ring(painter, QRectF(rect).adjusted(1, 1, -1, -1), theme, RADIUS - 3)
 
     def _paint_drop(self, painter: QPainter, index: int) -> None:
-        """A bar where a dragged chip would come to stand."""
+        """Paint a bar at the drop position of a dragged chip."""
         before = index < len(self._tokens)
         rect = self.chip_rect(index if before else len(self._tokens) - 1)
         x = rect.left() - _GAP / 2 if before else rect.right() + _GAP / 2
@@ -265,13 +265,13 @@ class TokenChips(Availability, QAbstractScrollArea):
         QToolTip.showText(event.globalPos(), plain_tooltip(text), self.viewport())
 
     def _said(self, index: int) -> str:
-        """What a chip is, in words: its position (from 0, as masks count) and text, its id and bytes."""
+        """A chip in words: its position (from 0, as in masks) and text, its id and bytes."""
         face = self._faces[index]
         text = _("Position {index}: {text}").format(index=index, text=face.shown)
         return f"{text} · {face.note}" if face.note else text
 
     def _gap_at(self, position: QPoint) -> int:
-        """The index before which a chip dropped at `position` comes to stand."""
+        """The index before which a chip dropped at `position` is inserted."""
         shifted = position + QPoint(0, self.verticalScrollBar().value())
         for index, rect in enumerate(self._rects[: len(self._tokens)]):
             if shifted.y() < rect.top() - _GAP / 2:

@@ -18,7 +18,7 @@ _NARROWEST = 70
 class Combo(Availability, QComboBox):
     """One of several options; `changed` carries the id the user chose.
 
-    The wheel turns it only while it has the focus, so that scrolling past it changes nothing.
+    The wheel changes it only while it has the focus, so that scrolling past it changes nothing.
     """
 
     changed = Signal(str)
@@ -38,7 +38,7 @@ class Combo(Availability, QComboBox):
         return str(self.currentData() or "")
 
     def set_options(self, options: Sequence[Option]) -> None:
-        """Replace the choices; the chosen id stays chosen where it still exists."""
+        """Replace the choices; the chosen id stays chosen if it still exists."""
         chosen = self.value()
         with QSignalBlocker(self):
             self.clear()
@@ -53,12 +53,12 @@ class Combo(Availability, QComboBox):
             self.setCurrentIndex(self.findData(value))
 
     def set_option_unavailable(self, id_: str, reason: str | None) -> None:
-        """Disable one choice and say why in its tooltip; `None` makes it available again."""
+        """Disable one choice with the reason in its tooltip; `None` enables it."""
         index, model = self.findData(id_), self.model()
         assert isinstance(model, QStandardItemModel)
         item = model.item(index)
         tip = plain_tooltip(reason or item.text())
-        if item.isEnabled() != (reason is None) or item.toolTip() != tip:  # told after every edit
+        if item.isEnabled() != (reason is None) or item.toolTip() != tip:  # called after every edit
             item.setEnabled(reason is None)
             item.setToolTip(tip)
 

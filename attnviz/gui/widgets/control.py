@@ -1,4 +1,4 @@
-"""What every control of the window shares: a theme, a gesture, and a disabled state that says why."""
+"""Common parts of every control of the window: a theme, a gesture, and a disabled state with its reason."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ BURST_MS = 400
 
 
 MOUSE_ONLY = "attnviz_mouse_only"
-"""Property of a part that a picture of its panel leaves out: a hint, a button."""
+"""Property of a part that a picture of its panel omits: a hint, a button."""
 MOTION_PROPERTY = "attnviz_motion"
-"""The application's property that is False where the person has switched transitions off."""
+"""The application's property that is False if the user has switched transitions off."""
 
 
 def active_theme() -> Theme:
@@ -29,7 +29,7 @@ def active_theme() -> Theme:
 
 
 def transition_ms(widget: QWidget) -> int:
-    """How long a transition of `widget` takes: none where the person or the system wants none."""
+    """Duration of a transition of `widget`: 0 if the user or the system disables transitions."""
     app = QApplication.instance()
     if app is not None and app.property(MOTION_PROPERTY) is False:
         return 0
@@ -38,7 +38,7 @@ def transition_ms(widget: QWidget) -> int:
 
 
 def plain_tooltip(text: str) -> str:
-    """`text` for `setToolTip`, so that markup in it shows literally and long text wraps."""
+    """`text` for `setToolTip`: markup in it shows literally and long text wraps."""
     return f"<qt>{html.escape(text)}</qt>" if text else ""
 
 
@@ -53,7 +53,7 @@ def draw_focus_ring(painter: QPainter, rect: QRectF, theme: Theme, radius: float
 
 
 class Gesture(QObject):
-    """Brackets many live changes so that the store can make one undo entry of them.
+    """Brackets many live changes so that the store merges them into one undo entry.
 
     `begin` and `end` bracket a drag or typing; `touch` opens a burst (wheel, repeated keys) that
     closes by itself `BURST_MS` after the last touch.
@@ -106,9 +106,9 @@ class Availability:
             self._say_tooltip()
 
     def set_unavailable(self, reason: str | None) -> None:
-        """Disable the control and say why in its tooltip; `None` makes it available again.
+        """Disable the control with the reason in its tooltip; `None` enables it.
 
-        Told after every edit; a new tool tip costs more than a look at the last one.
+        Called after every edit; a comparison with the last tooltip costs less than a new one.
         """
         if reason != self._reason:
             self._reason = reason
@@ -116,13 +116,13 @@ class Availability:
             self._say_tooltip()
 
     def set_owner_unavailable(self, reason: str | None) -> None:
-        """Say why the control that this one is a part of is unavailable."""
+        """Set the reason why the control that contains this one is unavailable."""
         if reason != self._owner_reason:
             self._owner_reason = reason
             self._say_tooltip()
 
     def set_error(self, sentence: str) -> None:
-        """Say what is wrong with the value that was given last; an empty sentence takes it away."""
+        """Mark the last entered value as wrong, with the reason; an empty sentence removes the mark."""
         if sentence != self._error:
             self._error = sentence
             self._say_tooltip()
@@ -165,7 +165,7 @@ class Control(Availability, QWidget):
         self.update()
 
     def retranslate(self) -> None:
-        """Renew own texts after the language changed; controls without own texts do nothing."""
+        """Update own texts after the language changed; controls without own texts do nothing."""
 
     def hideEvent(self, event: QHideEvent) -> None:
         self.gesture.end()

@@ -1,4 +1,4 @@
-"""The button that throws another seed."""
+"""The button that chooses another seed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _THROWN_BELOW = 10_000
 
 
 class Dice(QToolButton):
-    """The button that throws another seed."""
+    """The button that chooses another seed."""
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -34,6 +34,6 @@ class Dice(QToolButton):
 
     @staticmethod
     def throw(present: int) -> int:
-        """A small seed that is not `present`. Which one comes is of no consequence; it is written down."""
+        """A small seed other than `present`. The choice is arbitrary; the document stores it."""
         thrown = random.randrange(_THROWN_BELOW - 1)
         return thrown + (thrown >= present)

@@ -1,4 +1,4 @@
-"""A line of text whose content is the document's, and so are its undo and redo."""
+"""A line of text whose content belongs to the document, and so do its undo and redo."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from PySide6.QtWidgets import QLineEdit
 
 _HISTORY = (QKeySequence.StandardKey.Undo, QKeySequence.StandardKey.Redo)
 _WINDOWS = (QKeySequence("Ctrl+E"), QKeySequence("Ctrl+Home"), QKeySequence("Ctrl+End"))
-"""Keys of a line edit that one line does not need (End does as much) and that are commands of the window."""
+"""Keys of a line edit that a single line does not need (End suffices) and that are commands of the window."""
 
 
 class DocumentLine(QLineEdit):
     """A line edit that leaves undo and redo, and the keys of commands, to the window.
 
-    With `is_live` every key is an edit of the document. Without, the text is taken when it is finished: what
-    is typed and not yet taken (`isModified`) is undone by the line itself.
+    With `is_live` every key is an edit of the document. Without, the text is committed when it is finished:
+    the line itself undoes uncommitted typing (`isModified`).
     """
 
     def __init__(self, *, is_live: bool = True) -> None:
@@ -23,7 +23,7 @@ class DocumentLine(QLineEdit):
         self._is_live = is_live
 
     def show_text(self, text: str) -> None:
-        """Show what the document has now, with the caret before what stood behind it, or after the change."""
+        """Show the document's text, with the caret before the same remainder, or after the change."""
         old, rest = self.text(), self.text()[self.cursorPosition() :]
         if text == old:
             return
@@ -38,20 +38,20 @@ class DocumentLine(QLineEdit):
 
     def event(self, event: QEvent) -> bool:
         if isinstance(event, QKeyEvent) and self._leaves(event):
-            event.ignore()  # to the window's shortcut
+            event.ignore()  # handled by the window's shortcut
             return event.type() == QEvent.Type.ShortcutOverride
         return super().event(event)
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         menu = self.createStandardContextMenu()
         if self._leaves_history():
-            for action in menu.actions()[:3]:  # undo, redo and the line below them
+            for action in menu.actions()[:3]:  # undo, redo and the separator
                 menu.removeAction(action)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.popup(event.globalPos())
 
     def _leaves(self, event: QKeyEvent) -> bool:
-        """Whether a key is the window's."""
+        """True if a key belongs to the window."""
         is_history = any(map(event.matches, _HISTORY))
         return self._leaves_history() if is_history else QKeySequence(event.keyCombination()) in _WINDOWS
 

@@ -1,4 +1,4 @@
-"""A line of text that takes the room there is: what does not fit is cut, and whole in the tooltip."""
+"""A line of text that adapts to its width: longer text is elided, and complete in the tooltip."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from attnviz.gui.widgets.control import plain_tooltip
 
 
 class ElidedLabel(QLabel):
-    """One line; it asks for no width of its own."""
+    """One line without a preferred width."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -36,7 +36,7 @@ class ElidedLabel(QLabel):
 
 
 class WholeLabel(ElidedLabel):
-    """One line that would like to show whole, and may be cut."""
+    """One line that prefers its full width, and may be elided."""
 
     def sizeHint(self) -> QSize:
         return QLabel.sizeHint(self)

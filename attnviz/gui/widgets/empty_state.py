@@ -1,4 +1,4 @@
-"""What a panel shows while it has nothing to show: one muted sentence and perhaps one way out."""
+"""The content of an empty panel: one muted sentence and an optional button."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A formula on one line whose symbols stand for stages: the mouse on one names it, and one can be lit."""
+"""A formula on one line whose symbols stand for stages: the mouse points at a stage, and one can
+be highlighted.
+"""
 
 from __future__ import annotations
 
@@ -11,18 +13,18 @@ from attnviz.gui.widgets.control import active_theme, plain_tooltip
 from attnviz.model.explain.formulas.symbols import Part, Parts
 
 NARROWEST = 60
-"""Width below which a formula is not squeezed; what does not fit is in the tool tip."""
+"""Minimum width of a formula; the tooltip contains the full text."""
 
 _ELLIPSIS = "…"
 _WASH = 0.16
-"""How much of the accent lies behind a lit symbol."""
+"""Opacity of the accent behind a highlighted symbol."""
 
 
 class FormulaLine(QLabel):
     """Plain text, painted part by part from left to right in every language.
 
-    `stage_pointed` says which part's stage the mouse is on (empty: on none); `stage_clicked` one that was
-    clicked. `set_lit` marks the parts of one stage.
+    `stage_pointed` carries the stage under the mouse (empty: none); `stage_clicked` the clicked one.
+    `set_lit` marks the parts of one stage.
     """
 
     stage_pointed = Signal(str)
@@ -53,18 +55,18 @@ class FormulaLine(QLabel):
             self.setToolTip(plain_tooltip(self.text()))
 
     def set_lit(self, stage: str) -> None:
-        """Mark what stands for a stage; empty for nothing."""
+        """Mark the parts of a stage; empty for none."""
         if stage != self._lit:
             self._lit = stage
             self.update()
 
     def apply_theme(self, theme: Theme) -> None:
-        """Take the colours of `theme`."""
+        """Use the colours of `theme`."""
         self._theme = theme
         self.update()
 
     def part_rects(self) -> tuple[tuple[Part, QRectF], ...]:
-        """Where each part stands on the widget; where it is too narrow for all, dots stand for the rest."""
+        """Rectangle of each part on the widget; if it is too narrow for all, dots stand for the rest."""
         metrics = QFontMetricsF(self.font())
         x, top = 0.0, (self.height() - metrics.height()) / 2
         rects = []
@@ -79,7 +81,7 @@ class FormulaLine(QLabel):
         return tuple(rects)
 
     def stage_at(self, at: QPointF) -> str:
-        """The stage of the part at a point; empty where there is none."""
+        """The stage of the part at a point; empty without one."""
         for part, rect in self.part_rects():
             if rect.left() <= at.x() < rect.right():
                 return part.stage
@@ -98,7 +100,9 @@ class FormulaLine(QLabel):
             self.stage_clicked.emit(stage)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Symbols of stages in ink, the rest muted; what is lit on a wash of the accent, and underlined."""
+        """Paint symbols of stages in ink, the rest muted; the highlighted stage is tinted with
+        the accent, and underlined.
+        """
         painter = QPainter(self)
         baseline = (self.height() - QFontMetricsF(self.font()).height()) / 2 + QFontMetricsF(
             self.font()

@@ -1,4 +1,4 @@
-"""A handle that is dragged to put the row it belongs to in another place, and where that place is."""
+"""A handle that moves its row to another place by dragging, and the computation of that place."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from attnviz.gui.widgets.control import Control
 
 SLACK_PX = 4
-"""How far a press may travel before it is a drag."""
+"""Distance that a press may move before it becomes a drag."""
 
 _DOT, _APART = 2.0, 4.0
 
@@ -19,7 +19,7 @@ _DOT, _APART = 2.0, 4.0
 class Grip(Control):
     """Six dots. `dragged` carries the pointer, in global coordinates, once a press has become a drag.
 
-    `dropped` ends the drag where the button is let go; `given_up` where Escape is pressed or the grip goes.
+    `dropped` ends the drag on release; `given_up` on Escape or when the grip disappears.
     """
 
     dragged = Signal(QPoint)
@@ -31,7 +31,7 @@ class Grip(Control):
         self._pressed: QPoint | None = None
         self._is_dragging = False
         self.setFixedWidth(10)
-        self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)  # Escape comes to who has the focus
+        self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)  # Escape goes to the focused widget
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Preferred)
         self.setCursor(Qt.CursorShape.OpenHandCursor)
 
@@ -89,7 +89,7 @@ class Grip(Control):
             self.given_up.emit()
 
     def _end(self) -> bool:
-        """True if a drag was under way; it is not any more."""
+        """End a drag; return True if one was in progress."""
         was_dragging, self._is_dragging, self._pressed = self._is_dragging, False, None
         if was_dragging:
             self.setCursor(Qt.CursorShape.OpenHandCursor)
@@ -98,10 +98,10 @@ class Grip(Control):
 
 
 def gap_at(middles: Sequence[float], at: float) -> int:
-    """The gap between things in a row that `at` is nearest to, 0 before the first; `middles` ascend."""
+    """The gap in a row that is nearest to `at`, 0 before the first; `middles` ascend."""
     return sum(middle < at for middle in middles)
 
 
 def place_in(gap: int, source: int) -> int:
-    """The place in which the thing at `source` stands when it is put into a gap."""
+    """The final place of the item at `source` after a move into a gap."""
     return gap - (gap > source)

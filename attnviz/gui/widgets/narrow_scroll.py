@@ -1,4 +1,4 @@
-"""A place that may be too narrow for what stands in it: then that is scrolled sideways, never squeezed."""
+"""A place that may be too narrow for its content: then it scrolls sideways and is never squeezed."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
 
 class NarrowScroll(QScrollArea):
-    """`content` is as high as the place is, and at least as wide as it has to be.
+    """`content` has the height of the place, and at least its own minimum width.
 
-    A `QScrollArea` that resizes its widget gives it the height it would like to have, too.
+    A `QScrollArea` that resizes its widget would also give it its preferred height.
     """
 
     def __init__(self, content: QWidget, parent: QWidget | None = None) -> None:

@@ -1,7 +1,7 @@
 """Edits of the block around an attention: pure functions Site -> Site, on one site.
 
-What is switched off is gone from the experiment. `LastSeen` is a value that a form feeds with what it
-shows, so that switching on again brings the numbers back.
+A part that is switched off leaves the experiment. A form notes its records in `LastSeen`, so that switching
+the part on again restores the numbers.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar
 from msgspec.structs import replace
 
 from attnviz.errors import FieldError, must_be
-from attnviz.model.edit.fitting import cut_or_filled, fitted_block, fitted_norm
+from attnviz.model.edit.fitting import fitted_block, fitted_norm
 from attnviz.model.operands.matrices import feed_forward_array
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.block import (
@@ -33,33 +33,33 @@ NormName = Literal["norm_1", "after_1", "norm_2", "after_2"]
 T = TypeVar("T")
 
 GAIN_SPREAD = 0.3
-"""Standard deviation of a gain that is drawn; its mean is 1."""
+"""Standard deviation of a random gain; its mean is 1."""
 
 BIAS_SPREAD = 0.5
-"""Standard deviation of a bias that is drawn; its mean is 0."""
+"""Standard deviation of a random bias; its mean is 0."""
 
 HIDDEN_RATIO = 4
-"""Hidden features for each feature of the model, as Vaswani et al. 2017 have it."""
+"""Hidden features for each feature of the model, as in Vaswani et al. 2017."""
 
 
 class LastSeen:
-    """The last record of each name that was seen: what a switch brings back."""
+    """The last record of each name: the one that a switch restores."""
 
     def __init__(self) -> None:
         self._records: dict[str, object] = {}
 
     def note(self, name: str, record: object | None) -> None:
-        """Remember `record` under `name`; None is nothing to remember."""
+        """Remember `record` under `name`; None is ignored."""
         if record is not None:
             self._records[name] = record
 
     def last(self, name: str, kind: type[T], default: T) -> T:
-        """The last record of that name, or `default` where none of its kind was seen."""
+        """The last record of that name, or `default` if none of its kind was seen."""
         record = self._records.get(name)
         return record if isinstance(record, kind) else default
 
     def note_block(self, site: Site) -> None:
-        """Remember all that the forms of a block can switch off."""
+        """Remember everything that the forms of a block can switch off."""
         for role in ROLES:
             self.note(f"{role}_bias", getattr(site.projections, f"{role}_bias"))
         if site.qk_norm is not None:
@@ -93,19 +93,21 @@ class LastSeen:
 
 
 def block_of(site: Site) -> Block:
-    """The block. Raises `ValueError` where the attention stands alone."""
+    """The block. Raises `ValueError` for an attention without one."""
     if site.block is None:
         raise FieldError("block", None, must_be("a block for its parts to be set"))
     return site.block
 
 
 def set_block(site: Site, block: Block | None) -> Site:
-    """Put a block around the attention, or take it away; numbers of another width are made to fit."""
+    """Add a block around the attention, or remove it; numbers of another width are fitted."""
     return replace(site, block=fitted_block(block, site.d_model))
 
 
 def set_placement(site: Site, placement: NormPlacement, last: LastSeen) -> Site:
-    """Choose where the norms stand. A sandwich brings norms after, like those before it; others drop them."""
+    """Choose the placement of the norms. A sandwich adds norms after, like those before; others
+    remove them.
+    """
     block = block_of(site)
     after: dict[str, Norm | None] = {"after_1": None, "after_2": None}
     if placement == "sandwich":
@@ -119,7 +121,7 @@ def set_placement(site: Site, placement: NormPlacement, last: LastSeen) -> Site:
 
 
 def set_residual(site: Site, is_on: bool) -> Site:
-    """Add what came in to what attention and feed-forward layer make, or not."""
+    """Add the input to the outputs of attention and feed-forward layer, or not."""
     return replace(site, block=replace(block_of(site), residual=is_on))
 
 
@@ -127,7 +129,7 @@ def set_residual(site: Site, is_on: bool) -> Site:
 
 
 def norm_of_kind(name: str, kind: NormKind, last: LastSeen, present: Norm | None = None) -> Norm:
-    """The norm of a kind: ε and gain of the present one, else of what was there before."""
+    """The norm of a kind: ε and gain of the present one, else of the remembered one."""
     if present is None:
         return last.last(f"{name}.{kind}", Norm, Norm(kind))
     before = last.last(f"{name}.{kind}", Norm, Norm(kind))
@@ -135,18 +137,18 @@ def norm_of_kind(name: str, kind: NormKind, last: LastSeen, present: Norm | None
 
 
 def norm_of(site: Site, name: NormName) -> Norm | None:
-    """One norm of the block, where there are both."""
+    """One norm of the block, where both exist."""
     return None if site.block is None else getattr(site.block, name)
 
 
 def set_norm(site: Site, name: NormName, norm: Norm | None) -> Site:
-    """Put a norm in its place in the block, or take it away."""
+    """Set or remove a norm of the block."""
     fitted = fitted_norm(norm, site.d_model)
     return replace(site, block=replace(block_of(site), **{name: fitted}))
 
 
 def drawn_gain(name: str, last: LastSeen) -> Row:
-    """The gain that a switch brings: the one that was there, or one drawn around 1."""
+    """The gain that a switch adds: the remembered one, or a random one around 1."""
     others = "embedding_norm", "final_norm", "encoder_norm", "latent_norm", "query_latent_norm"
     places = (*NORMS, "query_gain", "key_gain", *others)
     default = DrawnRow(places.index(name), 1.0, GAIN_SPREAD)
@@ -155,7 +157,7 @@ def drawn_gain(name: str, last: LastSeen) -> Row:
 
 
 def drawn_bias(name: str, last: LastSeen) -> Row:
-    """The bias of a norm that a switch brings: the one that was there, or one drawn around 0."""
+    """The bias of a norm that a switch adds: the remembered one, or a random one around 0."""
     return _row(last, f"{name}.bias", DrawnRow(10, 0.0, GAIN_SPREAD))
 
 
@@ -167,7 +169,7 @@ def _row(last: LastSeen, key: str, default: DrawnRow) -> Row:
 
 
 def ffn_of(site: Site) -> FeedForward:
-    """The feed-forward layer. Raises `ValueError` where there is none."""
+    """The feed-forward layer. Raises `ValueError` without one."""
     block = block_of(site)
     if block.feed_forward is None:
         raise FieldError(
@@ -182,7 +184,7 @@ def usual_feed_forward(site: Site) -> FeedForward:
 
 
 def set_feed_forward(site: Site, is_on: bool, last: LastSeen) -> Site:
-    """Put the feed-forward layer behind the attention, with the norms that belong to it, or take it away."""
+    """Add the feed-forward layer after the attention, with its norms, or remove it."""
     block = block_of(site)
     if not is_on:
         return replace(site, block=replace(block, feed_forward=None, norm_2=None, after_2=None))
@@ -200,7 +202,7 @@ def set_feed_forward(site: Site, is_on: bool, last: LastSeen) -> Site:
 
 
 def change_feed_forward(site: Site, **fields: Any) -> Site:
-    """Change fields of the feed-forward layer; matrices and biases that are written out are made to fit."""
+    """Change fields of the feed-forward layer; explicit matrices and biases are fitted."""
     ffn = ffn_of(site)
     if "d_hidden" in fields:
         ffn = _resized(ffn, fields.pop("d_hidden"), site.d_model)
@@ -209,21 +211,18 @@ def change_feed_forward(site: Site, **fields: Any) -> Site:
 
 
 def _resized(ffn: FeedForward, d_hidden: int, d_model: int) -> FeedForward:
-    """The layer with as many hidden features; written-out numbers are cut, or filled with zeros."""
+    """The layer with `d_hidden` hidden features; explicit numbers are cut, or padded with zeros."""
     changes: dict[str, Any] = {"d_hidden": d_hidden}
     wider = FeedForward(d_hidden)
     for role in FEED_FORWARD_ROLES:
         shape = wider.shape(role, d_model)
         source, bias = getattr(ffn, role), getattr(ffn, f"{role}_bias")
-        if isinstance(source, Explicit):
-            changes[role] = Explicit(Matrix(cut_or_filled(source.values.array, shape)))
-        if isinstance(bias, WrittenRow):
-            changes[f"{role}_bias"] = WrittenRow(Matrix(cut_or_filled(bias.values.array, (1, shape[1]))))
+        changes |= {role: source.fitted(shape), f"{role}_bias": bias and bias.fitted((1, shape[1]))}
     return replace(ffn, **changes)
 
 
 def ffn_source(site: Site, role: FeedForwardRole, kind: str, last: LastSeen) -> Weights:
-    """A matrix of the feed-forward layer of one kind; seed and numbers that were there come back."""
+    """A matrix of the feed-forward layer of one kind; the remembered seed and numbers are restored."""
     ffn = ffn_of(site)
     if kind == "identity":
         return Identity()
@@ -236,7 +235,7 @@ def ffn_source(site: Site, role: FeedForwardRole, kind: str, last: LastSeen) -> 
 
 
 def set_ffn_bias(site: Site, role: FeedForwardRole, is_on: bool, last: LastSeen) -> Site:
-    """Give a matrix of the feed-forward layer a bias, or none."""
+    """Add a bias to a matrix of the feed-forward layer, or remove it."""
     seed = 20 + FEED_FORWARD_ROLES.index(role)
     row = _row(last, f"{role}_bias", DrawnRow(seed, 0.0, BIAS_SPREAD)) if is_on else None
     return change_feed_forward(site, **{f"{role}_bias": row})
@@ -246,7 +245,7 @@ def set_ffn_bias(site: Site, role: FeedForwardRole, is_on: bool, last: LastSeen)
 
 
 def set_bias(site: Site, role: Role, is_on: bool, last: LastSeen) -> Site:
-    """Give a projection a bias, or none."""
+    """Add a bias to a projection, or remove it."""
     columns = site.projection_shape(role)[1]
     row: Row | None = None
     if is_on:
@@ -273,6 +272,4 @@ def has_qk_gains(qk_norm: QKNorm | None) -> bool:
 
 def fitted_row(row: Row, features: int) -> Row:
     """A row that is written out, cut or filled with zeros to so many features."""
-    if isinstance(row, WrittenRow) and row.values.shape[1] != features:
-        return WrittenRow(Matrix(cut_or_filled(row.values.array, (1, features))))
-    return row
+    return row.fitted((1, features))

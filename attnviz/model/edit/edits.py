@@ -1,13 +1,13 @@
-"""Edits: pure functions Experiment -> Experiment, one for each thing that a hand can do.
+"""Edits: pure functions Experiment -> Experiment, one for each action of a user.
 
-An edit keeps the experiment legal: where a change of heads or tokens leaves a matrix with the wrong
-shape, it is cut, or filled with zeros, instead of the change being refused.
+An edit keeps the experiment valid: if a change of heads or tokens leaves a matrix with the wrong shape, the
+matrix is cut, or padded with zeros, instead of an error.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from msgspec.structs import replace
@@ -37,16 +37,16 @@ from attnviz.model.spec.parts import (
     Role,
     Rope,
     SeededVectors,
-    Tied,
     Vectors,
     vectors_shape,
 )
 from attnviz.model.spec.pieces import own_tokens
-from attnviz.model.spec.positions import Position
+from attnviz.model.spec.positions import Encoding
 from attnviz.model.spec.site import Site
 
 Sequence = Literal["tokens", "memory"]
 Array = NDArray[np.float64]
+Encoded = TypeVar("Encoded", bound=Encoding)
 
 
 # --- tokens and vectors ----------------------------------------------------------------------------
@@ -63,7 +63,7 @@ def vectors_of(experiment: Experiment, sequence: Sequence) -> Vectors:
 
 
 def set_vectors(experiment: Experiment, values: Array, sequence: Sequence = "tokens") -> Experiment:
-    """Write all vectors of a sequence out; (token, d_model)."""
+    """Store all vectors of a sequence explicitly; (token, d_model)."""
     vectors = ExplicitVectors(Matrix(values))
     return _with_sequence(experiment, sequence, tokens_of(experiment, sequence), vectors)
 
@@ -73,8 +73,7 @@ def set_vector_cell(
 ) -> Experiment:
     """Change one number of a token vector; seeded vectors become explicit ones."""
     old = vectors_of(experiment, sequence)
-    values = old.values if isinstance(old, ExplicitVectors) else Matrix(vectors_array(old))
-    vectors = ExplicitVectors(values.replaced(row, column, value))
+    vectors = ExplicitVectors(old.matrix().replaced(row, column, value))
     return _with_sequence(experiment, sequence, tokens_of(experiment, sequence), vectors)
 
 
@@ -90,19 +89,17 @@ def added_position(site: Site, sequence: Sequence, row: int) -> Array:
 
 
 def reseed_vectors(experiment: Experiment, seed: int, sequence: Sequence = "tokens") -> Experiment:
-    """Draw all vectors of a sequence anew."""
+    """Sample all vectors of a sequence anew."""
     old = vectors_of(experiment, sequence)
-    n, d_model = vectors_shape(old)
-    generator = old.generator if isinstance(old, SeededVectors) else "pcg64"
-    vectors = SeededVectors(n, d_model, seed, generator)
+    vectors = old.drawn(*old.shape, seed)
     return _with_sequence(experiment, sequence, tokens_of(experiment, sequence), vectors)
 
 
 def set_tokens(experiment: Experiment, tokens: tuple[str, ...], sequence: Sequence = "tokens") -> Experiment:
-    """Put another text in: a token that was there keeps its vector, wherever it now stands.
+    """Replace the text: a token that stays keeps its vector, at its new position.
 
-    Of a token that was not, a vocabulary gives the vector; without one it is drawn. A text that is no token
-    of a model that says how it reads texts is cut into those that are.
+    A new token has its vector from the vocabulary, or a random one without a vocabulary. If the model stores
+    its tokenisation, a text that is no token is cut into tokens.
     """
     if not tokens:
         raise FieldError("tokens", [], A_TOKEN)
@@ -117,8 +114,8 @@ def set_tokens(experiment: Experiment, tokens: tuple[str, ...], sequence: Sequen
 def rename_token(experiment: Experiment, index: int, text: str, sequence: Sequence = "tokens") -> Experiment:
     """Change the text of one token; its vector stays, unless a vocabulary has one for the new text.
 
-    For a text that is no token of a model that says how it reads texts, those of the model that write it
-    come in its place, with their vectors.
+    If the model stores its tokenisation, a text that is no token is replaced by the tokens that write it,
+    with their vectors.
     """
     tokens, vectors = tokens_of(experiment, sequence), vectors_of(experiment, sequence)
     vocabulary = read_vocabulary(experiment, sequence)
@@ -132,7 +129,7 @@ def rename_token(experiment: Experiment, index: int, text: str, sequence: Sequen
 
 
 def move_token(experiment: Experiment, source: int, target: int, sequence: Sequence = "tokens") -> Experiment:
-    """Move a token, with its vector, to another place."""
+    """Move a token, with its vector, to another position."""
     order = list(range(len(tokens_of(experiment, sequence))))
     order.insert(target, order.pop(source))
     return permute_tokens(experiment, tuple(order), sequence)
@@ -141,7 +138,7 @@ def move_token(experiment: Experiment, source: int, target: int, sequence: Seque
 def permute_tokens(
     experiment: Experiment, order: tuple[int, ...], sequence: Sequence = "tokens"
 ) -> Experiment:
-    """Token i becomes the old token order[i]; vectors move along. Leaving tokens out removes them."""
+    """Token i becomes the old token order[i]; vectors move along. Omitted tokens are removed."""
     tokens = tokens_of(experiment, sequence)
     if not order:
         raise FieldError("tokens", [], A_TOKEN)
@@ -151,7 +148,7 @@ def permute_tokens(
 
 
 def remove_token(experiment: Experiment, index: int, sequence: Sequence = "tokens") -> Experiment:
-    """Take a token and its vector out."""
+    """Remove a token and its vector."""
     n = len(tokens_of(experiment, sequence))
     return permute_tokens(experiment, tuple(i for i in range(n) if i != index), sequence)
 
@@ -167,7 +164,7 @@ def set_n_tokens(experiment: Experiment, n: int, sequence: Sequence = "tokens") 
 
 
 def set_d_model(experiment: Experiment, d_model: int) -> Experiment:
-    """Cut the vectors of all sequences, or draw new features, to `d_model` features."""
+    """Cut the vectors of all sequences to `d_model` features, or sample new features."""
     resized = {"vectors": _resized(experiment.vectors, experiment.n_queries, d_model)}
     if experiment.memory is not None:
         n = len(experiment.memory.tokens)
@@ -177,7 +174,7 @@ def set_d_model(experiment: Experiment, d_model: int) -> Experiment:
 
 
 def set_memory(experiment: Experiment, memory: Memory | None) -> Experiment:
-    """Add, replace or take away the second sequence."""
+    """Add, replace or remove the memory sequence."""
     return _fitted(experiment, {"memory": memory})
 
 
@@ -196,7 +193,7 @@ def _with_sequence(
 
 
 def read_vocabulary(experiment: Experiment, sequence: Sequence) -> Vocabulary | None:
-    """The vocabulary whose tokens a sequence has; a memory has them where an encoder reads it."""
+    """The vocabulary of a sequence's tokens; a memory has one if an encoder reads it."""
     known = experiment.vocabulary
     if known is None or sequence == "tokens":
         return known
@@ -206,7 +203,7 @@ def read_vocabulary(experiment: Experiment, sequence: Sequence) -> Vocabulary | 
 
 
 def _written(vocabulary: Vocabulary, tokens: tuple[str, ...], old: tuple[str, ...]) -> tuple[str, ...]:
-    """`tokens` with those that are new and no tokens of a model cut into some that are."""
+    """`tokens`, with each new one that is no token of the model cut into tokens."""
     there, found = Counter(old), list[str]()
     for token in tokens:
         there[token] -= 1
@@ -215,7 +212,7 @@ def _written(vocabulary: Vocabulary, tokens: tuple[str, ...], old: tuple[str, ..
 
 
 def _embeddings(experiment: Experiment, sequence: Sequence, tokens: tuple[str, ...]) -> dict[str, Array]:
-    """The vectors that the vocabulary has for some of these tokens, (d_model,) each."""
+    """The vectors of the vocabulary for these tokens, (d_model,) each."""
     vocabulary = read_vocabulary(experiment, sequence)
     if vocabulary is None:
         return {}
@@ -236,7 +233,7 @@ def _carried_over(
     same_length = len(tokens) == len(old_tokens)
     for position, row in enumerate(rows):
         if row is None and same_length and position in unused and tokens[position] not in known:
-            rows[position] = position  # the token was renamed where it stands
+            rows[position] = position  # the token was renamed in place
     values = vectors_array(resized).copy()
     there = vectors_array(old)
     for position, row in enumerate(rows):
@@ -251,13 +248,14 @@ def _carried_over(
 
 def _resized(vectors: Vectors, n: int, d_model: int) -> Vectors:
     """Vectors of another shape: old numbers stay where they are, new ones are drawn."""
-    if isinstance(vectors, SeededVectors) and vectors.d_model == d_model:
-        return replace(vectors, n=n)
-    old = vectors_array(vectors)
-    if old.shape == (n, d_model):
+    if vectors.shape == (n, d_model):
         return vectors
-    seed = vectors.seed if isinstance(vectors, SeededVectors) else 0
-    values = vectors_array(SeededVectors(n, d_model, seed)).copy()
+    seed = 0
+    if isinstance(vectors, SeededVectors):
+        if vectors.d_model == d_model:
+            return replace(vectors, n=n)
+        seed = vectors.seed
+    old, values = vectors_array(vectors), vectors_array(SeededVectors(n, d_model, seed)).copy()
     rows, columns = min(n, old.shape[0]), min(d_model, old.shape[1])
     values[:rows, :columns] = old[:rows, :columns]
     return ExplicitVectors(Matrix(values))
@@ -269,8 +267,8 @@ def _resized(vectors: Vectors, n: int, d_model: int) -> Vectors:
 def set_heads(site: Site, /, **changes: int) -> Site:
     """Change n_heads, n_kv_heads or d_head.
 
-    Where every query head has a key/value head of its own, it still has (MHA stays MHA); else n_kv_heads goes
-    to the nearest divisor below.
+    If every query head has its own key/value head, it keeps one (MHA stays MHA); otherwise n_kv_heads becomes
+    the nearest divisor below.
     """
     old = site.heads
     n_heads = changes.get("n_heads", old.n_heads)
@@ -287,8 +285,8 @@ def set_heads(site: Site, /, **changes: int) -> Site:
 def set_linked_heads(site: Site, name: Literal["n_heads", "d_head"], wanted: int) -> Site:
     """Change n_heads or d_head, and the other one with it, so that d_model = n_heads · d_head.
 
-    The nearest divisor of d_model in the direction of `wanted` is taken that the site can have. Raises
-    `ValueError` where it can have none.
+    The result is the nearest divisor of d_model in the direction of `wanted` that the site can have. Raises
+    `ValueError` if it can have none.
     """
     other = "d_head" if name == "n_heads" else "n_heads"
     present, divisors = getattr(site.heads, name), group_counts(site.d_model)
@@ -311,12 +309,11 @@ def toggle_head(site: Site, head: int) -> Site:
 
 
 def set_projection(site: Site, role: Role, source: Projection) -> Site:
-    """Choose where a weight matrix comes from. What was tied to one that is now tied itself is unbound."""
+    """Choose the source of a weight matrix. A matrix tied to one that is now tied itself is unbound."""
     projections = site.projections
-    if isinstance(source, Tied):
+    if source.tied_to is not None:
         for other in ROLES:
-            bound = getattr(projections, other)
-            if isinstance(bound, Tied) and bound.to == role:
+            if projections.tied_to(other) == role:
                 written_out = Explicit(Matrix(projection_array(site, other)))
                 projections = replace_role(projections, other, written_out)
     return replace(site, projections=replace_role(projections, role, source))
@@ -328,7 +325,9 @@ def replace_role(projections: Projections, role: Role, source: Projection) -> Pr
 
 
 def _fitted(experiment: Experiment, changes: dict[str, Any]) -> Experiment:
-    """The experiment with `changes`, and with whatever depends on shapes made to fit them, in all layers."""
+    """The experiment with `changes`, and with everything that depends on shapes fitted to them,
+    in all layers.
+    """
     vectors = changes.get("vectors", experiment.vectors)
     memory = changes.get("memory", experiment.memory)
     d_model = vectors_shape(vectors)[1]
@@ -338,7 +337,7 @@ def _fitted(experiment: Experiment, changes: dict[str, Any]) -> Experiment:
     fields = {}
     for place in places(experiment):
         if is_alone and (place.stack == "encoder" or place.is_second):
-            continue  # goes with the memory
+            continue  # removed with the memory
         site = at(experiment, place.name)
         own = d_memory if place.stack == "encoder" else d_model
         reads = place.stack != "encoder" and (place.is_second or reads_memory)
@@ -356,16 +355,18 @@ def _fitted(experiment: Experiment, changes: dict[str, Any]) -> Experiment:
 # --- positions and masks ---------------------------------------------------------------------------
 
 
-def wrong_position(position: Position, kind: str) -> FieldError:
-    """The error of an edit of numbers that belong to another `kind` of position."""
-    return FieldError("position.kind", position.__struct_config__.tag, among((kind,)))
+def position_of(site: Site, kind: type[Encoded]) -> Encoded:
+    """The position whose numbers are edited; refused where it is of another kind."""
+    position: Any = site.position
+    if not isinstance(position, kind):
+        wanted = among((str(kind.__struct_config__.tag),))
+        raise FieldError("position.kind", position.__struct_config__.tag, wanted)
+    return position
 
 
 def set_multiplier(site: Site, pair: int, value: float) -> Site:
     """Turn one RoPE dial: the frequency of one pair times `value`."""
-    position = site.position
-    if not isinstance(position, Rope):
-        raise wrong_position(position, "rope")
+    position = position_of(site, Rope)
     multipliers = list(position.multipliers) + [1.0] * (pair + 1 - len(position.multipliers))
     multipliers[pair] = value
     while multipliers and multipliers[-1] == 1.0:
@@ -386,12 +387,12 @@ def set_mask(site: Site, mask: Mask) -> Site:
 
 
 def remove_mask(site: Site, kind: type) -> Site:
-    """Take the mask of one kind away."""
+    """Remove the mask of one kind."""
     return replace(site, masks=tuple(m for m in site.masks if not isinstance(m, kind)))
 
 
 def set_padding(site: Site, position: int, is_padding: bool) -> Site:
-    """Mark one key position as padding, or no longer."""
+    """Mark one key position as padding, or unmark it."""
     old = mask_of(site, Padding)
     marked = set(old.tokens if old else ()) - {position} | ({position} if is_padding else set())
     if not marked:
@@ -400,7 +401,7 @@ def set_padding(site: Site, position: int, is_padding: bool) -> Site:
 
 
 def paint(site: Site, query: int, key: int, is_blocked: bool) -> Site:
-    """Block one (query, key) cell by hand, or free it."""
+    """Block one (query, key) cell, or unblock it."""
     old = mask_of(site, Painted)
     cells = set(old.cells if old else ()) - {(query, key)} | ({(query, key)} if is_blocked else set())
     if not cells:

@@ -1,7 +1,7 @@
-"""Edits of how a document is written on: pure functions, experiment in, experiment out.
+"""Edits of the generation: pure functions, experiment in, experiment out.
 
-Each takes the experiment as it is; where it does not write yet, an edit of its sampling or its cache begins
-with `FRESH`.
+Each takes the experiment as it is; if it does not generate yet, an edit of its sampling or its cache starts
+from `FRESH`.
 """
 
 from __future__ import annotations
@@ -29,30 +29,30 @@ from attnviz.model.spec.sampling import (
 from attnviz.model.spec.value import require
 
 FRESH = Writing(Sampling((Temperature(0.8),), stop=StopConditions(length=32)))
-"""How writing begins where nobody has said how."""
+"""Default generation."""
 
 
 def writing_of(experiment: Experiment) -> Writing:
-    """How the experiment writes, or would."""
+    """Generation settings of the experiment, or their default."""
     return experiment.writing or FRESH
 
 
 def set_writing(experiment: Experiment, writing: Writing | None) -> Experiment:
-    """Write on as `writing` says; None: feed the document's tokens only."""
+    """Generate as `writing` defines; None: compute the document's tokens only."""
     return replace(experiment, writing=writing)
 
 
 def differs_in_writing(one: Experiment, other: Experiment) -> bool:
-    """True if how they are written on is all that may differ: the numbers of their tokens are the same."""
+    """True if only the generation may differ: the numbers of their tokens are the same."""
     fields = (field for field in Experiment.__struct_fields__ if field != "writing")
     pairs = ((getattr(one, field), getattr(other, field)) for field in fields)
     return all(a is b or a == b for a, b in pairs)
 
 
 def set_operation(experiment: Experiment, operation: Operation) -> Experiment:
-    """Apply `operation` with its number: in the place of the one of its kind, or where it is usually applied.
+    """Apply `operation` with its number: in the place of the one of its kind, or at its usual place.
 
-    That is before the first of those that stand behind it in `SAMPLING_OPERATIONS`.
+    That is before the first of those that follow it in `SAMPLING_OPERATIONS`.
     """
     present = writing_of(experiment).sampling.operations
     kinds = [type(one) for one in present]
@@ -66,13 +66,13 @@ def set_operation(experiment: Experiment, operation: Operation) -> Experiment:
 
 
 def remove_operation(experiment: Experiment, kind: type) -> Experiment:
-    """Apply no operation of this kind."""
+    """Remove the operation of this kind."""
     present = writing_of(experiment).sampling.operations
     return _with_operations(experiment, [one for one in present if type(one) is not kind])
 
 
 def move_operation(experiment: Experiment, kind: type, by: int) -> Experiment:
-    """Apply the operation of this kind `by` places later (negative: earlier), as far as there are places."""
+    """Apply the operation of this kind `by` places later (negative: earlier), within the list."""
     present = list(writing_of(experiment).sampling.operations)
     place = next((index for index, one in enumerate(present) if type(one) is kind), -1)
     applied = among(one.__struct_config__.tag for one in present)
@@ -88,13 +88,13 @@ def operation_value(operation: Operation) -> float:
 
 
 def with_value(row: SamplingOperation, value: float) -> Operation:
-    """The operation of a row of the table with this number. Raises `FieldError` for one outside its range."""
+    """The operation of a table row with this number. Raises `FieldError` for one outside its range."""
     whole = isinstance(getattr(row.fresh, row.field), int)
     return replace(row.fresh, **{row.field: int(value) if whole else float(value)})
 
 
 def set_seed(experiment: Experiment, seed: int) -> Experiment:
-    """Draw by another seed."""
+    """Sample with another seed."""
     return _with_sampling(experiment, seed=seed)
 
 
@@ -104,21 +104,21 @@ def set_stop(experiment: Experiment, /, **fields: Any) -> Experiment:
 
 
 def set_cache(experiment: Experiment, cache: Cache) -> Experiment:
-    """Keep keys and values in a cache of this kind."""
+    """Store keys and values in a cache of this kind."""
     return replace(experiment, writing=replace(writing_of(experiment), cache=cache))
 
 
 def rewrite(experiment: Experiment, written: Sequence[str], index: int, tokens: Sequence[str]) -> Experiment:
-    """Put `tokens` in the place of token `index` of the text that was written, prompt included.
+    """Replace token `index` of the generated text, prompt included, by `tokens`.
 
-    What was written before it becomes the document's; the document's tokens behind it stay.
+    The text before it becomes the document's; the document's tokens after it stay.
     """
     require(0 <= index < len(written), "index", index, whole_number(0, len(written) - 1))
     return set_tokens(experiment, (*written[:index], *tokens, *experiment.tokens[index + 1 :]))
 
 
 _ESCAPES = {"\\\\": "\\", "\\n": "\n", "\\|": "|"}
-"""How the characters that a line of stop strings needs for itself are written in it."""
+"""Escapes of the characters that have a meaning in a line of stop strings."""
 
 
 def shown_strings(strings: Sequence[str]) -> str:
@@ -128,7 +128,7 @@ def shown_strings(strings: Sequence[str]) -> str:
 
 
 def strings_shown(line: str) -> tuple[str, ...]:
-    """The stop strings that `shown_strings` writes so; empty ones count for nothing.
+    """Parse the stop strings of `shown_strings`; empty ones are ignored.
 
     A backslash before anything but a backslash, a bar or an n is itself, and so is one at the end.
     """

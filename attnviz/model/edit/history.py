@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from attnviz.model.spec.document import Document
 
 LIMIT = 300
-"""Documents remembered. They share what they have in common, so an entry costs what changed."""
+"""Largest number of documents. They share their common parts, so an entry costs only its change."""
 
 
 @dataclass(frozen=True)
@@ -30,12 +30,12 @@ class History:
         return self.index < len(self.entries) - 1
 
     def push(self, document: Document) -> History:
-        """A new entry after the present one; what could be redone is forgotten."""
+        """Add an entry after the present one; the redo entries are dropped."""
         entries = (*self.entries[: self.index + 1], document)[-LIMIT:]
         return History(entries, len(entries) - 1)
 
     def amend(self, document: Document) -> History:
-        """The present entry replaced; used within one gesture and for changes of the view."""
+        """Replace the present entry; used within one gesture and for changes of the view."""
         entries = list(self.entries)
         entries[self.index] = document
         return replace(self, entries=tuple(entries))

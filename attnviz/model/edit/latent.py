@@ -1,7 +1,7 @@
 """Edits of multi-head latent attention: pure functions Site -> Site, on one site.
 
-Like other edits they keep what fits: matrices that are written out are cut, or filled with zeros, head by
-head. What cannot stand beside a latent at all is refused, in the experiment's own words.
+Like other edits they keep what fits: explicit matrices are cut, or padded with zeros, head by head. A setting
+that excludes a latent raises the experiment's own error.
 """
 
 from __future__ import annotations
@@ -12,28 +12,36 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from attnviz.model.edit.fitting import cut_or_filled, fitted_latent
-from attnviz.model.edit.switching import fitting_position
+from attnviz.model.edit.fitting import fitted_latent
 from attnviz.model.operands.latent import latent_of
 from attnviz.model.operands.matrices import latent_array, projection_array
-from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.arrays import Matrix, cut_or_filled
 from attnviz.model.spec.block import Norm, Weights
 from attnviz.model.spec.latent import Latent, LatentRole
-from attnviz.model.spec.parts import Explicit, Heads, Identity, Projection, Projections, Rope, Seeded, Tied
+from attnviz.model.spec.parts import (
+    ROLES,
+    Explicit,
+    Heads,
+    Identity,
+    Projection,
+    Projections,
+    Rope,
+    Seeded,
+)
 from attnviz.model.spec.rows import WrittenRow
-from attnviz.model.spec.site import Site
+from attnviz.model.spec.site import Site, sizes
 
 Array = NDArray[np.float64]
 
 RMS = Norm("rms", 1e-6)
-"""What DeepSeek-V2 and V3 have on both latents."""
+"""Norm of both latents in DeepSeek-V2 and V3."""
 
 
 def first_latent(site: Site) -> Latent:
-    """The latent that is switched on where none was seen before.
+    """The default latent, if none was seen before.
 
-    d_c is half the width of all heads together; d_rope is half a head's, as in DeepSeek-V2, where the
-    position is rotary, else 0.
+    d_c is half the width of all heads together; d_rope is half a head's, as in DeepSeek-V2, if the position
+    is rotary, else 0.
     """
     heads = site.heads
     d_rope = max(heads.d_head // 4 * 2, 2) if isinstance(site.position, Rope) else 0
@@ -46,13 +54,13 @@ def set_latent(
     key: Projection | None = None,
     value: Projection | None = None,
 ) -> Site:
-    """Make keys and values from a latent, or from projections again.
+    """Project keys and values from a latent, or from x again.
 
-    With a latent every head has keys and values of its own, and W_K and W_V are put away; without one they
-    are `key` and `value` where these still fit, else drawn.
+    With a latent every head has its own keys and values, and W_K and W_V are removed; without one they are
+    `key` and `value` if these still fit, else random.
 
     Raises:
-        ValueError: the experiment has what cannot stand beside a latent.
+        ValueError: the experiment has a setting that excludes a latent.
     """
     heads, projections = site.heads, _untied(site)
     if latent is None:
@@ -65,7 +73,7 @@ def set_latent(
 
 
 def set_latent_size(site: Site, **sizes: int | None) -> Site:
-    """Change d_c, d_q (None: no latent of the query's) or d_rope, which goes to the even number below."""
+    """Change d_c, d_q (None: no latent of the query) or d_rope, which is rounded down to an even number."""
     latent = latent_of(site)
     d_rope = sizes.get("d_rope")
     if d_rope is not None:
@@ -85,40 +93,37 @@ def set_latent_norm(site: Site, name: str, norm: Norm | None) -> Site:
 
 
 def set_latent_weights(site: Site, role: LatentRole, source: Weights) -> Site:
-    """Choose where one of the latent's matrices comes from."""
+    """Choose the source of one of the latent's matrices."""
     return replace(site, latent=replace(latent_of(site), **{role: source}))
 
 
 def latent_written_out(site: Site, role: LatentRole) -> Explicit:
-    """One of the latent's matrices as its numbers."""
+    """One of the latent's matrices as explicit numbers."""
     return Explicit(Matrix(latent_array(site, role)))
 
 
 def _refitted(site: Site, latent: Latent | None, heads: Heads, projections: Projections) -> Site:
-    """The experiment with another latent; W_Q, its bias and the position fit it."""
+    """The site with another latent; W_Q, its bias and the position are fitted."""
     latent = fitted_latent(latent, site.d_model, site.d_keys, heads)
     rows = site.d_model if latent is None else latent.d_q or site.d_model
     widths = site.d_qk, heads.d_head + (0 if latent is None else latent.d_rope)
     changes: dict[str, Any] = {}
     query, bias = projections.query, projections.query_bias
-    if isinstance(query, Explicit):
-        changes["query"] = Explicit(Matrix(_by_head(query.values.array, rows, heads.n_heads, widths)))
-    if isinstance(bias, WrittenRow):
-        changes["query_bias"] = WrittenRow(Matrix(_by_head(bias.values.array, 1, heads.n_heads, widths)))
-    position = site.position
-    if isinstance(position, Rope) and not (latent is not None and position.on_values):
-        position = fitting_position(position, heads, latent)
+    if query.written is not None:
+        changes["query"] = Explicit(Matrix(_by_head(query.written.array, rows, heads.n_heads, widths)))
+    if bias is not None and bias.written is not None:
+        changes["query_bias"] = WrittenRow(Matrix(_by_head(bias.written.array, 1, heads.n_heads, widths)))
     return replace(
         site,
         latent=latent,
         heads=heads,
         projections=replace(projections, **changes),
-        position=position,
+        position=site.position.fitted(sizes(site.n_queries, site.d_model, heads, latent)),
     )
 
 
 def _by_head(values: Array, rows: int, n_heads: int, widths: tuple[int, int]) -> Array:
-    """(in, h·old) as (rows, h·new): each head's features stay at its front, new ones are zero."""
+    """Reshape (in, h·old) to (rows, h·new): each head keeps its first features, new ones are zero."""
     old, new = widths
     kept = cut_or_filled(values, (rows, n_heads * old)).reshape(rows, n_heads, old)
     fitted = np.zeros((rows, n_heads, new))
@@ -128,16 +133,16 @@ def _by_head(values: Array, rows: int, n_heads: int, widths: tuple[int, int]) ->
 
 
 def _untied(site: Site) -> Projections:
-    """The projections, those that share another's matrix written out: shapes are about to change."""
+    """The projections, with shared matrices made explicit: shapes are about to change."""
     projections = site.projections
-    tied = [role for role in ("query", "output") if isinstance(getattr(projections, role), Tied)]
-    written = {role: Explicit(Matrix(projection_array(site, role))) for role in tied}  # type: ignore[arg-type]
+    tied = [role for role in ROLES if projections.tied_to(role) is not None]
+    written = {role: Explicit(Matrix(projection_array(site, role))) for role in tied}
     return replace(projections, **written)
 
 
 def _fitting(site: Site, source: Projection | None, seed: int) -> Projection:
     """`source` where it is no tie and still fits keys and values, else a drawn matrix."""
-    is_kept = isinstance(source, Identity | Seeded)
-    if isinstance(source, Explicit):
-        is_kept = source.values.shape == site.projection_shape("key")
-    return source if source is not None and is_kept else Seeded(seed)
+    if source is None or source.tied_to is not None:
+        return Seeded(seed)
+    fits = source.written is None or source.written.shape == site.projection_shape("key")
+    return source if fits else Seeded(seed)

@@ -33,20 +33,20 @@ from attnviz.model.spec.rows import DrawnRow
 from attnviz.model.spec.site import Place, Site
 
 ADDITIVE = (Sinusoidal, Learned)
-"""Positions that are added to the vectors: once, where these come in."""
+"""Positions that are added to the vectors: once, at the input."""
 
 SEED_STEP = 100
-"""How far the seeds of a copied layer are from those of its original."""
+"""Distance between the seeds of a copied layer and those of its original."""
 
 MOST_LAYERS = 64
-"""Layers that a form offers; a file may have more."""
+"""Largest number of layers in a form; a file may have more."""
 
 _DRAWN = (Seeded, DrawnRow, SeededSinks, Dropout)
 S = TypeVar("S", bound=Struct)
 
 
 def reseeded(part: S, shift: int, before: S | None = None) -> S:
-    """`part` with every seed of its weights `shift` further; tables of positions stay as they are.
+    """`part` with every seed of its weights increased by `shift`; position tables are unchanged.
 
     With `before` only seeds of what differs from it move.
     """
@@ -109,7 +109,7 @@ def duplicate_layer(experiment: Experiment, site: str) -> Experiment:
 
 
 def remove_layer(experiment: Experiment, site: str) -> Experiment:
-    """Take the layer of that site out; its additive position goes over to the next one."""
+    """Remove the layer of that site; its additive position moves to the next one."""
     place = place_of(experiment, site)
     layers = layers_of(experiment, place)
     if len(layers) == 1 and place.stack != "encoder":
@@ -250,7 +250,7 @@ def companions(experiment: Experiment, site: str) -> tuple[Place, ...]:
 
 
 def why_not_alike(experiment: Experiment, site: str) -> str:
-    """Why there is nothing to edit alike; empty where other layers have an attention of the same kind."""
+    """Why no other layer can be edited alike; empty if other layers have an attention of the same kind."""
     return "" if companions(experiment, site) else _("No other layer has such an attention")
 
 
@@ -286,7 +286,7 @@ def _edited_at(experiment: Experiment, place: Place, function: Callable[[Site], 
 
 
 def reseeded_site(after: Site, shift: int, before: Site) -> Site:
-    """A site whose seeds that differ from `before` are `shift` further."""
+    """A site whose seeds are increased by `shift` where they differ from `before`."""
     fields = _fields_of(after)
     moved = reseeded(Attention(**fields), shift, Attention(**_fields_of(before)))
     return replace(after, **_fields_of(moved))

@@ -1,6 +1,6 @@
-"""Edits of the masks as a form makes them: one mask of each kind, wherever it stands, and how they combine.
+"""Edits of the masks from a form: one mask of each kind, at any place, and their combination.
 
-Masks stand side by side (all must let a key through) or inside the one `AnyOf` (one of them must).
+Masks are combined by "and" in the list (all must let a key through) or by "or" inside the one `AnyOf`.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from attnviz.model.spec.site import Site
 Joining = Literal["all", "any"]
 
 REPLACES: dict[type, type] = {Prefix: Causal, Causal: Prefix}
-"""A prefix mask is causal behind its prefix; beside a causal mask it would change nothing."""
+"""A prefix mask is causal after its prefix; beside a causal mask it would have no effect."""
 
 
 def joined(site: Site) -> tuple[OneMask, ...]:
-    """The masks that are joined by "or"; none where there is no `AnyOf`."""
+    """The masks combined by "or"; empty without an `AnyOf`."""
     return next((mask.masks for mask in site.masks if isinstance(mask, AnyOf)), ())
 
 
 def find_mask(site: Site, kind: type) -> Any:
-    """The mask of one kind, side by side with others or joined; or None."""
+    """The mask of one kind, in the list or in `AnyOf`; or None."""
     return next((mask for mask in (*site.masks, *joined(site)) if isinstance(mask, kind)), None)
 
 
 def put_mask(site: Site, mask: OneMask) -> Site:
-    """Replace the mask of this kind where it stands, or add it: patterns to joined ones, where there are any.
+    """Replace the mask of this kind in place, or add it: patterns to the masks combined by "or", if any.
 
-    A new causal mask takes the place of a prefix mask, and the other way round.
+    A new causal mask replaces a prefix mask, and vice versa.
     """
     kind, either = type(mask), joined(site)
     alone = [one for one in site.masks if not isinstance(one, AnyOf)]
@@ -45,13 +45,13 @@ def put_mask(site: Site, mask: OneMask) -> Site:
 
 
 def take_mask(site: Site, kind: type) -> Site:
-    """Take the masks of one kind away, side by side and joined."""
+    """Remove the masks of one kind, in the list and in `AnyOf`."""
     alone = [one for one in site.masks if not isinstance(one, AnyOf)]
     return _with(site, _without(alone, kind), _without(joined(site), kind))
 
 
 def fitting_mask(mask: OneMask, site: Site) -> OneMask:
-    """`mask` without positions past the ends of this experiment, or a fresh one where none is left."""
+    """`mask` without positions past the ends of this experiment, or a default one if none is left."""
     n_keys, longer = site.n_keys, max(site.n_queries, site.n_keys)
     if isinstance(mask, Padding):
         mask = Padding(tuple(position for position in mask.tokens if position < n_keys))
@@ -68,17 +68,17 @@ def fitting_mask(mask: OneMask, site: Site) -> OneMask:
 
 
 def joining(site: Site) -> Joining:
-    """`any` where some masks are joined by "or"."""
+    """`any` if some masks are combined by "or"."""
     return "any" if joined(site) else "all"
 
 
 def has_pattern(site: Site) -> bool:
-    """True if any of the masks is one that can be joined."""
+    """True if any of the masks can be combined by "or"."""
     return bool(joined(site)) or any(_is_pattern(mask) for mask in site.masks)
 
 
 def set_joining(site: Site, how: Joining) -> Site:
-    """Join all patterns by "or", or set all masks side by side; of two of one kind the joined one goes."""
+    """Combine all patterns by "or", or all masks by "and"; of two of one kind, that of `AnyOf` is dropped."""
     alone: list[Any] = [one for one in site.masks if not isinstance(one, AnyOf)]
     if how == "all":
         more = [one for one in joined(site) if not _has(alone, type(one))]

@@ -1,7 +1,7 @@
-"""Arrow tips: which vectors of an attention can be dragged exactly, and the experiment in which one ends.
+"""Arrow tips: the vectors of an attention that can be dragged exactly, and the resulting experiment.
 
-The plane draws x, q and k of one attention. A tip moves the token vector that it is made of, so it can only
-be dragged where every feature of the arrow is one feature of a token vector plus a constant.
+The plane draws x, q and k of one attention. A tip moves its token vector, so it can only be dragged if every
+feature of the arrow is one feature of a token vector plus a constant.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from attnviz.model.spec.rows import row_array
 from attnviz.model.stages import SITE_INPUTS, inputs
 
 ROLES: dict[str, Role] = {"q": "query", "k": "key"}
-"""The projection that makes the arrows of a name; x has none."""
+"""The projection that computes the arrows of a name; x has none."""
 
 
 def x_stage(stages: tuple[str, ...]) -> str:
-    """The stage that the plane calls x: what comes into the site, with its position added and no norm."""
+    """The stage that the plane calls x: the input of the site, with its position added and without a norm."""
     return next(stage for stage in SITE_INPUTS if stage in stages and stage != "x_normed")
 
 
 def why_fixed(experiment: Experiment, site: str, name: str, stages: tuple[str, ...]) -> str:
-    """Why the tips of x, q or k of a site cannot be dragged, as a message; empty where they can be.
+    """Why the tips of x, q or k of a site cannot be dragged, as a message; empty if they can.
 
     `stages` are those of the site in the trace.
     """

@@ -1,7 +1,7 @@
-"""What msgspec says of data that does not fit an annotation, as a `FieldError`: parsed once, here.
+"""Conversion of msgspec's messages about data that does not fit an annotation into a `FieldError`.
 
-msgspec checks types, bounds and keys and says in an English sentence what is wrong and where. The place is
-read from the sentence; what was required is read from the annotation.
+msgspec checks types, bounds and keys and describes the fault and its place in an English sentence. The place
+is read from the sentence; the requirement is read from the annotation.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from msgspec import Meta, Struct
 from attnviz.errors import FieldError, Message, among, listed, message_of, missing, must_be, verbatim
 from attnviz.model.spec.arrays import WHERE as IN_A_MATRIX
 from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.field import plain
 
 _PLACE = re.compile(r"^(?P<what>.*) - at `\$(?P<steps>.*)`$", re.DOTALL)
 _STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
@@ -30,9 +31,9 @@ _PLAIN = {
 
 
 def field_error(error: Exception, annotation: Any, data: Any, path: str) -> FieldError:
-    """The error that msgspec raised while it turned `data` into `annotation`.
+    """The error that msgspec raised while it converted `data` to `annotation`.
 
-    `path` is where `data` itself stands; what is deeper is named after it, as in `path.heads[2]`.
+    `path` is the path of `data` itself; deeper fields are appended to it, as in `path.heads[2]`.
     """
     sentence = str(error)
     steps: list[tuple[str, str]] = []
@@ -40,6 +41,7 @@ def field_error(error: Exception, annotation: Any, data: Any, path: str) -> Fiel
         steps, sentence = _STEP.findall(place["steps"]), place["what"]
     for key, index in steps:
         annotation, data = _below(annotation, data, key or int(index))
+        annotation = plain(annotation)
         path += f".{key}" if key else f"[{index}]"
     cause = error.__cause__ if isinstance(error, msgspec.ValidationError) else error
     if isinstance(cause, FieldError):
@@ -70,12 +72,13 @@ def a_key_of(names: list[str]) -> Message:
 
 
 def requirement(annotation: Any) -> Message:
-    """What an annotation requires."""
+    """Requirement of an annotation."""
     return must_be(_noun(annotation))
 
 
 def _noun(annotation: Any) -> Message:
-    """What an annotation stands for, as a noun phrase."""
+    """An annotation as a noun phrase."""
+    annotation = plain(annotation)
     if get_origin(annotation) is Annotated:
         base, *extras = get_args(annotation)
         return _number(base, next(extra for extra in extras if isinstance(extra, Meta)))

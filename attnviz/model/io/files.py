@@ -1,7 +1,7 @@
 """Documents on disk: `load`, `save`, and the same as text.
 
 A document with at most `INLINE_NUMBERS` numbers in its explicit arrays is JSON (`.json`); a larger one is a
-safetensors file (`.safetensors`), which small ones may be as well. Nothing in either can execute.
+safetensors file (`.safetensors`), which small ones may be as well. Neither can contain executable code.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from attnviz.model.spec.positions import WrittenTable
 from attnviz.model.spec.rows import WrittenRow
 
 INLINE_NUMBERS = 16_384
-"""Most numbers that a saved JSON file holds in all its explicit arrays together."""
+"""Largest number of entries that a saved JSON file holds in all its explicit arrays together."""
 
 JSON_SUFFIX = ".json"
 TENSORS_SUFFIX = ".safetensors"
@@ -39,7 +39,7 @@ _Result = TypeVar("_Result")
 
 
 class DiskError(MessageError, OSError):
-    """The disk took less than was written."""
+    """The disk stored less than was written."""
 
 
 class DocumentError(InputError):
@@ -56,27 +56,29 @@ def dumps(document: Document | Experiment) -> str:
     return write(_document(document), {})
 
 
-def load(path: str | os.PathLike[str]) -> Document:
+def load(path: str | os.PathLike[str], progress: Progress = no_progress) -> Document:
     """Read a document: a `.safetensors` file, or JSON whatever else its name ends in.
 
+    `progress` receives the read share of a large document; an exception from it ends the reading.
+
     Raises:
-        DocumentError: there is no such file, or it is damaged, too large, or not legal.
+        DocumentError: the file is missing, damaged, too large, or invalid.
     """
     file = Path(path)
-    return _named(file.name or str(file), lambda: _read(file))
+    return _named(file.name or str(file), lambda: _read(file, progress))
 
 
 def save(
     document: Document | Experiment, path: str | os.PathLike[str], progress: Progress = no_progress
 ) -> Path:
-    """Write a document and return the path that was written.
+    """Write a document and return its path.
 
-    The suffix decides the form. Without one, `.json` is added where the arrays fit, else `.safetensors`. The
-    old file stays as it was until the new one is complete on the disk. `progress` is told the share that is
-    written of a large document; what it raises ends the saving, and the old file stays.
+    The suffix selects the format. Without one, `.json` is appended if the arrays fit, else `.safetensors`.
+    The old file stays unchanged until the new one is complete on the disk. `progress` receives the written
+    share of a large document; an exception from it ends the saving, and the old file stays.
 
     Raises:
-        DocumentError: another suffix, too many numbers for `.json`, or the disk refused.
+        DocumentError: another suffix, too many numbers for `.json`, or a failure of the disk.
     """
     file = Path(path)
     whole = _document(document)
@@ -84,7 +86,7 @@ def save(
 
 
 def number_count(experiment: Experiment) -> int:
-    """Number of numbers the explicit arrays of an experiment hold together."""
+    """Count of the numbers in the explicit arrays of an experiment."""
     return sum(math.prod(matrix.shape) for _name, matrix in _matrices(experiment))
 
 
@@ -93,7 +95,7 @@ def _document(document: Document | Experiment) -> Document:
 
 
 def _named(name: str, action: Callable[[], _Result]) -> _Result:
-    """Run `action`, with every expected error turned into a `DocumentError` about `name`."""
+    """Run `action`, and convert every expected error into a `DocumentError` about `name`."""
     try:
         return action()
     except OSError as error:
@@ -105,13 +107,13 @@ def _named(name: str, action: Callable[[], _Result]) -> _Result:
 # --- reading ---------------------------------------------------------------------------------------
 
 
-def _read(file: Path) -> Document:
+def _read(file: Path, progress: Progress) -> Document:
     if not file.exists():
         raise InputError(Message("The file must exist in {folder}.", folder=file.absolute().parent))
     if not file.is_file():
         raise InputError(Message("The path must name a file; got a folder or a device."))
     if file.suffix.lower() == TENSORS_SUFFIX:
-        return read_tensors(file)
+        return read_tensors(file, progress)
     with file.open("rb") as stream:
         data = stream.read(MAX_TEXT + 1)
     if len(data) > MAX_TEXT:
@@ -148,7 +150,7 @@ def _write(document: Document, path: Path, progress: Progress) -> Path:
     elif count > INLINE_NUMBERS:
         raise InputError(
             Message(
-                "A {suffix} document must have at most {most:,} numbers, {larger} holds more; got {n:,}.",
+                "A {suffix} document holds at most {most:,} numbers; got {n:,}. Save it as {larger} instead.",
                 suffix=JSON_SUFFIX,
                 most=INLINE_NUMBERS,
                 larger=TENSORS_SUFFIX,
@@ -162,7 +164,7 @@ def _write(document: Document, path: Path, progress: Progress) -> Path:
 
 
 def _matrices(experiment: Experiment) -> Iterator[tuple[str, Matrix]]:
-    """Every explicit array with the name that its tensor has."""
+    """Every explicit array with the name of its tensor."""
     seen = list(_own_matrices(experiment))
     for place in places(experiment)[1:]:
         seen += _attention_matrices(record_at(experiment, place), f"{place.path}.")
@@ -193,7 +195,7 @@ def _own_matrices(experiment: Experiment) -> Iterator[tuple[str, Matrix]]:
 
 
 def _attention_matrices(attention: Attention, path: str) -> Iterator[tuple[str, Matrix]]:
-    """Those of one attention and its block; `path` stands before their names."""
+    """Arrays of one attention and its block; `path` is the prefix of their names."""
     projections, position, block = attention.projections, attention.position, attention.block
     for role in ROLES:
         source = getattr(projections, role)
@@ -223,7 +225,7 @@ def _attention_matrices(attention: Attention, path: str) -> Iterator[tuple[str, 
 
 
 def _rows(owner: Any, fields: Iterable[str], path: str) -> Iterator[tuple[str, Matrix]]:
-    """The rows that are written out among the `fields` of a part; none of a part that is null."""
+    """The explicit rows among the `fields` of a part; none of a part that is null."""
     for field in fields if owner is not None else ():
         row = getattr(owner, field)
         if isinstance(row, WrittenRow):
@@ -231,20 +233,19 @@ def _rows(owner: Any, fields: Iterable[str], path: str) -> Iterator[tuple[str, M
 
 
 ABANDONED_S = 600.0
-"""Seconds after which a temporary file that nobody has written to belongs to a program that was ended."""
+"""Seconds after which an unchanged temporary file counts as left by an ended program."""
 
 _STEM_BYTES = 80
-"""Bytes of a file's name that its temporary file has: names are limited in bytes, not in characters."""
+"""Bytes of a file's name that its temporary file uses: names are limited in bytes, not in characters."""
 
 
 def replace_file(path: Path, data: bytes | Iterable[bytes]) -> None:
-    """Put `data`, all of it or in parts, into the file `path` as a whole or not at all.
+    """Write `data`, all of it or in parts, to the file `path` completely or not at all.
 
-    Written beside it, forced to the disk, its length compared, then renamed over it. A link keeps pointing
-    where it did, and an existing file keeps its permissions and its owner. What an ended program left of an
-    earlier attempt is removed. Raises `OSError`, also where the file is write-protected, or is a folder, a
-    pipe or a device, and what making the parts raises; the old file is then as it was, and nothing is left
-    beside it.
+    The data is written beside it, flushed to the disk, its length compared, then renamed over it. A link
+    keeps its target, and an existing file keeps its permissions and its owner. Temporary files of an earlier
+    attempt are removed. Raises `OSError`, also if the file is write-protected, or is a folder, a pipe or a
+    device, and any exception of the parts; the old file is then unchanged, and no temporary file remains.
     """
     target = Path(os.path.realpath(path))
     _check_replaceable(target)
@@ -288,8 +289,8 @@ def _remove_abandoned(folder: Path, stem: str) -> None:
 
 
 def _check_replaceable(target: Path) -> None:
-    """Refuse what a rename would replace although nobody could write into it, or what is no file."""
-    if target.is_symlink():  # resolved, and still one
+    """Raise for a target that a rename would replace although it is not writable, or that is no file."""
+    if target.is_symlink():  # resolved, and still a link
         raise OSError("this link points to itself")
     if not target.exists():
         return
@@ -301,7 +302,7 @@ def _check_replaceable(target: Path) -> None:
 
 
 def _copy_owner(old: Path, new: Path) -> None:
-    """Give the new file the old one's permissions and, where that is allowed, its owner."""
+    """Copy the old file's permissions and, if allowed, its owner to the new one."""
     found = old.stat()
     if hasattr(os, "chown"):
         with contextlib.suppress(OSError):
@@ -310,7 +311,7 @@ def _copy_owner(old: Path, new: Path) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Force a rename to the disk, where the system lets folders be opened (Windows does not)."""
+    """Flush a rename to the disk, if the system can open folders (Windows cannot)."""
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:

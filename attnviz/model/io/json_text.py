@@ -1,8 +1,8 @@
-"""The document as JSON text: read strictly, written to be read and edited by hand.
+"""The document as JSON text: read strictly, written for reading and editing by hand.
 
-Reading refuses what JSON readers usually let pass: a key given twice, a key that is not known, NaN and the
-infinities, and nesting without end. Writing keeps short objects on one line and puts each matrix row on a
-line of its own. A matrix is a list of rows or, in a file that carries tensors, `{"tensor": name}`.
+Reading raises errors for faults that JSON readers usually accept: a repeated key, an unknown key, NaN and the
+infinities, and unlimited nesting. Writing keeps short objects on one line and each matrix row on a line of
+its own. A matrix is a list of rows or, in a file with tensors, `{"tensor": name}`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FORMAT = "attnviz"
 VERSION = 2
 
 MAX_TEXT = 16 * 2**20
-"""Longest JSON text that is read, in bytes: a document with all its numbers inline is far below."""
+"""Largest JSON text that is read, in bytes: a document with all its numbers inline is far below."""
 
 OF_THE_READER = (
     N_("Expecting value"),
@@ -43,7 +43,7 @@ OF_THE_READER = (
     N_("Invalid control character at"),
     N_("Extra data"),
 )
-"""What Python's reader of JSON says of a text that is none, which it says in English."""
+"""Messages of Python's JSON reader about invalid text, which are in English."""
 
 _WIDTH = 110
 _MAX_DIGITS = 400
@@ -89,9 +89,9 @@ def parse(text: str) -> Any:
 
 
 def document_from(data: Any, tensors: Mapping[str, Callable[[], Matrix]]) -> Document:
-    """The document that parsed JSON describes; `tensors` gives the matrices that it may refer to by name.
+    """The document in parsed JSON; `tensors` supplies the matrices that it may refer to by name.
 
-    Raises `ValueError`: one sentence with the JSON path, the value and what is legal.
+    Raises `ValueError`: one sentence with the JSON path, the value and the requirement.
     """
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         begins = '{"format": "attnviz", "version": 2'
@@ -138,7 +138,7 @@ def _tensor(tensors: Mapping[str, Callable[[], Matrix]], name: object) -> Matrix
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     for key in found:
-        # msgspec quotes keys in backticks: one inside a key would garble where it says the error is.
+        # msgspec quotes keys in backticks: a backtick inside a key would garble the path of the error.
         if "`" in key:
             raise InputError(Message("A key must not contain a backtick; got {key}.", key=quoted(key)))
     if len(found) != len(pairs):
@@ -181,12 +181,12 @@ def write(document: Document, names: Mapping[Matrix, str]) -> str:
         "view": plain(document.view),
     }
     text = _pretty(data, "") + "\n"
-    # Half a surrogate pair has no UTF-8; its JSON escape has.
+    # Half a surrogate pair has no UTF-8, but a JSON escape.
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _pretty(value: Any, indent: str) -> str:
-    """`value` on one line where it fits, else a line for each key, item or matrix row."""
+    """`value` on one line if it fits, else a line for each key, item or matrix row."""
     inner = indent + " "
     if isinstance(value, dict) and not _fits(value, indent):
         members = (f"{inner}{_line(key)}: {_pretty(member, inner)}" for key, member in value.items())
@@ -211,7 +211,7 @@ def _holds_matrix(value: Any) -> bool:
 
 
 def _is_row(value: Any) -> bool:
-    """True if this is a matrix row: their numbers are floats, those of painted cells are not."""
+    """True for a matrix row: its numbers are floats, those of painted cells are not."""
     return isinstance(value, list) and bool(value) and isinstance(value[0], float)
 
 

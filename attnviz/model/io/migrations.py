@@ -1,7 +1,7 @@
-"""Older document files, brought to the present version while they are read.
+"""Older document files, migrated to the present version on reading.
 
-A migration takes the parsed JSON of one version to the next. It changes what it knows and leaves everything
-else, wrong values included, to the check of the present version.
+A migration takes the parsed JSON of one version to the next. It changes the fields it knows and leaves
+everything else, wrong values included, to the check of the present version.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ KINDS = ("scores", "weights", "features")
 
 
 def migrated(data: dict[str, Any]) -> dict[str, Any]:
-    """A document of any version that has a migration, as one of the present version."""
+    """Migrate a document of an older version to the present one."""
     while data["version"] in MIGRATIONS:
         data = {**MIGRATIONS[data["version"]](data), "version": data["version"] + 1}
     return data

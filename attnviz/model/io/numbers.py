@@ -23,7 +23,7 @@ from attnviz.model.trace import SiteTrace, Trace
 CSV_SUFFIX, NPZ_SUFFIX = ".csv", ".npz"
 
 COPIES = 3
-"""How often `save_npz` holds the arrays: themselves, as the file grows, and as the file's content."""
+"""Number of copies of the arrays in `save_npz`: themselves, the growing file, and the file's content."""
 
 
 def save_csv(
@@ -32,9 +32,9 @@ def save_csv(
     """Write one head of a stage as CSV and return the path.
 
     The first line and the first field of every other line are tokens, or the numbers of features; a token
-    that a spreadsheet would compute has an apostrophe before it. UTF-8 with
-    a byte order mark, by which spreadsheets know it. Raises `KeyError` or `IndexError` for a stage or head
-    that there is not, `OSError` where the disk refuses; the old file is then as it was.
+    that a spreadsheet would compute has an apostrophe before it. UTF-8 with a byte order mark, by which
+    spreadsheets recognise it. Raises `KeyError` or `IndexError` for a stage or head that does not exist,
+    `OSError` if writing fails; the old file is then unchanged.
     """
     file = Path(path)
     data = csv_text(site, stage, head, check).encode("utf-8-sig", "backslashreplace")
@@ -44,7 +44,7 @@ def save_csv(
 
 
 def csv_text(site: SiteTrace, stage: str, head: int = 0, check: Check = never_cancelled) -> str:
-    """One head of a stage as CSV text, (rows, columns) as in the trace, whatever way it is shown."""
+    """One head of a stage as CSV text, (rows, columns) as in the trace, independent of the orientation."""
     values = site.window(stage, head)
     rows, columns = (map(spreadsheet_text, _labels(site, stage, axis)) for axis in (-2, -1))
     stream = io.StringIO()
@@ -66,9 +66,9 @@ def save_npz(
 ) -> Path:
     """Write whole stages in public order, as arrays named `site.stage`, and return the path.
 
-    `stages` None: all that a site has; `sites` None: all of them. A site is left out where it has none of the
-    stages. Raises `KeyError` for a stage that no site has or a site that there is not, `OSError` where the
-    disk refuses; the old file is then as it was.
+    `stages` None: all stages of a site; `sites` None: all sites. A site without any of the stages is left
+    out. Raises `KeyError` for a stage that no site has or a site that does not exist, `OSError` if writing
+    fails; the old file is then unchanged.
     """
     file, progress, arrays = Path(path), progress_of(check), {}
     chosen = chosen_stages(trace, stages, sites)
@@ -83,7 +83,7 @@ def save_npz(
 
 
 def array_bytes(trace: Trace, stages: tuple[str, ...] | None, sites: tuple[str, ...] | None = None) -> int:
-    """How many bytes the arrays of `save_npz` have."""
+    """Bytes of the arrays of `save_npz`."""
     total = 0
     for site, stage in chosen_stages(trace, stages, sites):
         itemsize = site.window(stage, 0, slice(0, 1), slice(0, 1)).itemsize
@@ -94,7 +94,7 @@ def array_bytes(trace: Trace, stages: tuple[str, ...] | None, sites: tuple[str, 
 def chosen_stages(
     trace: Trace, stages: tuple[str, ...] | None, sites: tuple[str, ...] | None
 ) -> tuple[tuple[SiteTrace, str], ...]:
-    """(site, stage) for each of `stages` that a site has, of `sites`; None are all. Raises `KeyError`."""
+    """(site, stage) for each of `stages` that a site has, of `sites`; None means all. Raises `KeyError`."""
     chosen = tuple(trace.site(name) for name in sites or trace.sites)
     known = {stage for site in chosen for stage in site.stages}
     for stage in stages or ():

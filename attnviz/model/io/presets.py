@@ -1,4 +1,4 @@
-"""`PRESETS`: the situations that the program ships, each a document file that opens on its point."""
+"""`PRESETS`: the documents that ship with the program, each opening at the point that it demonstrates."""
 
 from __future__ import annotations
 
@@ -271,7 +271,7 @@ def load_preset(preset_id: str) -> Document:
     """The document of a preset, titled with its message; `_` translates it where it is shown.
 
     Raises:
-        DocumentError: there is no such preset; the message names those there are.
+        DocumentError: the preset does not exist; the message names the existing ones.
     """
     for preset in PRESETS:
         if preset.id == preset_id:

@@ -1,8 +1,8 @@
 """Large documents: one safetensors file with the arrays, and the document's JSON in its metadata.
 
 Layout (https://github.com/huggingface/safetensors): eight bytes of header length, little-endian; a JSON
-header that gives each tensor's type, shape and place; the numbers. The header is read and checked against
-the file's size before anything is allocated for a tensor.
+header with each tensor's type, shape and offsets; the numbers. The header is read and checked against the
+file's size before anything is allocated for a tensor.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ MAX_NUMBERS = 2**28
 """Largest number of entries that all arrays of a document may have together (2 GB in float64)."""
 
 MOST_AXES = 8
-"""Axes of a tensor; those of published checkpoints have four at most."""
+"""Largest number of axes of a tensor; those of published checkpoints have four at most."""
 
 LONGEST_AXIS = 2**40
 
 _KEY, _CHECKSUMS = "attnviz", "crc32"
 
 Progress = Callable[[float], None]
-"""Told the share that is done, 0 to 1; what it raises ends the writing."""
+"""Receives the completed share, 0 to 1; an exception from it ends the reading or writing."""
 
 
 def no_progress(share: float) -> None:
-    """Nobody wants to know."""
+    """Ignore the progress."""
 
 
 def write_tensors(
@@ -46,8 +46,8 @@ def write_tensors(
 ) -> Iterator[bytes]:
     """The bytes of a safetensors file, part by part; `matrices` names the document's arrays.
 
-    Arrays have the precision that they came in. The metadata has a CRC-32 of each, by which a damaged file is
-    known. Raises `ValueError` for more numbers than are read back, before the first part.
+    Arrays keep their precision. The metadata has a CRC-32 of each, which reveals a damaged file. Raises
+    `ValueError` for more numbers than can be read, before the first part.
     """
     names: dict[Matrix, str] = {}
     for name, matrix in matrices:
@@ -88,7 +88,7 @@ def _header(matrices: dict[str, Matrix], checksums: dict[str, str], text: str) -
     return len(data).to_bytes(8, "little") + data
 
 
-def read_tensors(path: Path) -> Document:
+def read_tensors(path: Path, progress: Progress = no_progress) -> Document:
     """The document in a safetensors file. Raises `ValueError` (one sentence) and `OSError`."""
     with path.open("rb") as file:
         size = path.stat().st_size
@@ -105,6 +105,7 @@ def read_tensors(path: Path) -> Document:
     places = {name: _place(name, entry) for name, entry in header.items()}
     _check_places(places, size - start)
     used: set[str] = set()
+    whole = len(places)
 
     def read(name: str) -> Matrix:
         used.add(name)
@@ -117,6 +118,7 @@ def read_tensors(path: Path) -> Document:
         if name in checksums and checksums[name] != zlib.crc32(array.data):
             saved = Message("must have the numbers that were saved, by its checksum")
             raise _tensor_error(name, Message("other numbers"), saved)
+        progress(len(used) / whole)
         return Matrix.taken(array)
 
     tensors: dict[str, Callable[[], Matrix]] = {name: partial(read, name) for name in places}
@@ -133,7 +135,7 @@ def read_tensors(path: Path) -> Document:
 
 
 def read_array(path: Path, dtype: np.dtype[Any], shape: tuple[int, ...], begin: int) -> NDArray[Any] | None:
-    """The numbers from the byte `begin` of a file on, in an array of their own; None where it ends early."""
+    """The numbers from the byte `begin` of a file on, in an array of their own; None if it ends early."""
     array: NDArray[Any] = np.empty(shape, dtype)
     flat = array.reshape(-1).view(np.uint8)
     with path.open("rb") as file:
@@ -143,7 +145,7 @@ def read_array(path: Path, dtype: np.dtype[Any], shape: tuple[int, ...], begin: 
 
 
 def _checksums(text: object) -> dict[str, int]:
-    """The CRC-32 of each tensor; of a file without them, none."""
+    """The CRC-32 of each tensor; empty for a file without them."""
     if text is None:
         return {}
     try:
@@ -205,7 +207,7 @@ def _two_counts(value: Any) -> bool:
 
 
 def _check_places(places: dict[str, _Place], size: int) -> None:
-    """Refuse too many numbers, and tensors that overlap, leave holes, or do not end with the file."""
+    """Raise for too many numbers, and for tensors that overlap, leave gaps, or do not end with the file."""
     total = sum(math.prod(shape) for _dtype, shape, _begin in places.values())
     if total > MAX_NUMBERS:
         raise InputError(

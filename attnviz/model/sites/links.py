@@ -1,6 +1,6 @@
-"""Which tokens of one attention are tokens of another: a word is the same word wherever it is attended to.
+"""Tokens that two attentions share: a token is the same wherever it is attended to.
 
-There are two sequences: the memory, which encoder layers read and cross-attentions read keys from, and the
+Two sequences exist: the memory, which encoder layers read and cross-attentions read keys from, and the
 tokens, which all others read.
 """
 
@@ -26,7 +26,7 @@ def key_sequence(place: Place) -> Sequence:
 
 
 def tokens_in(sequence: Sequence, source: Place, queries: Iterable[int], keys: Iterable[int]) -> Places:
-    """Which tokens of a sequence the `queries` and `keys` of a site are."""
+    """The tokens of a sequence at the `queries` and `keys` of a site."""
     found = set(queries) if query_sequence(source) == sequence else set()
     return frozenset(found | set(keys) if key_sequence(source) == sequence else found)
 
@@ -36,8 +36,8 @@ def same_tokens(
 ) -> tuple[Places, Places]:
     """(queries, keys) of the site `target` that are the tokens at `queries` and `keys` of `source`.
 
-    Between two self-attentions of one sequence a query stays a query and a key a key; elsewhere a token is
-    found in whatever role it has there.
+    Between two self-attentions of one sequence a query stays a query and a key a key; otherwise a token has
+    every role it has there.
     """
     asking, offered = query_sequence(target), key_sequence(target)
     if asking != offered:

@@ -1,4 +1,4 @@
-"""Number of pairs of tokens the attentions of an experiment compare, and the sums of them in words."""
+"""Pairs of tokens that the attentions of an experiment compare, and the text of their sums."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from attnviz.model.spec.site import Site
 
 @dataclass(frozen=True)
 class Pairs:
-    """The (query, key) pairs of one attention, and how many of them no mask hides."""
+    """The (query, key) pairs of one attention, and the number of visible ones."""
 
     n_queries: int
     n_keys: int
@@ -33,14 +33,14 @@ class Pairs:
 
     @property
     def visible_of_total(self) -> str:
-        """ "21 of 36 visible", or empty where nothing is masked."""
+        """ "21 of 36 visible", or empty without a mask."""
         if self.visible == self.total:
             return ""
         return _("{visible} of {total} visible").format(visible=self.visible, total=self.total)
 
 
 def pairs_of(site: Site) -> Pairs:
-    """The pairs of an experiment of one attention."""
+    """The pairs of a site."""
     return Pairs(site.n_queries, site.n_keys, visible_pairs(site))
 
 

@@ -41,10 +41,7 @@ def _standing(experiment: Experiment) -> tuple[tuple[Place, ...], tuple[str, ...
 def _counted(
     has_memory: bool, has_cross: bool, n_encoder: int, n_layers: int
 ) -> tuple[tuple[Place, ...], tuple[str, ...]]:
-    """The sites and their names, which follow from how many layers there are and what these read.
-
-    Made once for each: panels ask for them hundreds of times for one edit.
-    """
+    """The sites and their names, which follow from the layers and their inputs."""
     stack: Any = "decoder" if n_encoder or has_cross else "layers"
     found = [Place("encoder", index, "self") for index in range(n_encoder)]
     for index in range(n_layers):
@@ -55,7 +52,7 @@ def _counted(
 
 
 def place_of(experiment: Experiment, name: str) -> Place:
-    """The site of that name. Raises `KeyError` naming the sites there are."""
+    """The site of that name. Raises `KeyError` naming the existing sites."""
     for place in places(experiment):
         if place.name == name:
             return place
@@ -63,7 +60,7 @@ def place_of(experiment: Experiment, name: str) -> Place:
 
 
 def shown_site(experiment: Experiment, name: str) -> str:
-    """`name` where the experiment has that site, else its main one: the first that is not the encoder's."""
+    """`name` if the experiment has that site, else its main one: the first outside the encoder."""
     names = site_names(experiment)
     return name if name in names else names[len(experiment.encoder)]
 
@@ -80,20 +77,20 @@ def record_at(experiment: Experiment, place: Place) -> Attention:
 
 
 def at(experiment: Experiment, name: str) -> Site:
-    """One site by name. Raises `KeyError` naming the sites there are."""
+    """One site by name. Raises `KeyError` naming the existing sites."""
     return sites(experiment)[place_of(experiment, name)]
 
 
 def main_site(experiment: Experiment) -> Site:
-    """The first site that is not the encoder's."""
+    """The first site outside the encoder."""
     return at(experiment, shown_site(experiment, ""))
 
 
 @Remembered
 def sites(experiment: Experiment) -> dict[Place, Site]:
-    """All sites of an experiment, in data-flow order; kept as long as the experiment lives.
+    """All sites of an experiment, in data-flow order; cached for the life of the experiment.
 
-    Raises `FieldError` for the first attention that is not legal where it stands.
+    Raises `FieldError` for the first attention that is invalid at its place.
     """
     return {place: _derived(experiment, place) for place in places(experiment)}
 

@@ -1,4 +1,4 @@
-"""What the sites of an experiment are called: a title in words, and a short label for narrow places."""
+"""Names of the sites of an experiment: a title in words, and a short label for narrow spaces."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from attnviz.model.spec.site import Place, Site
 
 
 def layer_title(place: Place) -> str:
-    """Which layer, counted from 1: "Encoder layer 1", "Decoder layer 1", or "Layer 1" of a single stack."""
+    """The layer, counted from 1: "Encoder layer 1", "Decoder layer 1", or "Layer 1" of a single stack."""
     number = place.layer + 1
     if place.stack == "encoder":
         return _("Encoder layer {number}").format(number=number)
@@ -20,14 +20,14 @@ def layer_title(place: Place) -> str:
 
 
 def attention_title(place: Place, site: Site) -> str:
-    """What attends to what; `site` is the attention at `place`."""
+    """Title of an attention by its queries and keys; `site` is the attention at `place`."""
     if place.kind == "cross":
         return _("cross-attention")
     return _("self-attention") if looks_ahead(site.masks) else _("masked self-attention")
 
 
 def site_title(experiment: Experiment, name: str) -> str:
-    """A site in words: its layer and its attention. Raises `KeyError` naming the sites there are."""
+    """A site in words: its layer and its attention. Raises `KeyError` naming the existing sites."""
     place = place_of(experiment, name)
     return f"{layer_title(place)} · {attention_title(place, at(experiment, name))}"
 
@@ -45,5 +45,5 @@ def site_label(experiment: Experiment, name: str) -> str:
 
 
 def label_among_several(experiment: Experiment, name: str) -> str:
-    """The label of a site, or nothing where the experiment has no other."""
+    """The label of a site, or nothing if the experiment has no other."""
     return site_label(experiment, name) if len(places(experiment)) > 1 else ""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import math
+from typing import Annotated
 
-from attnviz.errors import POSITIVE, POSITIVE_OR_NULL, must_be
+from attnviz.errors import must_be
+from attnviz.i18n import N_
 from attnviz.model.spec.block import Block
+from attnviz.model.spec.field import Field
 from attnviz.model.spec.latent import Latent, check_beside
 from attnviz.model.spec.parts import (
     Dropout,
@@ -26,6 +28,7 @@ from attnviz.model.spec.parts import (
 from attnviz.model.spec.value import Value, require
 
 LEAST_FLOAT32 = -3.4028234663852886e38
+USUAL_CAP = 30.0
 
 
 class Attention(Value, frozen=True, kw_only=True):
@@ -34,8 +37,9 @@ class Attention(Value, frozen=True, kw_only=True):
     Attributes:
         heads: `n_heads` h, `n_kv_heads` g (a divisor of h), `d_head`.
         projections: W_Q (d_model, h·d_head), W_K and W_V (features of z, g·d_head), W_O (h·d_head, d_model),
-            and their biases. With a latent W_Q makes h·(d_head + d_rope) features; W_K and W_V are not used.
-        latent: None, or what keys and values are made from instead of z: a small vector of each token.
+            and their biases. With a latent W_Q has h·(d_head + d_rope) output features; W_K and W_V are not
+            used.
+        latent: None, or the small vector of each token from which keys and values are projected instead of z.
         qk_norm: None, or rms, layer or l2 of each head's q and k, before any rotation; see `QK_NORMS`.
         position: None, sinusoidal, learned, RoPE, ALiBi, T5, Transformer-XL or DeBERTa; see `POSITIONS`.
         scale: Scores times 1/sqrt(features of a query), 1, or a number.
@@ -44,31 +48,116 @@ class Attention(Value, frozen=True, kw_only=True):
         masks: Each kind once; a cell that any of them blocks is blocked. `AnyOf` joins masks by "or".
         mask_placement: Before the softmax, or after it (rows then sum to less than one).
         mask_bias: None: blocked scores are -inf. Else this negative number is *added* to them, before the
-            softmax, as many implementations have it: nothing is taken away, and a row whose keys are all
-            blocked has the softmax of its own scores.
-        fully_masked_row: The weights of a query without keys: zeros, or NaN as IEEE arithmetic has it.
-        normaliser: What makes scores weights: `softmax`, `sigmoid` or `relu_squared`; see `NORMALISERS`.
+            softmax, as in many implementations: no weight is exactly 0, and a fully masked row has the
+            softmax of its own scores.
+        fully_masked_row: The weights of a query without keys: zeros, or NaN as in IEEE arithmetic.
+        normaliser: The function from scores to weights: `softmax`, `sigmoid` or `relu_squared`; see
+        `NORMALISERS`.
         sinks: None, or a logit for each head that takes a share of the softmax and has no value.
         dropout: On the weights, from a seed.
         block: None for the attention alone, or norms, residual connections and a feed-forward layer.
     """
 
-    heads: Heads = Heads()
-    projections: Projections = Projections()
-    latent: Latent | None = None
-    qk_norm: QKNorm | None = None
-    position: Position = NoPosition()
-    scale: Scale = SqrtDHead()
-    temperature: float = 1.0
-    cap: float | None = None
-    masks: tuple[Mask, ...] = ()
-    mask_placement: MaskPlacement = "before_softmax"
-    mask_bias: float | None = None
-    fully_masked_row: FullyMaskedRow = "zeros"
-    normaliser: Normaliser = "softmax"
-    sinks: Sinks | None = None
-    dropout: Dropout = Dropout()
-    block: Block | None = None
+    heads: Annotated[
+        Heads,
+        Field(N_("Heads"), N_("Number and width of the heads, and which of them share keys and values")),
+    ] = Heads()
+    projections: Annotated[
+        Projections,
+        Field(N_("Projections"), N_("Matrices that compute queries, keys, values and the output")),
+    ] = Projections()
+    latent: Annotated[
+        Latent | None,
+        Field(N_("latent"), N_("Computes every head's keys and values from one small cached vector")),
+    ] = None
+    qk_norm: Annotated[QKNorm | None, Field(N_("QK-norm"), N_("Normalises each head's queries and keys"))] = (
+        None
+    )
+    position: Annotated[Position, Field(N_("Position"), N_("Encoding of the positions of the tokens"))] = (
+        NoPosition()
+    )
+    scale: Annotated[Scale, Field(N_("Scale 1/√d"), N_("Factor of the scores"))] = SqrtDHead()
+    temperature: Annotated[
+        float,
+        Field(
+            N_("Temperature"),
+            N_("Divides the scores: high values flatten the weights, low values sharpen them"),
+            above=0,
+            usual=(0.05, 20),
+            typed=(1e-6, 1e6),
+            logarithmic=True,
+        ),
+    ] = 1.0
+    cap: Annotated[
+        float | None,
+        Field(
+            N_("Soft cap"),
+            N_("cap · tanh(score ÷ cap): bounds every score by the cap"),
+            above=0,
+            usual=(0.1, 100),
+            typed=(1e-6, 1e6),
+            logarithmic=True,
+            normal=USUAL_CAP,
+        ),
+    ] = None
+    masks: Annotated[tuple[Mask, ...], Field(N_("Mask"), N_("Kinds of masks, each once"))] = ()
+    mask_placement: Annotated[
+        MaskPlacement,
+        Field(
+            N_("Mask placement"),
+            N_("The mask applies before or after the softmax"),
+            options=(
+                (
+                    "before_softmax",
+                    N_("before softmax"),
+                    N_("Blocked scores are −∞ before the softmax: rows sum to 1"),
+                ),
+                ("after_softmax", N_("after"), N_("Blocked weights are 0 after it: rows no longer sum to 1")),
+            ),
+        ),
+    ] = "before_softmax"
+    mask_bias: Annotated[
+        float | None,
+        Field(
+            N_("Mask bias"),
+            N_("−10,000 is usual; in half precision it rounds scores to steps of 8"),
+            least=LEAST_FLOAT32,
+            below=0,
+            rule=must_be(
+                "a negative number of at least {least}, the least in float32, or null", least=LEAST_FLOAT32
+            ),
+            step=1.0,
+            typed=(-1e9, -0.01),
+        ),
+    ] = None
+    fully_masked_row: Annotated[
+        FullyMaskedRow,
+        Field(
+            N_("Fully masked rows"),
+            N_("Weights of a query without keys"),
+            options=(
+                ("zeros", N_("zeros"), N_("Fully masked rows get weights of 0")),
+                ("nan", "NaN", N_("Fully masked rows become NaN (0 ÷ 0)")),
+            ),
+        ),
+    ] = "zeros"
+    normaliser: Annotated[Normaliser, Field(N_("Weights"), N_("Function that turns scores into weights"))] = (
+        "softmax"
+    )
+    sinks: Annotated[
+        Sinks | None,
+        Field(
+            N_("Attention sinks"),
+            N_("Adds one score per head without a value; it takes a share of the softmax"),
+        ),
+    ] = None
+    dropout: Annotated[Dropout, Field(N_("Dropout"), N_("Sets weights to 0 at random, as in training"))] = (
+        Dropout()
+    )
+    block: Annotated[
+        Block | None,
+        Field(N_("Block around the attention"), N_("Norms, residual connections and a feed-forward layer")),
+    ] = None
 
     @property
     def d_qk(self) -> int:
@@ -77,24 +166,15 @@ class Attention(Value, frozen=True, kw_only=True):
 
     @property
     def d_turnable(self) -> int:
-        """Features of a query or key head that RoPE may turn."""
+        """Features of a query or key head that RoPE may rotate."""
         return self.heads.d_head if self.latent is None else self.latent.d_rope
 
     @property
     def adds_to_blocked(self) -> bool:
-        """Whether blocked scores are lowered by a number, so that nothing is really taken away."""
+        """True if a mask bias is added to blocked scores, so that no weight is exactly 0."""
         return self.mask_bias is not None and self.mask_placement == "before_softmax"
 
     def check(self) -> None:
-        is_positive = math.isfinite(self.temperature) and self.temperature > 0
-        require(is_positive, "temperature", self.temperature, POSITIVE)
-        if self.cap is not None:
-            require(math.isfinite(self.cap) and self.cap > 0, "cap", self.cap, POSITIVE_OR_NULL)
-        if self.mask_bias is not None:
-            negative = must_be(
-                "a negative number of at least {least}, the least in float32, or null", least=LEAST_FLOAT32
-            )
-            require(LEAST_FLOAT32 <= self.mask_bias < 0, "mask_bias", self.mask_bias, negative)
         check_kinds_once("masks", self.masks)
         if self.latent is not None:
             check_beside(self.latent, self.heads, self.projections, self.qk_norm, self.position)
@@ -110,7 +190,13 @@ class Layer(Attention, frozen=True, kw_only=True):
     feed-forward layer: the feed-forward layer is then `cross.block`'s (Vaswani et al. 2017, figure 1, right).
     """
 
-    cross: Attention | None = None
+    cross: Annotated[
+        Attention | None,
+        Field(
+            N_("Self and cross attention"),
+            N_("Every layer attends to its own tokens first, then to the second sequence"),
+        ),
+    ] = None
 
     def check(self) -> None:
         super().check()

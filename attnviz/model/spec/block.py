@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from attnviz.errors import NOT_NEGATIVE, POSITIVE_OR_NULL, FieldError, Message, must_be, size, twice
+from attnviz.errors import FieldError, Message, must_be, size, twice
+from attnviz.i18n import N_
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.bounds import Positive
-from attnviz.model.spec.parts import Explicit, Identity, Seeded
+from attnviz.model.spec.field import Field
+from attnviz.model.spec.parts import BIAS, EPS, Explicit, Identity, Seeded
 from attnviz.model.spec.pieces import Pieces
 from attnviz.model.spec.rows import Row, check_row
 from attnviz.model.spec.tokenizer_file import LONGEST
-from attnviz.model.spec.value import Value, check_drawn, require, require_finite
+from attnviz.model.spec.value import Value, check_drawn, require
 
 NormKind = Literal["layer", "rms"]
 NormPlacement = Literal["pre", "post", "sandwich", "parallel"]
@@ -30,13 +31,17 @@ class Norm(Value, frozen=True):
 
     where: ClassVar[str] = "norm."
 
-    kind: NormKind = "layer"
-    eps: float = 1e-5
-    gain: Row | None = None
-    bias: Row | None = None
+    kind: Annotated[NormKind, Field(N_("Norm"), N_("How each row is normalised"))] = "layer"
+    eps: Annotated[float, EPS] = 1e-5
+    gain: Annotated[
+        Row | None,
+        Field(N_("gain"), N_("Multiplies every feature by a number, initialised near 1; off: ones")),
+    ] = None
+    bias: Annotated[
+        Row | None, Field(N_("bias"), N_("Adds a number to every feature, initialised near 0; off: zeros"))
+    ] = None
 
     def check(self) -> None:
-        require(math.isfinite(self.eps) and self.eps >= 0, "norm.eps", self.eps, NOT_NEGATIVE)
         if self.kind == "rms":
             require(self.bias is None, "norm.bias", self.bias, must_be("null in a norm of kind 'rms'"))
 
@@ -55,15 +60,36 @@ class FeedForward(Value, frozen=True):
 
     where: ClassVar[str] = "feed_forward."
 
-    d_hidden: Positive
-    activation: ActivationKind = "gelu"
-    gated: bool = False
-    up: Weights = Seeded()
-    gate: Weights = Seeded(1)
-    down: Weights = Seeded(2)
-    up_bias: Row | None = None
-    gate_bias: Row | None = None
-    down_bias: Row | None = None
+    d_hidden: Annotated[
+        Positive,
+        Field(
+            N_("Hidden features, d_ff"),
+            N_("Width between the two linear maps"),
+            usual=(1, 256),
+            typed=(1, 65_536),
+            digits=0,
+            logarithmic=True,
+            normal=16,
+        ),
+    ]
+    activation: Annotated[
+        ActivationKind, Field(N_("Activation"), N_("Function between the two linear maps"))
+    ] = "gelu"
+    gated: Annotated[
+        bool, Field(N_("Gated"), N_("A third matrix whose activations multiply the hidden features"))
+    ] = False
+    up: Annotated[
+        Weights, Field(N_("Up projection"), N_("Source of W_up, which computes the hidden features"))
+    ] = Seeded()
+    gate: Annotated[
+        Weights, Field(N_("Gate projection"), N_("Source of W_gate, which computes the gates"))
+    ] = Seeded(1)
+    down: Annotated[
+        Weights, Field(N_("Down projection"), N_("Source of W_down, which computes the output"))
+    ] = Seeded(2)
+    up_bias: Annotated[Row | None, BIAS] = None
+    gate_bias: Annotated[Row | None, BIAS] = None
+    down_bias: Annotated[Row | None, BIAS] = None
 
     def check(self) -> None:
         if self.activation == "clamped_swish":
@@ -79,10 +105,8 @@ class FeedForward(Value, frozen=True):
         for role in FEED_FORWARD_ROLES:
             shape, source = self.shape(role, d_model), getattr(self, role)
             check_drawn(f"{field}.{role}", shape)
-            if isinstance(source, Explicit):
-                found = source.values.shape
-                fitting = must_be("{shape} (in x out) for these vectors and this d_hidden", shape=size(shape))
-                require(found == shape, f"{field}.{role}.values", size(found), fitting)
+            fitting = must_be("{shape} (in x out) for these vectors and this d_hidden", shape=size(shape))
+            source.check_shape(f"{field}.{role}", shape, fitting)
             check_row(f"{field}.{role}_bias", getattr(self, f"{role}_bias"), shape[1])
 
 
@@ -90,27 +114,64 @@ FEED_FORWARD_ROLES: tuple[FeedForwardRole, ...] = ("gate", "up", "down")
 
 
 class Block(Value, frozen=True):
-    """What stands around an attention: norms, residual connections, the feed-forward layer.
+    """Parts around an attention: norms, residual connections, the feed-forward layer.
 
-    With x what comes in, A the attention and F the feed-forward layer, either norm left out where it is null:
+    With x the input, A the attention and F the feed-forward layer, either norm omitted if it is null:
 
         pre:       y = x + A(norm_1(x))             z = y + F(norm_2(y))          (Xiong et al. 2020)
         post:      y = norm_1(x + A(x))             z = norm_2(y + F(y))          (Vaswani et al. 2017)
         sandwich:  y = x + after_1(A(norm_1(x)))    z = y + after_2(F(norm_2(y))) (Ding et al. 2021, Gemma 2)
         parallel:  z = x + A(norm_1(x)) + F(norm_2(x)), F of norm_1(x) where norm_2 is null (GPT-J, GPT-NeoX)
 
-    Without `residual` nothing is added: y = A(…), z = F(…).
+    Without `residual`: y = A(…), z = F(…).
     """
 
     where: ClassVar[str] = "block."
 
-    placement: NormPlacement = "pre"
-    residual: bool = True
-    norm_1: Norm | None = Norm()
-    feed_forward: FeedForward | None = None
-    norm_2: Norm | None = None
-    after_1: Norm | None = None
-    after_2: Norm | None = None
+    placement: Annotated[
+        NormPlacement,
+        Field(
+            N_("Norm placement"),
+            N_("Where the norms stand around the attention"),
+            options=(
+                (
+                    "pre",
+                    N_("pre"),
+                    N_("x + A(norm(x)): a norm before the attention and before the feed-forward layer"),
+                ),
+                (
+                    "post",
+                    N_("post"),
+                    N_("norm(x + A(x)): a norm after each residual sum, as in the original transformer"),
+                ),
+                ("sandwich", N_("sandwich"), N_("x + norm(A(norm(x))): a norm on both sides")),
+                ("parallel", N_("parallel"), N_("x + A(norm(x)) + F(norm(x)): both read the same input")),
+            ),
+        ),
+    ] = "pre"
+    residual: Annotated[
+        bool,
+        Field(
+            N_("Residual connections"),
+            N_("Adds the input to the output of the attention and of the feed-forward layer"),
+        ),
+    ] = True
+    norm_1: Annotated[Norm | None, Field(N_("norm 1"), N_("The norm of the attention"))] = Norm()
+    feed_forward: Annotated[
+        FeedForward | None,
+        Field(
+            N_("Feed-forward layer"),
+            N_("Two linear maps with an activation between them, applied to each token separately"),
+        ),
+    ] = None
+    norm_2: Annotated[Norm | None, Field(N_("norm 2"), N_("The norm of the feed-forward layer"))] = None
+    after_1: Annotated[
+        Norm | None, Field(N_("after 1"), N_("The norm of the attention's output, before the residual sum"))
+    ] = None
+    after_2: Annotated[
+        Norm | None,
+        Field(N_("after 2"), N_("The norm of the feed-forward layer's output, before the residual sum")),
+    ] = None
 
     def check(self) -> None:
         if self.feed_forward is None:
@@ -140,17 +201,22 @@ NORMS = ("norm_1", "after_1", "norm_2", "after_2")
 
 
 class Transform(Value, frozen=True):
-    """What stands between a model's output and its vocabulary: t = o W_T + b_T, h = act(t), then a norm of h.
+    """The transform between a model's output and its vocabulary: t = o W_T + b_T, h = act(t), then a norm of
+    h.
 
     W_T is (d_model, d_model). Models that fill in masked tokens have it (Devlin et al. 2019, BERT).
     """
 
     where: ClassVar[str] = "vocabulary.transform."
 
-    weights: Weights = Seeded()
-    bias: Row | None = None
-    activation: ActivationKind = "gelu"
-    norm: Norm | None = Norm()
+    weights: Annotated[
+        Weights, Field(N_("Transform"), N_("Source of W_T, which the output passes before the vocabulary"))
+    ] = Seeded()
+    bias: Annotated[Row | None, BIAS] = None
+    activation: Annotated[ActivationKind, Field(N_("Activation"), N_("Function behind the transform"))] = (
+        "gelu"
+    )
+    norm: Annotated[Norm | None, Field(N_("Norm"), N_("The norm of the transform's output"))] = Norm()
 
     def check(self) -> None:
         needs_no_gate = self.activation != "clamped_swish"
@@ -161,40 +227,51 @@ class Transform(Value, frozen=True):
         """Refuse a matrix, a bias and a norm that do not fit `d_model` features."""
         square = (d_model, d_model)
         check_drawn(field, square)
-        if isinstance(self.weights, Explicit):
-            found = self.weights.values.shape
-            fitting = must_be("{shape} (in x out)", shape=size(square))
-            require(found == square, f"{field}.weights.values", size(found), fitting)
+        fitting = must_be("{shape} (in x out)", shape=size(square))
+        self.weights.check_shape(f"{field}.weights", square, fitting)
         check_row(f"{field}.bias", self.bias, d_model)
         if self.norm is not None:
             self.norm.check_size(f"{field}.norm", d_model)
 
 
 class Vocabulary(Value, frozen=True, weakref=True):
-    """What a model can read and write: texts of its tokens, their embedding, how logits are made.
+    """A model's vocabulary: texts of its tokens, their embedding, and its read-out to logits.
 
-    `embedding` is (token, d_model), and vectors are its rows times `embedding_scale`. Logits are
-    output W_U + bias, times `logit_scale`, then cap · tanh(l / cap) where there is a cap; W_U (d_model,
-    token) is the embedding transposed where `unembedding` is null. Each text stands for one token; `begin`
-    is the one before every text, `end` the one after which a text is over, and `pieces` say how a text
-    becomes tokens; where they do not, `tokenizer` is the text of the model's own tokenizer.json, which the
-    package tokenizers runs. With a `transform` the output passes through that before it meets W_U.
+    `embedding` is (token, d_model), and vectors are its rows times `embedding_scale`. Logits are output W_U +
+    bias, times `logit_scale`, then cap · tanh(l / cap) with a cap; W_U (d_model, token) is the transposed
+    embedding if `unembedding` is null. Each text is one token; `begin` is the one before every text, `end`
+    the one after which a text is over, and `pieces` define the tokenisation; without them, `tokenizer` is the
+    text of the model's own tokenizer.json, which the package tokenizers runs. With a `transform` the output
+    passes through that before W_U.
     """
 
     where: ClassVar[str] = "vocabulary."
 
-    tokens: tuple[str, ...]
-    embedding: Matrix
-    embedding_scale: float = 1.0
-    unembedding: Matrix | None = None
-    bias: Row | None = None
-    logit_scale: float = 1.0
-    cap: float | None = None
-    begin: str | None = None
-    end: str | None = None
-    pieces: Pieces | None = None
-    tokenizer: str | None = None
-    transform: Transform | None = None
+    tokens: Annotated[tuple[str, ...], Field(N_("Tokens"), N_("Texts of the tokens, each once"))]
+    embedding: Annotated[Matrix, Field(N_("Embedding"), N_("Vectors of the tokens, one row per token"))]
+    embedding_scale: Annotated[
+        float, Field(N_("Embedding scale"), N_("Multiplies the embedding of every token"))
+    ] = 1.0
+    unembedding: Annotated[
+        Matrix | None,
+        Field(N_("Unembedding"), N_("Matrix that computes the logits; without it, the embedding transposed")),
+    ] = None
+    bias: Annotated[Row | None, Field(N_("Logit bias"), N_("Added to the logits, one number per token"))] = (
+        None
+    )
+    logit_scale: Annotated[float, Field(N_("Logit scale"), N_("Multiplies the logits"))] = 1.0
+    cap: Annotated[
+        float | None,
+        Field(N_("Logit cap"), N_("cap · tanh(logit ÷ cap): bounds every logit by the cap"), above=0),
+    ] = None
+    begin: Annotated[str | None, Field(N_("Begin token"), N_("The token before every text"))] = None
+    end: Annotated[str | None, Field(N_("End token"), N_("The token after which a text ends"))] = None
+    pieces: Annotated[Pieces | None, Field(N_("Pieces"), N_("How a text is split into tokens"))] = None
+    tokenizer: Annotated[str | None, Field(N_("Tokenizer"), N_("Text of the model's tokenizer.json"))] = None
+    transform: Annotated[
+        Transform | None,
+        Field(N_("Transform"), N_("A linear map, an activation and a norm before the vocabulary")),
+    ] = None
 
     def check(self) -> None:
         n = len(self.tokens)
@@ -221,7 +298,3 @@ class Vocabulary(Value, frozen=True, weakref=True):
         if len(set(self.tokens)) < n:
             token = next(token for token, count in Counter(self.tokens).items() if count > 1)
             raise FieldError("vocabulary.tokens", twice(token), Message("must contain each text once"))
-        for name in ("embedding_scale", "logit_scale"):
-            require_finite(f"vocabulary.{name}", getattr(self, name))
-        cap = self.cap
-        require(cap is None or (math.isfinite(cap) and cap > 0), "vocabulary.cap", cap, POSITIVE_OR_NULL)

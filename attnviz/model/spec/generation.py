@@ -1,8 +1,12 @@
-"""How an experiment is decoded: what is drawn, when writing ends, and what is kept between two steps."""
+"""Generation of an experiment: its sampling, its end, and its cache between two steps."""
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from attnviz.i18n import N_
 from attnviz.model.caches import Cache, FullCache
+from attnviz.model.spec.field import Field
 from attnviz.model.spec.sampling import Sampling
 from attnviz.model.spec.value import Value
 
@@ -14,5 +18,7 @@ class Writing(Value, frozen=True):
     runs over the document's tokens.
     """
 
-    sampling: Sampling = Sampling()
-    cache: Cache = FullCache()
+    sampling: Annotated[Sampling, Field(N_("Sampling"), N_("How the next token is chosen"))] = Sampling()
+    cache: Annotated[Cache, Field(N_("Cache type"), N_("What decoding keeps of earlier positions"))] = (
+        FullCache()
+    )

@@ -1,35 +1,26 @@
-"""Multi-head latent attention: keys and values made from one small vector of each token, which is cached.
+"""Multi-head latent attention: keys and values projected from one small vector of each token, which is
+cached.
 
-DeepSeek-AI 2024 (DeepSeek-V2, arXiv 2405.04434), section 2.1. With x the token's vector, z what keys are made
-from (x, or the memory), and per head i
+DeepSeek-AI 2024 (DeepSeek-V2, arXiv 2405.04434), section 2.1. With x the token's vector, z the input of keys
+(x, or the memory), and per head i
 
     c  = norm(z W_down)        kR = z W_rope_key            c_q = norm(x W_query_down), or x itself
     q_i = c_q W_Q,i            k_i = [c W_up_key,i ; kR]    v_i = c W_up_value,i
 
-RoPE turns the last d_rope features of q_i, and kR, which all heads share. What has to be kept of a token for
-later queries is c and the turned kR: d_c + d_rope numbers, however many heads there are.
+RoPE rotates the last d_rope features of q_i, and kR, which all heads share. The cache of a token is c and the
+rotated kR: d_c + d_rope numbers, for any number of heads.
 """
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from attnviz.errors import FieldName, Message, must_be, size
+from attnviz.i18n import N_
 from attnviz.model.spec.block import Norm, Weights
 from attnviz.model.spec.bounds import Index, Positive
-from attnviz.model.spec.parts import (
-    Explicit,
-    Heads,
-    Identity,
-    NoPosition,
-    Position,
-    Projections,
-    QKNorm,
-    Rope,
-    Seeded,
-    Tied,
-)
-from attnviz.model.spec.positions import Alibi, Learned, Sinusoidal, T5Buckets
+from attnviz.model.spec.field import Field
+from attnviz.model.spec.parts import Heads, Position, Projections, QKNorm, Role, Seeded
 from attnviz.model.spec.value import Value, check_drawn, require
 
 LatentRole = Literal["down", "up_key", "up_value", "rope_key", "query_down"]
@@ -37,18 +28,15 @@ LATENT_ROLES: tuple[LatentRole, ...] = ("down", "up_key", "up_value", "rope_key"
 
 TIED_BESIDE_LATENT = must_be("'query' or 'output' with a latent, which replaces W_K and W_V")
 
-_MEET = (NoPosition, Rope, Sinusoidal, Learned, Alibi, T5Buckets)
-"""Positions that do not read the features of q and k, or read those beside the content."""
-
 
 class Latent(Value, frozen=True):
-    """The widths of the latents, their norms, and the matrices that make them and are read from them.
+    """The widths of the latents, their norms, and the matrices into and out of them.
 
     Attributes:
-        d_c: Features of the latent that keys and values are made from.
-        d_q: Features of the query's own latent; null: queries are made from the token vectors.
+        d_c: Features of the latent of keys and values.
+        d_q: Features of the query's own latent; null: queries are projected from the token vectors.
         d_rope: Features beside the content of each query and key, an even number. The key's are the same in
-            every head; RoPE turns these and no others. 0: none.
+            every head; RoPE rotates these and no others. 0: none.
         norm, query_norm: Null, or the norm of the latent and of the query's.
         down: (features of z, d_c). `up_key`, `up_value`: (d_c, h·d_head), heads side by side.
         rope_key: (features of z, d_rope). `query_down`: (d_model, d_q). W_Q is `projections.query`, (d_q or
@@ -57,19 +45,50 @@ class Latent(Value, frozen=True):
 
     where: ClassVar[str] = "latent."
 
-    d_c: Positive
-    d_q: Positive | None = None
-    d_rope: Index = 0
-    norm: Norm | None = None
-    query_norm: Norm | None = None
-    down: Weights = Seeded(10)
-    up_key: Weights = Seeded(11)
-    up_value: Weights = Seeded(12)
-    rope_key: Weights = Seeded(13)
-    query_down: Weights = Seeded(14)
+    d_c: Annotated[
+        Positive,
+        Field(
+            "d_c",
+            N_("Width of the cached latent from which keys and values are computed"),
+            usual=(1, 64),
+            typed=(1, 4096),
+            digits=0,
+        ),
+    ]
+    d_q: Annotated[
+        Positive | None,
+        Field("d_q", N_("Width of the query latent"), usual=(1, 64), typed=(1, 4096), digits=0),
+    ] = None
+    d_rope: Annotated[
+        Index,
+        Field(
+            "d_rope",
+            N_("Features beside the content that RoPE rotates; all heads share the key's"),
+            even=True,
+            usual=(0, 64),
+            typed=(0, 4096),
+            digits=0,
+        ),
+    ] = 0
+    norm: Annotated[
+        Norm | None, Field(N_("norm of c"), N_("The norm of the latent; the cache holds its output"))
+    ] = None
+    query_norm: Annotated[Norm | None, Field(N_("norm of c_Q"), N_("The norm of the query latent"))] = None
+    down: Annotated[Weights, Field("W_DKV", N_("Source of the matrix that computes the latent"))] = Seeded(10)
+    up_key: Annotated[
+        Weights, Field("W_UK", N_("Source of the matrix that computes the keys from the latent"))
+    ] = Seeded(11)
+    up_value: Annotated[
+        Weights, Field("W_UV", N_("Source of the matrix that computes the values from the latent"))
+    ] = Seeded(12)
+    rope_key: Annotated[
+        Weights, Field("W_KR", N_("Source of the matrix that computes the rotated features of the keys"))
+    ] = Seeded(13)
+    query_down: Annotated[
+        Weights, Field("W_DQ", N_("Source of the matrix that computes the query latent"))
+    ] = Seeded(14)
 
     def check(self) -> None:
-        require(self.d_rope % 2 == 0, "latent.d_rope", self.d_rope, must_be("an even number"))
         if self.d_q is None:
             needs = Message("needs {field}", field=FieldName("latent.d_q"))
             require(self.query_norm is None, "latent.query_norm", self.d_q, needs)
@@ -80,7 +99,7 @@ class Latent(Value, frozen=True):
         return tuple(role for role in LATENT_ROLES if not absent.get(role, False))
 
     def shape(self, role: LatentRole, d_model: int, d_keys: int, heads: Heads) -> tuple[int, int]:
-        """(in, out) of one matrix; `d_keys` are the features of what keys are made from."""
+        """(in, out) of one matrix; `d_keys` are the features of the input of keys."""
         d_heads = heads.n_heads * heads.d_head
         shapes = {
             "down": (d_keys, self.d_c),
@@ -96,10 +115,8 @@ class Latent(Value, frozen=True):
         for role in self.roles():
             shape, source = self.shape(role, d_model, d_keys, heads), getattr(self, role)
             check_drawn(f"latent.{role}", shape)
-            if isinstance(source, Explicit):
-                found = source.values.shape
-                fitting = must_be("{shape} (in x out) for these vectors, heads and widths", shape=size(shape))
-                require(found == shape, f"latent.{role}.values", size(found), fitting)
+            fitting = must_be("{shape} (in x out) for these vectors, heads and widths", shape=size(shape))
+            source.check_shape(f"latent.{role}", shape, fitting)
         for name, features in (("norm", self.d_c), ("query_norm", self.d_q)):
             norm = getattr(self, name)
             if norm is not None and features is not None:
@@ -109,7 +126,7 @@ class Latent(Value, frozen=True):
 def check_beside(
     latent: Latent, heads: Heads, projections: Projections, qk_norm: QKNorm | None, position: Position
 ) -> None:
-    """Refuse what the rest of an attention cannot be where keys and values come from a latent."""
+    """Raise for settings of an attention that exclude keys and values from a latent."""
     n_heads = heads.n_heads
     every_head = must_be(
         "n_heads ({n}) with a latent, from which every head has its own keys and values", n=n_heads
@@ -121,23 +138,11 @@ def check_beside(
         source = getattr(projections, role)
         kind = source.__struct_config__.tag
         identity = must_be("'identity' with a latent, from which keys and values are computed")
-        require(isinstance(source, Identity), f"projections.{role}.kind", kind, identity)
+        require(source.is_identity, f"projections.{role}.kind", kind, identity)
         bias = getattr(projections, f"{role}_bias")
         require(bias is None, f"projections.{role}_bias", bias, must_be("null with a latent"))
-    for role in ("query", "output"):
-        source = getattr(projections, role)
-        if isinstance(source, Tied):
-            is_used = source.to not in ("key", "value")
-            require(is_used, f"projections.{role}.to", source.to, TIED_BESIDE_LATENT)
-    _check_position(latent, position)
-
-
-def _check_position(latent: Latent, position: Position) -> None:
-    kind = str(position.__struct_config__.tag)
-    apart = must_be("a position encoding that is not multiplied with q and k, beside a latent")
-    require(isinstance(position, _MEET), "position.kind", kind, apart)
-    if isinstance(position, Rope):
-        rotated = must_be("at least 2 with rotary positions, which rotate these features")
-        require(latent.d_rope >= 2, "latent.d_rope", latent.d_rope, rotated)
-        no_values = must_be("false with a latent, whose values have no rotated features")
-        require(not position.on_values, "position.on_values", position.on_values, no_values)
+    used: tuple[Role, Role] = ("query", "output")
+    for role in used:
+        to = projections.tied_to(role)
+        require(to not in ("key", "value"), f"projections.{role}.to", to, TIED_BESIDE_LATENT)
+    position.check_beside_latent(latent.d_rope)

@@ -1,17 +1,23 @@
-"""The parts of an experiment: vectors, heads, projections, scales, masks, dropout; positions stand beside.
+"""The parts of an experiment: vectors, heads, projections, scales, masks, dropout; positions are in a file of
+their own.
 
-Each is a frozen struct that cannot hold an illegal value. A union of structs with a `kind` tag is a
+Each is a frozen struct that cannot hold an invalid value. A union of structs with a `kind` tag is a
 closed set of choices; the tag is what a document file names.
 """
 
 from __future__ import annotations
 
-import math
-from typing import ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from attnviz.errors import A_TOKEN, NOT_NEGATIVE, Message, must_be, twice
-from attnviz.model.spec.arrays import MAX_DRAWN, Matrix
+import numpy as np
+from numpy.typing import NDArray
+
+from attnviz.errors import A_TOKEN, Message, must_be, of_length, twice
+from attnviz.i18n import N_
+from attnviz.model.operands.draws import Drawn
+from attnviz.model.spec.arrays import MAX_DRAWN, Matrix, in_float64
 from attnviz.model.spec.bounds import Index, Positive, Seed
+from attnviz.model.spec.field import Field
 from attnviz.model.spec.positions import Alibi as Alibi
 from attnviz.model.spec.positions import NoPosition as NoPosition
 from attnviz.model.spec.positions import Pairing as Pairing
@@ -19,7 +25,8 @@ from attnviz.model.spec.positions import Position as Position
 from attnviz.model.spec.positions import Rope as Rope
 from attnviz.model.spec.positions import Sinusoidal as Sinusoidal
 from attnviz.model.spec.rows import Row as Row
-from attnviz.model.spec.value import Value, require, require_finite
+from attnviz.model.spec.source import Source, Written
+from attnviz.model.spec.value import Value, require
 
 DType = Literal["float16", "bfloat16", "float32", "float64"]
 MaskPlacement = Literal["before_softmax", "after_softmax"]
@@ -35,11 +42,29 @@ Role = Literal["query", "key", "value", "output"]
 
 
 class ExplicitVectors(Value, frozen=True, tag_field="kind", tag="explicit"):
-    """Token vectors written out: `values` is (token, d_model)."""
+    """Explicit token vectors: `values` is (token, d_model)."""
 
     where: ClassVar[str] = "vectors."
+    is_drawn: ClassVar[bool] = False
 
-    values: Matrix
+    values: Annotated[Matrix, Field(N_("Values"), N_("Token vectors written out, one row per token"))]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(tokens, d_model)."""
+        return self.values.shape
+
+    def matrix(self) -> Matrix:
+        """The numbers."""
+        return self.values
+
+    def array(self) -> NDArray[np.float64]:
+        """The numbers, read-only."""
+        return in_float64(self.values.array)
+
+    def drawn(self, n: int, d_model: int, seed: int) -> SeededVectors:
+        """Vectors drawn in the place of these."""
+        return SeededVectors(n, d_model, seed)
 
 
 class SeededVectors(Value, frozen=True, tag_field="kind", tag="seeded"):
@@ -50,27 +75,58 @@ class SeededVectors(Value, frozen=True, tag_field="kind", tag="seeded"):
     """
 
     where: ClassVar[str] = "vectors."
+    is_drawn: ClassVar[bool] = True
 
-    n: Positive
-    d_model: Positive
+    n: Annotated[Positive, Field(N_("Number of tokens"), N_("Number of random token vectors"))]
+    d_model: Annotated[Positive, Field(N_("Features of a token vector"), N_("Width of every token vector"))]
     seed: Seed = 0
-    generator: Generator = "pcg64"
+    generator: Annotated[Generator, Field(N_("Generator"), N_("Random number generator of NumPy"))] = "pcg64"
 
     def check(self) -> None:
         at_most = must_be("at most {most:,} with {n} tokens", most=MAX_DRAWN // self.n, n=self.n)
         require(self.n * self.d_model <= MAX_DRAWN, "vectors.d_model", self.d_model, at_most)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(tokens, d_model)."""
+        return self.n, self.d_model
+
+    def matrix(self) -> Matrix:
+        """The numbers."""
+        return Matrix(self.array())
+
+    def array(self) -> NDArray[np.float64]:
+        """The numbers, read-only."""
+        return _vectors(self.n, self.d_model, self.seed, self.generator)
+
+    def drawn(self, n: int, d_model: int, seed: int) -> SeededVectors:
+        """Vectors drawn in the place of these, by the same generator."""
+        return SeededVectors(n, d_model, seed, self.generator)
+
+
+@Drawn
+def _vectors(n: int, d_model: int, seed: int, generator: Generator) -> NDArray[np.float64]:
+    if generator == "mt19937":
+        return np.random.RandomState(seed).standard_normal((n, d_model))
+    return np.random.default_rng(seed).standard_normal((n, d_model))
 
 
 Vectors = ExplicitVectors | SeededVectors
 
 
 class Memory(Value, frozen=True):
-    """A second sequence, which keys and values are made from (cross-attention)."""
+    """A memory sequence, from which keys and values are projected (cross-attention)."""
 
     where: ClassVar[str] = "memory."
 
-    tokens: tuple[str, ...]
-    vectors: Vectors
+    tokens: Annotated[
+        tuple[str, ...],
+        Field(N_("Text of the second sequence"), N_("Tokens from which keys and values are computed")),
+    ]
+    vectors: Annotated[
+        Vectors,
+        Field(N_("Vectors of the second sequence"), N_("Vectors from which keys and values are computed")),
+    ]
 
     def check(self) -> None:
         check_tokens("memory.tokens", self.tokens, "memory.vectors", self.vectors)
@@ -78,9 +134,7 @@ class Memory(Value, frozen=True):
 
 def vectors_shape(vectors: Vectors) -> tuple[int, int]:
     """(tokens, d_model) of either kind of vectors."""
-    if isinstance(vectors, ExplicitVectors):
-        return vectors.values.shape
-    return vectors.n, vectors.d_model
+    return vectors.shape
 
 
 def check_tokens(field: str, tokens: tuple[str, ...], vectors_field: str, vectors: Vectors) -> None:
@@ -97,15 +151,23 @@ def check_tokens(field: str, tokens: tuple[str, ...], vectors_field: str, vector
 class Heads(Value, frozen=True):
     """Head layout: query head h reads key/value head h // (n_heads / n_kv_heads).
 
-    The query heads in `off` mix nothing: what they hand on is zero, whatever they look at.
+    The query heads in `off` output zeros, whatever their weights are.
     """
 
     where: ClassVar[str] = "heads."
 
-    n_heads: Positive = 1
-    n_kv_heads: Positive = 1
-    d_head: Positive = 4
-    off: tuple[Index, ...] = ()
+    n_heads: Annotated[
+        Positive, Field(N_("Query heads"), N_("Number of attention patterns computed side by side"))
+    ] = 1
+    n_kv_heads: Annotated[
+        Positive, Field(N_("Key/value heads"), N_("Number of heads with keys and values of their own"))
+    ] = 1
+    d_head: Annotated[
+        Positive, Field(N_("Features per head, d_head"), N_("Width of a query, a key and a value"))
+    ] = 4
+    off: Annotated[
+        tuple[Index, ...], Field(N_("Heads switched off"), N_("Query heads whose output is zero"))
+    ] = ()
 
     def check(self) -> None:
         divisor = must_be("a divisor of n_heads ({n})", n=self.n_heads)
@@ -120,67 +182,102 @@ class Heads(Value, frozen=True):
         return self.n_heads // self.n_kv_heads
 
 
-class Identity(Value, frozen=True, tag_field="kind", tag="identity"):
+class Identity(Source, frozen=True, tag_field="kind", tag="identity"):
     """Ones on the diagonal; a rectangular shape drops the surplus or fills with zeros."""
 
     where: ClassVar[str] = "projections."
+    is_identity: ClassVar[bool] = True
+
+    def numbers(self, shape: tuple[int, int]) -> NDArray[np.float64]:
+        return _identity(shape)
 
 
-class Seeded(Value, frozen=True, tag_field="kind", tag="seeded"):
+class Seeded(Source, frozen=True, tag_field="kind", tag="seeded"):
     """Normal, standard deviation 1/sqrt(in): `default_rng(seed).standard_normal((in, out)) / sqrt(in)`."""
 
     where: ClassVar[str] = "projections."
+    is_drawn: ClassVar[bool] = True
 
     seed: Seed = 0
 
+    def numbers(self, shape: tuple[int, int]) -> NDArray[np.float64]:
+        return _normal(shape, self.seed)
 
-class Explicit(Value, frozen=True, tag_field="kind", tag="explicit"):
-    """A weight matrix written out, (in, out): features are rows times this."""
+
+class Explicit(Written, frozen=True, tag_field="kind", tag="explicit"):
+    """An explicit weight matrix, (in, out): features are rows times this."""
 
     where: ClassVar[str] = "projections."
 
-    values: Matrix
 
-
-class Tied(Value, frozen=True, tag_field="kind", tag="tied"):
+class Tied(Source, frozen=True, tag_field="kind", tag="tied"):
     """The same matrix as another projection; the output projection takes its transpose."""
 
     where: ClassVar[str] = "projections."
 
-    to: Role
+    to: Annotated[Role, Field(N_("Shared matrix"), N_("The projection whose matrix is shared"))]
+
+    @property
+    def tied_to(self) -> Role | None:
+        return self.to
+
+
+@Drawn
+def _normal(shape: tuple[int, int], seed: int) -> NDArray[np.float64]:
+    return np.random.default_rng(seed).standard_normal(shape) / np.sqrt(shape[0])
+
+
+@Drawn
+def _identity(shape: tuple[int, int]) -> NDArray[np.float64]:
+    return np.eye(*shape)
 
 
 Projection = Identity | Seeded | Explicit | Tied
 
 
+BIAS = Field(N_("Bias"), N_("Adds a bias to every row of the product, initialised at random"))
+
+
 class Projections(Value, frozen=True):
-    """W_q, W_k, W_v and W_o, and what is added to their products; a bias that is null adds nothing."""
+    """W_q, W_k, W_v and W_o, and the biases of their products; a bias that is null is omitted."""
 
     where: ClassVar[str] = "projections."
 
-    query: Projection = Identity()
-    key: Projection = Identity()
-    value: Projection = Identity()
-    output: Projection = Identity()
-    query_bias: Row | None = None
-    key_bias: Row | None = None
-    value_bias: Row | None = None
-    output_bias: Row | None = None
+    query: Annotated[
+        Projection, Field(N_("Query projection"), N_("Source of W_q, which computes the queries"))
+    ] = Identity()
+    key: Annotated[Projection, Field(N_("Key projection"), N_("Source of W_k, which computes the keys"))] = (
+        Identity()
+    )
+    value: Annotated[
+        Projection, Field(N_("Value projection"), N_("Source of W_v, which computes the values"))
+    ] = Identity()
+    output: Annotated[
+        Projection, Field(N_("Output projection"), N_("Source of W_o, which combines the heads"))
+    ] = Identity()
+    query_bias: Annotated[Row | None, BIAS] = None
+    key_bias: Annotated[Row | None, BIAS] = None
+    value_bias: Annotated[Row | None, BIAS] = None
+    output_bias: Annotated[Row | None, BIAS] = None
 
     def check(self) -> None:
         for role in ROLES:
-            source = getattr(self, role)
-            if isinstance(source, Tied):
-                target = getattr(self, source.to)
-                require(
-                    not isinstance(target, Tied),
-                    f"projections.{role}.to",
-                    source.to,
-                    must_be("a projection that is not tied itself"),
-                )
+            to = self.tied_to(role)
+            is_end = to is None or self.tied_to(to) is None
+            require(is_end, f"projections.{role}.to", to, must_be("a projection that is not tied itself"))
+
+    def tied_to(self, role: Role) -> Role | None:
+        """The projection whose matrix W of `role` is; None where it has its own."""
+        to: Role | None = getattr(self, role).tied_to
+        return to
 
 
 ROLES: tuple[Role, ...] = ("query", "key", "value", "output")
+
+
+def is_transposed(role: Role, to: Role) -> bool:
+    """True if a projection tied to another is its transpose: into heads and out of them."""
+    return (role == "output") != (to == "output")
 
 
 # --- scores ----------------------------------------------------------------------------------------
@@ -189,9 +286,17 @@ ROLES: tuple[Role, ...] = ("query", "key", "value", "output")
 class SqrtDHead(Value, frozen=True, tag_field="kind", tag="sqrt_d_head"):
     """Scores divided by sqrt(d_head)."""
 
+    def factor(self, d_qk: int) -> float:
+        """Multiplier of the scores of queries of `d_qk` features."""
+        return float(d_qk**-0.5)
+
 
 class NoScale(Value, frozen=True, tag_field="kind", tag="none"):
     """Scores as they are."""
+
+    def factor(self, d_qk: int) -> float:
+        """1."""
+        return 1.0
 
 
 class ScaleValue(Value, frozen=True, tag_field="kind", tag="value"):
@@ -199,42 +304,67 @@ class ScaleValue(Value, frozen=True, tag_field="kind", tag="value"):
 
     where: ClassVar[str] = "scale."
 
-    value: float
+    value: Annotated[float, Field(N_("Scale factor"), N_("Multiplies the scores"), digits=4, step=0.005)]
 
-    def check(self) -> None:
-        require_finite("scale.value", self.value)
+    def factor(self, d_qk: int) -> float:
+        """The value itself."""
+        return self.value
 
 
 Scale = SqrtDHead | NoScale | ScaleValue
 
 
+EPS = Field(
+    N_("ε under the root"), N_("Keeps a row of zeros from a division by zero"), least=0, digits=6, step=1e-6
+)
+_QK_GAIN = Field(
+    N_("Gains of q and k"),
+    N_("Multiplies every feature of a head by a number, initialised near 1; off: ones"),
+)
+
+
 class QKNorm(Value, frozen=True):
-    """Queries and keys normalised over the features of each head, before they are turned.
+    """Queries and keys normalised over the features of each head, before their rotation.
 
     The gains have d_head numbers, the same for every head; null is 1 everywhere.
     """
 
     where: ClassVar[str] = "qk_norm."
 
-    kind: QKNormKind
-    eps: float = 1e-6
-    query_gain: Row | None = None
-    key_gain: Row | None = None
-
-    def check(self) -> None:
-        require(math.isfinite(self.eps) and self.eps >= 0, "qk_norm.eps", self.eps, NOT_NEGATIVE)
+    kind: Annotated[QKNormKind, Field(N_("QK-norm"), N_("Normalises each head's queries and keys"))]
+    eps: Annotated[float, EPS] = 1e-6
+    query_gain: Annotated[Row | None, _QK_GAIN] = None
+    key_gain: Annotated[Row | None, _QK_GAIN] = None
 
 
 class ExplicitSinks(Value, frozen=True, tag_field="kind", tag="explicit"):
-    """Attention sinks written out: one logit for each head."""
+    """Explicit attention sinks: one logit for each head."""
 
     where: ClassVar[str] = "sinks."
 
-    values: tuple[float, ...]
+    values: Annotated[
+        tuple[float, ...],
+        Field(
+            N_("Attention sinks"),
+            N_("One score per head that takes a share of the softmax"),
+            digits=3,
+            step=0.02,
+        ),
+    ]
 
-    def check(self) -> None:
-        for index, value in enumerate(self.values):
-            require_finite(f"sinks.values[{index}]", value)
+    def check_heads(self, n_heads: int) -> None:
+        """Refuse another number of logits than of heads."""
+        each = Message("must have length {n}, one number for each head", n=n_heads)
+        require(len(self.values) == n_heads, "sinks.values", of_length(len(self.values)), each)
+
+    def fitted(self, n_heads: int) -> ExplicitSinks:
+        """For `n_heads` heads: surplus numbers are cut, missing ones are 0."""
+        missing = max(0, n_heads - len(self.values))
+        return ExplicitSinks((*self.values, *(0.0,) * missing)[:n_heads])
+
+    def array(self, n_heads: int) -> NDArray[np.float64]:
+        """The logits, (head,)."""
+        return np.asarray(self.values)
 
 
 class SeededSinks(Value, frozen=True, tag_field="kind", tag="seeded"):
@@ -243,6 +373,22 @@ class SeededSinks(Value, frozen=True, tag_field="kind", tag="seeded"):
     where: ClassVar[str] = "sinks."
 
     seed: Seed = 0
+
+    def check_heads(self, n_heads: int) -> None:
+        """Any number of heads will do."""
+
+    def fitted(self, n_heads: int) -> SeededSinks:
+        """The same, for any number of heads."""
+        return self
+
+    def array(self, n_heads: int) -> NDArray[np.float64]:
+        """The logits, (head,), read-only."""
+        return _drawn_sinks(n_heads, self.seed)
+
+
+@Drawn
+def _drawn_sinks(n_heads: int, seed: int) -> NDArray[np.float64]:
+    return np.random.default_rng(seed).standard_normal(n_heads)
 
 
 Sinks = ExplicitSinks | SeededSinks
@@ -257,7 +403,9 @@ class Prefix(Value, frozen=True, tag_field="kind", tag="prefix"):
 
     where: ClassVar[str] = "masks.prefix."
 
-    n: Index
+    n: Annotated[
+        Index, Field(N_("Prefix length"), N_("Number of leading tokens that attend to each other both ways"))
+    ]
 
 
 class Padding(Value, frozen=True, tag_field="kind", tag="padding"):
@@ -265,7 +413,10 @@ class Padding(Value, frozen=True, tag_field="kind", tag="padding"):
 
     where: ClassVar[str] = "masks.padding."
 
-    tokens: tuple[Index, ...]
+    tokens: Annotated[
+        tuple[Index, ...],
+        Field(N_("Padding tokens"), N_("Positions hidden from every query, counted from 0, such as 3, 5-7")),
+    ]
 
 
 class Window(Value, frozen=True, tag_field="kind", tag="window"):
@@ -273,8 +424,12 @@ class Window(Value, frozen=True, tag_field="kind", tag="window"):
 
     where: ClassVar[str] = "masks.window."
 
-    left: Index
-    right: Index = 0
+    left: Annotated[
+        Index, Field(N_("Window: earlier keys"), N_("Number of earlier keys that a query attends to"))
+    ]
+    right: Annotated[
+        Index, Field(N_("Window: later keys"), N_("Number of later keys that a query attends to"))
+    ] = 0
 
 
 class Dilated(Value, frozen=True, tag_field="kind", tag="dilated"):
@@ -282,9 +437,15 @@ class Dilated(Value, frozen=True, tag_field="kind", tag="dilated"):
 
     where: ClassVar[str] = "masks.dilated."
 
-    left: Index
-    right: Index = 0
-    dilation: Positive = 2
+    left: Annotated[
+        Index, Field(N_("Dilated: earlier keys"), N_("Number of earlier keys that a query attends to"))
+    ]
+    right: Annotated[
+        Index, Field(N_("Dilated: later keys"), N_("Number of later keys that a query attends to"))
+    ] = 0
+    dilation: Annotated[
+        Positive, Field(N_("Dilated: step"), N_("Distance between two visible keys; 1 leaves no gaps"))
+    ] = 2
 
 
 class Strided(Value, frozen=True, tag_field="kind", tag="strided"):
@@ -292,7 +453,7 @@ class Strided(Value, frozen=True, tag_field="kind", tag="strided"):
 
     where: ClassVar[str] = "masks.strided."
 
-    stride: Positive
+    stride: Annotated[Positive, Field(N_("Strided: step"), N_("Distance between two visible keys"))]
 
 
 class Blocks(Value, frozen=True, tag_field="kind", tag="blocks"):
@@ -300,8 +461,8 @@ class Blocks(Value, frozen=True, tag_field="kind", tag="blocks"):
 
     where: ClassVar[str] = "masks.blocks."
 
-    size: Positive
-    previous: Index = 0
+    size: Annotated[Positive, Field(N_("Block size"), N_("Positions per block; the first block begins at 0"))]
+    previous: Annotated[Index, Field(N_("Earlier blocks"), N_("Earlier blocks that a query attends to"))] = 0
 
 
 class Global(Value, frozen=True, tag_field="kind", tag="global"):
@@ -309,7 +470,13 @@ class Global(Value, frozen=True, tag_field="kind", tag="global"):
 
     where: ClassVar[str] = "masks.global."
 
-    tokens: tuple[Index, ...]
+    tokens: Annotated[
+        tuple[Index, ...],
+        Field(
+            N_("Global tokens"),
+            N_("Positions that attend to all and that all attend to, counted from 0, such as 0, 5-7"),
+        ),
+    ]
 
 
 class Documents(Value, frozen=True, tag_field="kind", tag="documents"):
@@ -317,7 +484,10 @@ class Documents(Value, frozen=True, tag_field="kind", tag="documents"):
 
     where: ClassVar[str] = "masks.documents."
 
-    starts: tuple[Index, ...]
+    starts: Annotated[
+        tuple[Index, ...],
+        Field(N_("Document starts"), N_("Positions of first tokens, counted from 0, such as 0, 12, 20")),
+    ]
 
     def check(self) -> None:
         ascending = must_be("ascending positions, each once")
@@ -330,7 +500,7 @@ class Painted(Value, frozen=True, tag_field="kind", tag="painted"):
 
     where: ClassVar[str] = "masks.painted."
 
-    cells: tuple[tuple[Index, Index], ...]
+    cells: Annotated[tuple[tuple[Index, Index], ...], Field(N_("Painted cells"), N_("Cells blocked by hand"))]
 
 
 OneMask = Causal | Prefix | Padding | Window | Dilated | Strided | Blocks | Global | Documents | Painted
@@ -341,7 +511,10 @@ class AnyOf(Value, frozen=True, tag_field="kind", tag="any_of"):
 
     where: ClassVar[str] = "masks.any_of."
 
-    masks: tuple[OneMask, ...]
+    masks: Annotated[
+        tuple[OneMask, ...],
+        Field(N_("Combined masks"), N_("A query attends to a key that at least one pattern allows")),
+    ]
 
     def check(self) -> None:
         a_mask = Message("must have at least one mask")
@@ -359,6 +532,10 @@ def check_kinds_once(field: str, masks: tuple[Mask, ...]) -> None:
         require(kinds.count(kind) == 1, field, twice(str(kind)), Message("must have each kind of mask once"))
 
 
+def _drops(dropout: Any) -> bool:
+    return bool(dropout.p > 0)
+
+
 class Dropout(Value, frozen=True):
     """Each weight becomes 0 with probability p; survivors are divided by 1 - p if `rescale`.
 
@@ -367,16 +544,25 @@ class Dropout(Value, frozen=True):
 
     where: ClassVar[str] = "dropout."
 
-    p: float = 0.0
-    seed: Seed = 0
-    rescale: bool = True
-    training: bool = True
-
-    def check(self) -> None:
-        between = must_be("a number of at least {least} and below {most}", least=0, most=1)
-        require(0.0 <= self.p < 1.0, "dropout.p", self.p, between)
+    p: Annotated[
+        float,
+        Field(
+            N_("Dropout rate"),
+            N_("The probability that a weight becomes 0"),
+            least=0,
+            below=1,
+            usual=(0, 0.9),
+            typed=(0, 0.999),
+            normal=0,
+        ),
+    ] = 0.0
+    seed: Annotated[Seed, Field(N_("Seed"), N_("Selects the dropped weights"), is_seed=True, when=_drops)] = 0
+    rescale: Annotated[
+        bool, Field(N_("Survivors ÷ (1 − p)"), N_("Keeps the expected row sum at 1"), when=_drops)
+    ] = True
+    training: Annotated[bool, Field(N_("Training"), N_("Drops weights, as in training"), when=_drops)] = True
 
     @property
     def active(self) -> bool:
-        """Whether any weight can be dropped."""
+        """True if any weight can be dropped."""
         return self.training and self.p > 0.0

@@ -1,29 +1,28 @@
-"""The position encodings of an experiment, RoPE's scalings, and where their tables come from.
+"""The position encodings of an experiment, RoPE's scalings, and the sources of their tables.
 
-Each is a frozen struct that cannot hold an illegal value. What each of them changes is a row of
+Each is a frozen struct that cannot hold an invalid value. The changed stages of each are a row of
 `model/positions.py`; the formulas are in `core/positions.py`.
 """
 
 from __future__ import annotations
 
 import math
-from typing import ClassVar, Literal
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal, Self
 
+import numpy as np
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
-from attnviz.errors import (
-    NOT_NEGATIVE,
-    POSITIVE,
-    POSITIVE_OR_NULL,
-    FieldError,
-    Message,
-    must_be,
-    of_length,
-    whole_number,
-)
-from attnviz.model.spec.arrays import Matrix
+from attnviz.errors import FieldError, FieldName, Message, must_be, of_length, size, whole_number
+from attnviz.i18n import N_
+from attnviz.model.operands.draws import Drawn
+from attnviz.model.spec.arrays import MAX_DRAWN, Matrix
 from attnviz.model.spec.bounds import Index, Positive, Seed
-from attnviz.model.spec.value import Value, require, require_finite
+from attnviz.model.spec.field import Field
+from attnviz.model.spec.source import Source, Written
+from attnviz.model.spec.value import Value, check_drawn, require
 
 Pairing = Literal["interleaved", "half_split"]
 
@@ -31,27 +30,40 @@ Pairing = Literal["interleaved", "half_split"]
 # --- tables of learned numbers ---------------------------------------------------------------------
 
 
-class DrawnTable(Value, frozen=True, tag_field="kind", tag="seeded"):
+class DrawnTable(Source, frozen=True, tag_field="kind", tag="seeded"):
     """Normal numbers of standard deviation `std`: `default_rng(seed).standard_normal(shape) * std`.
 
     A longer table of the same seed begins with the same rows.
     """
 
     where: ClassVar[str] = "position.table."
+    is_drawn: ClassVar[bool] = True
 
     seed: Seed = 0
-    std: float = 1.0
+    std: Annotated[
+        float,
+        Field(
+            N_("Standard deviation"),
+            N_("Standard deviation of the random values"),
+            least=0,
+            usual=(0, 3),
+            typed=(0, 100),
+        ),
+    ] = 1.0
 
-    def check(self) -> None:
-        require(math.isfinite(self.std) and self.std >= 0, "position.table.std", self.std, NOT_NEGATIVE)
+    def numbers(self, shape: tuple[int, int]) -> NDArray[np.float64]:
+        return _normal(shape, self.seed, self.std)
 
 
-class WrittenTable(Value, frozen=True, tag_field="kind", tag="explicit"):
-    """A table written out, as a trained model has it."""
+@Drawn
+def _normal(shape: tuple[int, int], seed: int, std: float) -> NDArray[np.float64]:
+    return np.random.default_rng(seed).standard_normal(shape) * std
+
+
+class WrittenTable(Written, frozen=True, tag_field="kind", tag="explicit"):
+    """An explicit table, as a trained model has it."""
 
     where: ClassVar[str] = "position.table."
-
-    values: Matrix
 
 
 Table = DrawnTable | WrittenTable
@@ -60,13 +72,29 @@ Table = DrawnTable | WrittenTable
 # --- RoPE's scalings -------------------------------------------------------------------------------
 
 
-def _check_factor(factor: float) -> None:
-    at_least = must_be("a finite number of at least {least}", least=1)
-    require(math.isfinite(factor) and factor >= 1, "position.scaling.factor", factor, at_least)
+_FACTOR = Field(
+    N_("Factor"),
+    N_("Ratio of the extended to the trained length"),
+    least=1,
+    usual=(1, 64),
+    typed=(1, 1e4),
+    logarithmic=True,
+    normal=2,
+)
+_ORIGINAL = Field(N_("Original length"), N_("Sequence length that the model was trained on"))
+_MADE_FOR = Field(N_("Length"), N_("Sequence length that the frequencies are computed for"))
+_MAGNITUDE = Field(
+    N_("Attention factor"),
+    N_("Multiplier of cosines and sines"),
+    above=0,
+    typed=(0.01, 100),
+    digits=3,
+    step=0.005,
+)
 
 
 class Stretch(Value, frozen=True):
-    """What every scaling answers; most fit any base and any number of pairs."""
+    """Interface of every scaling; most fit any base and any number of pairs."""
 
     def check_base(self, base: float) -> None:
         """Refuse a base that the scaling cannot have."""
@@ -80,7 +108,7 @@ class Stretch(Value, frozen=True):
 
 
 class NoScaling(Stretch, frozen=True, tag_field="kind", tag="none"):
-    """Frequencies as the base gives them."""
+    """Frequencies of the unchanged base."""
 
 
 class LinearScaling(Stretch, frozen=True, tag_field="kind", tag="linear"):
@@ -88,85 +116,108 @@ class LinearScaling(Stretch, frozen=True, tag_field="kind", tag="linear"):
 
     where: ClassVar[str] = "position.scaling."
 
-    factor: float = 2.0
-
-    def check(self) -> None:
-        _check_factor(self.factor)
+    factor: Annotated[float, _FACTOR] = 2.0
 
 
 class DynamicNtk(Stretch, frozen=True, tag_field="kind", tag="dynamic_ntk"):
     """A base that grows once the sequence is longer than `original_length`.
 
-    `length` is the sequence length that the frequencies are made for; None: the last position of this
-    experiment, plus one. All tokens are turned with the same frequencies. A cache holds keys that are turned
-    already, so decoding past the document's tokens fixes `length` at where it will end, and equals the full
-    pass; a program that recomputes frequencies while its cache grows leaves old keys with the old ones.
+    `length` is the sequence length of the frequencies; None: the last position of this experiment, plus one.
+    All tokens are rotated with the same frequencies. A cache holds rotated keys, so decoding past the
+    document's tokens fixes `length` at its end, and equals the full pass; a program that recomputes
+    frequencies while its cache grows leaves old keys with the old ones.
     """
 
     where: ClassVar[str] = "position.scaling."
 
-    factor: float = 2.0
-    original_length: Positive = 2048
-    length: Positive | None = None
-
-    def check(self) -> None:
-        _check_factor(self.factor)
+    factor: Annotated[float, _FACTOR] = 2.0
+    original_length: Annotated[Positive, _ORIGINAL] = 2048
+    length: Annotated[Positive | None, _MADE_FOR] = None
 
 
 class Yarn(Stretch, frozen=True, tag_field="kind", tag="yarn"):
-    """Fast pairs as they were, slow ones divided by `factor`, a ramp between; cosines and sines lengthened.
+    """Fast pairs unchanged, slow ones divided by `factor`, a ramp between; cosines and sines scaled up.
 
-    Pairs that turn more than `beta_fast` times over `original_length` are fast, less than `beta_slow` slow.
+    Pairs with more than `beta_fast` rotations over `original_length` are fast, below `beta_slow` slow.
     Cosines and sines are multiplied by `attention_factor`, so q and k grow by it and scores by its square;
     None: 0.1 ln(factor) + 1. The ramp's ends are rounded outwards to whole pairs, unless `truncate` is false,
-    as GPT-OSS has it.
+    as in GPT-OSS.
     """
 
     where: ClassVar[str] = "position.scaling."
 
-    factor: float = 4.0
-    original_length: Positive = 2048
-    beta_fast: float = 32.0
-    beta_slow: float = 1.0
-    attention_factor: float | None = None
-    truncate: bool = True
+    factor: Annotated[float, _FACTOR] = 4.0
+    original_length: Annotated[Positive, _ORIGINAL] = 2048
+    beta_fast: Annotated[
+        float,
+        Field(
+            N_("β fast, turns"),
+            N_("Pairs that turn more often over the original length keep their frequency"),
+            step=0.5,
+        ),
+    ] = 32.0
+    beta_slow: Annotated[
+        float,
+        Field(
+            N_("β slow, turns"),
+            N_("The factor divides the frequency of pairs that turn less often over the original length"),
+            least=1e-6,
+            below=1e6,
+            step=0.05,
+        ),
+    ] = 1.0
+    attention_factor: Annotated[float | None, _MAGNITUDE] = None
+    truncate: Annotated[
+        bool,
+        Field(
+            N_("ramp between whole pairs"),
+            N_("Rounds the ends of the ramp outwards to whole pairs; off, as in GPT-OSS: exact ends"),
+        ),
+    ] = True
 
     def check(self) -> None:
-        _check_factor(self.factor)
         slow, fast = self.beta_slow, self.beta_fast
-        between = must_be("a number of at least {least} and below {most}", least="1e-6", most="1e6")
-        require(1e-6 <= slow < 1e6, f"{self.where}beta_slow", slow, between)
         above = must_be(
             "a number above {least} and of at most {most}", least=f"beta_slow ({slow:g})", most="1e6"
         )
         require(slow < fast <= 1e6, f"{self.where}beta_fast", fast, above)
-        factor = self.attention_factor
-        is_positive = factor is None or (math.isfinite(factor) and factor > 0)
-        require(is_positive, f"{self.where}attention_factor", factor, POSITIVE_OR_NULL)
 
     def check_base(self, base: float) -> None:
         require(base > 1, "position.base", base, must_be("a number above 1 with YaRN"))
 
 
 class Llama3Scaling(Stretch, frozen=True, tag_field="kind", tag="llama3"):
-    """Llama 3.1: pairs of few turns over `original_length` divided by `factor`, those of many as they were.
+    """Llama 3.1: pairs of few rotations over `original_length` divided by `factor`, those of many unchanged.
 
-    Few is less than `low_freq_factor` turns, many is more than `high_freq_factor`; between, a mixture.
+    Few is less than `low_freq_factor` rotations, many is more than `high_freq_factor`; between, a mixture.
     """
 
     where: ClassVar[str] = "position.scaling."
 
-    factor: float = 8.0
-    low_freq_factor: float = 1.0
-    high_freq_factor: float = 4.0
-    original_length: Positive = 8192
+    factor: Annotated[float, _FACTOR] = 8.0
+    low_freq_factor: Annotated[
+        float,
+        Field(
+            N_("Low-frequency turns"),
+            N_("The factor divides the frequency of pairs that turn less often over the original length"),
+            above=0,
+            step=0.05,
+        ),
+    ] = 1.0
+    high_freq_factor: Annotated[
+        float,
+        Field(
+            N_("High-frequency turns"),
+            N_("Pairs that turn more often over the original length keep their frequency"),
+            step=0.05,
+        ),
+    ] = 4.0
+    original_length: Annotated[Positive, _ORIGINAL] = 8192
 
     def check(self) -> None:
-        _check_factor(self.factor)
         low, high = self.low_freq_factor, self.high_freq_factor
-        require(math.isfinite(low) and low > 0, f"{self.where}low_freq_factor", low, POSITIVE)
         above = must_be("a finite number above {least}", least=f"low_freq_factor ({low:g})")
-        require(math.isfinite(high) and high > low, f"{self.where}high_freq_factor", high, above)
+        require(high > low, f"{self.where}high_freq_factor", high, above)
 
 
 class LongRope(Stretch, frozen=True, tag_field="kind", tag="longrope"):
@@ -180,24 +231,38 @@ class LongRope(Stretch, frozen=True, tag_field="kind", tag="longrope"):
 
     where: ClassVar[str] = "position.scaling."
 
-    factor: float = 4.0
-    short_factor: tuple[float, ...] = ()
-    long_factor: tuple[float, ...] = ()
-    original_length: Positive = 2048
-    attention_factor: float | None = None
-    length: Positive | None = None
+    factor: Annotated[float, _FACTOR] = 4.0
+    short_factor: Annotated[
+        tuple[float, ...],
+        Field(
+            N_("Short divisor"),
+            N_("Divisor of the slowest pair; the faster pairs follow in equal ratios, from 1 on"),
+            above=0,
+            usual=(1, 64),
+            typed=(1e-3, 1e4),
+            logarithmic=True,
+            normal=1,
+        ),
+    ] = ()
+    long_factor: Annotated[
+        tuple[float, ...],
+        Field(
+            N_("Long divisor"),
+            N_("Divisor of the slowest pair; the faster pairs follow in equal ratios, from 1 on"),
+            above=0,
+            usual=(1, 64),
+            typed=(1e-3, 1e4),
+            logarithmic=True,
+            normal=1,
+        ),
+    ] = ()
+    original_length: Annotated[Positive, _ORIGINAL] = 2048
+    attention_factor: Annotated[float | None, _MAGNITUDE] = None
+    length: Annotated[Positive | None, _MADE_FOR] = None
 
     def check(self) -> None:
-        _check_factor(self.factor)
-        for name in ("short_factor", "long_factor"):
-            for index, divisor in enumerate(getattr(self, name)):
-                is_positive = math.isfinite(divisor) and divisor > 0
-                require(is_positive, f"{self.where}{name}[{index}]", divisor, POSITIVE)
         length = self.original_length
         require(length >= 2, f"{self.where}original_length", length, whole_number(2))
-        if self.attention_factor is not None:
-            is_positive = math.isfinite(self.attention_factor) and self.attention_factor > 0
-            require(is_positive, f"{self.where}attention_factor", self.attention_factor, POSITIVE_OR_NULL)
 
     def check_pairs(self, count: int) -> None:
         at_most = Message("must have length {n} or less, one number for each rotated pair", n=count)
@@ -216,19 +281,89 @@ Scaling = NoScaling | LinearScaling | DynamicNtk | Yarn | Llama3Scaling | LongRo
 # --- positions -------------------------------------------------------------------------------------
 
 
-def _check_base(base: float) -> None:
-    require(math.isfinite(base) and base > 0, "position.base", base, POSITIVE)
+_BASE = Field(
+    N_("Base θ"),
+    N_("Pair i rotates by base^(−2i/d) radians per position"),
+    above=0,
+    usual=(10, 1e7),
+    typed=(1e-3, 1e12),
+    digits=0,
+    logarithmic=True,
+)
+_START = Field(N_("First position"), N_("Position of the first token"))
+_TABLE = Field(N_("Values"), N_("Source of the learned numbers"))
+_FARTHEST = Field(N_("Maximum distance"), N_("All keys from this distance on share the last bucket"))
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Sizes that a position encoding must fit: `n_tokens` queries, d_model, the heads, and a latent's d_rope.
+
+    `d_rope` is None without a latent.
+    """
+
+    n_tokens: int
+    d_model: int
+    n_heads: int
+    d_head: int
+    d_rope: int | None = None
+
+    @property
+    def turnable(self) -> tuple[str, int]:
+        """The path and the number of the features of a head that RoPE may rotate."""
+        return ("heads.d_head", self.d_head) if self.d_rope is None else ("latent.d_rope", self.d_rope)
 
 
 class Encoding(Value, frozen=True):
-    """What every position encoding answers; most have no tables and no end."""
+    """Interface of every position encoding; most have no tables and no end."""
 
-    def check_end(self, count: int) -> None:
-        """Refuse `count` tokens if the last one has no position."""
+    @property
+    def end(self) -> float:
+        """Number of supported positions; infinity if no table ends."""
+        return math.inf
 
     def table_shapes(self, d_model: int, n_heads: int, d_head: int) -> dict[str, tuple[int, int]]:
         """(rows, columns) of each table of learned numbers, by its field."""
         return {}
+
+    def shapes_at(self, sizes: Sizes) -> dict[str, tuple[int, int]]:
+        """(rows, columns) of each table at these sizes, by its field."""
+        return self.table_shapes(sizes.d_model, sizes.n_heads, sizes.d_head)
+
+    def written_tables(self) -> Iterator[tuple[str, Matrix]]:
+        """The explicit tables, by their fields."""
+        for name in self.table_shapes(1, 1, 1):
+            values = getattr(self, name).written
+            if values is not None:
+                yield name, values
+
+    def check_end(self, count: int) -> None:
+        """Refuse `count` tokens if the last one has no position."""
+
+    def check_at(self, sizes: Sizes) -> None:
+        """Refuse sizes that this encoding cannot have."""
+        for name, shape in self.shapes_at(sizes).items():
+            fitting = must_be("{shape} for these vectors and heads", shape=size(shape))
+            getattr(self, name).check_shape(f"position.{name}", shape, fitting)
+            check_drawn(f"position.{name}", shape)
+
+    def check_beside_latent(self, d_rope: int) -> None:
+        """Refuse a latent of `d_rope` rotated features beside which this cannot stand."""
+
+    def fitted(self, sizes: Sizes) -> Self:
+        """This encoding at other sizes: surplus numbers are cut, missing ones in a table are zero."""
+        tables = {name: getattr(self, name).fitted(shape) for name, shape in self.shapes_at(sizes).items()}
+        return replace(self, **tables)
+
+    def chosen(self, sizes: Sizes) -> Self:
+        """As `fitted`, and without parts that the choosing site excludes."""
+        return self.fitted(sizes)
+
+
+def _check_count(field: str, rows: int, columns: int) -> None:
+    """Refuse a number of rows with which a table is too large."""
+    at_most = must_be("at most {most:,} with {n} columns", most=MAX_DRAWN // columns, n=columns)
+    require(rows * columns <= MAX_DRAWN, field, rows, at_most)
 
 
 class NoPosition(Encoding, frozen=True, tag_field="kind", tag="none"):
@@ -240,11 +375,8 @@ class Sinusoidal(Encoding, frozen=True, tag_field="kind", tag="sinusoidal"):
 
     where: ClassVar[str] = "position."
 
-    base: float = 10_000.0
-    start: Index = 0
-
-    def check(self) -> None:
-        _check_base(self.base)
+    base: Annotated[float, _BASE] = 10_000.0
+    start: Annotated[Index, _START] = 0
 
 
 class Learned(Encoding, frozen=True, tag_field="kind", tag="learned"):
@@ -256,13 +388,16 @@ class Learned(Encoding, frozen=True, tag_field="kind", tag="learned"):
 
     where: ClassVar[str] = "position."
 
-    length: Positive = 64
-    start: Index = 0
-    table: Table = DrawnTable()
+    length: Annotated[
+        Positive,
+        Field(N_("Table length"), N_("The table has one row per position; a token past its end is refused")),
+    ] = 64
+    start: Annotated[Index, _START] = 0
+    table: Annotated[Table, _TABLE] = DrawnTable()
 
     def check(self) -> None:
-        if isinstance(self.table, WrittenTable):
-            rows = self.table.values.shape[0]
+        if self.table.written is not None:
+            rows = self.table.written.shape[0]
             as_many = must_be("the number of rows of {field} ({n})", field="position.table.values", n=rows)
             require(rows == self.length, "position.length", self.length, as_many)
 
@@ -270,41 +405,110 @@ class Learned(Encoding, frozen=True, tag_field="kind", tag="learned"):
         """A row for each position."""
         return {"table": (self.length, d_model)}
 
+    @property
+    def end(self) -> float:
+        return self.length - self.start
+
     def check_end(self, count: int) -> None:
         """Refuse `count` tokens where the table has no row for the last of them."""
         last = self.start + count - 1
-        if last >= self.length:
-            at_least = must_be(
-                "at least {least} for a last token at position {last}", least=last + 1, last=last
-            )
-            raise FieldError("position.length", self.length, at_least)
+        at_least = must_be("at least {least} for a last token at position {last}", least=last + 1, last=last)
+        require(last < self.length, "position.length", self.length, at_least)
+
+    def check_at(self, sizes: Sizes) -> None:
+        """Refuse tokens past the end of the table, and a table of other columns than d_model."""
+        self.check_end(sizes.n_tokens)
+        _check_count("position.length", self.length, sizes.d_model)
+        super().check_at(sizes)
+
+    def resized(self, length: int) -> Learned:
+        """`length` positions: rows of an explicit table are cut, missing ones are zero."""
+        values = self.table.written
+        columns = 1 if values is None else values.shape[1]
+        return replace(self, length=length, table=self.table.fitted((length, columns)))
+
+    def chosen(self, sizes: Sizes) -> Learned:
+        """A table that ends before the last token is made as long as the tokens need."""
+        return self.resized(max(self.length, self.start + sizes.n_tokens)).fitted(sizes)
 
 
 class Rope(Encoding, frozen=True, tag_field="kind", tag="rope"):
-    """Rotary positions: pair i turns by position * multiplier_i * base^(-2i/n_rotated).
+    """Rotary positions: pair i rotates by position * multiplier_i * base^(-2i/n_rotated).
 
-    `n_rotated` features of each head turn (None: all of them); `scaling` changes the frequencies for
+    `n_rotated` features of each head rotate (None: all of them); `scaling` changes the frequencies for
     sequences longer than a model was trained on; `multipliers` scale the pairs' frequencies after that
-    (missing ones are 1); `on_values` turns v as well.
+    (missing ones are 1); `on_values` rotates v as well.
     """
 
     where: ClassVar[str] = "position."
 
-    base: float = 10_000.0
-    pairing: Pairing = "interleaved"
-    start: Index = 0
-    n_rotated: Positive | None = None
-    multipliers: tuple[float, ...] = ()
-    on_values: bool = False
-    scaling: Scaling = NoScaling()
+    base: Annotated[float, _BASE] = 10_000.0
+    pairing: Annotated[
+        Pairing,
+        Field(
+            N_("Pairs"),
+            N_("Which features of a head rotate together"),
+            options=(
+                (
+                    "interleaved",
+                    N_("neighbours"),
+                    N_("Features 2i and 2i + 1, interleaved (RoFormer, GPT-J)"),
+                ),
+                ("half_split", N_("halves"), N_("Features i and i + d/2, half-split (GPT-NeoX, Llama)")),
+            ),
+        ),
+    ] = "interleaved"
+    start: Annotated[Index, _START] = 0
+    n_rotated: Annotated[
+        Positive | None,
+        Field(N_("Rotated features"), N_("Number of features per head that RoPE rotates"), even=True, step=2),
+    ] = None
+    multipliers: Annotated[
+        tuple[float, ...], Field(N_("multiplier of the pair"), N_("Multiplies the frequency of each pair"))
+    ] = ()
+    on_values: Annotated[bool, Field(N_("also on v"), N_("Rotates the values too"))] = False
+    scaling: Annotated[
+        Scaling, Field(N_("Scaling"), N_("How frequencies change beyond the trained length"))
+    ] = NoScaling()
 
     def check(self) -> None:
-        _check_base(self.base)
         self.scaling.check_base(self.base)
-        if self.n_rotated is not None:
-            require(self.n_rotated % 2 == 0, "position.n_rotated", self.n_rotated, must_be("an even number"))
-        for index, multiplier in enumerate(self.multipliers):
-            require_finite(f"position.multipliers[{index}]", multiplier)
+
+    def check_at(self, sizes: Sizes) -> None:
+        """Refuse more rotated features, or numbers for more pairs, than a head has."""
+        field, most = sizes.turnable
+        if self.n_rotated is None and sizes.d_rope is None:
+            even = must_be("an even number, unless position.n_rotated is set")
+            require(most % 2 == 0, field, most, even)
+        rotated = most if self.n_rotated is None else self.n_rotated
+        even = must_be("an even number of at most {most} ({field})", most=most, field=FieldName(field))
+        require(rotated <= most and rotated % 2 == 0, "position.n_rotated", rotated, even)
+        pairs, count = rotated // 2, len(self.multipliers)
+        at_most = Message("must have length {n} or less, one number for each rotated pair", n=pairs)
+        require(count <= pairs, "position.multipliers", of_length(count), at_most)
+        self.scaling.check_pairs(pairs)
+
+    def check_beside_latent(self, d_rope: int) -> None:
+        """A latent needs features to rotate, and has none in its values."""
+        rotated = must_be("at least 2 with rotary positions, which rotate these features")
+        require(d_rope >= 2, "latent.d_rope", d_rope, rotated)
+        no_values = must_be("false with a latent, whose values have no rotated features")
+        require(not self.on_values, "position.on_values", self.on_values, no_values)
+
+    def fitted(self, sizes: Sizes) -> Rope:
+        """No more features rotated than a head has; numbers of surplus pairs are cut."""
+        field, most = sizes.turnable
+        require(most >= 2, field, most, must_be("at least 2 with rotary positions"))
+        even, n_rotated = most - most % 2, self.n_rotated
+        if n_rotated is None or n_rotated > even:
+            n_rotated = None if even == most else even
+        pairs = (n_rotated or even) // 2
+        multipliers, scaling = self.multipliers[:pairs], self.scaling.cut_to(pairs)
+        return replace(self, n_rotated=n_rotated, multipliers=multipliers, scaling=scaling)
+
+    def chosen(self, sizes: Sizes) -> Rope:
+        """Beside a latent, values are not rotated."""
+        return replace(self, on_values=self.on_values and sizes.d_rope is None).fitted(sizes)
 
 
 class Alibi(Encoding, frozen=True, tag_field="kind", tag="alibi"):
@@ -312,11 +516,21 @@ class Alibi(Encoding, frozen=True, tag_field="kind", tag="alibi"):
 
     where: ClassVar[str] = "position."
 
-    slopes: tuple[float, ...] | None = None
+    slopes: Annotated[
+        tuple[float, ...] | None,
+        Field(N_("Slopes of the heads"), N_("Slope of each head's linear bias"), digits=4, step=0.002),
+    ] = None
 
-    def check(self) -> None:
-        for index, slope in enumerate(self.slopes or ()):
-            require_finite(f"position.slopes[{index}]", slope)
+    def check_at(self, sizes: Sizes) -> None:
+        """Refuse slopes of another number of heads."""
+        n_heads, count = sizes.n_heads, len(self.slopes or ())
+        each = Message("must have length {n}, one number for each head", n=n_heads)
+        require(self.slopes is None or count == n_heads, "position.slopes", of_length(count), each)
+
+    def fitted(self, sizes: Sizes) -> Alibi:
+        """Slopes of another number of heads are replaced by the published ones."""
+        fits = not self.slopes or len(self.slopes) == sizes.n_heads
+        return self if fits else replace(self, slopes=None)
 
 
 class T5Buckets(Encoding, frozen=True, tag_field="kind", tag="t5"):
@@ -329,10 +543,23 @@ class T5Buckets(Encoding, frozen=True, tag_field="kind", tag="t5"):
 
     where: ClassVar[str] = "position."
 
-    n_buckets: Positive = 32
-    max_distance: Positive = 128
-    bidirectional: bool = True
-    table: Table = DrawnTable()
+    n_buckets: Annotated[
+        Positive,
+        Field(
+            N_("Buckets"),
+            N_("Half of each direction's buckets hold one distance each, the rest wider ranges"),
+            step=2,
+        ),
+    ] = 32
+    max_distance: Annotated[Positive, _FARTHEST] = 128
+    bidirectional: Annotated[
+        bool,
+        Field(
+            N_("both directions"),
+            N_("Half of the buckets serve later keys (T5's encoder); off: later keys count as distance 0"),
+        ),
+    ] = True
+    table: Annotated[Table, _TABLE] = DrawnTable()
 
     def check(self) -> None:
         least = 4 if self.bidirectional else 2
@@ -343,8 +570,8 @@ class T5Buckets(Encoding, frozen=True, tag_field="kind", tag="t5"):
         require(is_even, "position.n_buckets", self.n_buckets, even)
         above = must_be("above {n}, the number of distances with their own bucket", n=self.n_exact)
         require(self.max_distance > self.n_exact, "position.max_distance", self.max_distance, above)
-        if isinstance(self.table, WrittenTable):
-            rows = self.table.values.shape[0]
+        if self.table.written is not None:
+            rows = self.table.written.shape[0]
             one_each = Message("must have {n} rows, one for each bucket", n=self.n_buckets)
             require(rows == self.n_buckets, "position.table.values", Message("{n} rows", n=rows), one_each)
 
@@ -352,13 +579,37 @@ class T5Buckets(Encoding, frozen=True, tag_field="kind", tag="t5"):
         """A row for each bucket."""
         return {"table": (self.n_buckets, n_heads)}
 
+    def check_at(self, sizes: Sizes) -> None:
+        """Refuse a table of other columns than heads, or of too many rows."""
+        _check_count("position.n_buckets", self.n_buckets, sizes.n_heads)
+        super().check_at(sizes)
+
+    def moved(self, **changes: Any) -> T5Buckets:
+        """With other buckets, distance or directions; the others follow into their ranges."""
+        bidirectional = changes.get("bidirectional", self.bidirectional)
+        n_buckets = changes.get("n_buckets", self.n_buckets)
+        n_buckets = max(n_buckets - n_buckets % 2, 4 if bidirectional else 2)
+        n_exact = n_buckets // (4 if bidirectional else 2)
+        max_distance = max(changes.get("max_distance", self.max_distance), n_exact + 1)
+        columns = 1 if self.table.written is None else self.table.written.shape[1]
+        return T5Buckets(n_buckets, max_distance, bidirectional, self.table.fitted((n_buckets, columns)))
+
     @property
     def n_exact(self) -> int:
         """Distances from 0 on that have a bucket of their own."""
         return self.n_buckets // (4 if self.bidirectional else 2)
 
 
-class TransformerXl(Encoding, frozen=True, tag_field="kind", tag="transformer_xl"):
+class Relative(Encoding, frozen=True):
+    """Positions that are multiplied with q and k, feature by feature."""
+
+    def check_beside_latent(self, d_rope: int) -> None:
+        """With a latent, a part of these features is no content."""
+        apart = must_be("a position encoding that is not multiplied with q and k, beside a latent")
+        raise FieldError("position.kind", str(self.__struct_config__.tag), apart)
+
+
+class TransformerXl(Relative, frozen=True, tag_field="kind", tag="transformer_xl"):
     """Scores plus q · r + u · k + v · r with r = (sinusoids of the distance i - j) W_R.
 
     `weights` is W_R, (d_model, n_heads · d_head), heads side by side; `u` and `v` are (n_heads, d_head).
@@ -366,20 +617,23 @@ class TransformerXl(Encoding, frozen=True, tag_field="kind", tag="transformer_xl
 
     where: ClassVar[str] = "position."
 
-    base: float = 10_000.0
-    weights: Table = DrawnTable(0, 0.3)
-    u: Table = DrawnTable(1, 0.5)
-    v: Table = DrawnTable(2, 0.5)
-
-    def check(self) -> None:
-        _check_base(self.base)
+    base: Annotated[float, _BASE] = 10_000.0
+    weights: Annotated[
+        Table, Field(N_("W_R"), N_("Standard deviation of the matrix that projects the distance sinusoids"))
+    ] = DrawnTable(0, 0.3)
+    u: Annotated[Table, Field(N_("u"), N_("Standard deviation of u, the bias multiplied with every key"))] = (
+        DrawnTable(1, 0.5)
+    )
+    v: Annotated[
+        Table, Field(N_("v"), N_("Standard deviation of v, the bias multiplied with every distance"))
+    ] = DrawnTable(2, 0.5)
 
     def table_shapes(self, d_model: int, n_heads: int, d_head: int) -> dict[str, tuple[int, int]]:
         """(rows, columns) of each table."""
         return {"weights": (d_model, n_heads * d_head), "u": (n_heads, d_head), "v": (n_heads, d_head)}
 
 
-class Deberta(Encoding, frozen=True, tag_field="kind", tag="deberta"):
+class Deberta(Relative, frozen=True, tag_field="kind", tag="deberta"):
     """Scores plus q · (key of the distance's bucket) + k · (query of it), `span` buckets on each side.
 
     `keys` and `queries` are (2 · span, n_heads · d_head): the relative embeddings after their projections.
@@ -388,10 +642,21 @@ class Deberta(Encoding, frozen=True, tag_field="kind", tag="deberta"):
 
     where: ClassVar[str] = "position."
 
-    span: Positive = 8
-    max_distance: Positive = 64
-    keys: Table = DrawnTable(0, 0.5)
-    queries: Table = DrawnTable(1, 0.5)
+    span: Annotated[
+        Positive,
+        Field(
+            N_("Buckets per side"),
+            N_("Half of the buckets hold one distance each, the rest wider ranges"),
+            step=2,
+        ),
+    ] = 8
+    max_distance: Annotated[Positive, _FARTHEST] = 64
+    keys: Annotated[
+        Table, Field(N_("q · K_r"), N_("Content to position: standard deviation of the distance keys"))
+    ] = DrawnTable(0, 0.5)
+    queries: Annotated[
+        Table, Field(N_("k · Q_r"), N_("Position to content: standard deviation of the distance queries"))
+    ] = DrawnTable(1, 0.5)
 
     def check(self) -> None:
         even = must_be("an even number of at least {least}", least=2)

@@ -1,69 +1,72 @@
-"""Rows of numbers that belong to a weight: biases and gains, written out or drawn."""
+"""Rows of numbers that belong to a weight: biases and gains, explicit or seeded."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.errors import Message, must_be, of_length
+from attnviz.i18n import N_
 from attnviz.model.operands.draws import Drawn
-from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.bounds import Seed
-from attnviz.model.spec.value import Value, require, require_finite
+from attnviz.model.spec.field import Field
+from attnviz.model.spec.source import Source, Written
+from attnviz.model.spec.value import require
 
 
-class WrittenRow(Value, frozen=True, tag_field="kind", tag="explicit"):
-    """Numbers written out: one row, (1, features)."""
+class WrittenRow(Written, frozen=True, tag_field="kind", tag="explicit"):
+    """Explicit numbers: one row, (1, features)."""
 
     where: ClassVar[str] = "row."
-
-    values: Matrix
 
     def check(self) -> None:
         rows = self.values.shape[0]
         require(rows == 1, "row.values", Message("{n} rows", n=rows), must_be("one row"))
 
+    def check_shape(self, field: str, shape: tuple[int, int], fitting: Message) -> None:
+        found = self.values.shape[1]
+        require(found == shape[1], f"{field}.values", of_length(found), fitting)
 
-class DrawnRow(Value, frozen=True, tag_field="kind", tag="seeded"):
+
+class DrawnRow(Source, frozen=True, tag_field="kind", tag="seeded"):
     """Numbers drawn: mean + std · `default_rng(seed).standard_normal(features)`."""
 
     where: ClassVar[str] = "row."
+    is_drawn: ClassVar[bool] = True
 
     seed: Seed = 0
-    mean: float = 0.0
-    std: float = 1.0
+    mean: Annotated[float, Field(N_("Mean"), N_("Mean of the random values"))] = 0.0
+    std: Annotated[float, Field(N_("Standard deviation"), N_("Standard deviation of the random values"))] = (
+        1.0
+    )
 
-    def check(self) -> None:
-        require_finite("row.mean", self.mean)
-        require_finite("row.std", self.std)
+    def numbers(self, shape: tuple[int, int]) -> NDArray[np.float64]:
+        return _drawn(self.seed, self.mean, self.std, shape[1])
 
 
 Row = WrittenRow | DrawnRow
 
 
 def check_row(field: str, row: Row | None, features: int) -> None:
-    """Refuse a row that is written out with another length than `features`."""
-    if isinstance(row, WrittenRow):
-        found = row.values.shape[1]
-        requirement = Message("must have length {n}", n=features)
-        require(found == features, f"{field}.values", of_length(found), requirement)
+    """Raise for an explicit row of another length than `features`."""
+    if row is not None:
+        row.check_shape(field, (1, features), Message("must have length {n}", n=features))
 
 
 def row_array(row: Row, features: int) -> NDArray[np.float64]:
     """The numbers of a row, (features,), read-only."""
-    if isinstance(row, WrittenRow):
-        return row.values.array[0]
-    return _drawn(row.seed, row.mean, row.std, features)
+    numbers = held_row(row, features)
+    return numbers[0] if numbers.ndim == 2 else numbers
 
 
 def held_row(row: Row, features: int) -> NDArray[np.float64]:
-    """The very array that holds the numbers of a row, (features,) or (1, features), read-only.
+    """The array that holds the numbers of a row, (features,) or (1, features), read-only.
 
-    For what is computed again and again: an engine knows it at once, where a view takes a look at its memory.
+    For repeated computation: an engine recognises it at once, whereas a view requires a look at its memory.
     """
-    return row.values.array if isinstance(row, WrittenRow) else row_array(row, features)
+    return row.numbers((1, features))
 
 
 @Drawn

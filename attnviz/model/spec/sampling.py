@@ -1,9 +1,9 @@
-"""How the next token is drawn: the operations in their order, the seed, and when to stop.
+"""Sampling of the next token: the operations in their order, the seed, and the stop conditions.
 
-`SAMPLING_OPERATIONS` is the table of what can reshape the distribution. Adding an operation is one function
+`SAMPLING_OPERATIONS` is the table of operations on the distribution. Adding an operation is one function
 in `core.sampling`, its struct and one row here. Forms, the player and the tests iterate over this table.
 
-A draw depends on the seed and the number of its step alone, so that going back and forth through a text
+A sample depends on the seed and the number of its step alone, so that going back and forth through a text
 gives the same tokens.
 """
 
@@ -12,16 +12,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from attnviz.core import sampling as core
 from attnviz.core.text import visible
-from attnviz.errors import NOT_NEGATIVE, POSITIVE, PROBABILITY, Message, must_be, twice
+from attnviz.errors import Message, must_be, twice
 from attnviz.i18n import N_, _
 from attnviz.model.spec.bounds import Positive, Seed
+from attnviz.model.spec.field import Field
 from attnviz.model.spec.value import Value, require
 
 Floats = NDArray[np.float64]
@@ -36,11 +37,17 @@ class RepetitionPenalty(Value, frozen=True, tag_field="kind", tag="repetition_pe
 
     where: ClassVar[str] = "sampling.repetition_penalty."
 
-    penalty: float
-
-    def check(self) -> None:
-        is_legal = math.isfinite(self.penalty) and self.penalty > 0
-        require(is_legal, self.where + "penalty", self.penalty, POSITIVE)
+    penalty: Annotated[
+        float,
+        Field(
+            N_("repetition penalty"),
+            N_("Makes tokens that the text already contains less probable"),
+            above=0,
+            typed=(0.01, 1e6),
+            usual=(1, 2),
+            normal=1,
+        ),
+    ]
 
 
 class Temperature(Value, frozen=True, tag_field="kind", tag="temperature"):
@@ -48,11 +55,17 @@ class Temperature(Value, frozen=True, tag_field="kind", tag="temperature"):
 
     where: ClassVar[str] = "sampling.temperature."
 
-    value: float
-
-    def check(self) -> None:
-        is_legal = math.isfinite(self.value) and self.value >= 0
-        require(is_legal, self.where + "value", self.value, NOT_NEGATIVE)
+    value: Annotated[
+        float,
+        Field(
+            N_("temperature"),
+            N_("Below 1 sharpens, above 1 flattens, 0 is greedy"),
+            least=0,
+            typed=(0, 1e6),
+            usual=(0, 2),
+            normal=1,
+        ),
+    ]
 
 
 class TopK(Value, frozen=True, tag_field="kind", tag="top_k"):
@@ -60,7 +73,10 @@ class TopK(Value, frozen=True, tag_field="kind", tag="top_k"):
 
     where: ClassVar[str] = "sampling.top_k."
 
-    k: Positive
+    k: Annotated[
+        Positive,
+        Field(N_("top-k"), N_("Keep the k most probable tokens (ties included)"), usual=(1, 100), digits=0),
+    ]
 
 
 class TopP(Value, frozen=True, tag_field="kind", tag="top_p"):
@@ -68,10 +84,17 @@ class TopP(Value, frozen=True, tag_field="kind", tag="top_p"):
 
     where: ClassVar[str] = "sampling.top_p."
 
-    p: float
-
-    def check(self) -> None:
-        require(0 <= self.p <= 1, self.where + "p", self.p, PROBABILITY)
+    p: Annotated[
+        float,
+        Field(
+            N_("top-p (nucleus)"),
+            N_("Keep the fewest most probable tokens whose probabilities sum to p or more"),
+            least=0,
+            most=1,
+            usual=(0, 1),
+            normal=1,
+        ),
+    ]
 
 
 class MinP(Value, frozen=True, tag_field="kind", tag="min_p"):
@@ -79,10 +102,17 @@ class MinP(Value, frozen=True, tag_field="kind", tag="min_p"):
 
     where: ClassVar[str] = "sampling.min_p."
 
-    p: float
-
-    def check(self) -> None:
-        require(0 <= self.p <= 1, self.where + "p", self.p, PROBABILITY)
+    p: Annotated[
+        float,
+        Field(
+            N_("min-p"),
+            N_("Keep tokens at least p times as probable as the most probable one"),
+            least=0,
+            most=1,
+            usual=(0, 1),
+            normal=0,
+        ),
+    ]
 
 
 Operation = RepetitionPenalty | Temperature | TopK | TopP | MinP
@@ -96,9 +126,22 @@ class StopConditions(Value, frozen=True):
 
     where: ClassVar[str] = "sampling.stop."
 
-    end_token: bool = True
-    length: Positive = 256
-    strings: tuple[str, ...] = ()
+    end_token: Annotated[
+        bool, Field(N_("Stop at end token"), N_("Generation stops at the model's end token"))
+    ] = True
+    length: Annotated[
+        Positive, Field(N_("New tokens"), N_("Most tokens that are generated"), typed=(1, 10_000))
+    ] = 256
+    strings: Annotated[
+        tuple[str, ...],
+        Field(
+            N_("Stop strings"),
+            N_(
+                "Generation stops when the new text contains one of these; "
+                "| separates them, \\n is a line end"
+            ),
+        ),
+    ] = ()
 
     def check(self) -> None:
         not_empty = must_be("a list of texts that are not empty")
@@ -111,9 +154,13 @@ class Sampling(Value, frozen=True):
 
     where: ClassVar[str] = "sampling."
 
-    operations: tuple[Operation, ...] = ()
+    operations: Annotated[
+        tuple[Operation, ...], Field(N_("Operations"), N_("Operations on the distribution, in their order"))
+    ] = ()
     seed: Seed = 0
-    stop: StopConditions = StopConditions()
+    stop: Annotated[StopConditions, Field(N_("Stop conditions"), N_("When generation ends"))] = (
+        StopConditions()
+    )
 
     def check(self) -> None:
         kinds = [operation.__struct_config__.tag for operation in self.operations]
@@ -131,9 +178,9 @@ class SamplingOperation:
     """One kind of operation. `title`, `short` (of a narrow column) and `description` (one sentence) are
     messages.
 
-    `field` is the one number that it has; `low` to `high` are legal (`low` itself only where `includes_low`,
-    an infinite `high` never), `usual` is what a slider spans, `neutral` changes no distribution (None where
-    that depends on the vocabulary). `apply(operation, logits, seen)` gives the logits after it.
+    `field` is its one number; its range is `low` to `high` (`low` itself only if `includes_low`, an infinite
+    `high` never), `usual` is the range of a slider, `neutral` changes no distribution (None if that depends
+    on the vocabulary). `apply(operation, logits, seen)` returns the logits after it.
     """
 
     kind: type[Operation]
@@ -153,7 +200,7 @@ class SamplingOperation:
 
     @property
     def id(self) -> str:
-        """What a document file calls it."""
+        """Tag in a document file."""
         return str(self.kind.__struct_config__.tag)
 
 

@@ -4,27 +4,24 @@ from __future__ import annotations
 
 from typing import Literal
 
-from attnviz.errors import FieldError, FieldName, Message, must_be, of_length, size
-from attnviz.model.spec.arrays import MAX_DRAWN
+from attnviz.errors import FieldError, Message, must_be, size
 from attnviz.model.spec.attention import Attention
 from attnviz.model.spec.block import Norm, Vocabulary
 from attnviz.model.spec.generation import Writing
+from attnviz.model.spec.latent import Latent
 from attnviz.model.spec.parts import (
     ROLES,
-    Alibi,
     DType,
-    Explicit,
-    ExplicitSinks,
+    Heads,
     Memory,
     Readout,
     Role,
-    Rope,
-    Tied,
     Vectors,
     check_tokens,
+    is_transposed,
     vectors_shape,
 )
-from attnviz.model.spec.positions import Deberta, Learned, T5Buckets, TransformerXl, WrittenTable
+from attnviz.model.spec.positions import Sizes
 from attnviz.model.spec.rows import check_row
 from attnviz.model.spec.value import Value, check_drawn, require
 
@@ -33,7 +30,7 @@ Kind = Literal["self", "cross"]
 
 
 class Place(Value, frozen=True):
-    """Where a site stands: in which stack, at which layer, which of its attentions.
+    """Place of a site: its stack, its layer, and which of its attentions.
 
     `is_second` marks the attention to the memory of a layer that has one of each.
     """
@@ -50,7 +47,9 @@ class Place(Value, frozen=True):
 
     @property
     def path(self) -> str:
-        """Where a document has this attention, such as `layers[0].cross`; empty for the first layer's own."""
+        """Path of this attention in a document, such as `layers[0].cross`; empty for the first
+        layer's own.
+        """
         if self.stack == "encoder":
             return f"encoder[{self.layer}]"
         layer = f"layers[{self.layer - 1}]" if self.layer else ""
@@ -61,24 +60,30 @@ class Place(Value, frozen=True):
         return error.below(self.path) if self.path else error
 
 
+def sizes(n_tokens: int, d_model: int, heads: Heads, latent: Latent | None) -> Sizes:
+    """Sizes that a position encoding must fit beside these heads and this latent."""
+    d_rope = None if latent is None else latent.d_rope
+    return Sizes(n_tokens, d_model, heads.n_heads, heads.d_head, d_rope)
+
+
 class Site(Attention, frozen=True, weakref=True):
-    """One attention of an experiment, with all that it needs of the experiment to be computed.
+    """One attention of an experiment, with all inputs of its computation.
 
     It is derived (see `model/sites/sites.py`) and never stored. The program, provenance, explanations and
     forms work on one site and know no others. n, m, d_model, h, g and d_head are those of `Experiment`.
 
     Attributes:
-        place: Where it stands in the stack.
+        place: Its place in the stack.
         tokens: The n tokens along the query axis: the memory's for a site of the encoder.
-        vectors: Their vectors, (n, d_model). A site behind another one reads that one's result instead.
-        memory: The sequence that keys and values come from, m tokens; None: from the tokens themselves.
-            Behind an encoder, the encoder's result stands in for its vectors.
+        vectors: Their vectors, (n, d_model). A site after another one reads that one's output instead.
+        memory: The sequence of keys and values, m tokens; None: from the tokens themselves.
+            After an encoder, the encoder's output replaces its vectors.
         embedding_norm: None, or a norm before the first layer.
         final_norm: None, or a norm after the last layer of the stack.
         vocabulary: The vocabulary, at the last site.
-        readout: What the last site reads out; `none` at all others.
-        writing: How the text goes on, at the last site.
-        dtype: What engines compute in.
+        readout: The read-out of the last site; `none` at all others.
+        writing: The generation, at the last site.
+        dtype: The precision of the engines.
 
     Raises:
         FieldError: one sentence that names the field (from the site, see `Place.refused`), value and rule.
@@ -99,10 +104,12 @@ class Site(Attention, frozen=True, weakref=True):
         check_tokens("tokens", self.tokens, "vectors", self.vectors)
         super().check()
         self._check_projections()
-        self._check_position()
+        self._check_qk_norm()
+        self.position.check_at(sizes(self.n_queries, self.d_model, self.heads, self.latent))
         if self.latent is not None:
             self.latent.check_size(self.d_model, self.d_keys, self.heads)
-        self._check_sinks()
+        if self.sinks is not None:
+            self.sinks.check_heads(self.heads.n_heads)
         if self.block is not None:
             self.block.check_size("block", self.d_model)
 
@@ -113,7 +120,7 @@ class Site(Attention, frozen=True, weakref=True):
 
     @property
     def n_keys(self) -> int:
-        """Number of tokens that keys and values are made from."""
+        """Number of tokens of keys and values."""
         return len(self.key_tokens)
 
     @property
@@ -138,7 +145,7 @@ class Site(Attention, frozen=True, weakref=True):
 
     @property
     def d_keys(self) -> int:
-        """Features of what keys and values are made from: the memory's, or the tokens'."""
+        """Features of the input of keys and values: the memory's, or the tokens'."""
         return self.d_model if self.memory is None else vectors_shape(self.memory.vectors)[1]
 
     def _check_projections(self) -> None:
@@ -147,82 +154,21 @@ class Site(Attention, frozen=True, weakref=True):
             expected = self.projection_shape(role)
             check_row(f"projections.{role}_bias", getattr(self.projections, f"{role}_bias"), expected[1])
             check_drawn(f"projections.{role}", expected)
-            if isinstance(source, Explicit):
-                fitting = must_be("{shape} (in x out) for these vectors and heads", shape=size(expected))
-                shape = source.values.shape
-                require(shape == expected, f"projections.{role}.values", size(shape), fitting)
-            if isinstance(source, Tied):
-                shape = self.projection_shape(source.to)
-                if (role == "output") != (source.to == "output"):
-                    shape = shape[::-1]
-                require(
-                    shape == expected,
-                    f"projections.{role}.to",
-                    source.to,
-                    Message(
-                        "must name a projection of {shape}, not of {found}",
-                        shape=size(expected),
-                        found=size(shape),
-                    ),
-                )
+            fitting = must_be("{shape} (in x out) for these vectors and heads", shape=size(expected))
+            source.check_shape(f"projections.{role}", expected, fitting)
+            if source.tied_to is not None:
+                self._check_tie(role, source.tied_to)
 
-    def _check_sinks(self) -> None:
-        if isinstance(self.sinks, ExplicitSinks):
-            count = len(self.sinks.values)
-            require(count == self.heads.n_heads, "sinks.values", of_length(count), self._one_each())
+    def _check_tie(self, role: Role, to: Role) -> None:
+        shape, expected = self.projection_shape(to), self.projection_shape(role)
+        if is_transposed(role, to):
+            shape = shape[::-1]
+        named = Message(
+            "must name a projection of {shape}, not of {found}", shape=size(expected), found=size(shape)
+        )
+        require(shape == expected, f"projections.{role}.to", to, named)
 
-    def _one_each(self) -> Message:
-        return Message("must have length {n}, one number for each head", n=self.heads.n_heads)
-
-    def _check_position(self) -> None:
+    def _check_qk_norm(self) -> None:
         if self.qk_norm is not None:
             for name in ("query_gain", "key_gain"):
                 check_row(f"qk_norm.{name}", getattr(self.qk_norm, name), self.heads.d_head)
-        if isinstance(self.position, Rope):
-            d_head, most = self.heads.d_head, self.d_turnable
-            if self.position.n_rotated is None and self.latent is None:
-                even = must_be("an even number, unless position.n_rotated is set")
-                require(d_head % 2 == 0, "heads.d_head", d_head, even)
-            rotated = most if self.position.n_rotated is None else self.position.n_rotated
-            name = FieldName("heads.d_head" if self.latent is None else "latent.d_rope")
-            even = must_be("an even number of at most {most} ({field})", most=most, field=name)
-            require(rotated <= most and rotated % 2 == 0, "position.n_rotated", rotated, even)
-            count = len(self.position.multipliers)
-            at_most = Message(
-                "must have length {n} or less, one number for each rotated pair", n=rotated // 2
-            )
-            require(count <= rotated // 2, "position.multipliers", of_length(count), at_most)
-            self.position.scaling.check_pairs(rotated // 2)
-        if isinstance(self.position, Alibi) and self.position.slopes is not None:
-            count = len(self.position.slopes)
-            require(count == self.heads.n_heads, "position.slopes", of_length(count), self._one_each())
-        if isinstance(self.position, Learned):
-            self.position.check_end(self.n_queries)
-            d_model = self.d_model
-            each = Message("must have {n} columns, one for each feature of a token vector", n=d_model)
-            self._check_table(self.position, d_model, each)
-        if isinstance(self.position, T5Buckets):
-            n_heads = self.heads.n_heads
-            each = Message("must have {n} columns, one for each head", n=n_heads)
-            self._check_table(self.position, n_heads, each)
-        if isinstance(self.position, TransformerXl | Deberta):
-            self._check_tables(self.position)
-
-    def _check_tables(self, position: TransformerXl | Deberta) -> None:
-        shapes = position.table_shapes(self.d_model, self.heads.n_heads, self.heads.d_head)
-        for name, (rows, columns) in shapes.items():
-            table = getattr(position, name)
-            if isinstance(table, WrittenTable):
-                found = table.values.shape
-                fitting = must_be("{shape} for these vectors and heads", shape=size((rows, columns)))
-                require(found == (rows, columns), f"position.{name}.values", size(found), fitting)
-            check_drawn(f"position.{name}", (rows, columns))
-
-    def _check_table(self, position: Learned | T5Buckets, columns: int, one_each: Message) -> None:
-        if isinstance(position.table, WrittenTable):
-            found = position.table.values.shape[1]
-            require(found == columns, "position.table.values", Message("{n} columns", n=found), one_each)
-        rows = position.length if isinstance(position, Learned) else position.n_buckets
-        at_most = must_be("at most {most:,} with {n} columns", most=MAX_DRAWN // columns, n=columns)
-        name = "length" if isinstance(position, Learned) else "n_buckets"
-        require(rows * columns <= MAX_DRAWN, f"position.{name}", rows, at_most)

@@ -1,8 +1,7 @@
-"""How a part of a document checks itself: the base struct and the sentence that an error is."""
+"""Self-check of a part of a document: the base struct and the form of its errors."""
 
 from __future__ import annotations
 
-import math
 from functools import cache
 from typing import Any, ClassVar, get_args, get_origin
 
@@ -10,17 +9,18 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from attnviz.errors import FINITE, FieldError, Message, must_be, size
+from attnviz.errors import FieldError, Message, must_be, size
 from attnviz.model.errors.conversion import field_error
 from attnviz.model.spec.arrays import MAX_DRAWN, Matrix
+from attnviz.model.spec.field import Field, field_of, is_nullable, plain
 
 
 class Value(Struct, frozen=True, forbid_unknown_fields=True):
     """Base of every part of a document: immutable, compared by value, unknown keys refused.
 
-    Construction checks the types, bounds and lengths that the annotations state (a list becomes the
-    tuple that is meant), then calls `check` for what annotations cannot say. `where` is what stands before
-    the name of a field in a message.
+    Construction checks the types, bounds, lengths and ranges that the annotations state (a list becomes
+    the tuple that is meant), then calls `check` for what annotations cannot say. `where` is what stands
+    before the name of a field in a message.
 
     Raises:
         FieldError: the field, its value, and the requirement that it breaks.
@@ -29,9 +29,9 @@ class Value(Struct, frozen=True, forbid_unknown_fields=True):
     where: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
-        for name, annotation, default, instances, items in _fields(type(self)):
+        for name, annotation, default, instances, items, field, is_null in _fields(type(self)):
             value = getattr(self, name)
-            # An experiment is made anew for every edit, and for every edit that is only tried.
+            # Every edit creates an experiment, also an edit that is only tried.
             if value is default or isinstance(value, instances):
                 continue
             if items and type(value) is tuple and all(isinstance(item, items) for item in value):
@@ -43,6 +43,8 @@ class Value(Struct, frozen=True, forbid_unknown_fields=True):
             except (msgspec.ValidationError, ValueError) as error:
                 raise field_error(error, annotation, value, self.where + name) from None
             msgspec.structs.force_setattr(self, name, checked)
+            if field is not None:
+                field.check(self.where + name, checked, is_null)
         self.check()
 
     def check(self) -> None:
@@ -53,15 +55,28 @@ Classes = tuple[type, ...]
 
 
 @cache
-def _fields(cls: type[Struct]) -> tuple[tuple[str, Any, Any, Classes, Classes], ...]:
-    """(name, annotation, default, classes whose instances are checked, those of items) of each field."""
+def _fields(cls: type[Struct]) -> tuple[tuple[str, Any, Any, Classes, Classes, Field | None, bool], ...]:
+    """Of each field: name, annotation, default, classes whose instances are checked, those of items, what its
+    annotation says of its range, and whether it may be null."""
     found = []
     for field in msgspec.structs.fields(cls):
-        is_row = get_origin(field.type) is tuple
-        one = () if is_row else _ready(field.type)
-        items = _ready(get_args(field.type)[0]) if is_row and get_args(field.type)[1:] == (...,) else ()
-        found.append((field.name, field.type, field.default, one, items))
+        kind = plain(field.type)
+        is_row = get_origin(kind) is tuple
+        one = () if is_row else _ready(kind)
+        items = _ready(get_args(kind)[0]) if is_row and get_args(kind)[1:] == (...,) else ()
+        said = field_of(field.type) if _has_range(field.type) else None
+        found.append((field.name, kind, field.default, one, items, said, is_nullable(field.type)))
     return tuple(found)
+
+
+def _has_range(annotation: Any) -> bool:
+    """True if the range declared at the field must be checked: that of a real number, or an even one."""
+    said = field_of(annotation)
+    return said is not None and (said.even or _is_real(annotation))
+
+
+def _is_real(annotation: Any) -> bool:
+    return annotation is float or any(map(_is_real, get_args(annotation)))
 
 
 def _ready(annotation: Any) -> Classes:
@@ -87,8 +102,3 @@ def check_drawn(field: str, shape: tuple[int, int]) -> None:
     """Refuse a matrix that is too large to be drawn."""
     at_most = must_be("a matrix of at most {most:,} numbers", most=MAX_DRAWN)
     require(shape[0] * shape[1] <= MAX_DRAWN, field, size(shape), at_most)
-
-
-def require_finite(field: str, value: float) -> None:
-    """Refuse NaN and the infinities."""
-    require(math.isfinite(value), field, value, FINITE)

@@ -27,7 +27,7 @@ def test_from_the_cross_attention_to_the_encoder_and_back_by_a_click(make_desk: 
 
     # Pointing at the encoder lights nothing in the stage of another attention, and no token of the target.
     desk.hover(encoder, encoder.cell_center(1, 3))
-    assert desk.store.hover_elsewhere is not None and desk.store.hover is None
+    assert desk.store.pointer.elsewhere is not None and desk.store.pointer.cell is None
     assert desk.map.highlight.cell is None and not desk.map.highlight.columns
     assert desk.find(TokenChips, "token_chips")._highlight == frozenset()
     assert cross.highlight.columns == {1, 3}

@@ -71,8 +71,8 @@ def test_a_step_shows_the_row_of_the_full_pass(desk: Desk) -> None:
     head = desk.store.document.view.head
     for step in (0, 2, desk.store.experiment.n_queries - 1):
         desk.window.panels["decoding"].go_to(step)  # type: ignore[attr-defined]
-        assert desk.store.decoded_now is not None
-        shown = desk.store.decoded_now.decoding.steps[step]
+        assert desk.store.player.decoded is not None
+        shown = desk.store.player.decoded.decoding.steps[step]
         np.testing.assert_allclose(
             shown.weights[head], trace["weights"][head, step, : step + 1], rtol=1e-5, atol=1e-7
         )
@@ -183,7 +183,7 @@ def test_masks_positions_and_heads_decode_to_the_full_pass(desk: Desk) -> None:
 
 
 def test_a_difference_is_said_and_not_coloured_as_equal(desk: Desk) -> None:
-    decoded = desk.store.decoded_now
+    decoded = desk.store.player.decoded
     assert decoded is not None
     green = count_color(picture(desk.find(QLabel, "decode_parity")), desk.theme.value, tolerance=12)
     desk.store.set_decoded(replace(decoded, differences={"weights": 0.5}))
@@ -199,9 +199,9 @@ def test_a_cached_row_lights_its_token(desk: Desk) -> None:
     keys = desk.find(RowMatrix, "k_cache")
     desk.hover(keys, keys.cell_rect(1, 0).center())
     stage = "k_rotated" if "k_rotated" in attnviz.run(desk.store.experiment).only.stages else "k"
-    assert desk.store.hover == Cell(stage, 1, 0, 0)
+    assert desk.store.pointer.cell == Cell(stage, 1, 0, 0)
     desk.hover(keys, QPoint(1, 1))
-    assert desk.store.hover is None
+    assert desk.store.pointer.cell is None
 
 
 def test_a_hidden_panel_decodes_nothing_until_it_is_seen(desk: Desk) -> None:
@@ -209,8 +209,8 @@ def test_a_hidden_panel_decodes_nothing_until_it_is_seen(desk: Desk) -> None:
     drag(desk.vectors.viewport(), desk.vector_center(0, 0), QPoint(0, -30))
     desk.settle()
     QTest.qWait(60)
-    assert desk.store.decoded_now is None, "the old decoding is given back, and no other is computed"
+    assert desk.store.player.decoded is None, "the old decoding is given back, and no other is computed"
     desk.window.docks["decoding"].show()
     desk.window.docks["decoding"].raise_()  # other panels may lie over it
     desk.settle_decoding()
-    assert desk.store.decoded_now is not None
+    assert desk.store.player.decoded is not None

@@ -31,7 +31,7 @@ def desk(make_desk: MakeDesk) -> Desk:
     made = make_desk(load_preset("stories-en"))
     made.window.resize(1900, 1100)
     made.window.docks["decoding"].raise_()
-    made.qtbot.waitUntil(lambda: made.store.decoded_now is not None, timeout=8000)
+    made.qtbot.waitUntil(lambda: made.store.player.decoded is not None, timeout=8000)
     made.store.look(step=STEP, site="layers.1.self", head=0)
     made.qtbot.waitUntil(lambda: made.find(RowMatrix, "k_cache").isVisible(), timeout=8000)
     assert made.store.experiment.n_queries < STEP
@@ -66,10 +66,10 @@ def cell_of(matrix: RowMatrix, row: int, column: int) -> QPoint:
 
 @pytest.mark.parametrize(("name", "stage"), [("k_cache", "k_rotated"), ("v_again", "v")])
 def test_a_row_of_a_written_token_opens(desk: Desk, name: str, stage: str) -> None:
-    matrix, steps = desk.find(RowMatrix, name), desk.store.decoded_now.decoding.steps  # type: ignore[union-attr]
+    matrix, steps = desk.find(RowMatrix, name), desk.store.player.decoded.decoding.steps  # type: ignore[union-attr]
     point(desk, matrix, cell_of(matrix, STEP - 1, 3))
-    assert desk.store.hover is None  # what shows the document alone need not know of it
-    assert desk.store.hover_decoded == Cell(stage, STEP - 1, 3, 0)
+    assert desk.store.pointer.cell is None  # what shows the document alone need not know of it
+    assert desk.store.pointer.decoded == Cell(stage, STEP - 1, 3, 0)
     made = float(steps[STEP - 1].site("layers.1.self")[stage][0, 3])
     assert abs(result(desk) - made) < 1e-5
 
@@ -77,11 +77,11 @@ def test_a_row_of_a_written_token_opens(desk: Desk, name: str, stage: str) -> No
 def test_what_is_clicked_stays_until_escape(desk: Desk) -> None:
     matrix = desk.find(RowMatrix, "k_cache")
     QTest.mouseClick(matrix, Qt.MouseButton.LeftButton, pos=cell_of(matrix, STEP, 2))
-    assert desk.store.held_decoded == Cell("k_rotated", STEP, 2, 0)
+    assert desk.store.pointer.held == Cell("k_rotated", STEP, 2, 0)
     QTest.mouseClick(matrix, Qt.MouseButton.LeftButton, pos=cell_of(matrix, 1, 2))
-    assert desk.store.held_decoded == Cell("k_rotated", 1, 2, 0)
+    assert desk.store.pointer.held == Cell("k_rotated", 1, 2, 0)
     desk.press_key(Qt.Key.Key_Escape)
-    assert desk.store.held_decoded is None and desk.store.document.view.locked is None
+    assert desk.store.pointer.held is None and desk.store.document.view.locked is None
 
 
 def test_a_token_of_the_document_is_lit_everywhere_and_opens_in_the_decoding(make_desk: MakeDesk) -> None:
@@ -89,26 +89,26 @@ def test_a_token_of_the_document_is_lit_everywhere_and_opens_in_the_decoding(mak
     desk = make_desk(Document(small(readout="similarity", writing=Writing())), inline=False)
     desk.window.resize(1900, 1100)
     desk.window.docks["decoding"].raise_()
-    desk.qtbot.waitUntil(lambda: desk.store.decoded_now is not None, timeout=8000)
+    desk.qtbot.waitUntil(lambda: desk.store.player.decoded is not None, timeout=8000)
     desk.store.look(step=2)
     weights = desk.find(Bars, "decode_weights")
     point(desk, weights, weights.row_rect(0).center())
-    assert desk.store.hover == desk.store.hover_decoded == Cell("weights", 2, 0, 0)
-    shown = desk.store.decoded_now.decoding.steps[2].weights[0, 0]  # type: ignore[union-attr]
+    assert desk.store.pointer.cell == desk.store.pointer.decoded == Cell("weights", 2, 0, 0)
+    shown = desk.store.player.decoded.decoding.steps[2].weights[0, 0]  # type: ignore[union-attr]
     assert abs(desk.store.site.window("weights", 0)[2, 0] - shown) > 1e-3
     assert abs(result(desk) - shown) < 1e-5
 
 
 def test_bars_open_to_the_probability_and_the_weight(desk: Desk) -> None:
-    step = desk.store.decoded_now.decoding.steps[STEP]  # type: ignore[union-attr]
+    step = desk.store.player.decoded.decoding.steps[STEP]  # type: ignore[union-attr]
     bars = desk.find(Bars, "decode_next")
     point(desk, bars, bars.row_rect(0).center())
     best = int(np.argmax(step.probabilities))
-    assert desk.store.hover_decoded == Cell("probabilities", STEP, best, 0, "layers.3.self")
+    assert desk.store.pointer.decoded == Cell("probabilities", STEP, best, 0, "layers.3.self")
     assert abs(result(desk) - step.probabilities[best]) < 1e-5
     weights = desk.find(Bars, "decode_weights")
     point(desk, weights, weights.row_rect(1).center())
-    assert desk.store.hover_decoded == Cell("weights", STEP, 1, 0)
+    assert desk.store.pointer.decoded == Cell("weights", STEP, 1, 0)
     expected = step.site("layers.1.self").weights[0, 1]
     assert abs(float(said(desk).split("= ")[2].split()[0]) - expected) < 1e-4 or f"{expected:.6f}" in said(
         desk
@@ -119,5 +119,5 @@ def test_the_output_row_opens_on_both_sides(desk: Desk) -> None:
     for name in ("decode_output", "decode_output_again"):
         matrix = desk.find(RowMatrix, name)
         point(desk, matrix, cell_of(matrix, 0, 5))
-        assert desk.store.hover_decoded == Cell("attention_output", STEP, 5, 0)
+        assert desk.store.pointer.decoded == Cell("attention_output", STEP, 5, 0)
         desk.store.set_hover(None)

@@ -59,12 +59,12 @@ def test_a_box_of_the_diagram_lights_the_strip_and_opens_its_stage(make_desk: Ma
     desk = make_desk(Document(STACK))
     panel = block_tab(desk)
     panel.diagram.box("norm_2").pointed.emit(True)
-    assert desk.store.stage_hover == "norm_2"
+    assert desk.store.pointer.stage == "norm_2"
     panel.diagram.box("norm_2").click()
     desk.settle()
     assert "norm 2" in desk.find(QLabel, "stage_title").text()
     panel.diagram.box("norm_2").pointed.emit(False)
-    assert desk.store.stage_hover == ""
+    assert desk.store.pointer.stage == ""
 
 
 def test_all_layers_turn_hot_at_once_and_cool_at_once(make_desk: MakeDesk) -> None:

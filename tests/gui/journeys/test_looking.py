@@ -90,7 +90,7 @@ def test_one_switch_turns_axes_labels_and_sums(make_desk: MakeDesk) -> None:
     assert picture(desk.map) != before
     # A hovered cell says the same query and key as before.
     desk.hover(desk.map, desk.map.cell_center(2, 3))
-    assert desk.store.hover == Cell("weights", 2, 3, 0)
+    assert desk.store.pointer.cell == Cell("weights", 2, 3, 0)
     # The colours of the labels: queries above now, keys at the left.
     at_left = count_color(picture(desk.map), desk.theme.key, _left_of(desk))
     assert at_left > 5 and count_color(picture(desk.map), desk.theme.query, _left_of(desk)) == 0
@@ -113,7 +113,7 @@ def test_a_hovered_weight_lights_its_sources_in_every_panel(desk: Desk) -> None:
     dark = {name: picture(widget) for name, widget in (("chips", chips), ("vectors", desk.vectors))}
     plain_q = picture(strip["q_rotated"])
     desk.hover(desk.map, desk.map.cell_center(3, 1))
-    assert desk.store.hover == Cell("weights", 3, 1, 0)
+    assert desk.store.pointer.cell == Cell("weights", 3, 1, 0)
     lit = desk.map.highlight
     assert lit.cell == (3, 1) and 3 in lit.rows and 1 in lit.columns and not lit.locked
     # The chips of query 3 and key 1, in the query's blue.
@@ -128,11 +128,11 @@ def test_a_hovered_weight_lights_its_sources_in_every_panel(desk: Desk) -> None:
     # A cell of q comes from one row of the vectors.
     desk.store.look(stage="q")
     desk.hover(desk.map, desk.map.cell_center(1, 2))
-    assert desk.store.hover == Cell("q", 1, 2, 0)
+    assert desk.store.pointer.cell == Cell("q", 1, 2, 0)
     outline = desk.vectors.cell_rect(1, 0)
     assert picture(desk.vectors.viewport()).copy(outline) != dark["vectors"].copy(outline)
     desk.hover(desk.map, QPoint(1, 1))
-    assert desk.store.hover is None
+    assert desk.store.pointer.cell is None
     assert picture(desk.vectors.viewport()).copy(outline) == dark["vectors"].copy(outline)
 
 
@@ -213,7 +213,7 @@ def test_the_heat_map_is_walked_by_keys(desk: Desk) -> None:
     desk.map.setFocus(Qt.FocusReason.TabFocusReason)
     QTest.keyClick(desk.map, Qt.Key.Key_Down)
     QTest.keyClick(desk.map, Qt.Key.Key_Down)
-    assert desk.store.hover == Cell("weights", 1, 0, 0)
+    assert desk.store.pointer.cell == Cell("weights", 1, 0, 0)
     QTest.keyClick(desk.map, Qt.Key.Key_Return)
     assert desk.store.document.view.locked == Cell("weights", 1, 0, 0)
     assert desk.map.accessibleDescription() == "row fluffy, column a, 0.760"

@@ -119,7 +119,7 @@ def check_last_head(desk: Desk, count: int) -> None:
 def test_one_stroke_of_the_brush_is_one_entry(desk: Desk) -> None:
     first = desk.store.document
     desk.click(desk.find(QPushButton, "paint_button"))
-    assert desk.store.paint_mode
+    assert desk.store.pointer.paints
     start, end = (desk.map.cell_center(3, column).toPoint() for column in (0, 2))
     drag(desk.map, start, end - start, steps=2)
     painted = mask_of(desk.store.experiment, Painted)
@@ -140,7 +140,7 @@ def test_one_stroke_of_the_brush_is_one_entry(desk: Desk) -> None:
     drag(desk.map, end, QPoint(start.x() - end.x(), 0), steps=3)
     assert mask_of(desk.store.experiment, Painted) is None
     desk.press_key(Qt.Key.Key_Escape)
-    assert not desk.store.paint_mode and not desk.find(QPushButton, "paint_button").isChecked()
+    assert not desk.store.pointer.paints and not desk.find(QPushButton, "paint_button").isChecked()
     drag(desk.map, start, end - start)
     assert mask_of(desk.store.experiment, Painted) is None
 
@@ -162,7 +162,7 @@ def test_a_stroke_keeps_up_with_the_numbers(desk: Desk) -> None:
 
 def test_nan_is_drawn_said_and_lived_with(make_desk: MakeDesk) -> None:
     desk = make_desk("fully-masked-row")
-    desk.choose("fully_masked_segmented", "nan")
+    desk.choose("fully_masked_row_segmented", "nan")
     desk.settle()
     desk.store.look(stage="weights", locked=None)
     empty = np.isnan(desk.map.content.values).all(axis=1)
@@ -175,7 +175,7 @@ def test_nan_is_drawn_said_and_lived_with(make_desk: MakeDesk) -> None:
     row = int(np.flatnonzero(empty)[0])
     desk.store.look(stage="mixed")
     assert np.isnan(desk.map.content.values[row]).all()
-    desk.choose("fully_masked_segmented", "zeros")
+    desk.choose("fully_masked_row_segmented", "zeros")
     desk.settle()
     assert (desk.map.content.values[row] == 0).all()
 

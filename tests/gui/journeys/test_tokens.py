@@ -202,8 +202,8 @@ def test_a_hovered_chip_lights_its_rows_elsewhere(desk: Desk) -> None:
     desk.store.look(locked=None)
     ground = count_color(picture(desk.map), desk.theme.query)
     desk.hover(chips(desk).viewport(), chips(desk).chip_rect(2).center())
-    assert desk.store.hover is not None and desk.store.hover.row == 2
+    assert desk.store.pointer.cell is not None and desk.store.pointer.cell.row == 2
     assert 2 in desk.map.highlight.rows
     assert count_color(picture(desk.map), desk.theme.query) > ground + 100
     desk.hover(chips(desk).viewport(), QPoint(2, chips(desk).viewport().height() - 2))
-    assert desk.store.hover is None
+    assert desk.store.pointer.cell is None

@@ -80,7 +80,7 @@ def settle(desk: Desk) -> None:
     desk.settle()
 
     def is_there() -> bool:
-        decoded = desk.store.decoded_now
+        decoded = desk.store.player.decoded
         if decoded is None:
             return False
         made, wanted = decoded.decoding, causal_experiment(desk.store.experiment)
@@ -92,8 +92,8 @@ def settle(desk: Desk) -> None:
 
 
 def decoding(desk: Desk) -> Decoding:
-    assert desk.store.decoded_now is not None
-    return desk.store.decoded_now.decoding
+    assert desk.store.player.decoded is not None
+    return desk.store.player.decoded.decoding
 
 
 def tokens(desk: Desk) -> list[str]:
@@ -114,11 +114,10 @@ def test_a_hundred_tokens_are_played_and_scrubbed_both_ways_without_computing_ag
     before = decoding(desk)
     assert len(before.steps) == 5 + 99  # the hundredth is drawn and not fed
     desk.store.look(step=4)
-    player(desk)._timer.setInterval(1)
     desk.type_number("decode_speed", "16")
     player(desk).toggle_play()
-    player(desk)._timer.setInterval(1)
-    desk.qtbot.waitUntil(lambda: not player(desk).is_playing, timeout=20000)
+    while player(desk).is_playing:
+        player(desk).playback.tick()
     assert desk.store.document.view.step == 103
     assert said(desk).startswith("stopped: the limit of 100 new tokens was reached")
     slider = desk.find(QSlider, "decode_scrubber")
@@ -136,7 +135,7 @@ def test_a_hundred_tokens_are_played_and_scrubbed_both_ways_without_computing_ag
 def test_what_is_written_equals_a_script_and_the_full_pass_row_by_row(desk: Desk) -> None:
     expected = attnviz.decode(model())
     assert tokens(desk) == [step.token for step in expected.steps]
-    decoded = desk.store.decoded_now
+    decoded = desk.store.player.decoded
     assert decoded is not None
     for step in (0, 30, 103):
         made = decoded.decoding.steps[step].site("layers.1.self")
@@ -217,14 +216,13 @@ def test_the_space_of_a_written_token_is_seen_in_its_editor_and_stays(desk: Desk
 def test_play_pauses_while_a_token_is_written_anew(desk: Desk, place: str) -> None:
     desk.store.look(step=0)
     player(desk).toggle_play()
-    player(desk)._timer.setInterval(1)
     if place == "text":
         desk.find(TextLine, "decode_text").open_editor(2)
     else:
         desk.find(TokenChips, "token_chips").open_editor(1)
     before = desk.store.document.view.step
-    desk.qtbot.waitUntil(lambda: not player(desk).is_playing, timeout=2000)
-    assert desk.store.document.view.step == before
+    player(desk).playback.tick()
+    assert not player(desk).is_playing and desk.store.document.view.step == before
     name = "decode_text_editor" if place == "text" else "chip_editor"
     assert desk.find(QLineEdit, name).isVisible()
 
@@ -302,8 +300,8 @@ def test_the_light_says_approximate_with_the_number_for_a_cache_that_loses_somet
     light = desk.find(QLabel, "decode_parity")
     desk.choose("decode_cache_kind", "quantised")
     settle(desk)
-    assert desk.store.decoded_now is not None
-    worst = desk.store.decoded_now.worst
+    assert desk.store.player.decoded is not None
+    worst = desk.store.player.decoded.worst
     assert worst > 1e-6
     assert light.text().startswith("● approximate: max |Δ| = ") and ", in probabilities 0." in light.text()
     shown = picture(light)
@@ -311,7 +309,7 @@ def test_the_light_says_approximate_with_the_number_for_a_cache_that_loses_somet
     assert count_color(shown, desk.theme.value, tolerance=12) == 0
     desk.choose("decode_cache_bits", "4")
     settle(desk)
-    assert desk.store.decoded_now.worst > worst
+    assert desk.store.player.decoded.worst > worst
     assert writing_of(desk.store.experiment).cache == QuantisedCache(4)
     held = decoding(desk).steps[50].held_bytes
     player(desk).go_to(50)
@@ -395,12 +393,12 @@ def test_a_decoding_that_is_long_in_coming_does_not_leave_the_old_one_on_the_scr
 
     monkeypatch.setattr(decoded, "decode_and_compare", waits)
     player(desk).go_to(7)
-    old = desk.store.decoded_now
+    old = desk.store.player.decoded
     desk.store.edit(set_cache, QuantisedCache(4))
-    desk.qtbot.waitUntil(lambda: desk.store.decoded_now is None, timeout=4000)
+    desk.qtbot.waitUntil(lambda: desk.store.player.decoded is None, timeout=4000)
     player(desk).go_to(3)
     assert desk.store.document.view.step == 7
     released.set()
     settle(desk)
-    assert desk.store.decoded_now not in (None, old)
+    assert desk.store.player.decoded not in (None, old)
     assert desk.store.document.view.step == 7

@@ -5,10 +5,12 @@ from __future__ import annotations
 import gc
 import weakref
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from clock import HandClock
 from pointer import Log
 from pytestqt.qtbot import QtBot
 
@@ -42,7 +44,7 @@ class Bench:
         monkeypatch.setattr(decoded_module, "execute_decoding", counted)
 
     def settled(self) -> bool:
-        decoded = self.store.decoded_now
+        decoded = self.store.player.decoded
         wanted = causal_experiment(self.store.experiment)
         return decoded is not None and decoded.decoding.experiment == wanted
 
@@ -58,7 +60,7 @@ def bench(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
 
 
 def test_it_is_the_decoding_of_a_script_with_its_differences(bench: Bench) -> None:
-    decoded = bench.store.decoded_now
+    decoded = bench.store.player.decoded
     assert decoded is not None
     expected = attnviz.decode(bench.store.experiment)
     for mine, theirs in zip(decoded.decoding.steps, expected.steps, strict=True):
@@ -74,6 +76,99 @@ def test_many_edits_are_decoded_a_few_times_and_end_right(bench: Bench, qtbot: Q
         bench.store.edit(edits.set_vector_cell, 0, 0, float(step))
     qtbot.waitUntil(bench.settled)
     assert bench.runs <= 4
+
+
+class HandBench:
+    """No threads and no timers: runs and decodings are made at once, and time is set by hand."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.clock, self.decoded_in = HandClock(), 0.2
+        self.store = Store(load_preset("causal-decode"))
+        self.live = Live(self.store, Scheduler(_post_nothing, inline=True))
+        self.decode = DecodeLive(
+            self.store, self.live, Scheduler(_post_nothing, inline=True), clock=self.clock
+        )
+        plain = decoded_module.decode_and_compare
+
+        def timed(*args: Any) -> Any:
+            return replace(plain(*args), seconds=self.decoded_in)
+
+        monkeypatch.setattr(decoded_module, "decode_and_compare", timed)
+        self.live.run_now()
+        self.clock.advance(0.0)
+
+    def edit(self, value: float) -> None:
+        self.store.edit(edits.set_vector_cell, 0, 0, value)
+        self.live.run_now()
+
+    def value(self) -> float | None:
+        """The edited cell in the decoding that is shown; None where none is shown."""
+        decoded = self.store.player.decoded
+        return None if decoded is None else float(decoded.decoding.experiment.vectors.values.array[0, 0])
+
+
+def _post_nothing(call: object) -> None:
+    raise AssertionError("inline, nothing is posted")
+
+
+@pytest.fixture
+def by_hand(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> HandBench:
+    return HandBench(monkeypatch)
+
+
+def test_a_slow_decoding_waits_for_the_hand_to_rest(by_hand: HandBench) -> None:
+    first = by_hand.value()
+    for value in (1.0, 2.0, 3.0):
+        by_hand.edit(value)
+        by_hand.clock.advance(0.1)
+        assert by_hand.value() == first
+    by_hand.clock.advance(0.03)
+    assert by_hand.value() == 3.0 and by_hand.clock.moment is None
+
+
+def test_a_quick_decoding_follows_every_edit(by_hand: HandBench) -> None:
+    by_hand.decoded_in = 0.002
+    by_hand.edit(1.0)
+    by_hand.clock.advance(0.2)
+    for value in (2.0, 3.0, 4.0):
+        by_hand.edit(value)
+        by_hand.decode.tick()
+        assert by_hand.value() == value
+
+
+def test_a_decoding_leaves_the_screen_while_a_long_one_is_awaited(by_hand: HandBench) -> None:
+    by_hand.decoded_in = 0.3
+    by_hand.edit(1.0)
+    by_hand.clock.advance(0.2)
+    assert by_hand.value() == 1.0
+    by_hand.edit(2.0)
+    assert by_hand.value() is None
+    by_hand.store.undo()
+    by_hand.live.run_now()
+    by_hand.clock.advance(0.2)
+    assert by_hand.value() == 1.0
+
+
+def test_an_edit_that_is_taken_back_in_time_costs_no_decoding(
+    by_hand: HandBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = by_hand.store.player.decoded
+    by_hand.edit(5.0)
+    by_hand.clock.advance(0.1)
+    by_hand.store.undo()
+    by_hand.live.run_now()
+    by_hand.clock.advance(5.0)
+    assert by_hand.store.player.decoded is shown
+
+
+def test_while_the_next_trace_does_not_come_an_older_decoding_leaves(by_hand: HandBench) -> None:
+    by_hand.edit(5.0)
+    by_hand.store.edit(edits.set_vector_cell, 0, 0, 6.0)  # its numbers are still on their way
+    assert by_hand.clock.moment == pytest.approx(0.3)
+    by_hand.clock.advance(0.29)
+    assert by_hand.value() is not None
+    by_hand.clock.advance(0.02)
+    assert by_hand.value() is None
 
 
 def test_hidden_it_rests_and_seen_again_it_catches_up(bench: Bench, qtbot: QtBot) -> None:
@@ -111,7 +206,7 @@ def test_a_refusal_is_a_sentence_and_takes_the_old_numbers_away(
     bench: Bench, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     edit_and_be_refused(bench, qtbot, monkeypatch)
-    assert bench.store.decoded_now is None
+    assert bench.store.player.decoded is None
     bench.store.edit(edits.set_vector_cell, 0, 0, 7.0)
     qtbot.waitUntil(bench.settled)
 
@@ -120,7 +215,8 @@ def test_a_refusal_is_a_sentence_and_takes_the_old_numbers_away(
 def test_an_edit_that_is_taken_back_leaves_a_decoding_on_the_screen(
     bench: Bench, qtbot: QtBot, wait: int
 ) -> None:
-    bench.decode._seconds = bench.decode._took = 0.2  # one that waits for the hand to rest
+    slow = replace(bench.decode._fresh, seconds=0.2, took=0.2)  # one that waits for the hand to rest
+    bench.decode._fresh = slow
     bench.store.edit(edits.set_vector_cell, 0, 0, 5.0)
     edited = bench.store.experiment
     qtbot.waitUntil(lambda: bench.store.trace.experiment == edited)  # type: ignore[union-attr]
@@ -144,7 +240,7 @@ def test_nothing_is_kept_of_a_decoding_whose_document_is_gone(
     bench: Bench, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
     """No newer decoding takes its place: nobody looks, or the next one is refused."""
-    seen = weakref.ref(bench.store.decoded_now)
+    seen = weakref.ref(bench.store.player.decoded)
     if how == "hidden":
         bench.decode.set_watched(False)
         bench.store.open(load_preset("toy-attention"))
@@ -152,6 +248,6 @@ def test_nothing_is_kept_of_a_decoding_whose_document_is_gone(
         qtbot.waitUntil(lambda: bench.store.trace.experiment == wanted)  # type: ignore[union-attr]
     else:
         edit_and_be_refused(bench, qtbot, monkeypatch)
-    assert bench.store.decoded_now is None
+    assert bench.store.player.decoded is None
     gc.collect()
     assert seen() is None

@@ -20,6 +20,7 @@ from attnviz.core.text import number
 from attnviz.engines.decode.run import Decoding
 from attnviz.gui.bridge import Bridge
 from attnviz.gui.live.decoding import DecodeLive
+from attnviz.gui.live.player import Pace
 from attnviz.gui.live.trace import Live
 from attnviz.gui.live.uncached import UncachedLive
 from attnviz.gui.panels.decoding.panel import REST_MS, DecodingPanel
@@ -69,15 +70,15 @@ class Bench:
 
     @property
     def decoding(self) -> Decoding:
-        assert self.store.decoded_now is not None
-        return self.store.decoded_now.decoding
+        assert self.store.player.decoded is not None
+        return self.store.player.decoded.decoding
 
     def settle(self) -> None:
         """Until the decoding is the document's, and nothing is under way."""
         experiment = self.store.experiment
 
         def is_there() -> bool:
-            decoded = self.store.decoded_now
+            decoded = self.store.player.decoded
             if decoded is None or not all(scheduler.idle for scheduler in self.schedulers):
                 return False
             return decoded.decoding.experiment.vectors.values.array[: self.n_given].tolist() == (  # type: ignore[union-attr]
@@ -102,7 +103,7 @@ class Bench:
 def bench(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
     made = Bench(qtbot, monkeypatch)
     made.live.run_now()
-    qtbot.waitUntil(lambda: made.store.decoded_now is not None, timeout=8000)
+    qtbot.waitUntil(lambda: made.store.player.decoded is not None, timeout=8000)
     made.rest()
     made.made.clear()
     yield made
@@ -155,8 +156,7 @@ def test_steps_that_are_passed_by_are_not_measured(bench: Bench) -> None:
 def test_while_it_plays_nothing_is_measured_and_the_reason_is_there(bench: Bench) -> None:
     bench.panel.go_to(bench.n_given)
     bench.panel.toggle_play()
-    bench.panel._timer.setInterval(2 * REST_MS)
-    bench.panel._timer.start()
+    bench.store.play(Pace(0.25))
     QTest.qWait(3 * REST_MS)
     assert bench.panel.is_playing and bench.steps == []
     assert bench.shown() == "–" and "Pause to measure this step" in bench.why()
@@ -167,8 +167,8 @@ def test_while_it_plays_nothing_is_measured_and_the_reason_is_there(bench: Bench
 
 def test_the_last_step_has_been_measured_with_the_decoding(bench: Bench) -> None:
     bench.panel.go_to_end()
-    assert bench.store.decoded_now is not None
-    assert bench.shown() == number(1000 * bench.store.decoded_now.full_seconds, 2)
+    assert bench.store.player.decoded is not None
+    assert bench.shown() == number(1000 * bench.store.player.decoded.full_seconds, 2)
 
 
 def test_the_tokens_of_the_prefill_have_the_time_of_its_one_pass(bench: Bench) -> None:

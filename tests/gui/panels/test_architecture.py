@@ -7,6 +7,7 @@ import pytest
 from desk import count_color, picture
 from msgspec.structs import replace
 from panels import PanelBench
+from pointer import Log
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel, QScrollArea
@@ -103,7 +104,7 @@ def test_a_click_looks_at_that_attention_and_frames_it(bench: Bench) -> None:
 
 def test_pointing_lights_the_same_tokens_in_all_maps(bench: Bench) -> None:
     move_to(bench, CROSS, 1, 2)
-    assert bench.store.hover == Cell("weights", 1, 2, 0)
+    assert bench.store.pointer.cell == Cell("weights", 1, 2, 0)
     here = map_of(bench, CROSS).highlight
     assert (here.cell, here.rows, here.columns) == ((1, 2), {1}, {2})
     encoder, own = map_of(bench, ENCODER).highlight, map_of(bench, SELF).highlight
@@ -114,17 +115,16 @@ def test_pointing_lights_the_same_tokens_in_all_maps(bench: Bench) -> None:
 
 
 def test_a_cell_of_another_attention_lights_there_and_is_not_the_hovered_cell(bench: Bench) -> None:
-    seen: list[Cell | None] = []
-    bench.store.hovered.connect(seen.append)
+    log = Log(bench.store, "pointer_changed")
     move_to(bench, ENCODER, 3, 5)
-    assert bench.store.hover is None and seen == []
-    assert bench.store.hover_elsewhere == Cell("weights", 3, 5, 0, ENCODER)
+    assert [new.cell for _old, new in log.values("pointer_changed")] == [None]  # type: ignore[misc]
+    assert bench.store.pointer.elsewhere == Cell("weights", 3, 5, 0, ENCODER)
     assert map_of(bench, ENCODER).highlight.cell == (3, 5)
     cross = map_of(bench, CROSS).highlight
     assert (cross.cell, cross.rows, cross.columns) == (None, frozenset(), {3, 5})
     assert map_of(bench, SELF).highlight.rows == frozenset()
     bench.store.set_hover(None)
-    assert bench.store.hover_elsewhere is None
+    assert bench.store.pointer.elsewhere is None
     assert map_of(bench, ENCODER).highlight.cell is None
 
 
@@ -138,6 +138,10 @@ def test_a_cell_of_another_attention_lights_its_tokens_among_the_chips(bench: Be
     assert tokens.chips._highlight == frozenset()
     bench.store.set_hover(Cell("weights", 2, 0, 0))
     assert tokens.chips._highlight == {2}
+    bench.store.set_hover(Cell("weights", 1, 3, 0, SELF))  # from one map to the other, nothing between
+    assert tokens.chips._highlight == {1, 3}
+    bench.store.set_hover(None)
+    assert tokens.chips._highlight == frozenset()
 
 
 def test_one_attention_alone_says_what_would_be_here(qtbot: QtBot) -> None:
@@ -181,7 +185,7 @@ def test_long_sequences_are_shown_as_their_overview(qtbot: QtBot) -> None:
     values, _hidden = bench.store.site.overview("weights", 0)
     assert shown.content.values.shape == values.shape == (200, 200)
     shown.site_hovered.emit("layers.1.self", 3, 4)
-    assert bench.store.hover is None and bench.store.hover_elsewhere is None
+    assert bench.store.pointer.cell is None and bench.store.pointer.elsewhere is None
 
 
 def test_the_orientation_turns_all_maps(bench: Bench) -> None:

@@ -136,18 +136,18 @@ def test_the_mouse_on_a_box_lights_its_symbols_and_the_other_way_round(qtbot: Qt
     box, formula = bench.panel.diagram.box("norm_2"), bench.panel.formulas[2]
     before = picture(box), picture(formula)
     box.pointed.emit(True)
-    assert bench.store.stage_hover == "norm_2" and formula.lit == "norm_2"
+    assert bench.store.pointer.stage == "norm_2" and formula.lit == "norm_2"
     assert picture(formula) != before[1]
     box.pointed.emit(False)
-    assert bench.store.stage_hover == "" and (picture(box), picture(formula)) == before
+    assert bench.store.pointer.stage == "" and (picture(box), picture(formula)) == before
     at = next(r.center() for part, r in formula.part_rects() if part.stage == "norm_2").toPoint()
     move(formula, at, held=False)
-    assert bench.store.stage_hover == "norm_2" and picture(box) != before[0]
+    assert bench.store.pointer.stage == "norm_2" and picture(box) != before[0]
     press(formula, at)
     release(formula, at)
     assert bench.store.document.view.stage == "norm_2"
     QApplication.sendEvent(formula, QEvent(QEvent.Type.Leave))
-    assert bench.store.stage_hover == ""
+    assert bench.store.pointer.stage == ""
 
 
 def test_a_symbol_out_of_sight_is_scrolled_to(qtbot: QtBot) -> None:

@@ -151,12 +151,12 @@ def test_a_link_under_the_mouse_lights_its_cell_and_keeps_the_page(made) -> None
     before = text(panel)
     key = Cell("k", 1, 2, head=1)
     hover_link(panel, key)
-    assert store.hover == key, "query head 4 reads key/value head 2"
+    assert store.pointer.cell == key, "query head 4 reads key/value head 2"
     assert text(panel) == before
     ground = panel.page.extraSelections()
     assert [s.cursor.selectedText() for s in ground] == [digits_of(store, key)]
     QApplication.sendEvent(panel.page, QEvent(QEvent.Type.Leave))
-    assert store.hover is None and text(panel) == before and panel.page.extraSelections() == []
+    assert store.pointer.cell is None and text(panel) == before and panel.page.extraSelections() == []
 
 
 def digits_of(store: Store, cell: Cell) -> str:
@@ -171,7 +171,7 @@ def test_one_walks_down_to_the_input_and_up_again(made) -> None:  # type: ignore
     key, vector = Cell("k", 1, 2, head=0), Cell("tokens_embedded", 1, 4)
     click_link(panel, key)
     view = store.document.view
-    assert (view.locked, view.stage, view.head, store.hover) == (key, "k", 0, None)
+    assert (view.locked, view.stage, view.head, store.pointer.cell) == (key, "k", 0, None)
     assert text(panel).startswith("k[fluffy, 2] = Σ e · W_K = (")
     click_link(panel, vector)
     assert store.document.view.locked == vector
@@ -206,9 +206,9 @@ def test_the_keyboard_goes_from_link_to_link_and_enters(made, qtbot: QtBot) -> N
     QApplication.processEvents()
     panel.page.setFocus()
     QTest.keyClick(panel.page, Qt.Key.Key_Tab)
-    assert store.hover == Cell("q", 3, 0, head=0)
+    assert store.pointer.cell == Cell("q", 3, 0, head=0)
     QTest.keyClick(panel.page, Qt.Key.Key_Tab)
-    assert store.hover == Cell("k", 1, 0, head=0)
+    assert store.pointer.cell == Cell("k", 1, 0, head=0)
     QTest.keyClick(panel.page, Qt.Key.Key_Return)
     QApplication.processEvents()
     assert store.document.view.locked == Cell("k", 1, 0, head=0)
@@ -382,7 +382,7 @@ def test_a_cell_of_another_attention_lights_nothing_here(stacked) -> None:  # ty
     before = text(panel)
     at = panel.page.place_of(MADE)
     hover_link(panel, MADE)
-    assert store.hover is None and text(panel) == before
+    assert store.pointer.cell is None and text(panel) == before
     assert len(panel.page.extraSelections()) == 1, "the link itself is marked"
     assert panel.page.tooltip_at(at).startswith("layers.0.self · residual 1[小沈阳, 2] = ")
     site = store.site
@@ -405,8 +405,8 @@ def written(store: Store) -> Trace:
     store.change(writing=Writing(Sampling((Temperature(0.0),), stop=stop)), readout="similarity")
     traced(store)
     store.set_decoded(decode_and_compare(store.experiment, "numpy", "cpu", never_cancelled, 0))
-    assert store.decoded_now is not None and store.decoded_now.trace is not None
-    return store.decoded_now.trace
+    assert store.player.decoded is not None and store.player.decoded.trace is not None
+    return store.player.decoded.trace
 
 
 def test_a_written_token_opens_to_the_pass_over_all_tokens(made) -> None:  # type: ignore[no-untyped-def]
@@ -414,7 +414,7 @@ def test_a_written_token_opens_to_the_pass_over_all_tokens(made) -> None:  # typ
     trace = written(store)
     assert trace.experiment.n_queries == 7
     store.point_in_decoding(Cell("k", 5, 1, head=1))
-    assert store.hover is None  # what shows the document alone need not know of it
+    assert store.pointer.cell is None  # what shows the document alone need not know of it
     expected = f"{trace.only['k'][1, 5, 1]:.6f}".replace("-", "−")
     assert f" = {expected}" in text(panel)
     assert word(panel, "inspector_title") == "k · KV head 2 of 2 · without a cache"
@@ -429,11 +429,11 @@ def test_a_cell_of_the_decoding_is_held_and_followed_down_in_it(made) -> None:  
     store.hold_in_decoding(Cell("weights", 6, 5, head=3))
     assert word(panel, "inspector_hint") == "Esc unlocks"
     click_link(panel, Cell("masked", 6, 5, head=3))
-    assert store.held_decoded == Cell("masked", 6, 5, head=3, site="layers.0.self")
+    assert store.pointer.held == Cell("masked", 6, 5, head=3, site="layers.0.self")
     store.hold_in_decoding(Cell("scores", 6, 2, head=3))
     assert text(panel).startswith("scores[")
     click_link(panel, Cell("k", 2, 0, head=1))
-    assert store.held_decoded == Cell("k", 2, 0, head=1, site="layers.0.self")
+    assert store.pointer.held == Cell("k", 2, 0, head=1, site="layers.0.self")
     assert store.document.view.locked is None
     assert word(panel, "inspector_title").endswith("without a cache")
 
@@ -444,10 +444,10 @@ def test_a_lock_of_the_document_or_another_document_lets_the_decodings_cell_go(m
     store.hold_in_decoding(Cell("k", 5, 1, head=1))
     store.look(locked=None)
     QApplication.processEvents()
-    assert store.held_decoded is None and not panel.page.isVisible()
+    assert store.pointer.held is None and not panel.page.isVisible()
     store.hold_in_decoding(Cell("k", 5, 1, head=1))
     store.open(document(4))
-    assert store.held_decoded is None
+    assert store.pointer.held is None
 
 
 def test_names_are_those_of_the_trace_that_is_shown(made) -> None:  # type: ignore[no-untyped-def]

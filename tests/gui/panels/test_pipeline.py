@@ -186,7 +186,7 @@ def test_a_stage_under_the_mouse_elsewhere_is_marked(qtbot: QtBot) -> None:
     bench.store.set_stage_hover("")
     assert picture(thumbnails["scores"]) == before
     thumbnails["q"].pointed.emit(True)
-    assert bench.store.stage_hover == "q"
+    assert bench.store.pointer.stage == "q"
 
 
 def test_twenty_five_stages_scroll_and_keep_their_size(qtbot: QtBot) -> None:
@@ -202,7 +202,7 @@ def test_all_layers_are_edited_alike_from_beside_the_strip(qtbot: QtBot) -> None
     bench = make(qtbot, Document(STACK))
     toggle = bench.find(Toggle, "site_alike_toggle")
     toggle.changed.emit(True)
-    assert bench.store.edits_alike and toggle.value()
+    assert bench.store.pointer.edits_alike and toggle.value()
     bench.store.edit_attention(lambda e: replace(e, cap=4.0))
     assert [layer.cap for layer in (bench.store.experiment, *bench.store.experiment.layers)] == [4.0] * 3
     bench.store.set_edits_alike(False)

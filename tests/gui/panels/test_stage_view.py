@@ -188,7 +188,7 @@ def test_a_symbol_lights_its_stage_and_is_lit_by_it(qtbot: QtBot) -> None:
     formula.resize(formula.sizeHint())
     rect = next(r for part, r in formula.part_rects() if part.text == "k")
     move(formula, rect.center().toPoint(), held=False)
-    assert bench.store.stage_hover == "k_rotated" and formula.lit == "k_rotated"
+    assert bench.store.pointer.stage == "k_rotated" and formula.lit == "k_rotated"
     lit = picture(formula)
     bench.store.set_stage_hover("weights")
     assert picture(formula) != lit
@@ -219,3 +219,9 @@ def test_a_range_belongs_to_a_kind_of_stage_on_the_screen_and_in_the_figure(qtbo
     assert bench.panel.map.content.kind == "sequential"
     scale = content(bench.store.site, bench.store.document.view, "weights", 0, shades).scale
     assert (scale.kind, scale.low) == ("sequential", 0.0)
+
+
+def test_with_queries_as_columns_the_bars_are_of_a_column(qtbot: QtBot) -> None:
+    bench = make(qtbot)
+    bench.store.look(orientation="queries_as_columns")
+    assert text(bench, "row_title").startswith("COLUMN OF “")

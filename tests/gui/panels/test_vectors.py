@@ -57,12 +57,12 @@ def test_a_memory_that_goes_takes_its_switch_along(bench: PanelBench[VectorsPane
 def test_a_hovered_number_is_told_with_its_sequence(bench: PanelBench[VectorsPanel]) -> None:
     grid = bench.panel.grid
     move(grid.viewport(), grid.cell_rect(2, 1).center(), held=False)
-    assert bench.store.hover == Cell("tokens_embedded", 2, 1)
+    assert bench.store.pointer.cell == Cell("tokens_embedded", 2, 1)
     choose(bench, "memory")
     move(grid.viewport(), grid.cell_rect(0, 2).center(), held=False)
-    assert bench.store.hover == Cell("memory", 0, 2)
+    assert bench.store.pointer.cell == Cell("memory", 0, 2)
     move(grid.viewport(), QPoint(2, 2), held=False)
-    assert bench.store.hover is None
+    assert bench.store.pointer.cell is None
 
 
 def test_what_a_hovered_key_is_made_of_is_outlined(bench: PanelBench[VectorsPanel]) -> None:

@@ -6,7 +6,6 @@ import pytest
 
 from attnviz.model.edit.switching import (
     LastOfKind,
-    fitting_position,
     scale_of_kind,
     set_n_rotated,
     set_position,
@@ -27,6 +26,7 @@ from attnviz.model.spec.parts import (
     SqrtDHead,
     Tied,
 )
+from attnviz.model.spec.positions import Sizes
 
 
 def experiment(**fields: object) -> Experiment:
@@ -48,10 +48,11 @@ def test_the_last_of_each_kind_is_remembered() -> None:
         (Rope(n_rotated=8), 4, Rope()),
         (Rope(n_rotated=2, base=7.0), 4, Rope(n_rotated=2, base=7.0)),
         (Rope(), 5, Rope(n_rotated=4)),
+        (Rope(n_rotated=2), 7, Rope(n_rotated=2)),
     ],
 )
 def test_a_remembered_rope_is_cut_to_the_heads(kept: Rope, d_head: int, expected: Rope) -> None:
-    assert fitting_position(kept, Heads(2, 1, d_head)) == expected
+    assert kept.fitted(Sizes(2, 8, 2, d_head)) == expected
 
 
 def test_rope_needs_two_features() -> None:
@@ -60,7 +61,7 @@ def test_rope_needs_two_features() -> None:
 
 
 def test_slopes_of_other_heads_are_published_ones_again() -> None:
-    assert fitting_position(Alibi((0.1, 0.2, 0.3)), Heads(2, 1, 4)) == Alibi()
+    assert Alibi((0.1, 0.2, 0.3)).fitted(Sizes(2, 8, 2, 4)) == Alibi()
 
 
 def test_rotated_features_go_by_pairs_and_all_is_none() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import operator
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -23,6 +25,13 @@ TYPES: dict[str, Any] = {
     "number": (int, float),
     "boolean": bool,
     "null": type(None),
+}
+COMPARED: dict[str, Callable[[float, float], bool]] = {
+    "minimum": operator.ge,
+    "maximum": operator.le,
+    "exclusiveMinimum": operator.gt,
+    "exclusiveMaximum": operator.lt,
+    "multipleOf": lambda number, divisor: number % divisor == 0,
 }
 
 
@@ -51,8 +60,8 @@ def fits(value: Any, schema: dict[str, Any], definitions: dict[str, Any]) -> boo
             ok = rule is False or all(fits(item, rule, definitions) for item in value)
         elif keyword == "prefixItems":
             ok = all(fits(item, part, definitions) for item, part in zip(value, rule, strict=False))
-        elif keyword in ("minimum", "maximum"):
-            ok = value >= rule if keyword == "minimum" else value <= rule
+        elif keyword in COMPARED:
+            ok = value is None or COMPARED[keyword](value, rule)
         elif keyword in ("minItems", "maxItems"):
             ok = len(value) >= rule if keyword == "minItems" else len(value) <= rule
         else:

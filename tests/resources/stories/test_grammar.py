@@ -53,7 +53,7 @@ def test_a_fifth_of_the_pairs_is_held_out() -> None:
 
 
 def test_a_split_that_does_not_exist_is_refused() -> None:
-    with pytest.raises(ValueError, match="split is 'dev'; legal is one of train, held_out"):
+    with pytest.raises(ValueError, match="split must be one of train, held_out; got 'dev'"):
         pair(Random(0), 3, 3, "dev")
 
 
@@ -219,7 +219,7 @@ def test_a_copy_is_the_line_itself() -> None:
 
 
 def test_a_question_that_does_not_exist_is_refused() -> None:
-    with pytest.raises(ValueError, match="kind is 'riddle'; legal is one of pronoun"):
+    with pytest.raises(ValueError, match="kind must be one of pronoun.*; got 'riddle'"):
         questions(ENGLISH, "riddle", "held_out", 0, 1)
 
 

@@ -124,11 +124,11 @@ def test_merges_take_the_commonest_pair_first() -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("{}", "holds no tokenizer"),
-        ("[1]", "holds no tokenizer"),
-        ("not JSON", "holds no tokenizer"),
-        ('{"model": {"vocab": {"a": 1}, "merges": []}}', "ids that are not 0, 1, 2"),
-        ('{"model": {"vocab": {"a": 0}, "merges": []}}', "vocabulary lacks"),
+        ("{}", "must be a tokenizer"),
+        ("[1]", "must be a tokenizer"),
+        ("not JSON", "must be a tokenizer"),
+        ('{"model": {"vocab": {"a": 1}, "merges": []}}', "must have the ids 0, 1, 2"),
+        ('{"model": {"vocab": {"a": 0}, "merges": []}}', "vocabulary must contain every byte"),
     ],
 )
 def test_a_file_that_holds_something_else_is_refused(tmp_path: Path, content: str, message: str) -> None:

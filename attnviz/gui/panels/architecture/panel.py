@@ -9,6 +9,7 @@ from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer, Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
 
 from attnviz.core.text import isolated, number, visible
+from attnviz.gui.live.pointer import Pointer
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.panels.architecture.canvas import ArchitectureCanvas, SiteEntry
@@ -36,9 +37,9 @@ MOST_POINTED = 256
 
 
 class ArchitecturePanel(Panel):
-    """Encoder on the left, decoder on the right, layers to the right; a click looks at that attention.
+    """Encoder on the left, decoder on the right, layers to the right; a click selects that attention.
 
-    Pointing at a cell lights the same tokens in all maps.
+    Pointing at a cell highlights the same tokens in all maps.
     """
 
     follows = ("head", "orientation", "ranges", "locked")
@@ -60,7 +61,7 @@ class ArchitecturePanel(Panel):
         self._laid_out.setSingleShot(True)
         self._laid_out.setInterval(0)
         self._laid_out.timeout.connect(self._bring_into_sight)
-        store.hovered_elsewhere.connect(self._on_elsewhere)
+        store.pointer_changed.connect(self._on_pointer)
         self._lay_out()
 
     def on_document(self, old: Document | None, new: Document) -> None:
@@ -134,7 +135,7 @@ class ArchitecturePanel(Panel):
 
     @Slot()
     def _bring_into_sight(self) -> None:
-        """Scroll to the attention that is looked at."""
+        """Scroll to the selected attention."""
         area = self.canvas.area_of(self.store.document.site)
         if area is not None:
             self._scroll.ensureVisible(area.center().x(), 0, area.width() // 2 + 2, 0)
@@ -158,7 +159,7 @@ class ArchitecturePanel(Panel):
         trace = self.store.trace
         if trace is None or len(trace.sites) < 2:
             return
-        focus = self.store.hover_elsewhere or self.store.hover or self.store.document.view.locked
+        focus = self.store.pointer.elsewhere or self.store.pointer.cell or self.store.document.view.locked
         source = self.store.site.name if focus is None else focus.site or self.store.site.name
         lit = {name: _lit(trace, name, self.store, focus, source) for name in self.canvas.maps}
         self.canvas.set_lit(lit)
@@ -191,9 +192,9 @@ class ArchitecturePanel(Panel):
         cell = Cell(STAGE, row, column, shown_head(site.experiment, self.store.document.view, STAGE), name)
         self.store.set_hover(replace(cell, site="") if name == self.store.site.name else cell)
 
-    @Slot(object)
-    def _on_elsewhere(self, cell: Cell | None) -> None:
-        if self.is_seen:
+    @Slot(object, object)
+    def _on_pointer(self, old: Pointer, new: Pointer) -> None:
+        if self.is_seen and old.elsewhere != new.elsewhere:
             self._light()
 
     @Slot(str)
@@ -240,7 +241,7 @@ def _content(site: SiteTrace, store: Store, theme: Theme, title: str) -> HeatCon
 
 
 def _lit(trace: Trace, name: str, store: Store, focus: Cell | None, source: str) -> Highlight:
-    """What `focus`, a cell of the site `source`, lights in the map of the site `name`."""
+    """Highlight in the map of the site `name` for `focus`, a cell of the site `source`."""
     if focus is None or name not in trace.sites or source not in trace.sites:
         return NO_HIGHLIGHT
     site = trace.site(name)

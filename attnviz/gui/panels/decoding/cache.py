@@ -49,7 +49,7 @@ BYTES: tuple[tuple[str, str], ...] = (
 
 
 class CachePage(QWidget):
-    """Edits `Experiment.writing.cache`, and shows what it holds at one step."""
+    """Edits `Experiment.writing.cache`, and shows its content at one step."""
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -151,7 +151,7 @@ class CachePage(QWidget):
         self.refresh()
         self.show_step(self._decoded, self._index)
 
-    # --- what is shown
+    # --- content
 
     def _describe(self, place: Place) -> str:
         words = {

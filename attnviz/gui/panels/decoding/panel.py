@@ -1,6 +1,6 @@
-"""Decoding with a KV cache, step by step: the text as it is written, and three pages that say how.
+"""Decoding with a KV cache, step by step: the generated text, and three pages of details.
 
-A page shows a step, the sampling or the cache. Where the panel is wide or high enough, all of them show.
+A page shows a step, the sampling or the cache. If the panel is wide or high enough, all of them are visible.
 """
 
 from __future__ import annotations
@@ -12,6 +12,9 @@ from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QLabel, QSlider, QToolBut
 from attnviz.compute.decoding import Decoded
 from attnviz.compute.uncached import UncachedStep
 from attnviz.core.text import isolated
+from attnviz.gui.live.clock import Clock
+from attnviz.gui.live.playback import Playback
+from attnviz.gui.live.player import END, GoBy, GoTo, Pace, Player, Toggle
 from attnviz.gui.look.icons import icon
 from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.panels.decoding.cache import CachePage
@@ -34,13 +37,11 @@ from attnviz.model.sites.titles import label_among_several
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import Cell
 
-STEPS_PER_SECOND = 1.5
-
 REST_MS = 250
-"""How long the player stands at a step before the pass without a cache is made for it."""
+"""Time that the player rests at a step before the pass without a cache runs for it."""
 
 SHOWN = ("step", "head", "site")
-"""What of the view the picture follows."""
+"""Fields of the view that the picture follows."""
 
 
 PAGES: tuple[tuple[str, str], ...] = (
@@ -50,10 +51,10 @@ PAGES: tuple[tuple[str, str], ...] = (
 )
 
 STRETCH = {"step": 5, "sampling": 6, "cache": 4}
-"""How the pages share the height where all of them show."""
+"""Shares of the pages in the height when all of them are visible."""
 
 BESIDE_PX = 2360
-"""From this width on the pages stand beside each other, each as wide as one in a window of 1280 × 800."""
+"""Width from which the pages are side by side, each as wide as one in a window of 1280 × 800."""
 
 BELOW_PX = 440
 """From this height on they stand below each other."""
@@ -65,23 +66,22 @@ SMALLEST = QSize(552, 132)
 class DecodingPanel(Panel):
     """The player, the text, and the pages. The player only ever changes `View.step`.
 
-    `rested` carries the decoding and the step that the player has come to rest on, or the last one of its
-    prefill; whoever makes that step without a cache calls `show_uncached`. Each is asked for once, and
-    remembered with the decoding.
+    `rested` carries the decoding and the step where the player rests, or the last one of its prefill; whoever
+    computes that step without a cache calls `show_uncached`. Each is requested once, and stored with the
+    decoding.
     """
 
     rested = Signal(object, int)
 
-    def __init__(self, store: Store, parent: QWidget | None = None) -> None:
+    def __init__(self, store: Store, parent: QWidget | None = None, clock: Clock | None = None) -> None:
         super().__init__(store, parent)
+        self.playback = Playback(store, self._is_written_in, clock, self)
         self._uncached: dict[int, UncachedStep | str] = {}
         self._uncached_of: Decoded | None = None
         self._rest = QTimer(self)
         self._rest.setSingleShot(True)
         self._rest.setInterval(REST_MS)
         self._rest.timeout.connect(self._on_rest)
-        self._timer = QTimer(self)
-        self._timer.timeout.connect(self._on_tick)
         self._view = StepView(store)
         self._sampling, self._cache = SamplingPage(store), CachePage(store)
         self._page = "step"
@@ -106,7 +106,7 @@ class DecodingPanel(Panel):
             self._buttons[name] = button
         self._slider = QSlider(Qt.Orientation.Horizontal)
         self._slider.setObjectName("decode_scrubber")
-        self._slider.valueChanged.connect(self._on_scrubbed)
+        self._slider.valueChanged.connect(self.go_to)
         self._speed = DragNumber(1.0, minimum=0.25, maximum=16.0, decimals=2, step=0.05)
         self._speed.setObjectName("decode_speed")
         self._speed.changed.connect(self._on_speed)
@@ -117,48 +117,36 @@ class DecodingPanel(Panel):
         self.setMinimumSize(SMALLEST)
         self.resize(SMALLEST)
         self._arrange()
-        store.decoded.connect(self._on_decoded)
+        store.player_changed.connect(self._on_player)
 
     def header(self) -> QWidget:
-        """The player's buttons stand in the title."""
+        """The player's buttons, for the title."""
         return self._player
 
-    # --- the commands of the Decoding menu
+    # --- the buttons in the title
 
     @Slot()
     def toggle_play(self) -> None:
         """Play to the end, or pause; from the end, play again from the start."""
-        if self._timer.isActive():
-            self._timer.stop()
-        elif self._count() > 1:
-            if self._step() >= self._count() - 1:
-                self.go_to(0)
-            self._on_speed(self._speed.value())
-            self._timer.start()
-        self._show_buttons()
-        self._show_pages()
+        self.store.play(Toggle())
 
-    def step(self, by: int) -> None:
-        """Some steps forward or back."""
-        self.go_to(self._step() + by)
-
+    @Slot(int)
     def go_to(self, step: int) -> None:
         """To one step, or the nearest that there is; without a decoding it stays where it is."""
-        if self._count():
-            self.store.look(step=max(0, min(step, self._count() - 1)))
+        self.store.play(GoTo(step))
 
     @Slot()
     def go_to_end(self) -> None:
         """To the last step."""
-        self.go_to(self._count() - 1)
+        self.store.play(GoTo(END))
 
     @property
     def is_playing(self) -> bool:
         """True if steps follow by themselves."""
-        return self._timer.isActive()
+        return self.store.player.is_playing
 
     def show_uncached(self, decoded: Decoded, index: int, step: UncachedStep | str) -> None:
-        """Take a step without a cache, or the sentence why there is none."""
+        """Accept a step without a cache, or the sentence why it is missing."""
         if decoded is self._uncached_of:
             self._uncached[index] = step
             self._show_pages()
@@ -216,19 +204,19 @@ class DecodingPanel(Panel):
         self._cache.retranslate()
         self._show()
 
-    @Slot(object)
-    def _on_decoded(self, decoded: object) -> None:
-        self._show()
-
-    def _count(self) -> int:
-        decoded = self.store.decoded_now
-        return len(decoded.decoding.steps) if decoded is not None else 0
+    @Slot(object, object)
+    def _on_player(self, old: Player, new: Player) -> None:
+        if old.decoded is not new.decoded:
+            self._show()
+        if old.is_playing != new.is_playing:
+            self._show_buttons()
+            self._show_pages()
 
     def _step(self) -> int:
-        return max(0, min(self.store.document.view.step, self._count() - 1))
+        return self.store.player.nearest(self.store.document.view.step)
 
     def _show(self) -> None:
-        decoded, count, step = self.store.decoded_now, self._count(), self._step()
+        decoded, count, step = self.store.player.decoded, self.store.player.n_steps, self._step()
         self._slider.blockSignals(True)
         self._slider.setRange(0, max(0, count - 1))
         self._slider.setValue(step)
@@ -252,7 +240,7 @@ class DecodingPanel(Panel):
 
     def _show_pages(self) -> None:
         """The step on the pages that can be seen: each takes a while for a model of many layers."""
-        decoded, step = self.store.decoded_now, self._step()
+        decoded, step = self.store.player.decoded, self._step()
         if decoded is not self._uncached_of:
             self._uncached_of, self._uncached = decoded, {}
         if self._shows("step"):
@@ -267,44 +255,36 @@ class DecodingPanel(Panel):
 
     def _pass(self) -> int:
         """The last step of the pass that makes the step looked at; −1 where there is none."""
-        decoded = self.store.decoded_now
+        decoded = self.store.player.decoded
         return -1 if decoded is None else fed_together(decoded.decoding, self._step()).stop - 1
 
     def _wait_for_rest(self) -> None:
         """Begin to wait anew, where the step without a cache is wanted and not there."""
         self._rest.stop()
         is_wanted = self.is_seen and not self.is_playing and self._shows("step")
-        if is_wanted and self._count() and self._pass() not in self._uncached:
+        if is_wanted and self.store.player.n_steps and self._pass() not in self._uncached:
             self._rest.start()
 
     def _show_buttons(self) -> None:
         for name, button in self._buttons.items():
-            shown = "pause" if name == "play" and self._timer.isActive() else name
+            shown = "pause" if name == "play" and self.is_playing else name
             button.setIcon(icon(shown, self.theme))
 
     # --- acting
 
-    @Slot()
-    def _on_tick(self) -> None:
-        if not self._count():
-            return  # the next decoding is on its way: play goes on in it
-        if isinstance(self.window().focusWidget(), ChipEditor):
-            return self.toggle_play()  # a token is being written anew
-        self.step(1)
-        if self._step() >= self._count() - 1:
-            self._timer.stop()
-            self._show_buttons()
-            self._show_pages()
+    def _is_written_in(self) -> bool:
+        """Whether a token is being edited, here or in another panel of the window."""
+        return isinstance(self.window().focusWidget(), ChipEditor)
 
     @Slot()
     def _on_rest(self) -> None:
-        decoded = self.store.decoded_now
+        decoded = self.store.player.decoded
         if decoded is not None:
             self.rested.emit(decoded, self._pass())
 
     @Slot(object)
     def _on_speed(self, speed: float) -> None:
-        self._timer.setInterval(max(16, round(1000 / (STEPS_PER_SECOND * speed))))
+        self.store.play(Pace(speed))
 
     @Slot(bool)
     def _on_writes(self, writes: bool) -> None:
@@ -313,7 +293,7 @@ class DecodingPanel(Panel):
     @Slot(int, str)
     def _on_rewritten(self, index: int, text: str) -> None:
         """Another text in the place of a token: what was written before it becomes the document's."""
-        decoded = self.store.decoded_now
+        decoded = self.store.player.decoded
         if decoded is not None:
             tokens = names_of(decoded.decoding).tokens_of(text)
             self.store.edit(rewrite, written_tokens(decoded.decoding), index, tokens)
@@ -324,28 +304,24 @@ class DecodingPanel(Panel):
         self._arrange()
         self._show_pages()
 
-    @Slot(int)
-    def _on_scrubbed(self, step: int) -> None:
-        self.go_to(step)
-
     @Slot()
     def _on_first(self) -> None:
         self.go_to(0)
 
     @Slot()
     def _on_back(self) -> None:
-        self.step(-1)
+        self.store.play(GoBy(-1))
 
     @Slot()
     def _on_forward(self) -> None:
-        self.step(1)
+        self.store.play(GoBy(1))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._arrange()
 
     def _arrange(self) -> None:
-        """One page, or all of them beside or below each other, as there is room."""
+        """Place one page, or all of them beside or below each other, as they fit."""
         is_wide, is_high = self.width() >= BESIDE_PX, self.height() >= BELOW_PX
         across = QBoxLayout.Direction.LeftToRight
         self._places.setDirection(across if is_wide else QBoxLayout.Direction.TopToBottom)
@@ -388,7 +364,7 @@ class DecodingPanel(Panel):
             inside.setContentsMargins(0, 0, 0, 0)
             inside.setSpacing(2)
             inside.addWidget(self._titles[id_])
-            # What is too narrow for a page is scrolled: a number that is cut off would be another number.
+            # A page wider than the panel scrolls: a number that is cut off would be another number.
             inside.addWidget(NarrowScroll(page), 1)
             self._holders[id_] = holder
             self._places.addWidget(holder, STRETCH[id_])

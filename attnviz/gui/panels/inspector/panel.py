@@ -6,6 +6,8 @@ from msgspec.structs import replace
 from PySide6.QtCore import QSize, QTimer, Slot
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
+from attnviz.gui.live.player import Player
+from attnviz.gui.live.pointer import Pointer
 from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.panels.inspector.page import InspectorPage
 from attnviz.gui.panels.inspector.path import InspectorPath
@@ -49,8 +51,8 @@ class InspectorPanel(Panel):
         self._timer.setSingleShot(True)
         self._timer.setInterval(0)
         self._timer.timeout.connect(self._show)
-        store.decoded_cell.connect(self._on_decoded_cell)
-        store.decoded.connect(self._on_decoded)
+        store.pointer_changed.connect(self._on_pointer)
+        store.player_changed.connect(self._on_player)
         store.opened.connect(self._on_opened)
         self._lay_out()
 
@@ -111,10 +113,10 @@ class InspectorPanel(Panel):
             return
         explanation = explain(site, cell)
         self.page.set_explanation(explanation)
-        is_locked = cell == (self.store.held_decoded if is_decoded else self.store.document.view.locked)
+        is_locked = cell == (self.store.pointer.held if is_decoded else self.store.document.view.locked)
         passed = tuple(self._crumb(step) for step in self._path[:-1]) if is_locked else ()
         attention = label_among_several(self._experiment(is_decoded), site.name)
-        # The cache may hold other numbers: those of the pass are what is taken apart.
+        # The cache may hold other numbers: the explanation uses those of the pass.
         made_by = _("without a cache") if is_decoded else ""
         title = " · ".join(part for part in (attention, explanation.title, made_by) if part)
         self._path_line.set_path(passed, title, is_locked)
@@ -125,14 +127,14 @@ class InspectorPanel(Panel):
 
         And whether it is the decoding's.
         """
-        store = self.store
-        if store.hover_decoded is not None and self._has(store.hover_decoded):
-            return store.hover_decoded, True
-        if store.hover is not None and store.hover != self._pointed:
-            return store.hover, False
-        if store.held_decoded is not None and self._has(store.held_decoded):
-            return store.held_decoded, True
-        return store.document.view.locked, False
+        pointer = self.store.pointer
+        if pointer.decoded is not None and self._has(pointer.decoded):
+            return pointer.decoded, True
+        if pointer.cell is not None and pointer.cell != self._pointed:
+            return pointer.cell, False
+        if pointer.held is not None and self._has(pointer.held):
+            return pointer.held, True
+        return self.store.document.view.locked, False
 
     def _has(self, cell: Cell) -> bool:
         """True if the decoding has its pass at hand, with this cell in it."""
@@ -141,7 +143,7 @@ class InspectorPanel(Panel):
 
     def _experiment(self, is_decoded: bool) -> Experiment:
         """Whose attentions are named: that of the trace which is shown, not of one that is on its way."""
-        decoded = self.store.decoded_now
+        decoded = self.store.player.decoded
         if is_decoded and decoded is not None:
             return decoded.decoding.experiment
         assert self.store.trace is not None
@@ -159,10 +161,12 @@ class InspectorPanel(Panel):
 
     # --- acting
 
-    @Slot(object)
-    def _on_decoded_cell(self, cell: Cell | None) -> None:
-        if self.store.held_decoded is not None:
-            self._arrive(self.store.held_decoded)
+    @Slot(object, object)
+    def _on_pointer(self, old: Pointer, new: Pointer) -> None:
+        if (old.decoded, old.held) == (new.decoded, new.held):
+            return
+        if new.held is not None:
+            self._arrive(new.held)
         if self.is_seen:
             self._show_soon()
 
@@ -171,15 +175,15 @@ class InspectorPanel(Panel):
         if not self.is_seen:
             self.page.forget()
 
-    @Slot(object)
-    def _on_decoded(self, decoded: object) -> None:
-        if self.is_seen and self.store.held_decoded is not None:
+    @Slot(object, object)
+    def _on_player(self, old: Player, new: Player) -> None:
+        if self.is_seen and old.decoded is not new.decoded and self.store.pointer.held is not None:
             self._show_soon()
 
     @Slot(object)
     def _on_pointed(self, cell: Cell | None) -> None:
         self._pointed = cell
-        # What is a cell of another attention lights nothing in the one that is looked at.
+        # A cell of another attention highlights nothing in the selected one.
         is_here = cell is not None and cell.site in ("", self.store.document.site)
         is_lit = cell is not None and is_here and not self.store.is_written(cell)
         self.store.set_hover(cell if is_lit else None)
@@ -204,7 +208,7 @@ class InspectorPanel(Panel):
     def _lock(self, cell: Cell) -> None:
         """Lock a cell and show the attention, the stage and the head where it stands."""
         document = self.store.document
-        if self.store.held_decoded is not None:
+        if self.store.pointer.held is not None:
             self.store.hold_in_decoding(cell)
             return
         if cell.site not in site_names(document.experiment):
@@ -236,5 +240,5 @@ class InspectorPanel(Panel):
 
 
 def _located(cell: Cell, site: str) -> Cell:
-    """The cell with the name of its site: of the one that is looked at, where it has none."""
+    """The cell with the name of its site: the selected one by default."""
     return replace(cell, site=cell.site or site)

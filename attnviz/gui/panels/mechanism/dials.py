@@ -107,7 +107,7 @@ class RopeDials(QWidget):
         rope = experiment.position
         if not isinstance(rope, Rope):
             return
-        pair = pair_looked_at(self._store.document, self._store.hover)
+        pair = pair_looked_at(self._store.document, self._store.pointer.cell)
         frequencies = pair_frequencies(experiment)
         positions = np.array([pair.query, pair.key]) + rope.start
         query, key = rope_angles(positions, frequencies)
@@ -121,7 +121,7 @@ class RopeDials(QWidget):
     def show_scores(self) -> None:
         """Say q·k of the pair, plain and rotated, from the last run."""
         trace = self._store.trace
-        pair = pair_looked_at(self._store.document, self._store.hover)
+        pair = pair_looked_at(self._store.document, self._store.pointer.cell)
         scores = None if trace is None else pair_scores(self._store.site, pair)
         for label, place in zip(self._scores, (0, 1), strict=True):
             label.setText("–" if scores is None else number(scores[place], 4))

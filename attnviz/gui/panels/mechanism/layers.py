@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton
 
 from attnviz.gui.forms.fields import Number, Switch
 from attnviz.gui.forms.subject import whole_experiment
+from attnviz.gui.live.pointer import Pointer
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.panels.mechanism.memory import has_memory
 from attnviz.gui.panels.mechanism.norm import NormLine, NormSlot
@@ -84,7 +85,7 @@ class LayersSection(Section):
         self._alike = Toggle("")
         self._alike.setObjectName("alike_toggle")
         self._alike.changed.connect(store.set_edits_alike)
-        store.alike_changed.connect(self._alike.set_value)
+        store.pointer_changed.connect(self._on_pointer)
         self.body.addWidget(self._alike)
         self._norms = tuple(self._norm_line(*row) for row in NORM_SLOTS)
 
@@ -106,6 +107,10 @@ class LayersSection(Section):
             line.retranslate()
         self._show_rest()
 
+    @Slot(object, object)
+    def _on_pointer(self, old: Pointer, new: Pointer) -> None:
+        self._alike.set_value(new.edits_alike)
+
     def _show_rest(self) -> None:
         experiment, site = self.store.experiment, self.store.document.site
         self.set_hint(label_among_several(experiment, site))
@@ -114,7 +119,7 @@ class LayersSection(Section):
         tip = reason or _("Remove the selected layer")
         if plain_tooltip(tip) != self._remove.toolTip():
             self._remove.setToolTip(plain_tooltip(tip))
-        self._alike.set_value(self.store.edits_alike)
+        self._alike.set_value(self.store.pointer.edits_alike)
         self._alike.set_unavailable(why_not_alike(experiment, site) or None)
         for line in self._norms:
             line.refresh()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Signal, Slot
+from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout
 
 from attnviz.core.text import elide, visible
 from attnviz.gui.forms.rows import Note
+from attnviz.gui.live.pointer import Pointer
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.panels.mechanism.families import FAMILIES, FamilyGrid
 from attnviz.gui.panels.mechanism.mask_fields import EFFECT, JOINING, PADDED, PARAMETERS
@@ -33,8 +34,6 @@ class MaskSection(Section):
     id = "mask"
     heading = N_("Mask")
 
-    paint_mode_toggled = Signal(bool)
-
     def __init__(self, store: Store) -> None:
         super().__init__(store)
         self._masks = LastOfKind()
@@ -55,7 +54,7 @@ class MaskSection(Section):
         self.body.addWidget(self._padded)
         self.add_form((*PARAMETERS, JOINING))
         self.add_form(EFFECT)
-        store.paint_mode_changed.connect(self._on_paint_mode)
+        store.pointer_changed.connect(self._on_pointer)
 
     def _together(self) -> QVBoxLayout:
         """What stands beside the picture: the pairs that are left, and painting by hand."""
@@ -159,7 +158,6 @@ class MaskSection(Section):
     def _on_paint(self, is_painting: bool) -> None:
         self.store.set_paint_mode(is_painting)
 
-    @Slot(bool)
-    def _on_paint_mode(self, is_painting: bool) -> None:
-        self._paint.setChecked(is_painting)
-        self.paint_mode_toggled.emit(is_painting)
+    @Slot(object, object)
+    def _on_pointer(self, old: Pointer, new: Pointer) -> None:
+        self._paint.setChecked(new.paints)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QSize, Qt, Signal, Slot
+from PySide6.QtCore import QSize, Qt, Slot
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
+from attnviz.gui.live.pointer import Pointer
 from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.panels.mechanism.block import BlockSection
 from attnviz.gui.panels.mechanism.dropout import DropoutSection
@@ -47,10 +48,8 @@ class MechanismPanel(Panel):
     """Cards below each other in a column that scrolls.
 
     `dtype_reason` says why a dtype cannot be had with the chosen engine (empty: it can); the window sets it
-    again when the engine changes. `paint_mode_toggled` repeats the store's `paint_mode_changed`.
+    again when the engine changes.
     """
-
-    paint_mode_toggled = Signal(bool)
 
     follows = ("head", "query", "locked")
 
@@ -64,8 +63,6 @@ class MechanismPanel(Panel):
         self.sections = tuple(make(store) for make in SECTIONS)
         for section in self.sections:
             column.addWidget(section)
-            if isinstance(section, MaskSection):
-                section.paint_mode_toggled.connect(self.paint_mode_toggled)
         column.addStretch(1)
         self._scroll = QScrollArea()
         self._scroll.setObjectName("mechanism_scroll")
@@ -128,9 +125,10 @@ class MechanismPanel(Panel):
 
     def start(self) -> None:
         super().start()
-        self.store.alike_changed.connect(self._on_alike)
+        self.store.pointer_changed.connect(self._on_pointer)
 
-    @Slot(bool)
-    def _on_alike(self, is_alike: bool) -> None:
+    @Slot(object, object)
+    def _on_pointer(self, old: Pointer, new: Pointer) -> None:
         """What one attention allows another one may refuse: the reasons are asked for again."""
-        self.on_document(None, self.store.document)
+        if old.edits_alike != new.edits_alike:
+            self.on_document(None, self.store.document)

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from PySide6.QtWidgets import QWidget
 
-from attnviz.gui.forms.fields import Field
+from attnviz.gui.forms.fields import FormField
 from attnviz.gui.forms.form import Form
 from attnviz.gui.forms.subject import selected_attention, whole_experiment
 from attnviz.gui.look.theme import GRID, Theme
@@ -34,11 +34,11 @@ class Section(Card):
         self.body.setSpacing(GRID - 2)
         self._forms: list[Form] = []
 
-    def add_form(self, fields: Sequence[Field[Site]]) -> Form:
+    def add_form(self, fields: Sequence[FormField[Site]]) -> Form:
         """Put a form of the selected attention below what is there."""
         return self._added(Form(fields, selected_attention(self.store), self.store))
 
-    def add_whole_form(self, fields: Sequence[Field[Experiment]]) -> Form:
+    def add_whole_form(self, fields: Sequence[FormField[Experiment]]) -> Form:
         """Put a form of the whole experiment below what is there."""
         return self._added(Form(fields, whole_experiment(self.store), self.store))
 

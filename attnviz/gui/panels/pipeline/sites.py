@@ -1,10 +1,11 @@
-"""Which attention of a stack is looked at: a list of all, and a step to either side."""
+"""Choice of the selected attention in a stack: a list of all, and a step in either direction."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
+from attnviz.gui.live.pointer import Pointer
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.combo import Combo
@@ -20,9 +21,9 @@ WIDTH = 156
 
 
 class SiteChooser(QWidget):
-    """`layer 2 of 3 · self`, a step to either side, and whether edits are for all layers.
+    """`layer 2 of 3 · self`, a step in either direction, and whether edits apply to all layers.
 
-    Hidden where there is one attention only.
+    Hidden for a single attention.
     """
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
@@ -48,7 +49,7 @@ class SiteChooser(QWidget):
         self._alike = Toggle("")
         self._alike.setObjectName("site_alike_toggle")
         self._alike.changed.connect(store.set_edits_alike)
-        store.alike_changed.connect(self._alike.set_value)
+        store.pointer_changed.connect(self._on_pointer)
         row.insertWidget(1, self._alike)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -61,7 +62,7 @@ class SiteChooser(QWidget):
         self.hide()
 
     def show_document(self, document: Document) -> None:
-        """List the document's sites and show which one is looked at."""
+        """List the document's sites and show the selected one."""
         experiment = document.experiment
         names = site_names(experiment)
         labels = tuple(site_label(experiment, name) for name in names)
@@ -71,7 +72,7 @@ class SiteChooser(QWidget):
         self._combo.set_value(document.site)
         self._before.setEnabled(document.site != names[0])
         self._after.setEnabled(document.site != names[-1])
-        self._alike.set_value(self._store.edits_alike)
+        self._alike.set_value(self._store.pointer.edits_alike)
         self._alike.set_unavailable(why_not_alike(experiment, document.site) or None)
         self.setVisible(len(names) > 1)
 
@@ -90,6 +91,10 @@ class SiteChooser(QWidget):
     @Slot(str)
     def _on_chosen(self, name: str) -> None:
         self._store.look(site=name)
+
+    @Slot(object, object)
+    def _on_pointer(self, old: Pointer, new: Pointer) -> None:
+        self._alike.set_value(new.edits_alike)
 
     @Slot()
     def _on_before(self) -> None:

@@ -26,9 +26,9 @@ LONGEST_TOKEN = 14
 
 
 class PositionsPanel(Panel):
-    """Real numbers: q and k of the pair, put at every distance, under the present encoding and the others.
+    """Real numbers: q and k of the pair at every distance, under the present encoding and the others.
 
-    With an additive encoding its rows stand beside, positions down and features across.
+    With an additive encoding, its rows are shown beside, positions down and features across.
     """
 
     follows = ("head", "query", "locked")
@@ -106,7 +106,7 @@ class PositionsPanel(Panel):
 
     def _pair(self, site: SiteTrace) -> Pair:
         """The pair in focus; the trace may be a frame older than the document."""
-        experiment, pair = site.experiment, pair_looked_at(self.store.document, self.store.hover)
+        experiment, pair = site.experiment, pair_looked_at(self.store.document, self.store.pointer.cell)
         return Pair(
             min(pair.head, experiment.heads.n_heads - 1),
             min(pair.query, experiment.n_queries - 1),

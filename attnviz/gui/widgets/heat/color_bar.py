@@ -1,4 +1,4 @@
-"""The colour bar: which number has which colour, with the real ends of the range."""
+"""The colour bar: the colour of each number, with the actual ends of the range."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _GAP = 6.0
 
 @dataclass(frozen=True)
 class ColorScale:
-    """What a colour bar shows: the colour map and its ends; `logarithmic` sets the number in the middle.
+    """Content of a colour bar: the colour map and its ends; `logarithmic` determines the middle number.
 
-    `per_row` says that every row has ends of its own: then `low` and `high` belong to no particular row and
-    the bar names them instead of giving numbers, unless `row` names the row that they belong to. `lacking`
-    counts the cells without a colour: NaN, and infinite ones.
+    `per_row` means that every row has its own ends: then `low` and `high` belong to no particular row and the
+    bar names them instead of showing numbers, unless `row` names their row. `lacking` counts the cells
+    without a colour: NaN, and infinite ones.
     """
 
     kind: Kind
@@ -52,7 +52,7 @@ class ColorBar(QWidget):
 
     @property
     def scale(self) -> ColorScale:
-        """What is shown."""
+        """The shown scale."""
         return self._scale
 
     def set_scale(self, scale: ColorScale) -> None:
@@ -63,12 +63,12 @@ class ColorBar(QWidget):
             self.update()
 
     def apply_theme(self, theme: Theme) -> None:
-        """Take over the colours of `theme`."""
+        """Use the colours of `theme`."""
         self._theme = theme
         self.update()
 
     def retranslate(self) -> None:
-        """Take over the language."""
+        """Update the texts to the active language."""
         low, _middle, high = self.tick_texts()
         self.setAccessibleName(_("Colour bar"))
         said = [
@@ -91,7 +91,7 @@ class ColorBar(QWidget):
         return low, middle_text, high
 
     def notes(self) -> list[tuple[str, str]]:
-        """What is said under the strip of cells that have no colour, with the colour of their mark."""
+        """Notes under the strip about cells without a colour, with the colour of their mark."""
         nan, infinite = self._scale.lacking
         result = []
         if nan:
@@ -101,7 +101,7 @@ class ColorBar(QWidget):
         return result
 
     def _digits(self) -> int:
-        """As many decimals as the room beside the strip has, for the longer end."""
+        """Largest number of decimals that fits beside the strip, for the longer end."""
         longest = max(abs(self._scale.low), abs(self._scale.high))
         return 3 if longest < 100 else 2 if longest < 1000 else 1
 
@@ -132,7 +132,7 @@ class ColorBar(QWidget):
         painter.end()
 
     def _paint_steps(self, painter: QPainter, strip: QRectF) -> None:
-        """One rectangle a colour: a one-pixel-wide image is blurred by most programs that open an SVG."""
+        """Paint one rectangle per colour: most programs that open an SVG blur a one-pixel-wide image."""
         step = strip.height() / LEVELS
         for i, (r, g, b) in enumerate(cell_colors(self._scale.kind, self._theme)[::-1]):
             # A little overlap hides the seams between neighbours.

@@ -1,4 +1,4 @@
-"""One of several heat maps side by side: what it is, its range where there is no room for a bar, the map."""
+"""One of several heat maps side by side: its caption, its range if the bar does not fit, the map."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from attnviz.gui.widgets.heat.content import HeatContent
 from attnviz.gui.widgets.heat.map import HeatMap
 
 BAR_FROM = 300
-"""Width from which there is room for a colour bar; below it the range is written beside the caption."""
+"""Width from which a colour bar fits; below it the range is written beside the caption."""
 
 CAPTION_HEIGHT = 18
-"""The same for all, whichever script the caption is in: the maps stand on one line."""
+"""Equal for all scripts, so that the maps are aligned."""
 
 
 def range_text(low: float, high: float) -> str:
@@ -54,7 +54,7 @@ class CompareMap(QWidget):
         column.addWidget(self.map, 1)
 
     def set_content(self, caption: str, content: HeatContent, *, says_range: bool = True) -> None:
-        """Show another matrix; `says_range` is false where the caption has the range in it."""
+        """Show another matrix; `says_range` is false if the caption contains the range."""
         self._caption.setText(caption)
         self._caption.setToolTip(plain_tooltip(caption))
         has_bar = self.width() >= BAR_FROM
@@ -64,12 +64,12 @@ class CompareMap(QWidget):
         self._range.setText("" if content.levels is None else range_text(*content.levels))
 
     def apply_theme(self, theme: Theme) -> None:
-        """Take over the colours of `theme`."""
+        """Use the colours of `theme`."""
         self.map.apply_theme(theme)
         self._range.setStyleSheet(f"color: {theme.muted}")
 
     def retranslate(self) -> None:
-        """Take over the language."""
+        """Update the texts to the active language."""
         self.map.retranslate()
 
     def sizeHint(self) -> QSize:

@@ -1,4 +1,4 @@
-"""What a heat map shows and what it lights up: two frozen values, handed over whole."""
+"""Content and highlight of a heat map: two frozen values, passed as a whole."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Cell = tuple[int, int]
 class HeatContent:
     """A matrix with its labels and the way it is coloured.
 
-    `values` is (rows, columns); rows are drawn downwards unless `transposed`, which turns axes, labels and
-    sums together, while every index that the widget takes or gives stays (row, column) of `values`. `blocked`
-    cells are hatched. `row_sums` is (rows,). `levels` are the ends of the colour map where the caller knows
-    better than this one matrix (range "global"); None measures `values`. `title` is read by screen readers.
+    `values` is (rows, columns); rows are drawn downwards unless `transposed`, which exchanges axes, labels
+    and sums together, while every index of the widget's interface stays (row, column) of `values`. `blocked`
+    cells are hatched. `row_sums` is (rows,). `levels` are the ends of the colour map if they cover more than
+    this matrix (range "global"); None measures `values`. `title` is read by screen readers.
     """
 
     values: NDArray[np.floating]
@@ -52,21 +52,23 @@ class HeatContent:
 
     @property
     def kind(self) -> Kind:
-        """Which colour map: diverging where zero is the middle of the range."""
+        """The colour map: diverging if zero is the middle of the range."""
         return color_kind(self.signed, self.range_id)
 
     def is_blocked(self, cell: Cell) -> bool:
-        """True if (row, column) is masked, and shown as that: NaN is shown as NaN."""
+        """True if (row, column) is masked and shown as masked: NaN is shown as NaN."""
         return self.blocked is not None and bool(self.blocked[cell]) and not np.isnan(self.values[cell])
 
 
 BLOCK_CELLS = 2**16
-"""Cells that are coloured at a time: four million at once take ten times as long each."""
+"""Number of cells coloured at a time: four million at once take ten times as long each."""
 
 
 @dataclass(frozen=True)
 class Highlight:
-    """What is lit, in (row, column) of the values: one cell, whole rows and columns, and source cells."""
+    """Highlighted cells, in (row, column) of the values: one cell, whole rows and columns, and
+    source cells.
+    """
 
     cell: Cell | None = None
     rows: frozenset[int] = field(default_factory=frozenset)
@@ -94,7 +96,7 @@ def cell_indices(
     used = levels(values, range_id, signed, blocked) if ends is None else ends
     indices = np.empty(values.shape, np.uint8)
     step = max(1, BLOCK_CELLS // max(1, values.shape[1]))
-    for start in range(0, values.shape[0], step):  # what is made on the way stays in a core's memory
+    for start in range(0, values.shape[0], step):  # intermediate arrays stay in a core's cache
         part = slice(start, start + step)
         hidden = None if blocked is None else blocked[part]
         indices[part] = to_indices(normalise(values[part], range_id, used, signed, hidden))
@@ -103,7 +105,7 @@ def cell_indices(
         indices[values == np.inf] = PLUS_INF
         indices[values == -np.inf] = MINUS_INF
     if blocked is not None:
-        # The NaN of a row in which all is masked is shown: it is what the mask has done.
+        # The NaN of a fully masked row is shown: it is the effect of the mask.
         has_nan = not is_finite and bool(np.isnan(values.max()))
         indices[blocked & ~np.isnan(values) if has_nan else blocked] = BLOCKED
     return indices, used

@@ -1,4 +1,4 @@
-"""Hatching: what has no value is drawn as lines, never as a colour."""
+"""Hatching: cells without a value are drawn as lines, never as a colour."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def is_vector(painter: QPainter) -> bool:
 
 
 def device_scale(painter: QPainter) -> float:
-    """Pixels for each point: of the screen, or of the picture that a widget is rendered into."""
+    """Pixels per point: of the screen, or of the picture that a widget is rendered into."""
     return painter.deviceTransform().m11()
 
 
@@ -38,7 +38,9 @@ def hatch_lines(rect: QRectF, spacing: float) -> list[QLineF]:
 
 
 def draw_blocked(painter: QPainter, rect: QRectF, theme: Theme, spacing: float = SPACING) -> None:
-    """The ground and the diagonals of masked cells, over all of `rect`; coloured cells are drawn on top."""
+    """Draw the ground and the diagonals of masked cells, over all of `rect`; coloured cells are
+    drawn on top.
+    """
     if is_vector(painter):
         painter.fillRect(rect, QColor(theme.ground))
         _draw_lines(painter, hatch_lines(rect, spacing), theme.line, 1.0)
@@ -60,7 +62,7 @@ def draw_blocked(painter: QPainter, rect: QRectF, theme: Theme, spacing: float =
 
 
 def draw_lacking(painter: QPainter, rect: QRectF, theme: Theme, color: str) -> None:
-    """A cell with no number (NaN) or no finite one: crossed out in `color`."""
+    """Cross out a cell without a number (NaN) or without a finite one, in `color`."""
     painter.fillRect(rect, QColor(theme.panel))
     rising = hatch_lines(rect, SPACING)
     falling = [
@@ -71,7 +73,7 @@ def draw_lacking(painter: QPainter, rect: QRectF, theme: Theme, color: str) -> N
 
 
 def draw_infinite(painter: QPainter, rect: QRectF, theme: Theme, color: str) -> None:
-    """A cell with an infinite number: ruled in `color`."""
+    """Rule a cell with an infinite number, in `color`."""
     painter.fillRect(rect, QColor(theme.panel))
     count = max(2, int(rect.height() / SPACING))
     # On the middle of a pixel, where a line of one pixel is not smeared over two.

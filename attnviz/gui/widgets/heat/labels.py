@@ -36,11 +36,11 @@ class Labels:
         self.width = max((advance(self.shown(index)) for index in measured), default=0.0)
 
     def _n_bytes(self, index: int) -> int:
-        """About how wide a label is: Chinese takes more bytes, and more room."""
+        """Approximate width of a label: Chinese has more bytes, and is wider."""
         return len(self.texts[index].encode(errors="backslashreplace"))
 
     def shown(self, index: int) -> str:
-        """Label `index` as it is written, made when it is first wanted: of thousands few are."""
+        """Text of label `index`, formatted on first use: of thousands few are shown."""
         if index not in self._shown:
             self._shown[index] = elide(visible(self.texts[index]), _LONGEST)
         return self._shown[index]
@@ -149,13 +149,13 @@ def _draw_across_one(
 
 
 def _neighbours(index: int, step: int, count: int) -> list[int]:
-    """The labels that were drawn before and after `index`, if that was thinned out: it would overlap them."""
+    """The labels drawn before and after `index`, if that was thinned out: it would overlap them."""
     before = index // step * step
     return [] if before == index else [other for other in (before, before + step) if other < count]
 
 
 def sum_width(font: QFont) -> float:
-    """The room that a row sum needs."""
+    """Width of a row sum."""
     return QFontMetricsF(font).horizontalAdvance("\u03a3 0.0000")
 
 

@@ -1,6 +1,6 @@
-"""Where everything in a heat map lies: a pure function of sizes, and hit-testing on its result.
+"""Layout of a heat map: a pure function of sizes, and hit-testing on its result.
 
-"Down" and "across" count cells on the screen; the widget turns them into rows and columns of the data.
+"Down" and "across" count cells on the screen; the widget maps them to rows and columns of the data.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ MARGIN = 8.0
 BAR_WIDTH = 76.0
 MAX_CELL = 64.0
 WIDEST = 1.6
-"""How much wider than high a cell may be: numbers and horizontal labels need width more than height."""
+"""Largest ratio of a cell's width to its height: numbers and horizontal labels need width more
+than height.
+"""
 STRETCHED_UP_TO = 32
-"""In larger matrices no cell is wide enough for its number, and squares are easier to read."""
+"""Larger matrices have cells too narrow for numbers, and squares are easier to read."""
 LEAST_SLAB = 20.0
 WHOLE_PIXELS_FROM = 4.0
 """Cells at least this large are a whole number of pixels, so that all look the same."""
@@ -31,7 +33,7 @@ SUMS_FROM = 340.0
 
 @dataclass(frozen=True)
 class Measures:
-    """Sizes of the texts around the matrix, in pixels; 0 where there are none."""
+    """Sizes of the texts around the matrix, in pixels; 0 without text."""
 
     down_label: float
     across_label: float
@@ -82,7 +84,7 @@ class Geometry:
         return min(max(down, 0), self.n_down - 1), min(max(across, 0), self.n_across - 1)
 
     def visible(self) -> tuple[int, int, int, int]:
-        """First and last-plus-one (down, down, across, across) of the cells that show."""
+        """First and last-plus-one (down, down, across, across) of the visible cells."""
         if not self.n_down or not self.n_across:
             return 0, 0, 0, 0
         top, left = self.offset.y() / self.cell_h, self.offset.x() / self.cell_w
@@ -94,9 +96,9 @@ class Geometry:
 def arrange(
     size: QSizeF, n_down: int, n_across: int, measures: Measures, zoom: float, offset: QPointF
 ) -> Geometry:
-    """Fit a matrix into `size`: as large as it goes, centred, labels, sums and colour bar around it.
+    """Fit a matrix into `size`: as large as possible, centred, with labels, sums and colour bar around it.
 
-    On little room the sums go first, then labels are cut shorter.
+    If the space is small, the sums are dropped first, then labels are elided.
     """
     sums = measures.sum_width > 0 and size.width() >= SUMS_FROM
     beside = measures.sum_width if sums and not measures.sums_below else 0.0
@@ -159,7 +161,7 @@ def _across_height(length: float, angle: int) -> float:
 
 
 def cells_between(start: tuple[int, int], end: tuple[int, int]) -> list[tuple[int, int]]:
-    """The cells on the straight way from `start` to `end`, without `start`: neighbours touch."""
+    """The cells on the straight line from `start` to `end`, without `start`: neighbours touch."""
     steps = max(abs(end[0] - start[0]), abs(end[1] - start[1]))
     return [
         (
@@ -174,7 +176,8 @@ def _cell_size(room: QSizeF, n_down: int, n_across: int, zoom: float) -> tuple[f
     across, down = room.width() / max(1, n_across), room.height() / max(1, n_down)
     side = min(across, down, MAX_CELL)
     widest = WIDEST * side if max(n_down, n_across) <= STRETCHED_UP_TO else side
-    # A matrix of four rows and a thousand columns would be a hair of square cells: its cells may be slabs.
+    # Square cells of a matrix of four rows and a thousand columns would be a thin line: its cells may be
+    # slabs.
     cell_w = max(min(across, widest), min(LEAST_SLAB, across / 3))
     cell_h = max(side, min(LEAST_SLAB, down / 3))
     return _zoomed(cell_w, zoom), _zoomed(cell_h, zoom)

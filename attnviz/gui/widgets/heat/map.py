@@ -1,4 +1,4 @@
-"""The heat map: a matrix whose every cell can be read, pointed at, walked to by keys, and painted on.
+"""The heat map: a matrix whose cells can be read, pointed at, reached by keys, and painted on.
 
 Pointer, wheel and keys share the zoom, the cursor and the stroke; `paint` paints.
 """
@@ -52,7 +52,7 @@ _ZOOM_STEP = 1.25
 class HeatMap(QWidget):
     """One matrix with labels, sums, numbers and a colour bar.
 
-    Every (row, column) that is given or taken counts in `content.values`, however it is turned on the screen.
+    Every (row, column) of the interface refers to `content.values`, whatever the orientation on the screen.
     Ctrl and wheel zoom about the pointer, wheel and drag move a zoomed matrix, a double click shows all of
     it.
     """
@@ -67,7 +67,7 @@ class HeatMap(QWidget):
     """(row, column, whether the stroke starts here) while dragging in paint mode; no cell is skipped."""
 
     stroke_finished = Signal()
-    """The button that stroked was released; what was stroked since the start belongs together."""
+    """The button of the stroke was released; all cells since its start belong together."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -94,17 +94,17 @@ class HeatMap(QWidget):
 
     @property
     def content(self) -> HeatContent:
-        """What is shown."""
+        """The shown content."""
         return self._scene.content
 
     @property
     def highlight(self) -> Highlight:
-        """What is lit."""
+        """The highlighted cells."""
         return self._highlight
 
     @property
     def layout_shown(self) -> Geometry:
-        """Where everything lies, in (down, across) of the screen."""
+        """The layout, in (down, across) of the screen."""
         return self._scene.geometry
 
     @property
@@ -131,7 +131,7 @@ class HeatMap(QWidget):
             self.cell_hovered.emit(-1, -1)
 
     def set_highlight(self, highlight: Highlight) -> None:
-        """Light other cells; the matrix below is not painted again."""
+        """Highlight other cells; the matrix below is not painted again."""
         if highlight != self._highlight:
             self._highlight = highlight
             self._update_bar()
@@ -151,14 +151,14 @@ class HeatMap(QWidget):
         self.setCursor(Qt.CursorShape.CrossCursor if on else Qt.CursorShape.ArrowCursor)
 
     def apply_theme(self, theme: Theme) -> None:
-        """Take over the colours of `theme`."""
+        """Use the colours of `theme`."""
         self._scene.theme = theme
         self._bar.apply_theme(theme)
         self._base = None
         self.update()
 
     def retranslate(self) -> None:
-        """Take over the language."""
+        """Update the texts to the active language."""
         self._bar.retranslate()
         self._describe()
 
@@ -168,7 +168,7 @@ class HeatMap(QWidget):
         self._arrange()
 
     def zoom_by(self, factor: float, about: QPointF) -> None:
-        """Enlarge by `factor`, keeping the cell under `about` where it is."""
+        """Enlarge by `factor`; the cell under `about` keeps its place."""
         before = self.layout_shown
         if not before.n_down or not before.n_across:
             return
@@ -179,7 +179,7 @@ class HeatMap(QWidget):
         self._arrange()
         after = self.layout_shown
         if factor > 1 and (after.cell_w, after.cell_h) == (before.cell_w, before.cell_h):
-            self._zoom = kept  # as large as it goes: the next step back must show
+            self._zoom = kept  # as large as possible: the next step back must be visible
         self._offset = QPointF(
             fraction_x * after.cell_w * after.n_across - (about.x() - after.plot.left()),
             fraction_y * after.cell_h * after.n_down - (about.y() - after.plot.top()),
@@ -203,7 +203,7 @@ class HeatMap(QWidget):
         return QSize(220, 112)
 
     def _arrange(self) -> None:
-        """Lay out anew, and paint all of it at the next chance."""
+        """Compute the layout, and schedule a full repaint."""
         self._scene.arrange(QSizeF(self.size()), self._zoom, self._offset)
         self._offset = self.layout_shown.offset
         self._bar.setGeometry(self.layout_shown.bar.toRect())
@@ -217,7 +217,7 @@ class HeatMap(QWidget):
         self._bar.set_scale(self._scene.color_scale(row))
 
     def _describe(self) -> None:
-        """Say to a screen reader what is shown and where the cursor is."""
+        """Describe the content and the cursor to a screen reader."""
         self.setAccessibleName(self.content.title or _("Heat map"))
         self.setAccessibleDescription(spoken_text(self.content, self._current))
 
@@ -231,7 +231,7 @@ class HeatMap(QWidget):
         self.cell_hovered.emit(*((-1, -1) if cell is None else cell))
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Draw the kept picture of the matrix and the outlines over it; shapes only for SVG and PDF."""
+        """Draw the cached picture of the matrix and the outlines over it; shapes only for SVG and PDF."""
         painter = QPainter(self)
         if is_vector(painter):
             self._scene.draw_base(painter)
@@ -244,9 +244,9 @@ class HeatMap(QWidget):
         painter.end()
 
     def _picture(self, ratio: float) -> QPixmap:
-        """The base as pixels, `ratio` for each point, painted when it is first needed.
+        """The base as pixels, `ratio` per point, painted when first needed.
 
-        Its memory is used again.
+        Its memory is reused.
         """
         wanted = (self.size() * ratio).expandedTo(QSize(1, 1))
         if self._base is not None and self._base.size() == wanted:
@@ -300,14 +300,14 @@ class HeatMap(QWidget):
         self._end_stroke()
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        """Show the whole matrix again; where it is whole already, the second click counts as one."""
+        """Show the whole matrix again; if it is whole already, the second click counts as a click."""
         if self._zoom > 1 and not self._paint_mode:
             self.reset_zoom()
         else:
             self.mousePressEvent(event)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
-        """Ctrl and wheel zoom; the wheel alone moves a zoomed matrix and is left to others otherwise."""
+        """Ctrl and wheel zoom; the wheel alone moves a zoomed matrix and is otherwise ignored."""
         turned = event.angleDelta()
         if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
             self.zoom_by(_ZOOM_STEP ** (turned.y() / 120), event.position())
@@ -324,11 +324,11 @@ class HeatMap(QWidget):
         self._set_current(self._scene.cell_at(event.position()))
 
     def leaveEvent(self, event: QEvent) -> None:
-        """Nothing is hovered any more."""
+        """Clear the hovered cell."""
         self._set_current(None)
 
     def focusInEvent(self, event: QFocusEvent) -> None:
-        """A focus that came by keys is shown."""
+        """Show a focus that came from the keyboard."""
         self._focus_shown = event.reason() in _BY_KEYS
         self.update()
 
@@ -358,7 +358,7 @@ class HeatMap(QWidget):
             super().keyPressEvent(event)
 
     def event(self, event: QEvent) -> bool:
-        """Tell a cell's exact value where the system asks for a tool tip."""
+        """Show a cell's exact value when the system requests a tooltip."""
         if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
             cell = self._scene.cell_at(QPointF(event.pos()))
             if cell is None:

@@ -1,4 +1,4 @@
-"""What lies over the cells: outlines of the hovered cell, its sources, its row and its column."""
+"""Outlines over the cells: the hovered cell, its sources, its row and its column."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def blocks(cells: Iterable[Cell]) -> list[Block]:
 def outline(
     painter: QPainter, geometry: Geometry, block: Block, color: str, width: float, dashed: bool
 ) -> None:
-    """The outline of a block of cells, kept visible where the block is smaller than a pixel or two."""
+    """Outline a block of cells, visibly even if the block is smaller than a pixel or two."""
     rect = geometry.block_rect(*block)
     least = 3.0
     rect.adjust(
@@ -61,5 +61,12 @@ def strong_outline(painter: QPainter, geometry: Geometry, cell: Cell, theme: The
 
 
 def clip_to_plot(painter: QPainter, geometry: Geometry) -> None:
-    """Let outlines reach over the edge of the matrix by their own width, not further."""
-    painter.setClipRect(QRectF(geometry.plot).adjusted(-4, -4, 4, 4), Qt.ClipOperation.IntersectClip)
+    """Let outlines extend over the edge of the matrix by their own width, not further.
+
+    Where a zoomed matrix goes on beyond the plot, they end with the plot.
+    """
+    plot, whole = geometry.plot, geometry.block_rect(0, 0, geometry.n_down, geometry.n_across)
+    left, top = (4 * (whole.left() > plot.left() - 1), 4 * (whole.top() > plot.top() - 1))
+    right, bottom = (4 * (whole.right() < plot.right() + 1), 4 * (whole.bottom() < plot.bottom() + 1))
+    reached = QRectF(plot).adjusted(-left, -top, right, bottom)
+    painter.setClipRect(reached, Qt.ClipOperation.IntersectClip)

@@ -70,7 +70,7 @@ def _draw_rectangles(painter: QPainter, geometry: Geometry, shown: Indices, kind
 def fill_rectangles(
     painter: QPainter, area: QRectF, shown: Indices, kind: Kind, theme: Theme, within: QRectF
 ) -> None:
-    """Cells as shapes that fill `area`, cut to `within`: an enlarged picture in an SVG would be blurred."""
+    """Paint cells as shapes that fill `area`, cut to `within`: an SVG would blur an enlarged image."""
     rows, columns = shown.shape
     width, height = area.width() / columns, area.height() / rows
     colors = [QColor(int(r), int(g), int(b)) for r, g, b in cell_colors(kind, theme)]
@@ -99,7 +99,7 @@ def draw_numbers(
     theme: Theme,
     font: QFont,
 ) -> None:
-    """The numbers of the visible cells, where cells are large enough; masked cells have none."""
+    """Paint the numbers of the visible cells, if cells are large enough; masked cells have none."""
     if geometry.cell_w < NUMBERS_FROM_WIDTH or geometry.cell_h < NUMBERS_FROM_HEIGHT:
         return
     top, bottom, left, right = geometry.visible()
@@ -128,7 +128,7 @@ def draw_numbers(
 
 
 def _by_ink(bytes_shown: Indices, kind: Kind, theme: Theme) -> list[tuple[str, list[int]]]:
-    """Which cells are written in which ink: changing the pen for every number is slow."""
+    """Cells grouped by the ink of their text: changing the pen for every number is slow."""
     ink_of = np.array([*inks(kind, theme), *[theme.warning] * (256 - LEVELS)])
     ink_of[NAN] = theme.error
     used = ink_of[bytes_shown]
@@ -136,7 +136,7 @@ def _by_ink(bytes_shown: Indices, kind: Kind, theme: Theme) -> list[tuple[str, l
 
 
 def fitting_texts(numbers: list[float], characters: int) -> list[str]:
-    """All numbers with the most decimals (3 to 1) that fit; empty where even that is too long."""
+    """All numbers with the most decimals (3 to 1) that fit; empty if even one is too long."""
     texts: list[str] = []
     for digits in (3, 2, 1):
         texts = [number(value, digits) for value in numbers]

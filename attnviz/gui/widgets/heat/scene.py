@@ -1,7 +1,7 @@
-"""A heat map without its widget: content, colours and layout, and how they are painted.
+"""A heat map without its widget: content, colours and layout, and their painting.
 
-Painting comes in two layers. The base (cells, numbers, labels, sums) changes with content, size and zoom;
-what is lit changes with every move of the pointer and is drawn over a kept picture of the base.
+Painting has two layers. The base (cells, numbers, labels, sums) changes with content, size and zoom; the
+highlight changes with every move of the pointer and is drawn over a cached picture of the base.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ EMPTY = HeatContent(np.zeros((0, 0), np.float32), (), (), LIGHT.query, LIGHT.key
 _SUM_GAP = 8.0
 _SUM_PX = 11
 _SLANT_ROOM = 10.0
-"""What slanted labels reach past the last column, where no colour bar stands there."""
+"""Length of slanted labels beyond the last column, if no colour bar is there."""
 
 
 class HeatScene:
-    """What a heat map knows; `geometry` is in (down, across) of the screen, `content` in (row, column)."""
+    """State of a heat map; `geometry` is in (down, across) of the screen, `content` in (row, column)."""
 
     def __init__(self) -> None:
         self.theme = LIGHT
@@ -59,7 +59,7 @@ class HeatScene:
             self.indices = self.indices.T
 
     def arrange(self, size: QSizeF, zoom: float, offset: QPointF) -> None:
-        """Lay everything out anew."""
+        """Compute the layout."""
         down, across = self._axis("down"), self._axis("across")
         sums = self.content.row_sums
         width = sum_width(number_font(_SUM_PX)) + _SUM_GAP if sums is not None and sums.size else 0.0
@@ -78,7 +78,7 @@ class HeatScene:
         return self._axis("down").width, self._axis("across").width
 
     def turned(self, cell: Cell) -> Cell:
-        """(row, column) as (down, across), and back."""
+        """Convert (row, column) to (down, across), or back."""
         return (cell[1], cell[0]) if self.content.transposed else cell
 
     def cell_at(self, point: QPointF) -> Cell | None:
@@ -87,7 +87,7 @@ class HeatScene:
         return None if cell is None else self.turned(cell)
 
     def color_scale(self, row: int | None) -> ColorScale:
-        """What the colour bar shows; `row` is the row that is looked at, whose ends count in range "row"."""
+        """Content of the colour bar; `row` is the row under the pointer, whose ends count in range "row"."""
         content, (low, high) = self.content, self.ends
         per_row = content.range_id == "row"
         name = None
@@ -114,7 +114,9 @@ class HeatScene:
             )
 
     def draw_overlay(self, painter: QPainter, lit: Highlight, current: Cell | None) -> None:
-        """Outlines and labels of what is lit; `current` is the cell under pointer or keyboard cursor."""
+        """Draw outlines and labels of the highlight; `current` is the cell under pointer or
+        keyboard cursor.
+        """
         geometry = self.geometry
         if not geometry.n_down or not geometry.n_across:
             return
@@ -149,12 +151,12 @@ class HeatScene:
         return (colors[1], colors[0]) if self.content.transposed else colors
 
     def _inside(self, cells: frozenset[Cell] | tuple[Cell, ...]) -> list[Cell]:
-        """Those cells that the matrix has: what is lit may belong to a larger one."""
+        """The cells inside the matrix: a highlight may belong to a larger one."""
         rows, columns = self.content.values.shape
         return [cell for cell in cells if 0 <= cell[0] < rows and 0 <= cell[1] < columns]
 
     def _stripes(self, lit: Highlight) -> list[tuple[Block, str]]:
-        """Lit rows and columns as blocks of the screen, with their colours."""
+        """Highlighted rows and columns as blocks of the screen, with their colours."""
         content = self.content
         rows, columns = content.values.shape
         result: list[tuple[Block, str]] = []
@@ -167,7 +169,7 @@ class HeatScene:
         return result
 
     def _draw_lit_labels(self, painter: QPainter, lit: Highlight, current: Cell | None) -> None:
-        """Bold labels of lit rows and columns, also where they were thinned out; a few, not hundreds."""
+        """Draw bold labels of highlighted rows and columns, also of thinned-out ones; a few, not hundreds."""
         cells = self._inside(tuple(cell for cell in (lit.cell, current) if cell is not None))
         rows = {*lit.rows, *(cell[0] for cell in cells)}
         columns = {*lit.columns, *(cell[1] for cell in cells)}

@@ -1,6 +1,6 @@
-"""Where the maps of several attentions stand side by side: a pure function of sizes.
+"""Layout of the maps of several attentions side by side: a pure function of sizes.
 
-A cell is as large in every map, so that areas compare as the numbers of pairs do.
+Cells have the same size in every map, so that areas compare as the numbers of pairs do.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from attnviz.gui.widgets.heat.layout import STRETCHED_UP_TO, WHOLE_PIXELS_FROM, 
 
 PAD = 6
 INSET = 3
-"""From the frame of an attention to its map: a lit label covers what is behind it."""
+"""Distance from the frame of an attention to its map: a bold label covers what is behind it."""
 GAP = 30
-"""Between two maps: an arrow fits."""
+"""Distance between two maps: an arrow fits."""
 LINE = 11.0
 """Height of a label, and the least height of a cell that has one beside it."""
 CAPTION_LINE = 15
@@ -59,7 +59,7 @@ class Placed:
 
 @dataclass(frozen=True)
 class Arrangement:
-    """All maps, the width that they take, whether there was room for labels, and where captions stand."""
+    """All maps, their total width, whether labels fit, and the places of captions."""
 
     places: tuple[Placed, ...]
     width: int
@@ -69,7 +69,7 @@ class Arrangement:
 
 @dataclass(frozen=True)
 class _Cell:
-    """A cell, and the room above the maps for labels at an angle; no room: there are none."""
+    """A cell, and the height for slanted labels above the maps; 0 without labels."""
 
     width: float
     height: float
@@ -80,8 +80,8 @@ class _Cell:
 def arrange(sizes: tuple[MapSizes, ...], width: int, height: int, band: int) -> Arrangement:
     """Lay out maps from left to right in `height` pixels, of which the topmost `band` stay free.
 
-    Captions stand beside the maps and cells are wide where all of it, labels too, fits into `width`; else
-    they are below, and what does not fit is scrolled to.
+    Captions are beside the maps and cells are wide if everything, including labels, fits into `width`;
+    otherwise captions are below, and the maps scroll.
     """
     found = tuple(_arranged(sizes, height, band, *style) for style in STYLES)
     fitting = tuple(one for one in found if one.width <= width) or found[-1:]

@@ -1,4 +1,4 @@
-"""The map of one attention among several: a heat map in a place that it is given, without a colour bar."""
+"""The map of one attention among several: a heat map at a fixed place, without a colour bar."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LABEL_PX = 10
 
 
 class SiteMap(HeatMap):
-    """A click or Enter anywhere on it chooses its attention, which is called `name`."""
+    """A click or Enter anywhere on it chooses its attention, called `name`."""
 
     site_hovered = Signal(str, int, int)
     """(name, row, column) under the pointer or the keyboard cursor; (name, −1, −1) when it left."""
@@ -36,7 +36,7 @@ class SiteMap(HeatMap):
         return self._scene.label_widths()
 
     def place(self, geometry: Geometry, has_labels: bool) -> None:
-        """Lie as `geometry` says, which counts in pixels of this widget."""
+        """Use the layout `geometry`, which counts in pixels of this widget."""
         self._given = geometry
         self._scene.shows_labels = has_labels
         self._arrange()

@@ -1,4 +1,4 @@
-"""A matrix as a small picture with a caption, to be clicked: a stage in the strip, a head among heads."""
+"""A matrix as a small clickable picture with a caption: a stage in the strip, a head among heads."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _FLATTEST = 0.5
 
 
 class _Line(NamedTuple):
-    """A caption as it is painted: the text that fits, its left end, and its height above the base line."""
+    """A painted caption: the text that fits, its left end, and its height above the base line."""
 
     text: str
     left: float
@@ -68,7 +68,7 @@ class Thumbnail(QAbstractButton):
         self._lit = NO_HIGHLIGHT
         self._is_struck = self._is_pointed = False
         self.setObjectName("thumbnail")
-        self.setCheckable(True)  # so that a screen reader says which one is chosen
+        self.setCheckable(True)  # tells a screen reader which one is chosen
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
@@ -91,13 +91,13 @@ class Thumbnail(QAbstractButton):
     ) -> None:
         """Show `values` (rows, columns), coloured as a heat map of the same range would be.
 
-        `shape` is that of the whole matrix where `values` are an overview of it.
+        `shape` is that of the whole matrix if `values` are an overview of it.
         """
         self._kind = color_kind(signed, range_id)
         rows, columns = values.shape if shape is None else shape
         self._shape, self._is_transposed = (rows, columns), transposed
         indices, _ends = cell_indices(values, signed, range_id, levels, blocked)
-        # Pooled once, here: a strip of large stages keeps bytes of what it shows, not of what it was given.
+        # Pooled once, here: a strip of large stages keeps bytes of the picture, not of the input.
         turned = indices.T if transposed else indices
         self._indices = self._pooled(turned, 2.0 * self._side, 2.0 * self._side)
         self._has_blocked = blocked is not None and bool((self._indices == BLOCKED).any())
@@ -111,7 +111,8 @@ class Thumbnail(QAbstractButton):
 
     def set_caption(self, text: str, tooltip: str = "") -> None:
         """The text under the picture, which is also the accessible name; `tooltip` is plain text."""
-        if (text, tooltip) == self._told:  # asked at every frame, and a new tool tip costs more than a look
+        # called at every frame, and a new tooltip costs more than a comparison
+        if (text, tooltip) == self._told:
             return
         self._told = text, tooltip
         self._caption = visible(text)
@@ -122,19 +123,19 @@ class Thumbnail(QAbstractButton):
         self.update()
 
     def set_struck(self, is_struck: bool) -> None:
-        """Draw the picture faintly and strike the caption out: what it shows has no effect."""
+        """Draw the picture faintly and strike the caption out: its content has no effect."""
         if is_struck != self._is_struck:
             self._is_struck = is_struck
             self.update()
 
     def set_lit(self, lit: Highlight) -> None:
-        """Outline rows, columns and cells of the matrix: what a hovered cell elsewhere has to do with it."""
+        """Outline rows, columns and cells of the matrix that relate to a cell hovered elsewhere."""
         if lit != self._lit:
             self._lit = lit
             self.update()
 
     def set_pointed(self, is_pointed: bool) -> None:
-        """Mark the picture: what it shows is under the mouse, here or in another panel."""
+        """Mark the picture: its content is under the mouse, here or in another panel."""
         if is_pointed != self._is_pointed:
             self._is_pointed = is_pointed
             self.update()
@@ -146,12 +147,12 @@ class Thumbnail(QAbstractButton):
             self.updateGeometry()
 
     def apply_theme(self, theme: Theme) -> None:
-        """Take over the colours of `theme`."""
+        """Use the colours of `theme`."""
         self._theme = theme
         self.update()
 
     def nextCheckState(self) -> None:
-        """A click only asks; the owner chooses."""
+        """A click only emits; the owner chooses."""
 
     def sizeHint(self) -> QSize:
         """The picture, its frame, and the caption on one line."""
@@ -164,7 +165,7 @@ class Thumbnail(QAbstractButton):
         return self.sizeHint()
 
     def picture_rect(self) -> QRectF:
-        """Where the matrix lies on the widget, in device-independent pixels."""
+        """Rectangle of the matrix on the widget, in device-independent pixels."""
         rows, columns = self._indices.shape
         if not rows or not columns:
             return QRectF((self.width() - self._side) / 2, _FRAME, self._side, self._side)
@@ -222,7 +223,7 @@ class Thumbnail(QAbstractButton):
         painter.drawText(QPointF(line.left, self._side + 2 * _FRAME + line.ascent), line.text)
 
     def _caption_line(self, font: QFont) -> _Line:
-        """The caption as it fits below the picture; measured once, for the picture changes more often."""
+        """The caption that fits below the picture; measured once, because the picture changes more often."""
         wanted = self._caption, self.isChecked(), self.width()
         if wanted != self._lined:
             metrics = QFontMetricsF(font)

@@ -1,4 +1,4 @@
-"""A heat map in words: for tool tips, screen readers and the clipboard."""
+"""A heat map in words: for tooltips, screen readers and the clipboard."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from attnviz.i18n import _
 
 
 def table_text(content: HeatContent, check: Check = never_cancelled) -> str:
-    """The matrix as it is turned, as tab-separated lines with labels; every number in full precision."""
+    """The matrix in its orientation, as tab-separated lines with labels; every number in full precision."""
     values, rows, columns = content.values, content.row_labels, content.column_labels
     if content.transposed:
         values, rows, columns = values.T, columns, rows
@@ -35,7 +35,7 @@ def exact_text(content: HeatContent, cell: Cell) -> str:
 
 
 def spoken_text(content: HeatContent, cell: Cell | None) -> str:
-    """What a screen reader says: the cell that the cursor is on, or the size of the matrix."""
+    """Text for a screen reader: the cell under the cursor, or the size of the matrix."""
     if cell is None:
         rows, columns = content.values.shape
         return _("{rows} rows, {columns} columns").format(rows=rows, columns=columns)

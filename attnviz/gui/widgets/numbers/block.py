@@ -12,7 +12,7 @@ from attnviz.errors import InputError, Message
 from attnviz.gui.widgets.numbers.text import full_precision, parse_number
 
 LARGEST_TEXT = 8_000_000
-"""Characters of pasted text past which it is refused unread."""
+"""Longest pasted text, in characters; a longer one is rejected unread."""
 
 
 def format_block(values: NDArray[np.floating]) -> str:
@@ -25,7 +25,7 @@ def parse_block(text: str) -> NDArray[np.float64]:
 
     Cells are separated by tabs, semicolons, commas or spaces, rows by line breaks; brackets as Python
     and NumPy print them are skipped. Raises `ValueError` with a sentence that names the cell, its text
-    and what is legal.
+    and the requirement.
     """
     if len(text) > LARGEST_TEXT:
         too_long = Message(
@@ -51,7 +51,7 @@ def parse_block(text: str) -> NDArray[np.float64]:
 def laid_over(
     values: NDArray[np.float64], row: int, column: int, block: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], InputError | None]:
-    """A copy of `values` (rows, columns) with `block` from (row, column) on, and an error if it is cut."""
+    """A copy of `values` (rows, columns) with `block` from (row, column) on, and a notice if it is cut."""
     changed = values.copy()
     part = block[: values.shape[0] - row, : values.shape[1] - column]
     changed[row : row + part.shape[0], column : column + part.shape[1]] = part
@@ -60,7 +60,7 @@ def laid_over(
     rows, columns = values.shape[0] - row, values.shape[1] - column
     return changed, InputError(
         Message(
-            "The block must be at most {rows} × {columns} to fit here; got {n} × {m}, which was cut.",
+            "The pasted block of {n} × {m} exceeds the space of {rows} × {columns}; the rest was left out.",
             rows=rows,
             columns=columns,
             n=block.shape[0],

@@ -1,4 +1,4 @@
-"""A number that stands as text and is changed where it stands: drag, wheel, keys, or typing."""
+"""A number shown as text and changed in place: by drag, wheel, keys, or typing."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ INTEGER_PX = 6
 _HEIGHT = 22
 _NOTCH = 120
 STARTS_TYPING = frozenset("0123456789.,-+\N{MINUS SIGN}")
-"""Characters that open the editor when they are typed on a focused number."""
+"""Characters that open the editor when typed on a focused number."""
 
 
 _KEYS = frozenset(
@@ -56,7 +56,7 @@ _KEYS = frozenset(
 
 @dataclass(frozen=True)
 class NumberRange:
-    """The legal values of a number and how one step moves it.
+    """The valid values of a number and the size of a step.
 
     `step` is added per pixel, notch or key; with `logarithmic` it is the factor minus one, so 0.02
     means two per cent. `is_integer` rounds to whole numbers and makes a step of a drag 6 pixels long.
@@ -73,7 +73,7 @@ class NumberRange:
         return float(round(value)) if self.is_integer else value
 
     def moved(self, value: float, steps: float) -> float:
-        """`value` after `steps` steps (a fraction of a step is legal), inside the range."""
+        """`value` after `steps` steps (or a fraction of a step), inside the range."""
         if self.logarithmic:
             smallest = self.minimum if self.minimum > 0 else 1e-12
             grown = math.log(max(value, smallest)) + steps * math.log1p(self.step)
@@ -83,7 +83,7 @@ class NumberRange:
         return self.clamp(round(value + steps * self.step, 10))
 
     def check(self, value: float) -> float:
-        """`value`. Raises `InputError` for one outside the range."""
+        """`value` itself. Raises `InputError` for one outside the range."""
         shown = full_precision(value)
         if self.is_integer and value != round(value):
             raise InputError(Message("The value must be a whole number; got {value}.", value=shown))
@@ -101,7 +101,7 @@ class NumberRange:
 
 
 def modifier_factor(modifiers: Qt.KeyboardModifier) -> float:
-    """How much a step counts: a tenth with Shift, tenfold with Ctrl."""
+    """Multiplier of a step: a tenth with Shift, tenfold with Ctrl."""
     if modifiers & Qt.KeyboardModifier.ShiftModifier:
         return 0.1
     return 10.0 if modifiers & Qt.KeyboardModifier.ControlModifier else 1.0
@@ -116,9 +116,9 @@ def wheel_notches(event: QWheelEvent) -> float:
 class DragNumber(Control):
     """A number as text; `changed` carries a float, or an int with `integer`.
 
-    Vertical drag (Shift fine, Ctrl coarse), wheel while focused or with Ctrl, up and down keys,
-    Home and End for the limits, and typing after a click, Enter, F2 or a digit. Text that is no legal
-    number keeps the value, draws a red outline and emits `rejected` with one sentence.
+    Vertical drag (Shift fine, Ctrl coarse), wheel while focused or with Ctrl, up and down keys, Home and End
+    for the limits, and typing after a click, Enter, F2 or a digit. Text that is no valid number keeps the
+    value, draws a red outline and emits `rejected` with one sentence.
     """
 
     changed = Signal(object)
@@ -168,7 +168,7 @@ class DragNumber(Control):
             self._value = value
             self._set_complaint("")
             self.setAccessibleDescription(self.text())
-            if self.sizeHint() != room:  # a new layout of all that stands below costs more than the number
+            if self.sizeHint() != room:  # a new layout of everything below costs more than the number
                 self.updateGeometry()
             self.update()
 
@@ -178,7 +178,7 @@ class DragNumber(Control):
         self._range = NumberRange(minimum, maximum, old.is_integer, old.logarithmic, old.step)
 
     def text(self) -> str:
-        """The number as it is painted; a whole number, such as a seed, with all its digits."""
+        """The number as painted; a whole number, such as a seed, with all its digits."""
         if self._range.is_integer and self._value == round(self._value):
             return f"{self._value:.0f}".replace("-", "\N{MINUS SIGN}")
         return number(self._value, self._decimals)
@@ -327,7 +327,7 @@ class DragNumber(Control):
             self.focusNextPrevChild(move > 0)
 
     def _enter(self, value: float) -> None:
-        """A value from the user: show it and emit it where it is new."""
+        """A value from the user: show it and emit it if it is new."""
         if value == self._value:
             return
         self.set_value(value)

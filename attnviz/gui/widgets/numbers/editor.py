@@ -1,4 +1,4 @@
-"""The line edit that is laid over a number while it is typed."""
+"""The line edit over a number while it is typed."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _TABS = {Qt.Key.Key_Tab: 1, Qt.Key.Key_Backtab: -1}
 
 
 class NumberEditor(QLineEdit):
-    """Enter or Tab commits, Esc cancels; leaving commits, or gives up where the text is not legal.
+    """Enter or Tab commits, Esc cancels; leaving commits, or cancels if the text is invalid.
 
-    `check` returns the value or raises `InputError`, which `refused` carries.
-    `closed` carries 1 or -1 after Tab and Shift+Tab, else 0; `is_leaving` tells that focus went elsewhere.
+    `check` returns the value or raises `InputError`, which `refused` carries. `closed` carries 1 or -1 after
+    Tab and Shift+Tab, else 0; `is_leaving` is true if the focus moved elsewhere.
     """
 
     committed = Signal(float)
@@ -57,7 +57,7 @@ class NumberEditor(QLineEdit):
             self.selectAll()
 
     def close_editor(self, move: int = 0) -> None:
-        """Put the editor away without committing."""
+        """Close the editor without committing."""
         if self._is_open:
             self._is_open = False
             self.closed.emit(move)
@@ -103,7 +103,7 @@ class NumberEditor(QLineEdit):
         self._mark("")
 
     def _mark(self, sentence: str) -> None:
-        """The red outline of a text that is not legal, and the sentence as its tooltip."""
+        """Outline an invalid text in red, with the sentence as its tooltip."""
         self.setToolTip(plain_tooltip(sentence))
         if bool(self.property("invalid")) != bool(sentence):
             self.setProperty("invalid", bool(sentence))

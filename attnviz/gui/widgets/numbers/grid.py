@@ -1,4 +1,4 @@
-"""A table of numbers that are changed where they stand; vectors and weight matrices are edited in it."""
+"""A table of numbers that are changed in place; vectors and weight matrices are edited in it."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ _KEYS = frozenset(
 class NumberGrid(GridView):
     """A `GridView` that edits.
 
-    Drag a cell up or down (Shift fine, Ctrl coarse), turn the wheel over the current cell or with Ctrl,
+    Drag a cell up or down (Shift fine, Ctrl coarse), use the wheel over the current cell or with Ctrl,
     type, Delete for 0; arrows move, Alt+Up and Alt+Down change, Shift+arrows select, Esc deselects, Tab
     leaves the table, or goes to the next cell while one is typed,
     Ctrl+C and Ctrl+V copy and paste. `edited` carries each live value, and `gesture_started` and
     `gesture_finished` bracket them. `pasted` carries a block (pasted, or zeros for Delete on several cells)
-    and where it begins; the receiver takes or refuses it. `rejected` carries a sentence for the user.
+    and its first cell; the receiver accepts or rejects it. `rejected` carries a sentence for the user.
     """
 
     edited = Signal(int, int, float)
@@ -81,7 +81,7 @@ class NumberGrid(GridView):
         self._editor.closed.connect(self._on_editor_closed)
 
     def copy(self) -> None:
-        """Put the selection, or all where nothing is selected, on the clipboard with full precision."""
+        """Copy the selection, or everything without a selection, to the clipboard with full precision."""
         selection = self._scene.selection
         values = self._scene.values
         if selection is not None:
@@ -90,7 +90,7 @@ class NumberGrid(GridView):
         QGuiApplication.clipboard().setText(format_block(values))
 
     def paste(self) -> None:
-        """Emit the clipboard's block as `pasted` at the current cell, or say what is wrong with it."""
+        """Emit the clipboard's block as `pasted` at the current cell, or its error."""
         try:
             block = parse_block(QGuiApplication.clipboard().text())
         except InputError as error:
@@ -205,7 +205,7 @@ class NumberGrid(GridView):
         self.set_current_cell(row + down, column + right, extend)
 
     def _go_on(self, step: int) -> None:
-        """To the next cell in reading order, or the one before; past the ends the last one stays."""
+        """Go to the next cell in reading order, or the previous one; the ends stop."""
         rows, columns = self._scene.values.shape
         row, column = self._scene.current or (0, 0)
         index = min(max(row * columns + column + step, 0), rows * columns - 1)
@@ -279,7 +279,7 @@ class NumberGrid(GridView):
         self.viewport().update()
 
     def _enter(self, cell: Cell, value: float) -> None:
-        """A number from the user: show it and emit it where it is new."""
+        """A number from the user: show it and emit it if it is new."""
         if value == self._scene.values[cell]:
             return
         old_limit = self._scene.limit

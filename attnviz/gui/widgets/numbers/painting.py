@@ -1,4 +1,4 @@
-"""How a table of numbers is laid out and painted: pure geometry, and one pass over the visible cells."""
+"""Layout and painting of a table of numbers: pure geometry, and one pass over the visible cells."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _TEXT_PX = TEXT_PX - 1
 
 @dataclass(frozen=True)
 class GridGeometry:
-    """Where the cells of a (rows, columns) table lie on a viewport, in pixels."""
+    """Rectangles of the cells of a (rows, columns) table on a viewport, in pixels."""
 
     rows: int
     columns: int
@@ -52,7 +52,7 @@ class GridGeometry:
         return (row, column) if row < self.rows and column < self.columns else None
 
     def visible(self, exposed: QRect) -> tuple[range, range]:
-        """The rows and columns of which something shows in the `exposed` part of the viewport."""
+        """The rows and columns that are visible in the `exposed` part of the viewport."""
         above = max(exposed.top() - self.header_height, 0) + self.offset_y
         before = max(exposed.left() - self.label_width, 0) + self.offset_x
         below = max(exposed.bottom() - self.header_height, 0) + self.offset_y
@@ -63,7 +63,7 @@ class GridGeometry:
 
 @dataclass
 class GridScene:
-    """What is painted: numbers, labels, colours and marks."""
+    """Painted content: numbers, labels, colours and marks."""
 
     values: NDArray[np.float64]
     row_labels: Sequence[str]
@@ -89,7 +89,7 @@ class GridScene:
 
 
 def color_indices(values: NDArray[np.float64], limit: float) -> Indices:
-    """Bytes on the diverging map for values within ±`limit`; what is not finite stands at its centre."""
+    """Bytes on the diverging map for values within ±`limit`; non-finite values are at its centre."""
     finite = np.where(np.isfinite(values), values, 0.0)
     scaled = np.clip(finite / limit, -1.0, 1.0) if limit > 0 else np.zeros_like(finite)
     return to_indices((scaled + 1.0) * 0.5)

@@ -1,4 +1,4 @@
-"""Numbers as people type and read them: parsing with a reason on failure, and display text."""
+"""Numbers as people type and read them: parsing with a reason on failure, and formatting."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LONGEST = 64
 
 
 def parse_number(text: str) -> float:
-    """The finite number that `text` stands for.
+    """Parse `text` as a finite number.
 
     Accepted: a comma or a period as decimal mark, `1e-3`, fractions such as `1/3`, the typographic
     minus, full-width digits, and spaces between groups of three digits. Raises `ValueError` with
@@ -52,7 +52,7 @@ def _finite(match: re.Match[str], shown: str) -> float:
 
 
 def fitting_number(value: float, characters: int, decimals: int = 2) -> str:
-    """`value` with at most `decimals` decimals, fewer where the text would pass `characters`."""
+    """`value` with at most `decimals` decimals, fewer if the text would exceed `characters`."""
     texts = (number(value, places) for places in range(decimals, -1, -1))
     return next((text for text in texts if len(text) <= characters), number(value, 0))
 

@@ -1,4 +1,4 @@
-"""A table of numbers to look at: layout, scrolling, colours, marks, hovering and the selected cells."""
+"""A read-only table of numbers: layout, scrolling, colours, marks, hovering and the selected cells."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def pair(rng: Random, first: int, second: int, split: str) -> tuple[int, int]:
     Raises `ValueError` for a split that does not exist.
     """
     if split not in SPLITS:
-        raise ValueError(f"split is {split!r}; legal is one of {', '.join(SPLITS)}")
+        raise ValueError(f"split must be one of {', '.join(SPLITS)}; got {split!r}")
     while True:
         i, j = rng.randrange(first), rng.randrange(second)
         if held_out(i, j) == (split == "held_out"):
@@ -137,7 +137,7 @@ def questions(language: Language, kind: str, split: str, seed: int, count: int) 
     """
     asked = dict(language.questions)
     if kind not in asked:
-        raise ValueError(f"kind is {kind!r}; legal is one of {', '.join(asked)}")
+        raise ValueError(f"kind must be one of {', '.join(asked)}; got {kind!r}")
     rng = Random(f"{language.id}-{kind}-{split}-{seed}")
     return tuple(asked[kind](rng, split) for _ in range(count))
 

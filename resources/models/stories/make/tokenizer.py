@@ -50,13 +50,11 @@ class Tokenizer:
     def __post_init__(self) -> None:
         if sorted(self.vocabulary.values()) != list(range(len(self.vocabulary))):
             raise ValueError(
-                "vocabulary has ids that are not 0, 1, 2, …; legal is one id per token, none left out"
+                "vocabulary must have the ids 0, 1, 2, …, one per token; some are missing or repeated"
             )
         for name in (*SPECIAL, *map(byte_token, _BYTES), *_ASCII):
             if name not in self.vocabulary:
-                raise ValueError(
-                    f"vocabulary lacks {name!r}; legal is one that holds every byte and special token"
-                )
+                raise ValueError(f"vocabulary must contain every byte and special token; {name!r} is missing")
         by_id = tuple(sorted(self.vocabulary, key=self.vocabulary.__getitem__))
         pairs = BytePairs(by_id, self.merges, "words", whole=True, special=frozenset(SPECIAL))
         object.__setattr__(self, "_pairs", pairs)
@@ -154,9 +152,7 @@ def load(path: Path) -> Tokenizer:
         vocabulary = {str(token): int(one) for token, one in model["vocab"].items()}
         merges = tuple((str(left), str(right)) for left, right in model["merges"])
     except (KeyError, TypeError, AttributeError, ValueError):
-        raise ValueError(
-            f"{path.name} holds no tokenizer; legal is the JSON that this program writes"
-        ) from None
+        raise ValueError(f"{path.name} must be a tokenizer in the JSON that this program writes") from None
     return Tokenizer(vocabulary, merges)
 
 

@@ -15,6 +15,7 @@ from pytestqt.qtbot import QtBot
 import attnviz
 from attnviz.compute.decoding import decode_and_compare
 from attnviz.engines.program import never_cancelled
+from attnviz.gui.live.player import GoBy
 from attnviz.gui.panels.decoding.panel import DecodingPanel
 from attnviz.gui.widgets.elided import ElidedLabel, WholeLabel
 from attnviz.gui.widgets.numbers.drag import DragNumber
@@ -53,7 +54,9 @@ def test_without_a_decoding_it_says_so_and_nothing_can_be_pressed(qtbot: QtBot) 
         assert not button(bench, name).isEnabled()
     bench.panel.toggle_play()
     assert not bench.panel.is_playing
+    bench.panel.toggle_play()  # and not when there is one, either
     give(bench)
+    assert not bench.panel.is_playing
     assert not bench.find(QLabel, "decode_empty").isVisible() and button(bench, "play").isEnabled()
 
 
@@ -88,9 +91,9 @@ def test_the_chosen_head_and_its_key_value_head_are_shown(bench: PanelBench[Deco
 
 def test_the_speed_sets_the_pace(bench: PanelBench[DecodingPanel], qtbot: QtBot) -> None:
     bench.panel.go_to(0)
-    speed = bench.find(DragNumber, "decode_speed")
-    speed.set_value(16.0)
     QTest.mouseClick(button(bench, "play"), Qt.MouseButton.LeftButton)
+    bench.find(DragNumber, "decode_speed").changed.emit(16.0)
+    assert bench.store.player.speed == 16.0
     qtbot.waitUntil(lambda: bench.store.document.view.step >= 2, timeout=3000)
     QTest.mouseClick(button(bench, "play"), Qt.MouseButton.LeftButton)
     assert not bench.panel.is_playing
@@ -112,7 +115,7 @@ def test_a_step_past_the_end_of_a_file_is_the_last_one(bench: PanelBench[Decodin
     bench.store.look(step=999)
     n = bench.store.experiment.n_queries
     assert bench.find(QLabel, "decode_where").text().startswith(f"step {n} of {n}")
-    bench.panel.step(-1)
+    bench.store.play(GoBy(-1))
     assert bench.store.document.view.step == n - 2
 
 
@@ -157,7 +160,7 @@ def test_an_encoder_takes_no_steps(stack: PanelBench[DecodingPanel]) -> None:
 
 
 def test_the_next_token_and_the_counts_are_the_whole_models(stack: PanelBench[DecodingPanel]) -> None:
-    decoded = stack.store.decoded_now
+    decoded = stack.store.player.decoded
     assert decoded is not None
     cached, uncached = decoded.decoding.total(3)
     shown = []
@@ -185,12 +188,12 @@ def test_a_row_of_another_layers_cache_is_a_cell_of_that_layer(stack: PanelBench
     stack.store.look(site="decoder.1.self")
     keys = stack.find(RowMatrix, "k_cache")
     keys.cell_hovered.emit(2, 1)
-    assert stack.store.hover == Cell("k", 2, 1, 0)
+    assert stack.store.pointer.cell == Cell("k", 2, 1, 0)
     stack.store.look(site="encoder.1.self")
     keys.cell_hovered.emit(2, 1)
-    assert stack.store.hover_elsewhere == Cell("k", 2, 1, 0, "decoder.0.self")
+    assert stack.store.pointer.elsewhere == Cell("k", 2, 1, 0, "decoder.0.self")
     keys.cell_hovered.emit(-1, -1)
-    assert stack.store.hover_elsewhere is None
+    assert stack.store.pointer.elsewhere is None
 
 
 def test_what_decoding_changes_is_said(bench: PanelBench[DecodingPanel]) -> None:
@@ -214,9 +217,9 @@ def test_with_a_latent_the_cache_is_the_latent_and_the_rope_key(qtbot: QtBot) ->
     assert (first.accessibleName(), second.accessibleName()) == ("c cache · 3 + 1", "kᴿ cache · 3 + 1")
     assert bench.find(QLabel, "count_bytes_held_cached").text() == str(4 * (16 + 4) * 4)
     first.cell_hovered.emit(2, 15)
-    assert bench.store.hover == Cell("latent", 2, 15)
+    assert bench.store.pointer.cell == Cell("latent", 2, 15)
     second.cell_hovered.emit(1, 3)
-    assert bench.store.hover == Cell("k_rotated", 1, 8 + 3, 0)
+    assert bench.store.pointer.cell == Cell("k_rotated", 1, 8 + 3, 0)
     experiment = replace(bench.store.experiment, position=NoPosition(), latent=Latent(16))
     bench.store.open(Document(replace(experiment, projections=Projections())))
     bench.store.set_trace(attnviz.run(bench.store.experiment))

@@ -168,14 +168,14 @@ def test_a_number_under_the_mouse_is_lit_everywhere_and_a_head_is_chosen(latent:
     strip = picture.drawing().cached[0]
     third = strip.rect.left() + 2.5 * picture.drawing().unit
     qtbot.mouseMove(picture, QPoint(int(third), int(strip.rect.center().y())))
-    assert latent.store.hover == Cell("latent", latent.store.document.view.query, 2)
+    assert latent.store.pointer.cell == Cell("latent", latent.store.document.view.query, 2)
     key = picture.drawing().keys[5]
     qtbot.mouseClick(picture, Qt.MouseButton.LeftButton, pos=key.rect.center().toPoint())
     assert latent.store.document.view.head == 5
     qtbot.keyClick(picture, Qt.Key.Key_Right)
     assert latent.store.document.view.head == 6
     qtbot.mouseMove(picture, QPoint(2, 2))
-    assert latent.store.hover is None
+    assert latent.store.pointer.cell is None
 
 
 def test_the_picture_waits_for_the_numbers_of_more_tokens(latent: Bench, qtbot: QtBot) -> None:

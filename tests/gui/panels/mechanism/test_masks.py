@@ -127,7 +127,8 @@ def test_every_tile_and_parameter_has_a_name_to_be_read_aloud(qtbot: QtBot, sect
 
 def test_every_field_of_every_mask_is_in_the_form(section: MaskSection) -> None:
     assert sorted(field.name for field in (PADDED, *PARAMETERS)) == sorted(
-        "padding_field" if part == ("padding", "tokens") else f"{part[0]}_{part[1]}_field" for part in PARTS
+        "padding_tokens_field" if part == ("padding", "tokens") else f"{part[0]}_{part[1]}_field"
+        for part in PARTS
     )
 
 
@@ -194,7 +195,7 @@ def test_numbers_of_a_family_are_there_while_it_is_on(
     [
         ("global", "global_tokens_field", p.Global((0, 5, 6, 7))),
         ("documents", "documents_starts_field", p.Documents((0, 5, 6, 7))),
-        ("padding", "padding_field", p.Padding((0, 5, 6, 7))),
+        ("padding", "padding_tokens_field", p.Padding((0, 5, 6, 7))),
     ],
 )
 def test_positions_are_typed_live_and_past_the_end_refused(
@@ -312,7 +313,7 @@ def test_a_number_is_added_to_blocked_scores(qtbot: QtBot, section: MaskSection)
     assert kind.value() == "infinite" and not find(section, DragNumber, "mask_bias_field").isVisible()
     qtbot.mouseClick(find_in(kind, "segment_added"), Qt.MouseButton.LeftButton)
     assert section.store.experiment.mask_bias == -1e4
-    empty = find_in(find(section, Segmented, "fully_masked_segmented"), "segment_nan")
+    empty = find_in(find(section, Segmented, "fully_masked_row_segmented"), "segment_nan")
     assert not empty.isEnabled() and "no row is fully masked" in empty.toolTip()
     type_number(qtbot, section, "mask_bias_field", "-12.5")
     assert section.store.experiment.mask_bias == -12.5

@@ -1,0 +1,121 @@
+"""How long a decoding stays on the screen, and when the next one is made: pure rules over a frozen record.
+
+A quick decoding follows a drag; a slow one waits for the hand to rest. One that is out of date leaves the
+screen after a while, or at once where the next takes long: it would pass for the new one. Moments are seconds
+of the caller's clock.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from attnviz.model.edit.generation import differs_in_writing, writing_of
+from attnviz.model.spec.experiment import Experiment
+
+if TYPE_CHECKING:
+    from attnviz.compute.decoding import Decoded
+    from attnviz.engines.decode.run import Decoding
+
+QUICK_SECONDS = 0.01
+"""A decoding as quick as this follows a drag; a slower one waits for the hand to rest."""
+
+REST_SECONDS = 0.12
+
+STALE_SECONDS = 0.25
+"""Where the last decoding took longer than this, it leaves the screen as soon as it is out of date."""
+
+OVERDUE_SECONDS = 0.3
+"""So long one that is out of date may stay while the next is made."""
+
+SAMPLED_OVERDUE_SECONDS = 1.5
+"""The same where only the sampling has changed: the distributions that are sampled from are still right."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a decoding is made of. Its sentences are in the language of the moment."""
+
+    experiment: Experiment
+    engine: str
+    device: str
+    language: str
+
+
+@dataclass(frozen=True)
+class Freshness:
+    """Which decoding is shown, and what is due when."""
+
+    shown: Subject | None = None
+    """What the decoding on the screen is of."""
+    earlier: Decoding | None = None
+    """The steps that the next decoding may reuse."""
+    seconds: float = 0.0
+    """How long the next one takes, as far as is known: infinite until one is done."""
+    took: float = 0.0
+    """How long the last one took."""
+    generation: int = 0
+    """One more with every edit: a decoding of an older generation is worthless."""
+    is_watched: bool = True
+    """Whether the decoding panel can be seen; hidden, nothing is decoded."""
+    decode_at: float | None = None
+    clear_at: float | None = None
+
+    @property
+    def due(self) -> float | None:
+        """The next moment at which something is to be done."""
+        return min((at for at in (self.decode_at, self.clear_at) if at is not None), default=None)
+
+
+def edit(fresh: Freshness) -> Freshness:
+    """The experiment changed: whatever is under way is worthless."""
+    fresh = replace(fresh, generation=fresh.generation + 1, decode_at=None)
+    return fresh if fresh.is_watched else forget(fresh)
+
+
+def want(fresh: Freshness, subject: Subject, now: float) -> Freshness:
+    """The numbers of `subject` have arrived; its decoding is to follow."""
+    if not fresh.is_watched:
+        return fresh
+    if subject == fresh.shown:  # an edit that was taken back before its decoding began
+        return replace(fresh, decode_at=None, clear_at=None)
+    is_stale = fresh.shown is None or not _differs_in_sampling(fresh.shown.experiment, subject.experiment)
+    if is_stale and fresh.took > STALE_SECONDS:
+        fresh = clear(fresh)
+    rest = 0.0 if fresh.seconds <= QUICK_SECONDS else REST_SECONDS
+    stays = OVERDUE_SECONDS if is_stale else SAMPLED_OVERDUE_SECONDS
+    return replace(fresh, decode_at=now + rest, clear_at=None if fresh.shown is None else now + stays)
+
+
+def expire(fresh: Freshness, now: float) -> Freshness:
+    """Where it has been out of date for too long, nothing is shown."""
+    return clear(fresh) if fresh.clear_at is not None and fresh.clear_at <= now else fresh
+
+
+def begin(fresh: Freshness) -> Freshness:
+    """A decoding begins: slow until it is done, or one that every edit cancels would stay quick."""
+    return replace(fresh, decode_at=None, seconds=math.inf)
+
+
+def finish(fresh: Freshness, subject: Subject, decoded: Decoded) -> Freshness:
+    """The decoding of `subject` is shown."""
+    seconds = decoded.seconds
+    return replace(
+        fresh, shown=subject, earlier=decoded.decoding, seconds=seconds, took=seconds, clear_at=None
+    )
+
+
+def clear(fresh: Freshness) -> Freshness:
+    """Show none; it is made again when it is wanted, of steps that are all there."""
+    return replace(fresh, shown=None, clear_at=None)
+
+
+def forget(fresh: Freshness) -> Freshness:
+    """Keep nothing of a decoding that no newer one takes the place of: its model may be closed."""
+    return replace(clear(fresh), earlier=None)
+
+
+def _differs_in_sampling(one: Experiment, other: Experiment) -> bool:
+    """Whether how the next token is sampled is all that may differ: every distribution is as it was."""
+    return differs_in_writing(one, other) and writing_of(one).cache == writing_of(other).cache

@@ -1,0 +1,143 @@
+"""What plays: one frozen record, and the events that change it.
+
+`event.on(player, step)` is pure: it gives the player after the event, and the decoding step that the view
+shows then. The store keeps the present player and says `player_changed`; the step is the view's, which is
+saved. What makes it tick is `playback.py`.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from attnviz.compute.decoding import Decoded
+
+STEPS_PER_SECOND = 1.5
+"""At speed 1."""
+
+END = sys.maxsize
+"""Past the last step of every decoding: `GoTo(END)` shows the last one."""
+
+SHORTEST_SECONDS = 0.016
+"""Between two steps: about one frame of a screen."""
+
+
+@dataclass(frozen=True)
+class Player:
+    """What there is to play, whether it plays, and how fast. Neither saved nor undone."""
+
+    decoded: Decoded | None = None
+    """The cached decoding of the present trace's experiment; None while there is none."""
+    is_playing: bool = False
+    is_awaited: bool = False
+    """Whether it plays as soon as there is a decoding."""
+    speed: float = 1.0
+
+    @property
+    def n_steps(self) -> int:
+        """How many steps there are; 0 without a decoding."""
+        return 0 if self.decoded is None else len(self.decoded.decoding.steps)
+
+    @property
+    def interval(self) -> float:
+        """Seconds from one step to the next."""
+        return max(SHORTEST_SECONDS, 1 / (STEPS_PER_SECOND * self.speed))
+
+    def nearest(self, step: int) -> int:
+        """The step that there is nearest to `step`; 0 where there is none."""
+        return max(0, min(step, self.n_steps - 1))
+
+
+Shown = tuple[Player, int]
+"""The player and the decoding step that the view shows."""
+
+
+class Event(Protocol):
+    """Something that happens to the player."""
+
+    def on(self, player: Player, step: int) -> Shown:
+        """The player and the step after it happened at `step`."""
+
+
+@dataclass(frozen=True)
+class Toggle:
+    """Play, or pause; from the end, play again from the start. Without a decoding, play the next one."""
+
+    def on(self, player: Player, step: int) -> Shown:
+        if player.is_playing:
+            return replace(player, is_playing=False), step
+        if player.decoded is None:
+            return replace(player, is_awaited=not player.is_awaited), step
+        return _begin(player, step)
+
+
+@dataclass(frozen=True)
+class Pause:
+    """Stay at this step."""
+
+    def on(self, player: Player, step: int) -> Shown:
+        return replace(player, is_playing=False), step
+
+
+@dataclass(frozen=True)
+class Tick:
+    """It is time for the next step. While the next decoding is made, play waits for it."""
+
+    def on(self, player: Player, step: int) -> Shown:
+        if not player.is_playing or not player.n_steps:
+            return player, step
+        there = player.nearest(player.nearest(step) + 1)
+        return replace(player, is_playing=there < player.n_steps - 1), there
+
+
+@dataclass(frozen=True)
+class GoTo:
+    """Show one step, or the nearest; without a decoding, stay."""
+
+    step: int
+
+    def on(self, player: Player, step: int) -> Shown:
+        return player, player.nearest(self.step) if player.n_steps else step
+
+
+@dataclass(frozen=True)
+class GoBy:
+    """Some steps forward or back."""
+
+    steps: int
+
+    def on(self, player: Player, step: int) -> Shown:
+        return GoTo(player.nearest(step) + self.steps).on(player, step)
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Another speed, as a multiple of `STEPS_PER_SECOND`."""
+
+    speed: float
+
+    def on(self, player: Player, step: int) -> Shown:
+        return replace(player, speed=self.speed), step
+
+
+@dataclass(frozen=True)
+class Arrive:
+    """A decoding has been made, or the one there was is out of date (None). Play goes on in the next."""
+
+    decoded: Decoded | None
+
+    def on(self, player: Player, step: int) -> Shown:
+        there = replace(player, decoded=self.decoded)
+        if self.decoded is None or not player.is_awaited:
+            return there, step
+        return _begin(replace(there, is_awaited=False), step)
+
+
+def _begin(player: Player, step: int) -> Shown:
+    """Play from here, or from the start where this is the end; one step has nothing to play."""
+    last = player.n_steps - 1
+    if last < 1:
+        return player, step
+    return replace(player, is_playing=True), 0 if player.nearest(step) == last else step

@@ -1,0 +1,63 @@
+"""Fields by their paths: what is there, and the edit that puts another value in its place.
+
+A path names fields from an attention or the experiment on, such as `position.scaling.factor`; a mask stands
+in it by its kind, `masks.window.left`, wherever that mask is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from msgspec.structs import replace
+
+from attnviz.model.edit.masks import find_mask, put_mask
+from attnviz.model.fields import field_at
+from attnviz.model.masks import MASKS
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.site import Site
+
+S = TypeVar("S", bound=Site | Experiment)
+
+_MASKS = {f"masks.{family.tag}": family.kind for family in MASKS}
+
+
+def part_at(subject: Site | Experiment, path: str) -> Any:
+    """The part that a path names; None where there is none."""
+    if path in _MASKS:
+        return find_mask(subject, _MASKS[path])  # type: ignore[arg-type]
+    part: Any = subject
+    for name in path.split(".") if path else ():
+        part = getattr(part, name, None)
+    return part
+
+
+def value_at(subject: Site | Experiment, path: str) -> Any:
+    """The value of the field at `path`; None where it is null, or where there is none."""
+    part, _dot, name = path.rpartition(".")
+    return getattr(part_at(subject, part), name, None)
+
+
+def is_shown(subject: Site | Experiment, path: str) -> bool:
+    """Whether the field at `path` has a value, and one that means something."""
+    if value_at(subject, path) is None:
+        return False
+    row, part = field_at(path), part_at(subject, path.rpartition(".")[0])
+    return row is None or row.field.when is None or row.field.when(part)
+
+
+def put_at(subject: S, path: str, value: Any) -> S:
+    """`subject` with another value of the field at `path`; as it is where it has no such field."""
+    part_path, _dot, name = path.rpartition(".")
+    part = part_at(subject, part_path)
+    if not hasattr(part, name):
+        return subject
+    changed = replace(part, **{name: value})
+    if part_path in _MASKS:
+        return put_mask(subject, changed)  # type: ignore[arg-type, return-value]
+    return put_at(subject, part_path, changed) if part_path else changed
+
+
+def putting(path: str) -> Callable[[S, Any], S]:
+    """The edit that puts a value in the place of the field at `path`."""
+    return lambda subject, value: put_at(subject, path, value)

@@ -1,0 +1,123 @@
+"""`FIELDS`: every field of an experiment, with its description from its declaration.
+
+Forms, titles in messages, the schema, the page of fields and the tests read this table.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Annotated, Any, get_args, get_origin
+
+import msgspec
+
+from attnviz.model.spec.attention import Attention
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.field import Field, bounds_of, field_of, is_nullable
+from attnviz.model.spec.value import Value
+
+_LAYER = re.compile(r"^(?:layers|encoder)\[\d+\]\.(?:cross\.)?|^cross\.")
+_INDEX = re.compile(r"\[\d+\]")
+
+
+@dataclass(frozen=True)
+class FieldRow:
+    """A field of the struct `owner`, and its description; `path` is the path in its errors."""
+
+    path: str
+    owner: type[Value]
+    name: str
+    annotation: Any
+    default: Any
+    field: Field
+
+    @property
+    def id(self) -> str:
+        """Unique name of the field."""
+        return self.path
+
+    @property
+    def kind(self) -> Any:
+        """Its type, without bounds and without null."""
+        kind = _bare(self.annotation)
+        inner = [part for part in get_args(kind) if part is not type(None)]
+        return _bare(inner[0]) if is_nullable(kind) and len(inner) == 1 else kind
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The least and the most that a control offers."""
+        least, most = bounds_of(self.annotation)
+        said = self.field
+        least = least if least is not None else said.least if said.least is not None else said.above
+        most = most if most is not None else said.most if said.most is not None else said.below
+        infinite = float("inf")
+        return said.typed or (-infinite if least is None else least, infinite if most is None else most)
+
+
+def _bare(annotation: Any) -> Any:
+    return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
+
+
+def _structs(annotation: Any) -> Iterator[type[Value]]:
+    """The structs that an annotation names."""
+    if isinstance(annotation, type) and issubclass(annotation, Value):
+        yield annotation
+    for part in get_args(annotation):
+        yield from _structs(part)
+
+
+@cache
+def rows_of(owner: type[Value]) -> tuple[FieldRow, ...]:
+    """The fields of a struct that say something of themselves."""
+    return tuple(
+        FieldRow(owner.where + field.name, owner, field.name, field.type, field.default, said)
+        for field in msgspec.structs.fields(owner)
+        if (said := field_of(field.type)) is not None
+    )
+
+
+def structs_below(owner: type[Value]) -> tuple[type[Value], ...]:
+    """`owner` and all structs in its fields, each once, outer ones first."""
+    found = [owner]
+    for struct in found:
+        for field in msgspec.structs.fields(struct):
+            found += [below for below in _structs(field.type) if below not in found]
+    return tuple(dict.fromkeys(found))
+
+
+STRUCTS = structs_below(Experiment)
+FIELDS: tuple[FieldRow, ...] = tuple(
+    {(row.path, row.field): row for owner in reversed(STRUCTS) for row in reversed(rows_of(owner))}.values()
+)[::-1]
+"""Each field once, also where several structs have it, as attentions and layers do."""
+
+_BY_PATH = {row.path: row for row in reversed(FIELDS)}
+
+
+def place_in_attention(path: str) -> str:
+    """A path without its layer and indices: the same for every attention."""
+    return _INDEX.sub("", _LAYER.sub("", path))
+
+
+@cache
+def field_at(path: str) -> FieldRow | None:
+    """The field at a path, from an attention, the experiment or the part that checks itself.
+
+    None if it does not exist, or if it depends on the kind of a part.
+    """
+    place = place_in_attention(path)
+    if place in _BY_PATH:
+        return _BY_PATH[place]
+    kinds: tuple[type[Value], ...] = (Attention, Experiment)
+    found: list[FieldRow] = []
+    for name in place.split("."):
+        tagged = tuple(kind for kind in kinds if kind.__struct_config__.tag == name)
+        if tagged:
+            kinds = tagged
+            continue
+        found = [row for kind in kinds for row in rows_of(kind) if row.name == name]
+        fields = [field for kind in kinds for field in msgspec.structs.fields(kind) if field.name == name]
+        kinds = tuple(dict.fromkeys(struct for field in fields for struct in _structs(field.type)))
+    return found[0] if len({row.field for row in found}) == 1 else None

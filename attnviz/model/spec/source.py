@@ -1,0 +1,65 @@
+"""Sources of the numbers of a weight: the interface of every kind."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Self
+
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from attnviz.errors import Message, size
+from attnviz.i18n import N_
+from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.field import Field
+from attnviz.model.spec.value import Value, require
+
+
+class Source(Value, frozen=True):
+    """Source of an array's numbers. Most kinds compute them in any shape."""
+
+    is_identity: ClassVar[bool] = False
+    """Whether the matrix is an identity, which returns its operand unchanged."""
+    is_drawn: ClassVar[bool] = False
+    """Whether the numbers are sampled from a seed."""
+
+    @property
+    def written(self) -> Matrix | None:
+        """The explicit numbers, if any; else None."""
+        return None
+
+    @property
+    def tied_to(self) -> Any:
+        """The role of the projection that has this matrix; None if it is its own."""
+        return None
+
+    def check_shape(self, field: str, shape: tuple[int, int], fitting: Message) -> None:
+        """Refuse numbers of another shape than `shape`; `fitting` is the requirement."""
+
+    def fitted(self, shape: tuple[int, int]) -> Self:
+        """The same source for another shape."""
+        return self
+
+    def numbers(self, shape: tuple[int, int]) -> NDArray[Any]:
+        """The numbers, of `shape`, read-only."""
+        raise NotImplementedError
+
+
+class Written(Source, frozen=True):
+    """Explicit numbers, with a shape of their own."""
+
+    values: Annotated[Matrix, Field(N_("Values"), N_("Numbers written out, row by row"))]
+
+    @property
+    def written(self) -> Matrix | None:
+        return self.values
+
+    def check_shape(self, field: str, shape: tuple[int, int], fitting: Message) -> None:
+        found = self.values.shape
+        require(found == shape, f"{field}.values", size(found), fitting)
+
+    def fitted(self, shape: tuple[int, int]) -> Self:
+        """Cut if it is too large, padded with zeros if it is too small."""
+        return self if self.values.shape == shape else replace(self, values=self.values.fitted(shape))
+
+    def numbers(self, shape: tuple[int, int]) -> NDArray[Any]:
+        return self.values.array
