@@ -49,12 +49,12 @@ SYMBOLS: dict[LatentRole, tuple[str, str]] = {
 
 
 def has_latent(site: Site) -> bool:
-    """Whether keys and values are made from a latent."""
+    """True if keys and values are projected from a latent."""
     return site.latent is not None
 
 
 def has_query_latent(site: Site) -> bool:
-    """Whether queries are made from a latent of their own."""
+    """True if queries are projected from a latent of their own."""
     return site.latent is not None and site.latent.d_q is not None
 
 
@@ -86,7 +86,7 @@ FIELDS = (
 
 
 class LatentForm(QWidget):
-    """Shown where there is a latent, as are `picture` and `note`, which the owner puts in their place.
+    """Shown with a latent, as are `picture` and `note`, which the owner places.
 
     The picture follows the hovered token, else the view's query.
     """
@@ -131,7 +131,7 @@ class LatentForm(QWidget):
         self.show_token()
 
     def show_token(self) -> None:
-        """Draw the numbers of the token that is looked at."""
+        """Draw the numbers of the selected token."""
         store, attention = self._store, self._store.attention
         if attention.latent is None:
             return

@@ -49,7 +49,7 @@ def _bucket_setter(field: str) -> Edit[Site]:
 
 
 def table_kind(site: Site) -> str:
-    """Where the position's table comes from: `seeded` or `explicit`."""
+    """Source of the position's table: `seeded` or `explicit`."""
     return "seeded" if _is_drawn(site) else "explicit"
 
 
