@@ -18,14 +18,14 @@ from attnviz.model.spec.site import Site
 from attnviz.model.spec.source import Source
 
 FFN_ROLES = {"up": "ffn_up", "gate": "ffn_gate", "down": "ffn_down"}
-"""How an architecture calls the feed-forward's matrices: `down` is one of the latent's there."""
+"""Names of the feed-forward layer's matrices in an architecture: `down` is one of the latent's there."""
 
 
 def stack_of(experiment: Experiment) -> tuple[Architecture, ...]:
     """The architectures of all attentions, equal ones together, in data-flow order.
 
-    What is there once (tables of positions, the norms before and after the layers, the vocabulary) is said by
-    the first that is no encoder's.
+    Shared parts (position tables, the norms before and after the layers, the vocabulary) belong to the first
+    one outside the encoder.
     """
     found: dict[Architecture, list[str]] = {}
     for place in places(experiment):
@@ -45,7 +45,7 @@ def stack_of(experiment: Experiment) -> tuple[Architecture, ...]:
 
 
 def architecture_of(experiment: Experiment) -> Architecture:
-    """The first architecture of `stack_of` that is no encoder's: the only one of a plain stack."""
+    """The first architecture of `stack_of` outside the encoder: the only one of a plain stack."""
     return next(site for site in stack_of(experiment) if not site.n_tokens)
 
 
@@ -56,8 +56,8 @@ def _named(names: list[str]) -> str:
 def _of_site(site: Site) -> Architecture:
     """One attention with its block.
 
-    An identity has no parameters and, where it is square, costs nothing; a tied one has none of its own.
-    Causality and a window are kept, as a kernel that skips what they block has it; cells that any other mask
+    An identity has no parameters and, if it is square, costs nothing; a tied one has none of its own.
+    Causality and a window are kept, as in a kernel that skips the blocked cells; cells that any other mask
     blocks count as open (`counts_every_mask`).
     """
     window: Window | None = mask_of(site, Window)
@@ -100,7 +100,7 @@ def _of_site(site: Site) -> Architecture:
 
 
 def _once(experiment: Experiment) -> dict[str, Any]:
-    """What is there once for all layers, as fields of an architecture."""
+    """Parts shared by all layers, as fields of an architecture."""
     d_model, vocabulary = experiment.d_model, experiment.vocabulary
     d_memory = 0 if experiment.memory is None else vectors_shape(experiment.memory.vectors)[1]
     around = (
@@ -161,7 +161,7 @@ def _of_norm(norm: Norm | None, features: int) -> tuple[int, ...]:
 
 
 def _rows_of(norm: Norm | None) -> int:
-    """How many numbers a norm has learned for each feature."""
+    """Number of parameters of a norm for each feature."""
     return 0 if norm is None else (norm.gain is not None) + (norm.bias is not None)
 
 
@@ -185,7 +185,7 @@ def _latent(latent: parts.Latent, d_head: int) -> Latent:
 
 
 def _free(site: Site) -> tuple[str, ...]:
-    """The latent's matrices that pass their input on unchanged."""
+    """The latent's matrices that return their input unchanged."""
     latent = site.latent
     if latent is None:
         return ()
@@ -198,13 +198,13 @@ def _free(site: Site) -> tuple[str, ...]:
 
 
 def _free_ffn(ffn: FeedForward | None, site: Site) -> tuple[str, ...]:
-    """The feed-forward's matrices that pass their input on unchanged."""
+    """The feed-forward layer's matrices that return their input unchanged."""
     if ffn is None or ffn.d_hidden != site.d_model:
         return ()
     return tuple(called for role, called in FFN_ROLES.items() if getattr(ffn, role).is_identity)
 
 
 def counts_every_mask(experiment: Experiment) -> bool:
-    """Whether the pairs of `stack_of` are exactly the cells that the masks leave open."""
+    """True if the pairs of `stack_of` are exactly the cells that the masks leave visible."""
     sites = (at(experiment, name) for name in site_names(experiment))
     return all(isinstance(mask, Causal | Window) for site in sites for mask in site.masks)

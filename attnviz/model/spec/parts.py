@@ -1,6 +1,7 @@
-"""The parts of an experiment: vectors, heads, projections, scales, masks, dropout; positions stand beside.
+"""The parts of an experiment: vectors, heads, projections, scales, masks, dropout; positions are in a file of
+their own.
 
-Each is a frozen struct that cannot hold an illegal value. A union of structs with a `kind` tag is a
+Each is a frozen struct that cannot hold an invalid value. A union of structs with a `kind` tag is a
 closed set of choices; the tag is what a document file names.
 """
 
@@ -42,7 +43,7 @@ Role = Literal["query", "key", "value", "output"]
 
 
 class ExplicitVectors(Value, frozen=True, tag_field="kind", tag="explicit"):
-    """Token vectors written out: `values` is (token, d_model)."""
+    """Explicit token vectors: `values` is (token, d_model)."""
 
     where: ClassVar[str] = "vectors."
     is_drawn: ClassVar[bool] = False
@@ -115,7 +116,7 @@ Vectors = ExplicitVectors | SeededVectors
 
 
 class Memory(Value, frozen=True):
-    """A second sequence, which keys and values are made from (cross-attention)."""
+    """A memory sequence, from which keys and values are projected (cross-attention)."""
 
     where: ClassVar[str] = "memory."
 
@@ -151,7 +152,7 @@ def check_tokens(field: str, tokens: tuple[str, ...], vectors_field: str, vector
 class Heads(Value, frozen=True):
     """Head layout: query head h reads key/value head h // (n_heads / n_kv_heads).
 
-    The query heads in `off` mix nothing: what they hand on is zero, whatever they look at.
+    The query heads in `off` output zeros, whatever their weights are.
     """
 
     where: ClassVar[str] = "heads."
@@ -205,7 +206,7 @@ class Seeded(Source, frozen=True, tag_field="kind", tag="seeded"):
 
 
 class Explicit(Written, frozen=True, tag_field="kind", tag="explicit"):
-    """A weight matrix written out, (in, out): features are rows times this."""
+    """An explicit weight matrix, (in, out): features are rows times this."""
 
     where: ClassVar[str] = "projections."
 
@@ -239,7 +240,7 @@ BIAS = Field(N_("Bias"), N_("Adds a bias to every row of the product, initialise
 
 
 class Projections(Value, frozen=True):
-    """W_q, W_k, W_v and W_o, and what is added to their products; a bias that is null adds nothing."""
+    """W_q, W_k, W_v and W_o, and the biases of their products; a bias that is null is omitted."""
 
     where: ClassVar[str] = "projections."
 
@@ -276,7 +277,7 @@ ROLES: tuple[Role, ...] = ("query", "key", "value", "output")
 
 
 def is_transposed(role: Role, to: Role) -> bool:
-    """Whether a projection tied to another is its transpose: into heads and out of them."""
+    """True if a projection tied to another is its transpose: into heads and out of them."""
     return (role == "output") != (to == "output")
 
 
@@ -287,7 +288,7 @@ class SqrtDHead(Value, frozen=True, tag_field="kind", tag="sqrt_d_head"):
     """Scores divided by sqrt(d_head)."""
 
     def factor(self, d_qk: int) -> float:
-        """What scores of queries of `d_qk` features are multiplied by."""
+        """Multiplier of the scores of queries of `d_qk` features."""
         return float(d_qk**-0.5)
 
     def step(self, d_qk: int) -> tuple[str, float, str]:
@@ -336,7 +337,7 @@ _QK_GAIN = Field(
 
 
 class QKNorm(Value, frozen=True):
-    """Queries and keys normalised over the features of each head, before they are turned.
+    """Queries and keys normalised over the features of each head, before their rotation.
 
     The gains have d_head numbers, the same for every head; null is 1 everywhere.
     """
@@ -350,7 +351,7 @@ class QKNorm(Value, frozen=True):
 
 
 class ExplicitSinks(Value, frozen=True, tag_field="kind", tag="explicit"):
-    """Attention sinks written out: one logit for each head."""
+    """Explicit attention sinks: one logit for each head."""
 
     where: ClassVar[str] = "sinks."
 
@@ -370,7 +371,7 @@ class ExplicitSinks(Value, frozen=True, tag_field="kind", tag="explicit"):
         require(len(self.values) == n_heads, "sinks.values", of_length(len(self.values)), each)
 
     def fitted(self, n_heads: int) -> ExplicitSinks:
-        """For so many heads: surplus numbers are cut, missing ones are 0."""
+        """For `n_heads` heads: surplus numbers are cut, missing ones are 0."""
         missing = max(0, n_heads - len(self.values))
         return ExplicitSinks((*self.values, *(0.0,) * missing)[:n_heads])
 
@@ -596,5 +597,5 @@ class Dropout(Value, frozen=True):
 
     @property
     def active(self) -> bool:
-        """Whether any weight can be dropped."""
+        """True if any weight can be dropped."""
         return self.training and self.p > 0.0

@@ -1,4 +1,4 @@
-"""RoPE's pairs as dials, and what their rotation does to the score of the pair that is looked at."""
+"""RoPE's pairs as dials, and the effect of their rotation on the score of the selected pair."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class RopeDials(QWidget):
         return grid
 
     def refresh(self) -> None:
-        """Show the document: as many dials as there are pairs, their frequencies, and the angles."""
+        """Show the document: one dial per pair, their frequencies, and the angles."""
         experiment = self._store.attention
         rope: Any = experiment.position
         is_shown = isinstance(rope, Rope)
@@ -104,7 +104,7 @@ class RopeDials(QWidget):
         self.show_pair()
 
     def show_pair(self) -> None:
-        """Turn the arms to the pair of positions that is looked at, and say its score."""
+        """Rotate the arms to the selected pair of positions, and show its score."""
         experiment = self._store.attention
         rope = experiment.position
         if not isinstance(rope, Rope):
