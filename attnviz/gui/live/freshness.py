@@ -35,12 +35,11 @@ SAMPLED_OVERDUE_SECONDS = 1.5
 
 @dataclass(frozen=True)
 class Subject:
-    """What a decoding is made of. Its sentences are in the language of the moment."""
+    """What a decoding is made of."""
 
     experiment: Experiment
     engine: str
     device: str
-    language: str
 
 
 @dataclass(frozen=True)
