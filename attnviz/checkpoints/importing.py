@@ -18,7 +18,7 @@ from attnviz.checkpoints.plan import Planned, has_head, plan
 from attnviz.checkpoints.reader import CONFIG, Checkpoint, CheckpointError, read_checkpoint
 from attnviz.checkpoints.texts import Tokens, id_list, read_tokens, token_ids
 from attnviz.errors import FieldError, Message, about, among, message_of, must_be
-from attnviz.model.io.tensors import MAX_NUMBERS
+from attnviz.model.io.tensors import MAX_NUMBERS, Progress, no_progress
 from attnviz.model.spec.arrays import Matrix, in_float64
 from attnviz.model.spec.attention import Layer
 from attnviz.model.spec.block import Vocabulary
@@ -80,6 +80,7 @@ def import_checkpoint(
     memory_ids: Sequence[int] | None = None,
     dtype: DType = "float32",
     attention_only: bool = False,
+    progress: Progress = no_progress,
 ) -> Document:
     """Import a model with a text: one experiment with all its layers, and its vocabulary.
 
@@ -88,7 +89,8 @@ def import_checkpoint(
     `memory_text` or `memory_ids` are the input of the encoder, for encoder-decoder models.
     With `attention_only` the document has the first layer's norm and attention alone.
 
-    Weights keep the precision of the files; `dtype` is the precision of the engines.
+    Weights keep the precision of the files; `dtype` is the precision of the engines. `progress` receives the
+    read share of the weights, 0 to 1; an exception from it ends the import.
 
     Raises `CheckpointError`, a `ValueError`: one sentence that names the file, the key or tensor, and the
     requirement. A missing tensor, an unexpected one, one of another shape, and a configuration key that
@@ -99,7 +101,7 @@ def import_checkpoint(
     checkpoint = read_checkpoint(path)
     found = _read(checkpoint, attention_only)
     try:
-        experiment = _experiment(found, given, memory, attention_only)
+        experiment = _experiment(found, given, memory, attention_only, progress)
         return Document(replace(experiment, dtype=dtype), title=_title(found))
     except CheckpointError:
         raise
@@ -211,13 +213,15 @@ def _check_layers(sizes: Sizes, checkpoint: Checkpoint) -> None:
 _Given = tuple[str | None, Sequence[int] | None]
 
 
-def _experiment(found: _Import, given: _Given, memory: _Given, attention_only: bool) -> Experiment:
+def _experiment(
+    found: _Import, given: _Given, memory: _Given, attention_only: bool, progress: Progress
+) -> Experiment:
     """The whole experiment, in the default dtype."""
     family, config, sizes = found.family, found.config, found.sizes
     known = _tokens(found)
     texts = known.texts
     ids = token_ids(known, *given, name="ids")
-    by_place = _arrays(found, attention_only)
+    by_place = _arrays(found, attention_only, progress)
     if family.prepare is not None:
         family.prepare(config, sizes, by_place)
     common = by_place.pop(("layers", None), {})
@@ -270,17 +274,19 @@ def _attention_alone(layer: Layer) -> Layer:
     return replace(layer, block=alone)
 
 
-def _arrays(found: _Import, attention_only: bool) -> Arrays:
+def _arrays(found: _Import, attention_only: bool, progress: Progress) -> Arrays:
     """The arrays of each layer by path, and under None those in no layer."""
     arrays: Arrays = {}
     outside = _outside(found.layers[0])
-    for planned in found.planned:
-        if attention_only and not _is_in_first_attention(planned, outside):
-            continue
+    read = [one for one in found.planned if not attention_only or _is_in_first_attention(one, outside)]
+    done, whole = 0, sum(math.prod(one.stored.shape) for one in read)
+    for planned in read:
         for place, array in planned.arrays(found.sizes):
             # In an array of its own: a slice or a transposed view would keep the whole tensor alive.
             own = array if array.base is None and array.flags.c_contiguous else np.array(array, order="C")
             arrays.setdefault((place.stack, place.layer), {})[place.path] = own
+        done += math.prod(planned.stored.shape)
+        progress(done / whole)
     return arrays
 
 

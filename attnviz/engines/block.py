@@ -12,7 +12,7 @@ from attnviz.model.stages import result_of
 
 
 def add_norm(engine: Engine, features: Features, stage: str, norm: Norm | None, source: str) -> None:
-    """Add `stage`, the norm of the (token, feature) stage `source`; nothing where there is no norm."""
+    """Add `stage`, the norm of the (token, feature) stage `source`; nothing without a norm."""
     if norm is not None:
         features.add(stage, normed(engine, norm, features.tf[source]))
 
@@ -36,7 +36,7 @@ def before_attention(engine: Engine, block: Block | None, features: Features) ->
 
 
 def after_attention(engine: Engine, block: Block | None, final_norm: Norm | None, features: Features) -> None:
-    """Add what follows attention_output in the block, and the norm after the last layer."""
+    """Add the stages that follow attention_output in the block, and the norm after the last layer."""
     if block is not None:
         _close_attention(engine, features, block)
         if block.feed_forward is not None:
@@ -70,7 +70,7 @@ def _close_feed_forward(engine: Engine, features: Features, block: Block, entere
 
 
 def _feed_forward(engine: Engine, ffn: FeedForward, features: Features, source: str) -> None:
-    """Add ffn_gate where it is gated, ffn_up, ffn_hidden, ffn_output, all of the stage `source`."""
+    """Add ffn_gate if it is gated, ffn_up, ffn_hidden, ffn_output, all from the stage `source`."""
     x = features.tf[source]
     if ffn.gate is not None:
         features.add("ffn_gate", linear(engine, x, ffn.gate))

@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from attnviz.core.dims import Array
 
 KEPT_BYTES = 2 * 1024**3
-"""Bytes of originals whose conversions are remembered; past them the oldest are let go first."""
+"""Bytes of originals whose conversions are cached; beyond them the oldest are dropped first."""
 
 
 class Constants:
-    """`convert`, remembered for arrays that cannot change: read-only ones, or views of read-only ones.
+    """`convert`, cached for arrays that cannot change: read-only ones, or views of read-only ones.
 
     A decoding step, and the next frame of a drag, multiply by the same weight matrices as the one before;
-    converting 512 x 512 numbers takes several times as long as the product with one row. What is remembered
-    lives as long as its original: the last document that holds a matrix takes the conversion with it.
+    converting 512 x 512 numbers takes several times as long as the product with one row. A conversion lives
+    as long as its original: it is freed with the last document that holds the matrix.
     """
 
     def __init__(self, convert: Callable[[NDArray[Any]], Array]) -> None:
@@ -38,7 +38,7 @@ class Constants:
         found = self._kept.get(key)
         if found is None:
             made = self._convert(values)
-            if made is values:  # it was what is wanted already; kept, it would hold its own original
+            if made is values:  # the array needed no conversion; cached, it would keep its own original alive
                 return made
             owner = values if values.base is None else values.base
             # The place in memory becomes another array's only after the original has gone, and this with it.
@@ -60,7 +60,7 @@ class Constants:
 
 
 class _Converted(NamedTuple):
-    """What an array became, and the array, which is not kept alive."""
+    """A converted array, and a weak reference to its original."""
 
     original: ref[Any]
     nbytes: int
@@ -68,9 +68,9 @@ class _Converted(NamedTuple):
 
 
 def _key(values: NDArray[Any]) -> Hashable:
-    """What tells an array that cannot change from all others, a view by what it shows; None for the rest.
+    """Identity of an array that cannot change, a view by its content; None for all others.
 
-    A tied projection, a row of a matrix and an unembedding are views that are made anew at every use.
+    A tied projection, a row of a matrix and an unembedding are views that are created at every use.
     """
     if values.flags.writeable:
         return None

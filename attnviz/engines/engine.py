@@ -43,9 +43,10 @@ def as_they_are(setters: Sequence[ThreadSetter]) -> AbstractContextManager[None]
 
 @dataclass(frozen=True)
 class Workers:
-    """Who computes: `for_each` calls a function on every item, perhaps on several threads at once.
+    """Provides threads: `for_each` calls a function on every item, perhaps on several threads at once.
 
-    `alone(setters)` holds the libraries, those of `setters` too, to one thread each in the meantime.
+    `alone(setters)` limits the libraries, including those of `setters`, to one thread each inside the
+    context.
     """
 
     for_each: ForEach = one_by_one
@@ -53,8 +54,9 @@ class Workers:
 
 
 SPREAD_FLOPS = 5 * 10**8
-"""Work that is worth handing to other threads: some milliseconds. Who hands over waits for the slowest, and
-that one may stand behind another program for as long."""
+"""Operations that justify other threads: some milliseconds. The caller waits for the slowest thread, and that
+one may wait for another program as long.
+"""
 
 
 class EngineError(MessageError, RuntimeError):
@@ -77,11 +79,11 @@ class Engine(Protocol):
     block_rows: int | None
     """Rows of a product with a weight matrix that are done at a time; None: all at once."""
     spares_keys: bool
-    """Whether leaving out the keys that nobody of a block sees is worth a look at the masks."""
+    """Whether leaving out keys that are hidden from a whole block justifies reading the masks."""
     special: Special
 
     def active(self) -> AbstractContextManager[None]:
-        """What surrounds every computation, windows included; failures leave it as `EngineError`."""
+        """Context of every computation, windows included; failures leave it as `EngineError`."""
 
     def asarray(self, values: NDArray[Any]) -> Array:
         """A NumPy array on the engine's device, floats in its dtype."""
@@ -96,19 +98,21 @@ class Engine(Protocol):
         """An array of zeros of the engine's dtype."""
 
     def workspace(self, part: Array) -> Array:
-        """Where to compute what goes into `part`: itself, or an uninitialised array of its shape."""
+        """Buffer for the computation of `part`: itself, or an uninitialised array of its shape."""
 
     def matmul_into(self, out: Array, a: Array, b: Array) -> None:
         """out = a @ b, over any leading dimensions."""
 
     def score_bound(self, q: Array, k: Array) -> float:
-        """What no product of a row of q and a row of k exceeds in size; inf where not worth finding."""
+        """Upper bound of the size of a product of a row of q and a row of k; inf if the bound is
+        not worth computing.
+        """
 
     def softmax_(self, scores: Array, is_bounded: bool = False) -> None:
         """Softmax over the last axis, in place; the result of a row of -inf alone is not defined.
 
         `is_bounded`: every score is -inf or of size `SAFE_EXPONENT` at most, so that no exponential over- or
-        underflows and the maximum of a row need not be taken away first.
+        underflows and the maximum of a row need not be subtracted.
         """
 
     def fill_(self, array: Array, where: NDArray[np.bool_], value: float) -> None:
@@ -121,7 +125,7 @@ class Engine(Protocol):
         """Call `function` on every item, in any order, perhaps at once."""
 
     def synchronise(self) -> None:
-        """Wait until the device has done what it was given; raises `EngineError` where that failed."""
+        """Wait until the device has finished its work; raises `EngineError` if that failed."""
 
 
 def spread(engine: Engine, function: Callable[[Any], None], items: Sequence[Any], flops: float) -> None:

@@ -26,11 +26,11 @@ class Features:
         self.order.append(stage)
 
     def came_in(self) -> str:
-        """The stage that the site was given, in its last form: what the first residual connection adds."""
+        """The input stage of the site, in its last form: the first residual connection adds it."""
         return next(stage for stage in reversed(self.order) if stage in SITE_INPUTS)
 
     def x(self) -> Array:
-        """What the projections of the tokens read, (token, d_model)."""
+        """The input of the tokens' projections, (token, d_model)."""
         return self.tf["norm_1" if "norm_1" in self.tf else self.came_in()]
 
     @property

@@ -1,4 +1,4 @@
-"""Where numbers leave the range of a precision: the first stage of a run that is not finite, in words."""
+"""Overflow of a precision: the first stage of a run that is not finite, in words."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace, Trace
 
 INFINITE_ON_PURPOSE = ("masked",)
-"""Stages in which −∞ stands for what a mask blocks."""
+"""Stages in which −∞ marks blocked cells."""
 
 
 def range_notice(trace: Trace, dtype: str) -> Message | None:
     """One sentence where numbers overflow `dtype`; None where all are finite.
 
-    None as well from a row on that sees no key and is NaN because the document says so.
+    Also None if a fully masked row is NaN because the document says so.
     """
     for name in trace.sites:
         site = trace.site(name)

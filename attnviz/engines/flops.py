@@ -1,20 +1,17 @@
 """Floating-point operations of one site, from which those of a pass, a step or a whole decoding follow.
 
 A multiplication and an addition count as two. Written for H query heads, G key/value heads of d features and
-vectors of d_model features:
-    a token's q and output                     2·d_model·H·d each; an identity costs nothing
-    a projected token's k and v                2·d_in·G·d each, d_in the width of what they are made from
-    a score pair and query head                4·d + 5 (q·k, weight·v, softmax), with a latent 2·d_rope more
-    a projected token's latent                 2·d_in·(d_c + d_rope), and its norm
-    a latent that is read                      4·d_c·H·d
-    a token's latent of the query              2·d_model·d_q, and its norm; q is then made from d_q features
-    a token's norm of f features               5·f (layer) or 3·f (rms), and f each for gain and bias
-    a token's feed-forward layer               2·d_model·d_hidden for each of its 2 or 3 matrices, d_hidden
-                                               for the activation and, gated, as many for the product
-    a token's bias, its residual connection    one for each feature
-    a token's logits                           2·d_model·V, V the vocabulary, and 5·V for the softmax;
-                                               with a transform 2·d_model² more, its bias, activation, norm
-Rotations, positions, QK norms and masks are not counted.
+vectors of d_model features: a token's q and output                     2·d_model·H·d each; an identity costs
+nothing a projected token's k and v                2·d_in·G·d each, d_in the width of their input a score pair
+and query head                4·d + 5 (q·k, weight·v, softmax), with a latent 2·d_rope more a projected
+token's latent                 2·d_in·(d_c + d_rope), and its norm a latent that is read
+4·d_c·H·d a token's latent of the query              2·d_model·d_q, and its norm; q is then projected from d_q
+features a token's norm of f features               5·f (layer) or 3·f (rms), and f each for gain and bias a
+token's feed-forward layer               2·d_model·d_hidden for each of its 2 or 3 matrices, d_hidden for the
+activation and, gated, as many for the product a token's bias, its residual connection    one for each feature
+a token's logits                           2·d_model·V, V the vocabulary, and 5·V for the softmax; with a
+transform 2·d_model² more, its bias, activation, norm Rotations, positions, QK norms and masks are not
+counted.
 """
 
 from __future__ import annotations
@@ -36,10 +33,10 @@ SOFTMAX_FLOPS = 5
 
 @dataclass(frozen=True)
 class SiteFlops:
-    """FLOPs of one attention and its block for each of what it may be given.
+    """FLOPs of one attention and its block for each kind of input.
 
-    A token that passes through; one that keys and values are made from; a latent that is read; a (query, key)
-    pair, all heads together; a token whose logits are wanted.
+    A token that passes through; one that keys and values are projected from; a latent that is read; a (query,
+    key) pair, all heads together; a token with logits.
     """
 
     per_token: int
@@ -103,7 +100,7 @@ def feed_forward(ffn: FeedForward, d_model: int) -> int:
 
 
 def _query(site: Site) -> int:
-    """FLOPs of one token's query, and of the latent that it is made from."""
+    """FLOPs of one token's query, and of its latent."""
     latent, flops = site.latent, _projection(site, "query")
     if latent is None or latent.d_q is None:
         return flops
@@ -111,7 +108,7 @@ def _query(site: Site) -> int:
 
 
 def _latent_product(site: Site, role: LatentRole) -> int:
-    """FLOPs of one token's product with a matrix of the latent; 0 where it is not used."""
+    """FLOPs of one token's product with a matrix of the latent; 0 if it is unused."""
     latent = site.latent
     if latent is None or role not in latent.roles():
         return 0
@@ -120,7 +117,7 @@ def _latent_product(site: Site, role: LatentRole) -> int:
 
 
 def _transform(site: Site) -> int:
-    """FLOPs of one token in what stands before a vocabulary's matrix."""
+    """FLOPs of one token in the transform before a vocabulary's matrix."""
     known, d_model = site.vocabulary, site.d_model
     if site.readout != "vocabulary" or known is None or known.transform is None:
         return 0

@@ -11,7 +11,7 @@ from attnviz.engines.product import linear
 
 
 def query_latent(engine: Engine, latent: Latent | None, features: Features, x: Array) -> Array:
-    """What W_Q reads: x itself, or the query's latent, whose stages are added."""
+    """Input of W_Q: x itself, or the query's latent, whose stages are added."""
     if latent is None or latent.query_down is None:
         return x
     features.add("q_latent", linear(engine, x, latent.query_down))
@@ -20,7 +20,7 @@ def query_latent(engine: Engine, latent: Latent | None, features: Features, x: A
 
 
 def add_latent(engine: Engine, latent: Latent, features: Features, x: Array) -> None:
-    """Add the latent, (key, d_c), and the key that all heads share, (key, d_rope), before it is turned."""
+    """Add the latent, (key, d_c), and the key that all heads share, (key, d_rope), before its rotation."""
     projected = linear(engine, x, latent.down)
     if latent.norm is not None:
         features.add("latent_projected", projected)
@@ -33,9 +33,10 @@ def add_latent(engine: Engine, latent: Latent, features: Features, x: Array) -> 
 def expanded(
     engine: Engine, latent: Latent, n_heads: int, latent_kf: Array, rope_key_kf: Array | None
 ) -> tuple[Array, Array]:
-    """Keys (g, k, d_head + d_rope) and values (g, k, d_head) of every head, from what is cached of a token.
+    """Keys (g, k, d_head + d_rope) and values (g, k, d_head) of every head, from the cached numbers of a
+    token.
 
-    `rope_key_kf`, (key, d_rope), stands behind every head's content as it is, turned or not.
+    `rope_key_kf`, (key, d_rope), is appended to every head's content unchanged, rotated or not.
     """
     xp = engine.xp
     k = split_kv_heads(xp, linear(engine, latent_kf, latent.up_key), n_heads)

@@ -1,6 +1,6 @@
-"""What a run needs of a site: arrays in the engine's precision and on its device, and what follows from it.
+"""Operands of a site for a run: arrays in the engine's precision and on its device, and derived values.
 
-`resolution` makes them of a site, once; all stages, a decoding step and a window read nothing else.
+`resolution` resolves them from a site, once; all stages, a decoding step and a window read nothing else.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Latent:
 
 @dataclass(frozen=True, eq=False)
 class Rotation:
-    """RoPE: the turns of positions, how features pair, the first feature that turns, whether values turn."""
+    """RoPE: the rotation of each position, the pairing, the first rotated feature, whether values rotate."""
 
     turning: Turning
     pairing: str
@@ -63,7 +63,7 @@ class Rotation:
 
 @dataclass(frozen=True, eq=False)
 class FeedForward:
-    """W_up, W_down, and W_gate where it is gated."""
+    """W_up, W_down, and W_gate if it is gated."""
 
     gate: Linear | None
     up: Linear
@@ -73,7 +73,7 @@ class FeedForward:
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """What stands around an attention; `placement` says where the norms do."""
+    """The parts around an attention; `placement` is that of the norms."""
 
     placement: str
     residual: bool
@@ -86,7 +86,7 @@ class Block:
 
 @dataclass(frozen=True, eq=False)
 class Transform:
-    """What stands between the output and the vocabulary's matrix."""
+    """The transform between the output and the vocabulary's matrix."""
 
     linear: Linear
     activation: str
@@ -95,7 +95,7 @@ class Transform:
 
 @dataclass(frozen=True, eq=False)
 class Readout:
-    """What makes logits, `cap` · tanh(`scale` · (x W + b) / `cap`), perhaps of a transform of the output."""
+    """Read-out to logits, `cap` · tanh(`scale` · (x W + b) / `cap`), perhaps of a transform of the output."""
 
     transform: Transform | None
     logits: Linear
@@ -105,9 +105,9 @@ class Readout:
 
 @dataclass(frozen=True, eq=False)
 class Scoring:
-    """What makes weights of queries and keys; `stages` are the score-shaped ones, in order.
+    """The functions from queries and keys to weights; `stages` are the score-shaped ones, in order.
 
-    `factor` is the scale over the temperature, None where neither is used. `relative`, `bias` and `drop` are
+    `factor` is the scale over the temperature, None if neither is used. `relative`, `bias` and `drop` are
     functions of heads and positions. `masks_weights`: masks come after the normaliser. `empty_row` are the
     weights of a row that sees no key. `spares_keys`: a blocked key has the weight 0 whatever its score.
     `normalise` is None for the engine's softmax; `sinks` are (head,).
@@ -132,7 +132,7 @@ class Scoring:
 
     @property
     def adds(self) -> bool:
-        """Whether something is added to scores, so that q and k do not bound them."""
+        """True if a term is added to scores, so that q and k do not bound them."""
         return not (self.bias is None and self.relative is None and self.mask_bias is None)
 
 
@@ -140,8 +140,8 @@ class Scoring:
 class Operands:
     """All of one site, in data-flow order.
 
-    `vectors` (token, d_model) are there where the site begins a stack, `memory` (key, d_keys) where it reads
-    one; `added` gives the rows of an additive position. With a latent, `key` and `value` are None.
+    `vectors` (token, d_model) exist if the site begins a stack, `memory` (key, d_keys) if it reads one;
+    `added` returns the rows of an additive position. With a latent, `key` and `value` are None.
     """
 
     vectors: Array | None

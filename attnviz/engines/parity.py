@@ -1,4 +1,4 @@
-"""Whether decoding with a cache and a full pass are the same: every stage of every site, number by number."""
+"""Parity of decoding with a cache and a full pass: every stage of every site, number by number."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ def parity(decoding: Decoding, trace: Trace) -> dict[str, float]:
 
 
 def compared(decoding: Decoding, trace: Trace, check: Check = never_cancelled) -> dict[str, Compared]:
-    """The steps beside a full pass, every stage of every site, named with its site where there are several.
+    """Compare the steps with a full pass, every stage of every site, named with its site if several exist.
 
-    `trace` is a run of `decoding.experiment`. What an encoder and the attentions to the memory make before
-    the first step is compared as a whole. Weights that a step cannot see yet must be zero in the full pass.
-    NaN on both sides is counted and not compared; a NaN on one side only is an infinite difference.
+    `trace` is a run of `decoding.experiment`. Stages that an encoder and the attentions to the memory compute
+    before the first step are compared as a whole. Weights that a step cannot see yet must be zero in the full
+    pass. NaN on both sides is counted and not compared; a NaN on one side only is an infinite difference.
     """
     result, progress, n_sites = {}, progress_of(check), len(trace.sites)
     for index, name in enumerate(trace.sites):
@@ -97,10 +97,10 @@ def _over_steps(decoding: Decoding, site: SiteTrace, stage: str, check: Check) -
 
 
 def _as_a_whole(rows: list[Numbers], keys: list[Ints], whole: Numbers, is_zero_unseen: bool) -> Numbers:
-    """The rows of one head, (query, key), with what a full pass should have where they cannot see.
+    """The rows of one head, (query, key), padded with the full pass's values at invisible keys.
 
-    That is zero for weights, but NaN in a row of nothing but NaN; before the softmax it is whatever there is.
-    `keys` are the positions that each row sees: those of the cache.
+    Those are zero for weights, but NaN in a row of NaN alone; before the softmax, any value. `keys` are the
+    positions that each row attends to: those of the cache.
     """
     made = np.zeros_like(whole) if is_zero_unseen else whole.copy()
     for index, (row, seen) in enumerate(zip(rows, keys, strict=True)):

@@ -10,7 +10,7 @@ from attnviz.engines.operands import Linear
 
 
 def linear(engine: Engine, x_tf: Array, by: Linear) -> Array:
-    """x W + b, (token, in) -> (token, out); an identity without a bias hands its input on."""
+    """x W + b, (token, in) -> (token, out); an identity without a bias returns its input."""
     y = x_tf if by.matrix is None else product(engine, x_tf, by.matrix)
     return y if by.bias is None else y + by.bias
 

@@ -1,7 +1,7 @@
 """The one program: the operands of a site in, the arrays of its stages out, on any engine.
 
-Scores are multiplied and shaped in one place, `_multiply` and `_shape_scores`; the run, the windows that a
-panel asks for and a decoding step all call them, so what is shown is what was computed.
+Scores are multiplied and shaped in one place, `_multiply` and `_shape_scores`; the run, the windows of a
+panel and a decoding step all call them, so the shown numbers are the computed ones.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,8 +37,7 @@ Ints = NDArray[np.int64]
 # --- scores ----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Block:
+class Block(NamedTuple):
     """Part of the score arrays: the numbers of its heads (g, r), its positions, what its rows see.
 
     `qk` are q (g, r, q, d) and k (g, k, d), which relative positions read besides the scores.
@@ -52,7 +52,7 @@ class Block:
 
 @dataclass(frozen=True)
 class _Product:
-    """How q and k are multiplied: with `factor`, the scale, in q already, or without (None).
+    """Form of the product of q and k: with `factor`, the scale, already in q, or without (None).
 
     `is_bounded`: no score is so large that its exponential could overflow.
     """
@@ -62,14 +62,14 @@ class _Product:
 
     @property
     def stage(self) -> str:
-        """What comes out."""
+        """The stage that the product gives."""
         return "scores" if self.factor is None else "scaled"
 
 
 def _product(engine: Engine, scoring: Scoring, q: Array, k: Array) -> _Product:
-    """The scale goes into q where that gives the very same numbers.
+    """Multiply the scale into q if the numbers stay exactly the same.
 
-    It does for a power of two and scores that cannot overflow. Biases are not bounded here.
+    They do for a power of two and scores that cannot overflow. Biases are not bounded here.
     """
     factor = scoring.factor
     size = engine.score_bound(q, k) * abs(1.0 if factor is None else factor)
@@ -82,7 +82,7 @@ def _product(engine: Engine, scoring: Scoring, q: Array, k: Array) -> _Product:
 def _multiply(engine: Engine, product: _Product, qk: tuple[Array, Array], out: Array) -> None:
     """q (g, r, q, d) times k (g, k, d) into `out` (g, r, q, k)."""
     q, k = qk
-    keys = engine.xp.matrix_transpose(k)[:, None, :, :]
+    keys = k.mT[:, None, :, :]
     engine.matmul_into(out, q if product.factor is None else q * product.factor, keys)
 
 
@@ -94,10 +94,10 @@ def _shape_scores(
     upto: str,
     product: _Product,
 ) -> None:
-    """Turn what `product` says into the stage `upto`, in place.
+    """Transform the stage of `product` into the stage `upto`, in place.
 
     Order: scale and temperature, cap, bias, mask, normaliser (mask after it on request).
-    `s_grqk` holds all keys that the rows see, or some columns where `upto` comes before the softmax.
+    `s_grqk` holds all keys that the rows see, or some columns if `upto` precedes the softmax.
     """
     if upto == "scores" and product.factor is not None:
         s_grqk /= product.factor  # a power of two: exact
@@ -151,7 +151,7 @@ def _normalise(engine: Engine, scoring: Scoring, s_grqk: Array, block: Block, is
 
 
 def _clear_hidden(engine: Engine, scoring: Scoring, s_grqk: Array, seen: Seen) -> None:
-    """What a softmax leaves to the masks: hidden cells, where they come after it; rows that see nothing."""
+    """Clear what a softmax leaves to the masks: hidden cells, if masks come after it; fully masked rows."""
     if seen.hidden is None:
         return
     if scoring.masks_weights:
@@ -183,7 +183,7 @@ class Attended:
 
 @dataclass(eq=False)
 class Scores:
-    """The scores of a pass: what they are made from, and the tiles in which they were computed.
+    """The scores of a pass: their operands, and the tiles in which they were computed.
 
     `seen[i]` has the keys that tile i multiplied. `qk` are q (g, r, q, d) and k (g, k, d).
     """
@@ -195,18 +195,12 @@ class Scores:
     tiles: tuple[Tile, ...]
     seen: list[Seen]
 
-    @property
-    def heads(self) -> Ints:
-        """The numbers of the query heads, (g, r)."""
-        n_groups, group_size = self.qk[0].shape[:2]
-        return np.arange(n_groups * group_size).reshape(n_groups, group_size)
-
     def block(self, tile: Tile, seen: Seen) -> Block:
         """The keys of `seen` for the heads and rows of a tile."""
         q, k = self.qk
         q_positions, k_positions = self.positions
         part = q[tile.groups, tile.members, tile.rows], k[tile.groups, seen.keys]
-        heads = self.heads[tile.groups, tile.members]
+        heads = _head_numbers(*q.shape[:2])[tile.groups, tile.members]
         return Block(heads, q_positions[tile.rows], k_positions[seen.keys], seen, part)
 
     def stage(self, engine: Engine, scoring: Scoring, stage: str, tile: Tile, seen: Seen) -> Array:
@@ -216,6 +210,14 @@ class Scores:
         _multiply(engine, self.product, block.qk, scores)
         _shape_scores(engine, scoring, scores, block, stage, self.product)
         return scores
+
+
+@lru_cache(maxsize=64)
+def _head_numbers(n_groups: int, group_size: int) -> Ints:
+    """The numbers of the query heads, (g, r), read-only."""
+    numbers = np.arange(n_groups * group_size).reshape(n_groups, group_size)
+    numbers.setflags(write=False)
+    return numbers
 
 
 def attend(
@@ -228,8 +230,8 @@ def attend(
 ) -> tuple[Attended, Scores]:
     """Scores, softmax and mixture, a tile of heads and rows at a time.
 
-    Only the weights are kept; every other score-shaped stage is a function of q and k, and is made again,
-    tile by tile, for the window that somebody looks at. A tile multiplies the keys that its rows see.
+    Only the weights are stored; every other score-shaped stage is a function of q and k, and is recomputed,
+    tile by tile, for a shown window. A tile multiplies the keys that its rows attend to.
     """
     scores = _scores(engine, scoring, features, q_positions, k_positions)
     q, v = scores.qk[0], features.value()
@@ -258,14 +260,17 @@ def attend(
 def _scores(
     engine: Engine, scoring: Scoring, features: Features, q_positions: Ints, k_positions: Ints
 ) -> Scores:
-    """What is multiplied and how, and what each tile sees."""
+    """The form of the product, and the visible keys of each tile."""
     q, k = features.query(), features.key()
     sight = scoring.masks.sight(q_positions, k_positions)
     spares = sight.hidden is not None and engine.spares_keys and scoring.spares_keys
-    if spares:  # 0 · NaN is NaN: a value that is none is shown to all rows, as in a product of whole matrices
-        spares = bool(engine.xp.all(engine.xp.isfinite(features.value())))
-    pieces = tiles(engine.block_cells, (*q.shape[:3], len(k_positions)), spares)
-    seen = [sight.nearest(t.rows) if spares else sight.of(t.rows, sight.whole) for t in pieces]
+    cells = *q.shape[:3], len(k_positions)
+    pieces = tiles(engine.block_cells, cells, spares)
+    seen = [sight.nearest(tile.rows) for tile in pieces] if spares else []
+    if any(one.keys != sight.whole for one in seen) and not engine.xp.isfinite(features.value()).all():
+        # 0 · NaN is NaN: a NaN value affects all rows, as in a product of whole matrices.
+        pieces, seen = tiles(engine.block_cells, cells, False), []
+    seen = seen or [sight.of(tile.rows, sight.whole) for tile in pieces]
     product = _product(engine, scoring, q, k)
     return Scores((q, k), (q_positions, k_positions), sight, product, pieces, seen)
 
@@ -273,12 +278,12 @@ def _scores(
 def _attend_tile(
     engine: Engine, scoring: Scoring, scores: Scores, index: int, v: Array, out: Attended
 ) -> Seen:
-    """Weights and mixture of one tile, into the arrays of `out`; v is (g, k, d). Returns what it has seen."""
+    """Weights and mixture of one tile, into the arrays of `out`; v is (g, k, d). Returns its visible keys."""
     tile, seen = scores.tiles[index], scores.seen[index]
     mixed = out.mixed[tile.groups, tile.members, tile.rows]
     _attend_keys(engine, scoring, scores, tile, seen, v, out.weights, mixed)
     whole = scores.sight.whole
-    if seen.keys != whole and bool(engine.xp.any(engine.xp.isnan(mixed))):
+    if seen.keys != whole and bool(engine.xp.isnan(mixed).any()):
         # A row with a score that is not finite is NaN as a whole, hidden cells too.
         seen = scores.sight.of(tile.rows, whole)
         _attend_keys(engine, scoring, scores, tile, seen, v, out.weights, mixed)

@@ -18,9 +18,9 @@ Ints = NDArray[np.int64]
 
 
 def enter(engine: Engine, operands: Operands, stage: str, x: Array, positions: Ints) -> Features:
-    """What comes into a site, (token, d_model), up to what its projections read.
+    """Compute the stages from the input of a site, (token, d_model), to the input of its projections.
 
-    `stage` is "tokens_embedded" where `x` are token vectors, "layer_input" where another site has made them.
+    `stage` is "tokens_embedded" if `x` are token vectors, "layer_input" if another site computed them.
     """
     features = Features()
     features.add(stage, x)

@@ -1,4 +1,4 @@
-"""From what the last site makes to the distribution of the next token, on any engine."""
+"""From the output of the last site to the distribution of the next token, on any engine."""
 
 from __future__ import annotations
 

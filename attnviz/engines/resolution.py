@@ -34,7 +34,7 @@ from attnviz.model.operands.relative import relative_of
 from attnviz.model.spec.block import Block, FeedForward, FeedForwardRole, Norm, Transform
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.latent import Latent, LatentRole
-from attnviz.model.spec.parts import Dropout, Identity, NoScale, Role, Rope, ScaleValue
+from attnviz.model.spec.parts import Dropout, Identity, Role, Rope
 from attnviz.model.spec.rows import Row, held_row
 from attnviz.model.spec.site import Site
 
@@ -95,7 +95,7 @@ def _linear(
     matrix: Callable[[], NDArray[Any]],
     bias: Row | None = None,
 ) -> Linear:
-    """x W + b; an identity of equal sides hands its input on, and is never made."""
+    """x W + b; an identity of equal sides returns its input, and has no matrix."""
     passes = isinstance(source, Identity) and shape[0] == shape[1]
     return Linear(None if passes else engine.asarray(matrix()), _row(engine, bias, shape[1]))
 
@@ -153,16 +153,13 @@ def _rotation(site: Site) -> operands.Rotation | None:
 
 
 def scale_factor(site: Site) -> float | None:
-    """What raw scores are multiplied by: scale over temperature; None where neither is used."""
-    scale = site.scale
-    if isinstance(scale, NoScale):
-        return None if site.temperature == 1.0 else 1.0 / site.temperature
-    factor = scale.value if isinstance(scale, ScaleValue) else site.d_qk**-0.5
-    return factor / site.temperature
+    """The multiplier of raw scores: scale over temperature; None if neither is used."""
+    is_used = site.scale.step(site.d_qk)[0] != "" or site.temperature != 1.0
+    return site.scale.factor(site.d_qk) / site.temperature if is_used else None
 
 
 def scoring_of(site: Site) -> Scoring:
-    """What makes weights of a site's queries and keys."""
+    """The functions from a site's queries and keys to weights."""
     factor, is_before = scale_factor(site), site.mask_placement == "before_softmax"
     relative, bias = relative_of(site), positions.bias_of(site)
     used = {

@@ -1,4 +1,4 @@
-"""A full pass: run the program on an engine and keep what it made as a trace."""
+"""A full pass: run the program on an engine and store its stages as a trace."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def run(
 ) -> Trace:
     """Run `experiment`; `check` is called between stages and may raise to stop the run.
 
-    The engine's dtype counts, not the experiment's: whoever chooses another says so in `notices`.
+    The engine's dtype counts, not the experiment's: a caller that chooses another adds a notice to `notices`.
     """
     started = time.perf_counter()
     sites: list[_Made] = []
@@ -70,7 +70,7 @@ def run(
 
 @dataclass(frozen=True)
 class _Made:
-    """What one site has made."""
+    """Stages of one site."""
 
     place: Place
     site: Site
@@ -80,7 +80,7 @@ class _Made:
 
     @property
     def result(self) -> Array:
-        """What the next site goes on with, (token, d_model)."""
+        """The input of the next site, (token, d_model)."""
         return self.features.tf[self.origin.stage]
 
     @property
@@ -89,9 +89,9 @@ class _Made:
         return Origin(self.place.name, result_of(tuple(self.features.order)))
 
     def is_finite(self, engine: Engine) -> bool:
-        """Whether the attention's output is finite, and so all that it was made from."""
+        """True if the attention's output is finite, and so are all its operands."""
         output = self.features.tf["attention_output"]
-        return bool(engine.xp.all(engine.xp.isfinite(output)))
+        return bool(engine.xp.isfinite(output).all())
 
     @property
     def trace(self) -> SiteTrace:
@@ -99,7 +99,7 @@ class _Made:
 
 
 def _given(site: Site, first: _Made | None, before: _Made | None, memory: _Made | None) -> dict[str, Origin]:
-    """What a site has of others: of the one before, of the last of the encoder, of the first of its stack."""
+    """Inputs of a site from others: the previous one, the last of the encoder, the first of its stack."""
     given = {}
     if before is not None and first is not None:
         given["layer_input"] = before.origin
@@ -114,8 +114,8 @@ def forward(
 ) -> tuple[Features, Attended, Scores]:
     """All stages of a full pass through one site, on the engine.
 
-    `x` is what the site before has made, (token, d_model); None: the site begins with the token vectors.
-    `memory` is what an encoder has made, None: a site that reads a memory reads its vectors as they are.
+    `x` is the output of the previous site, (token, d_model); None: the site begins with the token vectors.
+    `memory` is an encoder's output; None: a site that reads a memory reads its vectors unchanged.
     """
     stage, x = ("tokens_embedded", operands.vectors) if x is None else ("layer_input", x)
     assert x is not None  # a site without one before it begins a stack
@@ -137,7 +137,7 @@ def forward(
 
 
 class HeldStages:
-    """The arrays of one run where the engine left them; windows are taken out or made when asked for."""
+    """The arrays of one run on the engine; windows are read or computed on demand."""
 
     def __init__(
         self, engine: Engine, scoring: Scoring, features: Features, attended: Attended, scores: Scores

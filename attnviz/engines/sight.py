@@ -1,4 +1,4 @@
-"""Which keys the rows of an attention see, and so which keys a block of rows has to multiply."""
+"""Visible keys of the rows of an attention, and so the keys that a block of rows must multiply."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ KEYS_TOGETHER = 16
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """What some rows see of a range of keys.
+    """Visibility of a range of keys for some rows.
 
-    `hidden` (row, key of the range) is None where they see all of it; its columns outside `touched` have no
-    blocked cell. `empty` (row,) are the rows that see no key at all, None where there are none.
+    `hidden` (row, key of the range) is None if they see all of it; its columns outside `touched` have no
+    blocked cell. `empty` (row,) are the rows that see no key at all, None without any.
     """
 
     keys: slice
@@ -36,7 +36,7 @@ NONE = slice(0, 0)
 
 
 class Sight:
-    """Which cells all masks block together, `hidden` (query, key); None where every query sees every key."""
+    """Cells that all masks block together, `hidden` (query, key); None if every query sees every key."""
 
     def __init__(self, hidden: Bools | None, n_keys: int) -> None:
         if hidden is not None:
@@ -45,14 +45,14 @@ class Sight:
         self._seen: dict[tuple[int, int], Seen] = {}
 
     def nearest(self, rows: slice) -> Seen:
-        """What some rows see, in the shortest range of keys that has all that any of them sees."""
+        """Visibility for some rows, in the shortest range that contains all their visible keys."""
         known = self._seen.get((rows.start, rows.stop))
         if known is None:
             known = self._seen[rows.start, rows.stop] = self.of(rows, self._hull(rows))
         return known
 
     def of(self, rows: slice, keys: slice) -> Seen:
-        """What some rows see of a range of keys."""
+        """Visibility of a range of keys for some rows."""
         if self.hidden is None:
             return Seen(keys, None, NONE, None)
         hidden = self.hidden[rows, keys]
@@ -64,7 +64,7 @@ class Sight:
 
     @cached_property
     def empty(self) -> Bools:
-        """Which queries see no key, (query,)."""
+        """True for the queries that see no key, (query,)."""
         assert self.hidden is not None
         return np.asarray(self.hidden.all(axis=1))
 
@@ -105,13 +105,13 @@ class Masks:
         self._are_causal = all(isinstance(mask, Causal) for mask in masks)
 
     def blocked(self, q_positions: Ints, k_positions: Ints) -> Bools | None:
-        """Which cells they block together, (query, key); None without masks."""
+        """Cells that the masks block together, (query, key); None without masks."""
         return blocked_by_all(self._masks, q_positions, k_positions)
 
     def sight(self, q_positions: Ints, k_positions: Ints) -> Sight:
-        """Which keys the queries at some positions see; both ascend."""
+        """Visible keys of the queries at some positions; both ascend."""
         n_queries, n_keys = len(q_positions), len(k_positions)
-        # For a token that is fed, causal masks alone leave every key: there is nothing to fill.
+        # For a single new token, causal masks alone leave every key visible: nothing to fill.
         if self._are_causal and k_positions[-1] <= q_positions[0]:
             return Sight(None, n_keys)
         is_whole = q_positions[-1] == n_queries - 1 and k_positions[-1] == n_keys - 1

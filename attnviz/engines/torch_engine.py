@@ -25,7 +25,7 @@ from attnviz.errors import FieldError, Message, among
 
 TORCH_DTYPES = ("float16", "bfloat16", "float32", "float64")
 TORCH_DEVICES = ("auto", "cpu", "cuda")
-"""Legal devices; `cuda:N` names one of several CUDA devices. "auto" is CUDA where there is one."""
+"""Supported devices; `cuda:N` names one of several CUDA devices. "auto" is CUDA if available."""
 
 CUDA_CELLS = 1 << 24
 """Scores done at a time. Large enough to fill a GPU; temporaries stay within some hundred megabytes."""
@@ -46,10 +46,10 @@ _NOT_INSTALLED = Message("PyTorch is not installed")
 
 
 def torch_status() -> str:
-    """Why Torch cannot be used, as one sentence, or "" where nothing is known to be wrong.
+    """Why Torch cannot be used, as one sentence, or "" if no fault is known.
 
-    Does not import torch, so it answers at once. A package that is there but fails to import is known
-    as such after the first attempt.
+    Does not import torch, so it answers at once. An installed package that fails to import is known as such
+    after the first attempt.
     """
     failure = _failure()
     return "" if failure is None else failure.text()
@@ -82,10 +82,10 @@ def load_torch() -> Any:
 class TorchEngine:
     """Computes with Torch in float16, bfloat16, float32 or float64 on one device.
 
-    `device` is "auto" (CUDA where there is one), "cpu", "cuda" or "cuda:N". Float32 products stay in
-    float32 unless `allow_tf32`. Arrays stay on the device; windows are transferred. `workers` may spread
-    blocks over threads where the device is the CPU. Raises `ValueError` for an illegal dtype or device and
-    `EngineError` where Torch or the device is not there.
+    `device` is "auto" (CUDA if available), "cpu", "cuda" or "cuda:N". Float32 products stay in float32 unless
+    `allow_tf32`. Arrays stay on the device; windows are transferred. `workers` may spread blocks over threads
+    if the device is the CPU; `constants` are those of an earlier engine of the same dtype and device. Raises
+    `ValueError` for an unsupported dtype or device and `EngineError` if Torch or the device is missing.
     """
 
     name = "torch"
@@ -96,6 +96,7 @@ class TorchEngine:
         device: str = "auto",
         allow_tf32: bool = False,
         workers: Workers = ALONE,
+        constants: Constants | None = None,
     ) -> None:
         if dtype not in TORCH_DTYPES:
             raise FieldError("dtype", dtype, among(TORCH_DTYPES, on="Torch"))
@@ -113,9 +114,9 @@ class TorchEngine:
         self.block_cells: int | None = CPU_BYTES // self._dtype.itemsize if is_cpu else CUDA_CELLS
         self.block_rows: int | None = CPU_ROWS if is_cpu else None
         self.spares_keys = is_cpu  # on a GPU the look at the masks takes longer than the product
-        # Shorter ones are rounded by torch, once, from what the document has.
+        # torch rounds shorter ones, once, from the document's numbers.
         self._copied_in = np.dtype(dtype) if dtype in ("float32", "float64") else None
-        self._constant = Constants(self._converted)
+        self.constants = constants or Constants(self._converted)
         self._precision = "high" if allow_tf32 else "highest"
 
     @contextmanager
@@ -135,7 +136,7 @@ class TorchEngine:
             torch.set_float32_matmul_precision(before)
 
     def asarray(self, values: NDArray[Any]) -> Any:
-        return self._constant(values)
+        return self.constants(values)
 
     def _converted(self, values: NDArray[Any]) -> Any:
         # A copy, as torch warns of arrays that must not change; torch.tensor takes thrice as long for it.
@@ -197,7 +198,7 @@ class TorchEngine:
             self._torch.cuda.synchronize(self.device)
 
     def _failure(self, error: RuntimeError) -> EngineError | None:
-        """What a failure of the device is called here; None for every other error."""
+        """The error for a failure of the device; None for every other error."""
         torch = self._torch
         if isinstance(error, EngineError):
             return None
@@ -232,7 +233,7 @@ class TorchSpecial:
 
 
 def is_torch_device(device: str) -> bool:
-    """Whether `device` is the name of a device: auto, cpu, cuda or cuda:N."""
+    """True if `device` is the name of a device: auto, cpu, cuda or cuda:N."""
     return device in TORCH_DEVICES or re.fullmatch(r"cuda:\d+", device) is not None
 
 

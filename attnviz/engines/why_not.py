@@ -1,4 +1,4 @@
-"""What a row of `WHY_NOTS` comes to: two matrices, their difference, and the numbers of its sentence."""
+"""Result of a row of `WHY_NOTS`: two matrices, their difference, and the numbers of its sentence."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Run = Callable[[Experiment], Trace]
 Facts = Mapping[str, str]
 
 MOST_TOKENS = 512
-"""Tokens of a comparison: what is larger is neither seen nor quick."""
+"""Largest number of tokens in a comparison: a larger one is neither legible nor fast."""
 
 STEPS = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
 """The distance from 1 to the next number."""
@@ -39,7 +39,7 @@ LONGEST_TOKEN, LONGEST_TEXT = 14, 40
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """One of the two matrices, (rows, columns): what is blocked of it, and the attention that it is of."""
+    """One of the two matrices, (rows, columns): its blocked cells, and its attention."""
 
     values: Floats
     blocked: NDArray[np.bool_] | None
@@ -71,7 +71,7 @@ class Compared:
 
     @property
     def is_undefined(self) -> bool:
-        """Whether a side has numbers that are not finite, other than the NaN that the row is about."""
+        """True if a side has numbers that are not finite, apart from the NaN of the row itself."""
         sides = (self.left,) if self.row.shows_nan else (self.left, self.right)
         return not all(np.isfinite(side.values).all() for side in sides)
 
@@ -85,7 +85,7 @@ class Compared:
         return shown(self.greatest)
 
     def sentence(self) -> str:
-        """What the difference means, in the present language."""
+        """Meaning of the difference, in the active language."""
         row = self.row
         if self.is_undefined:
             says = _(
@@ -99,7 +99,7 @@ class Compared:
 
 
 def shown(value: float) -> str:
-    """A difference with three digits: fixed where it is large enough, else with an exponent."""
+    """A difference with three digits: fixed if it is large enough, else with an exponent."""
     if value == 0:
         return "0"
     if math.isfinite(value) and 0 < abs(value) < 1e-3:
@@ -127,7 +127,7 @@ def compare(row: WhyNot, experiment: Experiment, site: str, head: int, seed: int
     else:
         pair = documents = put(experiment, left), put(experiment, right)
     given = _Given(row, pair, documents, site, min(head, left.heads.n_heads - 1), seed, run)
-    with np.errstate(all="ignore"):  # what is not finite is shown as it is
+    with np.errstate(all="ignore"):  # non-finite numbers are shown as they are
         return _HOW[row.how](given)
 
 

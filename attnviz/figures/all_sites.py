@@ -65,6 +65,8 @@ class AllSites:
     """The whole figure. Row 0 is the lowest."""
 
     title: str
+    quantity: str
+    """What the colours stand for: the title of the stage."""
     formula: str
     maps: tuple[SiteMap, ...]
     scale: Scale
@@ -115,7 +117,7 @@ def all_sites(trace: Trace, view: View, stage: str, head: int | None, shades: Sh
     title = _("{stage} · head {head} · all attentions").format(
         stage=_(STAGE_BY_ID[stage].title), head=shown + 1
     )
-    return AllSites(title, sum_of_pairs(one.pairs for one in maps), maps, scale)
+    return AllSites(title, _(STAGE_BY_ID[stage].title), sum_of_pairs(one.pairs for one in maps), maps, scale)
 
 
 def shared_stages(trace: Trace) -> tuple[str, ...]:
@@ -170,7 +172,7 @@ def draw(axes: Any, shown: AllSites, layout: Layout, shades: Shades) -> None:
         _draw_site(axes, one, slot, shades)
     bar.draw_bar(axes, shown.scale, layout.bar, shades)
     x, y, _w, height = layout.bar
-    bar.draw_range_name(axes, shown.scale, layout.width - MARGIN - NAME / 2, y + height / 2, shades)
+    bar.draw_name(axes, shown.quantity, layout.width - MARGIN - NAME / 2, y + height / 2, shades)
     heat.footer(axes, heat.footnotes(shown.marks), layout.height, shades)
 
 

@@ -1,4 +1,4 @@
-"""The colour bar: the value of each colour, and the chosen range."""
+"""The colour bar: the value of each colour."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from attnviz.core.levels import RANGES, SIGNED_DECADES
+from attnviz.core.levels import SIGNED_DECADES
 from attnviz.core.shades import Shades
 from attnviz.core.text import number
 from attnviz.figures.content import Scale
@@ -32,11 +32,6 @@ def ticks(scale: Scale) -> tuple[Tick, ...]:
     return tuple((float(at), _short(value)) for at, value in zip(positions, values, strict=True))
 
 
-def range_name(scale: Scale) -> str:
-    """Name of the cells that the ends of the bar cover, in the active language."""
-    return next(_(row.label) for row in RANGES if row.id == scale.range_id)
-
-
 def draw_bar(axes: Any, scale: Scale, rect: tuple[float, float, float, float], shades: Shades) -> None:
     """Draw bar, ticks and range into axes whose unit is a point, y downwards."""
     from matplotlib.collections import LineCollection
@@ -58,12 +53,12 @@ def draw_bar(axes: Any, scale: Scale, rect: tuple[float, float, float, float], s
     axes.add_collection(LineCollection(marks, colors=shades.muted, linewidths=0.5), autolim=False)
 
 
-def draw_range_name(axes: Any, scale: Scale, x: float, y: float, shades: Shades) -> None:
-    """The name of the range, upright, beside the ticks."""
+def draw_name(axes: Any, name: str, x: float, y: float, shades: Shades) -> None:
+    """Write the name of what is coloured, upright, beside the ticks; these say the range."""
     axes.text(
         x,
         y,
-        range_name(scale),
+        name,
         font=text_font(NAME_SIZE),
         color=shades.muted,
         rotation=90,

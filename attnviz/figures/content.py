@@ -84,6 +84,8 @@ class Content:
     """A whole figure: its maps share axes and one scale."""
 
     title: str
+    quantity: str
+    """What the colours stand for: the title of the stage."""
     formula: str
     maps: tuple[Map, ...]
     down: Side
@@ -119,6 +121,7 @@ def content(
     on_rows, on_columns = (_side(site, row, axis, shades) for axis in (-2, -1))
     return Content(
         title=_title(site, row, heads),
+        quantity=_(row.title),
         formula=stage_formula(site.experiment, stage),
         maps=tuple(_map(site, row, one, scale, blocked, turned) for one in heads),
         down=on_columns if turned else on_rows,

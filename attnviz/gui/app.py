@@ -26,7 +26,9 @@ from attnviz.model.io.presets import load_preset
 from attnviz.model.spec.document import Document
 
 SWITCH_SECONDS = 0.001
-"""How long a thread may keep the interpreter from others; the default of 5 ms is felt in a drag."""
+"""Longest time that a thread keeps the interpreter from others; the default of 5 ms is noticeable
+in a drag.
+"""
 
 
 UNSEEN_MS = 500
@@ -70,7 +72,7 @@ def main(path: Path | None = None) -> int:
 
 
 def _first_document(path: Path | None) -> Document:
-    """What the first frame is made with: under the name of what is about to be opened, never of a preset."""
+    """The document of the first frame: titled as the document about to open, never as a preset."""
     title = "" if path is not None else title_of(STORIES[current_language()])
     return replace(load_preset(FIRST_PRESET), title=title)
 
@@ -105,7 +107,7 @@ class FirstFrame(QObject):
 
 
 class _Notices:
-    """Where notices of unexpected errors go: to the window's status line, once there is a window."""
+    """Sends notices of unexpected errors to the window's status line, once a window exists."""
 
     window: Window | None = None
 

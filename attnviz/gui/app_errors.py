@@ -85,7 +85,7 @@ class Errors:
         self._show(_summary(error))
 
     def times(self, error: BaseException) -> int:
-        """How often an error of this kind has been reported."""
+        """Number of reports of an error of this kind."""
         with self._lock:
             return self._seen[_kind(error)]
 
@@ -147,7 +147,7 @@ class Errors:
 
 
 def _kind(error: BaseException) -> object:
-    """What makes two errors the same: type and path through the code; if never raised, the message."""
+    """Identity of an error: type and path through the code; if never raised, the message."""
     path = tuple((frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__))
     return (type(error), path or str(error))
 

@@ -1,8 +1,7 @@
 """The one way from another thread into the window: a queue of callables and one queued signal.
 
-A signal connected to a lambda runs the lambda on the thread that emits; connected to a bound slot of an
-object that lives on the GUI thread it is queued there. So there is one such object, and whoever works
-elsewhere posts to it.
+A signal connected to a lambda runs the lambda on the emitting thread; connected to a bound slot of an object
+on the GUI thread, it is queued for that thread. One such object exists, and other threads post to it.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ class Bridge(QObject):
         try:
             self._posted.emit()
         except RuntimeError:
-            # The window and its objects are already gone while a worker ends: there is nobody left to tell.
+            # The window and its objects may be gone while a worker ends: nobody receives the result.
             self.close()
 
     def close(self) -> None:
@@ -48,7 +47,7 @@ class Bridge(QObject):
 
     @Slot()
     def _drain(self) -> None:
-        # Only what is here now: a callable that posts again must let the window paint in between.
+        # Only the present callables: one that posts again must let the window paint in between.
         for _count in range(len(self._calls)):
             if self._closed or not self._calls:  # closed by a callable, or emptied by its nested event loop
                 return

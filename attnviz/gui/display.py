@@ -22,7 +22,7 @@ REFUSED = 2
 """The exit code, that of every refusal of the shell."""
 
 CURSOR_LIBRARY = "libxcb-cursor.so.0"
-"""What Qt's plugin for X11 needs and a bare Debian lacks."""
+"""Library that Qt's plugin for X11 needs and a bare Debian lacks."""
 
 _UNREACHABLE = re.compile(r"could not connect to display (.*)", re.DOTALL)
 _UNKNOWN = re.compile(r'Could not find the Qt platform plugin "(.*)" in ')
@@ -53,7 +53,7 @@ def sentence_for_abort() -> Iterator[None]:
 
 
 def reason(messages: Sequence[str]) -> str:
-    """What keeps the window from being opened, from Qt's messages in their order."""
+    """Why the window cannot open, from Qt's messages in their order."""
     said = "\n".join(messages)
     unreachable = [found[1].strip() for found in map(_UNREACHABLE.search, messages) if found]
     unknown, not_loaded, available = (p.search(said) for p in (_UNKNOWN, _NOT_LOADED, _AVAILABLE))

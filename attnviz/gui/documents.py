@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -28,10 +29,12 @@ from attnviz.model.io.files import (
 from attnviz.model.spec.document import Document
 
 FIRST_PRESET = "fluffy-blue-creature"
-"""What a window is made with: a document that is quick to read, until there is another."""
+"""The initial document of a window: quick to read, until another one opens."""
 
 STORIES = {"en": "stories-en", "zh_CN": "stories-zh"}
 """What a fresh start shows, by language: the model in the box writes a story."""
+MOST_NAMED = 60
+"""Characters of a title that become a file name."""
 SUFFIXES = (JSON_SUFFIX, TENSORS_SUFFIX)
 
 
@@ -59,7 +62,7 @@ class Documents(QObject):
         self.open_preset(STORIES[current_language()])
 
     def open_preset(self, id_: str) -> None:
-        """Show a preset, unless the person would rather keep what is there."""
+        """Show a preset, unless the user prefers to keep the present document."""
         if self.may_discard():
             if needs_model(id_):
                 self._read(id_, self._store.open, self._on_failed, "file")
@@ -111,8 +114,8 @@ class Documents(QObject):
             self.open(Path(name))
 
     def ask_import(self) -> None:
-        """Choose a trained model and what it reads, and open the document of it."""
-        # Made when it is first wanted: reading checkpoints is slow to import.
+        """Choose a trained model and its input, and open the resulting document."""
+        # Created on first use: the checkpoint reader is slow to import.
         from attnviz.gui.dialogs.import_model import ask_import
 
         document, self._model_folder = ask_import(self._window, self._scheduler, self._model_folder)
@@ -125,7 +128,7 @@ class Documents(QObject):
             return
 
         def job(token: CancelToken) -> Document:
-            return load(path)
+            return load(path, token.progress.at)
 
         def done(document: Document) -> None:
             self._store.open(document, path)
@@ -139,7 +142,7 @@ class Documents(QObject):
 
     def save_as(self, start: Path | None = None) -> bool:
         """Ask for a file, `start` or the document's own unless the person names another, and write to it."""
-        start = start or self._store.path or Path(_("attention") + self._suffix())
+        start = start or self._store.path or Path(self._name() + self._suffix())
         if start.suffix.lower() == JSON_SUFFIX:
             start = start.with_suffix(self._suffix())
         name, _kind = QFileDialog.getSaveFileName(
@@ -154,8 +157,13 @@ class Documents(QObject):
                 return False
         return bool(name) and self._write(path)
 
+    def _name(self) -> str:
+        """A file name from the document's title: of a preset, of a model; without what no file may have."""
+        title = re.sub(r'[\x00-\x1f<>:"/\\|?*]+', " ", _(self._store.document.title))
+        return visible(" ".join(title.split())).strip(". ")[:MOST_NAMED] or _("attention")
+
     def _suffix(self) -> str:
-        """What a file that holds the document ends with."""
+        """Suffix of a file for the document."""
         is_large = number_count(self._store.experiment) > INLINE_NUMBERS
         return TENSORS_SUFFIX if is_large else JSON_SUFFIX
 
@@ -166,7 +174,7 @@ class Documents(QObject):
         return answer == QMessageBox.StandardButton.Save
 
     def may_discard(self) -> bool:
-        """Whether the present document may go: it is saved, or the person says so, or saves it now."""
+        """True if the present document may be discarded: it is saved, or the user agrees, or saves it now."""
         if not self._store.is_modified:
             return True
         buttons = QMessageBox.StandardButton
@@ -220,7 +228,7 @@ class Documents(QObject):
     def _save_elsewhere(self, path: Path, sentence: str) -> bool:
         """Say why nothing was written, so that nobody takes the work for saved, and offer another file.
 
-        Where another suffix is all that is wanted, that is the file; else the person names one.
+        If only another suffix is needed, that is the file; else the user names one.
         """
         text = _("The document is not saved.") + "\n\n" + sentence
         box = self._box("not_saved_box", _("Unsaved"), text)

@@ -1,4 +1,4 @@
-"""What a person is told of a job that failed: one sentence, whatever was raised."""
+"""The message about a failed job: one sentence for any exception."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ from attnviz.engines.engine import EngineError
 from attnviz.errors import Message, message_of
 
 EXPECTED = (ValueError, EngineError, OSError, MemoryError, Stopped)
-"""What jobs raise with a sentence for the person. Everything else is a fault of the program and is logged."""
+"""Exceptions of jobs with a sentence for the user. All others are faults of the program and are logged."""
 
 
 def is_expected(error: BaseException) -> bool:
-    """Whether the error needs no log. Without a sentence, only missing memory and a cancelled job do not."""
+    """True if the error needs no log. Without a sentence, only missing memory and a cancelled job
+    need none.
+    """
     says = isinstance(error, MemoryError | Stopped) or bool(str(error).strip())
     return says and isinstance(error, EXPECTED)
 
 
 def failure_message(error: BaseException) -> Message:
-    """Why there is no result, in one sentence."""
+    """Why the result is missing, in one sentence."""
     if isinstance(error, Stopped):
         return Message("Cancelled.")
     if is_expected(error):

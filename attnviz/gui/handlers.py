@@ -1,4 +1,4 @@
-"""What the commands do: one method for every row of `ACTIONS`, named `on_<id>`."""
+"""Implementation of the commands: one method for every row of `ACTIONS`, named `on_<id>`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Handlers(QObject):
 
     @cached_property
     def _exporter(self) -> Exporter:
-        """Made when it is first wanted: what it stands on is slow to import."""
+        """Created on first use: its imports are slow."""
         from attnviz.gui.export.export import Exporter
 
         window = self._window

@@ -18,8 +18,8 @@ INTERRUPTED = 130
 class Interrupt(QObject):
     """Waits for SIGINT from construction to `uninstall`, on the main thread.
 
-    Python runs a signal's function only between its own instructions, and there are none while Qt waits: the
-    byte that `set_wakeup_fd` sends through a socket wakes Qt. No `KeyboardInterrupt` rises in a slot.
+    Python runs a signal's function only between its own instructions, and none runs while Qt waits: the byte
+    that `set_wakeup_fd` sends through a socket wakes Qt. No slot raises `KeyboardInterrupt`.
     """
 
     def __init__(self, window: QWidget) -> None:
@@ -34,7 +34,7 @@ class Interrupt(QObject):
         self._previous = signal.signal(signal.SIGINT, self._on_signal)
 
     def uninstall(self) -> None:
-        """Put back what there was before."""
+        """Restore the previous handlers."""
         signal.signal(signal.SIGINT, self._previous)
         signal.set_wakeup_fd(self._previous_fd)
         self._notifier.setEnabled(False)

@@ -15,7 +15,7 @@ SHOWN_AFTER_S = 0.5
 """A job that is done sooner is not announced."""
 
 LOOK_MS = 100
-"""How often the line looks at the workers while one of them has something to do."""
+"""Interval at which the line polls the workers while one of them is busy."""
 
 BAR_WIDTH, BAR_HEIGHT = 96, 8
 PARTS = 1000
@@ -23,7 +23,7 @@ PARTS = 1000
 
 @dataclass(frozen=True)
 class Job:
-    """One kind of job: the key under which it is submitted, and what it does."""
+    """One kind of job: the key under which it is submitted, and its description."""
 
     key: str
     title: str
@@ -80,12 +80,12 @@ class JobLine(QWidget):
 
     @property
     def is_shown(self) -> bool:
-        """Whether a job is announced, which `cancel` would cancel."""
+        """True if a job is announced, which `cancel` would cancel."""
         return self._shown is not None
 
     @Slot()
     def cancel(self) -> None:
-        """Cancel the job that is shown; its owner is told at once."""
+        """Cancel the shown job; its owner is informed at once."""
         if self._shown is not None:
             scheduler, key = self._shown
             scheduler.stop(key)

@@ -48,7 +48,7 @@ class Commands(QObject):
         return self._menus[id_]
 
     def fill(self, bar: QMenuBar, extend: Callable[[str, QMenu], None]) -> None:
-        """Put the menus into `bar`; `extend` adds what is no row of `ACTIONS`, such as recent files."""
+        """Add the menus to `bar`; `extend` adds entries outside `ACTIONS`, such as recent files."""
         for id_, _title in MENUS:
             menu = bar.addMenu("")
             menu.setObjectName(f"menu_{id_}")
@@ -80,7 +80,7 @@ class Commands(QObject):
             self._actions[row.id].setToolTip(self._tool_tip(row.id, text))
 
     def apply_theme(self, theme: Theme) -> None:
-        """Give the icons the ink of `theme`: at once in a tool bar, in a menu when it opens."""
+        """Set the ink of the icons to that of `theme`: at once in a tool bar, in a menu when it opens."""
         self._theme = theme
         for row in ACTIONS:
             owners = self._actions[row.id].associatedObjects()

@@ -1,4 +1,4 @@
-"""`SETTINGS`: what the program remembers about a person's preferences, one row each."""
+"""`SETTINGS`: the stored preferences of a user, one row each."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RECENT_LIMIT = 10
 
 @dataclass(frozen=True)
 class Setting:
-    """One preference: its key, its type, its default, and the values that are legal (empty: any)."""
+    """One preference: its key, its type, its default, and its valid values (empty: any)."""
 
     key: str
     kind: type
@@ -54,7 +54,7 @@ _BY_KEY = {setting.key: setting for setting in SETTINGS}
 
 
 class Settings:
-    """The stored preferences. A stored value that is not legal counts as not stored."""
+    """The stored preferences. An invalid stored value counts as not stored."""
 
     def __init__(self, store: QSettings | None = None) -> None:
         self._store = store or QSettings("attnviz", "attnviz")

@@ -1,6 +1,6 @@
-"""What a stage looks like: its matrix, labels, colours and what is lit, as values for a heat map.
+"""Appearance of a stage: its matrix, labels, colours and highlight, as values for a heat map.
 
-Every panel that draws a stage comes here, so a stage looks the same wherever it is drawn.
+Every panel that draws a stage uses this module, so a stage looks the same in all of them.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def stage_title(site: SiteTrace, view: View, stage: str) -> str:
 
 
 def all_head_levels(site: SiteTrace, stage: str, range_id: str) -> tuple[float, float]:
-    """The ends of the colour map over all heads of a stage; an overview keeps what they depend on."""
+    """The ends of the colour map over all heads of a stage; an overview preserves their inputs."""
     signed = STAGE_BY_ID[stage].signed
     ends = [
         levels(values, range_id, signed, hidden)
@@ -95,9 +95,9 @@ def axis_color(axis: Axis, theme: Theme, hue: str) -> str:
 def highlight(
     site: SiteTrace, view: View, stage: str, focus: Cell | None, head: int | None = None
 ) -> Highlight:
-    """What `focus` lights in a picture of `stage`: itself, its sources, its consumers, its tokens.
+    """Highlight for `focus` in a picture of `stage`: itself, its sources, its consumers, its tokens.
 
-    `head` None: the picture shows the head that the view has chosen.
+    `head` None: the picture shows the head that the view has selected.
     """
     if focus is None or not exists(site, focus):
         return NO_HIGHLIGHT
@@ -120,7 +120,7 @@ def highlight(
 
 
 def differ_in_vectors_alone(old: Experiment, new: Experiment) -> bool:
-    """Whether only the numbers of the vectors are new, as in a drag: most controls stay as they are."""
+    """True if only the numbers of the vectors differ, as in a drag: most controls stay unchanged."""
     if old is new:
         return True
     others = [field for field in Experiment.__struct_fields__ if field != "vectors"]

@@ -13,7 +13,7 @@ from attnviz.gui.live.trace import Live
 from attnviz.gui.look.theme import LIGHT, Theme
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.control import plain_tooltip
-from attnviz.i18n import _
+from attnviz.i18n import _, ngettext
 from attnviz.model.errors.titles import in_words
 from attnviz.model.spec.document import Document
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from attnviz.model.trace import Trace
 
 SHOWN_MS = 8000
-"""How long a sentence stays."""
+"""Time for which a sentence stays."""
 
 WAITING_MS = 300
-"""A run that takes longer than this is said to be under way."""
+"""A run longer than this is announced."""
 
 
 class StatusLine(QStatusBar):
@@ -44,7 +44,7 @@ class StatusLine(QStatusBar):
             label.setObjectName(name)
             label.setTextFormat(Qt.TextFormat.PlainText)
         self._message.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        # A long sentence is cut off at the window's edge; asked for its width, it would widen the window.
+        # A long sentence is cut off at the window's edge; with its full width, it would widen the window.
         self._message.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self._error: Message | None = None
         """The error that is shown, to be said anew in another language."""
@@ -136,7 +136,7 @@ class StatusLine(QStatusBar):
 
     @Slot(object)
     def _on_failed(self, error: BaseException) -> None:
-        """The numbers that are still shown are not the document's: say so where their time stood."""
+        """Show, in place of the time, that the shown numbers are not the document's."""
         self._facts.setText(_("not computed: the numbers are from the previous state"))
 
     @Slot(object)
@@ -147,12 +147,14 @@ class StatusLine(QStatusBar):
         state = _("ready, with a notice · {time}") if trace.notices else _("ready · {time}")
         parts = (
             state.format(time=_duration(trace.seconds)),
-            _("{n} tokens · {heads} heads · d_head {d} · {dtype} · {engine}").format(
-                n=experiment.n_queries,
-                heads=heads.n_heads,
-                d=heads.d_head,
-                dtype=experiment.dtype,
-                engine={"numpy": "NumPy", "torch": "Torch"}.get(where, where),
+            " · ".join(
+                (
+                    ngettext("{n} token", "{n} tokens", experiment.n_queries).format(n=experiment.n_queries),
+                    ngettext("{n} head", "{n} heads", heads.n_heads).format(n=heads.n_heads),
+                    f"d_head {heads.d_head}",
+                    experiment.dtype,
+                    {"numpy": "NumPy", "torch": "Torch"}.get(where, where),
+                )
             ),
         )
         self._facts.setText("     ".join(parts))

@@ -41,8 +41,9 @@ class Store(QObject):
     changed = Signal(object, object)
     """(old Document, new Document), after every edit, look, undo, redo and load."""
     opened = Signal()
-    """Another document takes the place of the present one, before `changed`: what belongs to the old one, and
-    is not shown, is let go. It may be a model of gigabytes."""
+    """Another document is about to replace the present one, before `changed`: hidden data of the old one is
+    released. It may be a model of gigabytes.
+    """
     traced = Signal(object)
     """A Trace: the numbers of the document's experiment have arrived."""
     pointer_changed = Signal(object, object)
@@ -80,7 +81,7 @@ class Store(QObject):
 
     @property
     def site(self) -> SiteTrace:
-        """The site of the trace that is looked at."""
+        """The selected site of the trace."""
         assert self.trace is not None
         return self.trace.shown(self.document.view.site)
 
@@ -97,7 +98,7 @@ class Store(QObject):
         return trace.shown(cell.site or self.document.view.site)
 
     def is_written(self, cell: Cell) -> bool:
-        """Whether a cell is of a token behind the document's, or of no attention of the document."""
+        """True if a cell belongs to a generated token, or to no attention of the document."""
         if cell.site and cell.site not in site_names(self.experiment):
             return True
         site = at(self.experiment, cell.site) if cell.site else self.attention
@@ -107,7 +108,7 @@ class Store(QObject):
 
     @property
     def is_modified(self) -> bool:
-        """Whether the experiment differs from what was last opened or saved."""
+        """True if the experiment differs from the last opened or saved one."""
         return self.document.experiment != self._saved.experiment or self.document.title != self._saved.title
 
     @property
@@ -139,7 +140,7 @@ class Store(QObject):
 
     @property
     def edited_attentions(self) -> tuple[Site, ...]:
-        """The attentions that an edit changes: the one looked at, then those that are edited alike."""
+        """The attentions that an edit changes: the selected one, then those that are edited alike."""
         site = self.document.site
         others = companions(self.experiment, site) if self.pointer.edits_alike else ()
         return (self.attention, *(at(self.experiment, place.name) for place in others))
@@ -147,7 +148,7 @@ class Store(QObject):
     def edit_attention(
         self, function: Callable[Concatenate[Site, P], Site], *args: P.args, **named: P.kwargs
     ) -> bool:
-        """Replace the attention that is looked at by function(attention, *args, **named); see `edit`.
+        """Replace the selected attention by function(attention, *args, **named); see `edit`.
 
         While all layers are edited alike, those of its kind in the other layers are replaced as well.
         """
@@ -159,7 +160,7 @@ class Store(QObject):
     def edit_here(
         self, function: Callable[Concatenate[Site, P], Site], *args: P.args, **named: P.kwargs
     ) -> bool:
-        """Replace the attention that is looked at and no other: for numbers that a layer has of its own."""
+        """Replace the selected attention only: for numbers that each layer has separately."""
         site = self.document.site
 
         def edited(experiment: Experiment) -> Experiment:
@@ -188,10 +189,10 @@ class Store(QObject):
         self._point(pointing.hover(self.pointer, cell, self.document.site))
 
     def point_in_decoding(self, cell: Cell | None) -> None:
-        """Say which number of the player the mouse is on.
+        """Set the number of the player under the mouse.
 
         It opens in the decoding's own pass: a document that is not causal has other numbers in its own, and a
-        written token has none there. Of a token that the document has, it lights what it lights everywhere.
+        generated token has none there. A token of the document is highlighted everywhere.
         """
         is_in_document = cell is not None and not self.is_written(cell)
         site = self.document.site
@@ -260,11 +261,12 @@ class Store(QObject):
     def open(self, document: Document, path: Path | None = None) -> None:
         """Start anew with another document; the history begins with it."""
         self.end_gesture()
+        self.set_stage_hover("")  # what was pointed at is made anew, or gone
         self.path, self._saved = path, document
         self._move_to(History((document,)), is_another=True)
 
     def mark_saved(self, path: Path, document: Document) -> None:
-        """`document` is what the file at `path` holds."""
+        """Note that the file at `path` holds `document`."""
         self.path, self._saved = path, document
         self.history_changed.emit()
 

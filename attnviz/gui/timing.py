@@ -36,7 +36,7 @@ WARM_UP = 5
 
 
 class TimedWindow(Window):
-    """Notes when a frame is complete: Qt answers `UpdateRequest` by painting all that asked for it."""
+    """Notes when a frame is complete: Qt answers `UpdateRequest` by painting all requested widgets."""
 
     def __init__(self, document: Document, settings: Settings) -> None:
         self.frames: list[tuple[float, frozenset[str]]] = []

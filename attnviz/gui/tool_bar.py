@@ -64,7 +64,7 @@ class ToolBar(QToolBar):
 
     def _show_preset(self) -> None:
         title = self._store.document.title
-        # A document from a file or a model is no preset: then the button only says what it opens.
+        # A document from a file or a model is no preset: the button then shows only its purpose.
         is_preset = any(title == preset.title for preset in PRESETS)
         text = _("Preset: {title}").format(title=_(title)) if is_preset else _("Preset")
         self._preset.setText(text.replace("&", "&&"))

@@ -90,6 +90,7 @@ class Window(QMainWindow):
         self.commands.fill(self.menuBar(), self._extend_menu)
         self.tool_bar = ToolBar(self.store, self.live, self.commands)
         self.tool_bar.preset_menu.aboutToShow.connect(self._fill_preset_menu)
+        self.tool_bar.preset_menu.aboutToShow.connect(self._point_at_nothing)
         self.addToolBar(self.tool_bar)
         self.status = StatusLine(self.store, self.live)
         self.setStatusBar(self.status)
@@ -251,7 +252,7 @@ class Window(QMainWindow):
         parts = [f"{name or 'attnviz'}{mark}", where, "attnviz" if name else ""]
         self.setWindowTitle(" — ".join(part for part in parts if part))
 
-    # --- menus that are made when they open
+    # --- menus created when they open
 
     def _extend_menu(self, id_: str, menu: QMenu) -> None:
         if id_ == "file":
@@ -266,6 +267,13 @@ class Window(QMainWindow):
                 menu.addAction(dock.toggleViewAction())
         if id_ == "presets":
             menu.aboutToShow.connect(self._fill_preset_menu)
+        menu.aboutToShow.connect(self._point_at_nothing)
+
+    @Slot()
+    def _point_at_nothing(self) -> None:
+        """A menu takes the mouse: what it pointed at is not told that it left."""
+        self.store.set_stage_hover("")
+        self.store.set_hover(None)
 
     @Slot()
     def _name_recent_menu(self) -> None:
@@ -315,7 +323,7 @@ class Window(QMainWindow):
 
     @Slot(object)
     def _on_failed(self, error: BaseException) -> None:
-        """What is drawn belongs to an earlier document: it fades until there are numbers for this one."""
+        """The picture belongs to an earlier document: it fades until new numbers arrive."""
         for card in self.cards.values():
             effect = QGraphicsOpacityEffect(card)
             effect.setOpacity(FADED)
@@ -334,7 +342,7 @@ class Window(QMainWindow):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        if self._needs_sizes:  # docks only keep sizes that they are given on the screen
+        if self._needs_sizes:  # docks keep only sizes that are set while visible
             self._needs_sizes = False
             self._first_sizes()
 
@@ -407,7 +415,7 @@ def dtype_reason(engine: str, dtype: str) -> str:
 
 
 def _dropped(event: QDropEvent) -> Path | None:
-    """The document file that is being dropped, if there is exactly one."""
+    """The document file in the drop event, if it has exactly one."""
     urls = event.mimeData().urls()
     if len(urls) != 1 or not urls[0].isLocalFile():
         return None

@@ -86,3 +86,18 @@ def test_a_folder_that_is_wrong(folder: Path, tmp_path: Path, capsys: Capture) -
     ):
         assert main(["import", str(given), "--ids", "1", "-o", str(tmp_path / "made.json")]) == 2
         assert says in capsys.readouterr().err
+
+
+def test_an_import_reports_the_share_of_the_weights_and_can_be_stopped(folder: Path) -> None:
+    shares: list[float] = []
+    attnviz.import_checkpoint(folder, ids=[1], progress=shares.append)
+    assert shares == sorted(shares) and shares[-1] == 1.0 and len(shares) > 10
+    alone: list[float] = []
+    attnviz.import_checkpoint(folder, ids=[1], attention_only=True, progress=alone.append)
+    assert alone[-1] == 1.0 and len(alone) < len(shares)
+
+    def stop(share: float) -> None:
+        raise KeyError("stopped")
+
+    with pytest.raises(KeyError):
+        attnviz.import_checkpoint(folder, ids=[1], progress=stop)

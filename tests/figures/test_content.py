@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 import attnviz
 from attnviz.core.color_maps import color_table
-from attnviz.figures.bar import range_name, ticks
+from attnviz.figures.bar import ticks
 from attnviz.figures.content import content
 from attnviz.figures.heat import cell_numbers, footnotes, picture
 from attnviz.figures.palette import PALETTES, palette
@@ -42,7 +42,7 @@ def test_all_heads_share_one_scale_and_one_head_has_its_own() -> None:
     largest = np.abs(site["scores"]).max()
     assert len(every.maps) == 4
     assert (every.scale.low, every.scale.high) == (-largest, largest)
-    assert range_name(every.scale) == "All heads"
+    assert every.scale.range_id == "global" and every.quantity == "scores"
     alone = content(site, View(), "scores", 2, LIGHT)
     assert alone.scale.high == np.abs(site["scores"][2]).max()
     assert content(site, View(ranges=Ranges.of_all("global")), "scores", 2, LIGHT).scale.high == largest

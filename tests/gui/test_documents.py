@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from desk import WAIT_MS, Answers, Desk, MakeDesk
 from documents import explicit
+from msgspec.structs import replace
 from pointer import drag
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
@@ -338,3 +339,35 @@ def test_every_preset_opens_runs_and_is_painted(make_desk: MakeDesk) -> None:
         np.testing.assert_array_equal(desk.map.content.values, values)
         assert not desk.window.grab().toImage().isNull()
         assert document.title in desk.window.windowTitle()
+
+
+def test_saving_proposes_the_name_of_what_is_open(
+    make_desk: MakeDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk, asked = make_desk("cross-attention"), []
+
+    def ask(_parent: object, _title: str, start: str, _kinds: str) -> tuple[str, str]:
+        asked.append(start)
+        return "", ""
+
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", ask)
+    title = desk.store.document.title
+    for name, proposed in (
+        (title, f"{title}.json"),
+        ("", "attention.json"),
+        ('a/b: "c"\n?.', "a b c.json"),
+        ("長" * 100, "長" * 60 + ".json"),
+    ):
+        desk.store.open(replace(desk.store.document, title=name))
+        trigger(desk, "save_as")
+        assert asked.pop() == proposed
+
+
+def test_a_new_document_and_an_open_menu_point_at_no_stage(desk: Desk) -> None:
+    desk.store.set_stage_hover("weights")
+    desk.store.open(load_preset("toy-attention"))
+    assert desk.store.stage_hover == ""
+    for menu in (desk.window.commands.menu("presets"), desk.window.tool_bar.preset_menu):
+        desk.store.set_stage_hover("weights")
+        menu.aboutToShow.emit()
+        assert desk.store.stage_hover == ""

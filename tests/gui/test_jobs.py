@@ -15,7 +15,9 @@ from PySide6.QtWidgets import QLabel, QProgressBar, QPushButton
 from pytestqt.qtbot import QtBot
 
 import attnviz
+from attnviz.checkpoints.presets import load_preset
 from attnviz.compute.scheduler import CancelToken, Scheduler, Stopped
+from attnviz.gui import documents
 from attnviz.gui.bridge import Bridge
 from attnviz.gui.jobs import JOB_BY_KEY, SHOWN_AFTER_S, JobLine
 from attnviz.gui.live import trace as live_module
@@ -85,6 +87,32 @@ def test_a_job_that_does_not_say_how_far_it_is_counts_seconds(bench: Bench) -> N
     assert bench.text().endswith(" s")
     bar = bench.line.findChild(QProgressBar, "job_bar")
     assert isinstance(bar, QProgressBar) and bar.maximum() == 0
+
+
+def test_a_file_that_is_opened_shows_the_share_that_is_read(
+    make_desk: MakeDesk, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    desk, go_on = make_desk("toy-attention", inline=False), threading.Event()
+    path = attnviz.save(load_preset("stories-en"), tmp_path / "d.safetensors")
+    plain = documents.load
+
+    def slow(path: Path, progress: Any) -> Any:
+        def at(share: float) -> None:
+            progress(share)
+            while 0.3 < share < 0.9 and not go_on.wait(0.005):
+                progress(share)
+
+        return plain(path, at)
+
+    monkeypatch.setattr(documents, "load", slow)
+    desk.window.documents.open(path)
+    desk.qtbot.waitUntil(lambda: desk.window.jobs.is_shown, timeout=WAIT_MS)
+    label = desk.find(QLabel, "job_title").text()
+    assert label.startswith("Opening… 3") and label.endswith(" %")
+    desk.press_key(Qt.Key.Key_Escape)
+    desk.qtbot.waitUntil(lambda: not desk.window.jobs.is_shown, timeout=WAIT_MS)
+    go_on.set()
+    assert desk.store.path is None
 
 
 def test_the_button_cancels_what_is_shown(bench: Bench) -> None:

@@ -1,7 +1,7 @@
-"""What a decoding keeps of the positions that it has seen: one cache for each site.
+"""Positions cached by a decoding: one cache for each site.
 
-The decoder appends what the projections made and reads back what the scores and the mixture are to see. What
-is kept is keys and values, or the latent that they are made from; how it is held is the store's matter.
+The decoder appends projections and reads back the inputs of the scores and the mixture. The cached numbers
+are keys and values, or the latent that they are projected from; their storage is the store's concern.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ Ints = NDArray[np.int64]
 class Cache(Protocol):
     """Keys and values of one site.
 
-    `length` says how many positions had been appended at the moment that is meant, so that an earlier step
-    can be looked at again.
+    `length` is the number of positions appended at the requested moment, so that an earlier step can be shown
+    again.
     """
 
     @property
@@ -41,7 +41,7 @@ class Cache(Protocol):
         """The same, as it was after `length` positions."""
 
     def append(self, made: Features) -> None:
-        """Keep what the next positions need, of the stages that the site made of them."""
+        """Append what the next positions need, from the stages of the site."""
 
     def keys(self, length: int) -> Array:
         """The keys as the scores read them, (g, k, d)."""
@@ -53,14 +53,14 @@ class Cache(Protocol):
         """The absolute position of each of those keys, (k,)."""
 
     def held(self, length: int) -> Rows:
-        """What is kept of those positions, (g, k, numbers) each: keys and values, or what makes them."""
+        """The cached numbers of those positions, (g, k, numbers) each: keys and values, or their sources."""
 
     def take_over(self, older: Cache, length: int) -> None:
         """Begin with the first `length` positions of another cache of the same kind."""
 
 
 class _Stored:
-    """What all caches have of their store."""
+    """Common parts of all caches with a store."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -101,9 +101,9 @@ class KeyValueCache(_Stored):
 
 
 class LatentCache(_Stored):
-    """The latent and the turned RoPE key of every position: d_c + d_rope numbers, whatever the heads.
+    """The latent and the rotated RoPE key of every position: d_c + d_rope numbers, independent of the heads.
 
-    Keys and values of the heads are made from them when they are read (DeepSeek-V2, section 2.1.2).
+    Keys and values of the heads are projected from them on reading (DeepSeek-V2, section 2.1.2).
     """
 
     def __init__(self, engine: Engine, operands: Operands, store: Store) -> None:
@@ -126,7 +126,7 @@ class LatentCache(_Stored):
         return self._expanded(length)[1]
 
     def _expanded(self, length: int) -> tuple[Array, Array]:
-        """Keys and values of all heads; those of the last length that was asked for are at hand."""
+        """Keys and values of all heads; those of the last requested length are cached."""
         read = self._read
         if read is None or read[0] != length:
             latent, *rope_keys = (rows[0] for rows in self._store.rows(length))

@@ -1,4 +1,4 @@
-"""Which token comes next, and whether writing ends."""
+"""Choice of the next token, and the end of the generation."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from attnviz.model.spec.sampling import Sampling, choose, stopped
 
 
 class Choice:
-    """The tokens of a text as they are chosen: told of every step, it knows the next one.
+    """The tokens of a text as they are chosen: it is updated with every step and knows the next one.
 
-    `names` are the texts that the logits stand for. Tokens of the document that are none of them count for no
+    `names` are the texts of the logits. Tokens of the document that are none of them count for no
     repetition penalty.
     """
 
@@ -68,7 +68,7 @@ class Choice:
         self.stopped = stopped(sampling.stop, text, self._written, self._end)
 
     def _text(self) -> str:
-        """What was written, as a reader sees it where the vocabulary says how, else its tokens one by one."""
+        """The generated text, as the vocabulary decodes it, else its tokens one by one."""
         if self._pairs is not None:
             return shown_bytes(b"".join(map(self._pairs.token_bytes, self._written)))
         return "".join(self._names[id_] for id_ in self._written)

@@ -1,4 +1,4 @@
-"""What one decoding step costs with a cache of keys and values, and without one: exact counts.
+"""Cost of one decoding step with a cache of keys and values, and without one: exact counts.
 
 Written for one attention of one layer, step t counted from 1, H query heads, G key/value heads of d features,
 vectors of d_model features, `itemsize` bytes a number; a row is the K and V of one position, 2·G·d numbers.
@@ -18,21 +18,21 @@ Cross-attention over M memory tokens, cached before step 1 and counted there
     rows read                            M                       M
     rows held after the step             M                       0
 
-The prefill reads its tokens in one pass, with a cache as without: what is above for self-attention at step t
-becomes 1 projection, t pairs, 1 row written and 1 read for the t-th of them, as every row is made once and
-read once by the pass; held are all its rows, from the first token on. A cache that lets rows go
-while they come is read by every token in its turn: n(t) rows. The rows of a memory are made and read once, by
-the first.
+The prefill reads its tokens in one pass, with a cache as without: the counts above for self-attention at step
+t become 1 projection, t pairs, 1 row written and 1 read for the t-th of them, because the pass projects and
+reads every row once; all its rows are held from the first token on. A cache that evicts rows during the
+prefill is read by every token in its turn: n(t) rows. The rows of a memory are projected and read once, by
+the first token.
 
 Of a cache that keeps fewer positions, n(t) of the t, the pairs with it and the rows read are n(t); the rows
-held are the places that there is memory for, `model.caches.capacity`. A quantised cache's rows have fewer
-bytes, `core.quantise.quantised_bytes`; what quantising and multiplying out again computes is not counted.
+held are the allocated slots, `model.caches.capacity`. A quantised cache's rows have fewer bytes,
+`core.quantise.quantised_bytes`; quantising and dequantising are not counted.
 
 An encoder runs once, at step 1, with or without a cache: for each of its sites M projections, M² pairs, M
 rows written and read, none held.
 
 With a latent a row is the latent and the RoPE key, d_c + d_rope numbers; it is projected once, and keys and
-values of all heads are made of every row that is read, at every step: not the absorbed form, which is
+values of all heads are projected from every row that is read, at every step: not the absorbed form, which is
 counted by `core.cost_flops`.
 
 Bytes are the numbers of all rows times itemsize; FLOPs are those of `engines/flops.py`, with the logits of
@@ -47,7 +47,7 @@ from dataclasses import dataclass, replace
 
 from attnviz.core.quantise import quantised_bytes
 from attnviz.engines.flops import SiteFlops, site_flops
-from attnviz.model.caches import Cache, FullCache, QuantisedCache, capacity, kept_positions
+from attnviz.model.caches import Cache, FullCache, QuantisedCache
 from attnviz.model.operands.latent import cached_numbers
 from attnviz.model.sites.sites import at, places
 from attnviz.model.spec.experiment import Experiment
@@ -97,7 +97,7 @@ class _SiteCost:
     row: int
     """Bytes of the keys and values, or the latent, of one position."""
     cached_row: int
-    """Bytes of what the cache keeps of them."""
+    """Bytes of the cached rows."""
     cache: Cache
     flops: SiteFlops
 
@@ -109,7 +109,7 @@ class _SiteCost:
         if m is None:
             kept = _kept(self.cache, t)
             read = 1 if _kept(self.cache, length) == length else kept
-            cached = self._cost(1, 1, kept, read, 1, capacity(self.cache, length), self.cached_row)
+            cached = self._cost(1, 1, kept, read, 1, self.cache.capacity(length), self.cached_row)
             return cached, self._cost(1, 1, t, 1, 1, 0)
         new = m if t == 1 else 0
         return self._cost(1, new, m, new, new, m), self._cost(1, new, m, new, new, 0)
@@ -123,7 +123,7 @@ class _SiteCost:
             return once, once
         if m is None:
             kept = _kept(self.cache, t)
-            cached = self._cost(1, 1, kept, kept, 1, capacity(self.cache, t), self.cached_row)
+            cached = self._cost(1, 1, kept, kept, 1, self.cache.capacity(t), self.cached_row)
             return cached, self._cost(t, t, t * (t + 1) // 2, t, t, 0)
         new = m if t == 1 else 0
         return self._cost(1, new, m, m, new, m), self._cost(t, m, t * m, m, m, 0)
@@ -144,8 +144,8 @@ class _SiteCost:
 
 
 def _kept(cache: Cache, length: int) -> int:
-    """How many of `length` positions a cache keeps."""
-    return sum(map(len, kept_positions(cache, length)))
+    """Number of positions, of `length`, that a cache keeps."""
+    return sum(map(len, cache.kept(length)))
 
 
 class StepCosts:

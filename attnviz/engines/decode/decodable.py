@@ -26,9 +26,9 @@ def causal_experiment(experiment: Experiment) -> Experiment:
 
     The self-attention of every layer gets a causal mask where its masks may let a query see a later key, and
     masks before the softmax: after it, a row would be divided by a sum over keys that do not exist yet. For
-    the same reason blocked scores are -inf: a number added to them leaves later keys their share. Encoders
-    and attentions to the memory keep their masks as they are, since all of the memory is there
-    from the start. For frequencies that depend on the length see `at_length`.
+    the same reason blocked scores are -inf: a finite bias leaves later keys a weight. Encoders and attentions
+    to the memory keep their masks as they are, since the whole memory exists from the start. For frequencies
+    that depend on the length see `at_length`.
     """
     fields = {place: _causal(record_at(experiment, place)) for place in _causal_places(experiment)}
     readout = experiment.readout
@@ -47,14 +47,13 @@ CHANGES: dict[str, Message] = {
         "The document has no read-out: decoding reads logits out as similarities to the token vectors, o · e."
     ),
 }
-"""What `causal_experiment` may change, and what is said of it."""
+"""Possible changes by `causal_experiment`, and their notices."""
 
 
 def causal_changes(given: Experiment, causal: Experiment) -> frozenset[str]:
-    """Which fields of `CHANGES` differ between a document and what decoding computes of it.
+    """Fields of `CHANGES` that differ between a document and its decoded experiment.
 
-    A number that is added to blocked scores counts only where the document has masks, and a vocabulary's own
-    read-out is none that decoding invents.
+    A mask bias counts only if the document has masks, and a vocabulary's own read-out is not a change.
     """
     pairs = [(record_at(given, place), record_at(causal, place)) for place in _causal_places(given)]
     found = {
@@ -70,9 +69,9 @@ def causal_changes(given: Experiment, causal: Experiment) -> frozenset[str]:
 
 
 def at_length(experiment: Experiment, steps: int) -> Experiment:
-    """The experiment as `steps` tokens will have it, where its frequencies depend on the number of tokens.
+    """The experiment at `steps` tokens, if its frequencies depend on the number of tokens.
 
-    Keys are cached as they were turned, so dynamic NTK must know the length at the end from the start; with
+    Keys are cached after their rotation, so dynamic NTK must know the length at the end from the start; with
     steps within the document's tokens it does.
     """
     fields = {}
@@ -109,7 +108,7 @@ def step_count(experiment: Experiment, steps: int | None) -> int:
 
 
 def table_end(experiment: Experiment) -> float:
-    """The tokens that learned tables have positions for; infinitely many where there is no table."""
+    """The number of positions in learned tables; infinity without a table."""
     return min(map(positions.last_token, _positions(experiment)), default=math.inf)
 
 
@@ -141,7 +140,7 @@ def _causal_places(experiment: Experiment) -> tuple[Place, ...]:
 
 
 def _causal(attention: Attention) -> dict[str, Any]:
-    """What has to be changed of one attention."""
+    """Changes of one attention that make it causal."""
     changes: dict[str, Any] = {"mask_placement": "before_softmax", "mask_bias": None}
     if looks_ahead(attention.masks):
         changes["masks"] = (*attention.masks, Causal())

@@ -1,4 +1,4 @@
-"""Steps that an earlier decoding has made: whether they may be taken over, and what they keep in memory."""
+"""Reuse of the steps of an earlier decoding: its condition, and the memory of these steps."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from attnviz.model.spec.generation import Writing
 
 
 def can_reuse(engine: Engine, experiment: Experiment, made_by: Engine, old: Experiment) -> bool:
-    """Whether steps of `old` may be taken over: all but the tokens and their choice is equal."""
+    """True if steps of `old` can be reused: everything is equal but the tokens and their choice."""
     same_cache = (old.writing or Writing()).cache == (experiment.writing or Writing()).cache
-    # Compared, not replaced: with vectors of another width the old experiment need not be legal.
+    # Compared, not replaced: with vectors of another width the old experiment may be invalid.
     others = [field for field in Experiment.__struct_fields__ if field not in _MAY_DIFFER]
     is_same = old.d_model == experiment.d_model and same_cache
     places = [(made.name, made.device, made.dtype) for made in (made_by, engine)]

@@ -1,6 +1,6 @@
 """Decoding with a cache of keys and values, through the same stage functions.
 
-A text that is to go on is read in one pass, the prefill; then one token at a time is fed. Positions are
+A prompt is read in one pass, the prefill; then one token at a time is computed. Positions are
 absolute everywhere, so a step calls what the full pass calls, for one query, at every site in turn; prefill
 and steps together equal the full causal pass: see `attnviz.engines.parity`.
 """
@@ -63,8 +63,8 @@ class Decoding:
     """All steps of one decoding, and the experiment whose full pass equals them.
 
     `experiment` has the causal masks, the tokens that were generated, and the read-out. `vocabulary` are the
-    texts that logits and probabilities stand for. `encoder` is the run of the encoder, before the first step,
-    its sites named as layers; `memories` are the stages that cross attentions made of what they read.
+    texts of logits and probabilities. `encoder` is the run of the encoder, before the first step, its sites
+    named as layers; `memories` are the stages that cross-attentions computed from the memory.
     """
 
     experiment: Experiment
@@ -80,7 +80,7 @@ class Decoding:
     stopped: Message | None = None
     """Why writing ended, one sentence; None where no stop condition held."""
     changed: frozenset[str] = frozenset()
-    """What `causal_experiment` has changed of the document; see `decodable.causal_changes`."""
+    """Changes of the document by `causal_experiment`; see `decodable.causal_changes`."""
 
     @property
     def engine(self) -> str:
@@ -104,15 +104,17 @@ class Decoding:
         return _read_only(self.made_by, keys), _read_only(self.made_by, values)
 
     def held(self, site: str) -> tuple[Numbers, ...]:
-        """What a site's cache has kept after the last step, (g, position, numbers) each, read-only.
+        """Contents of a site's cache after the last step, (g, position, numbers) each, read-only.
 
-        Keys and values; or, with a latent, the latent and the turned RoPE key where there is one, g = 1.
+        Keys and values; or, with a latent, the latent and the rotated RoPE key, if any, g = 1.
         """
         last = self.steps[-1].site(site)
         return tuple(_read_only(self.made_by, rows) for rows in last.cache.held(last.seen))
 
     def of_memory(self, site: str, stage: str) -> Numbers:
-        """A stage that a site made of the memory before the first step, as in a trace. Raises `KeyError`."""
+        """A stage that a site computed from the memory before the first step, as in a trace.
+        Raises `KeyError`.
+        """
         made = self.memories[site]
         return _read_only(self.made_by, made.heads[stage] if stage in made.heads else made.tf[stage])
 
@@ -148,16 +150,15 @@ def decode(
 ) -> Decoding:
     """Decode `steps` tokens at most; `check` is called at every step.
 
-    The document's tokens are fed first: in one pass where it says how writing goes on, one by one where it
-    does not and they stand for what is written. Past them, each step feeds the token that the step before
-    chose: drawn as the experiment's `writing` says, or without one the most probable (the first of equals);
-    one of the vocabulary's, or of the tokens that there are where the read-out is by similarity. `steps`
-    None: as many as the experiment has tokens, or until writing stops. Where logits are not finite no token
-    can be sampled: decoding ends there, and `stopped` names the step.
+    The document's tokens come first: in one pass if it defines the generation, else one by one as if
+    generated. Beyond them, each step uses the token that the previous step chose: sampled as the experiment's
+    `writing` defines, or without it the most probable (the first of equals); one of the vocabulary's, or of
+    the existing tokens if the read-out is by similarity. `steps` None: as many as the experiment has tokens,
+    or until generation stops. Logits that are not finite cannot be sampled: decoding ends there, and
+    `stopped` names the step.
 
-    What `earlier` has in common with this decoding from its beginning on (the same engine, experiment and
-    kind of cache, the same tokens fed) is taken over instead of computed: the reuse of a prefix. Raises
-    `ValueError` as `step_count` does.
+    The common prefix with `earlier` (the same engine, experiment and cache type, the same tokens) is reused
+    instead of computed. Raises `ValueError` as `step_count` does.
     """
     steps = step_count(experiment, steps)
     started = time.perf_counter()
@@ -241,7 +242,7 @@ class _Decoder:
         return self._choice.stopped or (self._choice.failure if is_cut else None)
 
     def feed(self) -> list[DecodeStep]:
-        """Feed the next token, or what is left of the prefill; what an earlier decoding has is taken over."""
+        """Compute the next token, or the rest of the prefill; steps of an earlier decoding are reused."""
         started = time.perf_counter()
         index, (tokens, x) = self._fed, self._next()
         old = self._reused(index, x[:1])
@@ -270,7 +271,9 @@ class _Decoder:
         ]
 
     def _next(self) -> tuple[tuple[str, ...], Array]:
-        """The tokens that come next, and their vectors (token, d_model): given ones, or the one chosen."""
+        """The tokens that come next, and their vectors (token, d_model): those of the document,
+        or the chosen one.
+        """
         given = self._experiment
         if self._fed < given.n_queries:
             part = slice(self._fed, max(self._fed + 1, self._n_prefill))
@@ -298,7 +301,7 @@ class _Decoder:
         return [dict(zip(found, steps, strict=True)) for steps in zip(*found.values(), strict=True)]
 
     def _reused(self, index: int, x: Array) -> dict[str, SiteStep]:
-        """The sites of the earlier step that was fed the same token after the same ones, if there is one."""
+        """The sites of the earlier step with the same token after the same ones, if any."""
         if index >= len(self._old):
             return {}
         old = self._old[index].sites
@@ -311,7 +314,7 @@ class _Decoder:
         old = {name: step.holding(held) for name, step in old.items()}
         if self._experiment.readout == "vocabulary":
             return old
-        # By similarity a step is read out against all tokens that there are: others than at its time.
+        # By similarity, the read-out covers all existing tokens, which were others at that step.
         *_before, last = old
         return old | {last: self.sites[-1].read_out_again(old[last])}
 
@@ -329,9 +332,9 @@ class _Decoder:
 
 
 def spreads_nan(engine: Engine, steps: list[DecodeStep]) -> bool:
-    """Whether values of later positions are not finite: a full pass multiplies them by weights of 0.
+    """True if values of later positions are not finite: a full pass multiplies them by weights of 0.
 
-    The values of every step count, whether the cache still has them or not, and whoever made the step.
+    The values of every step count, cached or evicted, computed or reused.
     """
     for name, site in steps[0].sites.items():
         if site.experiment.memory is None and not engine.xp.all(
@@ -351,7 +354,7 @@ def _later_values(engine: Engine, steps: list[SiteStep]) -> Array:
 
 
 def _table_reason(experiment: Experiment, fed: int) -> Message | None:
-    """Why writing ends at the end of a learned table; None where it does not."""
+    """Why generation ends at the end of a learned table; None if it does not."""
     is_at_end = experiment.writing is not None and fed == table_end(experiment)
     return Message("the position table ends here") if is_at_end else None
 

@@ -28,7 +28,7 @@ READ_OUT = ("logits", "probabilities")
 
 
 class Fed(NamedTuple):
-    """What a site has made of the tokens it was fed: their steps, and what the next site goes on with."""
+    """Results of a site for some tokens: their steps, and the input of the next site."""
 
     steps: list[SiteStep]
     result: Array
@@ -77,7 +77,7 @@ class DecodingSite:
         return dataclasses.replace(step, features=features, row=0, attended=step.attended.copied(xp))
 
     def feed(self, stage: str, x: Array, positions: Ints, check: Check) -> Fed:
-        """What comes in, (token, d_model), through the site; `stage` as `projecting.enter` has it.
+        """Pass the input, (token, d_model), through the site; `stage` as in `projecting.enter`.
 
         The tokens are the next ones: `positions` begins where the cache ends.
         """
@@ -122,8 +122,8 @@ class DecodingSite:
     def _attended(self, features: Features, positions: Ints, check: Check) -> tuple[list[Attended], Array]:
         """(weights and mixture of each token, the mixtures of all of them).
 
-        Tokens that are fed together are attended together, each to those up to itself; one by one where the
-        cache lets rows go while they come, so that a token sees what was there in its turn.
+        Tokens of one pass attend together, each to those up to itself; one by one if the cache evicts rows
+        meanwhile, so that a token attends to the rows of its turn.
         """
         query, length = features.query(), self.cache.length
         if len(positions) == 1:
@@ -140,7 +140,7 @@ class DecodingSite:
         return [attended.row(row, count) for row, count in enumerate(seen)], attended.mixed
 
     def _attend(self, query: Array, positions: Ints, length: int, check: Check) -> Attended:
-        """Queries (g, r, token, d) with what the cache had after `length` positions."""
+        """Attend with queries (g, r, token, d) to the cache after `length` positions."""
         cache = self.cache
         in_cache = Features(heads={"q": query, "k": cache.keys(length), "v": cache.values(length)})
         seen = cache.positions(length)

@@ -1,7 +1,7 @@
-"""One step of a decoding: what the new token makes at every site, read where the engine left it.
+"""One step of a decoding: the stages of the new token at every site, read from the engine's arrays.
 
-Nothing is copied while a step is made. A stage becomes a NumPy array when somebody asks for it, so that many
-steps of many layers cost what they compute.
+No step copies its stages. A stage becomes a NumPy array on demand, so that many steps of many layers cost
+only their computation.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ class StepStages:
     """
 
     def get(self, stage: str) -> Numbers | None:
-        """A stage, or None where there is none of that name."""
+        """A stage, or None if it does not exist."""
         raise NotImplementedError
 
     def __getitem__(self, stage: str) -> Numbers:
-        """A stage. Raises `KeyError` where there is none of that name."""
+        """A stage. Raises `KeyError` if it does not exist."""
         found = self.get(stage)
         if found is None:
             raise UnknownName("stage", stage, must_be("a stage of this step"))
@@ -50,7 +50,7 @@ class StepStages:
 
     @property
     def x(self) -> Numbers:
-        """What came into the site, (d_model,), after an additive position and before a norm of the block."""
+        """The input of the site, (d_model,), after an additive position and before a norm of the block."""
         return self[
             next(stage for stage in (*SITE_INPUTS[1:], SITE_INPUTS[0]) if self.get(stage) is not None)
         ]
@@ -110,10 +110,10 @@ class StepStages:
 
 @dataclass(frozen=True, eq=False)
 class SiteStep(StepStages):
-    """What one site makes of the new token.
+    """Stages of the new token at one site.
 
-    `read` are the cached positions whose key and value the step reads, its own not counted; `appended` those
-    that it adds to the cache, the memory's all at the first step. `stages` are in data-flow order.
+    `read` are the cached positions whose key and value the step reads, without its own; `appended` those that
+    it appends to the cache, the memory's all at the first step. `stages` are in data-flow order.
     """
 
     engine: Engine
@@ -154,9 +154,9 @@ class SiteStep(StepStages):
 
     @property
     def held(self) -> tuple[Numbers, ...]:
-        """What the cache had kept after this step, (g, row, numbers) each, read-only; see `Decoding.held`.
+        """Contents of the cache after this step, (g, row, numbers) each, read-only; see `Decoding.held`.
 
-        Row i is of position `key_positions[i]`.
+        Row i belongs to position `key_positions[i]`.
         """
         with self.engine.active():
             found = tuple(self.engine.to_numpy(rows)[...] for rows in self.cache.held(self.seen))
@@ -196,7 +196,7 @@ class SiteStep(StepStages):
 
 @dataclass(frozen=True, eq=False)
 class DecodeStep(StepStages):
-    """One step: what the new token makes, what it reads, what comes out.
+    """One step: the stages of the new token, the positions it reads, and its results.
 
     Its own stages are those of the main site, the first that is not an encoder's (`site` gives any other);
     logits and probabilities are the last site's: the next token's, of the vocabulary or by similarity to the
@@ -215,10 +215,9 @@ class DecodeStep(StepStages):
     """By name, in data-flow order; an encoder's sites are not among them: it runs once, before the first."""
     costs: StepCosts
     seconds: float
-    """Measured: the token's way through all sites and the choice of the next one.
+    """Measured: the time of the token in all sites and of the choice of the next one.
 
-    Of a token of the prefill, an equal share of what the pass took. Of a step that was taken over from an
-    earlier decoding, what it took when it was computed.
+    For a token of the prefill, an equal share of the pass. For a reused step, its time when it was computed.
     """
     prefill: range | None = None
     """The positions that went through all sites in one pass with this one; None for a token fed alone.
@@ -232,7 +231,7 @@ class DecodeStep(StepStages):
         return replace(self, sites=sites, main=sites[main], last=sites[next(reversed(sites))])
 
     def site(self, name: str) -> SiteStep:
-        """One site. Raises `KeyError` naming the sites there are."""
+        """One site. Raises `KeyError` naming the existing sites."""
         if name not in self.sites:
             raise UnknownName("site", name, among(self.sites))
         return self.sites[name]
@@ -257,7 +256,7 @@ class DecodeStep(StepStages):
 
     @property
     def cached(self) -> Cost:
-        """What the step costs with a cache, over all sites."""
+        """Cost of the step with a cache, over all sites."""
         return self.costs.step(self.index)[0]
 
     @property

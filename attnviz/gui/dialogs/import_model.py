@@ -249,6 +249,7 @@ class ImportDialog(QDialog):
                 memory_text=memory.text,
                 memory_ids=memory.ids,
                 attention_only=alone,
+                progress=token.progress.at,
             )
 
         self._import.setEnabled(False)

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QApplication
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import RADIUS, TEXT_PX, Theme
 from attnviz.gui.widgets.control import THEME_PROPERTY
+from attnviz.resources import path
 
 
 def apply_style(app: QApplication, theme: Theme) -> None:
@@ -76,6 +77,7 @@ def style_sheet(theme: Theme) -> str:
     """The style sheet of `theme`: everything that a palette cannot express."""
     names = {key: value for key, value in asdict(theme).items() if isinstance(value, str)}
     names |= {"radius": f"{RADIUS - 1}px", "faded": _mixed(theme.muted, theme.ground)}
+    names |= {"tick": f'"{path("marks", f"tick_{theme.name}.svg").as_posix()}"'}
     return re.sub(r"@(\w+)", lambda match: names[match[1]], _SHEET)
 
 
@@ -140,6 +142,7 @@ QAbstractSpinBox QLineEdit { background: transparent; border: none; padding: 0px
 QComboBox::drop-down { border: none; width: 18px; }
 QComboBox::down-arrow { width: 0px; height: 0px; border: 4px solid @field; border-top: 5px solid @muted;
     border-bottom: none; margin-right: 6px; }
+QComboBoxPrivateContainer { background: @panel; border: none; }
 QComboBox QAbstractItemView { background: @panel; border: 1px solid @line; outline: none; padding: 2px;
     selection-background-color: @hover; selection-color: @ink; }
 
@@ -149,6 +152,7 @@ QCheckBox::indicator { border-radius: 3px; }
 QRadioButton::indicator { border-radius: 6px; }
 QCheckBox::indicator:checked, QRadioButton::indicator:checked { background: @accent;
     border: 1px solid @accent; }
+QCheckBox::indicator:checked { image: url(@tick); }
 QCheckBox::indicator:disabled, QRadioButton::indicator:disabled { border: 1px solid @line; }
 QCheckBox::indicator:checked:disabled, QRadioButton::indicator:checked:disabled { background: @line; }
 QCheckBox:focus, QRadioButton:focus { color: @accent; }

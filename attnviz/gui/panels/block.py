@@ -1,4 +1,4 @@
-"""The block of the attention that is looked at, as a diagram whose boxes are the stages."""
+"""The block of the selected attention, as a diagram whose boxes are the stages."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ LINES = 3
 """Formulas of a site at most: projections, attention, feed-forward layer."""
 
 SCROLL_BAR = 12
-"""Height that is left to the bar below the diagram, whether it is there or not."""
+"""Height reserved for the scroll bar below the diagram, visible or not."""
 
 
 class BlockPanel(Panel):
-    """Formulas above, the diagram below. A click looks at a stage; the mouse lights it everywhere."""
+    """Formulas above, the diagram below. A click selects a stage; the mouse highlights it everywhere."""
 
     follows = ("stage", "head", "orientation", "locked")
 
@@ -140,7 +140,7 @@ class BlockPanel(Panel):
             box.set_shape(shape_text(shape))
 
     def _say(self, site: SiteTrace) -> None:
-        """Name the boxes that are there, and write the lines of formulas."""
+        """Name the existing boxes, and write the lines of formulas."""
         for stage in self.diagram.stages:
             if stage in site.stages:
                 formula, shape = stage_formula(site.experiment, stage), shape_text(site.shape(stage))

@@ -37,7 +37,7 @@ TEXT_WIDTH = 248
 
 @dataclass(frozen=True)
 class Asked:
-    """What is to be compared: a row of the table, the state, where in it, and which order of tokens."""
+    """A requested comparison: a row of the table, the state, its place, and the order of tokens."""
 
     row: WhyNot
     experiment: Experiment
@@ -138,12 +138,12 @@ class ComparePanel(Panel):
             self._draw()
 
     def show_reason(self, sentence: str) -> None:
-        """Say why there is no comparison."""
+        """Show why no comparison is possible."""
         self._asked, self._shown, self._reason = None, None, sentence
         self._draw()
 
     def _ask(self) -> None:
-        """Ask for what is chosen, once."""
+        """Request the chosen comparison, once."""
         trace = self.store.trace
         if trace is None:
             return
@@ -209,7 +209,7 @@ class ComparePanel(Panel):
         self.maps[side].set_content(caption, content, says_range=side != "difference")
 
     def _show_button(self, side: str, compared: Compared, index: int) -> None:
-        """Open this side as the document, where it is one and another one."""
+        """Offer to open this side as the document, if it is a different one."""
         button = self._open[side]
         if not compared.row.opens[index]:
             reason = _("No experiment computes this: it has no weights.")
@@ -260,7 +260,7 @@ class ComparePanel(Panel):
 
     @Slot(int, int)
     def _on_hovered(self, row: int, column: int) -> None:
-        """The same cell is lit in all three."""
+        """Highlight the same cell in all three."""
         lit = NO_HIGHLIGHT if row < 0 else Highlight((row, column), frozenset({row}), frozenset({column}))
         for one in self.maps.values():
             one.map.set_highlight(lit)

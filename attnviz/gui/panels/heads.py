@@ -19,7 +19,7 @@ from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace, Trace
 
 SIDE, SMALLEST_SIDE = 60, 34
-"""Pixels of a thumbnail: where there is room, and in a window that is low."""
+"""Pixels of a thumbnail: normally, and in a low window."""
 MOST_HEADS = 128
 """Thumbnails in the strip; models have fewer heads than this."""
 

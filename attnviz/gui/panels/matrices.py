@@ -1,4 +1,4 @@
-"""Every weight of the attention that is looked at, edited like the vectors."""
+"""Every weight of the selected attention, edited like the vectors."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class MatricesPanel(Panel):
         return next((weight for weight in weights if weight.path == path), weights[0])
 
     def _fill(self) -> None:
-        """Offer the weights that the attention uses; the chosen one stays chosen where it is still there."""
+        """Offer the weights that the attention uses; the chosen one stays chosen if it still exists."""
         weights = weights_of(self.store.attention)
         paths = tuple(weight.path for weight in weights)
         if paths == self._known:
@@ -136,7 +136,7 @@ class MatricesPanel(Panel):
 
 
 def _shown_of(attention: Site) -> tuple[object, ...]:
-    """What the panel's numbers depend on: a drag of a vector changes none of it."""
+    """Dependencies of the panel's numbers: a drag of a vector changes none of them."""
     norms = attention.embedding_norm, attention.final_norm
     made = attention.projections, attention.latent, attention.heads
     parts = attention.qk_norm, attention.position, attention.block

@@ -1,4 +1,4 @@
-"""What every panel is: a widget that reads the store, paints what changed, and edits through the store."""
+"""Base of every panel: a widget that reads the store, paints changes, and edits through the store."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from attnviz.model.trace import Trace
 class Panel(QWidget):
     """Base of the panels. Subclasses build their widgets in `__init__`, then override what concerns them.
 
-    The window calls `start` once the panel is complete, `apply_theme` and `retranslate` when theme
-    or language change. Panels know the store and no other panel. While another tab lies over a panel it is
-    told nothing; when it comes to the front it is told what it has missed, as one change.
+    The window calls `start` once the panel is complete, `apply_theme` and `retranslate` when theme or
+    language change. Panels know the store and no other panel. A panel behind another tab receives no changes;
+    in front again, it receives all missed changes as one.
     """
 
     follows: ClassVar[tuple[str, ...]] = View.__struct_fields__
@@ -46,19 +46,20 @@ class Panel(QWidget):
         self._tell()
 
     def on_document(self, old: Document | None, new: Document) -> None:
-        """The document changed in what the panel shows; `old` is None the first time. Repaint what differs.
+        """The part of the document in the panel changed; `old` is None the first time. Repaint the
+        differences.
 
-        Where another attention is looked at, `on_trace` follows.
+        If another attention is selected, `on_trace` follows.
         """
 
     def on_trace(self, trace: Trace) -> None:
-        """The numbers of a run arrived, or another of its sites is looked at.
+        """The numbers of a run arrived, or another of its sites was selected.
 
         `trace.experiment` may be older than the store's by a frame.
         """
 
     def header(self) -> QWidget | None:
-        """A small widget for the right end of the title, asked for once after `__init__`; or None."""
+        """A small widget for the right end of the title, requested once after `__init__`; or None."""
         return None
 
     def on_hover(self, cell: Cell | None) -> None:
@@ -86,7 +87,7 @@ class Panel(QWidget):
             self.on_stage_hover(self.store.pointer.stage)
 
     def _tell(self) -> None:
-        """Hand on what is new since the last time, and concerns the panel."""
+        """Forward the changes since the last time that concern the panel."""
         (old, old_trace), (new, trace) = self._told, (self.store.document, self.store.trace)
         self._told = new, trace
         moved = old is not None and old.site != new.site

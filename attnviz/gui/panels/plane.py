@@ -64,14 +64,15 @@ class PlanePanel(Panel):
         self._facts.setFont(number_font(TEXT_PX - 1))
         self._facts.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._facts.setWordWrap(True)
+        store.opened.connect(self._on_opened)
         self._lay_out()
 
     def header(self) -> QWidget:
-        """Which vectors, and in which two dimensions."""
+        """The choice of vectors and of two dimensions."""
         return self._controls
 
     def on_document(self, old: Document | None, new: Document) -> None:
-        is_here = old is not None and old.site == new.site  # of another attention the trace is told as well
+        is_here = old is not None and old.site == new.site  # another attention also sends its trace
         if old is not None and is_here and self.store.trace is not None and old.view != new.view:
             self._show(self.store.site)
 
@@ -128,6 +129,11 @@ class PlanePanel(Panel):
         if shown != self._fitted:
             self._fitted = shown
             self.plot.fit()
+
+    @Slot()
+    def _on_opened(self) -> None:
+        """Another document is fitted, also where its title and its shapes are those of the last one."""
+        self._fitted = None
 
     def minimumSizeHint(self) -> QSize:
         return QSize(super().minimumSizeHint().width(), SMALLEST)

@@ -22,6 +22,7 @@ from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.i18n import _
 from attnviz.model.edit import edits
 from attnviz.model.explain.formulas.symbols import stage_parts
+from attnviz.model.masks import mask_of
 from attnviz.model.sites.titles import label_among_several
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.parts import Padding, Painted
@@ -31,7 +32,7 @@ from attnviz.model.trace import MASKED_STAGES, SiteTrace, Trace
 
 SIDE_WIDTH = 208
 WIDE = 440
-"""From this width on there is room for output and row beside the map."""
+"""Width from which output and row fit beside the map."""
 OUTPUT_SIDE = 84
 MOST_BARS = 200
 """Bars of one row drawn; of a longer row, those around the query."""
@@ -87,7 +88,7 @@ class StageViewPanel(Panel):
 
     def on_document(self, old: Document | None, new: Document) -> None:
         if self.store.trace is None or old is None or old.site != new.site:
-            return  # of another attention the trace is told as well
+            return  # another attention also sends its trace
         if old.view != new.view:
             self._show(self.store.site)
 
@@ -169,7 +170,9 @@ class StageViewPanel(Panel):
         on_key = focus is not None and STAGE_BY_ID[focus.stage].score_shaped
         self._bars.set_highlight(focus.column - first if focus is not None and on_key else -1)
         token = isolated(visible(site.experiment.tokens[query]))
-        self._row_title.setText(_("ROW OF “{token}”").format(token=token))
+        is_turned = self.store.document.view.orientation == "queries_as_columns"
+        title = _("COLUMN OF “{token}”") if is_turned else _("ROW OF “{token}”")
+        self._row_title.setText(title.format(token=token))
 
     def _query(self, site: SiteTrace, focus: Cell | None) -> int:
         last = site.experiment.n_queries - 1
@@ -182,7 +185,7 @@ class StageViewPanel(Panel):
         return wanted if wanted in site.stages else "weights"
 
     def _titled(self, title: str) -> str:
-        """The stage's title, behind its site's where there are several."""
+        """The stage's title, prefixed with its site's if several exist."""
         where = label_among_several(self.store.experiment, self.store.document.site)
         return f"{where} · {title}" if where else title
 
@@ -220,7 +223,7 @@ class StageViewPanel(Panel):
         if self.store.trace is None or not STAGE_BY_ID[self._stage(self.store.site)].score_shaped:
             return
         if start:
-            painted = edits.mask_of(experiment, Painted)
+            painted = mask_of(experiment, Painted)
             self._stroke_blocks = painted is None or (row, column) not in painted.cells
             self.store.begin_gesture()
         self.store.edit_attention(edits.paint, row, column, self._stroke_blocks)
@@ -247,7 +250,7 @@ class StageViewPanel(Panel):
     def _on_bar(self, bar: int) -> None:
         """A click on a key's bar marks it as padding, or no longer."""
         key = self._first_bar + bar
-        padding = edits.mask_of(self.store.attention, Padding)
+        padding = mask_of(self.store.attention, Padding)
         self.store.edit_attention(edits.set_padding, key, padding is None or key not in padding.tokens)
 
     def sizeHint(self) -> QSize:
@@ -286,7 +289,7 @@ class StageViewPanel(Panel):
 
 
 def _flags(site: SiteTrace, stage: str) -> str:
-    """What a reader must know about this stage's rows."""
+    """Warnings about this stage's rows."""
     if stage not in MASKED_STAGES:
         return ""
     experiment = site.experiment

@@ -1,6 +1,6 @@
-"""`PANELS`: the closed set of panels, where each stands at first, and what it is called.
+"""`PANELS`: the closed set of panels, with their initial places and titles.
 
-A panel's module is imported when the panel is made, which is after the window's first frame.
+A panel's module is imported with the panel, after the window's first frame.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Area = Literal["left", "centre", "right", "bottom"]
 class PanelRow:
     """One panel: its id, its title, its area, and its class as `module:Class` inside this package.
 
-    `beside` says how it stands to the first panel of its area; `tab_right` is a tab of the one at that
+    `beside` is its place relative to the first panel of its area; `tab_right` is a tab of the one at that
     panel's right. `width` and `height` are its first size in pixels; a panel without a title is named by its
     tab or by the cards inside it; one without a frame brings its own.
     """

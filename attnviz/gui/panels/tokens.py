@@ -34,7 +34,7 @@ MOST_TOKENS = 4096
 class TokensPanel(Panel):
     """Typing changes the tokens live; a token that stays keeps its vector, wherever it moves to.
 
-    Where the experiment has a vocabulary that says how a text becomes tokens, that is a way to split, too.
+    If the experiment's vocabulary stores its tokenisation, that is a splitting, too.
     """
 
     follows = ("query",)
@@ -132,7 +132,7 @@ class TokensPanel(Panel):
         self.chips.set_tokens(self.store.experiment.tokens, faces(self.store.experiment))
 
     def _show_splittings(self, experiment: Experiment) -> None:
-        """Offer the ways to split that there are; the chosen one stays where it is one of them."""
+        """Offer the available splittings; the chosen one stays if it is among them."""
         chosen = self._splitting.value()
         self._splitting.set_options([(row.id, _(row.title), "") for row in splittings(experiment)])
         self._splitting.set_value(chosen)
@@ -146,7 +146,7 @@ class TokensPanel(Panel):
                 self._line.setCursorPosition(0)  # a long sentence is read from its beginning
 
     def _split(self, text: str, splitting: str) -> tuple[str, ...]:
-        """The tokens of a text; none where it has no bytes, which is said."""
+        """The tokens of a text; empty if it has no bytes, with a message."""
         try:
             return split_text(self.store.experiment, text, splitting)
         except ValueError as error:
@@ -157,8 +157,8 @@ class TokensPanel(Panel):
     def _on_text(self, text: str) -> None:
         tokens = self._split(text, self._splitting.value())
         if not tokens:
-            return  # the last tokens stay until there are others
-        # From what was there before the line was touched: words that are typed again find their vectors.
+            return  # the last tokens stay until new ones exist
+        # From the tokens before the edit: words that are typed again find their vectors.
         self._before = before = self._before or self.store.experiment
         self._typing.touch()
         self._put(tokens, before)
@@ -196,7 +196,7 @@ class TokensPanel(Panel):
 
     @Slot(int)
     def _on_hovered(self, index: int) -> None:
-        """A hovered token lights its row, through the vector that it stands for."""
+        """A hovered token highlights its row, through its vector."""
         stage = STAGE_BY_ID["tokens_embedded"].id
         self.store.set_hover(Cell(stage, index, 0) if index >= 0 else None)
 

@@ -65,7 +65,7 @@ class VectorsPanel(Panel):
         self._lay_out()
 
     def header(self) -> QWidget:
-        """Whose vectors, where there are two sequences."""
+        """The choice of the sequence, if two exist."""
         return self._sequence
 
     def on_document(self, old: Document | None, new: Document) -> None:

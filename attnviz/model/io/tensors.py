@@ -34,7 +34,7 @@ LONGEST_AXIS = 2**40
 _KEY, _CHECKSUMS = "attnviz", "crc32"
 
 Progress = Callable[[float], None]
-"""Receives the completed share, 0 to 1; an exception from it ends the writing."""
+"""Receives the completed share, 0 to 1; an exception from it ends the reading or writing."""
 
 
 def no_progress(share: float) -> None:
@@ -88,7 +88,7 @@ def _header(matrices: dict[str, Matrix], checksums: dict[str, str], text: str) -
     return len(data).to_bytes(8, "little") + data
 
 
-def read_tensors(path: Path) -> Document:
+def read_tensors(path: Path, progress: Progress = no_progress) -> Document:
     """The document in a safetensors file. Raises `ValueError` (one sentence) and `OSError`."""
     with path.open("rb") as file:
         size = path.stat().st_size
@@ -105,6 +105,7 @@ def read_tensors(path: Path) -> Document:
     places = {name: _place(name, entry) for name, entry in header.items()}
     _check_places(places, size - start)
     used: set[str] = set()
+    whole = len(places)
 
     def read(name: str) -> Matrix:
         used.add(name)
@@ -117,6 +118,7 @@ def read_tensors(path: Path) -> Document:
         if name in checksums and checksums[name] != zlib.crc32(array.data):
             saved = Message("must have the numbers that were saved, by its checksum")
             raise _tensor_error(name, Message("other numbers"), saved)
+        progress(len(used) / whole)
         return Matrix.taken(array)
 
     tensors: dict[str, Callable[[], Matrix]] = {name: partial(read, name) for name in places}

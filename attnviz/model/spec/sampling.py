@@ -1,9 +1,9 @@
-"""How the next token is drawn: the operations in their order, the seed, and when to stop.
+"""Sampling of the next token: the operations in their order, the seed, and the stop conditions.
 
-`SAMPLING_OPERATIONS` is the table of what can reshape the distribution. Adding an operation is one function
+`SAMPLING_OPERATIONS` is the table of operations on the distribution. Adding an operation is one function
 in `core.sampling`, its struct and one row here. Forms, the player and the tests iterate over this table.
 
-A draw depends on the seed and the number of its step alone, so that going back and forth through a text
+A sample depends on the seed and the number of its step alone, so that going back and forth through a text
 gives the same tokens.
 """
 
@@ -178,9 +178,9 @@ class SamplingOperation:
     """One kind of operation. `title`, `short` (of a narrow column) and `description` (one sentence) are
     messages.
 
-    `field` is the one number that it has; `low` to `high` are legal (`low` itself only where `includes_low`,
-    an infinite `high` never), `usual` is what a slider spans, `neutral` changes no distribution (None where
-    that depends on the vocabulary). `apply(operation, logits, seen)` gives the logits after it.
+    `field` is its one number; its range is `low` to `high` (`low` itself only if `includes_low`, an infinite
+    `high` never), `usual` is the range of a slider, `neutral` changes no distribution (None if that depends
+    on the vocabulary). `apply(operation, logits, seen)` returns the logits after it.
     """
 
     kind: type[Operation]
@@ -200,7 +200,7 @@ class SamplingOperation:
 
     @property
     def id(self) -> str:
-        """What a document file calls it."""
+        """Tag in a document file."""
         return str(self.kind.__struct_config__.tag)
 
 

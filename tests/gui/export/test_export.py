@@ -33,7 +33,7 @@ from attnviz.compute.scheduler import Scheduler
 from attnviz.figures import figure_bytes, render
 from attnviz.gui.dialogs.export import FigureChoice, FigureDialog, PanelDialog
 from attnviz.gui.export import whole
-from attnviz.gui.export.export import Exporter, _framed, seen_titles
+from attnviz.gui.export.export import MOST_COPIED, Exporter, _framed, seen_titles
 from attnviz.gui.export.widget import picture
 from attnviz.gui.look.fonts import load_fonts
 from attnviz.gui.look.theme import DARK, LIGHT
@@ -287,6 +287,26 @@ def test_copied_table_has_every_digit(bench: Bench) -> None:
     assert head == ["", "猫", "坐在", "垫子", "上"]
     assert [row[0] for row in rows] == list(trace.experiment.tokens)
     np.testing.assert_array_equal(np.array([r[1:] for r in rows], dtype=np.float64), trace["weights"][0])
+    assert bench.said == ["Copied the table to the clipboard."]
+
+
+def test_a_table_that_is_too_large_for_the_clipboard_is_refused(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """4096 tokens would be 140 MB of text: 16,777,216 cells, four times what is taken."""
+    assert MOST_COPIED == 4_194_304
+    trace = bench.store.trace
+    assert trace is not None
+    cells = trace["weights"][0].size
+    QGuiApplication.clipboard().setText("as it was")
+    monkeypatch.setattr("attnviz.gui.export.export.MOST_COPIED", cells - 1)
+    bench.exporter.copy_table()
+    assert bench.failed == [
+        f"A table on the clipboard has at most {cells - 1} cells; got {cells}. Export it as CSV."
+    ]
+    assert QGuiApplication.clipboard().text() == "as it was" and bench.said == []
+    monkeypatch.setattr("attnviz.gui.export.export.MOST_COPIED", cells)
+    bench.exporter.copy_table()
     assert bench.said == ["Copied the table to the clipboard."]
 
 

@@ -7,7 +7,15 @@ from collections.abc import Iterator
 
 import pyqtgraph as pg
 import pytest
-from PySide6.QtWidgets import QApplication, QLineEdit, QMessageBox, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QApplication,
+    QCheckBox,
+    QLineEdit,
+    QMessageBox,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
 from pytestqt.qtbot import QtBot
 
 from attnviz.gui.look.style import apply_style, style_sheet
@@ -101,3 +109,15 @@ def test_buttons_of_dialogs_are_words_without_the_pictures_of_another_age(
     box.setStandardButtons(QMessageBox.StandardButton.Save | QMessageBox.StandardButton.Discard)
     box.ensurePolished()
     assert [button.icon().isNull() for button in box.buttons()] == [True, True]
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_a_check_box_that_is_on_has_a_tick(qtbot: QtBot, qapp: QApplication, theme: Theme) -> None:
+    apply_style(qapp, theme)
+    box = QCheckBox()
+    qtbot.addWidget(box)
+    box.setChecked(True)
+    box.resize(30, 24)
+    image = box.grab().toImage()
+    names = [image.pixelColor(x, y).name() for x in range(2, 14) for y in range(24)]
+    assert names.count(theme.accent) > 40 and names.count(theme.on_accent) > 3

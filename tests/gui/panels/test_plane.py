@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from pointer import move, press, release
-from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtCore import QPoint, QPointF, QRectF, Qt
 from PySide6.QtGui import QWheelEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel
@@ -352,3 +353,40 @@ def test_another_document_is_shown_whole_whatever_was_zoomed_in_the_last(qtbot: 
     other = Experiment(("a", "b", "c"), vectors, heads=Heads(1, 1, 4), projections=Projections())
     bench.store.open(Document(other, title="another"))
     assert outside(bench) == [] and spread(bench) == pytest.approx(0.8, abs=0.05)
+
+
+def label_rects(bench: Bench) -> list[QRectF]:
+    """The labels that are shown, in pixels of the plot."""
+    plot = bench.panel.plot
+    scene = [text.textItem.mapRectToScene(text.textItem.boundingRect()) for text in shown_texts(bench)]
+    return [QRectF(plot.mapFromScene(rect).boundingRect()) for rect in scene]
+
+
+def shown_texts(bench: Bench) -> list[Any]:
+    return [text for text in bench.panel.plot._texts if text.isVisible()]
+
+
+@pytest.mark.parametrize("size", [(420, 460), (260, 180), (700, 300)])
+def test_no_label_is_cut_or_lies_on_another(qtbot: QtBot, size: tuple[int, int]) -> None:
+    near = [[1.0, 0.0], [1.01, 0.02], [0.99, 0.03], [0.0, 2.0], [0.0, -2.0], [2.0, 0.0], [-2.0, 0.01]]
+    tokens = ("a", "fluffy", "blue", "creature", "k two", "right", "left")
+    bench = Bench(qtbot, tokens=tokens, vectors=ExplicitVectors(near), heads=Heads(1, 1, 2))
+    bench.panel.resize(*size)
+    QApplication.processEvents()
+    rects, room = label_rects(bench), QRectF(bench.panel.plot.viewport().rect()).adjusted(-1, -1, 1, 1)
+    assert len(rects) >= 3
+    for index, rect in enumerate(rects):
+        assert room.contains(rect)
+        for other in rects[:index]:
+            assert rect.adjusted(1, 1, -1, -1).intersected(other).isEmpty()
+    words = {text.toPlainText() for text in shown_texts(bench)}
+    assert "q a" in words  # the one in focus is always named
+
+
+def test_a_document_of_the_same_title_and_shape_is_shown_whole(qtbot: QtBot) -> None:
+    bench = Bench(qtbot)
+    bench.panel.plot._on_zoomed(None)
+    other = ExplicitVectors([[100.0, 2.0, -1.0, 0.5], [0.5, -80.0, 2.0, 1.0], [-2.0, 1.0, 0.0, -0.5]])
+    bench.store.open(replace(bench.store.document, experiment=replace(bench.store.experiment, vectors=other)))
+    bench.run()
+    assert outside(bench) == []

@@ -13,6 +13,7 @@ from documents import explicit
 from numpy.testing import assert_array_equal
 from safetensors.numpy import load_file, save_file
 
+from attnviz.checkpoints.presets import load_preset
 from attnviz.model.io.files import DocumentError, dumps, load, save
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.document import Document
@@ -301,3 +302,18 @@ def test_a_reference_to_none_of_very_many_tensors_is_refused_shortly(tmp_path: P
     ) as caught:
         load(tmp_path / "d.safetensors")
     assert len(str(caught.value)) < 300
+
+
+def test_reading_reports_its_progress_and_can_be_stopped(tmp_path: Path) -> None:
+    path = save(load_preset("stories-en"), tmp_path / "d.safetensors")
+    shares: list[float] = []
+    document = load(path, shares.append)
+    assert shares == sorted(shares) and shares[-1] == 1.0 and len(shares) > 20
+    assert document == load(path)
+
+    def stop(share: float) -> None:
+        if share > 0.5:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        load(path, stop)

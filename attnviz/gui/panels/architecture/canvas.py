@@ -1,4 +1,4 @@
-"""The maps of all attentions side by side, with what is said below them and the arrows between them."""
+"""The maps of all attentions side by side, with captions and the arrows between them."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ HEAD = 3.5
 
 @dataclass(frozen=True, eq=False)
 class SiteEntry:
-    """One attention: where it stands, its matrix, and what is said of it: two lines below it, or more and
-    shorter ones beside it."""
+    """One attention: its place, its matrix, and its caption: two lines below, or more and shorter
+    ones beside.
+    """
 
     name: str
     place: Place
@@ -57,16 +58,16 @@ class ArchitectureCanvas(QWidget):
 
     @property
     def arrangement(self) -> Arrangement | None:
-        """Where everything stands; None before the first entries."""
+        """Positions of all maps; None before the first entries."""
         return self._arranged
 
     def area_of(self, name: str) -> QRect | None:
-        """Where an attention stands, with its caption; None where it is not shown."""
+        """Rectangle of an attention, with its caption; None if it is not shown."""
         names = [entry.name for entry in self._entries]
         return self._arranged.places[names.index(name)].area if self._arranged and name in names else None
 
     def set_entries(self, entries: tuple[SiteEntry, ...], chosen: str) -> None:
-        """Show these attentions, of which one is looked at; maps that are not used wait hidden."""
+        """Show these attentions, of which one is selected; unused maps stay hidden."""
         self._entries, self._chosen = entries, chosen
         names = {entry.name for entry in entries}
         for name, made in self.maps.items():
@@ -76,7 +77,7 @@ class ArchitectureCanvas(QWidget):
         self._lay_out()
 
     def set_chosen(self, name: str) -> None:
-        """Frame the attention that is looked at."""
+        """Frame the selected attention."""
         if name != self._chosen:
             self._chosen = name
             self.update()
@@ -94,7 +95,7 @@ class ArchitectureCanvas(QWidget):
         self.update()
 
     def set_room(self, room: QSize) -> None:
-        """What can be seen at once: all maps fit into the height, and into the width if they can."""
+        """The visible size: all maps fit into the height, and if possible into the width."""
         if room != self._room:
             self._room = room
             self._lay_out()
@@ -146,7 +147,7 @@ class ArchitectureCanvas(QWidget):
         return max((plain if i else bold).horizontalAdvance(line) for i, line in enumerate(lines))
 
     def _crosses(self) -> tuple[int, ...]:
-        """Which of the attentions read what the encoder made."""
+        """The attentions that read the encoder's output."""
         has_encoder = any(entry.place.stack == "encoder" for entry in self._entries)
         return tuple(i for i, e in enumerate(self._entries) if has_encoder and e.place.kind == "cross")
 
@@ -166,7 +167,7 @@ class ArchitectureCanvas(QWidget):
             painter.drawText(placed.caption + below, text)
 
     def _paint_steps(self, painter: QPainter, places: tuple[Placed, ...]) -> None:
-        """From an attention to the next one of its stack: what it made is what that one asks with."""
+        """Paint arrows from an attention to the next one of its stack: its output is the next one's input."""
         for index in range(len(places) - 1):
             if self._entries[index].place.stack != self._entries[index + 1].place.stack:
                 continue

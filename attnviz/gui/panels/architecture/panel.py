@@ -37,9 +37,9 @@ MOST_POINTED = 256
 
 
 class ArchitecturePanel(Panel):
-    """Encoder on the left, decoder on the right, layers to the right; a click looks at that attention.
+    """Encoder on the left, decoder on the right, layers to the right; a click selects that attention.
 
-    Pointing at a cell lights the same tokens in all maps.
+    Pointing at a cell highlights the same tokens in all maps.
     """
 
     follows = ("head", "orientation", "ranges", "locked")
@@ -135,7 +135,7 @@ class ArchitecturePanel(Panel):
 
     @Slot()
     def _bring_into_sight(self) -> None:
-        """Scroll to the attention that is looked at."""
+        """Scroll to the selected attention."""
         area = self.canvas.area_of(self.store.document.site)
         if area is not None:
             self._scroll.ensureVisible(area.center().x(), 0, area.width() // 2 + 2, 0)
@@ -241,7 +241,7 @@ def _content(site: SiteTrace, store: Store, theme: Theme, title: str) -> HeatCon
 
 
 def _lit(trace: Trace, name: str, store: Store, focus: Cell | None, source: str) -> Highlight:
-    """What `focus`, a cell of the site `source`, lights in the map of the site `name`."""
+    """Highlight in the map of the site `name` for `focus`, a cell of the site `source`."""
     if focus is None or name not in trace.sites or source not in trace.sites:
         return NO_HIGHLIGHT
     site = trace.site(name)

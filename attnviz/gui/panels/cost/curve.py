@@ -119,7 +119,7 @@ class CostCurve(pg.GraphicsLayoutWidget):  # type: ignore[misc]
         self._draw()
 
     def caption(self) -> str:
-        """What the points are, or what the axes are."""
+        """Legend of the points, or names of the axes."""
         unit = {"cache": _("cache, bytes"), "stages": _("all stages, bytes")}
         if self._question is None:
             return ""
@@ -133,7 +133,7 @@ class CostCurve(pg.GraphicsLayoutWidget):  # type: ignore[misc]
         return _("{what} against n").format(what=unit.get(curve, "FLOP"))
 
     def series(self) -> tuple[Series, ...]:
-        """What is drawn, the model as it is first."""
+        """The drawn series, the unchanged model first."""
         return self._series
 
     def points(self) -> list[tuple[float, float]]:

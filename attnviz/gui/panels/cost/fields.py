@@ -82,7 +82,7 @@ def _shape(name: str, part: str = "") -> tuple[Read, Edit]:
 
 
 def _fitted(a: Architecture, name: str, value: Any) -> Architecture:
-    """The architecture with one field changed, and with what depends on it kept legal."""
+    """The architecture with one field changed, and its dependent fields kept valid."""
     if name == "n_heads":
         g = max(d for d in range(1, a.n_kv_heads + 1) if value % d == 0)
         return replace(a, n_heads=value, n_kv_heads=g)

@@ -1,4 +1,4 @@
-"""Lines of arithmetic as text that can be selected and copied: label, product, and what it comes to."""
+"""Lines of arithmetic as text that can be selected and copied: label, product, and value."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from attnviz.gui.look.fonts import number_font
 from attnviz.gui.look.theme import GRID, LIGHT, TEXT_PX, Theme
 
 _WORTH_ROUNDING = 10**6
-"""Bytes from which a part, too, is said in GB and GiB; totals always are."""
+"""Bytes from which a part is also shown in GB and GiB; totals always are."""
 
 _LABEL_PX = 176
 """Width of the labels where a line has room for its product."""
 
 
 class CostLines(QTextEdit):
-    """Read-only text. A product stands beside its label where there is room, else below it."""
+    """Read-only text. A product is beside its label if it fits, else below it."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -173,7 +173,7 @@ class CostPanel(Panel):
 
     @Slot()
     def _arrange(self) -> None:
-        """Both side by side where there is room, else the chosen one."""
+        """Place both side by side if they fit, else show the chosen one."""
         is_wide = self.width() >= WIDE_PX
         self._side.setVisible(not is_wide)
         self._copy.setVisible(is_wide)

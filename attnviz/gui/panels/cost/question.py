@@ -1,4 +1,4 @@
-"""What the cost panel is asked, as one value, and the bill that answers it."""
+"""Input of the cost panel, as one value, and the bill that it gives."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EXPERIMENT = "experiment"
 
 @dataclass(frozen=True)
 class Quantity:
-    """One thing to count; `curve` is what is drawn against n beside it."""
+    """One quantity to count; `curve` is its function of n in the plot."""
 
     id: str
     label: str
@@ -41,7 +41,7 @@ QUANTITY_BY_ID = {quantity.id: quantity for quantity in QUANTITIES}
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """Shapes, sizes and formats; `is_edited` says that the shapes are no longer those of the source.
+    """Shapes, sizes and formats; `is_edited` is true if the shapes differ from the source.
 
     `rest` are the other attentions of an experiment that has several kinds; `architecture` is what the fields
     show.
@@ -76,7 +76,7 @@ class Question:
 
     @property
     def stage_format(self) -> Format:
-        """What stages are computed in: the weights' format, or float16 where that is for storage only."""
+        """Format of the stages: the weights' format, or float16 if that is for storage only."""
         chosen = FORMAT_BY_ID[self.weights]
         return chosen if chosen.bits >= 16 else FORMAT_BY_ID["float16"]
 

@@ -29,12 +29,12 @@ _BEFORE = 0.45
 """Opacity of bars that a later operation changes once more."""
 
 _FULL = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
-"""What a full bar can stand for: few values, so that bars move and the scale seldom does."""
+"""Probabilities of a full bar: few values, so that bars move and the scale rarely does."""
 
 
 @dataclass(frozen=True)
 class DistributionRow:
-    """One token: its label, what the tooltip says of it, and whether it is what was drawn."""
+    """One token: its label, its tooltip, and whether it was sampled."""
 
     label: str
     words: str
@@ -43,9 +43,9 @@ class DistributionRow:
 
 @dataclass(frozen=True)
 class DistributionColumn:
-    """One distribution: its name, a short one for a narrow column, what a tooltip says of it.
+    """One distribution: its name, a short one for a narrow column, its tooltip.
 
-    `can_move` where it is an operation's, whose place in the order can be changed.
+    `can_move` is true for an operation, whose place in the order can change.
     """
 
     title: str
@@ -72,7 +72,7 @@ class DistributionBars(Control):
 
     @property
     def full(self) -> float:
-        """The probability that a full bar stands for."""
+        """The probability of a full bar."""
         most = float(self._values.max(initial=0.0))
         return next((full for full in _FULL if most <= full), 1.0)
 
@@ -107,7 +107,7 @@ class DistributionBars(Control):
         return QRectF(left, row * ROW_PX + 3.0, max(length, 0.0), ROW_PX - 6.0)
 
     def column(self, column: int) -> tuple[float, float]:
-        """Where a distribution begins, and how wide it is."""
+        """Left end and width of a distribution."""
         left = self._label_width() + _MARK_PX
         count = max(len(self._columns), 1)
         room = self.width() - left

@@ -63,7 +63,7 @@ class ColumnTitles(Control):
         return QSize(80, HEIGHT)
 
     def title_rect(self, column: int) -> QRectF:
-        """Where a title stands on the widget."""
+        """Rectangle of a title on the widget."""
         left, width = self._bars.column(column)
         return QRectF(left - _PADDING, 0, width - 1, self.height())
 
@@ -75,7 +75,7 @@ class ColumnTitles(Control):
         return next(fitting, metrics.elidedText(names[1], Qt.TextElideMode.ElideRight, room))
 
     def gap_x(self, gap: int) -> float:
-        """Where the line stands that shows a gap, 1 before the first title that moves."""
+        """Position of the line that shows a gap, 1 before the first movable title."""
         if gap < len(self._columns):
             return max(self.title_rect(gap).left() - 1, 1.0)
         return min(self.title_rect(gap - 1).right(), self.width() - 1.0)
@@ -148,7 +148,7 @@ class ColumnTitles(Control):
         return super().event(event)
 
     def _words(self, column: int) -> str:
-        """The whole name, what it does, and how it is moved."""
+        """The full name, its effect, and its keys."""
         how = _("Drag to reorder (Alt+← and Alt+→)")
         shown = self._columns[column]
         parts = [shown.title, shown.words, how if self._can_move(column) else ""]
@@ -178,7 +178,7 @@ class ColumnTitles(Control):
         return next((at for at, column in enumerate(self._columns) if column.can_move), len(self._columns))
 
     def _can_move(self, column: int) -> bool:
-        """True if the title can go anywhere: it is an operation's, and there is another."""
+        """True if the title can move: it belongs to an operation, and another one exists."""
         return column >= self._first_movable() and len(self._columns) - self._first_movable() > 1
 
     def _move(self, source: int, target: int) -> None:

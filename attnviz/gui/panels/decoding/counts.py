@@ -1,4 +1,4 @@
-"""What the steps so far have cost with a cache and without one, and whether both come to the same numbers."""
+"""Costs of all steps so far with a cache and without one, and their parity."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from attnviz.engines.decode.run import Decoding
 from attnviz.gui.look.fonts import number_font
 from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
 from attnviz.gui.widgets.control import plain_tooltip
-from attnviz.i18n import N_, _
+from attnviz.i18n import N_, _, ngettext
 from attnviz.model.caches import CACHES
 from attnviz.model.sites.sites import places
 from attnviz.model.sites.titles import site_label
@@ -64,15 +64,15 @@ COUNTS: tuple[tuple[str, str, str], ...] = (
         ),
     ),
 )
-"""What is counted: the field of a `Cost`, its title, and where the number comes from."""
+"""Counted quantities: the field of a `Cost`, its title, and the origin of its number."""
 
 TIME = "milliseconds"
 
 NOT_MEASURED, MEASURING = "–", "…"
-"""What stands for a time that is not there, and that is on its way."""
+"""Placeholders of a missing time, and of one being measured."""
 
 TOLERANCE = {"float64": 1e-12, "float32": 1e-4, "float16": 3e-2, "bfloat16": 2e-1}
-"""Differences below this are rounding of the dtype; above it the light says so."""
+"""Differences below this are rounding of the dtype; larger ones change the light."""
 
 
 MOST_UNDEFINED = 6
@@ -81,7 +81,7 @@ MOST_UNDEFINED = 6
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the light says, `kind` being a key of `_COLORS`, and the stages behind it."""
+    """Content of the light, `kind` being a key of `_COLORS`, and the stages behind it."""
 
     kind: str
     text: str
@@ -96,12 +96,14 @@ _COLORS = {"equal": "value", "approximate": "warning", "undefined": "warning", "
 
 
 def verdict(decoded: Decoded) -> Verdict:
-    """Whether decoding is the full pass, number by number.
+    """Compare decoding with the full pass, number by number.
 
-    Approximate is what a cache of a kind that is not exact makes of it: the greatest difference of all
-    stages, and that of the probabilities. Undefined is NaN in both: it is neither equal nor different.
+    Approximate is the result of an inexact cache: the greatest difference of all stages, and that of the
+    probabilities. Undefined is NaN in both: neither equal nor different.
     """
-    heading = _("Largest difference over all {n} steps:").format(n=len(decoded.decoding.steps))
+    n = len(decoded.decoding.steps)
+    heading = ngettext("Largest difference over {n} step:", "Largest difference over all {n} steps:", n)
+    heading = heading.format(n=n)
     stages, worst = "\n".join((heading, *_worst_stages(decoded))), number(decoded.worst, 1)
     is_within = decoded.is_within(TOLERANCE[decoded.decoding.dtype])
     if decoded.is_undefined or (decoded.undefined and is_within):
@@ -123,7 +125,7 @@ def verdict(decoded: Decoded) -> Verdict:
 
 
 def _undefined_text(decoded: Decoded, worst: str) -> str:
-    """How many numbers are NaN in both, and what can be said of the others."""
+    """Number of NaN in both, and the verdict on the others."""
     if decoded.is_undefined:
         return _("not comparable: the probabilities are NaN with the cache and without")
     count = grouped(sum(count for count, _total in decoded.undefined.values()))
@@ -152,9 +154,9 @@ def _stage(name: str) -> str:
 
 
 def reuse_words(decoded: Decoded) -> str:
-    """Number of steps an earlier decoding had made already, and what they did not cost again; else empty.
+    """Number of steps reused from an earlier decoding, and the saved cost; else empty.
 
-    Empty as well where all were there: nothing was made, as when the same is said in another language.
+    Also empty if all were reused: nothing was computed, as after a change of the language.
     """
     decoding = decoded.decoding
     if decoding.reused in (0, len(decoding.steps)):
@@ -172,7 +174,7 @@ def reuse_words(decoded: Decoded) -> str:
 
 
 def taken_over(decoding: Decoding) -> range:
-    """The first positions, whose rows an earlier decoding had cached; none where nothing was made anew."""
+    """The first positions, whose rows an earlier decoding had cached; empty if nothing was computed."""
     return range(decoding.reused if decoding.reused < len(decoding.steps) else 0)
 
 
@@ -258,18 +260,27 @@ class Counts(QWidget):
     def _uncached_time(
         decoded: Decoded, n: int, uncached: UncachedStep | str | None, is_playing: bool
     ) -> tuple[str, str]:
-        """The milliseconds of a pass over the first n tokens, or what stands for them; and what that is."""
+        """The milliseconds of a pass over the first n tokens, or a placeholder; and its tooltip."""
         if isinstance(uncached, str):
             return NOT_MEASURED, uncached
         seconds = math.nan if uncached is None else uncached.seconds
         if uncached is None and n == len(decoded.decoding.steps):
             seconds = decoded.full_seconds
         if not math.isnan(seconds):
-            words = _("Measured: a full pass over the {n} tokens so far on the same engine, with all logits.")
+            words = ngettext(
+                "Measured: a full pass over the {n} token so far on the same engine, with all logits.",
+                "Measured: a full pass over the {n} tokens so far on the same engine, with all logits.",
+                n,
+            )
             return number(1000 * seconds, 2), words.format(n=n)
         if is_playing:
             return NOT_MEASURED, _("Pause to measure this step.")
-        return MEASURING, _("Measuring a full pass over the {n} tokens so far.").format(n=n)
+        words = ngettext(
+            "Measuring a full pass over the {n} token so far.",
+            "Measuring a full pass over the {n} tokens so far.",
+            n,
+        )
+        return MEASURING, words.format(n=n)
 
     def _lay_out(self) -> None:
         grid = QGridLayout()
@@ -305,7 +316,7 @@ def plain_label(name: str) -> QLabel:
 
 
 def _worst_stages(decoded: Decoded) -> list[str]:
-    """Each stage with its difference; where there are several attentions, the worst stage of each."""
+    """Each stage with its difference; with several attentions, the worst stage of each."""
     found = decoded.differences
     if len(places(decoded.decoding.experiment)) == 1:
         return [_stage_line(_(STAGE_BY_ID[stage].title), worst) for stage, worst in found.items()]

@@ -1,4 +1,4 @@
-"""The error that a cache causes: of what it keeps, of the output made of that, of the probabilities."""
+"""The error that a cache causes: in its rows, in the output computed from them, in the probabilities."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.i18n import N_, _
 
 ROWS = ("first", "second", "output", "next")
-"""What is kept, in two arrays, and what follows from it."""
+"""The cached rows, in two arrays, and the results computed from them."""
 
 COLUMNS: tuple[tuple[str, str], ...] = (
     ("greatest", N_("max |Δ|")),
@@ -102,7 +102,7 @@ class ErrorTable(QWidget):
         )
 
     def _kept_words(self, decoded: Decoded, found: StoredError) -> str:
-        """Where the greatest error is, and the two numbers there."""
+        """Place of the greatest error, and the two numbers there."""
         token = names_of(decoded.decoding).label(decoded.decoding.steps[found.position].token)
         text = _(
             "Stored against computed values, all rows so far. Largest at position {position}, "

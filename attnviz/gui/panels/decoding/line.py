@@ -1,4 +1,4 @@
-"""The line of the text above the pages: whether it is written on, the text, why it ends, and the light."""
+"""The line of text above the pages: whether generation is on, the text, why it ends, and the light."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ NOTICE_PX, NARROW_NOTICE_PX = 720, 204
 
 
 class WrittenLine(QWidget):
-    """`chosen` carries the token that was gone to, `rewritten` one and the text for its place.
+    """`chosen` carries the selected token, `rewritten` a token and its replacement.
 
-    `writes_changed` says whether the text is to be written on.
+    `writes_changed` carries whether to generate.
     """
 
     chosen = Signal(int)
@@ -54,18 +54,18 @@ class WrittenLine(QWidget):
         row.addWidget(self._parity, 0, Qt.AlignmentFlag.AlignTop)
 
     def set_writes(self, writes: bool) -> None:
-        """Show whether the document's text is written on."""
+        """Show whether the document generates."""
         self._writes.set_value(writes)
 
     def set_room(self, n_lines: int, *, is_wide: bool) -> None:
-        """How many lines of text there is room for at most, and whether for words beside them."""
+        """Set the largest number of text lines, and whether words fit beside them."""
         self._most_lines = n_lines
         self._notice.setMaximumWidth(NOTICE_PX if is_wide else NARROW_NOTICE_PX)
         self._fit()
 
     @Slot()
     def _fit(self) -> None:
-        """As many lines as the text takes and there is room for."""
+        """Show as many lines as the text needs, at most those that fit."""
         self._text.setFixedHeight(LINE_PX * min(self._text.n_lines, self._most_lines))
 
     def show_step(self, decoded: Decoded | None, step: int) -> None:

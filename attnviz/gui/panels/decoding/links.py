@@ -16,7 +16,7 @@ from attnviz.model.spec.view import Cell
 from attnviz.model.stages import as_read
 
 CellOf = Callable[[int, int], Cell | None]
-"""(row, column) of a widget -> the cell of the number there; None while there is none."""
+"""(row, column) of a widget -> the cell of the number there; None without one."""
 
 
 class Links(QObject):
@@ -52,7 +52,7 @@ class Links(QObject):
 
 
 class StepCells:
-    """Which cells the numbers of the step view are; what is shown there is told to it."""
+    """Cells of the numbers in the step view, which reports its content here."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -73,7 +73,7 @@ class StepCells:
             return self.made(name, row, column)
         if name == "k":
             return self._cell("latent", row, column)
-        # The RoPE key stands behind the content of every head's key.
+        # The RoPE key follows the content of every head's key.
         return self._cell(as_read("k", site.stages), row, heads.d_head + column, self._head(site, "k"))
 
     def made(self, name: str, row: int, column: int) -> Cell | None:
@@ -111,7 +111,7 @@ class StepCells:
         return Cell("probabilities", self.index, self.order[row], 0, self._of(last))
 
     def _site(self) -> SiteStep | None:
-        """What is shown; None while the next trace or the next decoding is on its way."""
+        """The shown site; None while the next trace or the next decoding is pending."""
         trace, decoded = self._store.trace, self.decoded
         if trace is None or decoded is None:
             return None
@@ -130,7 +130,7 @@ class StepCells:
         return Cell(stage, row, column, head, self._of(self._name(self.decoded)))
 
     def _of(self, name: str) -> str:
-        """A site as cells name it: empty for the one looked at."""
+        """The name of a site in cells: empty for the selected one."""
         return "" if name == shown_site(self._store.experiment, self._store.document.view.site) else name
 
     def _head(self, site: SiteStep, name: str) -> int:
@@ -140,7 +140,7 @@ class StepCells:
 
 
 def shown_step_site(decoded: Decoded, looked_at: str) -> str:
-    """The site whose steps are shown: the one looked at, or the main one where that is an encoder's."""
+    """The site whose steps are shown: the selected one, or the main one if that belongs to an encoder."""
     experiment = decoded.decoding.experiment
     name = shown_site(experiment, looked_at)
     return name if name in decoded.decoding.steps[0].sites else shown_site(experiment, "")

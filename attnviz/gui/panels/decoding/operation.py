@@ -25,15 +25,14 @@ _NAME_PX = 136
 """Room for the longest title, so that the sliders begin below each other."""
 
 _HIGHEST = 1e6
-"""What typing reaches where any number is legal."""
+"""Limit of typing where any number is valid."""
 
 
 class OperationRow(QWidget):
     """Shows one row of `SAMPLING_OPERATIONS`.
 
-    `changed` carries the operation with its number, or None where it is switched off; `moved` −1 for earlier
-    and +1 for later, which Alt+Up and Alt+Down mean anywhere in the row. While it is off it remembers its
-    number.
+    `changed` carries the operation with its number, or None if it is switched off; `moved` −1 for earlier and
+    +1 for later, also by Alt+Up and Alt+Down anywhere in the row. While it is off it remembers its number.
     """
 
     changed = Signal(object)
@@ -96,7 +95,7 @@ class OperationRow(QWidget):
         return button
 
     def show_operation(self, operation: Operation | None, place: int, count: int) -> None:
-        """Show the operation, which stands at `place` of `count`; None where it is not applied."""
+        """Show the operation at `place` of `count`; None if it is not applied."""
         is_on = operation is not None
         self._place, self._count = place, count
         self._operation = operation or self._operation
@@ -158,8 +157,8 @@ class OperationRow(QWidget):
 class OperationList(QWidget):
     """All operations below each other: those that are applied first, in their order, then the others.
 
-    `changed` carries the row of the table and the operation, None where it is switched off; `moved` the kind
-    of an operation and by how many places. A line shows where a row that is dragged would come to stand.
+    `changed` carries the row of the table and the operation, None if it is switched off; `moved` the kind of
+    an operation and its number of places. A line shows the target of a dragged row.
     """
 
     changed = Signal(object, object)
@@ -220,7 +219,7 @@ class OperationList(QWidget):
         painter.drawLine(QPointF(1, y), QPointF(self.width() - 1, y))
 
     def gap_y(self, gap: int) -> float:
-        """Where the line stands that shows a gap, 0 before the first operation."""
+        """Position of the line that shows a gap, 0 before the first operation."""
         before = gap < len(self._applied)
         edge = self._applied[gap].geometry().top() if before else self._applied[-1].geometry().bottom() + 1
         return max(float(edge), 1.0)

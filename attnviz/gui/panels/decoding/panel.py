@@ -1,6 +1,6 @@
-"""Decoding with a KV cache, step by step: the text as it is written, and three pages that say how.
+"""Decoding with a KV cache, step by step: the generated text, and three pages of details.
 
-A page shows a step, the sampling or the cache. Where the panel is wide or high enough, all of them show.
+A page shows a step, the sampling or the cache. If the panel is wide or high enough, all of them are visible.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import Cell
 
 REST_MS = 250
-"""How long the player stands at a step before the pass without a cache is made for it."""
+"""Time that the player rests at a step before the pass without a cache runs for it."""
 
 SHOWN = ("step", "head", "site")
-"""What of the view the picture follows."""
+"""Fields of the view that the picture follows."""
 
 
 PAGES: tuple[tuple[str, str], ...] = (
@@ -51,10 +51,10 @@ PAGES: tuple[tuple[str, str], ...] = (
 )
 
 STRETCH = {"step": 5, "sampling": 6, "cache": 4}
-"""How the pages share the height where all of them show."""
+"""Shares of the pages in the height when all of them are visible."""
 
 BESIDE_PX = 2360
-"""From this width on the pages stand beside each other, each as wide as one in a window of 1280 × 800."""
+"""Width from which the pages are side by side, each as wide as one in a window of 1280 × 800."""
 
 BELOW_PX = 440
 """From this height on they stand below each other."""
@@ -66,9 +66,9 @@ SMALLEST = QSize(552, 132)
 class DecodingPanel(Panel):
     """The player, the text, and the pages. The player only ever changes `View.step`.
 
-    `rested` carries the decoding and the step that the player has come to rest on, or the last one of its
-    prefill; whoever makes that step without a cache calls `show_uncached`. Each is asked for once, and
-    remembered with the decoding.
+    `rested` carries the decoding and the step where the player rests, or the last one of its prefill; whoever
+    computes that step without a cache calls `show_uncached`. Each is requested once, and stored with the
+    decoding.
     """
 
     rested = Signal(object, int)
@@ -120,7 +120,7 @@ class DecodingPanel(Panel):
         store.player_changed.connect(self._on_player)
 
     def header(self) -> QWidget:
-        """The player's buttons stand in the title."""
+        """The player's buttons, for the title."""
         return self._player
 
     # --- the buttons in the title
@@ -146,7 +146,7 @@ class DecodingPanel(Panel):
         return self.store.player.is_playing
 
     def show_uncached(self, decoded: Decoded, index: int, step: UncachedStep | str) -> None:
-        """Take a step without a cache, or the sentence why there is none."""
+        """Accept a step without a cache, or the sentence why it is missing."""
         if decoded is self._uncached_of:
             self._uncached[index] = step
             self._show_pages()
@@ -321,7 +321,7 @@ class DecodingPanel(Panel):
         self._arrange()
 
     def _arrange(self) -> None:
-        """One page, or all of them beside or below each other, as there is room."""
+        """Place one page, or all of them beside or below each other, as they fit."""
         is_wide, is_high = self.width() >= BESIDE_PX, self.height() >= BELOW_PX
         across = QBoxLayout.Direction.LeftToRight
         self._places.setDirection(across if is_wide else QBoxLayout.Direction.TopToBottom)
@@ -364,7 +364,7 @@ class DecodingPanel(Panel):
             inside.setContentsMargins(0, 0, 0, 0)
             inside.setSpacing(2)
             inside.addWidget(self._titles[id_])
-            # What is too narrow for a page is scrolled: a number that is cut off would be another number.
+            # A page wider than the panel scrolls: a number that is cut off would be another number.
             inside.addWidget(NarrowScroll(page), 1)
             self._holders[id_] = holder
             self._places.addWidget(holder, STRETCH[id_])

@@ -1,7 +1,7 @@
-"""How the next token is drawn: the operations in their order, seed and stop conditions, and what they do.
+"""Sampling of the next token: the operations in their order, seed and stop conditions, and their effect.
 
-The bars are made here of the logits of the step looked at: they move with a slider at once, while the
-decoding follows when the hand rests.
+The bars are computed here from the logits of the selected step: they follow a slider at once, while the
+decoding follows when the slider rests.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class SamplingPage(QWidget):
         self._show_bars()
 
     def refresh(self) -> None:
-        """Show the document's sampling, and what it does to the step at once."""
+        """Show the document's sampling, and its effect on the step at once."""
         experiment = self._store.experiment
         sampling = writing_of(experiment).sampling
         self._operations.show_operations(sampling.operations)
@@ -141,7 +141,7 @@ class SamplingPage(QWidget):
         try:
             found = shaped(sampling, step.logits, self._seen(decoded))
             drawn, rule = self._drawn_token(decoded, sampling)
-        except ValueError as error:  # logits that are no numbers: there is no distribution
+        except ValueError as error:  # logits that are NaN have no distribution
             self._bars.hide()
             self._titles.hide()
             self._drawn.set_line(in_words(error))
@@ -183,7 +183,7 @@ class SamplingPage(QWidget):
         return [ids[step.token] for step in steps if step.token in ids]
 
     def _drawn_token(self, decoded: Decoded, sampling: Sampling) -> tuple[int, str]:
-        """The token that comes next by what the document says now, and a sentence for it."""
+        """The next token by the document's present sampling, and a sentence for it."""
         decoding, ids = decoded.decoding, names_of(decoded.decoding).ids
         step, writing = decoding.steps[self._index], self._store.experiment.writing
         n_given = n_given_tokens(decoding)
@@ -212,7 +212,7 @@ class SamplingPage(QWidget):
 
     @Slot(int, int)
     def _on_column_moved(self, source: int, target: int) -> None:
-        """A title of the bars was put in another place; the first column is the model's own."""
+        """A title of the bars was moved; the first column is the model's own."""
         operations = writing_of(self._store.experiment).sampling.operations
         self._on_moved(type(operations[source - 1]), target - source)
 
@@ -300,12 +300,12 @@ class SamplingPage(QWidget):
 
 
 def n_given_tokens(decoding: Decoding) -> int:
-    """How many of the steps were fed a token of the document."""
+    """Number of steps whose token came from the document."""
     return sum(not step.generated for step in decoding.steps)
 
 
 def _column(row: SamplingOperation) -> DistributionColumn:
-    """What stands above the distribution after an operation."""
+    """Title of the distribution after an operation."""
     words = f"{_(row.description)} · {_(row.formula)}"
     return DistributionColumn(_(row.title), _(row.short), words, can_move=True)
 

@@ -25,8 +25,8 @@ from attnviz.gui.widgets.control import active_theme
 from attnviz.gui.widgets.pictures.bars import Bars
 from attnviz.gui.widgets.pictures.row_matrix import RowMatrix
 from attnviz.gui.widgets.scroll import clear_scroll
-from attnviz.i18n import _
-from attnviz.model.caches import FullCache, PagedCache, capacity
+from attnviz.i18n import _, ngettext
+from attnviz.model.caches import FullCache, PagedCache
 from attnviz.model.provenance import tokens_of
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import as_read
@@ -147,7 +147,11 @@ class StepView(QWidget):
         words = _("Row {n} of a full pass over all {count} tokens; later tokens do not change it")
         if isinstance(uncached, UncachedStep) and uncached.index == step.index:
             whole = uncached.outputs[name]
-            words = _("Last row of a full pass over the {n} tokens so far")
+            words = ngettext(
+                "Last row of a full pass over the {n} token so far",
+                "Last row of a full pass over the {n} tokens so far",
+                step.index + 1,
+            )
         self._vectors["output_again"].setAccessibleDescription(
             words.format(n=step.index + 1, count=len(decoded.decoding.steps))
         )
@@ -185,9 +189,15 @@ class StepView(QWidget):
             widget.set_marks(is_new=True)
             title = _("{name} computed · {count}") if is_prefill else _("{name} again · {count}")
             widget.set_title(title.format(name=letter, count=n_made), hue)
-            words = _("Without a cache, {count} rows are computed again")
+            words = ngettext(
+                "Without a cache, {count} row is computed again",
+                "Without a cache, {count} rows are computed again",
+                n_made,
+            )
             if is_prefill:
-                words = _("The prefill computes {count} rows")
+                words = ngettext(
+                    "The prefill computes {count} row", "The prefill computes {count} rows", n_made
+                )
             widget.setAccessibleDescription(words.format(count=n_made))
 
     def _show_cache(self, decoded: Decoded, site: SiteStep, kv_head: int, fed: range) -> None:
@@ -207,7 +217,7 @@ class StepView(QWidget):
             counts = {"read": len(there - new), "appended": len(new)}
         self._values.setVisible(len(caches) > 1)
         for widget, cache, (letter, hue) in zip((self._keys, self._values), caches, letters, strict=False):
-            places = max(_places(filled, site.cache.length), capacity(kind, filled))
+            places = max(_places(filled, site.cache.length), kind.capacity(filled))
             new_row = site.index if site.index in new else -1
             widget.set_rows(cache[kv_head, :filled], places, new_row, _key_tokens(decoded, site))
             gone = set(range(filled)) - there

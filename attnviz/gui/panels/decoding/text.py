@@ -36,7 +36,7 @@ _KEYS = (Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Home, Qt.Key.Key_End)
 
 
 class Names:
-    """How the tokens of a decoding are shown: bytes as bytes, spaces as spaces, nothing hidden."""
+    """Display of a decoding's tokens: bytes as bytes, spaces as spaces, nothing hidden."""
 
     def __init__(self, decoding: Decoding) -> None:
         experiment = decoding.experiment
@@ -61,12 +61,12 @@ class Names:
         return self._pairs.shown(one)
 
     def written(self, token: str) -> str:
-        """The token as it stands in a text: the spaces around a word are spaces."""
+        """The token inside a text: the spaces around a word are spaces."""
         label = self.label(token)
         return label.replace(SPACE, " ") if self.are_joined else label
 
     def tokens_of(self, text: str) -> tuple[str, ...]:
-        """The tokens that a text stands for: the one that is written so, or those that the model reads."""
+        """The tokens of a text: the one that is written so, or those of the model's tokenisation."""
         shown = visible(text)
         one = next((token for token in self.ids if self.label(token) == shown), None)
         if one is not None or self._pairs is None:
@@ -93,7 +93,7 @@ _names: WeakKeyDictionary[Decoding, Names] = WeakKeyDictionary()
 
 
 def names_of(decoding: Decoding) -> Names:
-    """The names of a decoding's tokens, made once and kept as long as it lives."""
+    """The names of a decoding's tokens, cached for its life."""
     found = _names.get(decoding)
     if found is None:
         found = _names[decoding] = Names(decoding)
@@ -107,10 +107,10 @@ def written_tokens(decoding: Decoding) -> list[str]:
 
 
 class TextLine(Control):
-    """Tokens in reading order, in as many lines as there is room for; the line of the current one shows.
+    """Tokens in reading order, in as many lines as fit; the line of the current one is visible.
 
-    `chosen` carries the token that was clicked, or that the keys went to; `rewritten` the one that was
-    double-clicked (or F2 on the current one), and the text that was typed in its place.
+    `chosen` carries the token that was clicked, or reached by keys; `rewritten` the one that was
+    double-clicked (or F2 on the current one), and the text typed in its place.
     """
 
     chosen = Signal(int)
@@ -143,7 +143,7 @@ class TextLine(Control):
         self._lay_out()
 
     def set_current(self, index: int) -> None:
-        """The token that is fed at the step looked at; the one after it is what it draws."""
+        """The token computed at the selected step; the token after it is the one that the step generates."""
         self._current = index
         if 0 <= index < len(self._shown):
             self.setAccessibleDescription(self._describe(index))
@@ -155,7 +155,7 @@ class TextLine(Control):
         return 1 + (self._rects[-1].y() // LINE_PX if self._rects else 0)
 
     def token_rect(self, index: int) -> QRect:
-        """Where a token stands on the widget."""
+        """Rectangle of a token on the widget."""
         return self._rects[index].translated(0, -self._first_line() * LINE_PX)
 
     def sizeHint(self) -> QSize:
@@ -203,7 +203,7 @@ class TextLine(Control):
             shown, room = text, rect.width()
             if room == self.width():  # a token of more than a line
                 shown = self.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, room)
-            # Each token alone: its own direction does not turn its neighbours around.
+            # Each token is isolated: its direction does not reorder its neighbours.
             inside = rect.adjusted(0 if self._joins else _PADDING, 0, 2, 0)
             painter.drawText(inside, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, shown)
             painter.setOpacity(1.0)

@@ -51,7 +51,7 @@ _JOINER = "\u2060"
 
 
 class InspectorPage(QTextBrowser):
-    """Shows one explanation; says which source cell is pointed at, and which one is to be opened."""
+    """Shows one explanation; emits the source cell under the mouse, and the one to open."""
 
     pointed = Signal(object)
     """The Cell of the link under the mouse or the keyboard's focus, or None."""
@@ -75,14 +75,14 @@ class InspectorPage(QTextBrowser):
         # The style sheet of the window frames every text field; this one is part of its card.
         self.setStyleSheet("QTextBrowser { background: transparent; border: none; padding: 0px; }")
         self.document().setDocumentMargin(0)
-        # The font of numbers has no bold: the result stands in the other one, whose digits are as wide too.
+        # The font of numbers has no bold: the result uses the other one, whose digits have equal widths, too.
         bold = ui_font(TEXT_PX, QFont.Weight.DemiBold)
         self._fonts = number_font(TEXT_PX), ui_font(TEXT_PX), bold
         self.highlighted.connect(self._on_highlighted)
         self.anchorClicked.connect(self._on_clicked)
 
     def set_explanation(self, explanation: Explanation) -> None:
-        """Show it; sums stay opened, and the page where it is, as long as the cell is the same."""
+        """Show an explanation; for the same cell, expanded sums and the scroll position stay."""
         is_same = self._explanation is not None and self._explanation.cell == explanation.cell
         if not is_same:
             self._whole.clear()
@@ -249,7 +249,7 @@ class InspectorPage(QTextBrowser):
             super().keyPressEvent(event)
 
     def createMimeDataFromSelection(self) -> QMimeData:
-        """What is copied is text: colours and links mean nothing elsewhere."""
+        """Copy plain text: colours and links are meaningless elsewhere."""
         data = QMimeData()
         data.setText(_clean(self.textCursor().selection().toPlainText()))
         return data
@@ -263,7 +263,7 @@ class InspectorPage(QTextBrowser):
         return super().viewportEvent(event)
 
     def tooltip_at(self, position: QPoint) -> str:
-        """What the number at a place of the viewport is, in full precision; empty where there is none."""
+        """Description of the number at a position of the viewport, in full precision; empty without one."""
         offset = QPointF(self.horizontalScrollBar().value(), self.verticalScrollBar().value())
         at = self.document().documentLayout().hitTest(QPointF(position) + offset, Qt.HitTestAccuracy.ExactHit)
         found = [i for i, (start, end) in enumerate(self._places) if start <= at < end]

@@ -116,7 +116,7 @@ class InspectorPanel(Panel):
         is_locked = cell == (self.store.pointer.held if is_decoded else self.store.document.view.locked)
         passed = tuple(self._crumb(step) for step in self._path[:-1]) if is_locked else ()
         attention = label_among_several(self._experiment(is_decoded), site.name)
-        # The cache may hold other numbers: those of the pass are what is taken apart.
+        # The cache may hold other numbers: the explanation uses those of the pass.
         made_by = _("without a cache") if is_decoded else ""
         title = " · ".join(part for part in (attention, explanation.title, made_by) if part)
         self._path_line.set_path(passed, title, is_locked)
@@ -183,7 +183,7 @@ class InspectorPanel(Panel):
     @Slot(object)
     def _on_pointed(self, cell: Cell | None) -> None:
         self._pointed = cell
-        # What is a cell of another attention lights nothing in the one that is looked at.
+        # A cell of another attention highlights nothing in the selected one.
         is_here = cell is not None and cell.site in ("", self.store.document.site)
         is_lit = cell is not None and is_here and not self.store.is_written(cell)
         self.store.set_hover(cell if is_lit else None)
@@ -240,5 +240,5 @@ class InspectorPanel(Panel):
 
 
 def _located(cell: Cell, site: str) -> Cell:
-    """The cell with the name of its site: of the one that is looked at, where it has none."""
+    """The cell with the name of its site: the selected one by default."""
     return replace(cell, site=cell.site or site)

@@ -1,4 +1,4 @@
-"""The second sequence, which keys and values are made from in cross-attention."""
+"""The memory sequence, from which cross-attention projects keys and values."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from attnviz.core.tokens import SPLITTINGS, guess_splitting, join, split
 from attnviz.gui.forms.fields import Choice, Switch, Text
 from attnviz.gui.panels.mechanism.section import Section
 from attnviz.gui.store import Store
-from attnviz.i18n import N_, _
+from attnviz.i18n import N_, ngettext
 from attnviz.model.edit.edits import set_memory, set_tokens
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
@@ -14,7 +14,7 @@ from attnviz.model.spec.parts import Memory
 
 
 def has_memory(experiment: Experiment) -> bool:
-    """Whether there is a second sequence."""
+    """True if a memory sequence exists."""
     return experiment.memory is not None
 
 
@@ -76,7 +76,8 @@ class MemorySection(Section):
 
     def _show_count(self) -> None:
         memory = self.store.experiment.memory
-        self.set_hint("" if memory is None else _("{n} keys").format(n=len(memory.tokens)))
+        n = 0 if memory is None else len(memory.tokens)
+        self.set_hint(ngettext("{n} key", "{n} keys", n).format(n=n) if n else "")
 
     def _set_on(self, experiment: Experiment, is_on: bool) -> Experiment:
         if not is_on:

@@ -1,4 +1,4 @@
-"""Which attention of a stack is looked at: a list of all, and a step to either side."""
+"""Choice of the selected attention in a stack: a list of all, and a step in either direction."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ WIDTH = 156
 
 
 class SiteChooser(QWidget):
-    """`layer 2 of 3 · self`, a step to either side, and whether edits are for all layers.
+    """`layer 2 of 3 · self`, a step in either direction, and whether edits apply to all layers.
 
-    Hidden where there is one attention only.
+    Hidden for a single attention.
     """
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
@@ -62,7 +62,7 @@ class SiteChooser(QWidget):
         self.hide()
 
     def show_document(self, document: Document) -> None:
-        """List the document's sites and show which one is looked at."""
+        """List the document's sites and show the selected one."""
         experiment = document.experiment
         names = site_names(experiment)
         labels = tuple(site_label(experiment, name) for name in names)

@@ -53,7 +53,7 @@ class Entry(QAbstractButton):
 
     @property
     def is_present(self) -> bool:
-        """True if this is what the experiment uses; such a curve is always drawn."""
+        """True if the experiment uses this encoding; its curve is always drawn."""
         return self._is_present
 
     def retranslate(self) -> None:
@@ -122,7 +122,7 @@ class Legend(QWidget):
         return tuple(id_ for id_, entry in self.entries.items() if entry.isChecked() or entry.is_present)
 
     def set_present(self, present: str, possible: tuple[str, ...]) -> None:
-        """Which curve is the experiment's, and which can be drawn at all."""
+        """Set the experiment's curve, and the curves that can be drawn."""
         for id_, entry in self.entries.items():
             entry.set_present(id_ == present)
             entry.setEnabled(id_ in possible)

@@ -26,9 +26,9 @@ LONGEST_TOKEN = 14
 
 
 class PositionsPanel(Panel):
-    """Real numbers: q and k of the pair, put at every distance, under the present encoding and the others.
+    """Real numbers: q and k of the pair at every distance, under the present encoding and the others.
 
-    With an additive encoding its rows stand beside, positions down and features across.
+    With an additive encoding, its rows are shown beside, positions down and features across.
     """
 
     follows = ("head", "query", "locked")

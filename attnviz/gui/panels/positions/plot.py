@@ -12,7 +12,7 @@ from attnviz.gui.look.theme import LIGHT, Theme, head_color
 from attnviz.model.explain.position_curves import Curve
 
 HUES = {"sinusoidal": 1, "learned": 4, "rope": 6, "alibi": 2, "t5": 3, "transformer_xl": 7, "deberta": 0}
-"""Which of the eight hues each encoding has; RoPE's scalings share RoPE's, in dashes of their own."""
+"""Index of each encoding in the eight hues; RoPE's scalings share RoPE's, with their own dashes."""
 
 DASHES = {
     "rope_linear": (6.0, 2.5),
@@ -42,7 +42,7 @@ def curve_pen(id_: str, is_present: bool, theme: Theme) -> QPen:
 
 
 class DistancePlot(pg.GraphicsLayoutWidget):  # type: ignore[misc]
-    """Curves over the distance; a line and a dot show the pair that is looked at."""
+    """Curves over the distance; a line and a dot show the selected pair."""
 
     def __init__(self) -> None:
         super().__init__()

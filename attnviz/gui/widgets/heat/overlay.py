@@ -61,5 +61,12 @@ def strong_outline(painter: QPainter, geometry: Geometry, cell: Cell, theme: The
 
 
 def clip_to_plot(painter: QPainter, geometry: Geometry) -> None:
-    """Let outlines extend over the edge of the matrix by their own width, not further."""
-    painter.setClipRect(QRectF(geometry.plot).adjusted(-4, -4, 4, 4), Qt.ClipOperation.IntersectClip)
+    """Let outlines extend over the edge of the matrix by their own width, not further.
+
+    Where a zoomed matrix goes on beyond the plot, they end with the plot.
+    """
+    plot, whole = geometry.plot, geometry.block_rect(0, 0, geometry.n_down, geometry.n_across)
+    left, top = (4 * (whole.left() > plot.left() - 1), 4 * (whole.top() > plot.top() - 1))
+    right, bottom = (4 * (whole.right() < plot.right() + 1), 4 * (whole.bottom() < plot.bottom() + 1))
+    reached = QRectF(plot).adjusted(-left, -top, right, bottom)
+    painter.setClipRect(reached, Qt.ClipOperation.IntersectClip)

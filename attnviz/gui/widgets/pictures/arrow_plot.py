@@ -17,6 +17,7 @@ from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import Theme
 from attnviz.gui.widgets.control import active_theme, plain_tooltip
 from attnviz.gui.widgets.pictures.arrow_item import ArrowItem
+from attnviz.gui.widgets.pictures.label_places import ABOVE, BELOW, label_places
 
 REACH_PX = 12
 """How near to a tip the mouse takes hold of it."""
@@ -67,6 +68,9 @@ class ArrowPlot(pg.PlotWidget):
         self._items: dict[str, ArrowItem] = {}
         self._texts: list[pg.TextItem] = []
         self._written: list[Label | None] = []
+        self._tips: list[tuple[Label, QPointF]] = []
+        """What is named, the strong ones first, and the places of their tips in the plane."""
+        self._n_sure = 0
         self._held: tuple[str, int] | None = None
         self._hovered: tuple[str, int] = ("", -1)
         self._chosen: tuple[str, int] | None = None
@@ -83,6 +87,7 @@ class ArrowPlot(pg.PlotWidget):
             self.addItem(line)
         self.viewport().setMouseTracking(True)
         self.getPlotItem().vb.sigResized.connect(self._on_resized)
+        self.getPlotItem().vb.sigRangeChanged.connect(self._place_labels)
         self.getPlotItem().vb.sigRangeChangedManually.connect(self._on_zoomed)
 
     def set_arrows(self, families: tuple[Arrows, ...]) -> None:
@@ -150,7 +155,10 @@ class ArrowPlot(pg.PlotWidget):
             for index, (x, y) in enumerate(np.nan_to_num(family.tips).tolist()):
                 if index == family.strong or not (many or family.names_strong_only):
                     label = Label(f"{family.name} {visible(family.labels[index])}", family.color, y >= 0)
-                    wanted.append((label, x, y))
+                    wanted.append((label, QPointF(x, y), index == family.strong))
+        wanted.sort(key=lambda one: not one[2])
+        self._tips = [(label, tip) for label, tip, _is_strong in wanted]
+        self._n_sure = sum(is_strong for _label, _tip, is_strong in wanted)
         while len(self._texts) < len(wanted):
             text = pg.TextItem()
             text.setFont(ui_font(11))
@@ -160,13 +168,27 @@ class ArrowPlot(pg.PlotWidget):
         for place, item in enumerate(self._texts):
             item.setVisible(place < len(wanted))
             if place < len(wanted):
-                label, x, y = wanted[place]
+                label = wanted[place][0]
                 if label != self._written[place]:  # in a drag only the places are new
                     self._written[place] = label
                     item.setPlainText(elide(label.words, 18))
                     item.setColor(QColor(label.color))
-                    item.setAnchor((0.5, 1.25) if label.is_above else (0.5, -0.25))
-                item.setPos(x, y)
+                    item.setAnchor((0, 0))
+        self._place_labels()
+
+    @Slot()
+    def _place_labels(self) -> None:
+        """Put every label beside its tip, inside the plot and on no other one; without a place it hides."""
+        box = self.getPlotItem().vb
+        tips = [box.mapViewToScene(tip) for _label, tip in self._tips]
+        items = self._texts[: len(tips)]
+        sizes = [item.textItem.boundingRect().size() for item in items]
+        sides = [ABOVE if label.is_above else BELOW for label, _tip in self._tips]
+        places = label_places(tips, sizes, sides, box.sceneBoundingRect(), self._n_sure)
+        for item, place in zip(items, places, strict=True):
+            item.setVisible(place is not None)
+            if place is not None:
+                item.setPos(box.mapSceneToView(place.topLeft()))
 
     # --- mouse and keys
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from attnviz.i18n import _
+from attnviz.i18n import _, ngettext
 from attnviz.model.explain.arithmetic.reading import Reading
 from attnviz.model.explain.arithmetic.scores import (
     below,
@@ -49,6 +49,12 @@ def weight_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
     return (_ALONE[experiment.normaliser](reading, cell, n),)
 
 
+def _visible(n: int) -> str:
+    """Number of keys that a query attends to, in words."""
+    counted = ngettext("n = {n} key visible to this query", "n = {n} keys visible to this query", n)
+    return counted.format(n=n)
+
+
 def _sigmoid(reading: Reading, cell: Cell, n: float) -> Line:
     score, bias = reading.term(below(reading, cell)), constant(math.log(n), "log n")
     zeroed, notes = _set_to_zero(reading, cell)
@@ -56,7 +62,7 @@ def _sigmoid(reading: Reading, cell: Cell, n: float) -> Line:
         return _zero_line(reading, cell, notes)
     numbers: Pieces = (Text("1 ÷ (1 + exp("), bias, Text(" − "), *guarded(score), Text("))"), *zeroed)
     result = 0.0 if zeroed else float(1 / (1 + np.exp(bias.value - score.value)))
-    counted = words(_("n = {n} keys visible to this query").format(n=int(n)))
+    counted = words(_visible(int(n)))
     letters = (Text("σ(s − log n)"), *zeroed)
     return Line((reading.link(cell),), (letters, numbers), reading.number(cell), result, (*notes, counted))
 
@@ -68,7 +74,7 @@ def _relu_squared(reading: Reading, cell: Cell, n: float) -> Line:
         return _zero_line(reading, cell, notes)
     numbers: Pieces = (Text("max(0, "), score, Text(")^2 ÷ "), constant(n, "n"), *zeroed)
     result = 0.0 if zeroed else float(np.maximum(0.0, score.value) ** 2 / n)
-    counted = words(_("n = {n} keys visible to this query").format(n=int(n)))
+    counted = words(_visible(int(n)))
     letters = (Text("max(0, s)² ÷ n"), *zeroed)
     return Line((reading.link(cell),), (letters, numbers), reading.number(cell), result, (*notes, counted))
 

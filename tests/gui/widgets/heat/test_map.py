@@ -427,3 +427,19 @@ def test_themes_differ(heat_map: HeatMap) -> None:
     light = picture(heat_map)
     heat_map.apply_theme(DARK)
     assert picture(heat_map) != light
+
+
+def test_outlines_of_a_zoomed_map_end_with_it(heat_map: HeatMap) -> None:
+    heat_map.set_content(plain(np.zeros((12, 12))))
+    heat_map.zoom_by(3.0, heat_map.cell_center(6, 6))
+    before = picture(heat_map)
+    heat_map.set_highlight(Highlight(cell=(6, 6), rows=frozenset({6}), columns=frozenset({6})))
+    after, plot = picture(heat_map), heat_map.layout_shown.plot
+    middle = plot.center()
+    for x, y in (
+        *((plot.left() - 3, middle.y() + dy) for dy in range(-60, 60)),
+        *((plot.right() + 3, middle.y() + dy) for dy in range(-60, 60)),
+        *((middle.x() + dx, plot.bottom() + 3) for dx in range(-60, 60)),
+    ):
+        assert pixel(after, QPointF(x, y)) == pixel(before, QPointF(x, y))
+    assert after != before
