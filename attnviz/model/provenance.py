@@ -1,4 +1,4 @@
-"""Where a number comes from and where it goes: which cells make one cell, and which ones it makes.
+"""Provenance of a number: the cells that compute one cell, and the cells computed from it.
 
 One function per rule of `STAGES`. Linked hover, the inspector and the tests that recompute every cell
 read these.
@@ -32,7 +32,7 @@ class Region:
     columns: Indices
 
     def has(self, head: int, row: int, column: int) -> bool:
-        """Whether a cell is one of these."""
+        """True if a cell is one of these."""
         return all(
             allowed is None or index in allowed
             for allowed, index in ((self.heads, head), (self.rows, row), (self.columns, column))
@@ -178,12 +178,12 @@ def _pair(site: Site, feature: int) -> tuple[int, ...]:
 
 
 def _is_part(site: Site, place: int, feature: int) -> bool:
-    """Whether a key's feature comes from input 0, what the content is made of, or 1, the shared RoPE key."""
+    """True if a key's feature comes from input 0, the source of the content, or 1, the shared RoPE key."""
     return (feature >= site.heads.d_head) == (place == 1)
 
 
 def _key_columns(site: Site, place: int, column: int) -> Indices:
-    """The features of a key that a cell of its input number `place` makes; all where there is no latent."""
+    """The features of a key computed from a cell of its input number `place`; all without a latent."""
     d_head = site.heads.d_head
     if site.latent is None:
         return None

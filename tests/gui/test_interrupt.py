@@ -13,8 +13,8 @@ from desk import WAIT_MS, Answers, Desk
 from PySide6.QtWidgets import QApplication, QDialog, QMessageBox
 
 from attnviz.gui import interrupt as interrupt_
-from attnviz.gui.forms.fields import replacing
 from attnviz.gui.interrupt import INTERRUPTED, Interrupt
+from attnviz.model.edit.paths import putting
 
 pytestmark = [
     pytest.mark.qt_log_ignore("propagateSizeHints"),
@@ -66,7 +66,7 @@ def test_ctrl_c_ends_a_window_in_a_process_of_its_own(wait: int) -> None:
 def test_unsaved_work_is_asked_about_and_cancel_keeps_the_window(
     desk: Desk, interrupt: Interrupt, answers: Answers
 ) -> None:
-    desk.store.edit_attention(replacing("temperature"), 2.0)
+    desk.store.edit_attention(putting("temperature"), 2.0)
     for times in (1, 2):  # a question that was answered does not make the next signal the second one
         os.kill(os.getpid(), signal.SIGINT)
         desk.qtbot.waitUntil(lambda times=times: answers.boxes == ["unsaved_box"] * times, timeout=WAIT_MS)
@@ -89,7 +89,7 @@ def test_a_second_signal_while_the_window_asks_ends_the_process(
         return QMessageBox.StandardButton.Discard
 
     monkeypatch.setattr(QMessageBox, "exec", press_again)
-    desk.store.edit_attention(replacing("temperature"), 2.0)
+    desk.store.edit_attention(putting("temperature"), 2.0)
     os.kill(os.getpid(), signal.SIGINT)
     desk.qtbot.waitUntil(lambda: interrupt.was_obeyed, timeout=WAIT_MS)
     assert ended == [INTERRUPTED]

@@ -1,4 +1,4 @@
-"""Rows of forms by path: the record of a row, made from what `FIELDS` says of the field."""
+"""Rows of forms by path: the record of a row, built from the description in `FIELDS`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Literal, get_origin
 import msgspec
 
 from attnviz.core.ranges import format_ranges, parse_ranges
-from attnviz.gui.forms.fields import Choice, FormField, Number, Seed, Slider, Switch, Text
+from attnviz.gui.forms.fields import Choice, Edit, FormField, Number, Seed, Slider, Switch, Text, always
 from attnviz.model.edit.paths import is_shown, put_at, putting, value_at
 from attnviz.model.fields import FieldRow, field_at
 from attnviz.model.spec.site import Site
@@ -18,7 +18,7 @@ _SUFFIXES = {Switch: "toggle", Choice: "segmented"}
 
 
 def row(path: str, kind: type[FormField[Any]] | None = None, **special: Any) -> Any:
-    """The record of the row of the field at `path`; `special` is what it does not have from the table.
+    """The record of the row of the field at `path`; `special` are its settings outside the table.
 
     The control is named after the last two names of the path. The kind of the row follows from the type
     of the field.
@@ -39,8 +39,18 @@ def row(path: str, kind: type[FormField[Any]] | None = None, **special: Any) -> 
     return made(**(usual | _OWN.get(made, lambda row: {})(found) | special))
 
 
+def presence(path: str, edit: Edit[Any], **special: Any) -> Switch[Any]:
+    """The switch of a nullable part; `edit` adds it or removes it."""
+    made: Switch[Any] = row(
+        path,
+        Switch,
+        **{"read": lambda e: value_at(e, path) is not None, "edit": edit, "shown": always} | special,
+    )
+    return made
+
+
 def positions(path: str, count: Callable[[Site], int]) -> Text[Site]:
-    """The row of a list of positions, written as ranges; `count` is how many positions there are."""
+    """The row of a list of positions, written as ranges; `count` is the number of positions."""
 
     def edit(site: Site, text: str) -> Site:
         return put_at(site, path, parse_ranges(text, count(site)))

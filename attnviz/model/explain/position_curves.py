@@ -46,7 +46,7 @@ NEAREST, FARTHEST = 16, 256
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """One encoding: the score after scale, cap and bias at each distance; NaN where it has no position.
+    """One encoding: the score after scale, cap and bias at each distance; NaN for a missing position.
 
     `id` is the position's, for a scaled RoPE `rope_` and the scaling's; `title` a message id.
     """
@@ -71,7 +71,7 @@ def curves(site: SiteTrace, pair: Pair) -> tuple[Curve, ...]:
     q = _row(site, f"q{unturned}", pair.head, pair.query)
     k = _row(site, f"k{unturned}", kv_head(experiment, pair.head), pair.key)
     came_in = site.stages[0]
-    # The second one stands for the key only where both are of one sequence.
+    # The second one replaces the key only if both are of one sequence.
     q_vector, k_vector = _row(site, came_in, 0, pair.query), _row(site, came_in, 0, _within(site, pair.key))
     away = distances(experiment)
     present = kind_of(experiment)
@@ -147,7 +147,7 @@ def _raw(
 
 
 def _related(candidate: Site, head: int, qk: tuple[Floats, Floats], away: Ints) -> Floats:
-    """What Transformer-XL's or DeBERTa's terms add at each distance."""
+    """Terms of Transformer-XL or DeBERTa at each distance."""
     q, k = qk
     parts = relative_parts(candidate, np.array(head), np.array([0]), away)
     by_row = parts.to_query @ q
@@ -173,7 +173,7 @@ def _turned(candidate: Site, q: Floats, k: Floats, away: Ints) -> Floats:
 
 
 def _moved(candidate: Site, pair: Pair, vectors: tuple[Floats, Floats], away: Ints) -> Floats:
-    """The key's vector put at other positions of the sequence; the query stays where it is.
+    """The key's vector at other positions of the sequence; the query stays.
 
     Positions before the first one, and past the end of a learned table, do not exist.
     """
@@ -191,7 +191,7 @@ def _moved(candidate: Site, pair: Pair, vectors: tuple[Floats, Floats], away: In
 
 
 def wave(site: Site) -> Floats | None:
-    """The rows that an additive position puts on the tokens, (token, d_model); else None."""
+    """The rows that an additive position adds to the tokens, (token, d_model); else None."""
     if isinstance(site.position, NoPosition):
         return None
     return added_rows(site, np.arange(site.n_queries))

@@ -95,9 +95,11 @@ class WrittenLine(QWidget):
         self._show_text(decoded)
         self._text.set_current(step)
         decoding, found = decoded.decoding, verdict(decoded)
-        ends_here = decoding.stopped and step == len(decoding.steps) - 1
-        stopped = _("stopped: {why}").format(why=decoding.stopped) if ends_here else ""
-        words = [word for word in (stopped, reuse_words(decoded), *decoding.notices) if word]
+        is_last, stopped = step == len(decoding.steps) - 1, ""
+        if is_last and decoding.stopped is not None:
+            stopped = _("stopped: {why}").format(why=decoding.stopped.text())
+        notices = (notice.text() for notice in decoding.notices)
+        words = [word for word in (stopped, reuse_words(decoded), *notices) if word]
         self._notice.set_line(" · ".join(words))
         self._notice.setVisible(bool(words))
         self._parity.setText("● " + found.text)

@@ -1,4 +1,4 @@
-"""The block around the attention that is looked at: norms, residual connections, the feed-forward layer."""
+"""The block of the selected attention: norms, residual connections, the feed-forward layer."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from functools import partial
 from typing import Any
 
 from attnviz.core.block import ACTIVATIONS, GATED_UNITS
-from attnviz.gui.forms.fields import Choice, Edit, Slider, Switch
+from attnviz.gui.forms.fields import Choice, Edit
+from attnviz.gui.forms.paths import presence, row
 from attnviz.gui.forms.subject import selected_attention
 from attnviz.gui.look.theme import Theme
 from attnviz.gui.panels.mechanism.norm import NormLine, NormSlot
@@ -16,7 +17,6 @@ from attnviz.gui.panels.mechanism.weights import WeightLines, WeightSlot
 from attnviz.gui.store import Store
 from attnviz.i18n import N_, _
 from attnviz.model.edit.block import (
-    HIDDEN_RATIO,
     NormName,
     change_feed_forward,
     ffn_of,
@@ -35,33 +35,16 @@ from attnviz.model.spec.block import FEED_FORWARD_ROLES, Block, FeedForwardRole
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.site import Site
 
-PLACEMENTS = (
-    ("pre", N_("pre"), N_("x + A(norm(x)): a norm before the attention and before the feed-forward layer")),
-    (
-        "post",
-        N_("post"),
-        N_("norm(x + A(x)): a norm after each residual sum, as in the original transformer"),
-    ),
-    ("sandwich", N_("sandwich"), N_("x + norm(A(norm(x))): a norm on both sides")),
-    ("parallel", N_("parallel"), N_("x + A(norm(x)) + F(norm(x)): both read the same input")),
-)
-NORM_SLOTS: tuple[tuple[NormName, str, str], ...] = (
-    ("norm_1", N_("norm 1"), N_("The norm of the attention")),
-    ("after_1", N_("after 1"), N_("The norm of the attention's output, before the residual sum")),
-    ("norm_2", N_("norm 2"), N_("The norm of the feed-forward layer")),
-    ("after_2", N_("after 2"), N_("The norm of the feed-forward layer's output, before the residual sum")),
-)
 _SHORT: dict[FeedForwardRole, str] = {"up": N_("up"), "gate": N_("gate"), "down": N_("down")}
-WIDEST = 65_536
 
 
 def has_block(site: Site) -> bool:
-    """Whether the attention stands in a block."""
+    """True if the attention has a block."""
     return site.block is not None
 
 
 def has_ffn(site: Site) -> bool:
-    """Whether the block has a feed-forward layer."""
+    """True if the block has a feed-forward layer."""
     return site.block is not None and site.block.feed_forward is not None
 
 
@@ -126,52 +109,36 @@ class BlockSection(Section):
             self._lines.refresh(experiment, lambda id_: False)
         self.set_hint("" if has_block(experiment) else _("attention only"))
 
-    def _add_norms(self, *names: str) -> None:
-        for name, label, hint in NORM_SLOTS:
-            if name in names:
-                slot = NormSlot(
-                    id=name,
-                    label=label,
-                    hint=hint,
-                    read=partial(norm_of, name=name),
-                    edit=partial(_put_norm, name),
-                    shown=partial(_norm_shown, name),
-                )
-                self._norms[name] = NormLine(
-                    selected_attention(self.store), slot, self.store, lambda: self._seen.here
-                )
-                self.body.addWidget(self._norms[name])
+    def _add_norms(self, *names: NormName) -> None:
+        for name in names:
+            slot: NormSlot[Site] = NormSlot.at(
+                name,
+                f"block.{name}",
+                read=partial(norm_of, name=name),
+                edit=partial(_put_norm, name),
+                shown=partial(_norm_shown, name),
+            )
+            self._norms[name] = NormLine(
+                selected_attention(self.store), slot, self.store, lambda: self._seen.here
+            )
+            self.body.addWidget(self._norms[name])
 
     def _block_fields(self) -> tuple[Any, ...]:
         return (
-            Switch(
-                name="block_toggle",
-                path="block",
-                label=N_("Block around the attention"),
-                read=has_block,
-                edit=self._set_block,
-                hint=N_("Norms, residual connections and a feed-forward layer"),
-            ),
-            Choice(
+            presence("block", self._set_block),
+            row(
+                "block.placement",
                 name="placement_segmented",
-                path="block.placement",
                 label="",
                 hint=N_("Norm placement"),
-                read=lambda e: e.block.placement,
                 edit=self._set_placement,
-                shown=has_block,
-                options=PLACEMENTS,
                 why_not=lambda e, id_: refusal(self._set_placement, e, id_),
             ),
-            Switch(
+            row(
+                "block.residual",
                 name="residual_toggle",
-                path="block.residual",
-                label=N_("Residual connections"),
-                read=lambda e: e.block.residual,
                 edit=set_residual,
-                hint=N_("Adds the input to the output of the attention and of the feed-forward layer"),
-                shown=has_block,
-                reason=lambda e: refusal(set_residual, e, not e.block.residual),  # type: ignore[union-attr]
+                reason=lambda e: refusal(set_residual, e, not e.block.residual),
             ),
         )
 
@@ -180,48 +147,29 @@ class BlockSection(Section):
         units = tuple((row.id, row.title, f"{row.formula}\n{row.source}") for row in GATED_UNITS)
         only_gated = tuple(unit for unit in units if unit[0] not in {row.id for row in ACTIVATIONS})
         return (
-            Switch(
+            presence(
+                "block.feed_forward",
+                self._set_ffn,
                 name="ffn_toggle",
-                path="block.feed_forward",
-                label=N_("Feed-forward layer"),
-                read=has_ffn,
-                edit=self._set_ffn,
-                hint=N_("Two linear maps with an activation between them, applied to each token separately"),
                 shown=has_block,
                 reason=self._why_no_ffn,
             ),
-            Slider(
+            row(
+                "block.feed_forward.d_hidden",
                 name="d_hidden_field",
-                path="block.feed_forward.d_hidden",
                 label="d_hidden",
-                read=lambda e: ffn_of(e).d_hidden,
                 edit=lambda e, value: change_feed_forward(e, d_hidden=max(1, round(value))),
-                hint=N_("Hidden features, d_ff"),
-                shown=has_ffn,
                 from_start=True,
-                minimum=1,
-                maximum=256,
-                lowest=1,
-                highest=WIDEST,
-                default=HIDDEN_RATIO * 4,
-                decimals=0,
-                logarithmic=True,
             ),
-            Switch(
+            row(
+                "block.feed_forward.gated",
                 name="gated_toggle",
-                path="block.feed_forward.gated",
-                label=N_("Gated"),
-                read=_is_gated,
                 edit=_change("gated"),
-                hint=N_("A third matrix whose activations multiply the hidden features"),
-                shown=has_ffn,
                 reason=lambda e: refusal(_change("gated"), e, not _is_gated(e)),
             ),
-            Choice(
+            row(
+                "block.feed_forward.activation",
                 name="activation_combo",
-                path="block.feed_forward.activation",
-                label=N_("Activation"),
-                read=lambda e: ffn_of(e).activation,
                 edit=_change("activation"),
                 shown=lambda e: has_ffn(e) and not _is_gated(e),
                 options=activations + only_gated,

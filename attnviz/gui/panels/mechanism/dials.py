@@ -1,8 +1,9 @@
-"""RoPE's pairs as dials, and what their rotation does to the score of the pair that is looked at."""
+"""RoPE's pairs as dials, and the effect of their rotation on the score of the selected pair."""
 
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
@@ -83,11 +84,12 @@ class RopeDials(QWidget):
         return grid
 
     def refresh(self) -> None:
-        """Show the document: as many dials as there are pairs, their frequencies, and the angles."""
+        """Show the document: one dial per pair, their frequencies, and the angles."""
         experiment = self._store.attention
-        rope = experiment.position
-        self.setVisible(isinstance(rope, Rope))
-        if not isinstance(rope, Rope):
+        rope: Any = experiment.position
+        is_shown = isinstance(rope, Rope)
+        self.setVisible(is_shown)
+        if not is_shown:
             return
         n_pairs = n_rotated(experiment) // 2
         last_first = max(n_pairs - MOST_DIALS, 0)
@@ -102,7 +104,7 @@ class RopeDials(QWidget):
         self.show_pair()
 
     def show_pair(self) -> None:
-        """Turn the arms to the pair of positions that is looked at, and say its score."""
+        """Rotate the arms to the selected pair of positions, and show its score."""
         experiment = self._store.attention
         rope = experiment.position
         if not isinstance(rope, Rope):

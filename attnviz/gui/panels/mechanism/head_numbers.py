@@ -20,10 +20,10 @@ COLUMNS = 2
 
 
 class HeadNumbers(QWidget):
-    """The numbers of the first 64 heads, and how many heads there are where they are more.
+    """The numbers of the first 64 heads, and the count of heads if they are more.
 
-    `name` begins the object name of each number, `spoken` is the message that says what it is, with a field
-    `{head}`. `edit` puts the number of one head, counted from 0, into the attention that is looked at.
+    `name` begins the object name of each number, `spoken` is the message that describes it, with a field
+    `{head}`. `edit` sets the number of one head, counted from 0, in the selected attention.
     """
 
     def __init__(

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 
 from attnviz.core.dims import group_counts
 from attnviz.gui.forms.fields import Choice, Number
+from attnviz.gui.forms.paths import row
 from attnviz.gui.look.fonts import number_font
 from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
 from attnviz.gui.panels.mechanism.head_switches import HeadSwitches
@@ -38,7 +39,7 @@ MOST_HEADS, WIDEST_HEAD = 256, 1024
 
 
 def layout_name(site: Site) -> str:
-    """What this sharing of heads is called."""
+    """Name of this sharing of heads."""
     heads = site.heads
     if site.latent is not None:
         return "MLA"
@@ -60,7 +61,7 @@ class HeadsSection(Section):
         self._seen = SeenBySite(store)
         self._link = Toggle("")
         self._link.setObjectName("d_model_link")
-        self.add_form((self._source_choice(), self._count()))
+        self.add_form((self._source_choice(), self._number("n_heads", MOST_HEADS)))
         self._kv_label = QLabel()
         self._few, self._many = Segmented(()), Combo(())
         self._few.setObjectName("n_kv_heads_segmented")
@@ -79,7 +80,7 @@ class HeadsSection(Section):
         self.body.addWidget(self.latent.note)
         self.switches = HeadSwitches(store)
         self.body.addWidget(self.switches)
-        self.add_form((self._width(),))
+        self.add_form((self._number("d_head", WIDEST_HEAD),))
         self._model_label, self._model = QLabel(), QLabel()
         self._model.setObjectName("d_model_value")
         self._model.setFont(number_font(TEXT_PX))
@@ -88,29 +89,15 @@ class HeadsSection(Section):
         self.body.addWidget(self._link)
         self.body.addWidget(self.latent)
 
-    def _count(self) -> Number[Site]:
-        return Number(
-            name="n_heads_field",
-            label=N_("Query heads"),
-            read=lambda e: e.heads.n_heads,
-            edit=lambda e, n: self._with_heads(e, "n_heads", n),
-            minimum=1,
-            maximum=MOST_HEADS,
-            integer=True,
+    def _number(self, field: Literal["n_heads", "d_head"], most: int) -> Number[Site]:
+        made: Number[Site] = row(
+            f"heads.{field}",
+            name=f"{field}_field",
+            edit=lambda e, n: self._with_heads(e, field, n),
+            maximum=most,
             from_start=True,
         )
-
-    def _width(self) -> Number[Site]:
-        return Number(
-            name="d_head_field",
-            label=N_("Features per head, d_head"),
-            read=lambda e: e.heads.d_head,
-            edit=lambda e, n: self._with_heads(e, "d_head", n),
-            minimum=1,
-            maximum=WIDEST_HEAD,
-            integer=True,
-            from_start=True,
-        )
+        return made
 
     def _with_heads(self, site: Site, name: Literal["n_heads", "d_head"], n: int) -> Site:
         if self._link.value() and _is_linked(site):
@@ -140,7 +127,7 @@ class HeadsSection(Section):
         )
 
     def _set_source(self, site: Site, source: str) -> Site:
-        """Make keys and values from projections or from a latent; what there was before comes back."""
+        """Project keys and values from x or from a latent; the former settings are restored."""
         last = self._seen.here.last
         if source == "projections":
             if site.latent is None:
@@ -186,7 +173,7 @@ class HeadsSection(Section):
         self.on_view(new)
 
     def _show_link(self, attention: Site) -> None:
-        """The link can be locked where it holds; where it does not, the lock says so."""
+        """The link can be locked if it holds; if it does not, the lock says so."""
         heads = attention.heads
         reason = _("d_model is {d_model}; {n} heads of {width} features are {product}.").format(
             d_model=attention.d_model,
@@ -257,7 +244,7 @@ def _is_linked(site: Site) -> bool:
 
 
 def _why_not_shared(site: Site, count: int) -> str:
-    """Why there cannot be so many key/value heads: with a latent every head has its own."""
+    """Why that number of key/value heads is impossible: with a latent every head has its own."""
     return "" if site.latent is None else refusal(_share, site, count)
 
 

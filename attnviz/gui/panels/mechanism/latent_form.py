@@ -13,6 +13,7 @@ from attnviz.core.text import number
 from attnviz.engines.decode.run import ITEMSIZE
 from attnviz.gui.forms.fields import Slider, Switch
 from attnviz.gui.forms.form import Form
+from attnviz.gui.forms.paths import row
 from attnviz.gui.forms.rows import Note
 from attnviz.gui.forms.subject import selected_attention
 from attnviz.gui.look.theme import GRID, Theme
@@ -46,16 +47,14 @@ SYMBOLS: dict[LatentRole, tuple[str, str]] = {
 }
 """Each matrix as the literature writes it, and its hue."""
 
-WIDEST = 4096
-
 
 def has_latent(site: Site) -> bool:
-    """Whether keys and values are made from a latent."""
+    """True if keys and values are projected from a latent."""
     return site.latent is not None
 
 
 def has_query_latent(site: Site) -> bool:
-    """Whether queries are made from a latent of their own."""
+    """True if queries are projected from a latent of their own."""
     return site.latent is not None and site.latent.d_q is not None
 
 
@@ -63,46 +62,31 @@ def _set_query_latent(site: Site, is_on: bool) -> Site:
     return set_latent_size(site, d_q=max(site.d_model // 2, 1) if is_on else None)
 
 
-def _width(name: str, label: str, hint: str, lowest: int) -> Slider[Site]:
-    return Slider(
-        name=f"latent_{name}_field",
-        path=f"latent.{name}",
-        label=label,
-        read=lambda e: getattr(latent_of(e), name),
-        edit=lambda e, size: set_latent_size(e, **{name: int(size)}),
-        hint=hint,
-        shown=has_query_latent if name == "d_q" else has_latent,
-        minimum=lowest,
-        maximum=64,
-        lowest=lowest,
-        highest=WIDEST,
-        decimals=0,
-        from_start=True,
+def _width(name: str) -> Slider[Site]:
+    made: Slider[Site] = row(
+        f"latent.{name}", edit=lambda e, size: set_latent_size(e, **{name: int(size)}), from_start=True
     )
+    return made
 
 
 FIELDS = (
-    _width("d_c", "d_c", N_("Width of the cached latent from which keys and values are computed"), 1),
-    _width(
-        "d_rope",
-        "d_rope",
-        N_("Features beside the content that RoPE rotates; all heads share the key's"),
-        0,
-    ),
+    _width("d_c"),
+    _width("d_rope"),
     Switch(
         name="query_latent_switch",
+        path="latent.query_down",
         label=N_("Query latent"),
         hint=N_("Computes queries from a small vector too; it is not cached"),
         read=has_query_latent,
         edit=_set_query_latent,
         shown=has_latent,
     ),
-    _width("d_q", "d_q", N_("Width of the query latent"), 1),
+    _width("d_q"),
 )
 
 
 class LatentForm(QWidget):
-    """Shown where there is a latent, as are `picture` and `note`, which the owner puts in their place.
+    """Shown with a latent, as are `picture` and `note`, which the owner places.
 
     The picture follows the hovered token, else the view's query.
     """
@@ -147,7 +131,7 @@ class LatentForm(QWidget):
         self.show_token()
 
     def show_token(self) -> None:
-        """Draw the numbers of the token that is looked at."""
+        """Draw the numbers of the selected token."""
         store, attention = self._store, self._store.attention
         if attention.latent is None:
             return
@@ -208,18 +192,16 @@ class LatentForm(QWidget):
 
     def _norm_slots(self) -> tuple[NormSlot[Site], ...]:
         return (
-            NormSlot(
-                id="latent_norm",
-                label=N_("norm of c"),
-                hint=N_("The norm of the latent; the cache holds its output"),
+            NormSlot.at(
+                "latent_norm",
+                "latent.norm",
                 read=lambda e: latent_of(e).norm,
                 edit=lambda e, norm: set_latent_norm(e, "norm", norm),
                 shown=has_latent,
             ),
-            NormSlot(
-                id="query_latent_norm",
-                label=N_("norm of c_Q"),
-                hint=N_("The norm of the query latent"),
+            NormSlot.at(
+                "query_latent_norm",
+                "latent.query_norm",
                 read=lambda e: latent_of(e).query_norm,
                 edit=lambda e, norm: set_latent_norm(e, "query_norm", norm),
                 shown=has_query_latent,

@@ -19,6 +19,7 @@ from attnviz.gui.widgets.toggle import Toggle
 from attnviz.i18n import N_, _
 from attnviz.model.edit.block import LastSeen, drawn_bias, drawn_gain, norm_of_kind
 from attnviz.model.errors.titles import in_words
+from attnviz.model.fields import field_at
 from attnviz.model.spec.block import Norm
 
 KINDS = (
@@ -39,10 +40,18 @@ class NormSlot(Generic[S]):
     read: Callable[[S], Norm | None]
     edit: Callable[[S, Norm | None], S]
     shown: Callable[[S], bool]
+    path: str = ""
+
+    @classmethod
+    def at(cls, id: str, path: str, **functions: Any) -> NormSlot[S]:
+        """The slot of the field at `path`, with the label and the hint that it has."""
+        row = field_at(path)
+        assert row is not None
+        return cls(id=id, label=row.field.title, hint=row.field.hint, path=path, **functions)
 
 
 class NormLine(QWidget, Generic[S]):
-    """Kind on the first line; ε, gain and bias on a second one, where there is a norm."""
+    """Kind on the first line; ε, gain and bias on a second one, if the norm exists."""
 
     def __init__(
         self, subject: Subject[S], slot: NormSlot[S], store: Store, last: Callable[[], LastSeen]

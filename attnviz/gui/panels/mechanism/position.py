@@ -8,7 +8,8 @@ from typing import Any
 from PySide6.QtCore import Slot
 
 from attnviz.errors import FieldError, InputError
-from attnviz.gui.forms.fields import Choice, Number, Slider, Switch, replacing
+from attnviz.gui.forms.fields import Choice, FormField
+from attnviz.gui.forms.paths import row
 from attnviz.gui.forms.rows import Note
 from attnviz.gui.panels.mechanism.dials import RopeDials
 from attnviz.gui.panels.mechanism.relative import RELATIVE_FIELDS, relative_note
@@ -19,6 +20,7 @@ from attnviz.gui.panels.mechanism.tables import TABLE_FIELDS, set_table_kind, ta
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.segmented import Option
 from attnviz.i18n import N_
+from attnviz.model.edit.paths import put_at, putting
 from attnviz.model.edit.switching import LastOfKind, refusal, set_n_rotated, set_position
 from attnviz.model.errors.titles import in_words
 from attnviz.model.positions import POSITIONS, n_rotated, rotation
@@ -61,75 +63,23 @@ def _has_table(site: Site) -> bool:
     return hasattr(site.position, "table")
 
 
-def _base(name: str, shown: Any) -> Slider[Site]:
-    return Slider(
-        name=name,
-        path="position.base",
-        label=N_("Base θ"),
-        read=lambda e: e.position.base,
-        edit=replacing("position", "base"),
-        hint=N_("Pair i rotates by base^(−2i/d) radians per position"),
-        shown=shown,
-        minimum=10.0,
-        maximum=1e7,
-        lowest=1e-3,
-        highest=1e12,
-        default=10_000.0,
-        decimals=0,
-        logarithmic=True,
-    )
-
-
-FIELDS = (
-    _base("rope_base_field", _is_rope),
-    _base("sinusoidal_base_field", _is_sinusoidal),
-    _base("xl_base_field", _is_xl),
-    Number(
-        name="position_start_field",
-        path="position.start",
-        label=N_("First position"),
-        read=lambda e: e.position.start,
-        edit=replacing("position", "start"),
-        hint=N_("Position of the first token"),
-        shown=_has_start,
-        minimum=0,
-        maximum=LAST_START,
-        integer=True,
-    ),
-    Number(
+FIELDS: tuple[FormField[Site], ...] = (
+    row("position.base"),
+    row("position.start"),
+    row(
+        "position.n_rotated",
         name="rope_rotated_field",
-        path="position.n_rotated",
-        label=N_("Rotated features"),
         read=n_rotated,
         edit=set_n_rotated,
-        hint=N_("Number of features per head that RoPE rotates"),
         shown=_is_rope,
         limits=lambda e: (2, e.d_turnable - e.d_turnable % 2),
-        step=2,
-        integer=True,
         from_start=True,
     ),
-    Choice(
-        name="rope_pairing_segmented",
-        path="position.pairing",
-        label=N_("Pairs"),
-        read=lambda e: e.position.pairing,
-        edit=replacing("position", "pairing"),
-        options=(
-            ("interleaved", N_("neighbours"), N_("Features 2i and 2i + 1, interleaved (RoFormer, GPT-J)")),
-            ("half_split", N_("halves"), N_("Features i and i + d/2, half-split (GPT-NeoX, Llama)")),
-        ),
-        shown=_is_rope,
-    ),
-    Switch(
+    row("position.pairing", name="rope_pairing_segmented"),
+    row(
+        "position.on_values",
         name="rope_on_values_toggle",
-        path="position.on_values",
-        label=N_("also on v"),
-        read=lambda e: e.position.on_values,
-        edit=replacing("position", "on_values"),
-        hint=N_("Rotates the values too"),
-        shown=_is_rope,
-        reason=lambda e: refusal(replacing("position", "on_values"), e, True) if e.latent is not None else "",
+        reason=lambda e: refusal(putting("position.on_values"), e, True) if e.latent is not None else "",
     ),
 )
 
@@ -181,30 +131,32 @@ class PositionSection(Section):
         store.rejected.connect(self._on_rejected)
 
     def _scaling_choice(self) -> Choice[Site]:
-        return Choice(
+        made: Choice[Site] = row(
+            "position.scaling",
+            Choice,
             name="rope_scaling_choice",
-            label=N_("Scaling"),
-            hint=N_("How frequencies change beyond the trained length"),
             read=lambda e: e.position.scaling.__struct_config__.tag,
             edit=self._set_scaling,
             options=tuple((row.id, row.title, row.description) for row in SCALINGS),
             why_not=lambda e, id_: refusal(self._set_scaling, e, id_),
-            shown=_is_rope,
             as_list=True,
         )
+        return made
 
     def _table_choice(self) -> Choice[Site]:
-        return Choice(
+        made: Choice[Site] = row(
+            "position.table",
+            Choice,
             name="position_table_segmented",
-            label=N_("Values"),
+            hint="",
             read=table_kind,
             edit=self._set_table_kind,
             options=(
                 ("seeded", N_("seeded"), N_("Samples from a normal distribution, by a seed")),
                 ("explicit", N_("written out"), N_("The present values, stored in the document")),
             ),
-            shown=_has_table,
         )
+        return made
 
     def on_document(self, old: Document | None, new: Document) -> None:
         position: Any = new.attention.position
@@ -242,14 +194,14 @@ class PositionSection(Section):
         record = SCALING_KINDS[kind]
         fresh = SCALING_BY_RECORD[record].fresh(rotation(site))
         scaling = self._scalings.last(record, fresh)
-        return replacing("position", "scaling")(site, scaling)
+        return put_at(site, "position.scaling", scaling)
 
     def _set_table_kind(self, site: Site, kind: str) -> Site:
         return set_table_kind(site, kind, self._tables.last(DrawnTable, DrawnTable()))
 
     @Slot(object)
     def _on_rejected(self, error: InputError) -> None:
-        """A rejected edit that concerns the position is said here too, until the next change."""
+        """Show a rejected edit of the position here, too, until the next change."""
         if isinstance(error, FieldError) and error.path.startswith("position."):
             self._complaint.setText(in_words(error))
             self._complaint.show()

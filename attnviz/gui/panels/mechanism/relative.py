@@ -7,25 +7,15 @@ from typing import Any
 from msgspec.structs import replace
 
 from attnviz.core.text import number
-from attnviz.gui.forms.fields import Number, Seed, Slider, replacing
+from attnviz.gui.forms.fields import FormField, Slider
+from attnviz.gui.forms.paths import row
 from attnviz.i18n import N_, _
 from attnviz.model.edit.switching import scale_value, set_span
-from attnviz.model.spec.positions import Deberta, DrawnTable, TransformerXl
+from attnviz.model.fields import field_at
+from attnviz.model.spec.positions import Deberta, DrawnTable
 from attnviz.model.spec.site import Site
 
 FARTHEST, MOST_BUCKETS = 1_000_000, 1024
-
-
-def _shown_for(kind: type, table: str = "") -> Any:
-    """Whether the position is of this kind and, where a table is named, that table is drawn."""
-
-    def shown(site: Site) -> bool:
-        position = site.position
-        if not isinstance(position, kind):
-            return False
-        return not table or isinstance(getattr(position, table), DrawnTable)
-
-    return shown
 
 
 def _set_deberta_seed(site: Site, seed: int) -> Site:
@@ -40,99 +30,39 @@ def _set_deberta_seed(site: Site, seed: int) -> Site:
     return replace(site, position=replace(position, **drawn))
 
 
-def _deviation(name: str, kind: type, table: str, label: str, hint: str) -> Slider[Site]:
-    return Slider(
-        name=name,
-        label=label,
-        read=lambda e: getattr(e.position, table).std,
-        edit=replacing("position", table, "std"),
-        hint=hint,
-        shown=_shown_for(kind, table),
-        minimum=0.0,
-        maximum=3.0,
-        lowest=0.0,
-        highest=100.0,
-        default=0.5,
+def _deviation(name: str, table: str) -> Slider[Site]:
+    """The row of a table's standard deviation, which is called as the table is."""
+    found = field_at(f"position.{table}")
+    assert found is not None
+    said = found.field
+    made: Slider[Site] = row(
+        f"position.{table}.std", name=name, label=said.title, hint=said.hint, default=0.5
     )
+    return made
 
 
-RELATIVE_FIELDS = (
-    Seed(
-        name="xl_weights_seed_field",
-        path="position.weights.seed",
-        label=N_("Seed of W_R"),
-        read=lambda e: e.position.weights.seed,
-        edit=replacing("position", "weights", "seed"),
-        shown=_shown_for(TransformerXl, "weights"),
-    ),
-    _deviation(
-        "xl_weights_field",
-        TransformerXl,
-        "weights",
-        N_("W_R"),
-        N_("Standard deviation of the matrix that projects the distance sinusoids"),
-    ),
-    _deviation(
-        "xl_u_field",
-        TransformerXl,
-        "u",
-        N_("u"),
-        N_("Standard deviation of u, the bias multiplied with every key"),
-    ),
-    _deviation(
-        "xl_v_field",
-        TransformerXl,
-        "v",
-        N_("v"),
-        N_("Standard deviation of v, the bias multiplied with every distance"),
-    ),
-    Number(
+RELATIVE_FIELDS: tuple[FormField[Site], ...] = (
+    row("position.weights.seed", name="xl_weights_seed_field", label=N_("Seed of W_R")),
+    _deviation("xl_weights_field", "weights"),
+    _deviation("xl_u_field", "u"),
+    _deviation("xl_v_field", "v"),
+    row(
+        "position.span",
         name="deberta_span_field",
-        path="position.span",
-        label=N_("Buckets per side"),
-        read=lambda e: e.position.span,
         edit=set_span,
-        hint=N_("Half of the buckets hold one distance each, the rest wider ranges"),
-        shown=_shown_for(Deberta),
         minimum=2,
         maximum=MOST_BUCKETS,
-        step=2,
-        integer=True,
         from_start=True,
     ),
-    Number(
+    row(
+        "position.max_distance",
         name="deberta_distance_field",
-        path="position.max_distance",
-        label=N_("Maximum distance"),
-        read=lambda e: e.position.max_distance,
-        edit=replacing("position", "max_distance"),
-        hint=N_("All keys from this distance on share the last bucket"),
-        shown=_shown_for(Deberta),
-        limits=lambda e: (e.position.span // 2 + 2, FARTHEST),  # type: ignore[union-attr]
-        integer=True,
+        shown=lambda e: isinstance(e.position, Deberta),
+        limits=lambda e: (e.position.span // 2 + 2, FARTHEST),
     ),
-    Seed(
-        name="deberta_seed_field",
-        path="position.keys.seed",
-        label=N_("Seed"),
-        read=lambda e: e.position.keys.seed,
-        edit=_set_deberta_seed,
-        shown=_shown_for(Deberta, "keys"),
-    ),
-    _deviation(
-        "deberta_keys_field",
-        Deberta,
-        "keys",
-        N_("q · K_r"),
-        N_("Content to position: standard deviation of the distance keys"),
-    ),
-    _deviation(
-        "deberta_queries_field",
-        Deberta,
-        "queries",
-        N_("k · Q_r"),
-        N_("Position to content: standard deviation of the distance queries"),
-    ),
+    row("position.keys.seed", name="deberta_seed_field", edit=_set_deberta_seed),
+    _deviation("deberta_keys_field", "keys"),
+    _deviation("deberta_queries_field", "queries"),
 )
 
 

@@ -7,7 +7,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from attnviz.core.text import number
-from attnviz.gui.forms.fields import Choice, Number, Seed, Slider, Switch
+from attnviz.gui.forms.fields import Choice, Switch, always
+from attnviz.gui.forms.paths import presence, row
 from attnviz.gui.panels.mechanism.head_numbers import HeadNumbers
 from attnviz.gui.panels.mechanism.section import Section
 from attnviz.gui.panels.mechanism.seen import SeenBySite
@@ -28,23 +29,10 @@ from attnviz.model.edit.switching import (
 from attnviz.model.normalisers import NORMALISERS
 from attnviz.model.operands.matrices import sinks_array
 from attnviz.model.qk_norms import QK_NORMS
+from attnviz.model.spec.attention import USUAL_CAP
 from attnviz.model.spec.document import Document
-from attnviz.model.spec.parts import ScaleValue, SeededSinks, Sinks
+from attnviz.model.spec.parts import SeededSinks, Sinks
 from attnviz.model.spec.site import Site
-
-USUAL_CAP = 30.0
-
-
-def _set_temperature(site: Site, value: float) -> Site:
-    return replace(site, temperature=value)
-
-
-def _set_scale_value(site: Site, value: float) -> Site:
-    return replace(site, scale=ScaleValue(value))
-
-
-def _set_cap(site: Site, value: float) -> Site:
-    return replace(site, cap=value)
 
 
 def _set_readout(site: Site, is_on: bool) -> Site:
@@ -65,29 +53,20 @@ class ScoreSection(Section):
         self._last_sinks: Sinks = SeededSinks()
         self.add_form(
             (
-                Choice(
+                row(
+                    "qk_norm",
+                    Choice,
                     name="qk_norm_choice",
-                    path="qk_norm",
-                    label=N_("QK-norm"),
                     read=lambda e: "none" if e.qk_norm is None else e.qk_norm.kind,
                     edit=set_qk_norm,
                     options=(
                         ("none", N_("off"), N_("Leaves queries and keys unchanged")),
                         *((row.id, row.title, row.hint) for row in QK_NORMS),
                     ),
+                    shown=always,
                     why_not=lambda e, id_: refusal(set_qk_norm, e, id_),
                 ),
-                Number(
-                    name="qk_norm_eps_field",
-                    path="qk_norm.eps",
-                    label=N_("ε under the root"),
-                    read=lambda e: e.qk_norm.eps,
-                    edit=set_qk_norm_eps,
-                    shown=lambda e: e.qk_norm is not None,
-                    minimum=0.0,
-                    decimals=6,
-                    step=1e-6,
-                ),
+                row("qk_norm.eps", edit=set_qk_norm_eps),
                 Switch(
                     name="qk_gains_toggle",
                     label=N_("Gains of q and k"),
@@ -96,10 +75,9 @@ class ScoreSection(Section):
                     hint=N_("Multiplies every feature of a head by a number, initialised near 1; off: ones"),
                     shown=lambda e: e.qk_norm is not None,
                 ),
-                Choice(
-                    name="scale_segmented",
-                    path="scale",
-                    label=N_("Scale 1/√d"),
+                row(
+                    "scale",
+                    Choice,
                     read=lambda e: e.scale.__struct_config__.tag,
                     edit=self._set_scale,
                     options=(
@@ -108,77 +86,23 @@ class ScoreSection(Section):
                         ("value", N_("value"), N_("Multiplies scores by a number of your choice")),
                     ),
                 ),
-                Number(
-                    name="scale_value_field",
-                    path="scale.value",
-                    label=N_("Scale factor"),
-                    read=lambda e: e.scale.value,
-                    edit=_set_scale_value,
-                    shown=lambda e: isinstance(e.scale, ScaleValue),
-                    decimals=4,
-                    step=0.005,
-                ),
-                Slider(
-                    name="temperature_field",
-                    path="temperature",
-                    label=N_("Temperature"),
-                    read=lambda e: e.temperature,
-                    edit=_set_temperature,
-                    hint=N_("Divides the scores: high values flatten the weights, low values sharpen them"),
-                    minimum=0.05,
-                    maximum=20.0,
-                    lowest=1e-6,
-                    highest=1e6,
-                    default=1.0,
-                    logarithmic=True,
-                ),
-                Switch(
-                    name="cap_toggle",
-                    label=N_("Soft cap"),
-                    read=lambda e: e.cap is not None,
-                    edit=self._set_capped,
-                    hint=N_("cap · tanh(score ÷ cap): bounds every score by the cap"),
-                ),
-                Slider(
-                    name="cap_field",
-                    path="cap",
-                    label=N_("Cap"),
-                    read=lambda e: e.cap,
-                    edit=_set_cap,
-                    shown=lambda e: e.cap is not None,
-                    minimum=0.1,
-                    maximum=100.0,
-                    lowest=1e-6,
-                    highest=1e6,
-                    default=USUAL_CAP,
-                    logarithmic=True,
-                ),
-                Choice(
+                row("scale.value"),
+                row("temperature"),
+                presence("cap", self._set_capped),
+                row("cap", label=N_("Cap")),
+                row(
+                    "normaliser",
                     name="normaliser_choice",
-                    path="normaliser",
-                    label=N_("Weights"),
-                    read=lambda e: e.normaliser,
                     edit=set_normaliser,
                     options=tuple((row.id, row.title, row.hint) for row in NORMALISERS),
                     why_not=lambda e, id_: refusal(set_normaliser, e, id_),
                 ),
-                Switch(
-                    name="sinks_toggle",
-                    path="sinks",
-                    label=N_("Attention sinks"),
-                    read=lambda e: e.sinks is not None,
-                    edit=self._set_sunk,
-                    hint=N_("Adds one score per head without a value; it takes a share of the softmax"),
+                presence(
+                    "sinks",
+                    self._set_sunk,
                     reason=lambda e: refusal(set_sinks, e, e.sinks or SeededSinks()),
                 ),
-                Seed(
-                    name="sinks_seed_field",
-                    path="sinks.seed",
-                    label=N_("Seed"),
-                    read=lambda e: e.sinks.seed,
-                    edit=lambda e, seed: set_sinks(e, SeededSinks(seed)),
-                    shown=lambda e: isinstance(e.sinks, SeededSinks),
-                ),
+                row("sinks.seed"),
             )
         )
         self.sinks = HeadNumbers(store, "sink", N_("Sink of head {head}"), set_sink, decimals=3, step=0.02)

@@ -84,7 +84,7 @@ ADDED_LINES: dict[type, Explains] = {Sinusoidal: _wave_lines, Learned: _learned_
 
 
 def rotated_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
-    """One half of a pair turned by position × frequency."""
+    """One feature of a pair, rotated by position × frequency."""
     experiment = reading.experiment
     rope = experiment.position
     assert isinstance(rope, Rope)
@@ -161,7 +161,7 @@ def _power(base: float, exponent: float) -> float:
 
 
 def biased_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
-    """The score and what the distance adds to it."""
+    """The score and the bias of its distance."""
     return BIAS_LINES[type(reading.experiment.position)](reading, cell)
 
 

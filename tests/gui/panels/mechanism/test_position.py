@@ -195,13 +195,13 @@ def test_reset_puts_all_pairs_back(qtbot: QtBot, panel: MechanismPanel) -> None:
 
 
 def test_kinds_come_back_with_their_numbers(qtbot: QtBot, panel: MechanismPanel) -> None:
-    type_number(qtbot, find(panel, SliderField, "rope_base_field").number, "500")
+    type_number(qtbot, find(panel, SliderField, "position_base_field").number, "500")
     choose(qtbot, panel, "position_segmented", "none")
     assert panel.store.experiment.position == NoPosition()
-    assert not find(panel, SliderField, "rope_base_field").isVisible()
+    assert not find(panel, SliderField, "position_base_field").isVisible()
     assert not find(panel, Dial, "rope_dial_0").isVisible()
     choose(qtbot, panel, "position_segmented", "sinusoidal")
-    type_number(qtbot, find(panel, SliderField, "sinusoidal_base_field").number, "100")
+    type_number(qtbot, find(panel, SliderField, "position_base_field").number, "100")
     choose(qtbot, panel, "position_segmented", "rope")
     assert panel.store.experiment.position == Rope(base=500.0)
     choose(qtbot, panel, "position_segmented", "sinusoidal")
@@ -222,7 +222,7 @@ def test_rotated_features_and_values(qtbot: QtBot, panel: MechanismPanel) -> Non
 
 
 def test_base_slider_is_logarithmic_and_one_entry(qtbot: QtBot, panel: MechanismPanel) -> None:
-    track = find(panel, SliderField, "rope_base_field").track
+    track = find(panel, SliderField, "position_base_field").track
     y = track.height() // 2
     qtbot.mousePress(track, Qt.MouseButton.LeftButton, pos=QPoint(track.width() // 2, y))
     qtbot.mouseMove(track, QPoint(track.width() // 3, y))
@@ -474,7 +474,7 @@ def test_transformer_xl_is_set_where_it_stands(qtbot: QtBot, panel: MechanismPan
     type_number(qtbot, find(panel, DragNumber, "xl_weights_seed_field"), "7")
     type_number(qtbot, find(panel, SliderField, "xl_u_field").number, "0")
     type_number(qtbot, find(panel, SliderField, "xl_v_field").number, "2")
-    type_number(qtbot, find(panel, SliderField, "xl_base_field").number, "100")
+    type_number(qtbot, find(panel, SliderField, "position_base_field").number, "100")
     position = TransformerXl(100.0, DrawnTable(7, 0.3), DrawnTable(1, 0.0), DrawnTable(2, 2.0))
     assert panel.store.experiment.position == position
     assert panel.store.trace is not None
