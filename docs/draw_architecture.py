@@ -17,7 +17,7 @@ PICTURE = Path(__file__).with_name("architecture.svg")
 SHELL = "shell and public API"
 """The modules beside the layers: `cli.py`, `parts.py`, `i18n.py` and the like."""
 FLOORS = (("gui", SHELL, "bench"), ("compute", "checkpoints", "figures"), ("engines",), ("model",), ("core",))
-"""Who stands on whom, from the top. A layer that is missing here is drawn on the top floor."""
+"""Floors of layers, from the top. A layer that is missing here is drawn on the top floor."""
 ROOM, GAP, MARGIN, HEAD = (148, 34), 8, 28, 30
 PER_ROW = {"gui": 4, "model": 5}
 """Rooms beside each other in a layer; 3 in the others."""

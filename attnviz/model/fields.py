@@ -1,4 +1,4 @@
-"""`FIELDS`: every field of an experiment, with what is said of it where it is declared.
+"""`FIELDS`: every field of an experiment, with its description from its declaration.
 
 Forms, titles in messages, the schema, the page of fields and the tests read this table.
 """
@@ -24,7 +24,7 @@ _INDEX = re.compile(r"\[\d+\]")
 
 @dataclass(frozen=True)
 class FieldRow:
-    """A field of the struct `owner`, and what is said of it; `path` is what its own error names."""
+    """A field of the struct `owner`, and its description; `path` is the path in its errors."""
 
     path: str
     owner: type[Value]
@@ -35,7 +35,7 @@ class FieldRow:
 
     @property
     def id(self) -> str:
-        """What tells it apart from the others."""
+        """Unique name of the field."""
         return self.path
 
     @property
@@ -102,15 +102,15 @@ def place_of_field(path: str) -> str:
 
 
 def place_in_attention(path: str) -> str:
-    """A path without the layer that it is in and without indices: what the field is in every attention."""
+    """A path without its layer and indices: the same for every attention."""
     return _INDEX.sub("", _LAYER.sub("", path))
 
 
 @cache
 def field_at(path: str) -> FieldRow | None:
-    """The field that a path leads to, from an attention, the experiment or the part that checks itself.
+    """The field at a path, from an attention, the experiment or the part that checks itself.
 
-    None where there is none, and where it depends on the kind of a part what the field is.
+    None if it does not exist, or if it depends on the kind of a part.
     """
     place = place_in_attention(path)
     if place in _BY_PATH:

@@ -45,9 +45,9 @@ class MaskFamily:
     """One kind of mask. `title` and `description` (one sentence) are messages.
 
     `blocked(mask, q_positions, k_positions)` is (query, key), True where blocked; `reason(mask, query, key)`
-    says why a cell that it blocks is blocked. `looks_ahead(mask)`: whether it may let a query see a later
-    key; masks that do not can be decoded one token at a time as they are. `is_pattern`: it names the few
-    keys that a query sees, so that several make sense joined by "or". `fresh` is what a form begins with.
+    returns why a blocked cell is blocked. `looks_ahead(mask)`: whether it may let a query attend to a later
+    key; masks that do not can be decoded one token at a time. `is_pattern`: it names the few keys that a
+    query attends to, so that several can be combined by "or". `fresh` is the initial value of a form.
     """
 
     kind: type[OneMask]
@@ -61,7 +61,7 @@ class MaskFamily:
 
     @property
     def tag(self) -> str:
-        """What a document file calls it."""
+        """Tag in a document file."""
         return str(self.kind.__struct_config__.tag)
 
 
@@ -74,7 +74,7 @@ def _never(mask: Any) -> bool:
 
 
 def _later_keys(site: Site) -> int:
-    """How many later keys a new window shows: none where a causal mask hides them anyway."""
+    """Number of later keys in a new window: 0 if a causal mask hides them anyway."""
     return 0 if any(isinstance(mask, Causal | Prefix) for mask in site.masks) else 1
 
 
@@ -182,7 +182,7 @@ MASK_ORDER: tuple[type, ...] = (*FAMILY_OF, AnyOf)
 
 
 def blocked_by(mask: Mask, q_positions: Ints, k_positions: Ints) -> Bools:
-    """Which cells one mask blocks, (query, key); `AnyOf` blocks what all of its masks block."""
+    """Cells that one mask blocks, (query, key); `AnyOf` blocks the cells that all of its masks block."""
     if isinstance(mask, AnyOf):
         members = (blocked_by(member, q_positions, k_positions) for member in mask.masks)
         return reduce(np.logical_and, members)
@@ -190,7 +190,7 @@ def blocked_by(mask: Mask, q_positions: Ints, k_positions: Ints) -> Bools:
 
 
 def blocked(site: Site, q_positions: Ints, k_positions: Ints) -> Bools | None:
-    """Which cells all masks together block, (query, key); None where there is no mask."""
+    """Cells that all masks together block, (query, key); None without a mask."""
     return blocked_by_all(site.masks, q_positions, k_positions)
 
 
@@ -201,8 +201,13 @@ def blocked_by_all(masks: tuple[Mask, ...], q_positions: Ints, k_positions: Ints
     return reduce(np.logical_or, (blocked_by(mask, q_positions, k_positions) for mask in masks))
 
 
+def mask_of(site: Site, kind: type) -> Any:
+    """The mask of one kind, or None."""
+    return next((mask for mask in site.masks if isinstance(mask, kind)), None)
+
+
 def visible_pairs(site: Site) -> int:
-    """How many (query, key) pairs the masks leave, counted some rows at a time."""
+    """Count the (query, key) pairs that the masks leave visible, some rows at a time."""
     n_queries, n_keys = site.n_queries, site.n_keys
     if not site.masks:
         return n_queries * n_keys
@@ -217,7 +222,7 @@ def visible_pairs(site: Site) -> int:
 
 
 def looks_ahead(masks: tuple[Mask, ...]) -> bool:
-    """Whether these masks together may let a query see a later key; without masks, every query does."""
+    """True if these masks together may let a query attend to a later key; without masks, every query does."""
     return all(
         any(FAMILY_OF[type(member)].looks_ahead(member) for member in mask.masks)
         if isinstance(mask, AnyOf)
@@ -227,7 +232,7 @@ def looks_ahead(masks: tuple[Mask, ...]) -> bool:
 
 
 def why_blocked(site: Site, query: int, key: int) -> tuple[str, ...]:
-    """Why a cell is blocked, one sentence for each mask that blocks it; empty where it is seen."""
+    """Why a cell is blocked, one sentence for each mask that blocks it; empty if it is visible."""
     sentences = (_why(mask, query, key) for mask in site.masks)
     return tuple(sentence for sentence in sentences if sentence)
 

@@ -1,4 +1,4 @@
-"""What follows from one value alone, found once for those that are asked about again and again."""
+"""Weak memoisation of values derived from one owner."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ Found = TypeVar("Found")
 
 
 class Remembered(Generic[Owner, Found]):
-    """`find`, remembered for every owner (an experiment, a site) as long as that lives.
+    """`find`, cached for every owner (an experiment, a site) as long as that lives.
 
-    By identity: an owner never changes, and comparing one by value takes longer than most answers. What is
-    found must not hold its owner. `most` owners are remembered, the latest; None: all that live.
+    By identity: an owner never changes, and comparing one by value takes longer than most answers. The result
+    must not reference its owner. The latest `most` owners are cached; None: all that live.
     """
 
     def __init__(self, find: Callable[[Owner], Found], most: int | None = None) -> None:
@@ -25,7 +25,7 @@ class Remembered(Generic[Owner, Found]):
         key = id(owner)
         known = self._found.get(key)
         if known is None:
-            # The id becomes another owner's only after this one has gone, and what is known with it.
+            # The id is reused by another owner only after this one and its results are gone.
             gone = ref(owner, lambda _gone: self._found.pop(key, None))
             known = self._found[key] = gone, self._find(owner)
             if self._most is not None and len(self._found) > self._most:

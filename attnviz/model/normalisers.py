@@ -78,9 +78,9 @@ SINK_FORMULA = N_("w = exp(s) ÷ (exp(sink) + Σ exp(s))")
 
 
 def n_visible(hidden: NDArray[np.bool_] | None, n_queries: int, n_keys: int) -> NDArray[np.float64]:
-    """How many keys each row sees, (query,); all of them where nothing is hidden from the normaliser.
+    """Number of visible keys of each row, (query,); all of them if nothing is hidden from the normaliser.
 
-    A row that sees none counts one here; what its weights are is for `fully_masked_row` to say.
+    A fully masked row counts one here; `fully_masked_row` determines its weights.
     """
     if hidden is None:
         return np.full(n_queries, float(n_keys))

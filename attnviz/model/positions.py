@@ -1,8 +1,8 @@
 """`POSITIONS`: the closed set of position encodings, and the numbers that each one brings.
 
-RoPE's scalings stand in `model/scalings.py`. Forms, validation, the positions panel and tests iterate over
+RoPE's scalings are in `model/scalings.py`. Forms, validation, the positions panel and tests iterate over
 the tables; the program asks the functions below. Everything here is float64 NumPy, small, and a function of
-absolute positions, so that decoding and a full pass ask the same questions.
+absolute positions, so that decoding and a full pass call the same functions.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Changes = Literal["nothing", "vectors", "rotation", "relative", "bias"]
 Bias = Callable[[Ints, Ints, Ints], Floats]
-"""What is added to the scores of heads (...), queries (q,) and keys (k,): (..., q, k)."""
+"""The bias of the scores of heads (...), queries (q,) and keys (k,): (..., q, k)."""
 
 
 # --- rows ------------------------------------------------------------------------------------------
@@ -58,15 +58,15 @@ def _as_it_is(position: Any, length: int) -> Any:
 
 @dataclass(frozen=True)
 class PositionRow:
-    """One position encoding: its record, its short title, what it does, and what it changes.
+    """One position encoding: its record, its short title, its effect, and its changed stages.
 
-    `vectors`: a row is added to each token vector (stage `x`). `rotation`: q and k are turned (`q_rotated`,
-    `k_rotated`). `relative`: q and k meet vectors of the distance (`relative`). `bias`: a number is added to
-    each score (`biased`).
+    `vectors`: a row is added to each token vector (stage `x`). `rotation`: q and k are rotated (`q_rotated`,
+    `k_rotated`). `relative`: products of q and k with vectors of the distance (`relative`). `bias`: a number
+    is added to each score (`biased`).
 
-    `added` are the rows that an additive one puts on tokens at some positions, of (record, d_model,
-    positions). `bias` gives what is added to the scores of a site. `at_length` gives the record fixed to a
-    sequence length.
+    `added` returns the rows that an additive one adds to tokens at some positions, from (record, d_model,
+    positions). `bias` returns the term added to the scores of a site. `at_length` returns the record fixed to
+    a sequence length.
     """
 
     record: type[Any]
@@ -89,12 +89,23 @@ def row_of(position: Position) -> PositionRow:
 
 
 def changes(position: Position) -> Changes:
-    """What a position encoding changes."""
+    """Stages that a position encoding changes."""
     return row_of(position).changes
 
 
+def is_additive(position: Position) -> bool:
+    """True if it is added to the vectors: once, where these come in."""
+    return changes(position) == "vectors"
+
+
+def rope_of(site: Site) -> Rope:
+    """The rotary position of a site that has one."""
+    assert isinstance(site.position, Rope)
+    return site.position
+
+
 def has_bias(site: Site) -> bool:
-    """Whether a number is added to each score, so that the stage `biased` exists."""
+    """True if a bias is added to each score, so that the stage `biased` exists."""
     return changes(site.position) == "bias"
 
 
@@ -102,7 +113,9 @@ def has_bias(site: Site) -> bool:
 
 
 def added_rows(site: Site, positions: Ints) -> Floats | None:
-    """What an additive position puts on the vectors of tokens at `positions`, (token, d_model); else None."""
+    """Rows that an additive position adds to the vectors of tokens at `positions`, (token,
+    d_model); else None.
+    """
     added = row_of(site.position).added
     return None if added is None else added(site.position, site.d_model, positions)
 
@@ -125,25 +138,25 @@ def learned_table(position: Learned, d_model: int) -> Floats:
 
 
 def rotated_features(site: Site) -> range:
-    """The features of a query or key head that RoPE turns; none without RoPE.
+    """The features of a query or key head that RoPE rotates; empty without RoPE.
 
-    They are the first ones of the head or, where keys come from a latent, of the part beside its content.
+    They are the first ones of the head or, with a latent, of the part beside its content.
     """
     return _rotated_features(site)
 
 
 @Remembered
 def _rotated_features(site: Site) -> range:
-    position = site.position
-    if not isinstance(position, Rope):
+    if changes(site.position) != "rotation":
         return range(0)
+    position = rope_of(site)
     start = 0 if site.latent is None else site.heads.d_head
     count = site.d_turnable if position.n_rotated is None else position.n_rotated
     return range(start, start + count)
 
 
 def n_rotated(site: Site) -> int:
-    """How many features of a head RoPE turns; 0 without RoPE."""
+    """Number of features of a head that RoPE rotates; 0 without RoPE."""
     return len(rotated_features(site))
 
 
@@ -154,10 +167,8 @@ def sequence_length(site: Site) -> int:
 
 
 def rotation(site: Site) -> Rotation:
-    """What RoPE's scaling reads of an experiment with rotary positions."""
-    rope = site.position
-    assert isinstance(rope, Rope)
-    return Rotation(rope, n_rotated(site), sequence_length(site))
+    """Inputs of RoPE's scaling from a site with rotary positions."""
+    return Rotation(rope_of(site), n_rotated(site), sequence_length(site))
 
 
 def pair_frequencies(site: Site) -> Floats:
@@ -166,14 +177,14 @@ def pair_frequencies(site: Site) -> Floats:
 
 
 class Turning:
-    """The turns of one RoPE, for as many positions as were asked for; more are made by twice as many."""
+    """The rotations of one RoPE, for the positions requested so far; the table grows by doubling."""
 
     def __init__(self, frequencies: Floats, start: int, length: float, pairing: str) -> None:
         self._frequencies, self._start, self._length, self._pairing = frequencies, start, length, pairing
         self._made = self._at(0)
 
     def up_to(self, end: int) -> tuple[Floats, Floats]:
-        """What `core.positions.rotate` turns by at positions 0 to `end` - 1, and perhaps at some more.
+        """The cosines and sines for `core.positions.rotate` at positions 0 to `end` - 1, perhaps more.
 
         Both (position, rotated feature), times `magnitude`, read-only.
         """
@@ -198,14 +209,13 @@ def _turning_of(frequencies: bytes, start: int, length: float, pairing: str) -> 
 
 @Remembered
 def turning_of(site: Site) -> Turning:
-    """The turns of a site with RoPE; layers that turn alike have the same one."""
-    rope = site.position
-    assert isinstance(rope, Rope)
+    """The rotations of a site with RoPE; layers with equal rotations share them."""
+    rope = rope_of(site)
     return _turning_of(pair_frequencies(site).tobytes(), rope.start, magnitude(rope), rope.pairing)
 
 
 def magnitude(rope: Rope) -> float:
-    """What cosines and sines are multiplied by: the attention factor of a scaling that has one, else 1."""
+    """The multiplier of cosines and sines: the attention factor of a scaling that has one, else 1."""
     return scalings.row_of(rope.scaling).magnitude(rope.scaling)
 
 
@@ -213,7 +223,7 @@ def magnitude(rope: Rope) -> float:
 
 
 def slopes_of(site: Site) -> tuple[float, ...]:
-    """ALiBi's slope of each head: the ones written out, else the published ones."""
+    """ALiBi's slope of each head: the explicit ones, else the published ones."""
     position = site.position
     if isinstance(position, Alibi) and position.slopes is not None:
         return position.slopes
@@ -233,13 +243,13 @@ def buckets(position: T5Buckets, q_positions: Ints, k_positions: Ints) -> Ints:
 
 
 def bias_of(site: Site) -> Bias | None:
-    """What a position adds to the scores; None for one that adds nothing."""
+    """The bias of a position; None for one without a bias."""
     resolve = row_of(site.position).bias
     return None if resolve is None else resolve(site)
 
 
 def bias(site: Site, heads: Ints, q_positions: Ints, k_positions: Ints) -> Floats:
-    """What is added to the scores of some heads, (..., q, k) for `heads` (...); zeros without a bias."""
+    """The bias of the scores of some heads, (..., q, k) for `heads` (...); zeros without a bias."""
     of_scores = bias_of(site)
     if of_scores is None:
         return np.zeros((*heads.shape, len(q_positions), len(k_positions)))
@@ -263,12 +273,12 @@ def _t5(site: Site) -> Bias:
 
 
 def last_token(position: Position) -> float:
-    """How many tokens the position has places for; infinitely many where no table ends."""
+    """Number of tokens that the position supports; infinity if no table ends."""
     return position.end
 
 
 def at_length(site: Site, tokens: int) -> Position:
-    """The position as `tokens` tokens will have it, where its frequencies depend on how many there are."""
+    """The position at `tokens` tokens, if its frequencies depend on their number."""
     position: Any = site.position
     length = sequence_length(site)
     longer = max(length, length + tokens - max(site.n_queries, site.n_keys))

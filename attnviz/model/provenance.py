@@ -1,4 +1,4 @@
-"""Where a number comes from and where it goes: which cells make one cell, and which ones it makes.
+"""Provenance of a number: the cells that compute one cell, and the cells computed from it.
 
 One function per rule of `STAGES`. Linked hover, the inspector and the tests that recompute every cell
 read these.
@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from attnviz.core.positions import pair_of
 from attnviz.model.normalisers import NORMALISER_BY_ID
 from attnviz.model.operands.matrices import vocabulary
-from attnviz.model.positions import rotated_features
-from attnviz.model.spec.parts import Rope
+from attnviz.model.positions import rope_of, rotated_features
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID, Rule, Stage, inputs
@@ -32,7 +31,7 @@ class Region:
     columns: Indices
 
     def has(self, head: int, row: int, column: int) -> bool:
-        """Whether a cell is one of these."""
+        """True if a cell is one of these."""
         return all(
             allowed is None or index in allowed
             for allowed, index in ((self.heads, head), (self.rows, row), (self.columns, column))
@@ -171,19 +170,18 @@ def _rule(site: Site, stage: Stage) -> Rule:
 
 
 def _pair(site: Site, feature: int) -> tuple[int, ...]:
-    position = site.position
-    assert isinstance(position, Rope)
+    position = rope_of(site)
     turned = rotated_features(site)
     return pair_of(feature, len(turned), position.pairing, turned.start) or (feature,)
 
 
 def _is_part(site: Site, place: int, feature: int) -> bool:
-    """Whether a key's feature comes from input 0, what the content is made of, or 1, the shared RoPE key."""
+    """True if a key's feature comes from input 0, the source of the content, or 1, the shared RoPE key."""
     return (feature >= site.heads.d_head) == (place == 1)
 
 
 def _key_columns(site: Site, place: int, column: int) -> Indices:
-    """The features of a key that a cell of its input number `place` makes; all where there is no latent."""
+    """The features of a key computed from a cell of its input number `place`; all without a latent."""
     d_head = site.heads.d_head
     if site.latent is None:
         return None

@@ -1,8 +1,8 @@
-"""`PUBLISHED`: shapes of published models, each with its source and what was published to check it.
+"""`PUBLISHED`: shapes of published models, each with its source and a published figure to check it.
 
-Values are those of the configuration that the authors distribute with the weights, or of the paper's table
-where there are no weights. `parameters` is the exact count of the distributed tensors, None where nobody
-outside can count; `stated` is what the authors say, in billions, as they round it.
+Values are those of the configuration distributed with the weights, or of the paper's table if no weights were
+published. `parameters` is the exact count of the distributed tensors, None if it cannot be verified; `stated`
+is the authors' figure, in billions, as they round it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from attnviz.i18n import N_
 
 @dataclass(frozen=True)
 class Published:
-    """One published model. `source` names configuration and paper; `note` (a message) what is left out."""
+    """One published model. `source` names configuration and paper; `note` (a message) the omitted parts."""
 
     id: str
     name: str

@@ -1,7 +1,7 @@
-"""`SCALINGS`: the closed set of ways to stretch RoPE to longer sequences, each with what it does.
+"""`SCALINGS`: the closed set of RoPE scalings for longer sequences, each with its functions.
 
-A row computes the frequencies, explains one of them, says what it comes to for a sequence, and fixes the
-length that a decoding needs. All of it reads a `Rotation` and nothing else of the experiment.
+A row computes the frequencies, explains one of them, describes its value for a sequence, and fixes the length
+that a decoding needs. All of it reads a `Rotation` and nothing else of the experiment.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Rotation:
-    """What a scaling reads: the record of RoPE, how many features of a head turn, and for how many positions.
+    """Input of a scaling: the record of RoPE, the number of rotated features of a head, and of positions.
 
     `length` is the last position of queries and keys, plus one.
     """
@@ -65,9 +65,9 @@ class Rotation:
 
 @dataclass(frozen=True)
 class PairFrequency:
-    """One pair of a rotation, as an explanation reads it.
+    """One pair of a rotation, for an explanation.
 
-    `plain` is base^(-2i/n), with the base as the scaling leaves it; `frequency` what the rotation computes.
+    `plain` is base^(-2i/n), with the base after the scaling; `frequency` the frequency in the rotation.
     """
 
     rotation: Rotation
@@ -88,7 +88,7 @@ class PairFrequency:
 
     @property
     def times(self) -> Pieces:
-        """The multiplier and a sign behind it; nothing where it is 1."""
+        """The multiplier and a sign after it; empty if it is 1."""
         turned = constant(self.multiplier, _("multiplier of the pair"))
         return () if self.multiplier == 1.0 else (turned, Text(" × "))
 
@@ -136,12 +136,12 @@ def _own_length(scaling: Any, length: int) -> Any:
 
 @dataclass(frozen=True)
 class ScalingRow:
-    """One way to stretch RoPE to longer sequences: its record, its short title, and what it does.
+    """One scaling of RoPE for longer sequences: its record, its short title, and its effect.
 
-    `base` is RoPE's base as the scaling changes it; `scale` turns the frequencies of that base, (pair,), into
-    the scaled ones. `lines` explains the frequency of one pair. `magnitude` is what cosines and sines are
-    multiplied by. `note` says what the scaling comes to for a sequence; empty where its numbers say all.
-    `at_length` gives the scaling fixed to a sequence length. `fresh` gives the initial values of a form.
+    `base` is RoPE's base as the scaling changes it; `scale` maps the frequencies of that base, (pair,), to
+    the scaled ones. `lines` explains the frequency of one pair. `magnitude` is the multiplier of cosines and
+    sines. `note` describes the effect on a sequence; empty if the numbers suffice. `at_length` returns the
+    scaling fixed to a sequence length. `fresh` returns the initial values of a form.
     """
 
     record: type[Any]
@@ -244,7 +244,7 @@ def _share_line(steps: Pieces, value: float, exact: float, note: str) -> Line:
 
 
 def _ramp_of(rotation: Rotation) -> tuple[int, float, int, float, float, bool]:
-    """What YaRN's ramp depends on."""
+    """Inputs of YaRN's ramp."""
     yarn = rotation.scaling
     ends = yarn.original_length, yarn.beta_fast, yarn.beta_slow, yarn.truncate
     return rotation.n_rotated, rotation.rope.base, *ends
@@ -317,7 +317,7 @@ def _divisors(rotation: Rotation) -> Floats:
 
 
 def _longrope_magnitude(scaling: LongRope) -> float:
-    """sqrt(1 + ln(factor) / ln(original length)), Ding et al. 2024, unless it is written out."""
+    """sqrt(1 + ln(factor) / ln(original length)), Ding et al. 2024, unless it is explicit."""
     if scaling.attention_factor is not None:
         return scaling.attention_factor
     return math.sqrt(1.0 + math.log(scaling.factor) / math.log(scaling.original_length))

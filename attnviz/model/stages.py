@@ -1,4 +1,4 @@
-"""`STAGES`: the one table of what is computed, in data-flow order.
+"""`STAGES`: the one table of computed arrays, in data-flow order.
 
 The pipeline strip, the inspector, linked hover, figures, the command line and the tests read it.
 Adding a stage is one row here and one assignment in `engines/program.py`.
@@ -35,11 +35,10 @@ Kind = Literal["scores", "weights", "features"]
 class Stage:
     """One named array of a trace.
 
-    `axes` names its dimensions in public order; `reads` gives, for every input, the stages it may be: the
-    last one that the trace has before this stage is the input. `rule` says which cells of the inputs make
-    one cell (see `model/provenance.py`). `signed` values get a diverging colour map.
-    `operation` is the short label of the step that leads here;
-    `formula` and it are messages where they hold words.
+    `axes` names its dimensions in public order; `reads` lists the possible stages of every input: the last
+    one in the trace before this stage is the input. `rule` selects the cells of the inputs that compute one
+    cell (see `model/provenance.py`). `signed` values get a diverging colour map. `operation` is the short
+    label of the step that leads here; `formula` and it are messages if they contain words.
     """
 
     id: str
@@ -54,12 +53,12 @@ class Stage:
 
     @cached_property
     def score_shaped(self) -> bool:
-        """Whether the array is (head, query, key)."""
+        """True if the array is (head, query, key)."""
         return self.axes == ("head", "query", "key")
 
     @cached_property
     def kind(self) -> Kind:
-        """What the numbers are: one for each query and key or token, shares of one, or features of vectors.
+        """Kind of the numbers: one for each query and key or token, shares of one, or features of vectors.
 
         Stages of one kind share a colour range.
         """
@@ -69,7 +68,7 @@ class Stage:
 
     @cached_property
     def per_head(self) -> bool:
-        """Whether the first axis counts heads."""
+        """True if the first axis counts heads."""
         return len(self.axes) == 3
 
 
@@ -82,7 +81,7 @@ _KF: tuple[Axis, ...] = ("key", "feature")
 _QV: tuple[Axis, ...] = ("query", "vocabulary")
 
 SITE_INPUTS = ("x_normed", "x", "layer_input", "tokens_embedded")
-"""What comes into a site, in its last form: the first residual connection adds the last one there is."""
+"""Input stages of a site, latest form first: the first residual connection adds the last existing one."""
 
 _X = ("norm_1", *SITE_INPUTS)
 _Q, _K = ("q_normed", "q"), ("k_normed", "k")
@@ -329,7 +328,7 @@ STAGES: tuple[Stage, ...] = (
 )
 
 LATENT_STAGES = ("q_latent", "q_latent_normed", "latent_projected", "latent", "rope_key")
-"""Stages of multi-head latent attention: what queries, keys and values are made from."""
+"""Stages of multi-head latent attention: the inputs of queries, keys and values."""
 
 HIDDEN_STAGES = ("ffn_gate", "ffn_up", "ffn_hidden")
 """Stages whose features are the feed-forward layer's own, d_hidden of them."""

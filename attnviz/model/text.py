@@ -1,7 +1,7 @@
-"""A text as tokens of an experiment and back, and what is told of each token: its id and its bytes.
+"""A text as tokens of an experiment and back, and the description of each token: its id and its bytes.
 
-Beside the ways that every text can be cut (`core/tokens.py`) there is the model's own, where the experiment
-has a vocabulary that says how a text becomes its tokens.
+Beside the general splittings (`core/tokens.py`), a vocabulary that stores its tokenisation has the model's
+own.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _SPACED_WORD = re.compile(r"\s*\S+|\s+$")
 """A word with the space before it, as models write it; spaces at the end."""
 
 _MOST_BYTES = 12
-"""Bytes of one token that are written out."""
+"""Largest number of a token's bytes that are shown."""
 
 
 @dataclass(frozen=True)
 class Face:
-    """How a token is shown: its text, a line about it, and whether the vocabulary lacks it."""
+    """Display of a token: its text, a line about it, and whether the vocabulary lacks it."""
 
     shown: str
     note: str
@@ -46,9 +46,9 @@ def splittings(experiment: Experiment) -> tuple[Splitting, ...]:
 def split_text(experiment: Experiment, text: str, splitting: str) -> tuple[str, ...]:
     """The tokens of `text`.
 
-    Of a model that says how it reads texts all of them are tokens of its own, after the one that begins a
-    text: a word (with the space before it), a character or a byte that is none is cut further, as the model
-    would cut it. So each has an embedding.
+    If the model stores its tokenisation, all of them are its tokens, after the one that begins a text: a word
+    (with the space before it), a character or a byte that is no token is cut further, as the model would cut
+    it. So each has an embedding.
 
     Raises `ValueError` for a splitting that this experiment does not have, and for a text that has no bytes.
     """
@@ -73,12 +73,12 @@ def split_text(experiment: Experiment, text: str, splitting: str) -> tuple[str, 
 
 
 def _is_written(pairs: BytePairs | TokenizerFile, part: str) -> bool:
-    """Whether a part of a text makes tokens: many tokenizers drop spaces."""
+    """True if a part of a text encodes to tokens: many tokenizers drop spaces."""
     return isinstance(pairs, BytePairs) or not part.isspace() or bool(pairs.encode_inside(part))
 
 
 def join_text(experiment: Experiment, tokens: tuple[str, ...], splitting: str) -> str:
-    """The text of `tokens`, as far as there is one that is split into them."""
+    """The text of `tokens`, as far as one exists that is split into them."""
     vocabulary = experiment.vocabulary
     pairs = byte_pairs(vocabulary)
     is_read = vocabulary is not None and (splitting == MODEL.id or _are_mostly_known(vocabulary, tokens))
@@ -88,7 +88,7 @@ def join_text(experiment: Experiment, tokens: tuple[str, ...], splitting: str) -
 
 
 def likely_splitting(experiment: Experiment) -> str:
-    """The way in which a text line would most likely show the tokens: the first that gives them again."""
+    """The splitting in which a text line most likely shows the tokens: the first that restores them."""
     tokens, vocabulary = experiment.tokens, experiment.vocabulary
     if vocabulary is None or byte_pairs(vocabulary) is None or not _are_mostly_known(vocabulary, tokens):
         return guess_splitting(tokens)
@@ -96,7 +96,7 @@ def likely_splitting(experiment: Experiment) -> str:
 
 
 def gives(experiment: Experiment, splitting: str) -> bool:
-    """Whether the text of the experiment's tokens is split into them again."""
+    """True if the text of the experiment's tokens is split into them again."""
     text = join_text(experiment, experiment.tokens, splitting)
     try:
         return split_text(experiment, text, splitting) == experiment.tokens
@@ -117,7 +117,7 @@ def shown_token(vocabulary: Vocabulary | None, token: str) -> str:
 
 
 def faces(experiment: Experiment) -> tuple[Face, ...]:
-    """How each token of the experiment is shown."""
+    """Display of each token of the experiment."""
     vocabulary = experiment.vocabulary
     if vocabulary is None:
         return tuple(Face(visible(token), _bytes_line(token_bytes(token))) for token in experiment.tokens)
@@ -137,7 +137,7 @@ def _face(vocabulary: Vocabulary, token: str) -> Face:
 
 
 def _role(vocabulary: Vocabulary, token: str) -> str:
-    """What a token without bytes is for."""
+    """Purpose of a token without bytes."""
     if token == vocabulary.begin:
         return _("begins a text")
     return _("ends a text") if token == vocabulary.end else _("stands for no text")

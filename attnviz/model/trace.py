@@ -1,8 +1,8 @@
 """The trace of one run: named, read-only arrays, addressed by site and stage.
 
-A site is one attention of one layer, such as `layers.0.self`. Arrays come in public order: (head,
-query, key) for scores, (head, token, feature) per head, (token, feature) for the rest. Score-shaped
-stages that nobody keeps are made for the window that is asked for.
+A site is one attention of one layer, such as `layers.0.self`. Arrays come in public order: (head, query, key)
+for scores, (head, token, feature) per head, (token, feature) for the rest. Score-shaped stages that are not
+stored are computed for the requested window.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.core.overview import overview
-from attnviz.errors import FieldError, UnknownName, among, whole_number
+from attnviz.errors import FieldError, Message, UnknownName, among, whole_number
 from attnviz.model.operands.latent import latent_width
 from attnviz.model.operands.matrices import output_tokens
 from attnviz.model.sites.sites import shown_site
@@ -39,7 +39,7 @@ KEPT_BYTES = 256 * 1024**2
 
 
 class StageSource(Protocol):
-    """Where a site's numbers come from: an engine that holds the arrays of a run."""
+    """Source of a site's numbers: an engine that holds the arrays of a run."""
 
     stages: tuple[str, ...]
     """Ids of the stages, in data-flow order."""
@@ -48,12 +48,12 @@ class StageSource(Protocol):
         """Part of one stage, (rows, columns) of one head, as a NumPy array."""
 
     def blocked(self, rows: slice, columns: slice) -> NDArray[np.bool_] | None:
-        """Which (query, key) cells the masks block; None where there are no masks."""
+        """Cells that the masks block, (query, key); None without masks."""
 
 
 @dataclass(frozen=True)
 class Origin:
-    """A stage of another site, cell by cell the same as one that this site is given."""
+    """A stage of another site that equals an input of this site, cell by cell."""
 
     site: str
     stage: str
@@ -84,11 +84,11 @@ class SiteTrace:
         """Ids of the stages that this site has, in data-flow order."""
 
     def shape(self, stage: str) -> tuple[int, ...]:
-        """Public shape of a stage. Raises `KeyError` naming the stages there are."""
+        """Public shape of a stage. Raises `KeyError` naming the existing stages."""
         return tuple(self._size(axis, stage) for axis in STAGE_BY_ID[self._known(stage)].axes)
 
     def window(self, stage: str, head: int = 0, rows: slice = ALL, columns: slice = ALL) -> Numbers:
-        """One head's (rows, columns) of a stage, read-only; head is ignored where there are none.
+        """One head's (rows, columns) of a stage, read-only; head is ignored without heads.
 
         For `kv_head` stages `head` counts key/value heads. Raises `KeyError`, `IndexError`.
         """
@@ -107,7 +107,7 @@ class SiteTrace:
         return self._kept[stage, head]
 
     def __getitem__(self, stage: str) -> Numbers:
-        """A whole stage in public order, read-only. Raises `KeyError` naming the stages there are."""
+        """A whole stage in public order, read-only. Raises `KeyError` naming the existing stages."""
         if not STAGE_BY_ID[self._known(stage)].per_head:
             return self.window(stage)
         whole = np.stack([self._read(stage, head, ALL, ALL) for head in range(self.shape(stage)[0])])
@@ -115,7 +115,7 @@ class SiteTrace:
         return whole
 
     def blocked(self, rows: slice = ALL, columns: slice = ALL) -> NDArray[np.bool_] | None:
-        """Which (query, key) cells the masks block, for every head; None where there are no masks."""
+        """Cells that the masks block, for every head; None without masks."""
         if rows != ALL or columns != ALL:
             return self._source.blocked(rows, columns)
         if self._hidden is None:
@@ -123,22 +123,22 @@ class SiteTrace:
         return self._hidden
 
     def overview(self, stage: str, head: int = 0) -> tuple[Numbers, Bools | None]:
-        """One head of a stage and what is blocked of it, small enough for a thumbnail; remembered."""
+        """One head of a stage and its blocked cells, small enough for a thumbnail; cached."""
         if (stage, head) not in self._overviews:
             hidden = self.hatched(stage)
             self._overviews[stage, head] = overview(self.window(stage, head), hidden)
         return self._overviews[stage, head]
 
     def hatched(self, stage: str) -> NDArray[np.bool_] | None:
-        """Which cells of a stage are drawn as blocked; None where all of them count.
+        """Cells of a stage that are drawn as blocked; None if all of them count.
 
-        Where a number is added to blocked scores, their weights are small and not taken away: they are drawn.
+        With a mask bias, blocked cells have small weights above 0: they are drawn.
         """
         counts = stage not in MASKED_STAGES or stage != "masked" and self.experiment.adds_to_blocked
         return None if counts else self.blocked()
 
     def fully_masked(self) -> NDArray[np.bool_]:
-        """Which queries have nothing left to look at; shape (query,)."""
+        """True for the queries without a visible key; shape (query,)."""
         hidden = self.blocked()
         if hidden is None:
             return np.zeros(self.experiment.n_queries, dtype=np.bool_)
@@ -203,7 +203,7 @@ class Trace:
         engine: str,
         device: str,
         seconds: float,
-        notices: tuple[str, ...] = (),
+        notices: tuple[Message, ...] = (),
     ) -> None:
         self.experiment = experiment
         self.engine = engine
@@ -213,7 +213,7 @@ class Trace:
         self._sites = {site.name: site for site in sites}
 
     def under(self, experiment: Experiment) -> Trace:
-        """The same numbers, of an experiment that has the same: one that is only written on otherwise."""
+        """The same numbers for an experiment with the same ones, whose generation differs."""
         sites = tuple(self._sites.values())
         where = {"engine": self.engine, "device": self.device}
         return Trace(experiment, sites, **where, seconds=self.seconds, notices=self.notices)
@@ -224,18 +224,18 @@ class Trace:
         return tuple(self._sites)
 
     def site(self, name: str) -> SiteTrace:
-        """One site by name. Raises `KeyError` naming the sites there are."""
+        """One site by name. Raises `KeyError` naming the existing sites."""
         if name not in self._sites:
             raise UnknownName("site", name, among(self._sites))
         return self._sites[name]
 
     def shown(self, name: str) -> SiteTrace:
-        """The site of that name, or the main one where there is none: what a view looks at."""
+        """The site of that name, or the main one if it does not exist: the selected site."""
         return self._sites[shown_site(self.experiment, name)]
 
     @property
     def only(self) -> SiteTrace:
-        """The site of a trace that has one. Raises `KeyError` where there are several."""
+        """The site of a trace with a single one. Raises `KeyError` if it has several."""
         if len(self._sites) != 1:
             raise UnknownName("site", None, among(self._sites))
         return next(iter(self._sites.values()))

@@ -1,7 +1,7 @@
-"""`WEIGHTS`: every matrix, table and row of numbers that an attention and its block are made of.
+"""`WEIGHTS`: every matrix, table and row of numbers of an attention and its block.
 
-The panel that edits them, and whoever wants all of them, reads this table. A weight is named by its path in
-the document; what an experiment does not use has no numbers.
+The panel that edits them, and every user of all weights, reads this table. A weight is named by its path in
+the document; unused ones have no numbers.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ Shape = Callable[[Site], tuple[int, int]]
 
 @dataclass(frozen=True)
 class Weight:
-    """One weight: where it stands, how formulas call it, and which stage's columns its columns make.
+    """One weight: its path, its symbol in formulas, and the stage whose columns are its columns.
 
-    `stage` is empty where a column of the weight is not a column of a stage. `make(attention)` gives its
-    numbers, two-dimensional, (in, out) or (1, features); it is called where `source` is not None.
+    `stage` is empty if a column of the weight is not a column of a stage. `make(attention)` returns its
+    numbers, two-dimensional, (in, out) or (1, features); it is called if `source` is not None.
     """
 
     path: str
@@ -42,7 +42,7 @@ class Weight:
     make: Callable[[Site], Array]
 
     def source(self, attention: Site) -> Any:
-        """What the document has there: drawn, written out, tied, identity; None where it is not used."""
+        """Source of the weight in the document: seeded, explicit, tied, identity; None if it is unused."""
         found: Any = attention
         for step in self.path.split("."):
             found = getattr(found, step, None)
@@ -53,7 +53,7 @@ class Weight:
         return self.make(attention)
 
     def put(self, attention: Site, values: Array) -> Site:
-        """The attention with these numbers written out. Raises `ValueError` for another shape."""
+        """The attention with these explicit numbers. Raises `ValueError` for another shape."""
         written = _WRITTEN[type(self.source(attention))](Matrix(values))
         return _replaced(attention, self.path.split("."), written)  # type: ignore[no-any-return]
 
@@ -72,7 +72,7 @@ def _replaced(owner: Any, path: list[str], value: Any) -> Any:
 
 
 class _Projected(Weight):
-    """A matrix of a linear map: whatever it was, it is written out as explicit."""
+    """A matrix of a linear map: it becomes explicit, whatever its source was."""
 
     def put(self, attention: Site, values: Array) -> Site:
         found: Site = _replaced(attention, self.path.split("."), Explicit(Matrix(values)))

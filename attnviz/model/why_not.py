@@ -1,6 +1,6 @@
-"""`WHY_NOTS`: ways that are wrong or surprising, each beside the right one, from the same live state.
+"""`WHY_NOTS`: wrong or surprising computations, each beside the right one, from the same live state.
 
-A row says which two experiments are compared and at which stage, or what else is computed from them (see
+A row defines the two compared experiments and the stage, or another result of them (see
 `engines/why_not.py`); the panel, the presets and the tests iterate over it.
 """
 
@@ -14,8 +14,9 @@ import numpy as np
 from msgspec.structs import replace
 
 from attnviz.i18n import N_
-from attnviz.model.masks import blocked
+from attnviz.model.masks import blocked, mask_of
 from attnviz.model.operands.matrices import vectors_array
+from attnviz.model.positions import changes
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import (
@@ -46,12 +47,11 @@ WIDE = 512
 class WhyNot:
     """One comparison. All texts are messages.
 
-    `pair` makes the left (right) and the right (other) attention from the selected one;
-    `how` says what is compared: one `stage` of both; softmax(QKᵀ)V with softmax(QKᵀV); -inf with a number
-    added in float16; or the output with its rows moved, and the output of moved tokens. `sentence` says what
-    the difference means, `when_equal` what it means that there is none; both are filled with numbers.
-    With `is_alone` both are compared apart from the document. `opens`: which sides can become the document;
-    `shows_nan`: the right side is NaN on purpose.
+    `pair` makes the left (right) and the right (other) attention from the selected one; `how` is the
+    comparison: one `stage` of both; softmax(QKᵀ)V with softmax(QKᵀV); -inf with a number added in float16; or
+    the output with its rows moved, and the output of moved tokens. `sentence` explains the difference,
+    `when_equal` its absence; both contain numbers. With `is_alone` both are compared apart from the document.
+    `opens`: the sides that can become the document; `shows_nan`: the right side is NaN on purpose.
     """
 
     id: str
@@ -69,7 +69,7 @@ class WhyNot:
 
 
 def has_empty_row(site: Site) -> bool:
-    """Whether the masks leave some query no key."""
+    """True if the masks leave some query without a key."""
     hidden = blocked(site, np.arange(site.n_queries), np.arange(site.n_keys))
     return hidden is not None and bool(hidden.all(axis=1).any())
 
@@ -81,7 +81,7 @@ def permuted(experiment: S, order: tuple[int, ...]) -> S:
 
 
 def _masked(site: Site) -> Site:
-    """With the masks that there are, or a causal one; blocked scores are -inf, before the softmax."""
+    """With the existing masks, or a causal one; blocked scores are -inf, before the softmax."""
     masks = site.masks or (Causal(),)
     return replace(site, masks=masks, mask_placement="before_softmax", mask_bias=None)
 
@@ -98,9 +98,10 @@ def _with_empty_row(site: Site) -> Site:
     )
     if has_empty_row(site):
         return site
-    others = tuple(mask for mask in site.masks if not isinstance(mask, Causal | Padding))
-    padded = {0, *(key for mask in site.masks if isinstance(mask, Padding) for key in mask.tokens)}
-    return replace(site, masks=(Causal(), Padding(tuple(sorted(padded))), *others))
+    others = tuple(mask for mask in site.masks if type(mask) not in (Causal, Padding))
+    padding = mask_of(site, Padding) or Padding(())
+    padded = tuple(sorted({0, *padding.tokens}))
+    return replace(site, masks=(Causal(), Padding(padded), *others))
 
 
 def _product(site: Site) -> Pair:
@@ -146,7 +147,7 @@ def _bare(site: Site) -> Pair:
 
 def _ordered(site: Site) -> Pair:
     told = replace(site, dropout=Dropout())
-    if isinstance(told.position, NoPosition) and not told.masks:
+    if changes(told.position) == "nothing" and not told.masks:
         told = replace(told, masks=(Causal(),))
     return told, told
 

@@ -29,10 +29,10 @@ from fontTools.ttLib import TTCollection, TTFont, newTable
 
 EM = 1000
 TOLERANCE = {"chinese": 1.0, "latin": 0.5}
-"""Largest distance between a cubic curve and the quadratic ones that stand for it, in units of 1/1000 em."""
+"""Largest distance between a cubic curve and its quadratic approximation, in units of 1/1000 em."""
 
 EPOCH = 3_818_707_200
-"""Creation and change date in every font (2025-01-01), so that the same sources give the same bytes."""
+"""Creation and change date in every font (2025-01-01), so that the same sources produce the same bytes."""
 
 LATIN = (
     (0x0020, 0x007E),
@@ -65,7 +65,7 @@ SYMBOLS = (
     "−×÷±√≤≥≠≈≡∝∑∏∫∂∇∞∈∉∀∃∅∘⋅·⊙⊕⊗∣∥‖⟨⟩⌈⌉⌊⌋ℝ′″…•–—‘’“”←↑→↓↔↦⇐⇒⇔↶↷↺↻⟳▲△▴▶▸▼▽▾◀◂●○■□◆◇★☆✓✗✕█▁▂▃▄▅▆▇░▒▓"
     "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿ₀₁₂₃₄₅₆₇₈₉₊₋₌ₐᵢⱼₖᵀ½¼¾°©⌘⌥⇧⌃⏎⌫⏸⏵⏮⏭�"
 )
-"""What the last fallback must have beyond GB 2312, Latin and Greek."""
+"""Characters of the last fallback beyond GB 2312, Latin and Greek."""
 
 
 def chinese_characters() -> set[int]:
@@ -107,7 +107,7 @@ def draw(source: TTFont, name: str, tolerance: float) -> tuple[object, int]:
 
 
 def build_chinese(cjk: Path, fill: list[Path], target: Path) -> None:
-    """Write the Chinese fallback font: `cjk` first, then `fill` for what it lacks."""
+    """Write the Chinese fallback font: `cjk` first, then `fill` for missing characters."""
     sources = [open_chinese(cjk), *(TTFont(path) for path in fill)]
     cmaps = [source.getBestCmap() for source in sources]
     glyphs, widths = {}, {}
@@ -185,7 +185,7 @@ def to_truetype(font: TTFont, tolerance: float) -> None:
 
 
 def rename(font: TTFont, family: str, style: str) -> None:
-    """Give `font` the family name `family`; copyright and licence stay."""
+    """Rename `font` to the family name `family`; copyright and licence stay."""
     names = font["name"]
     legacy = family if style == "Regular" else f"{family} {style}"
     file_name = f"{family.replace(' ', '')}-{style}"

@@ -39,7 +39,7 @@ def package_root() -> Path:
 
 
 def extract(source: Path) -> Catalog:
-    """The messages of every Python file under `source`, with the files they stand in."""
+    """The messages of every Python file under `source`, with their files."""
     catalog = Catalog(project="attnviz", charset="utf-8")
     for file in sorted(source.rglob("*.py")):
         for message in messages(ast.parse(file.read_bytes(), str(file))):
@@ -49,7 +49,7 @@ def extract(source: Path) -> Catalog:
 
 
 def messages(tree: ast.Module) -> Iterator[str | tuple[str, str]]:
-    """The messages that calls in `tree` are given; two forms where the call counts.
+    """The messages in the calls of `tree`; two forms for plurals.
 
     Read from the syntax tree: Babel's own reader of tokens passes over calls inside f-strings.
     """
@@ -92,7 +92,7 @@ def text(catalog: Catalog) -> bytes:
 
 
 def done(message: Message) -> bool:
-    """Whether every form of `message` has a translation."""
+    """True if every form of `message` has a translation."""
     return all(message.string) if isinstance(message.string, (list, tuple)) else bool(message.string)
 
 
@@ -149,7 +149,7 @@ def reworded(code: str, names: dict[str, str], only_messages: bool) -> str:
         assert node.end_lineno is not None and node.end_col_offset is not None
         whole = b"".join(lines[line - 1 : node.end_lineno])
         tail = lines[node.end_lineno - 1][node.end_col_offset :]
-        # Python 3.11 gives other columns for what stands inside an f-string.
+        # Python 3.11 reports other columns for expressions inside an f-string.
         try:
             matches = ast.literal_eval(f"({whole[column : len(whole) - len(tail)].decode()})") == node.value
         except (SyntaxError, ValueError):
@@ -163,7 +163,7 @@ def reworded(code: str, names: dict[str, str], only_messages: bool) -> str:
 
 
 def literal(value: str, column: int) -> str:
-    """`value` as a string literal, in pieces of whole words where it is longer than a line."""
+    """`value` as a string literal, in pieces of whole words if it is longer than a line."""
     pieces, room = [""], WIDTH - column
     for word in re.findall(r"\S+\s*|\s+", value):
         if len(pieces[-1]) + len(word) > max(room, 40):

@@ -1,8 +1,8 @@
 """BERT: an encoder alone, a table of positions, LayerNorm after each half of a block, biases everywhere.
 
-Every token is of the first type, as it is where no other is asked for: that row is added in all positions, so
-it is part of the table of positions here. Devlin et al. 2019, arXiv:1810.04805; keys and names as in
-`transformers`, models/bert. A model that fills in masked tokens has a transform before its vocabulary.
+Every token has the first type, the default: that row is added at all positions, so it is part of the position
+table here. Devlin et al. 2019, arXiv:1810.04805; keys and names as in `transformers`, models/bert. A model
+that fills in masked tokens has a transform before its vocabulary.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ KEYS = (
 )
 
 TOKEN_TYPES = "token_types"
-"""Where the rows of the types of tokens wait for `add_first_type`."""
+"""Key of the token-type rows until `add_first_type`."""
 
 
 def linear(
@@ -85,7 +85,7 @@ def norm(
 
 
 def block(layer: str) -> tuple[Tensor, ...]:
-    """What follows the mixture of values in a layer, whose name is the stem of theirs."""
+    """Tensors after the mixture of values in a layer; the layer's name is their stem."""
     return (
         *linear(
             layer + "attention.output.dense", "projections.output", "projections.output_bias", ("d", "d")
@@ -129,7 +129,7 @@ def decoder(stem: str, is_there: Callable[[Config], bool] = always) -> tuple[Ten
 
 
 def copies(stem: str, embedding: str) -> tuple[Ignored, ...]:
-    """What a head has besides: copies where it is tied, a bias that it does not read where it is not."""
+    """Extra tensors of a head: copies if it is tied, otherwise an unread bias."""
     return (
         Ignored(stem + "decoder.weight", "a copy of the embedding", embedding, is_tied),
         Ignored(stem + "decoder.bias", "a copy of the bias", stem + "bias", is_tied),
@@ -159,7 +159,7 @@ TENSORS = (
 )
 
 OLD_NORMS = (("LayerNorm.gamma", "LayerNorm.weight"), ("LayerNorm.beta", "LayerNorm.bias"))
-"""What a norm's gain and bias are called in files that were converted from TensorFlow."""
+"""Names of a norm's gain and bias in files converted from TensorFlow."""
 
 _POOLER = "the pooler, which makes one vector of the first token for classes"
 _NEXT = "whether one sentence follows another, a second head"
@@ -175,7 +175,7 @@ IGNORED = (
 
 
 def encoder_sizes(config: Config) -> Sizes:
-    """The numbers that shapes of an encoder are made of."""
+    """The sizes in the shapes of an encoder."""
     d, n_heads = config["hidden_size"], config["num_attention_heads"]
     share_of_each_head(d, n_heads, "hidden_size", "num_attention_heads")
     return {
@@ -217,7 +217,7 @@ def around(config: Config) -> Around:
 
 
 def add_first_type(config: Config, sizes: Sizes, arrays: Arrays) -> None:
-    """The row of the first type is added in all positions; where there are none, to the vectors."""
+    """Add the row of the first type to all positions; without positions, to the vectors."""
     common = arrays["layers", None]
     types = common.pop(TOKEN_TYPES, None)
     if types is None:

@@ -40,7 +40,7 @@ KEYS = (
     positive("layer_norm_epsilon", 1e-5),
     one_of("apply_residual_connection_post_layernorm", (False,), False),
     flag("tie_word_embeddings", True),
-    # The order of sums, and what the training program read.
+    # The order of sums, and settings of the training program.
     flag("slow_but_exact", False),
     flag("attention_softmax_in_fp32", True),
     flag("bias_dropout_fusion", True),
@@ -80,7 +80,7 @@ IGNORED = (Ignored("lm_head.weight", "a copy of the embedding", same_as=_EMBEDDI
 
 
 def sizes(config: Config) -> Sizes:
-    """The numbers that shapes are made of."""
+    """The sizes in the shapes."""
     d, n_heads = _one(config, "hidden_size", "n_embed"), _one(config, "n_head", "num_attention_heads")
     share_of_each_head(d, n_heads, "hidden_size", "n_head")
     return {

@@ -1,4 +1,4 @@
-"""What the tables of several families have in common: names of activations, tied logits, the last norm."""
+"""Common parts of several family tables: names of activations, tied logits, the last norm."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ QKV_BIAS = tuple(f"{place}_bias" for place in QKV)
 
 
 def is_tied(config: Config) -> bool:
-    """Whether logits are made with the embedding."""
+    """True if logits use the embedding."""
     return bool(config["tie_word_embeddings"])
 
 
 def is_untied(config: Config) -> bool:
-    """Whether logits are made with a matrix of their own."""
+    """True if logits use a matrix of their own."""
     return not is_tied(config)
 
 
 def has_attention_bias(config: Config) -> bool:
-    """Whether the attention's projections have biases."""
+    """True if the attention's projections have biases."""
     return bool(config["attention_bias"])
 
 

@@ -103,7 +103,7 @@ def _is_relative(config: Config) -> bool:
 
 
 def _has(kind: str) -> Callable[[Config], bool]:
-    """Whether a term of the scores has a matrix of its own."""
+    """A test whether a term of the scores has its own matrix."""
 
     def has(config: Config) -> bool:
         return _is_relative(config) and not config["share_att_key"] and kind in _parts(config["pos_att_type"])
@@ -175,7 +175,7 @@ IGNORED = (
 
 
 def sizes(config: Config) -> Sizes:
-    """The numbers that shapes are made of."""
+    """The sizes in the shapes."""
     found = encoder_sizes(config)
     d, d_head = config["hidden_size"], config["hidden_size"] // config["num_attention_heads"]
     for name, value in (("embedding_size", d), ("attention_head_size", d_head)):
@@ -192,7 +192,7 @@ def _longest(config: Config) -> int:
 
 
 def _reach(config: Config) -> int:
-    """How many rows the distances of one side have."""
+    """Number of rows for the distances of one side."""
     n_buckets = config["position_buckets"]
     return int(n_buckets if n_buckets >= 1 else _longest(config))
 

@@ -1,12 +1,12 @@
 """DeepSeek-V2 and V3: keys and values of all heads from one latent of each token, RoPE beside the content.
 
 DeepSeek-AI 2024, arXiv:2405.04434 and arXiv:2412.19437; keys and names as in `transformers`,
-models/deepseek_v2 and models/deepseek_v3. The norms of the latents have the eps 1e-6 whatever the
-configuration says of the others. Stretched by `factor` with `mscale_all_dim` m, scores grow by the square of
-0.1 m ln(factor) + 1 besides what `mscale` makes of cosines and sines.
+models/deepseek_v2 and models/deepseek_v3. The norms of the latents have the eps 1e-6, independent of the
+configuration's. With a scaling `factor` and `mscale_all_dim` m, scores grow by the square of 0.1 m ln(factor)
++ 1, besides the effect of `mscale` on cosines and sines.
 
-There is no mixture of experts here: `first_k_dense_replace` layers, from the first on, have a feed-forward
-layer of their own; where that is not all of them, only the first attention can be imported.
+Mixtures of experts are not supported: `first_k_dense_replace` layers, from the first on, have a feed-forward
+layer; if not all layers do, only the first attention can be imported.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ EXPERT_KEYS = (
 
 
 def _keys(n_dense: int) -> tuple[Key, ...]:
-    """What both versions read, `n_dense` is the default of `first_k_dense_replace`."""
+    """Keys of both versions; `n_dense` is the default of `first_k_dense_replace`."""
     return (
         whole("vocab_size"),
         whole("hidden_size"),
@@ -95,7 +95,7 @@ def _keys(n_dense: int) -> tuple[Key, ...]:
         flag("tie_word_embeddings", False),
         _count("first_k_dense_replace", n_dense),
         one_of("moe_layer_freq", (1,), 1),
-        # What the widths above say already.
+        # Keys that repeat the widths above.
         whole("head_dim", None),
         whole("qk_head_dim", None),
         *map(_of_experts, EXPERT_KEYS),
@@ -204,7 +204,7 @@ EXPERTS = tuple(
 
 
 def sizes(config: Config) -> Sizes:
-    """The numbers that shapes are made of."""
+    """The sizes in the shapes."""
     n_heads, d_head, d_rope = (
         config[name] for name in ("num_attention_heads", "qk_nope_head_dim", "qk_rope_head_dim")
     )
@@ -253,7 +253,7 @@ def refuse(config: Config) -> None:
 
 
 def layer(config: Config, index: int) -> Layer:
-    """One layer without its weights; layers of experts are never asked for as a whole, see `refuse`."""
+    """One layer without its weights; layers of experts are never imported as a whole, see `refuse`."""
     n_heads, d_head, d_rope = (
         config[name] for name in ("num_attention_heads", "qk_nope_head_dim", "qk_rope_head_dim")
     )

@@ -1,8 +1,8 @@
-"""The records that a family of checkpoints is written in: keys of the configuration, tensors, sizes.
+"""Records of a checkpoint family: keys of the configuration, tensors, sizes.
 
-A family's module is its table: which configuration keys are read, what each tensor's name is and where in an
-experiment its numbers go, and two small functions that say what one layer and what stands around the layers
-is like, apart from the weights. `families.py` lists the families; `importing.py` follows the tables.
+A family's module is its table: the configuration keys, the name of each tensor and its field in an
+experiment, and two small functions that return one layer and the parts around the layers, without weights.
+`families.py` lists the families; `importing.py` follows the tables.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ REQUIRED: Any = object()
 """The default of a key that has none."""
 
 AS_MISSING: Any = object()
-"""What null means for most keys: the same as a key that is not there."""
+"""Null means a missing key for most keys."""
 
 
 @dataclass(frozen=True)
 class Key:
-    """One key of `config.json` that changes numbers: which values are legal, and what it is when missing.
+    """One key of `config.json` that changes numbers: its valid values, and its default.
 
-    `legal` is `is_legal` in words. A value that this program cannot compute with is not legal, so a
-    configuration that asks for it is refused rather than computed wrongly. `null` is what null stands for,
-    where that is not the default: no window, no cap.
+    `legal` describes `is_legal` in words. A value that this program cannot compute with is invalid, so a
+    configuration with it raises an error rather than being computed wrongly. `null` is the meaning of null if
+    it is not the default: no window, no cap.
     """
 
     name: str
@@ -100,13 +100,13 @@ def one_of(name: str, values: tuple[Any, ...], default: Any = REQUIRED) -> Key:
 
 
 def texts(name: str, values: tuple[str, ...]) -> Key:
-    """A list of which each member is one of some texts; null where it is missing."""
+    """A list whose members are among some strings; null if it is missing."""
     known = must_be("a list of {choices}", choices=listed(values))
     return Key(name, None, lambda value: isinstance(value, list) and all(v in values for v in value), known)
 
 
 def group(name: str) -> Key:
-    """An object with keys of its own; null where it is missing."""
+    """An object with keys of its own; null if it is missing."""
     return Key(name, None, lambda value: isinstance(value, dict), must_be("an object, or null"))
 
 
@@ -129,24 +129,24 @@ def transposed(array: Array, sizes: Sizes) -> tuple[Array, ...]:
 
 
 def plus_one(array: Array, sizes: Sizes) -> tuple[Array, ...]:
-    """A gain that is stored as what it is above 1."""
+    """A gain stored as its difference from 1."""
     return (1.0 + in_float64(array),)
 
 
 @dataclass(frozen=True)
 class Tensor:
-    """One tensor, or one in each layer: its name, where its numbers go, its shape, how it is stored.
+    """One tensor, or one in each layer: its name, its destination, its shape, its storage.
 
-    `name` has `{layer}` where the layer's number stands. `place` is the path of a field: in that layer
+    `name` has `{layer}` in place of the layer's number. `place` is the path of a field: in that layer
     (`projections.query`, `block.norm_1.gain`, `block.feed_forward.up`, `sinks`), or, for a name without
     `{layer}`, in the experiment (`vocabulary.embedding`, `final_norm.gain`, and `position.table` of the first
     layer, which is the experiment itself). A place that begins with `encoder.` belongs to the encoder's layer
     of that number; with `layers.` or `encoder.` and without `{layer}` in the name, to every layer of that
-    stack. A tensor that fills several places has them all, and `split` gives as many arrays.
+    stack. A tensor for several places lists them all, and `split` returns as many arrays.
 
-    `shape` is made of numbers and names of sizes. `is_there(config)` says whether a model of that
-    configuration has the tensor: where it has not, a tensor of this name is as unexpected as one of an
-    unknown name. `first` names the size that says how many layers, from the first on, have it; null: all.
+    `shape` consists of numbers and names of sizes. `is_there(config)` is true if a model of that
+    configuration has the tensor: otherwise a tensor of this name is as unexpected as one of an unknown name.
+    `first` names the size that counts the layers, from the first on, that have it; null: all.
     """
 
     name: str
@@ -163,7 +163,7 @@ class Tensor:
 
     @property
     def is_head(self) -> bool:
-        """Whether it makes logits: a checkpoint of a model without a head has none."""
+        """True if it computes logits: a checkpoint of a model without a head has none."""
         head = ("vocabulary.unembedding", "vocabulary.bias", "vocabulary.transform")
         return all(place.startswith(head) for place in self.places)
 
@@ -174,11 +174,10 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Ignored:
-    """Tensors that may be there and are not needed: a pattern of their names, and why nothing depends on
-    them.
+    """Tensors that may exist and are not needed: a pattern of their names, and the reason.
 
-    `{layer}` stands for a number. `same_as` names a tensor that they must equal. `is_there(config)` says
-    whether a model of that configuration may have them.
+    `{layer}` stands for a number. `same_as` names a tensor that they must equal. `is_there(config)` is true
+    if a model of that configuration may have them.
     """
 
     name: str
@@ -192,7 +191,7 @@ class Ignored:
 
 @dataclass(frozen=True)
 class Around:
-    """What stands before and after the layers, apart from weights; see `Experiment` and `Vocabulary`."""
+    """Parts before and after the layers, without weights; see `Experiment` and `Vocabulary`."""
 
     embedding_norm: Norm | None = None
     final_norm: Norm | None = None
@@ -205,28 +204,29 @@ class Around:
 
 @dataclass(frozen=True)
 class Family:
-    """How checkpoints of some model types become experiments.
+    """Import rules for checkpoints of some model types.
 
     Attributes:
         title: The name in messages and titles.
         model_types: `model_type` of the configurations.
-        prefix: What stands before the names of the model's own tensors, and is missing where a model without
-            a head was saved.
-        keys: The configuration keys that are read; any other that is not known to change nothing is refused.
+        prefix: Prefix of the names of the model's own tensors, which is missing if a model without a head was
+        saved.
+        keys: The configuration keys that are read; any other key raises an error, unless it is known to have
+        no effect.
         tensors: The tensors; each is used exactly once.
-        ignored: The tensors that may be there and are not used.
-        endings: How names of tensors ended in old files, and how they end in the tables.
-        sizes: The numbers that shapes are made of, from a configuration; "layers" is the number of layers,
+        ignored: The tensors that may exist and are not used.
+        endings: Endings of tensor names in old files, and in the tables.
+        sizes: The sizes in the shapes, from a configuration; "layers" is the number of layers,
             "encoder_layers" that of an encoder.
         layer: One layer of a configuration by its number, without weights.
-        around: What stands around the layers.
-        is_tied: Whether logits are made with the embedding.
-        encoder_layer: One layer of the encoder, where there is one.
-        prepare: What has to be computed from several tensors, before anything is filled: changes the arrays,
+        around: The parts around the layers.
+        is_tied: Whether logits use the embedding.
+        encoder_layer: One layer of the encoder, if any.
+        prepare: Computations on several tensors, before any field is filled: changes the arrays,
             by stack and layer (None: in no layer) and then by path, so that every path is one that the
             experiment has. Arrays at the place `vectors` of no layer are added to the token vectors.
-        refuse: Raises `ValueError` for what of a configuration has no place in a block; not asked where only
-            an attention is wanted.
+        refuse: Raises `ValueError` for settings that a block does not support; not called if only an
+        attention is imported.
     """
 
     title: str

@@ -1,7 +1,7 @@
 """Gemma 2: a norm before and after each half of a block, capped scores and logits, every other layer
 windowed.
 
-Gains are stored as what they are above 1; token vectors are the embedding times the root of d_model. Gemma
+Gains are stored as their difference from 1; token vectors are the embedding times the root of d_model. Gemma
 Team 2024, arXiv:2408.00118; keys and names as in `transformers`, models/gemma2.
 """
 
@@ -70,7 +70,7 @@ NORMS = (
 
 
 def masks(config: Config, index: int) -> tuple[Mask, ...]:
-    """Causal, and a window in the layers that slide: the first, the third, … where nothing else is said."""
+    """Causal, and a window in the sliding layers: by default the first, the third, …"""
     given = config["layer_types"]
     if given is not None and len(given) != config["num_hidden_layers"]:
         one_each = Message("must have length {n}, one entry for each layer", n=config["num_hidden_layers"])

@@ -86,7 +86,7 @@ IGNORED = (
 
 
 def sizes(config: Config) -> Sizes:
-    """The numbers that shapes are made of."""
+    """The sizes in the shapes."""
     d = config["n_embd"]
     return {
         "layers": config["n_layer"],

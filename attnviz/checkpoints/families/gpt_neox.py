@@ -1,8 +1,8 @@
-"""GPT-NeoX and Pythia: attention and feed-forward layer beside each other, each behind its own norm.
+"""GPT-NeoX and Pythia: parallel attention and feed-forward layer, each after its own norm.
 
 Query, key and value are one matrix, (out, in), in which each head has its query, key and value features next
-to each other; RoPE turns the first part of each head. Black et al. 2022, arXiv:2204.06745; keys and names as
-in `transformers`, models/gpt_neox.
+to each other; RoPE rotates the first part of each head. Black et al. 2022, arXiv:2204.06745; keys and names
+as in `transformers`, models/gpt_neox.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ KEYS = (
     whole("intermediate_size"),
     *(key for key in ROPE_KEYS if key.name not in ("rope_theta", "partial_rotary_factor")),
     whole("max_position_embeddings", 2048),
-    # The base and the share of a head that turns, unless rope_parameters says them.
+    # The base and the rotated share of a head, unless rope_parameters defines them.
     positive("rotary_emb_base", DEFAULT_BASE),
     positive("rotary_pct", 0.25),
     one_of("hidden_act", tuple(ACTIVATIONS), "gelu"),
@@ -93,7 +93,7 @@ IGNORED = (
 
 
 def sizes(config: Config) -> Sizes:
-    """The numbers that shapes are made of."""
+    """The sizes in the shapes."""
     d, n_heads = config["hidden_size"], config["num_attention_heads"]
     share_of_each_head(d, n_heads, "hidden_size", "num_attention_heads")
     return {

@@ -1,8 +1,8 @@
 """GPT-OSS: attention sinks, every other layer windowed, YaRN, biases, and a clamped unit in each expert.
 
-There is no mixture of experts here: a model with one expert has the feed-forward layer of that expert, one
-with more is refused unless only its attention is asked for. OpenAI 2025, arXiv:2508.10925; keys and names as
-in `transformers`, models/gpt_oss.
+Mixtures of experts are not supported: a model with one expert has the feed-forward layer of that expert, one
+with more raises an error unless only its attention is imported. OpenAI 2025, arXiv:2508.10925; keys and names
+as in `transformers`, models/gpt_oss.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _EXPERTS = _LAYER + "mlp.experts."
 
 
 def _pairs(array: Array, sizes: Sizes) -> tuple[Array, ...]:
-    """The only expert's gate and up, which stand in turn along the last axis."""
+    """The only expert's gate and up, which alternate along the last axis."""
     return array[0][..., 0::2], array[0][..., 1::2]
 
 
@@ -93,7 +93,7 @@ ROUTER = "the choice among experts: one alone has the whole share whatever it sa
 
 
 def sizes(config: Config) -> Sizes:
-    """The numbers that shapes are made of."""
+    """The sizes in the shapes."""
     found = dict(_sizes(config))
     return {**found, "experts": config["num_local_experts"], "2hidden": 2 * found["hidden"]}
 

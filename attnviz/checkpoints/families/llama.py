@@ -132,7 +132,7 @@ def heads(config: Config) -> Heads:
 
 
 def sizes(config: Config) -> Sizes:
-    """The numbers that shapes are made of."""
+    """The sizes in the shapes."""
     layout = heads(config)
     return {
         "layers": config["num_hidden_layers"],

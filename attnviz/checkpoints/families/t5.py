@@ -2,7 +2,7 @@
 
 The first layer of each stack has the table of its buckets, and all layers of the stack add the same biases;
 the attention to the encoder's output adds none. Raffel et al. 2020, arXiv:1910.10683; keys and names as in
-`transformers`, models/t5. Logits of a tied embedding are made of outputs times d_model^-0.5.
+`transformers`, models/t5. Logits of a tied embedding use outputs times d_model^-0.5.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ FEED_FORWARDS: dict[str, tuple[ActivationKind, bool]] = {
     "gated-gelu_new": ("gelu_tanh", True),
     "gated-silu": ("silu", True),
 }
-"""The feed-forward layers of `transformers`: the activation here, and whether there is a gate."""
+"""The feed-forward layers of `transformers`: the activation here, and whether it is gated."""
 
 KEYS = (
     whole("vocab_size"),
@@ -73,7 +73,7 @@ def _is_plain(config: Config) -> bool:
 
 
 def _attention(stem: str, place: str) -> tuple[Tensor, ...]:
-    """The four matrices of one attention; `place` is what stands before `projections`."""
+    """The four matrices of one attention; `place` is the path before `projections`."""
     return tuple(
         Tensor(f"{stem}.{name}.weight", f"{place}projections.{role}", shape, transposed)
         for name, role, shape in (
@@ -132,7 +132,7 @@ IGNORED = (
 
 
 def sizes(config: Config) -> Sizes:
-    """The numbers that shapes are made of; all heads together may have other features than a token."""
+    """The sizes in the shapes; all heads together may have another width than a token."""
     return {
         "layers": config["num_decoder_layers"] or config["num_layers"],
         "encoder_layers": config["num_layers"],

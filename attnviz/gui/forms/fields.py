@@ -1,6 +1,6 @@
-"""Forms as tables: one frozen record for each thing that can be set, and the rows that are made of them.
+"""Forms as tables: one frozen record for each setting, and the rows built from them.
 
-A record says how a value is read and which pure edit writes it; the row paints it and brackets drags, so
+A record defines how a value is read and which pure edit writes it; the row paints it and brackets drags, so
 that one gesture is one entry of the history. The type of a record is that of its functions:
 `Number[Site]` belongs to one attention, `Number[Experiment]` to the whole experiment.
 """
@@ -38,14 +38,15 @@ def options_available(subject: object, option: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class FormField(Generic[S]):
-    """What every row has. `name` is the control's object name; `label` and `hint` are message ids.
+    """Common part of every row. `name` is the control's object name; `label` and `hint` are message ids.
 
     `path` is the document's field, of one attention or of the whole experiment: an error of that field is
     marked in the row.
 
-    `edit` returns the site, or the experiment, with the value; a `ValueError` refuses it. `reason` is why
-    the row cannot be used at present (empty: it can). With `from_start` all edits of one gesture start from
-    what was there before it, so that a drag past a small value does not lose what only a large one can hold.
+    `edit` returns the site, or the experiment, with the value; a `ValueError` rejects it. `reason` is why the
+    row is disabled at present (empty: it is enabled). With `from_start` all edits of one gesture start from
+    the state before it, so that a drag past a small value does not lose numbers that only a large one can
+    hold.
     """
 
     name: str
@@ -61,7 +62,7 @@ class FormField(Generic[S]):
 
 @dataclass(frozen=True, kw_only=True)
 class Number(FormField[S]):
-    """A number that is dragged, turned or typed where it stands; `limits` may depend on the experiment."""
+    """A number that is dragged, scrolled or typed in place; `limits` may depend on the experiment."""
 
     minimum: float = -math.inf
     maximum: float = math.inf
@@ -113,6 +114,6 @@ class Seed(FormField[S]):
 
 @dataclass(frozen=True, kw_only=True)
 class Text(FormField[S]):
-    """A line of text; live while it is legal, marked while it is not, and put back when it is left."""
+    """A line of text; live while it is valid, marked while it is not, and reset when the focus leaves."""
 
     placeholder: str = ""

@@ -18,7 +18,7 @@ from attnviz.model.spec.document import Document
 
 
 class Form(QWidget):
-    """Rows made from `fields` of `subject`; `refresh` shows the present values without editing them."""
+    """Rows for `fields` of `subject`; `refresh` shows the present values without editing them."""
 
     def __init__(
         self, fields: Sequence[FormField[S]], subject: Subject[S], store: Store, parent: QWidget | None = None

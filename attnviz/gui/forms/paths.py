@@ -1,4 +1,4 @@
-"""Rows of forms by path: the record of a row, made from what `FIELDS` says of the field."""
+"""Rows of forms by path: the record of a row, built from the description in `FIELDS`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SUFFIXES = {Switch: "toggle", Choice: "segmented"}
 
 
 def row(path: str, kind: type[FormField[Any]] | None = None, **special: Any) -> Any:
-    """The record of the row of the field at `path`; `special` is what it does not have from the table.
+    """The record of the row of the field at `path`; `special` are its settings outside the table.
 
     The control is named after the last two names of the path. The kind of the row follows from the type
     of the field.
@@ -40,7 +40,7 @@ def row(path: str, kind: type[FormField[Any]] | None = None, **special: Any) -> 
 
 
 def presence(path: str, edit: Edit[Any], **special: Any) -> Switch[Any]:
-    """The switch of what may be null; `edit` gives it or takes it away."""
+    """The switch of a nullable part; `edit` adds it or removes it."""
     made: Switch[Any] = row(
         path,
         Switch,
@@ -50,7 +50,7 @@ def presence(path: str, edit: Edit[Any], **special: Any) -> Switch[Any]:
 
 
 def positions(path: str, count: Callable[[Site], int]) -> Text[Site]:
-    """The row of a list of positions, written as ranges; `count` is how many positions there are."""
+    """The row of a list of positions, written as ranges; `count` is the number of positions."""
 
     def edit(site: Site, text: str) -> Site:
         return put_at(site, path, parse_ranges(text, count(site)))

@@ -64,12 +64,12 @@ class Row(QWidget, Generic[S]):
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
 
     def is_about(self, path: str) -> bool:
-        """Whether an error at `path` is one of this row's field, or of a part of it."""
+        """True if an error at `path` concerns this row's field, or a part of it."""
         own, place = self.field.path, place_in_attention(path)
         return bool(own) and (own == path or (place + ".").startswith(own + "."))
 
     def mark(self, error: Message | None) -> None:
-        """Outline the row and say what is wrong with its field; None takes both away."""
+        """Outline the row with the error of its field; None removes the outline."""
         if error is None and self._error is None:
             return
         self._error = error
@@ -96,7 +96,7 @@ class Row(QWidget, Generic[S]):
 
     @property
     def subject(self) -> S:
-        """What the field's functions take: the selected attention, or the whole experiment."""
+        """Argument of the field's functions: the selected attention, or the whole experiment."""
         return self._subject.now()
 
     def reason_of(self, why_not: Callable[[S], str]) -> str:
@@ -117,7 +117,7 @@ class Row(QWidget, Generic[S]):
         raise NotImplementedError
 
     def show_reason(self, reason: str) -> None:
-        """Disable the control and say why, or enable it."""
+        """Disable the control with the reason, or enable it."""
 
     def retranslate(self) -> None:
         if self.label is not None:
@@ -125,7 +125,7 @@ class Row(QWidget, Generic[S]):
             self.label.setToolTip(plain_tooltip(_(self.field.hint)))
 
     def commit(self, value: Any) -> None:
-        """Write a value that the user gave; where it is refused the document's value comes back."""
+        """Write a value from the user; if it is rejected, the document's value returns."""
         self._subject.edit(self._edited, value)
         self.refresh()
 
@@ -143,7 +143,7 @@ class Row(QWidget, Generic[S]):
         return self.field.edit(self._start or subject, value)
 
     def _add_label(self) -> None:
-        """Begin the row with the field's label, where it has one."""
+        """Begin the row with the field's label, if it has one."""
         if self.field.label:
             self.label = QLabel()
             self.label.setTextFormat(Qt.TextFormat.PlainText)
@@ -336,7 +336,7 @@ class TextRow(Row[S]):
     def show_value(self, value: Any) -> None:
         is_typed = self._is_typing and (self._is_own or value == self._known)
         self._known = value
-        if not is_typed:  # what is typed stays as it is until something else changes the text, such as undo
+        if not is_typed:  # typed text stays until another change of the text, such as undo
             self._end_typing()
             self.control.show_text(str(value))
 
@@ -396,7 +396,7 @@ class TextRow(Row[S]):
             self.end()
 
     def _mark(self, complaint: str) -> None:
-        """Outline the line as not legal, with the reason as its tooltip; or take both away."""
+        """Outline an invalid line, with the reason as its tooltip; or remove both."""
         self.control.setToolTip(plain_tooltip(complaint or _(self.field.hint)))
         self.control.setAccessibleDescription(complaint)
         if bool(complaint) != bool(self.control.property("invalid")):

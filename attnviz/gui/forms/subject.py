@@ -1,4 +1,4 @@
-"""What the fields of a form belong to: the selected attention, or the whole experiment."""
+"""Subject of the fields of a form: the selected attention, or the whole experiment."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ S = TypeVar("S", bound=Site | Experiment)
 
 @dataclass(frozen=True)
 class Subject(Generic[S]):
-    """How the rows of a form read and edit what they belong to.
+    """How the rows of a form read and edit their subject.
 
     `now` is its present value; `edited` are all values that an edit changes, `now` first; `edit` takes a
     pure edit and its arguments.

@@ -24,7 +24,7 @@ KEY = "compare"
 
 
 class CompareLive(QObject):
-    """Answers what the panel asks, with the engine that the window computes with."""
+    """Answers the panel's requests, with the engine of the window."""
 
     def __init__(
         self, panel: ComparePanel, live: Live, scheduler: Scheduler, parent: QObject | None = None
@@ -43,7 +43,7 @@ class CompareLive(QObject):
 
     @Slot()
     def _on_opened(self) -> None:
-        """What was to come next is of the document before."""
+        """Drop the pending request of the previous document."""
         self._next = None
 
     def _begin(self) -> None:

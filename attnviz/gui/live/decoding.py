@@ -1,7 +1,7 @@
-"""The decoding that belongs to the document: made in the worker whenever a trace has arrived.
+"""The decoding of the document: computed in the worker whenever a trace has arrived.
 
-It is compared there with the full causal pass of the same tokens, so that the panel can say *equal* with the
-greatest difference beside it. When one is made, and how long an older one stays, is said by `freshness.py`.
+It is compared there with the full causal pass of the same tokens, so that the panel can show *equal* with the
+greatest difference. `freshness.py` defines when one is computed, and how long an older one stays.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from attnviz.gui.live.clock import Clock, WallClock
 from attnviz.gui.live.freshness import Freshness, Subject
 from attnviz.gui.live.trace import GUI_CORES, Live
 from attnviz.gui.store import Store
-from attnviz.i18n import current_language
 from attnviz.model.spec.document import Document
 
 if TYPE_CHECKING:
@@ -54,13 +53,13 @@ class DecodeLive(QObject):
 
     @Slot(bool)
     def set_watched(self, is_watched: bool) -> None:
-        """Whether the decoding panel is on the screen; hidden, nothing is decoded."""
+        """Set whether the decoding panel is visible; without it, nothing is decoded."""
         self._become(replace(self._fresh, is_watched=is_watched))
         if self._store.trace is not None:
             self._on_trace(self._store.trace)
 
     def tick(self) -> None:
-        """Do what is due."""
+        """Run the due actions."""
         now, decode_at = self._clock.now(), self._fresh.decode_at
         self._become(freshness.expire(self._fresh, now))
         if decode_at is not None and decode_at <= now:
@@ -68,7 +67,7 @@ class DecodeLive(QObject):
             self._decode()
 
     def _become(self, fresh: Freshness) -> None:
-        """Take another state; what it no longer shows leaves the screen."""
+        """Change the state; a decoding that it no longer shows leaves the screen."""
         self._fresh = fresh
         if fresh.shown is None and self._store.player.decoded is not None:
             self._store.set_decoded(None)
@@ -76,7 +75,7 @@ class DecodeLive(QObject):
 
     @Slot(object, object)
     def _on_changed(self, old: Document, new: Document) -> None:
-        """A newer experiment makes a decoding that is under way worthless: its thread is let go."""
+        """Stop a running decoding of an older experiment, and free its thread."""
         if old.experiment != new.experiment:
             self._become(freshness.edit(self._fresh))
 
@@ -91,7 +90,7 @@ class DecodeLive(QObject):
         self._become(replace(self._fresh, earlier=None))
 
     def _subject(self, experiment: Experiment) -> Subject:
-        return Subject(experiment, self._live.engine, self._live.device, current_language())
+        return Subject(experiment, self._live.engine, self._live.device)
 
     def _decode(self) -> None:
         trace = self._store.trace
@@ -108,7 +107,7 @@ class DecodeLive(QObject):
         self._scheduler.submit(job, done, self._on_failed, key=KEY)
 
     def _job(self, subject: Subject) -> Callable[[CancelToken], Decoded]:
-        """What the worker does; it ends with the generation that it was made in."""
+        """The worker's job; it ends with its generation."""
         generation, earlier = self._fresh.generation, self._fresh.earlier
 
         def job(token: CancelToken) -> Decoded:

@@ -1,8 +1,9 @@
-"""How long a decoding stays on the screen, and when the next one is made: pure rules over a frozen record.
+"""Rules for how long a decoding stays on the screen, and when the next one is computed; pure, over a frozen
+record.
 
-A quick decoding follows a drag; a slow one waits for the hand to rest. One that is out of date leaves the
-screen after a while, or at once where the next takes long: it would pass for the new one. Moments are seconds
-of the caller's clock.
+A quick decoding follows a drag; a slow one waits until the drag rests. An outdated one leaves the screen
+after a while, or at once if the next takes long: it would be mistaken for the new one. Moments are seconds of
+the caller's clock.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ QUICK_SECONDS = 0.01
 REST_SECONDS = 0.12
 
 STALE_SECONDS = 0.25
-"""Where the last decoding took longer than this, it leaves the screen as soon as it is out of date."""
+"""Duration of the last decoding above which it leaves the screen as soon as it is outdated."""
 
 OVERDUE_SECONDS = 0.3
 """So long one that is out of date may stay while the next is made."""
@@ -35,30 +36,29 @@ SAMPLED_OVERDUE_SECONDS = 1.5
 
 @dataclass(frozen=True)
 class Subject:
-    """What a decoding is made of. Its sentences are in the language of the moment."""
+    """Input of a decoding."""
 
     experiment: Experiment
     engine: str
     device: str
-    language: str
 
 
 @dataclass(frozen=True)
 class Freshness:
-    """Which decoding is shown, and what is due when."""
+    """The shown decoding, and the due actions."""
 
     shown: Subject | None = None
-    """What the decoding on the screen is of."""
+    """Input of the decoding on the screen."""
     earlier: Decoding | None = None
     """The steps that the next decoding may reuse."""
     seconds: float = 0.0
-    """How long the next one takes, as far as is known: infinite until one is done."""
+    """Expected duration of the next one: infinite until one is complete."""
     took: float = 0.0
-    """How long the last one took."""
+    """Duration of the last one."""
     generation: int = 0
     """One more with every edit: a decoding of an older generation is worthless."""
     is_watched: bool = True
-    """Whether the decoding panel can be seen; hidden, nothing is decoded."""
+    """Whether the decoding panel is visible; without it, nothing is decoded."""
     decode_at: float | None = None
     clear_at: float | None = None
 
@@ -89,7 +89,7 @@ def want(fresh: Freshness, subject: Subject, now: float) -> Freshness:
 
 
 def expire(fresh: Freshness, now: float) -> Freshness:
-    """Where it has been out of date for too long, nothing is shown."""
+    """Hide a decoding that has been outdated for too long."""
     return clear(fresh) if fresh.clear_at is not None and fresh.clear_at <= now else fresh
 
 
@@ -117,5 +117,5 @@ def forget(fresh: Freshness) -> Freshness:
 
 
 def _differs_in_sampling(one: Experiment, other: Experiment) -> bool:
-    """Whether how the next token is sampled is all that may differ: every distribution is as it was."""
+    """True if only the sampling of the next token may differ: every distribution is the same."""
     return differs_in_writing(one, other) and writing_of(one).cache == writing_of(other).cache

@@ -1,8 +1,8 @@
-"""What plays: one frozen record, and the events that change it.
+"""The player: one frozen record, and the events that change it.
 
-`event.on(player, step)` is pure: it gives the player after the event, and the decoding step that the view
-shows then. The store keeps the present player and says `player_changed`; the step is the view's, which is
-saved. What makes it tick is `playback.py`.
+`event.on(player, step)` is pure: it returns the player after the event, and the decoding step of the view.
+The store keeps the present player and emits `player_changed`; the step belongs to the view, which is saved.
+`playback.py` provides the clock.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ SHORTEST_SECONDS = 0.016
 
 @dataclass(frozen=True)
 class Player:
-    """What there is to play, whether it plays, and how fast. Neither saved nor undone."""
+    """The decoding to play, whether it plays, and its speed. Neither saved nor undone."""
 
     decoded: Decoded | None = None
-    """The cached decoding of the present trace's experiment; None while there is none."""
+    """The cached decoding of the present trace's experiment; None without one."""
     is_playing: bool = False
     is_awaited: bool = False
-    """Whether it plays as soon as there is a decoding."""
+    """Whether it plays as soon as a decoding arrives."""
     speed: float = 1.0
 
     @property
     def n_steps(self) -> int:
-        """How many steps there are; 0 without a decoding."""
+        """Number of steps; 0 without a decoding."""
         return 0 if self.decoded is None else len(self.decoded.decoding.steps)
 
     @property
@@ -46,7 +46,7 @@ class Player:
         return max(SHORTEST_SECONDS, 1 / (STEPS_PER_SECOND * self.speed))
 
     def nearest(self, step: int) -> int:
-        """The step that there is nearest to `step`; 0 where there is none."""
+        """The existing step nearest to `step`; 0 without one."""
         return max(0, min(step, self.n_steps - 1))
 
 
@@ -124,7 +124,7 @@ class Pace:
 
 @dataclass(frozen=True)
 class Arrive:
-    """A decoding has been made, or the one there was is out of date (None). Play goes on in the next."""
+    """A decoding arrived, or the previous one is outdated (None). Playback continues in the next."""
 
     decoded: Decoded | None
 

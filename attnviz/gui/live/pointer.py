@@ -1,7 +1,7 @@
-"""What the mouse is on, and what an edit by hand means: one frozen record and the functions that change it.
+"""Target of the mouse, and mode of edits: one frozen record and the functions that change it.
 
-Every function is pure, `Pointer -> Pointer`; the store keeps the present one and says `pointer_changed`. None
-of it is saved or undone. The locked cell is: it stands in the view.
+Every function is pure, `Pointer -> Pointer`; the store keeps the present one and emits `pointer_changed`.
+None of it is saved or undone. The locked cell is, because it is part of the view.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Literal
 from attnviz.model.spec.view import Cell
 
 Gesture = Literal["none", "begun", "entered"]
-"""Whether edits belong to one drag, turn of the wheel or typing; `entered` once it has its history entry."""
+"""Whether edits belong to one drag, wheel gesture or typing; `entered` once it has its history entry."""
 
 
 @dataclass(frozen=True)
 class Pointer:
-    """What the mouse is on in some panel, what it holds of the decoding, and the modes of editing."""
+    """Target of the mouse in some panel, its cell of the decoding, and the modes of editing."""
 
     cell: Cell | None = None
     """The cell under the mouse, of the selected attention."""
@@ -46,7 +46,9 @@ def hover(pointer: Pointer, cell: Cell | None, site: str) -> Pointer:
 
 
 def hover_in_decoding(pointer: Pointer, cell: Cell | None, site: str, *, is_in_document: bool) -> Pointer:
-    """The mouse is on a number of the decoding, or on none; what the document has too is hovered there."""
+    """The mouse is on a number of the decoding, or on none; a number that the document has is
+    hovered there, too.
+    """
     return replace(hover(pointer, cell if is_in_document else None, site), decoded=cell)
 
 

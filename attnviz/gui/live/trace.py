@@ -1,8 +1,8 @@
 """The live loop: the document changes, a run starts, its numbers arrive.
 
-Changes that come together make one run, those during a short run make the next one; a long run is
-cancelled by a newer one, and a late result is dropped (see `compute/scheduler.py`). What the panels look at
-first is made in the worker, so that painting a trace costs the window nothing but painting.
+Simultaneous changes start one run, those during a short run start the next one; a newer run cancels a long
+one, and a late result is dropped (see `compute/scheduler.py`). The worker also computes the first views of
+the panels, so that the window only paints.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from attnviz.compute.scheduler import CancelToken, Scheduler
 from attnviz.engines.table import ENGINE_BY_ID
+from attnviz.errors import Message
 from attnviz.gui.failure import failure_message, is_expected
 from attnviz.gui.store import Store
 from attnviz.model.edit.generation import differs_in_writing
@@ -35,15 +36,15 @@ GUI_CORES = 1
 KEY = "run"
 
 PATIENCE_SECONDS = 0.25
-"""A run that takes longer than this is given up for a newer one; a shorter one is shown first."""
+"""A run longer than this is cancelled for a newer one; a shorter one is shown first."""
 
 
 class Live(QObject):
     """Runs the store's experiment whenever it changes. `engine` and `device` are chosen in the window."""
 
     failed = Signal(object)
-    """One sentence: why there are no numbers for the present experiment."""
-    noticed = Signal(str)
+    """One sentence: why the present experiment has no numbers."""
+    noticed = Signal(object)
     """One sentence that the run wants to be known, such as a fallback to NumPy."""
     running = Signal(bool)
     chosen = Signal(str, str)
@@ -54,7 +55,7 @@ class Live(QObject):
         self._store, self._scheduler = store, scheduler
         self.engine, self.device = "numpy", "auto"
         self._again, self._started = False, 0.0
-        self._said: tuple[str, ...] = ()
+        self._said: tuple[Message, ...] = ()
         """Notices of the numbers that are shown: they are said once."""
         self._is_chosen_anew = False
         self._timer = QTimer(self)
@@ -98,7 +99,7 @@ class Live(QObject):
 
     @Slot()
     def _on_rest(self) -> None:
-        """Run, unless the numbers that there are serve: how a text is written on changes none of its own."""
+        """Run, unless the present numbers still apply: the generation changes none of them."""
         trace, experiment = self._store.trace, self._store.experiment
         is_idle = trace is not None and not self._scheduler.is_busy(KEY)
         if trace is not None and is_idle and differs_in_writing(trace.experiment, experiment):
@@ -108,7 +109,7 @@ class Live(QObject):
             self.run_now()
 
     def _is_behind(self) -> bool:
-        """Whether a young run is still under way; an old one is cancelled by the next instead."""
+        """True if a young run is in progress; an old one is cancelled by the next instead."""
         young = time.monotonic() - self._started < PATIENCE_SECONDS
         return young and self._scheduler.is_busy(KEY)
 
@@ -126,7 +127,7 @@ class Live(QObject):
         self.running.emit(False)
         if self._again:
             self._timer.start(0)
-        self.failed.emit(failure_message(error))  # first: what is on the screen is not the document's
+        self.failed.emit(failure_message(error))  # first: the numbers on the screen are not the document's
         if not is_expected(error):
             raise error
 
@@ -148,7 +149,7 @@ def try_devices_again() -> None:
 
 
 def warm(trace: Trace, view: View, check: Callable[[], None]) -> None:
-    """Make what the pipeline strip, the stage view and the strip of heads will ask for."""
+    """Compute the first views of the pipeline strip, the stage view and the strip of heads."""
     for name in trace.sites:
         site = trace.site(name)
         experiment = site.experiment

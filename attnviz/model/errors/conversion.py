@@ -1,7 +1,7 @@
-"""What msgspec says of data that does not fit an annotation, as a `FieldError`: parsed once, here.
+"""Conversion of msgspec's messages about data that does not fit an annotation into a `FieldError`.
 
-msgspec checks types, bounds and keys and says in an English sentence what is wrong and where. The place is
-read from the sentence; what was required is read from the annotation.
+msgspec checks types, bounds and keys and describes the fault and its place in an English sentence. The place
+is read from the sentence; the requirement is read from the annotation.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _PLAIN = {
 
 
 def field_error(error: Exception, annotation: Any, data: Any, path: str) -> FieldError:
-    """The error that msgspec raised while it turned `data` into `annotation`.
+    """The error that msgspec raised while it converted `data` to `annotation`.
 
-    `path` is where `data` itself stands; what is deeper is named after it, as in `path.heads[2]`.
+    `path` is the path of `data` itself; deeper fields are appended to it, as in `path.heads[2]`.
     """
     sentence = str(error)
     steps: list[tuple[str, str]] = []
@@ -72,12 +72,12 @@ def a_key_of(names: list[str]) -> Message:
 
 
 def requirement(annotation: Any) -> Message:
-    """What an annotation requires."""
+    """Requirement of an annotation."""
     return must_be(_noun(annotation))
 
 
 def _noun(annotation: Any) -> Message:
-    """What an annotation stands for, as a noun phrase."""
+    """An annotation as a noun phrase."""
     annotation = plain(annotation)
     if get_origin(annotation) is Annotated:
         base, *extras = get_args(annotation)

@@ -1,4 +1,4 @@
-"""What the window calls the fields of a document, and how it says an error: in the words at its controls."""
+"""Titles of the document's fields in the window, and errors in the words of its controls."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _STACK = {
 
 
 def field_title(path: str) -> str:
-    """What the field at a path is called in the present language, in any layer; else empty."""
+    """Title of the field at a path in the active language, in any layer; else empty."""
     row = field_at(path)
     if row is None and path.endswith(".kind"):  # which of the parts it is: the field that holds the part
         row = field_at(path.removesuffix(".kind"))
@@ -26,7 +26,7 @@ def field_title(path: str) -> str:
 
 
 def in_words(error: BaseException | Message) -> str:
-    """An error as the window says it: not in English, a field is called what stands at its control."""
+    """An error as the window shows it: in the active language, with the titles of the fields' controls."""
     message = error if isinstance(error, Message) else message_of(error)
     return message.text(_title_or_path)
 

@@ -7,23 +7,25 @@ from typing import Any
 
 from attnviz.core.cost.architecture import Architecture, Latent, Learned
 from attnviz.i18n import N_
+from attnviz.model.masks import mask_of
 from attnviz.model.operands.matrices import is_identity, output_tokens
 from attnviz.model.sites.sites import at, places, site_names
 from attnviz.model.spec import latent as parts
 from attnviz.model.spec.block import NORMS, FeedForward, Norm
 from attnviz.model.spec.experiment import Experiment
-from attnviz.model.spec.parts import ROLES, Causal, Identity, Tied, Window, vectors_shape
+from attnviz.model.spec.parts import ROLES, Causal, Window, vectors_shape
 from attnviz.model.spec.site import Site
+from attnviz.model.spec.source import Source
 
 FFN_ROLES = {"up": "ffn_up", "gate": "ffn_gate", "down": "ffn_down"}
-"""How an architecture calls the feed-forward's matrices: `down` is one of the latent's there."""
+"""Names of the feed-forward layer's matrices in an architecture: `down` is one of the latent's there."""
 
 
 def stack_of(experiment: Experiment) -> tuple[Architecture, ...]:
     """The architectures of all attentions, equal ones together, in data-flow order.
 
-    What is there once (tables of positions, the norms before and after the layers, the vocabulary) is said by
-    the first that is no encoder's.
+    Shared parts (position tables, the norms before and after the layers, the vocabulary) belong to the first
+    one outside the encoder.
     """
     found: dict[Architecture, list[str]] = {}
     for place in places(experiment):
@@ -43,7 +45,7 @@ def stack_of(experiment: Experiment) -> tuple[Architecture, ...]:
 
 
 def architecture_of(experiment: Experiment) -> Architecture:
-    """The first architecture of `stack_of` that is no encoder's: the only one of a plain stack."""
+    """The first architecture of `stack_of` outside the encoder: the only one of a plain stack."""
     return next(site for site in stack_of(experiment) if not site.n_tokens)
 
 
@@ -54,14 +56,14 @@ def _named(names: list[str]) -> str:
 def _of_site(site: Site) -> Architecture:
     """One attention with its block.
 
-    An identity has no parameters and, where it is square, costs nothing; a tied one has none of its own.
-    Causality and a window are kept, as a kernel that skips what they block has it; cells that any other mask
+    An identity has no parameters and, if it is square, costs nothing; a tied one has none of its own.
+    Causality and a window are kept, as in a kernel that skips the blocked cells; cells that any other mask
     blocks count as open (`counts_every_mask`).
     """
-    window = next((mask for mask in site.masks if isinstance(mask, Window)), None)
-    is_causal = any(isinstance(mask, Causal) for mask in site.masks)
+    window: Window | None = mask_of(site, Window)
+    is_causal = mask_of(site, Causal) is not None
     ahead = 0 if is_causal else None if window is None else window.right
-    sources: dict[str, object] = {role: getattr(site.projections, role) for role in ROLES}
+    sources: dict[str, Source] = {role: getattr(site.projections, role) for role in ROLES}
     if site.latent is not None:
         sources |= {role: getattr(site.latent, role) for role in site.latent.roles()}
     ffn = None if site.block is None else site.block.feed_forward
@@ -88,7 +90,7 @@ def _of_site(site: Site) -> Architecture:
             *_free(site),
             *_free_ffn(ffn, site),
         ),
-        unlearned=tuple(role for role, source in sources.items() if isinstance(source, Identity | Tied)),
+        unlearned=tuple(role for role, source in sources.items() if source.is_identity or source.tied_to),
         of_layer=_learned(
             (N_("biases"), _biases(site)),
             (N_("norms"), _norms(site)),
@@ -98,7 +100,7 @@ def _of_site(site: Site) -> Architecture:
 
 
 def _once(experiment: Experiment) -> dict[str, Any]:
-    """What is there once for all layers, as fields of an architecture."""
+    """Parts shared by all layers, as fields of an architecture."""
     d_model, vocabulary = experiment.d_model, experiment.vocabulary
     d_memory = 0 if experiment.memory is None else vectors_shape(experiment.memory.vectors)[1]
     around = (
@@ -116,7 +118,7 @@ def _once(experiment: Experiment) -> dict[str, Any]:
         fields |= {"vocabulary": n, "tied": vocabulary.unembedding is None}
         head: tuple[int, ...] = (n,) if vocabulary.bias is not None else ()
         if transform is not None:
-            fields["transform"] = not isinstance(transform.weights, Identity)
+            fields["transform"] = not transform.weights.is_identity
             head += (d_model,) if transform.bias is not None else ()
             head += _of_norm(transform.norm, d_model)
         learned.append((N_("biases and norm of the output head"), head))
@@ -159,7 +161,7 @@ def _of_norm(norm: Norm | None, features: int) -> tuple[int, ...]:
 
 
 def _rows_of(norm: Norm | None) -> int:
-    """How many numbers a norm has learned for each feature."""
+    """Number of parameters of a norm for each feature."""
     return 0 if norm is None else (norm.gain is not None) + (norm.bias is not None)
 
 
@@ -183,7 +185,7 @@ def _latent(latent: parts.Latent, d_head: int) -> Latent:
 
 
 def _free(site: Site) -> tuple[str, ...]:
-    """The latent's matrices that pass their input on unchanged."""
+    """The latent's matrices that return their input unchanged."""
     latent = site.latent
     if latent is None:
         return ()
@@ -191,18 +193,18 @@ def _free(site: Site) -> tuple[str, ...]:
     return tuple(
         role
         for role, (rows, columns) in shapes.items()
-        if rows == columns and isinstance(getattr(latent, role), Identity)
+        if rows == columns and getattr(latent, role).is_identity
     )
 
 
 def _free_ffn(ffn: FeedForward | None, site: Site) -> tuple[str, ...]:
-    """The feed-forward's matrices that pass their input on unchanged."""
+    """The feed-forward layer's matrices that return their input unchanged."""
     if ffn is None or ffn.d_hidden != site.d_model:
         return ()
-    return tuple(called for role, called in FFN_ROLES.items() if isinstance(getattr(ffn, role), Identity))
+    return tuple(called for role, called in FFN_ROLES.items() if getattr(ffn, role).is_identity)
 
 
 def counts_every_mask(experiment: Experiment) -> bool:
-    """Whether the pairs of `stack_of` are exactly the cells that the masks leave open."""
+    """True if the pairs of `stack_of` are exactly the cells that the masks leave visible."""
     sites = (at(experiment, name) for name in site_names(experiment))
     return all(isinstance(mask, Causal | Window) for site in sites for mask in site.masks)

@@ -1,4 +1,4 @@
-"""The query and the key that are being looked at, and what their score is before and after rotation."""
+"""The selected query and key, and their score before and after rotation."""
 
 from __future__ import annotations
 

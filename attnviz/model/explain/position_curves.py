@@ -28,13 +28,14 @@ from attnviz.model.positions import (
     last_token,
     magnitude,
     pair_frequencies,
+    rope_of,
     rotated_features,
     rotation,
     row_of,
 )
 from attnviz.model.provenance import kv_head
 from attnviz.model.scalings import SCALINGS
-from attnviz.model.spec.positions import NoPosition, NoScaling, Rope
+from attnviz.model.spec.positions import NoScaling, Rope
 from attnviz.model.spec.site import Site
 from attnviz.model.trace import SiteTrace
 
@@ -46,7 +47,7 @@ NEAREST, FARTHEST = 16, 256
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """One encoding: the score after scale, cap and bias at each distance; NaN where it has no position.
+    """One encoding: the score after scale, cap and bias at each distance; NaN for a missing position.
 
     `id` is the position's, for a scaled RoPE `rope_` and the scaling's; `title` a message id.
     """
@@ -71,7 +72,7 @@ def curves(site: SiteTrace, pair: Pair) -> tuple[Curve, ...]:
     q = _row(site, f"q{unturned}", pair.head, pair.query)
     k = _row(site, f"k{unturned}", kv_head(experiment, pair.head), pair.key)
     came_in = site.stages[0]
-    # The second one stands for the key only where both are of one sequence.
+    # The second one replaces the key only if both are of one sequence.
     q_vector, k_vector = _row(site, came_in, 0, pair.query), _row(site, came_in, 0, _within(site, pair.key))
     away = distances(experiment)
     present = kind_of(experiment)
@@ -106,8 +107,7 @@ def candidates(site: Site) -> Iterator[tuple[str, str, Site]]:
         if row.record is not Rope:
             yield row.id, row.title, fitted
             continue
-        rope = fitted.position
-        assert isinstance(rope, Rope)
+        rope = rope_of(fitted)
         for scaling in SCALINGS:
             is_own = isinstance(rope.scaling, scaling.record)
             kept = rope.scaling if is_own else scaling.fresh(rotation(fitted))
@@ -147,7 +147,7 @@ def _raw(
 
 
 def _related(candidate: Site, head: int, qk: tuple[Floats, Floats], away: Ints) -> Floats:
-    """What Transformer-XL's or DeBERTa's terms add at each distance."""
+    """Terms of Transformer-XL or DeBERTa at each distance."""
     q, k = qk
     parts = relative_parts(candidate, np.array(head), np.array([0]), away)
     by_row = parts.to_query @ q
@@ -161,8 +161,7 @@ def _related(candidate: Site, head: int, qk: tuple[Floats, Floats], away: Ints) 
 
 def _turned(candidate: Site, q: Floats, k: Floats, away: Ints) -> Floats:
     """The query stays at position 0: rotations depend on the distance alone."""
-    rope = candidate.position
-    assert isinstance(rope, Rope)
+    rope = rope_of(candidate)
     angles = rope_angles(np.concatenate(([0], away)), pair_frequencies(candidate))
     cos, sin = turning(magnitude(rope) * np.cos(angles), magnitude(rope) * np.sin(angles), rope.pairing)
     rows = np.broadcast_to(k, (len(away), len(k)))
@@ -173,7 +172,7 @@ def _turned(candidate: Site, q: Floats, k: Floats, away: Ints) -> Floats:
 
 
 def _moved(candidate: Site, pair: Pair, vectors: tuple[Floats, Floats], away: Ints) -> Floats:
-    """The key's vector put at other positions of the sequence; the query stays where it is.
+    """The key's vector at other positions of the sequence; the query stays.
 
     Positions before the first one, and past the end of a learned table, do not exist.
     """
@@ -191,7 +190,5 @@ def _moved(candidate: Site, pair: Pair, vectors: tuple[Floats, Floats], away: In
 
 
 def wave(site: Site) -> Floats | None:
-    """The rows that an additive position puts on the tokens, (token, d_model); else None."""
-    if isinstance(site.position, NoPosition):
-        return None
+    """The rows that an additive position adds to the tokens, (token, d_model); else None."""
     return added_rows(site, np.arange(site.n_queries))

@@ -1,4 +1,4 @@
-"""Arrays that follow from a few numbers, such as a seed and a shape: made once and kept."""
+"""Arrays that follow from a few numbers, such as a seed and a shape: computed once and cached."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 from numpy.typing import NDArray
 
 KEPT_BYTES = 256 * 1024**2
-"""Bytes that one function's arrays may take; the one asked for last is kept however large it is."""
+"""Bytes of one function's cached arrays; the latest one is kept however large it is."""
 
 
 class Drawn:
-    """`make`, remembered by its arguments; the arrays that were longest not asked for are let go.
+    """`make`, cached by its arguments; the least recently used arrays are dropped.
 
-    Counted in bytes, because a stack of layers asks for dozens of small matrices in every step, and dozens of
-    the largest ones would fill the memory. Arrays become read-only: whoever asks gets the same one.
+    Counted in bytes, because a stack of layers needs dozens of small matrices in every step, and dozens of
+    the largest ones would fill the memory. Arrays become read-only: every caller gets the same one.
     """
 
     def __init__(self, make: Callable[..., NDArray[Any]]) -> None:

@@ -1,4 +1,4 @@
-"""What the stages of multi-head latent attention are made with: widths, matrices, norms, and what is cached.
+"""Operands of multi-head latent attention: widths, matrices, norms, and the cached numbers.
 
 One row of `LATENT_PRODUCTS` for each stage that is a product with a matrix of the latent's.
 """
@@ -35,7 +35,7 @@ PRODUCT_OF_STAGE = {product.stage: product for product in LATENT_PRODUCTS}
 
 
 def latent_of(attention: Attention) -> Latent:
-    """The latent. Raises `ValueError` where there is none."""
+    """The latent. Raises `ValueError` without one."""
     if attention.latent is None:
         raise FieldError("latent", None, must_be("a latent for its stages"))
     return attention.latent
@@ -49,7 +49,7 @@ def latent_width(attention: Attention, stage: str) -> int:
 
 
 def latent_norm(attention: Attention, stage: str) -> Norm | None:
-    """The norm that makes a stage of a latent, or None where it is no norm."""
+    """The norm that computes a stage of a latent, or None for other stages."""
     latent = attention.latent
     norms = {"latent": "norm", "q_latent_normed": "query_norm"}
     return None if latent is None or stage not in norms else getattr(latent, norms[stage])

@@ -1,9 +1,8 @@
 """The numbers behind a document: vectors in float64, weight matrices in float32 or float64.
 
-A matrix that came in float32 or in 16 bits is float32; what computes with one outside an engine takes what it
-needs of it `in_float64`.
-Seeded arrays are drawn once and kept: drawing a 512 x 512 matrix takes longer than the attention of
-a small experiment, and a drag asks for it again on every frame.
+A matrix stored in float32 or in 16 bits is float32; computations outside an engine convert it with
+`in_float64`. Seeded arrays are sampled once and cached: sampling a 512 x 512 matrix takes longer than the
+attention of a small experiment, and a drag needs it on every frame.
 """
 
 from __future__ import annotations
@@ -67,18 +66,18 @@ def unembedding_array(vocabulary: Vocabulary) -> Array:
 
 
 def table_array(table: Table, shape: tuple[int, int]) -> Array:
-    """A position's table, read-only; one that is written out has its own shape, which is checked."""
+    """A position's table, read-only; an explicit one has its own shape, which is checked."""
     return table.numbers(shape)
 
 
 def is_identity(site: Site, role: Role) -> bool:
-    """Whether a projection passes its input on unchanged, so that nothing is multiplied."""
+    """True if a projection returns its input unchanged, so that no product is needed."""
     rows, columns = site.projection_shape(role)
     return rows == columns and is_selection(site, role)
 
 
 def is_selection(site: Site, role: Role) -> bool:
-    """Whether every output of a projection is one of its inputs: an identity, perhaps of fewer columns."""
+    """True if every output of a projection is one of its inputs: an identity, perhaps of fewer columns."""
     if site.latent is not None and role in ("key", "value"):
         return False
     target: Source = getattr(site.projections, site.projections.tied_to(role) or role)
@@ -101,7 +100,7 @@ def token_ids(vocabulary: Vocabulary) -> dict[str, int]:
 
 
 def output_tokens(experiment: Experiment | Site) -> tuple[str, ...]:
-    """What each column of the logits stands for: the vocabulary's tokens, or the distinct ones there are."""
+    """Token of each column of the logits: the vocabulary's tokens, or the distinct ones of the document."""
     known = experiment.vocabulary
     return vocabulary(experiment)[0] if known is None or experiment.readout != "vocabulary" else known.tokens
 

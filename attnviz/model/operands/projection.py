@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 
 
 def entered(site: Site, x: Floats) -> Floats:
-    """What the projections read of vectors whose position is added already, (n, d_model)."""
+    """Input of the projections for vectors with their positions already added, (n, d_model)."""
     block = site.block
     first = block.norm_1 if block is not None and block.placement != "post" else None
     return normed(first, normed(site.embedding_norm, x))

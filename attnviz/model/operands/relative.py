@@ -5,7 +5,7 @@ Both are one sum over a table whose row depends on the distance alone:
     relative = s + q · a[row] + k · b[row] + k · u + c[row]
 
 Transformer-XL (Dai et al. 2019, arXiv 1901.02860, section 3.3): row is the distance i − j, a = R W_R with the
-sinusoids R of distances, c = v · R W_R, u and v one vector for each head; there is no b. DeBERTa (He et al.
+sinusoids R of distances, c = v · R W_R, u and v one vector for each head; b is absent. DeBERTa (He et al.
 2021, arXiv 2006.03654, section 3.1): row is a bucket of i − j, a are the positions' keys (content to
 position), b their queries (position to content); no u, no c.
 """
@@ -32,7 +32,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class RelativeParts:
-    """The tables for some heads (...): `rows` (q, k) says which row of them a pair reads."""
+    """The tables for some heads (...): `rows` (q, k) is the table row of each pair."""
 
     rows: Ints
     to_query: Floats
@@ -50,13 +50,15 @@ Relative = Callable[[Ints, Ints], RelativeParts]
 
 
 def relative_of(site: Site) -> Relative | None:
-    """What the scores of a site read of positions; None where they read nothing."""
+    """The relative part of a site's scores; None without one."""
     resolve = PARTS.get(type(site.position))
     return None if resolve is None else resolve(site)
 
 
 def relative_parts(site: Site, heads: Ints, q_positions: Ints, k_positions: Ints) -> RelativeParts:
-    """What the scores of these heads (...) read at these positions. The position must be a relative one."""
+    """The relative parts of the scores of these heads (...) at these positions. The position must
+    be a relative one.
+    """
     return PARTS[type(site.position)](site)(heads, q_positions[:, None] - k_positions[None, :])
 
 

@@ -21,7 +21,7 @@ COMPARED_AT_ONCE = 2**15
 """Numbers of two matrices that are compared before it is asked whether some differ."""
 
 WHERE = "matrix"
-"""What a matrix is called in errors until it is known which field holds it."""
+"""Name of a matrix in errors until its field is known."""
 
 ROWS_OF_NUMBERS = must_be("a list of rows, each a list of numbers")
 
@@ -37,7 +37,7 @@ STORED_DTYPES: dict[str, np.dtype[Any]] = {
     "F32": np.dtype("<f4"),
     "F64": np.dtype("<f8"),
 }
-"""How the numbers of each precision are held."""
+"""NumPy dtype of the storage of each precision."""
 
 STORED_NAMES = {dtype: name for name, dtype in STORED_DTYPES.items()}
 
@@ -50,10 +50,9 @@ _NO_NUMBERS = (bool, np.bool_, str, complex, dict, list, tuple)
 class Matrix:
     """An immutable (rows, columns) matrix of finite numbers, compared by value.
 
-    It keeps the precision that its numbers came in, `stored`: F16, BF16, F32 or F64, as safetensors names
-    them. `array` has them as NumPy floats; numbers of 16 bits become float32 when they are first asked for,
-    and stay so: a model that was opened and not yet computed takes what its file takes. All conversions are
-    exact.
+    It keeps the precision of its source, `stored`: F16, BF16, F32 or F64, as safetensors names them. `array`
+    has them as NumPy floats; numbers of 16 bits become float32 on first use, and stay so: an opened model
+    that was not yet computed needs the memory of its file. All conversions are exact.
 
     Raises `ValueError` with one sentence when the input is not rectangular, is empty, is not
     numeric, has more than `MAX_NUMBERS` entries, or holds NaN or an infinity.
@@ -137,7 +136,7 @@ class Matrix:
         array = self.array.astype(self.array.dtype if is_exact else np.float64)
         array[row, column] = value
         if not math.isfinite(array[row, column]):
-            return Matrix(array)  # which says what is wrong
+            return Matrix(array)  # raises the error
         changed = Matrix.__new__(Matrix)  # its other numbers have been checked
         changed._take(array)
         if is_exact:
@@ -207,7 +206,7 @@ def _narrowed(array: NDArray[Any], stored: str) -> NDArray[Any]:
 
 
 def _has(stored: str, value: float) -> bool:
-    """Whether a precision has this very number."""
+    """True if a precision represents this value exactly."""
     if stored == "F64":
         return True
     with np.errstate(over="ignore"):
@@ -221,7 +220,9 @@ def _step(shape: tuple[int, ...]) -> int:
 
 
 def _as_array(values: Any) -> NDArray[Any]:
-    """A private copy of nested sequences, in float64, or of an array, in its precision where it is held."""
+    """A private copy of nested sequences, in float64, or of an array, in its precision if that is
+    supported.
+    """
     if isinstance(values, np.ndarray):
         values = _of_numbers(values)
     if not isinstance(values, np.ndarray):

@@ -37,8 +37,9 @@ class Attention(Value, frozen=True, kw_only=True):
     Attributes:
         heads: `n_heads` h, `n_kv_heads` g (a divisor of h), `d_head`.
         projections: W_Q (d_model, h·d_head), W_K and W_V (features of z, g·d_head), W_O (h·d_head, d_model),
-            and their biases. With a latent W_Q makes h·(d_head + d_rope) features; W_K and W_V are not used.
-        latent: None, or what keys and values are made from instead of z: a small vector of each token.
+            and their biases. With a latent W_Q has h·(d_head + d_rope) output features; W_K and W_V are not
+            used.
+        latent: None, or the small vector of each token from which keys and values are projected instead of z.
         qk_norm: None, or rms, layer or l2 of each head's q and k, before any rotation; see `QK_NORMS`.
         position: None, sinusoidal, learned, RoPE, ALiBi, T5, Transformer-XL or DeBERTa; see `POSITIONS`.
         scale: Scores times 1/sqrt(features of a query), 1, or a number.
@@ -47,10 +48,11 @@ class Attention(Value, frozen=True, kw_only=True):
         masks: Each kind once; a cell that any of them blocks is blocked. `AnyOf` joins masks by "or".
         mask_placement: Before the softmax, or after it (rows then sum to less than one).
         mask_bias: None: blocked scores are -inf. Else this negative number is *added* to them, before the
-            softmax, as many implementations have it: nothing is taken away, and a row whose keys are all
-            blocked has the softmax of its own scores.
-        fully_masked_row: The weights of a query without keys: zeros, or NaN as IEEE arithmetic has it.
-        normaliser: What makes scores weights: `softmax`, `sigmoid` or `relu_squared`; see `NORMALISERS`.
+            softmax, as in many implementations: no weight is exactly 0, and a fully masked row has the
+            softmax of its own scores.
+        fully_masked_row: The weights of a query without keys: zeros, or NaN as in IEEE arithmetic.
+        normaliser: The function from scores to weights: `softmax`, `sigmoid` or `relu_squared`; see
+        `NORMALISERS`.
         sinks: None, or a logit for each head that takes a share of the softmax and has no value.
         dropout: On the weights, from a seed.
         block: None for the attention alone, or norms, residual connections and a feed-forward layer.
@@ -164,12 +166,12 @@ class Attention(Value, frozen=True, kw_only=True):
 
     @property
     def d_turnable(self) -> int:
-        """Features of a query or key head that RoPE may turn."""
+        """Features of a query or key head that RoPE may rotate."""
         return self.heads.d_head if self.latent is None else self.latent.d_rope
 
     @property
     def adds_to_blocked(self) -> bool:
-        """Whether blocked scores are lowered by a number, so that nothing is really taken away."""
+        """True if a mask bias is added to blocked scores, so that no weight is exactly 0."""
         return self.mask_bias is not None and self.mask_placement == "before_softmax"
 
     def check(self) -> None:

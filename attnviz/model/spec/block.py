@@ -114,16 +114,16 @@ FEED_FORWARD_ROLES: tuple[FeedForwardRole, ...] = ("gate", "up", "down")
 
 
 class Block(Value, frozen=True):
-    """What stands around an attention: norms, residual connections, the feed-forward layer.
+    """Parts around an attention: norms, residual connections, the feed-forward layer.
 
-    With x what comes in, A the attention and F the feed-forward layer, either norm left out where it is null:
+    With x the input, A the attention and F the feed-forward layer, either norm omitted if it is null:
 
         pre:       y = x + A(norm_1(x))             z = y + F(norm_2(y))          (Xiong et al. 2020)
         post:      y = norm_1(x + A(x))             z = norm_2(y + F(y))          (Vaswani et al. 2017)
         sandwich:  y = x + after_1(A(norm_1(x)))    z = y + after_2(F(norm_2(y))) (Ding et al. 2021, Gemma 2)
         parallel:  z = x + A(norm_1(x)) + F(norm_2(x)), F of norm_1(x) where norm_2 is null (GPT-J, GPT-NeoX)
 
-    Without `residual` nothing is added: y = A(…), z = F(…).
+    Without `residual`: y = A(…), z = F(…).
     """
 
     where: ClassVar[str] = "block."
@@ -201,7 +201,8 @@ NORMS = ("norm_1", "after_1", "norm_2", "after_2")
 
 
 class Transform(Value, frozen=True):
-    """What stands between a model's output and its vocabulary: t = o W_T + b_T, h = act(t), then a norm of h.
+    """The transform between a model's output and its vocabulary: t = o W_T + b_T, h = act(t), then a norm of
+    h.
 
     W_T is (d_model, d_model). Models that fill in masked tokens have it (Devlin et al. 2019, BERT).
     """
@@ -234,14 +235,14 @@ class Transform(Value, frozen=True):
 
 
 class Vocabulary(Value, frozen=True, weakref=True):
-    """What a model can read and write: texts of its tokens, their embedding, how logits are made.
+    """A model's vocabulary: texts of its tokens, their embedding, and its read-out to logits.
 
-    `embedding` is (token, d_model), and vectors are its rows times `embedding_scale`. Logits are
-    output W_U + bias, times `logit_scale`, then cap · tanh(l / cap) where there is a cap; W_U (d_model,
-    token) is the embedding transposed where `unembedding` is null. Each text stands for one token; `begin`
-    is the one before every text, `end` the one after which a text is over, and `pieces` say how a text
-    becomes tokens; where they do not, `tokenizer` is the text of the model's own tokenizer.json, which the
-    package tokenizers runs. With a `transform` the output passes through that before it meets W_U.
+    `embedding` is (token, d_model), and vectors are its rows times `embedding_scale`. Logits are output W_U +
+    bias, times `logit_scale`, then cap · tanh(l / cap) with a cap; W_U (d_model, token) is the transposed
+    embedding if `unembedding` is null. Each text is one token; `begin` is the one before every text, `end`
+    the one after which a text is over, and `pieces` define the tokenisation; without them, `tokenizer` is the
+    text of the model's own tokenizer.json, which the package tokenizers runs. With a `transform` the output
+    passes through that before W_U.
     """
 
     where: ClassVar[str] = "vocabulary."

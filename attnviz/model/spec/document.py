@@ -1,4 +1,4 @@
-"""The document: what is saved, undone and shared."""
+"""The document: it is saved, undone and shared as a whole."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ class Document(Value, frozen=True):
 
     @property
     def site(self) -> str:
-        """The site that the view looks at: the main one where the experiment has none of its name."""
+        """The selected site: the main one if the experiment has none of its name."""
         return shown_site(self.experiment, self.view.site)
 
     @property
     def attention(self) -> Site:
-        """The attention that the view looks at."""
+        """The selected attention."""
         return at(self.experiment, self.site)
 
     @property
     def locked_here(self) -> Cell | None:
-        """The locked cell, where it is one of the attention that the view looks at."""
+        """The locked cell, if it belongs to the selected attention."""
         locked = self.view.locked
         return locked if locked is not None and locked.site in ("", self.site) else None
 

@@ -114,7 +114,7 @@ class Experiment(Layer, frozen=True, weakref=True):
         require(found == self.d_model, "vocabulary.embedding", Message("{n} columns", n=found), as_wide)
 
     def _check_sites(self) -> None:
-        """Every attention is legal where it stands."""
+        """Check that every attention is valid at its place."""
         from attnviz.model.sites.sites import sites
 
         sites(self)

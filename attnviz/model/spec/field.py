@@ -1,8 +1,8 @@
-"""`Field`: all that is said of one field of a document, once, at the field itself.
+"""`Field`: the description of one field of a document, at the field itself.
 
-It stands in the annotation of a struct's field, `Annotated[float, Field(...)]`. The check at construction,
-the row of a form, the titles in messages, the schema and the page of fields are made from it; the table of
-all of them is `FIELDS`.
+It is in the annotation of a struct's field, `Annotated[float, Field(...)]`. The check at construction, the
+row of a form, the titles in messages, the schema and the page of fields are derived from it; the table of all
+of them is `FIELDS`.
 """
 
 from __future__ import annotations
@@ -19,16 +19,14 @@ from attnviz.errors import FINITE, FieldError, Message, must_be
 
 @dataclass(frozen=True)
 class Field:
-    """One field. `title` and `hint` (one sentence, or a noun phrase) are messages; `unit` is what it counts.
+    """One field. `title` and `hint` (one sentence, or a noun phrase) are messages; `unit` is its unit.
 
     A number is at least `least` or above `above`, and at most `most` or below `below`; it is finite, and
-    `even` where that is asked. `rule` says a range that these words do not. The bounds of whole numbers
-    stand in `msgspec.Meta`.
+    `even` on request. `rule` describes any other range. The bounds of whole numbers are in `msgspec.Meta`.
 
-    A form shows the field where `when` holds of the part that it is in. There a number moves by `step` and
-    has `digits` decimals; typing reaches the range `typed`, and a slider, where there is one, spans `usual`,
-    by ratios where it is `logarithmic`, and goes back to `normal`. A `seed` has a die. `options` are
-    (value, title, hint) of a choice.
+    A form shows the field if `when` holds for its part. There a number moves by `step` and has `digits`
+    decimals; typing reaches the range `typed`, and a slider, if any, spans `usual`, by ratios if it is
+    `logarithmic`, and resets to `normal`. A `seed` has a die. `options` are (value, title, hint) of a choice.
     """
 
     title: str
@@ -51,7 +49,7 @@ class Field:
     options: tuple[tuple[str, str, str], ...] = ()
 
     def check(self, path: str, value: Any, is_nullable: bool) -> None:
-        """Raise `FieldError` where the number, or one of a row of numbers, is out of range; null is legal."""
+        """Raise `FieldError` if the number, or one of a row of numbers, is out of range; null is accepted."""
         if isinstance(value, tuple):
             for index, one in enumerate(value):
                 self.check(f"{path}[{index}]", one, False)
@@ -59,7 +57,7 @@ class Field:
             raise FieldError(path, value, self.requirement(is_nullable))
 
     def allows(self, value: float) -> bool:
-        """Whether a number is in range."""
+        """True if a number is in range."""
         return (
             math.isfinite(value)
             and (self.least is None or value >= self.least)
@@ -70,7 +68,7 @@ class Field:
         )
 
     def requirement(self, is_nullable: bool = False) -> Message:
-        """What a number must be."""
+        """Requirement of a number."""
         if self.rule is not None:
             return self.rule
         if self.even:
@@ -89,10 +87,10 @@ class Field:
 
 
 def field_of(annotation: Any) -> Field | None:
-    """What an annotation says of its field; None where it says nothing."""
+    """The `Field` of an annotation; None without one."""
     extras = get_args(annotation)[1:] if get_origin(annotation) is Annotated else ()
     found = [extra for extra in extras if isinstance(extra, Field)]
-    return found[-1] if found else None  # the outermost: what is said at the field itself
+    return found[-1] if found else None  # the outermost: that of the field itself
 
 
 def plain(annotation: Any) -> Any:
@@ -113,5 +111,5 @@ def bounds_of(annotation: Any) -> tuple[float | None, float | None]:
 
 
 def is_nullable(annotation: Any) -> bool:
-    """Whether null is legal."""
+    """True if null is allowed."""
     return type(None) in get_args(plain(annotation))

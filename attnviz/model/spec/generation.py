@@ -1,4 +1,4 @@
-"""How an experiment is decoded: what is drawn, when writing ends, and what is kept between two steps."""
+"""Generation of an experiment: its sampling, its end, and its cache between two steps."""
 
 from __future__ import annotations
 

@@ -1,13 +1,14 @@
-"""Multi-head latent attention: keys and values made from one small vector of each token, which is cached.
+"""Multi-head latent attention: keys and values projected from one small vector of each token, which is
+cached.
 
-DeepSeek-AI 2024 (DeepSeek-V2, arXiv 2405.04434), section 2.1. With x the token's vector, z what keys are made
-from (x, or the memory), and per head i
+DeepSeek-AI 2024 (DeepSeek-V2, arXiv 2405.04434), section 2.1. With x the token's vector, z the input of keys
+(x, or the memory), and per head i
 
     c  = norm(z W_down)        kR = z W_rope_key            c_q = norm(x W_query_down), or x itself
     q_i = c_q W_Q,i            k_i = [c W_up_key,i ; kR]    v_i = c W_up_value,i
 
-RoPE turns the last d_rope features of q_i, and kR, which all heads share. What has to be kept of a token for
-later queries is c and the turned kR: d_c + d_rope numbers, however many heads there are.
+RoPE rotates the last d_rope features of q_i, and kR, which all heads share. The cache of a token is c and the
+rotated kR: d_c + d_rope numbers, for any number of heads.
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ TIED_BESIDE_LATENT = must_be("'query' or 'output' with a latent, which replaces 
 
 
 class Latent(Value, frozen=True):
-    """The widths of the latents, their norms, and the matrices that make them and are read from them.
+    """The widths of the latents, their norms, and the matrices into and out of them.
 
     Attributes:
-        d_c: Features of the latent that keys and values are made from.
-        d_q: Features of the query's own latent; null: queries are made from the token vectors.
+        d_c: Features of the latent of keys and values.
+        d_q: Features of the query's own latent; null: queries are projected from the token vectors.
         d_rope: Features beside the content of each query and key, an even number. The key's are the same in
-            every head; RoPE turns these and no others. 0: none.
+            every head; RoPE rotates these and no others. 0: none.
         norm, query_norm: Null, or the norm of the latent and of the query's.
         down: (features of z, d_c). `up_key`, `up_value`: (d_c, h·d_head), heads side by side.
         rope_key: (features of z, d_rope). `query_down`: (d_model, d_q). W_Q is `projections.query`, (d_q or
@@ -98,7 +99,7 @@ class Latent(Value, frozen=True):
         return tuple(role for role in LATENT_ROLES if not absent.get(role, False))
 
     def shape(self, role: LatentRole, d_model: int, d_keys: int, heads: Heads) -> tuple[int, int]:
-        """(in, out) of one matrix; `d_keys` are the features of what keys are made from."""
+        """(in, out) of one matrix; `d_keys` are the features of the input of keys."""
         d_heads = heads.n_heads * heads.d_head
         shapes = {
             "down": (d_keys, self.d_c),
@@ -125,7 +126,7 @@ class Latent(Value, frozen=True):
 def check_beside(
     latent: Latent, heads: Heads, projections: Projections, qk_norm: QKNorm | None, position: Position
 ) -> None:
-    """Refuse what the rest of an attention cannot be where keys and values come from a latent."""
+    """Raise for settings of an attention that exclude keys and values from a latent."""
     n_heads = heads.n_heads
     every_head = must_be(
         "n_heads ({n}) with a latent, from which every head has its own keys and values", n=n_heads

@@ -1,12 +1,14 @@
-"""The parts of an experiment: vectors, heads, projections, scales, masks, dropout; positions stand beside.
+"""The parts of an experiment: vectors, heads, projections, scales, masks, dropout; positions are in a file of
+their own.
 
-Each is a frozen struct that cannot hold an illegal value. A union of structs with a `kind` tag is a
+Each is a frozen struct that cannot hold an invalid value. A union of structs with a `kind` tag is a
 closed set of choices; the tag is what a document file names.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+import math
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +43,7 @@ Role = Literal["query", "key", "value", "output"]
 
 
 class ExplicitVectors(Value, frozen=True, tag_field="kind", tag="explicit"):
-    """Token vectors written out: `values` is (token, d_model)."""
+    """Explicit token vectors: `values` is (token, d_model)."""
 
     where: ClassVar[str] = "vectors."
     is_drawn: ClassVar[bool] = False
@@ -114,7 +116,7 @@ Vectors = ExplicitVectors | SeededVectors
 
 
 class Memory(Value, frozen=True):
-    """A second sequence, which keys and values are made from (cross-attention)."""
+    """A memory sequence, from which keys and values are projected (cross-attention)."""
 
     where: ClassVar[str] = "memory."
 
@@ -150,7 +152,7 @@ def check_tokens(field: str, tokens: tuple[str, ...], vectors_field: str, vector
 class Heads(Value, frozen=True):
     """Head layout: query head h reads key/value head h // (n_heads / n_kv_heads).
 
-    The query heads in `off` mix nothing: what they hand on is zero, whatever they look at.
+    The query heads in `off` output zeros, whatever their weights are.
     """
 
     where: ClassVar[str] = "heads."
@@ -204,7 +206,7 @@ class Seeded(Source, frozen=True, tag_field="kind", tag="seeded"):
 
 
 class Explicit(Written, frozen=True, tag_field="kind", tag="explicit"):
-    """A weight matrix written out, (in, out): features are rows times this."""
+    """An explicit weight matrix, (in, out): features are rows times this."""
 
     where: ClassVar[str] = "projections."
 
@@ -238,7 +240,7 @@ BIAS = Field(N_("Bias"), N_("Adds a bias to every row of the product, initialise
 
 
 class Projections(Value, frozen=True):
-    """W_q, W_k, W_v and W_o, and what is added to their products; a bias that is null adds nothing."""
+    """W_q, W_k, W_v and W_o, and the biases of their products; a bias that is null is omitted."""
 
     where: ClassVar[str] = "projections."
 
@@ -275,7 +277,7 @@ ROLES: tuple[Role, ...] = ("query", "key", "value", "output")
 
 
 def is_transposed(role: Role, to: Role) -> bool:
-    """Whether a projection tied to another is its transpose: into heads and out of them."""
+    """True if a projection tied to another is its transpose: into heads and out of them."""
     return (role == "output") != (to == "output")
 
 
@@ -286,8 +288,12 @@ class SqrtDHead(Value, frozen=True, tag_field="kind", tag="sqrt_d_head"):
     """Scores divided by sqrt(d_head)."""
 
     def factor(self, d_qk: int) -> float:
-        """What scores of queries of `d_qk` features are multiplied by."""
+        """Multiplier of the scores of queries of `d_qk` features."""
         return float(d_qk**-0.5)
+
+    def step(self, d_qk: int) -> tuple[str, float, str]:
+        """How it is written: × or ÷ or nothing, the number, and the number as a text."""
+        return "÷", math.sqrt(d_qk), f"√{d_qk}"
 
 
 class NoScale(Value, frozen=True, tag_field="kind", tag="none"):
@@ -296,6 +302,10 @@ class NoScale(Value, frozen=True, tag_field="kind", tag="none"):
     def factor(self, d_qk: int) -> float:
         """1."""
         return 1.0
+
+    def step(self, d_qk: int) -> tuple[str, float, str]:
+        """Nothing is written."""
+        return "", 1.0, ""
 
 
 class ScaleValue(Value, frozen=True, tag_field="kind", tag="value"):
@@ -308,6 +318,10 @@ class ScaleValue(Value, frozen=True, tag_field="kind", tag="value"):
     def factor(self, d_qk: int) -> float:
         """The value itself."""
         return self.value
+
+    def step(self, d_qk: int) -> tuple[str, float, str]:
+        """Times the value."""
+        return "×", self.value, f"{self.value:g}"
 
 
 Scale = SqrtDHead | NoScale | ScaleValue
@@ -323,7 +337,7 @@ _QK_GAIN = Field(
 
 
 class QKNorm(Value, frozen=True):
-    """Queries and keys normalised over the features of each head, before they are turned.
+    """Queries and keys normalised over the features of each head, before their rotation.
 
     The gains have d_head numbers, the same for every head; null is 1 everywhere.
     """
@@ -337,7 +351,7 @@ class QKNorm(Value, frozen=True):
 
 
 class ExplicitSinks(Value, frozen=True, tag_field="kind", tag="explicit"):
-    """Attention sinks written out: one logit for each head."""
+    """Explicit attention sinks: one logit for each head."""
 
     where: ClassVar[str] = "sinks."
 
@@ -357,7 +371,7 @@ class ExplicitSinks(Value, frozen=True, tag_field="kind", tag="explicit"):
         require(len(self.values) == n_heads, "sinks.values", of_length(len(self.values)), each)
 
     def fitted(self, n_heads: int) -> ExplicitSinks:
-        """For so many heads: surplus numbers are cut, missing ones are 0."""
+        """For `n_heads` heads: surplus numbers are cut, missing ones are 0."""
         missing = max(0, n_heads - len(self.values))
         return ExplicitSinks((*self.values, *(0.0,) * missing)[:n_heads])
 
@@ -393,11 +407,19 @@ def _drawn_sinks(n_heads: int, seed: int) -> NDArray[np.float64]:
 Sinks = ExplicitSinks | SeededSinks
 
 
-class Causal(Value, frozen=True, tag_field="kind", tag="causal"):
+class MaskKind(Value, frozen=True):
+    """What every kind of mask answers."""
+
+    def within(self, n_queries: int, n_keys: int) -> Self | None:
+        """The mask without positions past the ends of the sequences; None where nothing is left of it."""
+        return self
+
+
+class Causal(MaskKind, frozen=True, tag_field="kind", tag="causal"):
     """A query sees the keys at its own position and before."""
 
 
-class Prefix(Value, frozen=True, tag_field="kind", tag="prefix"):
+class Prefix(MaskKind, frozen=True, tag_field="kind", tag="prefix"):
     """The first `n` positions see each other, later ones see themselves and what came before."""
 
     where: ClassVar[str] = "masks.prefix."
@@ -407,7 +429,7 @@ class Prefix(Value, frozen=True, tag_field="kind", tag="prefix"):
     ]
 
 
-class Padding(Value, frozen=True, tag_field="kind", tag="padding"):
+class Padding(MaskKind, frozen=True, tag_field="kind", tag="padding"):
     """Keys at these positions are seen by nobody."""
 
     where: ClassVar[str] = "masks.padding."
@@ -417,8 +439,12 @@ class Padding(Value, frozen=True, tag_field="kind", tag="padding"):
         Field(N_("Padding tokens"), N_("Positions hidden from every query, counted from 0, such as 3, 5-7")),
     ]
 
+    def within(self, n_queries: int, n_keys: int) -> Padding | None:
+        kept = tuple(position for position in self.tokens if position < n_keys)
+        return Padding(kept) if kept else None
 
-class Window(Value, frozen=True, tag_field="kind", tag="window"):
+
+class Window(MaskKind, frozen=True, tag_field="kind", tag="window"):
     """A query sees its own position, `left` earlier keys and `right` later ones."""
 
     where: ClassVar[str] = "masks.window."
@@ -431,7 +457,7 @@ class Window(Value, frozen=True, tag_field="kind", tag="window"):
     ] = 0
 
 
-class Dilated(Value, frozen=True, tag_field="kind", tag="dilated"):
+class Dilated(MaskKind, frozen=True, tag_field="kind", tag="dilated"):
     """A window of every `dilation`-th key: the query's own position, `left` such before, `right` after."""
 
     where: ClassVar[str] = "masks.dilated."
@@ -447,7 +473,7 @@ class Dilated(Value, frozen=True, tag_field="kind", tag="dilated"):
     ] = 2
 
 
-class Strided(Value, frozen=True, tag_field="kind", tag="strided"):
+class Strided(MaskKind, frozen=True, tag_field="kind", tag="strided"):
     """A query sees its own position and every `stride`-th key back from there."""
 
     where: ClassVar[str] = "masks.strided."
@@ -455,7 +481,7 @@ class Strided(Value, frozen=True, tag_field="kind", tag="strided"):
     stride: Annotated[Positive, Field(N_("Strided: step"), N_("Distance between two visible keys"))]
 
 
-class Blocks(Value, frozen=True, tag_field="kind", tag="blocks"):
+class Blocks(MaskKind, frozen=True, tag_field="kind", tag="blocks"):
     """A query sees its own block of `size` positions, and the `previous` blocks before it."""
 
     where: ClassVar[str] = "masks.blocks."
@@ -464,7 +490,7 @@ class Blocks(Value, frozen=True, tag_field="kind", tag="blocks"):
     previous: Annotated[Index, Field(N_("Earlier blocks"), N_("Earlier blocks that a query attends to"))] = 0
 
 
-class Global(Value, frozen=True, tag_field="kind", tag="global"):
+class Global(MaskKind, frozen=True, tag_field="kind", tag="global"):
     """These positions see all and are seen by all; no others see each other."""
 
     where: ClassVar[str] = "masks.global."
@@ -477,8 +503,12 @@ class Global(Value, frozen=True, tag_field="kind", tag="global"):
         ),
     ]
 
+    def within(self, n_queries: int, n_keys: int) -> Global | None:
+        kept = tuple(position for position in self.tokens if position < max(n_queries, n_keys))
+        return Global(kept) if kept else None
 
-class Documents(Value, frozen=True, tag_field="kind", tag="documents"):
+
+class Documents(MaskKind, frozen=True, tag_field="kind", tag="documents"):
     """Documents begin at these positions, and nobody sees across."""
 
     where: ClassVar[str] = "masks.documents."
@@ -493,8 +523,12 @@ class Documents(Value, frozen=True, tag_field="kind", tag="documents"):
         starts = list(self.starts)
         require(starts == sorted(set(starts)), "masks.documents.starts", starts, ascending)
 
+    def within(self, n_queries: int, n_keys: int) -> Documents | None:
+        kept = tuple(position for position in self.starts if position < max(n_queries, n_keys))
+        return Documents(kept) if kept else None
 
-class Painted(Value, frozen=True, tag_field="kind", tag="painted"):
+
+class Painted(MaskKind, frozen=True, tag_field="kind", tag="painted"):
     """Cells blocked by hand, each (query position, key position)."""
 
     where: ClassVar[str] = "masks.painted."
@@ -563,5 +597,5 @@ class Dropout(Value, frozen=True):
 
     @property
     def active(self) -> bool:
-        """Whether any weight can be dropped."""
+        """True if any weight can be dropped."""
         return self.training and self.p > 0.0

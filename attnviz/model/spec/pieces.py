@@ -23,11 +23,11 @@ MOST_MERGES = 200_000
 
 
 class Pieces(Value, frozen=True):
-    """How a text becomes tokens of a vocabulary, and tokens a text; see `core/bpe.py`.
+    """Conversion of a text to tokens of a vocabulary and back; see `core/bpe.py`.
 
     `kind` names the rule by which a text is cut; `merges` are pairs of tokens, lowest rank first. With
-    `whole_words` a word that is a token is not put together from pieces. `leading_space` puts a space before
-    a text. `special` are the tokens that no text makes.
+    `whole_words` a word that is a token is not assembled from pieces. `leading_space` prepends a space to a
+    text. `special` are the tokens that no text encodes to.
     """
 
     where: ClassVar[str] = "vocabulary.pieces."
@@ -59,29 +59,30 @@ class Pieces(Value, frozen=True):
 
 
 def byte_pairs(vocabulary: Vocabulary | None) -> BytePairs | TokenizerFile | None:
-    """What encodes texts for a vocabulary; None where there is none, or it does not say how."""
+    """The tokeniser of a vocabulary; None without one, or if the vocabulary does not store it."""
     return None if vocabulary is None else _encoder(vocabulary)
 
 
 def text_tokens(vocabulary: Vocabulary, text: str) -> tuple[str, ...]:
-    """The tokens that a model reads of `text`, after the one that begins every text where there is one.
+    """The tokens of `text` for a model, after the one that begins every text, if any.
 
-    Raises `ValueError` where the vocabulary does not say how, and for half of a surrogate pair.
+    Raises `ValueError` if the vocabulary does not store its tokenisation, and for half of a surrogate pair.
     """
     pairs = byte_pairs(vocabulary)
     if pairs is None:
         raise FieldError("vocabulary.pieces", None, must_be("a rule that splits a text into tokens"))
-    is_put = vocabulary.begin is not None and isinstance(pairs, BytePairs)  # a file says itself what is put
+    # a tokenizer file defines the prepended token itself
+    is_put = vocabulary.begin is not None and isinstance(pairs, BytePairs)
     begin = (vocabulary.begin,) if is_put and vocabulary.begin is not None else ()
     return (*begin, *(vocabulary.tokens[one] for one in pairs.encode(text)))
 
 
 def own_tokens(vocabulary: Vocabulary, text: str) -> tuple[str, ...]:
-    """The tokens of the vocabulary that a text stands for in the middle of others, each with an embedding.
+    """The tokens of the vocabulary for a text in the middle of others, each with an embedding.
 
-    A text that is a token, or that a token is shown as (⟨E4⟩ for a byte), is that one; any other is cut as
-    the model would cut it there. Raises `ValueError` where the vocabulary does not say how and has no such
-    token: it would have the vector of another; and for half of a surrogate pair.
+    A text that is a token, or the shown form of a token (⟨E4⟩ for a byte), is that one; any other is cut as
+    the model would cut it there. Raises `ValueError` if the vocabulary does not store its tokenisation and
+    lacks the token: it would have the vector of another; and for half of a surrogate pair.
     """
     pairs = byte_pairs(vocabulary)
     if pairs.has(text) if pairs is not None else text in vocabulary.tokens:

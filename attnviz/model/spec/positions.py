@@ -1,6 +1,6 @@
-"""The position encodings of an experiment, RoPE's scalings, and where their tables come from.
+"""The position encodings of an experiment, RoPE's scalings, and the sources of their tables.
 
-Each is a frozen struct that cannot hold an illegal value. What each of them changes is a row of
+Each is a frozen struct that cannot hold an invalid value. The changed stages of each are a row of
 `model/positions.py`; the formulas are in `core/positions.py`.
 """
 
@@ -61,7 +61,7 @@ def _normal(shape: tuple[int, int], seed: int, std: float) -> NDArray[np.float64
 
 
 class WrittenTable(Written, frozen=True, tag_field="kind", tag="explicit"):
-    """A table written out, as a trained model has it."""
+    """An explicit table, as a trained model has it."""
 
     where: ClassVar[str] = "position.table."
 
@@ -94,7 +94,7 @@ _MAGNITUDE = Field(
 
 
 class Stretch(Value, frozen=True):
-    """What every scaling answers; most fit any base and any number of pairs."""
+    """Interface of every scaling; most fit any base and any number of pairs."""
 
     def check_base(self, base: float) -> None:
         """Refuse a base that the scaling cannot have."""
@@ -108,7 +108,7 @@ class Stretch(Value, frozen=True):
 
 
 class NoScaling(Stretch, frozen=True, tag_field="kind", tag="none"):
-    """Frequencies as the base gives them."""
+    """Frequencies of the unchanged base."""
 
 
 class LinearScaling(Stretch, frozen=True, tag_field="kind", tag="linear"):
@@ -122,10 +122,10 @@ class LinearScaling(Stretch, frozen=True, tag_field="kind", tag="linear"):
 class DynamicNtk(Stretch, frozen=True, tag_field="kind", tag="dynamic_ntk"):
     """A base that grows once the sequence is longer than `original_length`.
 
-    `length` is the sequence length that the frequencies are made for; None: the last position of this
-    experiment, plus one. All tokens are turned with the same frequencies. A cache holds keys that are turned
-    already, so decoding past the document's tokens fixes `length` at where it will end, and equals the full
-    pass; a program that recomputes frequencies while its cache grows leaves old keys with the old ones.
+    `length` is the sequence length of the frequencies; None: the last position of this experiment, plus one.
+    All tokens are rotated with the same frequencies. A cache holds rotated keys, so decoding past the
+    document's tokens fixes `length` at its end, and equals the full pass; a program that recomputes
+    frequencies while its cache grows leaves old keys with the old ones.
     """
 
     where: ClassVar[str] = "position.scaling."
@@ -136,12 +136,12 @@ class DynamicNtk(Stretch, frozen=True, tag_field="kind", tag="dynamic_ntk"):
 
 
 class Yarn(Stretch, frozen=True, tag_field="kind", tag="yarn"):
-    """Fast pairs as they were, slow ones divided by `factor`, a ramp between; cosines and sines lengthened.
+    """Fast pairs unchanged, slow ones divided by `factor`, a ramp between; cosines and sines scaled up.
 
-    Pairs that turn more than `beta_fast` times over `original_length` are fast, less than `beta_slow` slow.
+    Pairs with more than `beta_fast` rotations over `original_length` are fast, below `beta_slow` slow.
     Cosines and sines are multiplied by `attention_factor`, so q and k grow by it and scores by its square;
     None: 0.1 ln(factor) + 1. The ramp's ends are rounded outwards to whole pairs, unless `truncate` is false,
-    as GPT-OSS has it.
+    as in GPT-OSS.
     """
 
     where: ClassVar[str] = "position.scaling."
@@ -187,9 +187,9 @@ class Yarn(Stretch, frozen=True, tag_field="kind", tag="yarn"):
 
 
 class Llama3Scaling(Stretch, frozen=True, tag_field="kind", tag="llama3"):
-    """Llama 3.1: pairs of few turns over `original_length` divided by `factor`, those of many as they were.
+    """Llama 3.1: pairs of few rotations over `original_length` divided by `factor`, those of many unchanged.
 
-    Few is less than `low_freq_factor` turns, many is more than `high_freq_factor`; between, a mixture.
+    Few is less than `low_freq_factor` rotations, many is more than `high_freq_factor`; between, a mixture.
     """
 
     where: ClassVar[str] = "position.scaling."
@@ -297,7 +297,7 @@ _FARTHEST = Field(N_("Maximum distance"), N_("All keys from this distance on sha
 
 @dataclass(frozen=True)
 class Sizes:
-    """What a position encoding must fit: `n_tokens` queries, d_model, the heads, and a latent's d_rope.
+    """Sizes that a position encoding must fit: `n_tokens` queries, d_model, the heads, and a latent's d_rope.
 
     `d_rope` is None without a latent.
     """
@@ -310,16 +310,21 @@ class Sizes:
 
     @property
     def turnable(self) -> tuple[str, int]:
-        """The field of the features of a head that RoPE may turn, and how many they are."""
+        """The path and the number of the features of a head that RoPE may rotate."""
         return ("heads.d_head", self.d_head) if self.d_rope is None else ("latent.d_rope", self.d_rope)
 
 
 class Encoding(Value, frozen=True):
-    """What every position encoding answers; most have no tables and no end."""
+    """Interface of every position encoding; most have no tables, no end, and do not rotate v."""
+
+    @property
+    def rotates_values(self) -> bool:
+        """True if v is rotated as q and k are."""
+        return False
 
     @property
     def end(self) -> float:
-        """How many tokens there are positions for; infinitely many where no table ends."""
+        """Number of supported positions; infinity if no table ends."""
         return math.inf
 
     def table_shapes(self, d_model: int, n_heads: int, d_head: int) -> dict[str, tuple[int, int]]:
@@ -331,7 +336,7 @@ class Encoding(Value, frozen=True):
         return self.table_shapes(sizes.d_model, sizes.n_heads, sizes.d_head)
 
     def written_tables(self) -> Iterator[tuple[str, Matrix]]:
-        """The tables that are written out, by their fields."""
+        """The explicit tables, by their fields."""
         for name in self.table_shapes(1, 1, 1):
             values = getattr(self, name).written
             if values is not None:
@@ -351,12 +356,12 @@ class Encoding(Value, frozen=True):
         """Refuse a latent of `d_rope` rotated features beside which this cannot stand."""
 
     def fitted(self, sizes: Sizes) -> Self:
-        """This encoding at other sizes: what is too long is cut, what is missing in a table is zero."""
+        """This encoding at other sizes: surplus numbers are cut, missing ones in a table are zero."""
         tables = {name: getattr(self, name).fitted(shape) for name, shape in self.shapes_at(sizes).items()}
         return replace(self, **tables)
 
     def chosen(self, sizes: Sizes) -> Self:
-        """As `fitted`, and without what cannot stand in a site that chooses this encoding."""
+        """As `fitted`, and without parts that the choosing site excludes."""
         return self.fitted(sizes)
 
 
@@ -422,7 +427,7 @@ class Learned(Encoding, frozen=True, tag_field="kind", tag="learned"):
         super().check_at(sizes)
 
     def resized(self, length: int) -> Learned:
-        """`length` positions: rows of a table that is written out are cut, missing ones are zero."""
+        """`length` positions: rows of an explicit table are cut, missing ones are zero."""
         values = self.table.written
         columns = 1 if values is None else values.shape[1]
         return replace(self, length=length, table=self.table.fitted((length, columns)))
@@ -433,11 +438,11 @@ class Learned(Encoding, frozen=True, tag_field="kind", tag="learned"):
 
 
 class Rope(Encoding, frozen=True, tag_field="kind", tag="rope"):
-    """Rotary positions: pair i turns by position * multiplier_i * base^(-2i/n_rotated).
+    """Rotary positions: pair i rotates by position * multiplier_i * base^(-2i/n_rotated).
 
-    `n_rotated` features of each head turn (None: all of them); `scaling` changes the frequencies for
+    `n_rotated` features of each head rotate (None: all of them); `scaling` changes the frequencies for
     sequences longer than a model was trained on; `multipliers` scale the pairs' frequencies after that
-    (missing ones are 1); `on_values` turns v as well.
+    (missing ones are 1); `on_values` rotates v as well.
     """
 
     where: ClassVar[str] = "position."
@@ -488,6 +493,10 @@ class Rope(Encoding, frozen=True, tag_field="kind", tag="rope"):
         require(count <= pairs, "position.multipliers", of_length(count), at_most)
         self.scaling.check_pairs(pairs)
 
+    @property
+    def rotates_values(self) -> bool:
+        return self.on_values
+
     def check_beside_latent(self, d_rope: int) -> None:
         """A latent needs features to rotate, and has none in its values."""
         rotated = must_be("at least 2 with rotary positions, which rotate these features")
@@ -528,7 +537,7 @@ class Alibi(Encoding, frozen=True, tag_field="kind", tag="alibi"):
         require(self.slopes is None or count == n_heads, "position.slopes", of_length(count), each)
 
     def fitted(self, sizes: Sizes) -> Alibi:
-        """Slopes of another number of heads are given up for the published ones."""
+        """Slopes of another number of heads are replaced by the published ones."""
         fits = not self.slopes or len(self.slopes) == sizes.n_heads
         return self if fits else replace(self, slopes=None)
 
@@ -585,7 +594,7 @@ class T5Buckets(Encoding, frozen=True, tag_field="kind", tag="t5"):
         super().check_at(sizes)
 
     def moved(self, **changes: Any) -> T5Buckets:
-        """With other buckets, distance or directions; the others go where they are legal."""
+        """With other buckets, distance or directions; the others follow into their ranges."""
         bidirectional = changes.get("bidirectional", self.bidirectional)
         n_buckets = changes.get("n_buckets", self.n_buckets)
         n_buckets = max(n_buckets - n_buckets % 2, 4 if bidirectional else 2)

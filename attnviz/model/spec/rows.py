@@ -1,4 +1,4 @@
-"""Rows of numbers that belong to a weight: biases and gains, written out or drawn."""
+"""Rows of numbers that belong to a weight: biases and gains, explicit or seeded."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from attnviz.model.spec.value import require
 
 
 class WrittenRow(Written, frozen=True, tag_field="kind", tag="explicit"):
-    """Numbers written out: one row, (1, features)."""
+    """Explicit numbers: one row, (1, features)."""
 
     where: ClassVar[str] = "row."
 
@@ -50,7 +50,7 @@ Row = WrittenRow | DrawnRow
 
 
 def check_row(field: str, row: Row | None, features: int) -> None:
-    """Refuse a row that is written out with another length than `features`."""
+    """Raise for an explicit row of another length than `features`."""
     if row is not None:
         row.check_shape(field, (1, features), Message("must have length {n}", n=features))
 
@@ -62,9 +62,9 @@ def row_array(row: Row, features: int) -> NDArray[np.float64]:
 
 
 def held_row(row: Row, features: int) -> NDArray[np.float64]:
-    """The very array that holds the numbers of a row, (features,) or (1, features), read-only.
+    """The array that holds the numbers of a row, (features,) or (1, features), read-only.
 
-    For what is computed again and again: an engine knows it at once, where a view takes a look at its memory.
+    For repeated computation: an engine recognises it at once, whereas a view requires a look at its memory.
     """
     return row.numbers((1, features))
 

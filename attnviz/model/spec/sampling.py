@@ -1,9 +1,9 @@
-"""How the next token is drawn: the operations in their order, the seed, and when to stop.
+"""Sampling of the next token: the operations in their order, the seed, and the stop conditions.
 
-`SAMPLING_OPERATIONS` is the table of what can reshape the distribution. Adding an operation is one function
+`SAMPLING_OPERATIONS` is the table of operations on the distribution. Adding an operation is one function
 in `core.sampling`, its struct and one row here. Forms, the player and the tests iterate over this table.
 
-A draw depends on the seed and the number of its step alone, so that going back and forth through a text
+A sample depends on the seed and the number of its step alone, so that going back and forth through a text
 gives the same tokens.
 """
 
@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from attnviz.core import sampling as core
 from attnviz.core.text import visible
 from attnviz.errors import Message, must_be, twice
-from attnviz.i18n import N_, _
+from attnviz.i18n import N_
 from attnviz.model.spec.bounds import Positive, Seed
 from attnviz.model.spec.field import Field
 from attnviz.model.spec.value import Value, require
@@ -178,9 +178,9 @@ class SamplingOperation:
     """One kind of operation. `title`, `short` (of a narrow column) and `description` (one sentence) are
     messages.
 
-    `field` is the one number that it has; `low` to `high` are legal (`low` itself only where `includes_low`,
-    an infinite `high` never), `usual` is what a slider spans, `neutral` changes no distribution (None where
-    that depends on the vocabulary). `apply(operation, logits, seen)` gives the logits after it.
+    `field` is its one number; its range is `low` to `high` (`low` itself only if `includes_low`, an infinite
+    `high` never), `usual` is the range of a slider, `neutral` changes no distribution (None if that depends
+    on the vocabulary). `apply(operation, logits, seen)` returns the logits after it.
     """
 
     kind: type[Operation]
@@ -200,7 +200,7 @@ class SamplingOperation:
 
     @property
     def id(self) -> str:
-        """What a document file calls it."""
+        """Tag in a document file."""
         return str(self.kind.__struct_config__.tag)
 
 
@@ -358,19 +358,19 @@ def _rows(
 # --- the end ---------------------------------------------------------------------------------------
 
 
-def stopped(stop: StopConditions, text: str, ids: Sequence[int], end_id: int | None) -> str:
-    """Why writing ends here, one sentence in the user's language; empty where it goes on.
+def stopped(stop: StopConditions, text: str, ids: Sequence[int], end_id: int | None) -> Message | None:
+    """Why writing ends here, one sentence; None where it goes on.
 
     `text` and `ids` are what was written after the prompt; `end_id` is the model's end token, None without
     one. The end token comes first, then the stop string that ends first in the text, then the length. What
     is stopped stays stopped when more is written.
     """
     if stop.end_token and end_id is not None and end_id in ids:
-        return _("the end token was generated")
+        return Message("the end token was generated")
     ends = [(text.find(string) + len(string), string) for string in stop.strings if string in text]
     if ends:
         string = min(ends, key=lambda end: end[0])[1]
-        return _("the text contains the stop string “{string}”").format(string=visible(string))
+        return Message("the text contains the stop string “{string}”", string=visible(string))
     if len(ids) >= stop.length:
-        return _("the limit of {n} new tokens was reached").format(n=stop.length)
-    return ""
+        return Message("the limit of {n} new tokens was reached", n=stop.length)
+    return None

@@ -30,7 +30,7 @@ Kind = Literal["self", "cross"]
 
 
 class Place(Value, frozen=True):
-    """Where a site stands: in which stack, at which layer, which of its attentions.
+    """Place of a site: its stack, its layer, and which of its attentions.
 
     `is_second` marks the attention to the memory of a layer that has one of each.
     """
@@ -47,7 +47,9 @@ class Place(Value, frozen=True):
 
     @property
     def path(self) -> str:
-        """Where a document has this attention, such as `layers[0].cross`; empty for the first layer's own."""
+        """Path of this attention in a document, such as `layers[0].cross`; empty for the first
+        layer's own.
+        """
         if self.stack == "encoder":
             return f"encoder[{self.layer}]"
         layer = f"layers[{self.layer - 1}]" if self.layer else ""
@@ -59,29 +61,29 @@ class Place(Value, frozen=True):
 
 
 def sizes(n_tokens: int, d_model: int, heads: Heads, latent: Latent | None) -> Sizes:
-    """What a position encoding must fit beside these heads and this latent."""
+    """Sizes that a position encoding must fit beside these heads and this latent."""
     d_rope = None if latent is None else latent.d_rope
     return Sizes(n_tokens, d_model, heads.n_heads, heads.d_head, d_rope)
 
 
 class Site(Attention, frozen=True, weakref=True):
-    """One attention of an experiment, with all that it needs of the experiment to be computed.
+    """One attention of an experiment, with all inputs of its computation.
 
     It is derived (see `model/sites/sites.py`) and never stored. The program, provenance, explanations and
     forms work on one site and know no others. n, m, d_model, h, g and d_head are those of `Experiment`.
 
     Attributes:
-        place: Where it stands in the stack.
+        place: Its place in the stack.
         tokens: The n tokens along the query axis: the memory's for a site of the encoder.
-        vectors: Their vectors, (n, d_model). A site behind another one reads that one's result instead.
-        memory: The sequence that keys and values come from, m tokens; None: from the tokens themselves.
-            Behind an encoder, the encoder's result stands in for its vectors.
+        vectors: Their vectors, (n, d_model). A site after another one reads that one's output instead.
+        memory: The sequence of keys and values, m tokens; None: from the tokens themselves.
+            After an encoder, the encoder's output replaces its vectors.
         embedding_norm: None, or a norm before the first layer.
         final_norm: None, or a norm after the last layer of the stack.
         vocabulary: The vocabulary, at the last site.
-        readout: What the last site reads out; `none` at all others.
-        writing: How the text goes on, at the last site.
-        dtype: What engines compute in.
+        readout: The read-out of the last site; `none` at all others.
+        writing: The generation, at the last site.
+        dtype: The precision of the engines.
 
     Raises:
         FieldError: one sentence that names the field (from the site, see `Place.refused`), value and rule.
@@ -118,7 +120,7 @@ class Site(Attention, frozen=True, weakref=True):
 
     @property
     def n_keys(self) -> int:
-        """Number of tokens that keys and values are made from."""
+        """Number of tokens of keys and values."""
         return len(self.key_tokens)
 
     @property
@@ -143,7 +145,7 @@ class Site(Attention, frozen=True, weakref=True):
 
     @property
     def d_keys(self) -> int:
-        """Features of what keys and values are made from: the memory's, or the tokens'."""
+        """Features of the input of keys and values: the memory's, or the tokens'."""
         return self.d_model if self.memory is None else vectors_shape(self.memory.vectors)[1]
 
     def _check_projections(self) -> None:

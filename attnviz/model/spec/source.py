@@ -1,4 +1,4 @@
-"""Where the numbers of a weight come from: what every kind of source answers."""
+"""Sources of the numbers of a weight: the interface of every kind."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from attnviz.model.spec.value import Value, require
 
 
 class Source(Value, frozen=True):
-    """Where an array's numbers come from. Most kinds compute them in whatever shape is asked for."""
+    """Source of an array's numbers. Most kinds compute them in any shape."""
 
     is_identity: ClassVar[bool] = False
-    """Whether the matrix is an identity, so that what it multiplies passes unchanged."""
+    """Whether the matrix is an identity, which returns its operand unchanged."""
     is_drawn: ClassVar[bool] = False
-    """Whether the numbers are drawn from a seed."""
+    """Whether the numbers are sampled from a seed."""
 
     @property
     def written(self) -> Matrix | None:
-        """The numbers where they are written out; else None."""
+        """The explicit numbers, if any; else None."""
         return None
 
     @property
     def tied_to(self) -> Any:
-        """The role of the projection whose matrix this is; None where it is its own."""
+        """The role of the projection that has this matrix; None if it is its own."""
         return None
 
     def check_shape(self, field: str, shape: tuple[int, int], fitting: Message) -> None:
@@ -45,7 +45,7 @@ class Source(Value, frozen=True):
 
 
 class Written(Source, frozen=True):
-    """Numbers that are written out, and have a shape of their own."""
+    """Explicit numbers, with a shape of their own."""
 
     values: Annotated[Matrix, Field(N_("Values"), N_("Numbers written out, row by row"))]
 
@@ -58,7 +58,7 @@ class Written(Source, frozen=True):
         require(found == shape, f"{field}.values", size(found), fitting)
 
     def fitted(self, shape: tuple[int, int]) -> Self:
-        """Cut where it is too large, zeros where it is too small."""
+        """Cut if it is too large, padded with zeros if it is too small."""
         return self if self.values.shape == shape else replace(self, values=self.values.fitted(shape))
 
     def numbers(self, shape: tuple[int, int]) -> NDArray[Any]:

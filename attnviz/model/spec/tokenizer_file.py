@@ -29,10 +29,10 @@ NO_FORM = Message("The file must be a tokenizer as the package tokenizers writes
 
 @dataclass(frozen=True)
 class Marks:
-    """How a decoder's tokens carry spaces and bytes.
+    """Representation of spaces and bytes in a decoder's tokens.
 
-    `bytes_of` gives the bytes of one token. `has_space(before, token)` says whether a text has a space
-    between two neighbours that neither has in its bytes; `leads` whether the first token's space is no text.
+    `bytes_of` returns the bytes of one token. `has_space(before, token)` is true if a text has a space
+    between two neighbours that neither has in its bytes; `leads` if the first token's space is no text.
     """
 
     decoder: str
@@ -118,7 +118,9 @@ class TokenizerFile:
         return library_tokenizer(self.text)
 
     def encode(self, text: str) -> list[int]:
-        """The ids of a whole text, with what the tokenizer puts before and after it. Raises `ValueError`."""
+        """The ids of a whole text, with the tokens that the tokenizer adds before and after.
+        Raises `ValueError`.
+        """
         return self._encoded(text, is_whole=True)
 
     def encode_inside(self, text: str) -> list[int]:
@@ -126,27 +128,27 @@ class TokenizerFile:
         return self._encoded(text, is_whole=False)
 
     def begun(self, text: str) -> str:
-        """`text` as it is: what is put before it, the tokenizer knows."""
+        """`text` unchanged: the tokenizer itself prepends its token."""
         return text
 
     def has(self, token: str) -> bool:
-        """Whether `token` is one of the vocabulary."""
+        """True if `token` is in the vocabulary."""
         return token in self._ids
 
     def byte_id(self, byte: int) -> int | None:
-        """The id of the token that writes one byte, where the vocabulary writes bytes."""
+        """The id of the token that writes one byte, if the vocabulary writes bytes."""
         if self._marks.decoder != "ByteLevel":
             return self._ids.get(f"<0x{byte:02X}>")
         (written,) = PIECE_KIND_BY_ID["byte_level"].written(byte)
         return self._ids.get(written)
 
     def token_bytes(self, one: int) -> bytes:
-        """The bytes that a token stands for in a text; none for a special token."""
+        """The bytes of a token in a text; none for a special token."""
         token = self.tokens[one]
         return b"" if token in self._special else self._marks.bytes_of(token)
 
     def shown(self, one: int) -> str:
-        """What a token is shown as: its text with its spaces; of a word's inside, the mark as well."""
+        """The shown form of a token: its text with its spaces; inside a word, the mark as well."""
         token = self.tokens[one]
         is_marked = self._marks.has_space is not _never
         return token if token in self._special or is_marked else shown_bytes(self.token_bytes(one))
@@ -174,7 +176,7 @@ class TokenizerFile:
 
 
 def can_encode() -> bool:
-    """Whether the optional package that runs a tokenizer.json is installed."""
+    """True if the optional package that runs a tokenizer.json is installed."""
     return importlib.util.find_spec("tokenizers") is not None
 
 
@@ -200,7 +202,7 @@ def library_tokenizer(text: str) -> Any:
 
 
 def kept_text(data: dict[str, Any]) -> str | None:
-    """A tokenizer.json as a document keeps it, without padding and truncation; None where it is too long."""
+    """A tokenizer.json in the form of a document, without padding and truncation; None if it is too long."""
     text = json.dumps(
         {**data, "padding": None, "truncation": None}, ensure_ascii=False, separators=(",", ":")
     )

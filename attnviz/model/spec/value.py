@@ -1,4 +1,4 @@
-"""How a part of a document checks itself: the base struct and the sentence that an error is."""
+"""Self-check of a part of a document: the base struct and the form of its errors."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Value(Struct, frozen=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         for name, annotation, default, instances, items, field, is_null in _fields(type(self)):
             value = getattr(self, name)
-            # An experiment is made anew for every edit, and for every edit that is only tried.
+            # Every edit creates an experiment, also an edit that is only tried.
             if value is default or isinstance(value, instances):
                 continue
             if items and type(value) is tuple and all(isinstance(item, items) for item in value):
@@ -70,7 +70,7 @@ def _fields(cls: type[Struct]) -> tuple[tuple[str, Any, Any, Classes, Classes, F
 
 
 def _has_range(annotation: Any) -> bool:
-    """Whether the range said at the field is to be checked: that of a real number, or an even one."""
+    """True if the range declared at the field must be checked: that of a real number, or an even one."""
     said = field_of(annotation)
     return said is not None and (said.even or _is_real(annotation))
 

@@ -1,4 +1,4 @@
-"""The view: what is looked at. Changing it never computes anything."""
+"""The view: selection and display. A change of it never computes anything."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Range = Literal["row", "head", "global", "log", "symmetric"]
 
 
 class Cell(Value, frozen=True):
-    """One number of a trace: `trace.site(site)[stage][head, row, column]` (head 0 where there are none).
+    """One number of a trace: `trace.site(site)[stage][head, row, column]` (head 0 without heads).
 
-    `site` is empty for the site that is looked at.
+    `site` is empty for the selected site.
     """
 
     stage: str
@@ -44,11 +44,11 @@ class Ranges(Value, frozen=True):
 
 
 class View(Value, frozen=True):
-    """What is shown of a trace: stage, head, query, decoding step, colour ranges, orientation.
+    """Display of a trace: stage, head, query, decoding step, colour ranges, orientation.
 
-    `plane` are the two features drawn as the axes of the plane; `locked` is the cell under inspection,
-    `site` the attention that is looked at (empty: the main one).
-    A value past the end of the experiment (a head it does not have) is shown as the last one there is.
+    `plane` are the two features drawn as the axes of the plane; `locked` is the cell under inspection, `site`
+    the selected attention (empty: the main one). A value past the end of the experiment (a head it does not
+    have) is shown as the last one.
     """
 
     stage: str = "weights"

@@ -1,4 +1,4 @@
-"""The block around the attention that is looked at: norms, residual connections, the feed-forward layer."""
+"""The block of the selected attention: norms, residual connections, the feed-forward layer."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ _SHORT: dict[FeedForwardRole, str] = {"up": N_("up"), "gate": N_("gate"), "down"
 
 
 def has_block(site: Site) -> bool:
-    """Whether the attention stands in a block."""
+    """True if the attention has a block."""
     return site.block is not None
 
 
 def has_ffn(site: Site) -> bool:
-    """Whether the block has a feed-forward layer."""
+    """True if the block has a feed-forward layer."""
     return site.block is not None and site.block.feed_forward is not None
 
 

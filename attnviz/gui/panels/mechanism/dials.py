@@ -1,8 +1,9 @@
-"""RoPE's pairs as dials, and what their rotation does to the score of the pair that is looked at."""
+"""RoPE's pairs as dials, and the effect of their rotation on the score of the selected pair."""
 
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
@@ -21,8 +22,7 @@ from attnviz.gui.widgets.pictures.dial import Dial
 from attnviz.i18n import _
 from attnviz.model.edit.edits import set_multiplier
 from attnviz.model.explain.pairing import Pair, pair_looked_at, pair_scores
-from attnviz.model.positions import n_rotated, pair_frequencies
-from attnviz.model.spec.parts import Rope
+from attnviz.model.positions import changes, n_rotated, pair_frequencies
 from attnviz.model.spec.site import Site
 
 MOST_DIALS = 18
@@ -85,11 +85,12 @@ class RopeDials(QWidget):
         return grid
 
     def refresh(self) -> None:
-        """Show the document: as many dials as there are pairs, their frequencies, and the angles."""
+        """Show the document: one dial per pair, their frequencies, and the angles."""
         experiment = self._store.attention
-        rope = experiment.position
-        self.setVisible(isinstance(rope, Rope))
-        if not isinstance(rope, Rope):
+        rope: Any = experiment.position
+        is_shown = changes(rope) == "rotation"
+        self.setVisible(is_shown)
+        if not is_shown:
             return
         n_pairs = n_rotated(experiment) // 2
         last_first = max(n_pairs - MOST_DIALS, 0)
@@ -104,10 +105,10 @@ class RopeDials(QWidget):
         self.show_pair()
 
     def show_pair(self) -> None:
-        """Turn the arms to the pair of positions that is looked at, and say its score."""
+        """Rotate the arms to the selected pair of positions, and show its score."""
         experiment = self._store.attention
-        rope = experiment.position
-        if not isinstance(rope, Rope):
+        rope: Any = experiment.position
+        if changes(rope) != "rotation":
             return
         pair = pair_looked_at(self._store.document, self._store.pointer.cell)
         frequencies = pair_frequencies(experiment)

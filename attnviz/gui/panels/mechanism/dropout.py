@@ -31,7 +31,7 @@ FIELDS = (
 
 
 class DropoutSection(Section):
-    """Which weights are dropped."""
+    """The dropped weights."""
 
     id = "dropout"
     heading = N_("Dropout")

@@ -31,7 +31,7 @@ def _set_dtype(experiment: Experiment, dtype: Any) -> Experiment:
 
 
 class DTypeSection(Section):
-    """float16 to float64; `reason` says why one of them cannot be had with the present engine."""
+    """float16 to float64; `reason` returns why one of them is unavailable with the present engine."""
 
     id = "dtype"
     heading = N_("Precision")
@@ -55,7 +55,7 @@ class DTypeSection(Section):
         )
 
     def set_reason(self, reason: Callable[[str], str]) -> None:
-        """Ask `reason` from now on, and show what it says."""
+        """Use `reason` from now on, and show its result."""
         self.reason = reason
         for form in self._forms:
             form.refresh()

@@ -32,7 +32,7 @@ FAMILIES: tuple[MaskFamily, ...] = tuple(family for family in MASKS if family.ki
 
 
 class FamilyTile(Toggle):
-    """A switch with a picture of its mask. `blocked_cells` is what the picture shows, (query, key)."""
+    """A switch with a picture of its mask. `blocked_cells` are the cells of the picture, (query, key)."""
 
     chosen = Signal(object, bool)
     """(the family, whether it is wanted), when the user switches."""
@@ -61,7 +61,7 @@ class FamilyTile(Toggle):
         self.set_tooltip(_(self.family.description))
 
     def picture_rect(self) -> QRectF:
-        """Where the picture is painted."""
+        """Rectangle of the picture."""
         return QRectF(math.floor((self.width() - _PICTURE) / 2), _MARGIN, _PICTURE, _PICTURE)
 
     def sizeHint(self) -> QSize:

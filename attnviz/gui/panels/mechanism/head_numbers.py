@@ -22,11 +22,11 @@ COLUMNS = 2
 
 
 class HeadNumbers(QWidget):
-    """The numbers of the first 64 heads, and how many heads there are where they are more.
+    """The numbers of the first 64 heads, and the count of heads if they are more.
 
     `name` begins the object name of each number; `path` is the field that holds them. `spoken` is the
-    message that says what a number is, with a field `{head}`. `edit` puts the number of one head, counted
-    from 0, into the selected attention.
+    message that describes a number, with a field `{head}`. `edit` sets the number of one head, counted
+    from 0, in the selected attention.
     """
 
     def __init__(

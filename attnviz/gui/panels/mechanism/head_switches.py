@@ -17,7 +17,7 @@ COLUMNS = 8
 
 
 class HeadSwitches(QWidget):
-    """Buttons numbered like the heads; a pressed one is a head that is on. Hidden where there is one head."""
+    """Buttons numbered like the heads; a pressed one is a head that is on. Hidden for a single head."""
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(parent)

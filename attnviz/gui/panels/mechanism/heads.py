@@ -26,9 +26,10 @@ from attnviz.i18n import N_, _
 from attnviz.model.edit.edits import set_heads, set_linked_heads, toggle_head
 from attnviz.model.edit.latent import first_latent, set_latent
 from attnviz.model.edit.switching import refusal
+from attnviz.model.positions import changes
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.latent import Latent
-from attnviz.model.spec.parts import Projections, Rope, Seeded
+from attnviz.model.spec.parts import Projections, Seeded
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell
 from attnviz.model.trace import Trace
@@ -40,7 +41,7 @@ MOST_HEADS, WIDEST_HEAD = 256, 1024
 
 
 def layout_name(site: Site) -> str:
-    """What this sharing of heads is called."""
+    """Name of this sharing of heads."""
     heads = site.heads
     if site.latent is not None:
         return "MLA"
@@ -130,7 +131,7 @@ class HeadsSection(Section):
         )
 
     def _set_source(self, site: Site, source: str) -> Site:
-        """Make keys and values from projections or from a latent; what there was before comes back."""
+        """Project keys and values from x or from a latent; the former settings are restored."""
         last = self._seen.here.last
         if source == "projections":
             if site.latent is None:
@@ -140,7 +141,7 @@ class HeadsSection(Section):
         if site.latent is not None:
             return site
         latent = last("latent", Latent, first_latent(site))
-        if isinstance(site.position, Rope) and not latent.d_rope:
+        if changes(site.position) == "rotation" and not latent.d_rope:
             latent = first_latent(site)
         return set_latent(site, latent)
 
@@ -176,7 +177,7 @@ class HeadsSection(Section):
         self.on_view(new)
 
     def _show_link(self, attention: Site) -> None:
-        """The link can be locked where it holds; where it does not, the lock says so."""
+        """The link can be locked if it holds; if it does not, the lock says so."""
         heads = attention.heads
         reason = _("d_model is {d_model}; {n} heads of {width} features are {product}.").format(
             d_model=attention.d_model,
@@ -247,7 +248,7 @@ def _is_linked(site: Site) -> bool:
 
 
 def _why_not_shared(site: Site, count: int) -> str:
-    """Why there cannot be so many key/value heads: with a latent every head has its own."""
+    """Why that number of key/value heads is impossible: with a latent every head has its own."""
     return "" if site.latent is None else refusal(_share, site, count)
 
 

@@ -1,7 +1,8 @@
-"""The latent drawn: a token's vector squeezed into what is cached, and fanned out to every head's k and v.
+"""The latent drawn: a token's vector compressed into its cached numbers, and expanded to every head's k and
+v.
 
-All widths are to one scale, so that it is seen how little is kept. The strips have the real numbers of one
-token; a strip has a colour of its own only where cells are too narrow to be told apart.
+All widths are to one scale, so that the small cache is visible. The strips have the real numbers of one
+token; a strip has a colour of its own only if cells are too narrow to be distinguished.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ STRIP = 12.0
 BAR, _BAR_PITCH = 8.0, 16.0
 _SQUEEZE, _FAN, _BETWEEN = 20.0, 38.0, 6.0
 _ALPHA, _LIT_ALPHA = 22, 90
-"""How strongly bands are filled, and those of the chosen head."""
+"""Opacity of bands, and of those of the chosen head."""
 
 MOST_BANDS = 12
 """Heads with bands of their own; past that one band leads to all of them, and one to the chosen head."""
@@ -65,7 +66,7 @@ class LatentShapes:
     """The widths that the picture is drawn to."""
 
     source: str
-    """The stage that the latent is made of."""
+    """The stage that the latent is projected from."""
     key: str
     """The stage of the keys as the scores read them."""
     d_in: int
@@ -75,14 +76,14 @@ class LatentShapes:
 
     @classmethod
     def of(cls, attention: Attention, d_in: int, source: str, key: str) -> LatentShapes:
-        """The shapes of an attention with a latent that is made of `d_in` features."""
+        """The shapes of an attention whose latent is projected from `d_in` features."""
         latent = latent_of(attention)
         return cls(source, key, d_in, latent.d_c, latent.d_rope, attention.heads)
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """Where everything lies: the strips of each row, from what comes in to the values; the height."""
+    """Layout of the picture: the strips of each row, from the input to the values; the height."""
 
     given: tuple[Strip, ...]
     cached: tuple[Strip, ...]
@@ -132,7 +133,7 @@ def lay_out(shapes: LatentShapes, left: float, right: float) -> Drawing:
 
 @dataclass
 class _Shown:
-    """What is drawn: shapes, the numbers by (stage, head), the chosen head, bytes of one number."""
+    """Content of the picture: shapes, the numbers by (stage, head), the chosen head, bytes of one number."""
 
     shapes: LatentShapes
     numbers: dict[tuple[str, int], Numbers] = field(default_factory=dict)
@@ -174,7 +175,7 @@ class LatentPicture(Control):
             self.update()
 
     def drawing(self) -> Drawing:
-        """Where everything lies."""
+        """Layout of the picture."""
         assert self._drawing is not None
         return self._drawing
 
@@ -189,7 +190,7 @@ class LatentPicture(Control):
         self._arrange()
 
     def _labels(self, shapes: LatentShapes) -> tuple[str, ...]:
-        """What stands left of each row: its symbol and how many numbers it has."""
+        """Labels left of each row: its symbol and its width."""
         heads = shapes.heads
         rope = f" + {shapes.d_rope}" if shapes.d_rope else ""
         return (
@@ -226,7 +227,7 @@ class LatentPicture(Control):
             draw_focus_ring(painter, QRectF(self.rect()), self._theme)
 
     def _paint_flows(self, painter: QPainter, drawing: Drawing, shown: _Shown) -> None:
-        """What is made of what: bands from each row to the next, those of the chosen head over the others."""
+        """Data flow: bands from each row to the next, those of the chosen head over the others."""
         theme = self._theme
         (given,) = drawing.given
         for strip in drawing.cached:
@@ -247,7 +248,7 @@ class LatentPicture(Control):
                 _band(painter, shared, beside, theme.muted, alpha)
 
     def _parts(self, key: Strip) -> tuple[QRectF, QRectF]:
-        """Where a key's content lies, and the RoPE key beside it."""
+        """Rectangle of a key's content, and of the RoPE key beside it."""
         assert self._shown is not None
         share = self._shown.shapes.heads.d_head / key.size
         rect, width = key.rect, key.rect.width() * share
@@ -295,7 +296,7 @@ class LatentPicture(Control):
             painter.drawText(rect, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, label)
 
     def _paint_bars(self, painter: QPainter, drawing: Drawing, shown: _Shown) -> None:
-        """Bytes of one token: what is kept, and what multi-head attention would keep."""
+        """Bytes of one token: with the latent, and with multi-head attention."""
         top = drawing.height - 2 * _BAR_PITCH + (_BAR_PITCH - BAR) / 2
         whole = max(shown.kept, shown.expanded, 1)
         texts = f"{shown.kept:,} B", f"{shown.expanded:,} B"
@@ -347,7 +348,7 @@ class LatentPicture(Control):
 
 
 def _normalised(numbers: Numbers | None, size: int) -> Numbers | None:
-    """Numbers as positions 0..1 on the colour map, zero in its middle; None where there are not as many."""
+    """Numbers as positions 0..1 on the colour map, zero in its middle; None if their count differs."""
     if numbers is None or len(numbers) != size:
         return None
     largest = float(np.max(np.abs(numbers[np.isfinite(numbers)]), initial=0.0)) or 1.0

@@ -30,10 +30,11 @@ from attnviz.model.edit.latent import (
     set_latent_weights,
 )
 from attnviz.model.operands.latent import cached_numbers, expanded_numbers, latent_of
+from attnviz.model.positions import changes
 from attnviz.model.provenance import tokens_of
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.latent import LATENT_ROLES, Latent, LatentRole
-from attnviz.model.spec.parts import Explicit, Identity, Projection, Rope, Seeded
+from attnviz.model.spec.parts import Explicit, Identity, Projection, Seeded
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import as_read, inputs
@@ -49,12 +50,12 @@ SYMBOLS: dict[LatentRole, tuple[str, str]] = {
 
 
 def has_latent(site: Site) -> bool:
-    """Whether keys and values are made from a latent."""
+    """True if keys and values are projected from a latent."""
     return site.latent is not None
 
 
 def has_query_latent(site: Site) -> bool:
-    """Whether queries are made from a latent of their own."""
+    """True if queries are projected from a latent of their own."""
     return site.latent is not None and site.latent.d_q is not None
 
 
@@ -86,7 +87,7 @@ FIELDS = (
 
 
 class LatentForm(QWidget):
-    """Shown where there is a latent, as are `picture` and `note`, which the owner puts in their place.
+    """Shown with a latent, as are `picture` and `note`, which the owner places.
 
     The picture follows the hovered token, else the view's query.
     """
@@ -131,7 +132,7 @@ class LatentForm(QWidget):
         self.show_token()
 
     def show_token(self) -> None:
-        """Draw the numbers of the token that is looked at."""
+        """Draw the numbers of the selected token."""
         store, attention = self._store, self._store.attention
         if attention.latent is None:
             return
@@ -239,7 +240,7 @@ def _said(attention: Site) -> str:
     says = _("Cached per token: {kept} numbers; MHA caches {whole}, {times} times as many.")
     text = says.format(kept=f"{kept:,}", whole=f"{whole:,}", times=number(whole / kept, 1))
     latent = latent_of(attention)
-    if latent.d_rope and not isinstance(attention.position, Rope):
+    if latent.d_rope and changes(attention.position) != "rotation":
         text += " " + _("Without RoPE, the {n} features beside the content are not rotated.").format(
             n=latent.d_rope
         )

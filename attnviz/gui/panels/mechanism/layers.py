@@ -54,7 +54,7 @@ def _has_encoder(experiment: Experiment) -> bool:
 
 
 def set_stack_norm(experiment: Experiment, name: NormField, norm: Norm | None) -> Experiment:
-    """Put a norm before or after the layers, made to fit what it reads."""
+    """Set a norm before or after the layers, fitted to its input."""
     features = experiment.d_model
     if name == "encoder_norm" and experiment.memory is not None:
         features = vectors_shape(experiment.memory.vectors)[1]
@@ -62,7 +62,7 @@ def set_stack_norm(experiment: Experiment, name: NormField, norm: Norm | None) -
 
 
 class LayersSection(Section):
-    """Acts on the whole experiment; the two buttons act on the layer that is looked at."""
+    """Acts on the whole experiment; the two buttons act on the selected layer."""
 
     id = "layers"
     heading = N_("Layers")
@@ -188,7 +188,7 @@ class LayersSection(Section):
         self._rearrange(remove_layer, 0)
 
     def _rearrange(self, edit: Any, step: int) -> None:
-        """Edit the stack at the site that is looked at, then look `step` layers further, or at the last."""
+        """Edit the stack at the selected site, then select the layer `step` further, or the last."""
         here = place_of(self.store.experiment, self.store.document.site)
         if not self.store.edit(edit, here.name):
             return

@@ -1,4 +1,4 @@
-"""The masks: all of them together, the families as tiles, what each one needs, and what they do."""
+"""The masks: all of them together, the families as tiles, their settings, and their effects."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from attnviz.gui.panels.mechanism.section import Section
 from attnviz.gui.panels.mechanism.tile import MaskTile
 from attnviz.gui.store import Store
 from attnviz.i18n import N_, _, ngettext
-from attnviz.model.edit.edits import mask_of, remove_mask
+from attnviz.model.edit.edits import remove_mask
 from attnviz.model.edit.masks import find_mask, fitting_mask, put_mask, take_mask
 from attnviz.model.edit.switching import LastOfKind
-from attnviz.model.masks import MaskFamily, visible_pairs
+from attnviz.model.masks import MaskFamily, mask_of, visible_pairs
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.parts import Mask, OneMask, Padding, Painted
 from attnviz.model.spec.site import Site
@@ -29,7 +29,9 @@ MOST_COUNTED = 1 << 20
 
 
 class MaskSection(Section):
-    """A small picture of all masks together over the tiles of the families; below, what is on needs."""
+    """A small picture of all masks together over the tiles of the families; below, the settings
+    of active ones.
+    """
 
     id = "mask"
     heading = N_("Mask")
@@ -57,7 +59,7 @@ class MaskSection(Section):
         store.pointer_changed.connect(self._on_pointer)
 
     def _together(self) -> QVBoxLayout:
-        """What stands beside the picture: the pairs that are left, and painting by hand."""
+        """Layout beside the picture: the visible pairs, and painting cells."""
         self._pairs = Note("visible_pairs")
         self._painted = QLabel()
         self._painted.setObjectName("painted_count")
@@ -109,7 +111,7 @@ class MaskSection(Section):
         self._show_painted(self.store.attention)
 
     def _show_pairs(self, site: Site) -> None:
-        """How many (query, key) pairs are left, counted again only when masks or lengths changed."""
+        """Number of visible (query, key) pairs, counted again only when masks or lengths changed."""
         shown = (site.masks, site.n_queries, site.n_keys)
         everything = site.n_queries * site.n_keys
         if shown != self._counted:
@@ -138,7 +140,7 @@ class MaskSection(Section):
         self._clear.setVisible(count > 0)
 
     def _wanted(self, family: MaskFamily) -> OneMask:
-        """What switching a family on gives: its last mask, as far as it fits, or one to begin with."""
+        """The mask of a family that is switched on: its last one, as far as it fits, or a default."""
         experiment = self.store.attention
         return fitting_mask(self._masks.last(family.kind, family.fresh(experiment)), experiment)
 

@@ -1,4 +1,4 @@
-"""The second sequence, which keys and values are made from in cross-attention."""
+"""The memory sequence, from which cross-attention projects keys and values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from attnviz.model.spec.parts import Memory
 
 
 def has_memory(experiment: Experiment) -> bool:
-    """Whether there is a second sequence."""
+    """True if a memory sequence exists."""
     return experiment.memory is not None
 
 

@@ -52,7 +52,7 @@ class NormSlot(Generic[S]):
 
 
 class NormLine(QWidget, Generic[S]):
-    """Kind on the first line; ε, gain and bias on a second one, where there is a norm."""
+    """Kind on the first line; ε, gain and bias on a second one, if the norm exists."""
 
     def __init__(
         self, subject: Subject[S], slot: NormSlot[S], store: Store, last: Callable[[], LastSeen]

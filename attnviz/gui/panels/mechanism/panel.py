@@ -47,8 +47,8 @@ WIDTH, NARROWEST = 280, 270
 class MechanismPanel(Panel):
     """Cards below each other in a column that scrolls.
 
-    `dtype_reason` says why a dtype cannot be had with the chosen engine (empty: it can); the window sets it
-    again when the engine changes.
+    `dtype_reason` is why a dtype is unavailable with the chosen engine (empty: it is available); the window
+    updates it when the engine changes.
     """
 
     follows = ("head", "query", "locked")
@@ -129,6 +129,6 @@ class MechanismPanel(Panel):
 
     @Slot(object, object)
     def _on_pointer(self, old: Pointer, new: Pointer) -> None:
-        """What one attention allows another one may refuse: the reasons are asked for again."""
+        """Request the reasons again: attentions differ in their possible edits."""
         if old.edits_alike != new.edits_alike:
             self.on_document(None, self.store.document)

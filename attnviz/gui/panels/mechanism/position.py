@@ -201,7 +201,7 @@ class PositionSection(Section):
 
     @Slot(object)
     def _on_rejected(self, error: InputError) -> None:
-        """A rejected edit that concerns the position is said here too, until the next change."""
+        """Show a rejected edit of the position here, too, until the next change."""
         if isinstance(error, FieldError) and error.path.startswith("position."):
             self._complaint.setText(in_words(error))
             self._complaint.show()

@@ -1,4 +1,4 @@
-"""Where W_q, W_k, W_v and W_o come from; their numbers are edited in the panel of matrices."""
+"""Sources of W_q, W_k, W_v and W_o; their numbers are edited in the panel of matrices."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _HUES = {"query": "query", "key": "key", "value": "value", "output": "ink"}
 
 
 def _is_used(site: Site, role: str) -> bool:
-    """Whether there is such a projection: keys and values that come from a latent have none."""
+    """True if the projection exists: keys and values from a latent have none."""
     return site.latent is None or role not in ("key", "value")
 
 
 class ProjectionsSection(Section):
-    """One line for each matrix: its kind, where it is drawn its seed and a die, and its bias."""
+    """One line for each matrix: its kind, its seed and a die if it is seeded, and its bias."""
 
     id = "projections"
     heading = N_("Projections")

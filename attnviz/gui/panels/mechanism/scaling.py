@@ -1,4 +1,4 @@
-"""RoPE's scaling: its numbers, and a sentence about what it does to the present sequence."""
+"""RoPE's scaling: its numbers, and a sentence about its effect on the present sequence."""
 
 from __future__ import annotations
 
@@ -49,7 +49,9 @@ def _divisors(name: str, field: str) -> Slider[Site]:
 
 
 def _turns(name: str, field: str, limits: Callable[[Any], tuple[float, float]]) -> Number[Site]:
-    """A number of turns over the original length: one end of the ramp between unchanged and divided pairs."""
+    """A number of rotations over the original length: one end of the ramp between unchanged and
+    divided pairs.
+    """
     made: Number[Site] = row(
         f"position.scaling.{field}", name=name, limits=lambda e: limits(e.position.scaling)
     )
@@ -93,6 +95,6 @@ SCALING_FIELDS: tuple[FormField[Site], ...] = (
 
 
 def scaling_note(site: Site) -> str:
-    """What the scaling comes to for this sequence; empty where the dials say all."""
+    """Effect of the scaling on this sequence; empty if the dials suffice."""
     scaling = _scaling(site)
     return "" if scaling is None else row_of(scaling).note(rotation(site))

@@ -1,4 +1,4 @@
-"""What the cards of the mechanism share: a title, forms, and word of what changed."""
+"""Common parts of the mechanism's cards: a title, forms, and notification of changes."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class Section(Card):
         self._forms: list[Form] = []
 
     def add_form(self, fields: Sequence[FormField[Site]]) -> Form:
-        """Put a form of the selected attention below what is there."""
+        """Append a form of the selected attention."""
         return self._added(Form(fields, selected_attention(self.store), self.store))
 
     def add_whole_form(self, fields: Sequence[FormField[Experiment]]) -> Form:
-        """Put a form of the whole experiment below what is there."""
+        """Append a form of the whole experiment."""
         return self._added(Form(fields, whole_experiment(self.store), self.store))
 
     def _added(self, form: Form) -> Form:
@@ -53,7 +53,7 @@ class Section(Card):
             form.refresh()
 
     def on_view(self, document: Document) -> None:
-        """What is looked at changed."""
+        """The selection changed."""
 
     def on_trace(self, trace: Trace) -> None:
         """The numbers of a run arrived."""

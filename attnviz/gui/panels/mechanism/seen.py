@@ -1,4 +1,4 @@
-"""What the controls of a section switched off, kept for each attention by itself."""
+"""Records of the parts that a section's controls switched off, for each attention."""
 
 from __future__ import annotations
 
@@ -24,5 +24,5 @@ class SeenBySite(QObject):
 
     @property
     def here(self) -> LastSeen:
-        """What was seen at the attention that is looked at."""
+        """The records of the selected attention."""
         return self._sites.setdefault(self._store.document.site, LastSeen())

@@ -34,8 +34,7 @@ def _is_drawn(site: Site) -> bool:
 
 
 def _set_length(site: Site, length: int) -> Site:
-    position = site.position
-    assert isinstance(position, Learned)
+    position: Any = site.position
     return replace(site, position=position.resized(length))
 
 
@@ -49,7 +48,7 @@ def _bucket_setter(field: str) -> Edit[Site]:
 
 
 def table_kind(site: Site) -> str:
-    """Where the position's table comes from: `seeded` or `explicit`."""
+    """Source of the position's table: `seeded` or `explicit`."""
     return "seeded" if _is_drawn(site) else "explicit"
 
 

@@ -31,7 +31,7 @@ def sampled(count: int, most: int = MOST_CELLS) -> NDArray[np.int64]:
 
 
 def cell_rect(hidden: Bools, frame: QRectF, row: int, column: int) -> QRectF:
-    """Where one cell of `hidden` is painted inside `frame`; cells are squares."""
+    """Rectangle of one cell of `hidden` inside `frame`; cells are squares."""
     n_rows, n_columns = hidden.shape
     side = min(frame.height() / n_rows, frame.width() / n_columns)
     left = frame.left() + (frame.width() - side * n_columns) / 2
@@ -71,7 +71,7 @@ def seen_color(theme: Theme, is_on: bool = True) -> QColor:
 
 
 class MaskTile(Control):
-    """All masks together; `blocked_cells` is what it shows, (query, key)."""
+    """All masks together; `blocked_cells` are its cells, (query, key)."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -110,7 +110,7 @@ class MaskTile(Control):
         self.set_tooltip(text)
 
     def cell_rect(self, row: int, column: int) -> QRectF:
-        """Where one of the shown cells is painted."""
+        """Rectangle of one of the shown cells."""
         return cell_rect(self.blocked_cells, QRectF(0, 0, SIDE, SIDE), row, column)
 
     def paintEvent(self, event: QPaintEvent) -> None:

@@ -31,13 +31,12 @@ KINDS = (
 
 @dataclass(frozen=True, kw_only=True)
 class WeightSlot:
-    """A matrix of the attention that is looked at. `id` begins the controls' names, `path` is
-    its field, `short` stands at its
-    bias: a symbol or a message; `hue` is one of a theme's colours.
+    """A matrix of the selected attention. `id` begins the controls' names, `path` is its field, `short` labels
+    its bias: a symbol or a message; `hue` is one of a theme's colours.
 
-    `read` gives its source, `source` makes the one of an option, `edit` puts one in. `ties` are the
-    matrices, with their symbols, that it may share; `why_not_tied` says why not. `set_bias` gives or takes
-    its bias; a matrix without the two cannot have one.
+    `read` returns its source, `source` creates that of an option, `edit` sets one. `ties` are the matrices,
+    with their symbols, that it may share; `why_not_tied` is why not. `set_bias` adds or removes its bias; a
+    matrix without the two cannot have one.
     """
 
     id: str
@@ -55,7 +54,7 @@ class WeightSlot:
 
 
 def option_of(source: Projection) -> str:
-    """The id of the option that stands for `source`."""
+    """The id of the option for `source`."""
     return source.to if isinstance(source, Tied) else str(source.__struct_config__.tag)
 
 
@@ -139,8 +138,8 @@ class _Line:
         for widget in (self.label, self.kind):
             widget.show()
         self.bias.setVisible(self.slot.bias is not None)
-        self.seed.setVisible(isinstance(source, Seeded))
-        self.dice.setVisible(isinstance(source, Seeded))
+        self.seed.setVisible(source.is_drawn)
+        self.dice.setVisible(source.is_drawn)
         if isinstance(source, Seeded):
             self.seed.set_value(source.seed)
         self.bias.set_value(self.slot.bias is not None and self.slot.bias(site) is not None)
@@ -174,6 +173,6 @@ class _Line:
         self._on_seed(Dice.throw(int(self.seed.value())))
 
     def _on_bias(self, is_on: bool) -> None:
-        assert self.slot.set_bias is not None  # the toggle is hidden where it is
+        assert self.slot.set_bias is not None  # the toggle is hidden without it
         self._store.edit_attention(self.slot.set_bias, is_on)
         self.show_experiment(self._store.attention)

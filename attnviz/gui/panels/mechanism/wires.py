@@ -1,4 +1,4 @@
-"""Which query heads share which key/value head, drawn: dots wired to squares."""
+"""Picture of the sharing of key/value heads by query heads: dots wired to squares."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _LINE = 50.0
 
 @dataclass(frozen=True)
 class Wiring:
-    """Where everything lies: centres of the query dots and key/value squares, and the room they need."""
+    """Layout: centres of the query dots and key/value squares, and their total size."""
 
     dots: tuple[QPointF, ...]
     squares: tuple[QPointF, ...]

@@ -18,7 +18,7 @@ from attnviz.model.spec.view import Cell
 
 
 def residual_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
-    """What went past, plus what was made of it."""
+    """The residual stream plus the sublayer's output."""
     past, made = (Cell(region.stage, cell.row, cell.column) for region in sources(reading.site, cell))
     first, second = reading.term(past), reading.term(made)
     letters = words(f"{stage_symbol(past.stage)} + {stage_symbol(made.stage)}")
@@ -69,7 +69,7 @@ def _identical(reading: Reading, cell: Cell, source: str) -> Line:
 
 
 def _notes(activation: str, z: Term) -> tuple[Pieces, ...]:
-    """What is odd about an activation at minus infinity."""
+    """The special value of an activation at minus infinity."""
     is_limit = z.value == -math.inf and activation not in ("relu", "sigmoid", "identity")
     return (words(_("the limit of the activation: −∞ × 0 has no value")),) if is_limit else ()
 

@@ -89,7 +89,7 @@ LINES: dict[str, Callable[[Reading, Cell], tuple[Line, ...]]] = {
     "logits": logit_lines,
     "probabilities": softmax_lines,
 }
-"""How each stage's own lines are made."""
+"""The function that writes each stage's lines."""
 
 NEXT: dict[str, Callable[[Reading, Cell], Cell]] = {
     "scaled": below,
@@ -104,7 +104,7 @@ NEXT: dict[str, Callable[[Reading, Cell], Cell]] = {
 """Stages that the lines of another one follow; the others end in a sum whose terms lead on."""
 
 CLOSE = 1e-5
-"""Relative difference between the trace and float64 from which it is said: the sixth digit."""
+"""Relative difference between the trace and float64 above which a note appears: the sixth digit."""
 
 
 def explain(site: SiteTrace, cell: Cell) -> Explanation:
@@ -115,14 +115,14 @@ def explain(site: SiteTrace, cell: Cell) -> Explanation:
     if not exists(site, cell):
         raise IndexError(f"cell is {cell}; {cell.stage} has the shape {site.shape(cell.stage)}")
     reading = Reading(site)
-    # Infinities and NaN are numbers here, to be shown as what they are.
+    # Infinities and NaN are numbers here, to be shown as they are.
     with np.errstate(all="ignore"):
         lines = [_noted(reading, line) for line in _lines(reading, cell)]
     return Explanation(cell, reading.title(cell), tuple(lines))
 
 
 def exists(site: SiteTrace, cell: Cell) -> bool:
-    """Whether the site has this cell: an edit may take stages, heads and tokens away."""
+    """True if the site has this cell: an edit may remove stages, heads and tokens."""
     if cell.stage not in site.stages or cell.site not in ("", site.name):
         return False
     n_heads, n_rows, n_columns = (1, *site.shape(cell.stage))[-3:]
@@ -146,7 +146,7 @@ def _short(line: Line) -> Line:
 
 
 def _noted(reading: Reading, line: Line) -> Line:
-    """The line, and in words what is odd about its value."""
+    """The line, with a note if its value is special."""
     says = _oddity(reading, line)
     if not says:
         return line

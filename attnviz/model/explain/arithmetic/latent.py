@@ -1,4 +1,4 @@
-"""The arithmetic of multi-head latent attention: latents, and the keys and values that are made from them."""
+"""The arithmetic of multi-head latent attention: latents, and the keys and values projected from them."""
 
 from __future__ import annotations
 

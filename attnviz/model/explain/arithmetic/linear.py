@@ -85,7 +85,7 @@ def feed_forward_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
 
 
 def transform_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
-    """A number of what stands before the vocabulary's matrix: Σ o · W_T + b_T."""
+    """A number of the transform before the vocabulary's matrix: Σ o · W_T + b_T."""
     transform, d_model = transform_of(reading.experiment), reading.experiment.d_model
     is_passed_on = isinstance(transform.weights, Identity)
     weights = None if is_passed_on else in_float64(transform_array(transform, d_model)[:, cell.column])
@@ -94,7 +94,7 @@ def transform_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
 
 
 def linear_line(reading: Reading, cell: Cell, linear: Map) -> Line:
-    """The line of one number of a linear map; without weights, what is passed on and what is added to it."""
+    """The line of one number of a linear map; without weights, its input and its bias."""
     (source,) = sources(reading.site, cell)
     added: Pieces = ()
     letters: Pieces = ()
@@ -120,7 +120,7 @@ def linear_line(reading: Reading, cell: Cell, linear: Map) -> Line:
 
 
 def _passed_on(reading: Reading, cell: Cell, origin: Cell, linear: Map, extra: Pieces) -> Line:
-    """The input's own number, plus the bias where there is one."""
+    """The input's own number, plus the bias, if any."""
     note = words(_("{matrix} is the identity").format(matrix=linear.name))
     link = reading.link(origin)
     if linear.bias is None:

@@ -73,7 +73,7 @@ def _letters(rule: _Rule, x: str, spread: str) -> str:
 
 
 def _centred(x: Term, mean: float | None) -> Pieces:
-    """(x − mean), or x where nothing is taken away."""
+    """(x − mean), or x without a mean."""
     if mean is None:
         return (x,)
     return (Text("("), x, Text(" − "), *guarded(constant(mean, _("mean"))), Text(")"))
@@ -98,7 +98,7 @@ def _mean_line(reading: Reading, cell: Cell, source: str, row: Floats) -> Line:
 
 
 class _Spread:
-    """What stands under the root besides ε: the variance, the mean square, or the sum of squares."""
+    """The term under the root besides ε: the variance, the mean square, or the sum of squares."""
 
     def __init__(self, kind: str, row: Floats, mean: float | None) -> None:
         self._row, self._mean, self._is_divided = row, mean, kind != "l2"

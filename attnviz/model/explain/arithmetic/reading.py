@@ -55,7 +55,7 @@ class Reading:
         return np.asarray(found, dtype=np.float64)
 
     def term(self, cell: Cell, value: float | None = None) -> Term:
-        """The number in a cell, as a term that leads there; `value` where it has been read already."""
+        """The number in a cell, as a term that links to it; `value` if it has been read already."""
         value = self.number(cell) if value is None else float(value)
         return Term(value, digits(value), self.full_name(cell), cell, STAGE_BY_ID[cell.stage].hue)
 
@@ -83,7 +83,7 @@ class Reading:
         return f"{stage_symbol(cell.stage)}[{row}, {column}]"
 
     def full_name(self, cell: Cell) -> str:
-        """`weights[creature, fluffy], head 2`; the head is left out where there is one only."""
+        """`weights[creature, fluffy], head 2`; a single head is left out."""
         name, heads, first = self.name(cell), self.experiment.heads, STAGE_BY_ID[cell.stage].axes[0]
         if first == "kv_head" and heads.n_kv_heads > 1:
             return _("{cell}, KV head {head}").format(cell=name, head=cell.head + 1)
@@ -92,10 +92,10 @@ class Reading:
         return name
 
     def label(self, axis: Axis, index: int) -> str:
-        """The token at a place of an axis, or the number of the feature.
+        """The token at an index of an axis, or the number of the feature.
 
-        A token that stands there more than once gets its position as a subscript; one that could be
-        taken for a part of the formula gets quotation marks.
+        A repeated token has its position as a subscript; one that could be read as a part of the formula has
+        quotation marks.
         """
         if axis in ("feature", "head", "kv_head"):
             return str(index)
@@ -127,5 +127,5 @@ class Reading:
 
 
 def stage_symbol(stage: str) -> str:
-    """What a formula calls a stage, in the present language."""
+    """Symbol of a stage in formulas, in the active language."""
     return SYMBOLS.get(stage) or _(STAGE_BY_ID[stage].title)

@@ -26,7 +26,6 @@ from attnviz.model.explain.arithmetic.terms import (
 )
 from attnviz.model.masks import why_blocked
 from attnviz.model.provenance import sources
-from attnviz.model.spec.parts import NoScale, ScaleValue
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import inputs
@@ -103,12 +102,8 @@ def scaled_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
 
 def _scale(site: Site) -> tuple[str, float, str]:
     """(× or ÷ or nothing, the number, how it is written)."""
-    scale = site.scale
-    if isinstance(scale, NoScale):
-        return "", 1.0, ""
-    if isinstance(scale, ScaleValue):
-        return "×", scale.value, _("scale")
-    return "÷", math.sqrt(site.d_qk), f"√{site.d_qk}"
+    sign, number, written = site.scale.step(site.d_qk)
+    return sign, number, _("scale") if sign == "×" else written
 
 
 def capped_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
@@ -128,7 +123,7 @@ def capped_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
 
 
 def masked_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
-    """Minus infinity, or the sum with what is added, and why; or the score as it was."""
+    """Minus infinity, or the sum with the mask bias, and the reason; or the unchanged score."""
     source, value = reading.link(below(reading, cell)), reading.number(cell)
     added = reading.experiment.mask_bias
     reasons = why_blocked(reading.experiment, cell.row, cell.column)
@@ -196,7 +191,7 @@ def _softmax(reading: Reading, cell: Cell, source: str, row: Floats, is_zeroed: 
 
 
 def fully_masked_line(reading: Reading, cell: Cell) -> Line:
-    """A weight of a query that sees no key: what the experiment defines, in words."""
+    """A weight of a fully masked query: the experiment's definition, in words."""
     is_nan = reading.experiment.fully_masked_row == "nan"
     says = (
         _("every key is blocked: all exp(−∞) are 0, and 0 ÷ 0 is NaN")
@@ -248,5 +243,5 @@ def dropped_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
 
 
 def is_passed_on(reading: Reading, cell: Cell) -> bool:
-    """Whether a masked cell is just the cell below it, so that its line would say nothing."""
+    """True if a masked cell equals the cell before the mask, so that its line would be empty."""
     return cell.stage == "masked" and not why_blocked(reading.experiment, cell.row, cell.column)

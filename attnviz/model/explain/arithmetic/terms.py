@@ -1,6 +1,6 @@
-"""What an explanation is made of: words, numbers with their source, sums, lines.
+"""Elements of an explanation: words, numbers with their source, sums, lines.
 
-Values only; `model/explain/arithmetic/cell.py` makes them and a panel draws them.
+Values only; `model/explain/arithmetic/cell.py` creates them and a panel draws them.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A number: its value, the digits shown, what it is called, and the cell that it comes from.
+    """A number: its value, the shown digits, its name, and the cell of its origin.
 
-    `source` is None for numbers that are no cell of a stage: weights, angles, slopes.
+    `source` is None for numbers outside the stages: weights, angles, slopes.
     """
 
     value: float
@@ -59,7 +59,7 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """A sum of `length` items, each made when asked for: a row may have thousands."""
+    """A sum of `length` items, each created on demand: a row may have thousands."""
 
     length: int
     item: Callable[[int], Pieces] = field(compare=False)
@@ -86,9 +86,9 @@ Pieces = tuple[Piece, ...]
 class Line:
     """`name = step = step = value`, and notes in words.
 
-    Every step that holds a `Term` or a `Series` comes to `recomputed`. `value` is the trace's own number
-    (of an angle or a frequency: what the program's formula gives). A line without a name goes on from the
-    one above and has the same value.
+    Every step with a `Term` or a `Series` evaluates to `recomputed`. `value` is the trace's own number (of an
+    angle or a frequency: the program's formula). A line without a name continues the one above and has the
+    same value.
     """
 
     name: Pieces
@@ -113,12 +113,12 @@ class Explanation:
 
     @property
     def recomputed(self) -> float:
-        """What the terms of the first line come to in float64."""
+        """Value of the first line's terms in float64."""
         return self.lines[0].recomputed
 
 
 def flat(pieces: Pieces, is_whole: bool = False) -> Iterator[Text | Term | Gap]:
-    """The pieces one after the other, sums written out."""
+    """The pieces one after the other, sums expanded."""
     for piece in pieces:
         if isinstance(piece, Series):
             yield from piece.pieces(is_whole)
@@ -132,10 +132,10 @@ def plain(pieces: Pieces, is_whole: bool = False) -> str:
 
 
 def digits(value: float, significant: int = TERM_DIGITS) -> str:
-    """`value` with `significant` decimals, or significant digits where it is below one.
+    """`value` with `significant` decimals, or significant digits if it is below one.
 
-    A number that is exact in fewer is written so (`2`, `0.25`), the very small and the very large with an
-    exponent.
+    A number that is exact in fewer digits is written with those (`2`, `0.25`), very small and very large ones
+    with an exponent.
     """
     value = float(value)
     if not math.isfinite(value):
@@ -154,12 +154,12 @@ def digits(value: float, significant: int = TERM_DIGITS) -> str:
 
 
 def constant(value: float, name: str, hue: Hue = "") -> Term:
-    """A number that is no cell of a stage."""
+    """A number outside the stages."""
     return Term(float(value), digits(value), name, None, hue)
 
 
 def guarded(term: Term) -> Pieces:
-    """The term after a sign: in brackets where it is negative."""
+    """The term after a sign: in brackets if it is negative."""
     return (Text("("), term, Text(")")) if term.text.startswith("\u2212") else (term,)
 
 

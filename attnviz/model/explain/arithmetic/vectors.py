@@ -1,4 +1,4 @@
-"""The arithmetic of token-shaped stages without matrices: what a site is given, mixtures, heads joined."""
+"""The arithmetic of token-shaped stages without matrices: inputs of a site, mixtures, joined heads."""
 
 from __future__ import annotations
 

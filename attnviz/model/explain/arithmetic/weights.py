@@ -50,7 +50,7 @@ def weight_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
 
 
 def _visible(n: int) -> str:
-    """How many keys a query sees, in words."""
+    """Number of keys that a query attends to, in words."""
     counted = ngettext("n = {n} key visible to this query", "n = {n} keys visible to this query", n)
     return counted.format(n=n)
 

@@ -1,4 +1,4 @@
-"""The formulas of a block and a read-out as one experiment has them: what it does not use is left out."""
+"""Formulas of a block and a read-out for one experiment, without its unused parts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _IN_BLOCK = {"norm_1": "norm_1", "attention_normed": "after_1", "norm_2": "norm_
 
 
 def norm_at(site: Site, stage: str) -> Norm | None:
-    """The norm that makes a stage; None where the stage is none of a norm, or there is none."""
+    """The norm that computes a stage; None if the stage is no norm, or has none."""
     if stage in LATENT_STAGES:
         return latent_norm(site, stage)
     if stage == "transform_normed":
@@ -31,7 +31,7 @@ def norm_at(site: Site, stage: str) -> Norm | None:
 
 
 def transform_of(site: Site) -> Transform:
-    """What stands before the vocabulary's matrix. Raises `ValueError` where there is nothing."""
+    """The transform before the vocabulary's matrix. Raises `ValueError` without one."""
     known = site.vocabulary
     if known is None or known.transform is None:
         raise FieldError("vocabulary.transform", None, must_be("a transform for its stages"))
@@ -53,9 +53,9 @@ def qk_norm_letters(norm: QKNorm, name: Literal["q", "k"]) -> str:
 
 
 def letter_of_norm(site: Site, stage: str) -> str:
-    """What a norm's formula calls its input.
+    """Letter of a norm's input in formulas.
 
-    x comes in, o is the attention's output, y = x + o, f the feed-forward layer's output, z = y + f.
+    x is the input, o the attention's output, y = x + o, f the feed-forward layer's output, z = y + f.
     """
     block = site.block
     fixed = {"x_normed": "x", "attention_normed": "o", "ffn_normed": "f", "latent": "c"}
@@ -94,7 +94,7 @@ def activation_title(ffn: FeedForward) -> str:
 
 
 def logit_letters(vocabulary: Vocabulary, o: str) -> str:
-    """How a vocabulary makes a logit of the stage that is written `o`."""
+    """Formula of a vocabulary's logit from the stage written `o`."""
     letters = f"Σ {o} · W_U" + (" + b_U" if vocabulary.bias is not None else "")
     if vocabulary.logit_scale != 1.0:
         letters = f"({letters}) × {_('scale')}"
@@ -115,9 +115,9 @@ _BIASED = {
 
 
 def block_formula(site: Site, stage: str) -> str:
-    """How this experiment makes a stage of linear maps, norms, residual connections or the read-out.
+    """Formula of a stage of linear maps, norms, residual connections or the read-out in this experiment.
 
-    Empty for the others, and where the formula of `STAGES` says it all.
+    Empty for others, and if the formula of `STAGES` suffices.
     """
     block, norm = site.block, norm_at(site, stage)
     if norm is not None:

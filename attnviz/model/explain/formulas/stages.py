@@ -22,11 +22,11 @@ AXIS_TITLES: dict[Axis, str] = {
     "feature": N_("feature"),
     "vocabulary": N_("vocabulary"),
 }
-"""What a dimension of a stage is called: messages."""
+"""Names of the dimensions of a stage: messages."""
 
 
 def stage_formula(site: Site, stage: str) -> str:
-    """How this experiment makes a stage; the words in it are of the present language."""
+    """Formula of a stage in this experiment; its words are in the active language."""
     if stage == "weights":
         has_sinks = site.sinks is not None
         return _(SINK_FORMULA) if has_sinks else NORMALISER_BY_ID[site.normaliser].formula

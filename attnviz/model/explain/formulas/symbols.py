@@ -1,4 +1,4 @@
-"""Formulas cut into parts, each part with the stage that it stands for: hovering one lights the other."""
+"""Formulas cut into parts, each with its stage: hovering one highlights the other."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from attnviz.i18n import _
 from attnviz.model.explain.formulas.block import activation_title
 from attnviz.model.explain.formulas.stages import stage_formula
 from attnviz.model.normalisers import NORMALISER_BY_ID
-from attnviz.model.spec.parts import NoScale, ScaleValue
 from attnviz.model.spec.site import Site
 from attnviz.model.stages import STAGE_BY_ID, as_read, inputs
 
 
 @dataclass(frozen=True)
 class Part:
-    """A piece of a formula, and the stage that it names or makes; empty where it is none."""
+    """A piece of a formula, and the stage that it names or computes; empty without a stage."""
 
     text: str
     stage: str = ""
@@ -113,7 +112,7 @@ _LETTERS = {"memory": "m", "latent": "c", "q_latent": "c_Q", "q_latent_normed": 
 
 
 def _projection_line(present: tuple[str, ...]) -> Parts:
-    """What queries, keys and values are made of: `q = norm(x) W`, `k v = m W`, or all of one; and latents."""
+    """Projections of queries, keys and values: `q = norm(x) W`, `k v = m W`, or all of one; and latents."""
     groups: dict[str, list[str]] = {}
     for name in ("q", "k", "v"):
         groups.setdefault(inputs(name, present)[0], []).append(name)
@@ -131,14 +130,14 @@ def _projection_line(present: tuple[str, ...]) -> Parts:
 
 
 def _source_parts(source: str, present: tuple[str, ...]) -> Parts:
-    """How the projections' formula writes what they read."""
+    """Source of the projections in their formula."""
     if source == "norm_1":
         return (Part("norm(", source), Part("x", inputs(source, present)[0]), Part(")", source))
     return (Part(_LETTERS.get(source, "x"), source),)
 
 
 def _entering(latent: str, present: tuple[str, ...]) -> str:
-    """What a latent is made of: not the step before its norm."""
+    """Input of a latent: not the step before its norm."""
     source = inputs(latent, present)[0]
     return inputs(source, present)[0] if source == "latent_projected" else source
 
@@ -156,7 +155,7 @@ def _attention_line(site: Site, present: tuple[str, ...]) -> Parts:
 
 
 def _wrapping(site: Site, stage: str, present: tuple[str, ...]) -> tuple[str, str]:
-    """What stands before and after the scores where a stage is made of them."""
+    """Text before and after the scores in the formula of a stage."""
     if stage == "relative":
         return "(", f" {_('+ rel')})"
     if stage == "scaled":
@@ -171,9 +170,8 @@ def _wrapping(site: Site, stage: str, present: tuple[str, ...]) -> tuple[str, st
 
 def _scale(site: Site) -> str:
     heat = "" if site.temperature == 1.0 else f" ÷ {site.temperature:.3g}"
-    if isinstance(site.scale, ScaleValue):
-        return f" × {site.scale.value:g}{heat}"
-    return heat if isinstance(site.scale, NoScale) else f" ÷ √{site.d_qk}{heat}"
+    sign, _number, written = site.scale.step(site.d_qk)
+    return f" {sign} {written}{heat}" if sign else heat
 
 
 def _ffn_line(site: Site, present: tuple[str, ...]) -> Parts:
@@ -194,7 +192,7 @@ def _ffn_line(site: Site, present: tuple[str, ...]) -> Parts:
 
 
 def _entered(read: str, placement: str, present: tuple[str, ...]) -> Parts:
-    """What the feed-forward layer reads: y, or the norm of it; in a parallel block of x."""
+    """Input of the feed-forward layer: y, or the norm of it; in a parallel block of x."""
     letter = "x" if placement == "parallel" else "y"
     if read not in ("norm_1", "norm_2") or placement == "post":
         return (Part(letter, read),)
@@ -216,7 +214,7 @@ def _closed(parts: Parts, present: tuple[str, ...], after: tuple[str, ...], made
 
 
 def _reads_through(stage: str, present: tuple[str, ...]) -> tuple[str, ...]:
-    """The inputs of a stage, and theirs, two steps back: enough from a norm over the sum to what is added."""
+    """The inputs of a stage, and theirs, two steps back: enough from a norm over the sum to its terms."""
     near = inputs(stage, present)
     further = tuple(source for name in near for source in inputs(name, present))
     return (*near, *further, *(source for name in further for source in inputs(name, present)))

@@ -1,4 +1,4 @@
-"""Train the model in the box, measure it, and write its folder."""
+"""Train the bundled model, measure it, and write its folder."""
 
 from make.train import main
 

@@ -1,4 +1,4 @@
-"""The model card: what is in the folder of a trained model, written from its records."""
+"""The model card: the contents of a trained model's folder, written from its records."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Claim:
-    """A job that a head is said to do where its score reaches `least`."""
+    """A function that a head is said to have if its score reaches `least`."""
 
     title: str
     scores: tuple[str, ...]
@@ -51,11 +51,11 @@ _ACCURACIES = (
     ("counting", "how often a word was there is likelier than once more or less", "50 %"),
     ("random_repetition", "next token right, in random tokens said again", "0 %"),
 )
-"""(kind, what is right, what chance gives)."""
+"""(kind, the right answer, the chance level)."""
 
 
 def write_card(folder: Path) -> None:
-    """Write `MODEL_CARD.md` into `folder`, from the JSON files and the tokenizer that are there."""
+    """Write `MODEL_CARD.md` into `folder`, from its JSON files and its tokenizer."""
     training, measures, config = (
         json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
         for name in ("training", "measures", "config")

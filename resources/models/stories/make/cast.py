@@ -1,6 +1,6 @@
-"""Who and what is in a story: the slots that are drawn alike in both languages.
+"""People and things of a story: the slots that are sampled alike in both languages.
 
-The order of the draws is part of the texts of a seed.
+The order of the random numbers determines the texts of a seed.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ TEST_SEED = 1
 """The seed of the held-out documents and questions that the model is measured on."""
 
 RANDOM_KINDS = ("repetition", "counting")
-"""The kinds of texts that there are of random tokens, too."""
+"""Kinds of texts that also exist with random tokens."""
 
 Ids = NDArray[np.int64]
 
@@ -41,10 +41,10 @@ def whole_tokens(tokenizer: Tokenizer) -> list[int]:
 
 
 def random_line(rng: Random, tokenizer: Tokenizer, whole: list[int], kind: str) -> list[int]:
-    """Random tokens: different ones that are said twice, or some in a row that are then counted.
+    """Random tokens: a repeated sequence of different ones, or some in a row that are then counted.
 
-    A line end stands before those that are said twice, as it begins no other text: so a strange prompt is
-    no reason to say it again. `kind` is one of `RANDOM_KINDS`.
+    A line end precedes the repeated ones, as it begins no other text: so a strange prompt is no reason to
+    repeat it. `kind` is one of `RANDOM_KINDS`.
     """
     line = tokenizer.encode("\n")
     if kind == "repetition":

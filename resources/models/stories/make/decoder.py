@@ -1,4 +1,4 @@
-"""The model in the box as a PyTorch module: a small decoder of the form that `transformers` calls Llama.
+"""The bundled model as a PyTorch module: a small decoder of the form that `transformers` calls Llama.
 
 RMSNorm before each half of a block, rotary positions (half-split pairs), grouped key and value heads, a
 gated feed-forward layer with SiLU, no biases, and one matrix for embedding and output. The names of the
@@ -33,7 +33,7 @@ class Config:
     rms_norm_eps: float = 1e-5
 
     def document(self, begin: int, end: int) -> dict[str, object]:
-        """What `config.json` holds; `begin` and `end` are the ids of those tokens."""
+        """Content of `config.json`; `begin` and `end` are the ids of those tokens."""
         return {
             "architectures": ["LlamaForCausalLM"],
             "model_type": "llama",
@@ -134,18 +134,19 @@ class Decoder(nn.Module):
         self._start()
 
     def _start(self) -> None:
-        """Draw the weights: each matrix keeps the size of its input.
+        """Sample the weights: each matrix keeps the size of its input.
 
         The rows of the embedding share a part, which adds the same to all logits and so changes no
-        probability, but gives every token a constant feature: without biases, a head that is to look at
-        distances alone needs one.
+        probability, but adds a constant feature to every token: without biases, a head that attends by
+        distance alone needs one.
         """
         for name, weights in self.named_parameters():
             if "embed_tokens" in name:
                 nn.init.normal_(weights, std=0.09)
                 weights.data += 0.15 * torch.randn(weights.shape[1])
             elif weights.dim() > 1:
-                # What is added to the residual is smaller, so that the sum over the blocks keeps its size.
+                # Additions to the residual stream are smaller, so that the sum over the blocks keeps its
+                # size.
                 adds = name.endswith(("o_proj.weight", "down_proj.weight"))
                 shrink = 2 * self.config.num_hidden_layers if adds else 1
                 nn.init.normal_(weights, std=(shrink * weights.shape[1]) ** -0.5)
@@ -173,7 +174,7 @@ def angles(config: Config) -> tuple[Tensor, Tensor]:
 
 
 def rotated(x: Tensor, turn: tuple[Tensor, Tensor]) -> Tensor:
-    """x (batch, head, token, d_head) turned by its positions' angles."""
+    """Rotate x (batch, head, token, d_head) by its positions' angles."""
     first, second = x.chunk(2, -1)
     return x * turn[0] + torch.cat((-second, first), -1) * turn[1]
 

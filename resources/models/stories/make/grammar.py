@@ -1,6 +1,6 @@
-"""The texts that the model in the box learns: short stories and exercises, in English and in Chinese.
+"""The training texts of the bundled model: short stories and exercises, in English and in Chinese.
 
-Everything is drawn from a seeded `random.Random`, so a seed is a corpus. A text is a template with
+Everything is sampled from a seeded `random.Random`, so a seed is a corpus. A text is a template with
 alternatives in square brackets, `[one|another]`, which may nest, and slots in braces, `{A.she}`, which
 are attributes of the people, things and places of one story.
 
@@ -21,7 +21,7 @@ LANGUAGES = ("en", "zh")
 """The languages of the corpus, by their codes."""
 
 SPLITS = ("train", "held_out")
-"""What a text is for: `train` avoids the held-out pairs, `held_out` uses nothing else."""
+"""Purpose of a text: `train` avoids the held-out pairs, `held_out` uses nothing else."""
 
 _CHOICE = re.compile(r"\[([^\[\]]*)\]")
 
@@ -41,7 +41,7 @@ _SIGNS = (
     (0xAC00, 0xD7A3),
     (0x1F400, 0x1F64F),
 )
-"""Signs and characters of other scripts: the bytes of what is outside the vocabulary are learnt, too."""
+"""Signs and characters of other scripts, so that the model learns the bytes outside the vocabulary, too."""
 
 Slots = Mapping[str, object]
 Item = TypeVar("Item")
@@ -85,7 +85,7 @@ class Language:
 
 
 def held_out(first: int, second: int) -> bool:
-    """Whether the pair of words with these places in their lists is kept from training: one pair in five."""
+    """True if the pair of words with these indices in their lists is kept from training: one pair in five."""
     return (first + 2 * second) % 5 == 0
 
 
@@ -119,7 +119,7 @@ def documents(
 ) -> Iterator[Document]:
     """Texts of `split` without end, the languages in turn and their kinds by their shares.
 
-    The same seed gives the same texts; the two splits of one seed share no generator. With `only`, all
+    The same seed produces the same texts; the two splits of one seed share no generator. With `only`, all
     texts are of those kinds.
     """
     rng = Random(f"{split}-{seed}")
@@ -148,9 +148,9 @@ def series(rng: Random, items: tuple[str, ...], least: int, most: int) -> list[s
 
 
 def counted(rng: Random, items: tuple[Item, ...]) -> tuple[list[Item], list[tuple[Item, int]]]:
-    """Some of `items` in a row, most of them more than once, and how often some are there: 9 times at most.
+    """Some of `items` in a row, most of them more than once, and the counts of some: 9 at most.
 
-    What is asked for may not be there at all.
+    A counted item may be absent.
     """
     kinds = rng.randint(1, 4)
     drawn = rng.sample(items, kinds + 2)

@@ -1,9 +1,9 @@
-"""What the model in the box learnt, head by head: `python -m make.measure FOLDER`.
+"""Measurement of the bundled model, head by head: `python -m make.measure FOLDER`.
 
 Everything is measured on held-out texts with the weights as shipped (float16, computed in float32), and
-written to `measures.json` and into the model card. A head's score for a job is the mean, over the rows that
-have the job to do, of the weight that it puts on the positions that the job is about; the same is asked of a
-head that looks at all earlier tokens equally, for comparison.
+written to `measures.json` and into the model card. A head's score for a function is the mean, over the
+relevant rows, of its weight on the relevant positions; a head that attends to all earlier tokens equally is
+measured for comparison.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LOSS_DOCUMENTS = 150
 """Held-out texts per language that the loss is taken from."""
 
 HEAD_DOCUMENTS = 60
-"""Held-out texts per language that the heads are looked at on."""
+"""Held-out texts per language for the measurement of the heads."""
 
 QUESTIONS = 400
 """Held-out questions of each kind and language."""
@@ -45,7 +45,7 @@ PROMPTS = {
     "en": ("Once upon a time, there was a girl named Lily.", "Tom and Anna", "On Sunday, the old fox"),
     "zh": ("从前，有一个女孩，名字叫小红。", "小明和小丽", "星期日，"),
 }
-"""What the samples of the card, and the recorded continuations, begin with."""
+"""Prompts of the card's samples, and of the recorded continuations."""
 
 SAMPLE_TOKENS = 120
 TEMPERATURE = 0.8
@@ -168,7 +168,7 @@ def preferred(model: Decoder, tokenizer: Tokenizer, question: Question) -> tuple
 
 
 def copied(model: Decoder, tokenizer: Tokenizer, question: Question) -> tuple[int, int]:
-    """How many tokens of an exact copy come first in the distribution before them: (hits, tokens)."""
+    """Number of tokens of an exact copy that rank first in the distribution before them: (hits, tokens)."""
     whole = [tokenizer.begin, *tokenizer.encode(question.prompt + question.right)]
     begin = len(question.prompt.encode())
     first = int(_inside(tokenizer, whole, begin, begin + len(question.right.encode()))[0])
@@ -217,9 +217,9 @@ def mean_over(
     kind: str,
     ask: Callable[[Tokenizer, list[int], Question, Tensor], Found],
 ) -> Found:
-    """The mean of what `ask` finds, over the held-out questions of one kind.
+    """The mean of the results of `ask`, over the held-out questions of one kind.
 
-    `ask` is given the ids of a prompt, the question, and the maps (head + 1, query, key).
+    `ask` takes the ids of a prompt, the question, and the maps (head + 1, query, key).
     """
     found: dict[str, list[Tensor]] = {}
     for question in questions(language, kind, "held_out", corpus.TEST_SEED, QUESTIONS):
@@ -230,7 +230,7 @@ def mean_over(
 
 
 def coreference(tokenizer: Tokenizer, ids: list[int], question: Question, weights: Tensor) -> Found:
-    """How the row of a pronoun treats two names of which the pronoun stands for one.
+    """Weights of a pronoun's row on two names, one of which the pronoun refers to.
 
     Whether the right name has more weight than the wrong one (`name_preferred`, chance one half), whether no
     position has more than one of the right name (`name_most`), and the weight on each of the two
@@ -258,7 +258,7 @@ def naming(tokenizer: Tokenizer, ids: list[int], question: Question, weights: Te
 
 
 def _names(tokenizer: Tokenizer, ids: list[int], question: Question, row: Tensor, job: str) -> Found:
-    """What a row (head + 1, key) has for the right name of a question, and for the wrong one."""
+    """Weight of a row (head + 1, key) on the right name of a question, and on the wrong one."""
     right, wrong = (_places(tokenizer, ids, question.prompt, name) for name in question.names)
     on_right, on_wrong = row[:, right].sum(-1), row[:, wrong].sum(-1)
     return {
@@ -270,13 +270,13 @@ def _names(tokenizer: Tokenizer, ids: list[int], question: Question, row: Tensor
 
 
 def counting(tokenizer: Tokenizer, ids: list[int], question: Question, weights: Tensor) -> Found:
-    """The row of a word, after which must be said how often it was there: its weight on all those places."""
+    """Weight of a word's row, before its count, on all occurrences of the word."""
     same = duplicate_places(torch.tensor(ids))[-1]
     return {"counted": weights[:, -1][:, same].sum(-1)}
 
 
 ASKED = (("coreference", coreference), ("naming", naming), ("counting", counting))
-"""(kind of question, what is asked of the heads there)."""
+"""(kind of question, measurement of the heads there)."""
 
 
 def maps(model: Decoder, ids: Tensor) -> Tensor:
@@ -296,7 +296,7 @@ def random_twice(tokenizer: Tokenizer, length: int) -> Tensor:
 
 
 def continuations(model: Decoder, tokenizer: Tokenizer) -> list[dict[str, object]]:
-    """What the model writes after each of `PROMPTS`: the likeliest tokens, and drawn ones."""
+    """The model's continuations of each of `PROMPTS`: the most probable tokens, and sampled ones."""
     found: list[dict[str, object]] = []
     for language, prompts in PROMPTS.items():
         for seed, prompt in enumerate(prompts):

@@ -1,9 +1,9 @@
-"""The tokenizer of the model in the box: whole words, pieces of words, characters, and bytes for the rest.
+"""The tokenizer of the bundled model: whole words, pieces of words, characters, and bytes for the rest.
 
 `tokenizer.json` is written in the form of the `tokenizers` library (model `BPE`, with `byte_fallback` and
 `ignore_merges`), so other programs read it too; this module needs no such library. Texts are encoded as
 `core/bpe.py` says, with pieces of the kind `words`: a pre-token that is in the vocabulary is one token, any
-other is put together from characters. Every text can be encoded, and every encoding decodes to its text.
+other is assembled from characters. Every text can be encoded, and every encoding decodes to its text.
 """
 
 from __future__ import annotations
@@ -95,9 +95,9 @@ class Tokenizer:
         return self._pairs.token_bytes(one)
 
     def text(self, one: int) -> str:
-        """What the token `one` is shown as: its text, a special token's name, or a byte as ⟨E4⟩.
+        """The shown form of the token `one`: its text, a special token's name, or a byte as ⟨E4⟩.
 
-        A control character, but for the line end, cannot be seen and is shown as a byte, too.
+        A control character other than the line end is invisible and is shown as a byte, too.
 
         Raises `ValueError` for an id outside the vocabulary.
         """

@@ -1,8 +1,8 @@
-"""Train the model in the box; the command is in `__init__.py`.
+"""Train the bundled model; the command is in `__init__.py`.
 
 The folder receives the weights (float16, named as in Llama checkpoints), `config.json`, `tokenizer.json`,
-`training.json` with the loss curve, `measures.json` with what the heads learnt, and the model card. The
-weights are also written every few minutes, so that a run that is cut short leaves a model.
+`training.json` with the loss curve, `measures.json` with the measurements of the heads, and the model card.
+The weights are also written every few minutes, so that a run that is cut short leaves a model.
 
 The texts never end and none is seen twice; with `--steps` instead of `--minutes` the run does not depend
 on the clock.
@@ -43,10 +43,10 @@ CURVE_DOCUMENTS = 40
 
 @dataclass(frozen=True)
 class Stage:
-    """A part of the run, and what is read in it."""
+    """A part of the run, and its texts."""
 
     until: float
-    """Where it ends, as a share of the run."""
+    """End of the stage, as a share of the run."""
     rows: tuple[int, int]
     """(rows per step, tokens per row)."""
     random: float
@@ -57,7 +57,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Recipe:
-    """How the model is trained; `minutes` or `steps`, whichever is over first, ends the run."""
+    """Training recipe; `minutes` or `steps`, whichever is over first, ends the run."""
 
     seed: int = 0
     minutes: float = 40.0
@@ -68,8 +68,8 @@ class Recipe:
         Stage(0.32, (12, 96), 0.2, ("repetition", "counting", "naming", "owners", "pronouns")),
         Stage(1.0, (8, 256), 0.05),
     )
-    """First, in short rows, what is counted, for a head to look at the same token before; then also what is
-    said twice, for heads to copy; then all that asks for a head; then everything.
+    """First, in short rows, counting, so that a head learns to attend to the same token before; then also
+    repetition, so that heads learn to copy; then everything that needs a head; then everything.
 
     A head that finds what followed a token can also count it, so counting comes first.
     """
@@ -92,7 +92,7 @@ class Recipe:
 
 @dataclass
 class Record:
-    """What is known of a run: its recipe, and the losses on the way (nats per token)."""
+    """Record of a run: its recipe, and the losses on the way (nats per token)."""
 
     recipe: Recipe
     torch: str = torch.__version__
@@ -167,7 +167,7 @@ def _steps(model: Decoder, tokenizer: Tokenizer, recipe: Recipe, record: Record)
 
 
 def _step(model: Decoder, ids: Tensor, optimizer: torch.optim.Optimizer, clip: float) -> float:
-    """One step on rows of ids (row, token + 1), multiplied in bfloat16; gives their loss before it."""
+    """One step on rows of ids (row, token + 1), multiplied in bfloat16; returns their loss before it."""
     with torch.autocast("cpu", torch.bfloat16):
         logits = model(ids[:, :-1])
     loss = F.cross_entropy(logits.float().flatten(0, 1), ids[:, 1:].flatten())

@@ -1,4 +1,4 @@
-"""Who and what a Chinese story is about: its people, things, places and messages, drawn together."""
+"""Cast of a Chinese story: its people, things, places and messages, sampled together."""
 
 from __future__ import annotations
 

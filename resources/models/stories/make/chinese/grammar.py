@@ -76,7 +76,7 @@ def _pronoun_sentence(rng: Random, split: str) -> tuple[str, str, tuple[str, str
 
 
 def pronouns(rng: Random, split: str) -> str:
-    """Three sentences in which the pronoun follows from what is said before."""
+    """Three sentences in which the pronoun follows from the text before."""
     drawn = (_pronoun_sentence(rng, split) for _ in range(3))
     return "\n".join(prompt + pronoun + rest for prompt, pronoun, _, rest in drawn)
 
@@ -108,7 +108,7 @@ def _scenes(rng: Random, split: str) -> tuple[str, dict[str, object]]:
 
 
 def naming(rng: Random, split: str) -> str:
-    """Who is meant: after a few sentences, each pronoun and, right behind it, the name that it stands for."""
+    """Reference: after a few sentences, each pronoun and, right after it, the name that it refers to."""
     parts = []
     for _ in range(rng.randint(2, 4)):
         text, slots = _scenes(rng, split)
@@ -123,13 +123,13 @@ _TIMES = ("零", *words.NUMBERS)
 
 
 def _counted(rng: Random) -> tuple[str, list[tuple[str, int]]]:
-    """Characters in a row up to where they are counted, and how often each is there."""
+    """Characters in a row up to their count, and the number of occurrences of each."""
     row, counts = counted(rng, _CHARACTERS)
     return f"数一数：{''.join(row)}。各几次：", counts
 
 
 def counting(rng: Random, split: str) -> str:
-    """Characters in a row, and how often they are there: each must be found again wherever it was."""
+    """Characters in a row, and their counts: each must be found at all its positions."""
     prompt, counts = _counted(rng)
     return f"{prompt}{'、'.join(f'{word}{_TIMES[count]}' for word, count in counts)}。"
 
@@ -204,7 +204,7 @@ def repetition(rng: Random, split: str) -> str:
 
 
 def ask_pronoun(rng: Random, split: str) -> Question:
-    """Which pronoun comes next: that of the first name, or that of the second?"""
+    """Question for the next pronoun: that of the first name, or that of the second?"""
     prompt, right, names, _ = _pronoun_sentence(rng, split)
     return Question("zh", "pronoun", prompt, right, {"她": "他", "他": "她"}[right], names)
 
@@ -244,7 +244,7 @@ def ask_naming(rng: Random, split: str) -> Question:
 
 
 def ask_counting(rng: Random, split: str) -> Question:
-    """How often was the character there: so often, or once more or less?"""
+    """Question for the count of a character: the right one, or one more or less?"""
     while True:
         prompt, counts = _counted(rng)
         word, count = counts[0]
@@ -254,7 +254,7 @@ def ask_counting(rng: Random, split: str) -> Question:
 
 
 def ask_agreement(rng: Random, split: str) -> Question:
-    """Which measure word belongs to the noun: its own, or that of the noun before it?"""
+    """Question for the measure word of the noun: its own, or that of the noun before it?"""
     while True:
         prompt, noun, other = _measured(rng, split)
         if noun.measure != other.measure:

@@ -110,7 +110,7 @@ ACTIONS = tuple("唱歌 跑步 跳舞 睡觉 玩耍 游泳 吃饭 散步 休息 
 
 @dataclass(frozen=True)
 class Reason:
-    """How somebody was, and what they did about it."""
+    """A person's state, and the reaction to it."""
 
     mood: str
     deed: str

@@ -1,4 +1,4 @@
-"""Who and what an English story is about: its people, things, places and messages, drawn together."""
+"""Cast of an English story: its people, things, places and messages, sampled together."""
 
 from __future__ import annotations
 

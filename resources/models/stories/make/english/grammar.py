@@ -53,7 +53,7 @@ def owners(rng: Random, split: str) -> str:
 
 
 def pronouns(rng: Random, split: str) -> str:
-    """Three sentences in which the pronoun follows from what is said before."""
+    """Three sentences in which the pronoun follows from the text before."""
     return "\n".join(_pronoun_sentence(rng, split)[2] for _ in range(3))
 
 
@@ -119,7 +119,7 @@ def _named(rng: Random, slots: dict[str, object]) -> list[tuple[str, Person]]:
 
 
 def naming(rng: Random, split: str) -> str:
-    """Who is meant: after a few sentences, each pronoun and, right behind it, the name that it stands for."""
+    """Reference: after a few sentences, each pronoun and, right after it, the name that it refers to."""
     parts = []
     for _ in range(rng.randint(2, 4)):
         text, slots = _scenes(rng, split)
@@ -129,13 +129,13 @@ def naming(rng: Random, split: str) -> str:
 
 
 def _counted(rng: Random) -> tuple[str, list[tuple[str, int]]]:
-    """Words in a row up to where they are counted, and how often each is there."""
+    """Words in a row up to their count, and the number of occurrences of each."""
     row, counts = counted(rng, rng.choice((_EVERY_WORD, _EVERY_WORD, words.LETTERS)))
     return f"Count: {' '.join(row)}. How often:", counts
 
 
 def counting(rng: Random, split: str) -> str:
-    """Words in a row, and how often they are there: each must be found again wherever it was."""
+    """Words in a row, and their counts: each must be found at all its positions."""
     prompt, counts = _counted(rng)
     return f"{prompt} {', '.join(f'{word} {count}' for word, count in counts)}."
 
@@ -218,7 +218,7 @@ def repetition(rng: Random, split: str) -> str:
 
 
 def ask_pronoun(rng: Random, split: str) -> Question:
-    """Which pronoun comes next: that of the first name, or that of the second?"""
+    """Question for the next pronoun: that of the first name, or that of the second?"""
     prompt, names, whole = _pronoun_sentence(rng, split)
     right = re.match(r"\w+", whole[len(prompt) :])
     assert right is not None
@@ -255,7 +255,7 @@ def ask_naming(rng: Random, split: str) -> Question:
 
 
 def ask_counting(rng: Random, split: str) -> Question:
-    """How often was the word there: so often, or once more or less?"""
+    """Question for the count of a word: the right one, or one more or less?"""
     while True:
         prompt, counts = _counted(rng)
         word, count = counts[0]

@@ -93,7 +93,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Reason:
-    """How somebody was, and what they did about it."""
+    """A person's state, and the reaction to it."""
 
     mood: str
     deed: str
