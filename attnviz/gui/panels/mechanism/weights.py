@@ -31,8 +31,8 @@ KINDS = (
 
 @dataclass(frozen=True, kw_only=True)
 class WeightSlot:
-    """A matrix of the selected attention. `id` begins the controls' names, `path` is its field, `short` labels
-    its bias: a symbol or a message; `hue` is one of a theme's colours.
+    """A matrix of the selected attention. `id` begins the controls' names, `path` is its field, `short`
+    labels its bias: a symbol or a message; `hue` is one of a theme's colours.
 
     `read` returns its source, `source` creates that of an option, `edit` sets one. `ties` are the matrices,
     with their symbols, that it may share; `why_not_tied` is why not. `set_bias` adds or removes its bias; a
