@@ -17,7 +17,7 @@ _WINDOW = Field(N_("last positions"), N_("Number of last positions that stay cac
 
 
 class FullCache(Value, frozen=True, tag_field="kind", tag="full"):
-    """Every position, as it was made."""
+    """Every position, with exact numbers."""
 
 
 class RingCache(Value, frozen=True, tag_field="kind", tag="ring"):

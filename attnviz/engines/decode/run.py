@@ -236,7 +236,7 @@ class _Decoder:
 
     @property
     def stopped(self) -> str:
-        """Why writing ends here; empty where it goes on."""
+        """Why generation ends here; empty if it continues."""
         generates = self._experiment.writing is not None or self._fed < self._steps
         is_cut = generates and self._fed >= self._experiment.n_queries
         return self._choice.stopped or (self._choice.failure if is_cut else "")

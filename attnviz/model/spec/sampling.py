@@ -359,11 +359,11 @@ def _rows(
 
 
 def stopped(stop: StopConditions, text: str, ids: Sequence[int], end_id: int | None) -> str:
-    """Why writing ends here, one sentence in the user's language; empty where it goes on.
+    """Why generation ends here, one sentence in the user's language; empty if it continues.
 
-    `text` and `ids` are what was written after the prompt; `end_id` is the model's end token, None without
-    one. The end token comes first, then the stop string that ends first in the text, then the length. What
-    is stopped stays stopped when more is written.
+    `text` and `ids` were generated after the prompt; `end_id` is the model's end token, None without one. The
+    end token comes first, then the stop string that ends first in the text, then the length. A stopped text
+    stays stopped if more is appended.
     """
     if stop.end_token and end_id is not None and end_id in ids:
         return _("the end token was generated")
