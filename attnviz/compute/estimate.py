@@ -14,7 +14,7 @@ from attnviz.model.positions import changes
 from attnviz.model.sites.sites import at, site_names
 from attnviz.model.spec.block import FEED_FORWARD_ROLES, NORMS
 from attnviz.model.spec.experiment import Experiment
-from attnviz.model.spec.parts import ROLES, Rope
+from attnviz.model.spec.parts import ROLES
 from attnviz.model.spec.site import Site
 
 DOCUMENT_ITEMSIZE = 8
@@ -97,12 +97,12 @@ def _further(site: Site, n: int, m: int, itemsize: int) -> Iterator[EstimateLine
         "d_head": site.d_qk,
         "features": site.d_model,
     }
-    is_turned, is_normed = isinstance(position, Rope), site.qk_norm is not None
+    is_turned, is_normed = changes(position) == "rotation", site.qk_norm is not None
     forms = 1 + is_turned + is_normed  # concatenated, rotated, normed
     formula = _("{count} × {heads} heads × {queries} queries × {d_head} features × {itemsize} bytes")
     value = forms * heads.n_heads * n * site.d_qk * itemsize
     yield EstimateLine(_("further forms of q and mixed"), formula.format(count=forms, **numbers), value)
-    forms = is_turned + is_normed + (isinstance(position, Rope) and position.on_values)
+    forms = is_turned + is_normed + position.rotates_values
     if forms:
         formula = _("{count} × {kv_heads} KV heads × {keys} keys × {d_head} features × {itemsize} bytes")
         value = forms * heads.n_kv_heads * m * site.d_qk * itemsize

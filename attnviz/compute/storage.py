@@ -18,7 +18,7 @@ from attnviz.core.quantise import quantise
 from attnviz.engines.decode.run import Decoding
 from attnviz.engines.decode.step import SiteStep
 from attnviz.engines.program import Check, never_cancelled
-from attnviz.model.caches import Cache, QuantisedCache, kept_positions
+from attnviz.model.caches import Cache, QuantisedCache
 from attnviz.model.stages import as_read
 from attnviz.model.trace import SiteTrace
 
@@ -112,7 +112,7 @@ def attention_given_up(decoding: Decoding, site: SiteTrace, check: Check = never
     found = np.zeros((site.shape("weights")[0], n_steps))
     if cache is None or site.experiment.memory is not None:
         return found
-    kept = [kept_positions(cache, length) for length in range(1, n_steps + 1)]
+    kept = [cache.kept(length) for length in range(1, n_steps + 1)]
     gone = [range(len(first), last.start) for first, last in kept]
     for head in range(len(found)) if any(gone) else ():  # recomputing the weights is slow
         check()

@@ -77,15 +77,22 @@ class _Limits:
             if self._active:
                 self._apply(setters)
                 return
-            for (_, write), before in self._before.items():
-                write(before)
+            for setter, before in self._before.items():
+                _set(setter, before)
             self._before.clear()
 
     def _apply(self, setters: Sequence[ThreadSetter]) -> None:
         limit = min(self._active)
         for setter in setters:
             # Only downwards: a count that the user set to 1 from outside stays 1.
-            setter[1](min(limit, self._before[setter]))
+            _set(setter, min(limit, self._before[setter]))
+
+
+def _set(setter: ThreadSetter, n: int) -> None:
+    """Reading a count takes a tenth of the time of setting it."""
+    read, write = setter
+    if read() != n:
+        write(n)
 
 
 _LIMITS = _Limits()

@@ -23,18 +23,18 @@ def split_query_heads(xp: Any, x_tf: Array, n_groups: int, group_size: int) -> A
     """Reshape (token, g·r·d) to (g, r, token, d); the heads of one group are adjacent."""
     n_tokens, width = x_tf.shape
     d_head = width // (n_groups * group_size)
-    x_tgrd = xp.reshape(x_tf, (n_tokens, n_groups, group_size, d_head))
+    x_tgrd = x_tf.reshape((n_tokens, n_groups, group_size, d_head))
     return xp.permute_dims(x_tgrd, (1, 2, 0, 3))
 
 
 def split_kv_heads(xp: Any, x_tf: Array, n_groups: int) -> Array:
     """Reshape (token, g·d) to (g, token, d)."""
     n_tokens, width = x_tf.shape
-    return xp.permute_dims(xp.reshape(x_tf, (n_tokens, n_groups, width // n_groups)), (1, 0, 2))
+    return xp.permute_dims(x_tf.reshape((n_tokens, n_groups, width // n_groups)), (1, 0, 2))
 
 
 def join_heads(xp: Any, y_grqd: Array) -> Array:
     """Reshape (g, r, q, d) to (q, g·r·d): the heads' outputs side by side."""
     n_groups, group_size, n_queries, d_head = y_grqd.shape
     y_qgrd = xp.permute_dims(y_grqd, (2, 0, 1, 3))
-    return xp.reshape(y_qgrd, (n_queries, n_groups * group_size * d_head))
+    return y_qgrd.reshape((n_queries, n_groups * group_size * d_head))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -36,8 +37,13 @@ def _row_sums(values: NDArray[Any]) -> NDArray[Any]:
     if n > PLAIN_SUM:
         sums: NDArray[Any] = values.sum(axis=-1, keepdims=True)
         return sums
-    product: NDArray[Any] = values @ np.ones((n, 1), dtype=values.dtype)
+    product: NDArray[Any] = values @ _ones(n, values.dtype)
     return product
+
+
+@lru_cache(maxsize=256)
+def _ones(n: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+    return np.ones((n, 1), dtype=dtype)
 
 
 class NumpyEngine:
@@ -106,7 +112,7 @@ class NumpyEngine:
 
     def softmax_(self, scores: NDArray[Any], is_bounded: bool = False) -> None:
         if not is_bounded:
-            scores -= scores.max(axis=-1, keepdims=True)
+            scores -= np.maximum.reduce(scores, axis=-1, keepdims=True)
         np.exp(scores, out=scores)
         scores /= _row_sums(scores)
 

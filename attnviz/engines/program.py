@@ -9,7 +9,8 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,8 +37,7 @@ Ints = NDArray[np.int64]
 # --- scores ----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Block:
+class Block(NamedTuple):
     """Part of the score arrays: the numbers of its heads (g, r), its positions, what its rows see.
 
     `qk` are q (g, r, q, d) and k (g, k, d), which relative positions read besides the scores.
@@ -82,7 +82,7 @@ def _product(engine: Engine, scoring: Scoring, q: Array, k: Array) -> _Product:
 def _multiply(engine: Engine, product: _Product, qk: tuple[Array, Array], out: Array) -> None:
     """q (g, r, q, d) times k (g, k, d) into `out` (g, r, q, k)."""
     q, k = qk
-    keys = engine.xp.matrix_transpose(k)[:, None, :, :]
+    keys = k.mT[:, None, :, :]
     engine.matmul_into(out, q if product.factor is None else q * product.factor, keys)
 
 
@@ -195,18 +195,12 @@ class Scores:
     tiles: tuple[Tile, ...]
     seen: list[Seen]
 
-    @property
-    def heads(self) -> Ints:
-        """The numbers of the query heads, (g, r)."""
-        n_groups, group_size = self.qk[0].shape[:2]
-        return np.arange(n_groups * group_size).reshape(n_groups, group_size)
-
     def block(self, tile: Tile, seen: Seen) -> Block:
         """The keys of `seen` for the heads and rows of a tile."""
         q, k = self.qk
         q_positions, k_positions = self.positions
         part = q[tile.groups, tile.members, tile.rows], k[tile.groups, seen.keys]
-        heads = self.heads[tile.groups, tile.members]
+        heads = _head_numbers(*q.shape[:2])[tile.groups, tile.members]
         return Block(heads, q_positions[tile.rows], k_positions[seen.keys], seen, part)
 
     def stage(self, engine: Engine, scoring: Scoring, stage: str, tile: Tile, seen: Seen) -> Array:
@@ -216,6 +210,14 @@ class Scores:
         _multiply(engine, self.product, block.qk, scores)
         _shape_scores(engine, scoring, scores, block, stage, self.product)
         return scores
+
+
+@lru_cache(maxsize=64)
+def _head_numbers(n_groups: int, group_size: int) -> Ints:
+    """The numbers of the query heads, (g, r), read-only."""
+    numbers = np.arange(n_groups * group_size).reshape(n_groups, group_size)
+    numbers.setflags(write=False)
+    return numbers
 
 
 def attend(
@@ -262,10 +264,13 @@ def _scores(
     q, k = features.query(), features.key()
     sight = scoring.masks.sight(q_positions, k_positions)
     spares = sight.hidden is not None and engine.spares_keys and scoring.spares_keys
-    if spares:  # 0 · NaN is NaN: a NaN value affects all rows, as in a product of whole matrices
-        spares = bool(engine.xp.all(engine.xp.isfinite(features.value())))
-    pieces = tiles(engine.block_cells, (*q.shape[:3], len(k_positions)), spares)
-    seen = [sight.nearest(t.rows) if spares else sight.of(t.rows, sight.whole) for t in pieces]
+    cells = *q.shape[:3], len(k_positions)
+    pieces = tiles(engine.block_cells, cells, spares)
+    seen = [sight.nearest(tile.rows) for tile in pieces] if spares else []
+    if any(one.keys != sight.whole for one in seen) and not engine.xp.isfinite(features.value()).all():
+        # 0 · NaN is NaN: a NaN value affects all rows, as in a product of whole matrices.
+        pieces, seen = tiles(engine.block_cells, cells, False), []
+    seen = seen or [sight.of(tile.rows, sight.whole) for tile in pieces]
     product = _product(engine, scoring, q, k)
     return Scores((q, k), (q_positions, k_positions), sight, product, pieces, seen)
 
@@ -278,7 +283,7 @@ def _attend_tile(
     mixed = out.mixed[tile.groups, tile.members, tile.rows]
     _attend_keys(engine, scoring, scores, tile, seen, v, out.weights, mixed)
     whole = scores.sight.whole
-    if seen.keys != whole and bool(engine.xp.any(engine.xp.isnan(mixed))):
+    if seen.keys != whole and bool(engine.xp.isnan(mixed).any()):
         # A row with a score that is not finite is NaN as a whole, hidden cells too.
         seen = scores.sight.of(tile.rows, whole)
         _attend_keys(engine, scoring, scores, tile, seen, v, out.weights, mixed)

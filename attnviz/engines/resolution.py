@@ -34,7 +34,7 @@ from attnviz.model.operands.relative import relative_of
 from attnviz.model.spec.block import Block, FeedForward, FeedForwardRole, Norm, Transform
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.latent import Latent, LatentRole
-from attnviz.model.spec.parts import Dropout, Identity, NoScale, Role, Rope, ScaleValue
+from attnviz.model.spec.parts import Dropout, Identity, Role, Rope
 from attnviz.model.spec.rows import Row, held_row
 from attnviz.model.spec.site import Site
 
@@ -154,11 +154,8 @@ def _rotation(site: Site) -> operands.Rotation | None:
 
 def scale_factor(site: Site) -> float | None:
     """The multiplier of raw scores: scale over temperature; None if neither is used."""
-    scale = site.scale
-    if isinstance(scale, NoScale):
-        return None if site.temperature == 1.0 else 1.0 / site.temperature
-    factor = scale.value if isinstance(scale, ScaleValue) else site.d_qk**-0.5
-    return factor / site.temperature
+    is_used = site.scale.step(site.d_qk)[0] != "" or site.temperature != 1.0
+    return site.scale.factor(site.d_qk) / site.temperature if is_used else None
 
 
 def scoring_of(site: Site) -> Scoring:

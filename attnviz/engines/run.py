@@ -90,7 +90,7 @@ class _Made:
     def is_finite(self, engine: Engine) -> bool:
         """True if the attention's output is finite, and so are all its operands."""
         output = self.features.tf["attention_output"]
-        return bool(engine.xp.all(engine.xp.isfinite(output)))
+        return bool(engine.xp.isfinite(output).all())
 
     @property
     def trace(self) -> SiteTrace:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from attnviz.engines.constants import Constants
 from attnviz.engines.engine import Engine, Workers
 from attnviz.engines.numpy_engine import NUMPY_DTYPES, NumpyEngine
 from attnviz.engines.torch_engine import (
@@ -43,11 +44,16 @@ def _numpy(dtype: str, device: str, workers: Workers) -> Engine:
 
 
 def _torch(dtype: str, device: str, workers: Workers) -> Engine:
-    return TorchEngine(dtype, device, workers=workers)
+    made = TorchEngine(dtype, device, workers=workers, constants=_ON_DEVICE.get((dtype, device)))
+    _ON_DEVICE.setdefault((dtype, device), made.constants)
+    return made
 
 
 _CONSTANTS = {dtype: NumpyEngine(dtype).constants for dtype in NUMPY_DTYPES}
 """One drag makes many engines; they convert the document's matrices once."""
+
+_ON_DEVICE: dict[tuple[str, str], Constants] = {}
+"""The same of Torch, by dtype and device."""
 
 _CPU = ("auto", "cpu")
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 MASKED_ROWS = 64
 """Rows of a tile where masks hide keys: the fewer, the closer its keys are to what each row sees."""
@@ -27,6 +28,7 @@ class Tile:
         return is_group and self.members.start <= member < self.members.stop
 
 
+@lru_cache(maxsize=64)
 def tiles(cells: int | None, shape: tuple[int, ...], spares_keys: bool) -> tuple[Tile, ...]:
     """The tiles of scores (g, r, q, k), each of at most `cells` cells, or of one row; None: all at once.
 

@@ -84,8 +84,8 @@ class TorchEngine:
 
     `device` is "auto" (CUDA if available), "cpu", "cuda" or "cuda:N". Float32 products stay in float32 unless
     `allow_tf32`. Arrays stay on the device; windows are transferred. `workers` may spread blocks over threads
-    if the device is the CPU. Raises `ValueError` for an unsupported dtype or device and `EngineError` if
-    Torch or the device is missing.
+    if the device is the CPU; `constants` are those of an earlier engine of the same dtype and device. Raises
+    `ValueError` for an unsupported dtype or device and `EngineError` if Torch or the device is missing.
     """
 
     name = "torch"
@@ -96,6 +96,7 @@ class TorchEngine:
         device: str = "auto",
         allow_tf32: bool = False,
         workers: Workers = ALONE,
+        constants: Constants | None = None,
     ) -> None:
         if dtype not in TORCH_DTYPES:
             raise FieldError("dtype", dtype, among(TORCH_DTYPES, on="Torch"))
@@ -115,7 +116,7 @@ class TorchEngine:
         self.spares_keys = is_cpu  # on a GPU the look at the masks takes longer than the product
         # torch rounds shorter ones, once, from the document's numbers.
         self._copied_in = np.dtype(dtype) if dtype in ("float32", "float64") else None
-        self._constant = Constants(self._converted)
+        self.constants = constants or Constants(self._converted)
         self._precision = "high" if allow_tf32 else "highest"
 
     @contextmanager
@@ -135,7 +136,7 @@ class TorchEngine:
             torch.set_float32_matmul_precision(before)
 
     def asarray(self, values: NDArray[Any]) -> Any:
-        return self._constant(values)
+        return self.constants(values)
 
     def _converted(self, values: NDArray[Any]) -> Any:
         # A copy, as torch warns of arrays that must not change; torch.tensor takes thrice as long for it.

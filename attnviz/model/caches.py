@@ -16,19 +16,36 @@ from attnviz.model.spec.value import Value
 _WINDOW = Field(N_("last positions"), N_("Number of last positions that stay cached"), typed=(1, 100_000))
 
 
-class FullCache(Value, frozen=True, tag_field="kind", tag="full"):
-    """Every position, with exact numbers."""
+class CacheKind(Value, frozen=True):
+    """What every kind answers; most keep every position."""
+
+    def kept(self, length: int) -> tuple[range, range]:
+        """The positions that are left after `length` of them were appended: the first, and the last, ones."""
+        return range(0), range(length)
+
+    def capacity(self, length: int) -> int:
+        """Positions that memory is held for after `length` were appended."""
+        return sum(map(len, self.kept(length)))
 
 
-class RingCache(Value, frozen=True, tag_field="kind", tag="ring"):
+class FullCache(CacheKind, frozen=True, tag_field="kind", tag="full"):
+    """Every position, as it was made."""
+
+
+class RingCache(CacheKind, frozen=True, tag_field="kind", tag="ring"):
     """The last `window` positions; the next one takes the oldest one's place."""
 
     where: ClassVar[str] = "cache."
 
     window: Annotated[Positive, _WINDOW] = 16
+    n_sinks: ClassVar[int] = 0
+
+    def kept(self, length: int) -> tuple[range, range]:
+        """The last ones."""
+        return range(0), range(max(0, length - self.window), length)
 
 
-class SinkCache(Value, frozen=True, tag_field="kind", tag="sinks"):
+class SinkCache(CacheKind, frozen=True, tag_field="kind", tag="sinks"):
     """The first `n_sinks` positions and the last `window` ones."""
 
     where: ClassVar[str] = "cache."
@@ -38,8 +55,13 @@ class SinkCache(Value, frozen=True, tag_field="kind", tag="sinks"):
     ] = 4
     window: Annotated[Positive, _WINDOW] = 12
 
+    def kept(self, length: int) -> tuple[range, range]:
+        """The sinks and the last ones."""
+        sinks = min(self.n_sinks, length)
+        return range(sinks), range(max(sinks, length - self.window), length)
 
-class QuantisedCache(Value, frozen=True, tag_field="kind", tag="quantised"):
+
+class QuantisedCache(CacheKind, frozen=True, tag_field="kind", tag="quantised"):
     """Every position, each head's key and value as whole numbers of `bits` bits and one step."""
 
     where: ClassVar[str] = "cache."
@@ -47,7 +69,7 @@ class QuantisedCache(Value, frozen=True, tag_field="kind", tag="quantised"):
     bits: Annotated[Literal[4, 8], Field(N_("bits"), N_("Bits of each number in the cache"))] = 8
 
 
-class PagedCache(Value, frozen=True, tag_field="kind", tag="paged"):
+class PagedCache(CacheKind, frozen=True, tag_field="kind", tag="paged"):
     """Every position, in blocks of `block` that are taken as they are needed."""
 
     where: ClassVar[str] = "cache."
@@ -56,6 +78,10 @@ class PagedCache(Value, frozen=True, tag_field="kind", tag="paged"):
         Positive,
         Field(N_("positions per block"), N_("Number of positions allocated together"), typed=(1, 100_000)),
     ] = 16
+
+    def capacity(self, length: int) -> int:
+        """Whole blocks."""
+        return -(-length // self.block) * self.block
 
 
 Cache = FullCache | RingCache | SinkCache | QuantisedCache | PagedCache
@@ -120,20 +146,3 @@ CACHES: tuple[CacheRow, ...] = (
 )
 
 CACHE_BY_ID = {row.id: row for row in CACHES}
-
-
-def kept_positions(cache: Cache, length: int) -> tuple[range, range]:
-    """The positions that are left after `length` of them were appended: the first ones, the last ones."""
-    if isinstance(cache, RingCache):
-        return range(0), range(max(0, length - cache.window), length)
-    if isinstance(cache, SinkCache):
-        sinks = min(cache.n_sinks, length)
-        return range(sinks), range(max(sinks, length - cache.window), length)
-    return range(0), range(length)
-
-
-def capacity(cache: Cache, length: int) -> int:
-    """Positions that memory is held for after `length` were appended: with pages, whole blocks of them."""
-    if isinstance(cache, PagedCache):
-        return -(-length // cache.block) * cache.block
-    return sum(map(len, kept_positions(cache, length)))

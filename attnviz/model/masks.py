@@ -201,6 +201,11 @@ def blocked_by_all(masks: tuple[Mask, ...], q_positions: Ints, k_positions: Ints
     return reduce(np.logical_or, (blocked_by(mask, q_positions, k_positions) for mask in masks))
 
 
+def mask_of(site: Site, kind: type) -> Any:
+    """The mask of one kind, or None."""
+    return next((mask for mask in site.masks if isinstance(mask, kind)), None)
+
+
 def visible_pairs(site: Site) -> int:
     """Count the (query, key) pairs that the masks leave visible, some rows at a time."""
     n_queries, n_keys = site.n_queries, site.n_keys

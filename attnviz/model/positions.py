@@ -93,6 +93,17 @@ def changes(position: Position) -> Changes:
     return row_of(position).changes
 
 
+def is_additive(position: Position) -> bool:
+    """True if it is added to the vectors: once, where these come in."""
+    return changes(position) == "vectors"
+
+
+def rope_of(site: Site) -> Rope:
+    """The rotary position of a site that has one."""
+    assert isinstance(site.position, Rope)
+    return site.position
+
+
 def has_bias(site: Site) -> bool:
     """True if a bias is added to each score, so that the stage `biased` exists."""
     return changes(site.position) == "bias"
@@ -157,9 +168,7 @@ def sequence_length(site: Site) -> int:
 
 def rotation(site: Site) -> Rotation:
     """Inputs of RoPE's scaling from a site with rotary positions."""
-    rope = site.position
-    assert isinstance(rope, Rope)
-    return Rotation(rope, n_rotated(site), sequence_length(site))
+    return Rotation(rope_of(site), n_rotated(site), sequence_length(site))
 
 
 def pair_frequencies(site: Site) -> Floats:

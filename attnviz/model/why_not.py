@@ -14,7 +14,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from attnviz.i18n import N_
-from attnviz.model.masks import blocked
+from attnviz.model.masks import blocked, mask_of
 from attnviz.model.operands.matrices import vectors_array
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.experiment import Experiment
@@ -97,9 +97,10 @@ def _with_empty_row(site: Site) -> Site:
     )
     if has_empty_row(site):
         return site
-    others = tuple(mask for mask in site.masks if not isinstance(mask, Causal | Padding))
-    padded = {0, *(key for mask in site.masks if isinstance(mask, Padding) for key in mask.tokens)}
-    return replace(site, masks=(Causal(), Padding(tuple(sorted(padded))), *others))
+    others = tuple(mask for mask in site.masks if type(mask) not in (Causal, Padding))
+    padding = mask_of(site, Padding) or Padding(())
+    padded = tuple(sorted({0, *padding.tokens}))
+    return replace(site, masks=(Causal(), Padding(padded), *others))
 
 
 def _product(site: Site) -> Pair:

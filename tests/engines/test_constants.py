@@ -13,7 +13,9 @@ from attnviz.engines import constants as constants_module
 from attnviz.engines import numpy_engine
 from attnviz.engines.constants import Constants
 from attnviz.engines.decode.run import decode
+from attnviz.engines.engine import Workers
 from attnviz.engines.numpy_engine import NumpyEngine
+from attnviz.engines.table import ENGINES, EngineKind
 
 
 def frozen(rows: int) -> np.ndarray[Any, Any]:
@@ -95,3 +97,15 @@ def test_a_decoding_converts_each_weight_matrix_once(monkeypatch: pytest.MonkeyP
         (8, 16),
         (16, 8),
     ]
+
+
+@pytest.mark.parametrize("kind", ENGINES, ids=lambda kind: kind.id)
+def test_the_engines_of_a_drag_convert_a_matrix_once(kind: EngineKind) -> None:
+    if kind.unavailable():
+        pytest.skip(kind.unavailable())
+    matrix = frozen(5)
+    first, second = (kind.make("float32", "cpu", Workers()) for _time in range(2))
+    with second.active():
+        assert first is not second
+        assert first.asarray(matrix) is second.asarray(matrix)
+        assert kind.make("float64", "cpu", Workers()).asarray(matrix) is not first.asarray(matrix)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from attnviz.model.caches import CACHES, FullCache, PagedCache, RingCache, SinkCache, capacity, kept_positions
+from attnviz.model.caches import CACHES, FullCache, PagedCache, RingCache, SinkCache
 
 
 def positions(cache: object, length: int) -> list[int]:
-    first, last = kept_positions(cache, length)  # type: ignore[arg-type]
+    first, last = cache.kept(length)  # type: ignore[arg-type]
     return [*first, *last]
 
 
@@ -26,11 +26,11 @@ def test_sinks_stay_and_no_position_counts_twice() -> None:
 
 @pytest.mark.parametrize(("length", "held"), [(1, 16), (16, 16), (17, 32)])
 def test_pages_are_taken_whole(length: int, held: int) -> None:
-    assert capacity(PagedCache(16), length) == held
-    assert capacity(FullCache(), length) == length
+    assert PagedCache(16).capacity(length) == held
+    assert FullCache().capacity(length) == length
     assert positions(PagedCache(16), length) == list(range(length))
 
 
 def test_the_table_has_every_kind_once() -> None:
     assert [row.kind.__struct_config__.tag for row in CACHES] == [row.id for row in CACHES]
-    assert capacity(RingCache(3), 7) == 3 and capacity(SinkCache(2, 3), 9) == 5
+    assert RingCache(3).capacity(7) == 3 and SinkCache(2, 3).capacity(9) == 5

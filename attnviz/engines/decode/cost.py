@@ -47,7 +47,7 @@ from dataclasses import dataclass, replace
 
 from attnviz.core.quantise import quantised_bytes
 from attnviz.engines.flops import SiteFlops, site_flops
-from attnviz.model.caches import Cache, FullCache, QuantisedCache, capacity, kept_positions
+from attnviz.model.caches import Cache, FullCache, QuantisedCache
 from attnviz.model.operands.latent import cached_numbers
 from attnviz.model.sites.sites import at, places
 from attnviz.model.spec.experiment import Experiment
@@ -109,7 +109,7 @@ class _SiteCost:
         if m is None:
             kept = _kept(self.cache, t)
             read = 1 if _kept(self.cache, length) == length else kept
-            cached = self._cost(1, 1, kept, read, 1, capacity(self.cache, length), self.cached_row)
+            cached = self._cost(1, 1, kept, read, 1, self.cache.capacity(length), self.cached_row)
             return cached, self._cost(1, 1, t, 1, 1, 0)
         new = m if t == 1 else 0
         return self._cost(1, new, m, new, new, m), self._cost(1, new, m, new, new, 0)
@@ -123,7 +123,7 @@ class _SiteCost:
             return once, once
         if m is None:
             kept = _kept(self.cache, t)
-            cached = self._cost(1, 1, kept, kept, 1, capacity(self.cache, t), self.cached_row)
+            cached = self._cost(1, 1, kept, kept, 1, self.cache.capacity(t), self.cached_row)
             return cached, self._cost(t, t, t * (t + 1) // 2, t, t, 0)
         new = m if t == 1 else 0
         return self._cost(1, new, m, m, new, m), self._cost(t, m, t * m, m, m, 0)
@@ -145,7 +145,7 @@ class _SiteCost:
 
 def _kept(cache: Cache, length: int) -> int:
     """Number of positions, of `length`, that a cache keeps."""
-    return sum(map(len, kept_positions(cache, length)))
+    return sum(map(len, cache.kept(length)))
 
 
 class StepCosts:

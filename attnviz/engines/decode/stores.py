@@ -7,7 +7,8 @@ A store holds rows of several arrays side by side, (g, position, d) each, indepe
 from __future__ import annotations
 
 import math
-from typing import Protocol
+from collections.abc import Callable
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from attnviz.core.dims import Array
 from attnviz.core.quantise import packed, quantise, unpacked
 from attnviz.engines.engine import Engine
 from attnviz.model import caches
-from attnviz.model.caches import PagedCache, QuantisedCache, RingCache, SinkCache, kept_positions
+from attnviz.model.caches import FullCache, PagedCache, QuantisedCache, RingCache, SinkCache
 
 Ints = NDArray[np.int64]
 Rows = tuple[Array, ...]
@@ -91,7 +92,7 @@ class KeptStore:
 
     def __init__(self, engine: Engine, kind: RingCache | SinkCache, capacity: int) -> None:
         self._engine, self._kind = engine, kind
-        self._n_sinks = kind.n_sinks if isinstance(kind, SinkCache) else 0
+        self._n_sinks = kind.n_sinks
         self._record = FullStore(engine, capacity)
         self._slots: Rows = ()
         self.length = 0
@@ -125,7 +126,7 @@ class KeptStore:
         self.append(older._record.rows(length))
 
     def positions(self, length: int) -> Ints:
-        first, last = kept_positions(self._kind, length)
+        first, last = self._kind.kept(length)
         return np.array([*first, *last], dtype=np.int64)
 
     def _slot_of(self, positions: Ints) -> Ints:
@@ -229,13 +230,17 @@ class PagedStore:
 
 def store_for(engine: Engine, kind: caches.Cache, capacity: int) -> Store:
     """The store of one kind of cache, for `capacity` positions at most."""
-    if isinstance(kind, RingCache | SinkCache):
-        return KeptStore(engine, kind, capacity)
-    if isinstance(kind, QuantisedCache):
-        return QuantisedStore(engine, kind.bits, capacity)
-    if isinstance(kind, PagedCache):
-        return PagedStore(engine, kind.block, capacity)
-    return FullStore(engine, capacity)
+    return STORES[type(kind)](engine, kind, capacity)
+
+
+STORES: dict[type, Callable[[Engine, Any, int], Store]] = {
+    FullCache: lambda engine, kind, capacity: FullStore(engine, capacity),
+    RingCache: KeptStore,
+    SinkCache: KeptStore,
+    QuantisedCache: lambda engine, kind, capacity: QuantisedStore(engine, kind.bits, capacity),
+    PagedCache: lambda engine, kind, capacity: PagedStore(engine, kind.block, capacity),
+}
+"""What holds the rows of each kind of cache."""
 
 
 def _bytes(array: Array) -> int:

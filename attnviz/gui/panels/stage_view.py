@@ -22,6 +22,7 @@ from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.i18n import _
 from attnviz.model.edit import edits
 from attnviz.model.explain.formulas.symbols import stage_parts
+from attnviz.model.masks import mask_of
 from attnviz.model.sites.titles import label_among_several
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.parts import Padding, Painted
@@ -222,7 +223,7 @@ class StageViewPanel(Panel):
         if self.store.trace is None or not STAGE_BY_ID[self._stage(self.store.site)].score_shaped:
             return
         if start:
-            painted = edits.mask_of(experiment, Painted)
+            painted = mask_of(experiment, Painted)
             self._stroke_blocks = painted is None or (row, column) not in painted.cells
             self.store.begin_gesture()
         self.store.edit_attention(edits.paint, row, column, self._stroke_blocks)
@@ -249,7 +250,7 @@ class StageViewPanel(Panel):
     def _on_bar(self, bar: int) -> None:
         """A click on a key's bar marks it as padding, or no longer."""
         key = self._first_bar + bar
-        padding = edits.mask_of(self.store.attention, Padding)
+        padding = mask_of(self.store.attention, Padding)
         self.store.edit_attention(edits.set_padding, key, padding is None or key not in padding.tokens)
 
     def sizeHint(self) -> QSize:

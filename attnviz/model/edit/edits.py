@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from attnviz.core.dims import group_counts
 from attnviz.errors import A_TOKEN, FieldError, among, must_be
 from attnviz.model.edit.fitting import fitted_attention, fitted_norm, fitted_vocabulary
-from attnviz.model.masks import MASK_ORDER
+from attnviz.model.masks import MASK_ORDER, mask_of
 from attnviz.model.operands.matrices import projection_array, token_ids, vectors_array
 from attnviz.model.positions import added_rows
 from attnviz.model.sites.sites import at, places, with_records
@@ -372,11 +372,6 @@ def set_multiplier(site: Site, pair: int, value: float) -> Site:
     while multipliers and multipliers[-1] == 1.0:
         multipliers.pop()
     return replace(site, position=replace(position, multipliers=tuple(multipliers)))
-
-
-def mask_of(site: Site, kind: type) -> Any:
-    """The mask of one kind, or None."""
-    return next((mask for mask in site.masks if isinstance(mask, kind)), None)
 
 
 def set_mask(site: Site, mask: Mask) -> Site:

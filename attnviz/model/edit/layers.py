@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from attnviz.errors import NEEDS_MEMORY, FieldError, Message
 from attnviz.i18n import _
 from attnviz.model.edit.fitting import fitted_attention
+from attnviz.model.positions import changes, is_additive
 from attnviz.model.sites.sites import ATTENTION_FIELDS, at, other_changes, place_of, places, with_records
 from attnviz.model.spec.attention import Attention, Layer
 from attnviz.model.spec.block import Block
@@ -25,15 +26,10 @@ from attnviz.model.spec.parts import (
     NoPosition,
     Seeded,
     SeededSinks,
-    Sinusoidal,
     vectors_shape,
 )
-from attnviz.model.spec.positions import Learned
 from attnviz.model.spec.rows import DrawnRow
 from attnviz.model.spec.site import Place, Site
-
-ADDITIVE = (Sinusoidal, Learned)
-"""Positions that are added to the vectors: once, at the input."""
 
 SEED_STEP = 100
 """Distance between the seeds of a copied layer and those of its original."""
@@ -90,7 +86,7 @@ def _with_layers(experiment: Experiment, place: Place, layers: tuple[Layer, ...]
 
 def copy_of(layer: Layer, others: tuple[Layer, ...]) -> Layer:
     """A new layer like `layer`, with seeds that none of `others` has, and without an additive position."""
-    position = NoPosition() if isinstance(layer.position, ADDITIVE) else layer.position
+    position = NoPosition() if is_additive(layer.position) else layer.position
     used = [other.projections for other in others]
     for step in range(1, len(others) + 2):
         copy = reseeded(layer, step * SEED_STEP)
@@ -125,7 +121,7 @@ def remove_layer(experiment: Experiment, site: str) -> Experiment:
 
 
 def _entered_like(old: Layer, new: Layer) -> Layer:
-    is_bare = isinstance(old.position, ADDITIVE) and isinstance(new.position, NoPosition)
+    is_bare = is_additive(old.position) and changes(new.position) == "nothing"
     return replace(new, position=old.position) if is_bare else new
 
 
@@ -174,9 +170,7 @@ def _last_site_of_first_layer(experiment: Experiment) -> Site:
 def _reaching(experiment: Experiment, n: int, d_model: int) -> Any:
     """The tokens' position, where it also does for `n` tokens of `d_model` features; else none."""
     position = experiment.position
-    if isinstance(position, Learned) and position.start + n > position.length:
-        return NoPosition()
-    fits = experiment.d_model == d_model
+    fits = experiment.d_model == d_model and n <= position.end
     return position if fits else NoPosition()
 
 
@@ -213,14 +207,14 @@ def _with_cross_of(old: Layer, new: Layer) -> Layer:
 
 
 def _not_added(layer: Attention) -> Any:
-    return NoPosition() if isinstance(layer.position, ADDITIVE) else layer.position
+    return NoPosition() if is_additive(layer.position) else layer.position
 
 
 def _reading_memory(layer: Layer) -> Layer:
     """The layer's second attention as its only one; an additive position stays."""
     assert layer.cross is not None
     fields = _fields_of(layer.cross)
-    if isinstance(layer.position, ADDITIVE):
+    if is_additive(layer.position):
         fields["position"] = layer.position
     return Layer(**fields)
 
@@ -271,7 +265,7 @@ def edit_alike(experiment: Experiment, site: str, function: Callable[[Site], Sit
         else:
             after = reseeded_site(after, (place.layer - here.layer) * SEED_STEP, before)
         fields = _fields_of(after)
-        if place.layer and place != here and isinstance(after.position, ADDITIVE):
+        if place.layer and place != here and is_additive(after.position):
             fields["position"] = NoPosition() if after.position != before.position else before.position
         records[place] = fields
     return with_records(experiment, records, changes)

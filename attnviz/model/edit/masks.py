@@ -10,7 +10,7 @@ from typing import Any, Literal
 from msgspec.structs import replace
 
 from attnviz.model.masks import FAMILY_OF, MASK_ORDER
-from attnviz.model.spec.parts import AnyOf, Causal, Documents, Global, Mask, OneMask, Padding, Prefix
+from attnviz.model.spec.parts import AnyOf, Causal, Mask, OneMask, Prefix
 from attnviz.model.spec.site import Site
 
 Joining = Literal["all", "any"]
@@ -24,6 +24,11 @@ def joined(site: Site) -> tuple[OneMask, ...]:
     return next((mask.masks for mask in site.masks if isinstance(mask, AnyOf)), ())
 
 
+def side_by_side(site: Site) -> list[Any]:
+    """The masks outside of `AnyOf`."""
+    return [mask for mask in site.masks if not isinstance(mask, AnyOf)]
+
+
 def find_mask(site: Site, kind: type) -> Any:
     """The mask of one kind, in the list or in `AnyOf`; or None."""
     return next((mask for mask in (*site.masks, *joined(site)) if isinstance(mask, kind)), None)
@@ -35,7 +40,7 @@ def put_mask(site: Site, mask: OneMask) -> Site:
     A new causal mask replaces a prefix mask, and vice versa.
     """
     kind, either = type(mask), joined(site)
-    alone = [one for one in site.masks if not isinstance(one, AnyOf)]
+    alone = side_by_side(site)
     is_alone = any(isinstance(one, kind) for one in alone)
     is_joined = not is_alone and (_has(either, kind) or bool(either) and FAMILY_OF[kind].is_pattern)
     if is_joined:
@@ -46,25 +51,14 @@ def put_mask(site: Site, mask: OneMask) -> Site:
 
 def take_mask(site: Site, kind: type) -> Site:
     """Remove the masks of one kind, in the list and in `AnyOf`."""
-    alone = [one for one in site.masks if not isinstance(one, AnyOf)]
+    alone = side_by_side(site)
     return _with(site, _without(alone, kind), _without(joined(site), kind))
 
 
 def fitting_mask(mask: OneMask, site: Site) -> OneMask:
     """`mask` without positions past the ends of this experiment, or a default one if none is left."""
-    n_keys, longer = site.n_keys, max(site.n_queries, site.n_keys)
-    if isinstance(mask, Padding):
-        mask = Padding(tuple(position for position in mask.tokens if position < n_keys))
-        is_empty = not mask.tokens
-    elif isinstance(mask, Global):
-        mask = Global(tuple(position for position in mask.tokens if position < longer))
-        is_empty = not mask.tokens
-    elif isinstance(mask, Documents):
-        mask = Documents(tuple(start for start in mask.starts if start < longer))
-        is_empty = not mask.starts
-    else:
-        is_empty = False
-    return FAMILY_OF[type(mask)].fresh(site) if is_empty else mask
+    kept = mask.within(site.n_queries, site.n_keys)
+    return FAMILY_OF[type(mask)].fresh(site) if kept is None else kept
 
 
 def joining(site: Site) -> Joining:
@@ -79,7 +73,7 @@ def has_pattern(site: Site) -> bool:
 
 def set_joining(site: Site, how: Joining) -> Site:
     """Combine all patterns by "or", or all masks by "and"; of two of one kind, that of `AnyOf` is dropped."""
-    alone: list[Any] = [one for one in site.masks if not isinstance(one, AnyOf)]
+    alone = side_by_side(site)
     if how == "all":
         more = [one for one in joined(site) if not _has(alone, type(one))]
         return _with(site, [*alone, *more], ())

@@ -7,13 +7,15 @@ from typing import Any
 
 from attnviz.core.cost.architecture import Architecture, Latent, Learned
 from attnviz.i18n import N_
+from attnviz.model.masks import mask_of
 from attnviz.model.operands.matrices import is_identity, output_tokens
 from attnviz.model.sites.sites import at, places, site_names
 from attnviz.model.spec import latent as parts
 from attnviz.model.spec.block import NORMS, FeedForward, Norm
 from attnviz.model.spec.experiment import Experiment
-from attnviz.model.spec.parts import ROLES, Causal, Identity, Tied, Window, vectors_shape
+from attnviz.model.spec.parts import ROLES, Causal, Window, vectors_shape
 from attnviz.model.spec.site import Site
+from attnviz.model.spec.source import Source
 
 FFN_ROLES = {"up": "ffn_up", "gate": "ffn_gate", "down": "ffn_down"}
 """Names of the feed-forward layer's matrices in an architecture: `down` is one of the latent's there."""
@@ -58,10 +60,10 @@ def _of_site(site: Site) -> Architecture:
     Causality and a window are kept, as in a kernel that skips the blocked cells; cells that any other mask
     blocks count as open (`counts_every_mask`).
     """
-    window = next((mask for mask in site.masks if isinstance(mask, Window)), None)
-    is_causal = any(isinstance(mask, Causal) for mask in site.masks)
+    window: Window | None = mask_of(site, Window)
+    is_causal = mask_of(site, Causal) is not None
     ahead = 0 if is_causal else None if window is None else window.right
-    sources: dict[str, object] = {role: getattr(site.projections, role) for role in ROLES}
+    sources: dict[str, Source] = {role: getattr(site.projections, role) for role in ROLES}
     if site.latent is not None:
         sources |= {role: getattr(site.latent, role) for role in site.latent.roles()}
     ffn = None if site.block is None else site.block.feed_forward
@@ -88,7 +90,7 @@ def _of_site(site: Site) -> Architecture:
             *_free(site),
             *_free_ffn(ffn, site),
         ),
-        unlearned=tuple(role for role, source in sources.items() if isinstance(source, Identity | Tied)),
+        unlearned=tuple(role for role, source in sources.items() if source.is_identity or source.tied_to),
         of_layer=_learned(
             (N_("biases"), _biases(site)),
             (N_("norms"), _norms(site)),
@@ -116,7 +118,7 @@ def _once(experiment: Experiment) -> dict[str, Any]:
         fields |= {"vocabulary": n, "tied": vocabulary.unembedding is None}
         head: tuple[int, ...] = (n,) if vocabulary.bias is not None else ()
         if transform is not None:
-            fields["transform"] = not isinstance(transform.weights, Identity)
+            fields["transform"] = not transform.weights.is_identity
             head += (d_model,) if transform.bias is not None else ()
             head += _of_norm(transform.norm, d_model)
         learned.append((N_("biases and norm of the output head"), head))
@@ -191,7 +193,7 @@ def _free(site: Site) -> tuple[str, ...]:
     return tuple(
         role
         for role, (rows, columns) in shapes.items()
-        if rows == columns and isinstance(getattr(latent, role), Identity)
+        if rows == columns and getattr(latent, role).is_identity
     )
 
 
@@ -199,7 +201,7 @@ def _free_ffn(ffn: FeedForward | None, site: Site) -> tuple[str, ...]:
     """The feed-forward layer's matrices that return their input unchanged."""
     if ffn is None or ffn.d_hidden != site.d_model:
         return ()
-    return tuple(called for role, called in FFN_ROLES.items() if isinstance(getattr(ffn, role), Identity))
+    return tuple(called for role, called in FFN_ROLES.items() if getattr(ffn, role).is_identity)
 
 
 def counts_every_mask(experiment: Experiment) -> bool:

@@ -13,21 +13,16 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
+
+from msgspec import Struct
 
 from attnviz.errors import InputError, Message, MessageError, about, message_of, suffix_error
 from attnviz.model.io.json_text import MAX_TEXT, document_from, parse, write
 from attnviz.model.io.tensors import Progress, no_progress, read_tensors, write_tensors
-from attnviz.model.sites.sites import places, record_at
 from attnviz.model.spec.arrays import Matrix
-from attnviz.model.spec.attention import Attention
-from attnviz.model.spec.block import FEED_FORWARD_ROLES, NORMS
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
-from attnviz.model.spec.latent import LATENT_ROLES
-from attnviz.model.spec.parts import ROLES, Explicit, ExplicitVectors
-from attnviz.model.spec.positions import WrittenTable
-from attnviz.model.spec.rows import WrittenRow
 
 INLINE_NUMBERS = 16_384
 """Largest number of entries that a saved JSON file holds in all its explicit arrays together."""
@@ -163,73 +158,17 @@ def _write(document: Document, path: Path, progress: Progress) -> Path:
     return path
 
 
-def _matrices(experiment: Experiment) -> Iterator[tuple[str, Matrix]]:
-    """Every explicit array with the name of its tensor."""
-    seen = list(_own_matrices(experiment))
-    for place in places(experiment)[1:]:
-        seen += _attention_matrices(record_at(experiment, place), f"{place.path}.")
-    yield from seen
-
-
-def _own_matrices(experiment: Experiment) -> Iterator[tuple[str, Matrix]]:
-    """Those of the sequences, of the first layer, and of what stands before and after all layers."""
-    if isinstance(experiment.vectors, ExplicitVectors):
-        yield "vectors", experiment.vectors.values
-    if experiment.memory is not None and isinstance(experiment.memory.vectors, ExplicitVectors):
-        yield "memory.vectors", experiment.memory.vectors.values
-    known = experiment.vocabulary
-    if known is not None:
-        yield "vocabulary.embedding", known.embedding
-        if known.unembedding is not None:
-            yield "vocabulary.unembedding", known.unembedding
-        yield from _rows(known, ("bias",), "vocabulary.")
-        transform = known.transform
-        if transform is not None:
-            if isinstance(transform.weights, Explicit):
-                yield "vocabulary.transform.weights", transform.weights.values
-            yield from _rows(transform, ("bias",), "vocabulary.transform.")
-            yield from _rows(transform.norm, ("gain", "bias"), "vocabulary.transform.norm.")
-    for name in ("embedding_norm", "final_norm", "encoder_norm"):
-        yield from _rows(getattr(experiment, name), ("gain", "bias"), f"{name}.")
-    yield from _attention_matrices(experiment, "")
-
-
-def _attention_matrices(attention: Attention, path: str) -> Iterator[tuple[str, Matrix]]:
-    """Arrays of one attention and its block; `path` is the prefix of their names."""
-    projections, position, block = attention.projections, attention.position, attention.block
-    for role in ROLES:
-        source = getattr(projections, role)
-        if isinstance(source, Explicit):
-            yield f"{path}projections.{role}", source.values
-    yield from _rows(projections, [f"{role}_bias" for role in ROLES], f"{path}projections.")
-    yield from _rows(attention.qk_norm, ("query_gain", "key_gain"), f"{path}qk_norm.")
-    latent = attention.latent
-    if latent is not None:
-        for matrix in LATENT_ROLES:
-            if isinstance(getattr(latent, matrix), Explicit):
-                yield f"{path}latent.{matrix}", getattr(latent, matrix).values
-        for name in ("norm", "query_norm"):
-            yield from _rows(getattr(latent, name), ("gain", "bias"), f"{path}latent.{name}.")
-    if block is not None:
-        for name in NORMS:
-            yield from _rows(getattr(block, name), ("gain", "bias"), f"{path}block.{name}.")
-        ffn = block.feed_forward
-        for part in FEED_FORWARD_ROLES if ffn is not None else ():
-            if isinstance(getattr(ffn, part), Explicit):
-                yield f"{path}block.feed_forward.{part}", getattr(ffn, part).values
-        yield from _rows(ffn, [f"{part}_bias" for part in FEED_FORWARD_ROLES], f"{path}block.feed_forward.")
-    for name in position.table_shapes(1, 1, 1):
-        table = getattr(position, name)
-        if isinstance(table, WrittenTable):
-            yield f"{path}position.{name}", table.values
-
-
-def _rows(owner: Any, fields: Iterable[str], path: str) -> Iterator[tuple[str, Matrix]]:
-    """The explicit rows among the `fields` of a part; none of a part that is null."""
-    for field in fields if owner is not None else ():
-        row = getattr(owner, field)
-        if isinstance(row, WrittenRow):
-            yield f"{path}{field}", row.values
+def _matrices(part: Struct, path: str = "") -> Iterator[tuple[str, Matrix]]:
+    """Every explicit array of a part and of its parts, by the name of its tensor: the path of its source."""
+    for field in part.__struct_fields__:
+        value = getattr(part, field)
+        if isinstance(value, Matrix):
+            yield path.removesuffix(".") if field == "values" else f"{path}{field}", value
+        elif isinstance(value, Struct):
+            yield from _matrices(value, f"{path}{field}.")
+        elif isinstance(value, tuple) and value and isinstance(value[0], Struct):
+            for index, item in enumerate(value):
+                yield from _matrices(item, f"{path}{field}[{index}].")
 
 
 ABANDONED_S = 600.0

@@ -7,7 +7,8 @@ closed set of choices; the tag is what a document file names.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+import math
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -290,6 +291,10 @@ class SqrtDHead(Value, frozen=True, tag_field="kind", tag="sqrt_d_head"):
         """Multiplier of the scores of queries of `d_qk` features."""
         return float(d_qk**-0.5)
 
+    def step(self, d_qk: int) -> tuple[str, float, str]:
+        """How it is written: × or ÷ or nothing, the number, and the number as a text."""
+        return "÷", math.sqrt(d_qk), f"√{d_qk}"
+
 
 class NoScale(Value, frozen=True, tag_field="kind", tag="none"):
     """Scores as they are."""
@@ -297,6 +302,10 @@ class NoScale(Value, frozen=True, tag_field="kind", tag="none"):
     def factor(self, d_qk: int) -> float:
         """1."""
         return 1.0
+
+    def step(self, d_qk: int) -> tuple[str, float, str]:
+        """Nothing is written."""
+        return "", 1.0, ""
 
 
 class ScaleValue(Value, frozen=True, tag_field="kind", tag="value"):
@@ -309,6 +318,10 @@ class ScaleValue(Value, frozen=True, tag_field="kind", tag="value"):
     def factor(self, d_qk: int) -> float:
         """The value itself."""
         return self.value
+
+    def step(self, d_qk: int) -> tuple[str, float, str]:
+        """Times the value."""
+        return "×", self.value, f"{self.value:g}"
 
 
 Scale = SqrtDHead | NoScale | ScaleValue
@@ -394,11 +407,19 @@ def _drawn_sinks(n_heads: int, seed: int) -> NDArray[np.float64]:
 Sinks = ExplicitSinks | SeededSinks
 
 
-class Causal(Value, frozen=True, tag_field="kind", tag="causal"):
+class MaskKind(Value, frozen=True):
+    """What every kind of mask answers."""
+
+    def within(self, n_queries: int, n_keys: int) -> Self | None:
+        """The mask without positions past the ends of the sequences; None where nothing is left of it."""
+        return self
+
+
+class Causal(MaskKind, frozen=True, tag_field="kind", tag="causal"):
     """A query sees the keys at its own position and before."""
 
 
-class Prefix(Value, frozen=True, tag_field="kind", tag="prefix"):
+class Prefix(MaskKind, frozen=True, tag_field="kind", tag="prefix"):
     """The first `n` positions see each other, later ones see themselves and what came before."""
 
     where: ClassVar[str] = "masks.prefix."
@@ -408,7 +429,7 @@ class Prefix(Value, frozen=True, tag_field="kind", tag="prefix"):
     ]
 
 
-class Padding(Value, frozen=True, tag_field="kind", tag="padding"):
+class Padding(MaskKind, frozen=True, tag_field="kind", tag="padding"):
     """Keys at these positions are seen by nobody."""
 
     where: ClassVar[str] = "masks.padding."
@@ -418,8 +439,12 @@ class Padding(Value, frozen=True, tag_field="kind", tag="padding"):
         Field(N_("Padding tokens"), N_("Positions hidden from every query, counted from 0, such as 3, 5-7")),
     ]
 
+    def within(self, n_queries: int, n_keys: int) -> Padding | None:
+        kept = tuple(position for position in self.tokens if position < n_keys)
+        return Padding(kept) if kept else None
 
-class Window(Value, frozen=True, tag_field="kind", tag="window"):
+
+class Window(MaskKind, frozen=True, tag_field="kind", tag="window"):
     """A query sees its own position, `left` earlier keys and `right` later ones."""
 
     where: ClassVar[str] = "masks.window."
@@ -432,7 +457,7 @@ class Window(Value, frozen=True, tag_field="kind", tag="window"):
     ] = 0
 
 
-class Dilated(Value, frozen=True, tag_field="kind", tag="dilated"):
+class Dilated(MaskKind, frozen=True, tag_field="kind", tag="dilated"):
     """A window of every `dilation`-th key: the query's own position, `left` such before, `right` after."""
 
     where: ClassVar[str] = "masks.dilated."
@@ -448,7 +473,7 @@ class Dilated(Value, frozen=True, tag_field="kind", tag="dilated"):
     ] = 2
 
 
-class Strided(Value, frozen=True, tag_field="kind", tag="strided"):
+class Strided(MaskKind, frozen=True, tag_field="kind", tag="strided"):
     """A query sees its own position and every `stride`-th key back from there."""
 
     where: ClassVar[str] = "masks.strided."
@@ -456,7 +481,7 @@ class Strided(Value, frozen=True, tag_field="kind", tag="strided"):
     stride: Annotated[Positive, Field(N_("Strided: step"), N_("Distance between two visible keys"))]
 
 
-class Blocks(Value, frozen=True, tag_field="kind", tag="blocks"):
+class Blocks(MaskKind, frozen=True, tag_field="kind", tag="blocks"):
     """A query sees its own block of `size` positions, and the `previous` blocks before it."""
 
     where: ClassVar[str] = "masks.blocks."
@@ -465,7 +490,7 @@ class Blocks(Value, frozen=True, tag_field="kind", tag="blocks"):
     previous: Annotated[Index, Field(N_("Earlier blocks"), N_("Earlier blocks that a query attends to"))] = 0
 
 
-class Global(Value, frozen=True, tag_field="kind", tag="global"):
+class Global(MaskKind, frozen=True, tag_field="kind", tag="global"):
     """These positions see all and are seen by all; no others see each other."""
 
     where: ClassVar[str] = "masks.global."
@@ -478,8 +503,12 @@ class Global(Value, frozen=True, tag_field="kind", tag="global"):
         ),
     ]
 
+    def within(self, n_queries: int, n_keys: int) -> Global | None:
+        kept = tuple(position for position in self.tokens if position < max(n_queries, n_keys))
+        return Global(kept) if kept else None
 
-class Documents(Value, frozen=True, tag_field="kind", tag="documents"):
+
+class Documents(MaskKind, frozen=True, tag_field="kind", tag="documents"):
     """Documents begin at these positions, and nobody sees across."""
 
     where: ClassVar[str] = "masks.documents."
@@ -494,8 +523,12 @@ class Documents(Value, frozen=True, tag_field="kind", tag="documents"):
         starts = list(self.starts)
         require(starts == sorted(set(starts)), "masks.documents.starts", starts, ascending)
 
+    def within(self, n_queries: int, n_keys: int) -> Documents | None:
+        kept = tuple(position for position in self.starts if position < max(n_queries, n_keys))
+        return Documents(kept) if kept else None
 
-class Painted(Value, frozen=True, tag_field="kind", tag="painted"):
+
+class Painted(MaskKind, frozen=True, tag_field="kind", tag="painted"):
     """Cells blocked by hand, each (query position, key position)."""
 
     where: ClassVar[str] = "masks.painted."

@@ -315,7 +315,12 @@ class Sizes:
 
 
 class Encoding(Value, frozen=True):
-    """Interface of every position encoding; most have no tables and no end."""
+    """Interface of every position encoding; most have no tables, no end, and do not rotate v."""
+
+    @property
+    def rotates_values(self) -> bool:
+        """True if v is rotated as q and k are."""
+        return False
 
     @property
     def end(self) -> float:
@@ -487,6 +492,10 @@ class Rope(Encoding, frozen=True, tag_field="kind", tag="rope"):
         at_most = Message("must have length {n} or less, one number for each rotated pair", n=pairs)
         require(count <= pairs, "position.multipliers", of_length(count), at_most)
         self.scaling.check_pairs(pairs)
+
+    @property
+    def rotates_values(self) -> bool:
+        return self.on_values
 
     def check_beside_latent(self, d_rope: int) -> None:
         """A latent needs features to rotate, and has none in its values."""

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QLabel, QPushButton
 import attnviz
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 from attnviz.gui.widgets.slider_field import SliderField
-from attnviz.model.edit.edits import mask_of
+from attnviz.model.masks import mask_of
 from attnviz.model.spec.parts import Causal, Heads, Painted, Sinusoidal, Window
 from attnviz.model.spec.view import Cell
 

@@ -22,6 +22,7 @@ from attnviz.gui.widgets.pictures.bars import Bars
 from attnviz.model.edit import edits
 from attnviz.model.edit.layers import set_n_layers
 from attnviz.model.io.presets import load_preset
+from attnviz.model.masks import mask_of
 from attnviz.model.sites.sites import at
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.parts import Causal, Padding, Painted
@@ -84,7 +85,7 @@ def test_of_a_long_row_the_part_around_the_query_is_drawn(qtbot: QtBot) -> None:
     at = bars.row_rect(5).center()
     press(bars, at)
     release(bars, at)
-    padding = edits.mask_of(bench.store.experiment, Padding)
+    padding = mask_of(bench.store.experiment, Padding)
     assert padding == Padding((400 - MOST_BARS // 2 + 5,))
 
 
@@ -158,7 +159,7 @@ def test_strokes_are_for_scores_only(qtbot: QtBot) -> None:
     assert bench.store.experiment == before
     bench.store.look(stage="scores")
     drag(bench.panel.map, bench.panel.map.cell_center(3, 0).toPoint(), QPoint(2, 2))
-    assert edits.mask_of(bench.store.experiment, Painted) == Painted(((3, 0),))
+    assert mask_of(bench.store.experiment, Painted) == Painted(((3, 0),))
     assert bench.store.experiment.masks[0] == Causal()
 
 
@@ -175,10 +176,10 @@ def test_a_stroke_and_a_bar_change_the_layer_that_is_looked_at(qtbot: QtBot) -> 
     bench.store.look(stage="weights", site="layers.1.self")
     bench.find(Bars, "row_bars").clicked.emit(2)
     first, second = (at(bench.store.experiment, f"layers.{layer}.self") for layer in (0, 1))
-    assert edits.mask_of(first, Padding) is None and edits.mask_of(second, Padding) == Padding((2,))
+    assert mask_of(first, Padding) is None and mask_of(second, Padding) == Padding((2,))
     bench.panel.map.cell_stroked.emit(3, 0, True)
     first, second = (at(bench.store.experiment, f"layers.{layer}.self") for layer in (0, 1))
-    assert edits.mask_of(first, Painted) is None and edits.mask_of(second, Painted) == Painted(((3, 0),))
+    assert mask_of(first, Painted) is None and mask_of(second, Painted) == Painted(((3, 0),))
 
 
 def test_a_symbol_lights_its_stage_and_is_lit_by_it(qtbot: QtBot) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from attnviz.model.edit import edits
 from attnviz.model.edit.switching import why_not_tied
+from attnviz.model.masks import mask_of
 from attnviz.model.operands.matrices import projection_array, vectors_array
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.block import Vocabulary
@@ -294,14 +295,14 @@ def test_masks_stand_in_one_order_and_each_kind_once() -> None:
     for mask in (Painted(((0, 1),)), Window(1, 0), Causal(), Padding((2,)), Window(2, 1)):
         experiment = edits.set_mask(experiment, mask)
     assert experiment.masks == (Causal(), Padding((2,)), Window(2, 1), Painted(((0, 1),)))
-    assert edits.mask_of(experiment, Window) == Window(2, 1)
+    assert mask_of(experiment, Window) == Window(2, 1)
     assert edits.remove_mask(experiment, Window).masks == (Causal(), Padding((2,)), Painted(((0, 1),)))
     assert edits.remove_mask(make(), Window) == make()
 
 
 def test_painting_blocks_and_frees_single_cells() -> None:
     painted = edits.paint(edits.paint(make(), 3, 1, True), 0, 2, True)
-    assert edits.mask_of(painted, Painted) == Painted(((0, 2), (3, 1)))
+    assert mask_of(painted, Painted) == Painted(((0, 2), (3, 1)))
     assert edits.paint(painted, 0, 2, True) == painted
     freed = edits.paint(edits.paint(painted, 0, 2, False), 3, 1, False)
     assert freed == make()
@@ -309,7 +310,7 @@ def test_painting_blocks_and_frees_single_cells() -> None:
 
 def test_padding_marks_and_frees_single_keys() -> None:
     padded = edits.set_padding(edits.set_padding(make(), 3, True), 0, True)
-    assert edits.mask_of(padded, Padding) == Padding((0, 3))
+    assert mask_of(padded, Padding) == Padding((0, 3))
     assert edits.set_padding(edits.set_padding(padded, 3, False), 0, False) == make()
 
 

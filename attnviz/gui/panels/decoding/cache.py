@@ -26,7 +26,7 @@ from attnviz.gui.widgets.elided import ElidedLabel
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.i18n import N_, _
-from attnviz.model.caches import CACHE_BY_ID, CACHES, Cache, FullCache, PagedCache, QuantisedCache, capacity
+from attnviz.model.caches import CACHE_BY_ID, CACHES, Cache, FullCache, PagedCache, QuantisedCache
 from attnviz.model.edit.generation import set_cache
 from attnviz.model.operands.latent import expanded_numbers
 
@@ -116,11 +116,11 @@ class CachePage(QWidget):
             self._labels[field].setVisible(has_it)
             if has_it:
                 control.set_value(getattr(cache, field))
-        is_quantised = isinstance(cache, QuantisedCache)
-        self._bits.setVisible(is_quantised)
-        self._labels["bits"].setVisible(is_quantised)
-        if isinstance(cache, QuantisedCache):
-            self._bits.set_value(str(cache.bits))
+        bits = getattr(cache, "bits", None)
+        self._bits.setVisible(bits is not None)
+        self._labels["bits"].setVisible(bits is not None)
+        if bits is not None:
+            self._bits.set_value(str(bits))
         words = _("{what}. {source}").format(what=_(row.hint), source=_(row.source))
         has_latent = self._store.attention.latent is not None
         latent = _("The cache holds the latent, from which keys and values are computed.")
@@ -172,7 +172,7 @@ class CachePage(QWidget):
         itemsize = ITEMSIZE[decoding.dtype]
         own = [site for site in step.sites.values() if site.experiment.memory is None]
         rows = [position_bytes(site.experiment, cache, itemsize) for site in own]
-        places = capacity(cache, length)
+        places = cache.capacity(length)
         positions = {name: length for name, site in step.sites.items() if site.experiment.memory is None}
         full = sum(
             position_bytes(site.experiment, FullCache(), itemsize) * positions.get(name, site.seen)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QHelpEvent, QMouseEvent, QPainter, QPaintEvent, QPen
@@ -15,7 +15,7 @@ from attnviz.gui.widgets.control import Control, plain_tooltip
 from attnviz.gui.widgets.heat.hatch import draw_blocked
 from attnviz.i18n import _
 from attnviz.model import caches
-from attnviz.model.caches import PagedCache, RingCache, SinkCache, capacity, kept_positions
+from attnviz.model.caches import FullCache, PagedCache, QuantisedCache, RingCache, SinkCache
 
 SIZES = (22, 18, 14, 11, 8, 6, 5, 4, 3)
 """Sides of a place in pixels: the largest that lets all of them fit."""
@@ -47,35 +47,54 @@ class SlotGroup:
 
 def slot_groups(cache: caches.Cache, fed: range) -> tuple[SlotGroup, ...]:
     """The places of a cache after the positions `fed` were appended just now, behind those before them."""
-    length = fed.stop
-    most = length + MOST_EMPTY
-    first, last = kept_positions(cache, length)
-    kept = [*first, *last]
+    return GROUPS[type(cache)](cache, fed)
 
-    def slot(position: int) -> Slot:
-        return Slot(position, "new" if position in fed else "kept")
 
-    if isinstance(cache, PagedCache):
-        held = capacity(cache, length)
-        places = [slot(p) if p < length else Slot(-1, "empty") for p in range(min(held, most))]
-        blocks = [places[start : start + cache.block] for start in range(0, len(places), cache.block)]
-        titles = [_("block {n}").format(n=n) for n in range(1, len(blocks) + 1)]
-        titles[-1] = _with_more(titles[-1], held - len(places))
-        return tuple(SlotGroup(title, tuple(block)) for title, block in zip(titles, blocks, strict=True))
-    if not isinstance(cache, RingCache | SinkCache):
-        return (SlotGroup(_("positions"), tuple(map(slot, kept))),)
-    n_sinks = cache.n_sinks if isinstance(cache, SinkCache) else 0
+def _slot(position: int, fed: range) -> Slot:
+    """The place of a position; empty where that is negative."""
+    return Slot(position, "empty" if position < 0 else "new" if position in fed else "kept")
+
+
+def _all(cache: caches.Cache, fed: range) -> tuple[SlotGroup, ...]:
+    """One place for each position."""
+    return (SlotGroup(_("positions"), tuple(_slot(p, fed) for p in range(fed.stop))),)
+
+
+def _pages(cache: PagedCache, fed: range) -> tuple[SlotGroup, ...]:
+    """Blocks, the last one perhaps partly empty."""
+    length, held = fed.stop, cache.capacity(fed.stop)
+    drawn = range(min(held, length + MOST_EMPTY))
+    places = [_slot(p if p < length else -1, fed) for p in drawn]
+    blocks = [places[start : start + cache.block] for start in range(0, len(places), cache.block)]
+    titles = [_("block {n}").format(n=n) for n in range(1, len(blocks) + 1)]
+    titles[-1] = _with_more(titles[-1], held - len(places))
+    return tuple(SlotGroup(title, tuple(block)) for title, block in zip(titles, blocks, strict=True))
+
+
+def _ring(cache: RingCache | SinkCache, fed: range) -> tuple[SlotGroup, ...]:
+    """Sinks, the places that the last positions take in turn, and the evicted positions."""
+    length, most, n_sinks = fed.stop, fed.stop + MOST_EMPTY, cache.n_sinks
+    first, last = cache.kept(length)
+    sinks = [p if p in first else -1 for p in range(min(n_sinks, most))]
     lies_at = {n_sinks + (p - n_sinks) % cache.window: p for p in last}
     ring = [lies_at.get(n_sinks + at, -1) for at in range(min(cache.window, most))]
-    turning = tuple(slot(p) if p >= 0 else Slot(-1, "empty") for p in ring)
     gone = tuple(Slot(p, "evicted") for p in range(len(first), last.start))
-    title = _with_more(_("ring"), cache.window - len(ring))
-    groups = [SlotGroup(title, turning), SlotGroup(_("evicted"), gone)]
-    if isinstance(cache, SinkCache):
-        shown = min(cache.n_sinks, most)
-        places = [slot(p) if p in first else Slot(-1, "empty") for p in range(shown)]
-        groups.insert(0, SlotGroup(_with_more(_("sinks"), cache.n_sinks - shown), tuple(places)))
+    groups = (
+        SlotGroup(_with_more(_("sinks"), n_sinks - len(sinks)), tuple(_slot(p, fed) for p in sinks)),
+        SlotGroup(_with_more(_("ring"), cache.window - len(ring)), tuple(_slot(p, fed) for p in ring)),
+        SlotGroup(_("evicted"), gone),
+    )
     return tuple(group for group in groups if group.slots)
+
+
+GROUPS: dict[type, Callable[[Any, range], tuple[SlotGroup, ...]]] = {
+    FullCache: _all,
+    RingCache: _ring,
+    SinkCache: _ring,
+    QuantisedCache: _all,
+    PagedCache: _pages,
+}
+"""How the places of each kind of cache are drawn."""
 
 
 def _with_more(title: str, more: int) -> str:

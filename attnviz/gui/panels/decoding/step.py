@@ -26,7 +26,7 @@ from attnviz.gui.widgets.pictures.bars import Bars
 from attnviz.gui.widgets.pictures.row_matrix import RowMatrix
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.i18n import _, ngettext
-from attnviz.model.caches import FullCache, PagedCache, capacity
+from attnviz.model.caches import FullCache, PagedCache
 from attnviz.model.provenance import tokens_of
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import as_read
@@ -217,7 +217,7 @@ class StepView(QWidget):
             counts = {"read": len(there - new), "appended": len(new)}
         self._values.setVisible(len(caches) > 1)
         for widget, cache, (letter, hue) in zip((self._keys, self._values), caches, letters, strict=False):
-            places = max(_places(filled, site.cache.length), capacity(kind, filled))
+            places = max(_places(filled, site.cache.length), kind.capacity(filled))
             new_row = site.index if site.index in new else -1
             widget.set_rows(cache[kv_head, :filled], places, new_row, _key_tokens(decoded, site))
             gone = set(range(filled)) - there

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
@@ -85,9 +86,10 @@ class RopeDials(QWidget):
     def refresh(self) -> None:
         """Show the document: one dial per pair, their frequencies, and the angles."""
         experiment = self._store.attention
-        rope = experiment.position
-        self.setVisible(isinstance(rope, Rope))
-        if not isinstance(rope, Rope):
+        rope: Any = experiment.position
+        is_shown = isinstance(rope, Rope)
+        self.setVisible(is_shown)
+        if not is_shown:
             return
         n_pairs = n_rotated(experiment) // 2
         last_first = max(n_pairs - MOST_DIALS, 0)

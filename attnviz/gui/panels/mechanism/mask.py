@@ -15,10 +15,10 @@ from attnviz.gui.panels.mechanism.section import Section
 from attnviz.gui.panels.mechanism.tile import MaskTile
 from attnviz.gui.store import Store
 from attnviz.i18n import N_, _, ngettext
-from attnviz.model.edit.edits import mask_of, remove_mask
+from attnviz.model.edit.edits import remove_mask
 from attnviz.model.edit.masks import find_mask, fitting_mask, put_mask, take_mask
 from attnviz.model.edit.switching import LastOfKind
-from attnviz.model.masks import MaskFamily, visible_pairs
+from attnviz.model.masks import MaskFamily, mask_of, visible_pairs
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.parts import Mask, OneMask, Padding, Painted
 from attnviz.model.spec.site import Site

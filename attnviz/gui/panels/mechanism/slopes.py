@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from msgspec.structs import replace
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
@@ -40,9 +42,10 @@ class AlibiSlopes(QWidget):
 
     def refresh(self) -> None:
         """Show the document's slopes."""
-        position = self._store.attention.position
-        self.setVisible(isinstance(position, Alibi))
-        if isinstance(position, Alibi):
+        position: Any = self._store.attention.position
+        is_shown = isinstance(position, Alibi)
+        self.setVisible(is_shown)
+        if is_shown:
             self._numbers.show_values(slopes_of(self._store.attention))
             self._reset.setVisible(position.slopes is not None)
 

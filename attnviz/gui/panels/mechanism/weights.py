@@ -132,8 +132,8 @@ class _Line:
         for widget in (self.label, self.kind):
             widget.show()
         self.bias.setVisible(self.slot.bias is not None)
-        self.seed.setVisible(isinstance(source, Seeded))
-        self.dice.setVisible(isinstance(source, Seeded))
+        self.seed.setVisible(source.is_drawn)
+        self.dice.setVisible(source.is_drawn)
         if isinstance(source, Seeded):
             self.seed.set_value(source.seed)
         self.bias.set_value(self.slot.bias is not None and self.slot.bias(site) is not None)

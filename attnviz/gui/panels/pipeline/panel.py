@@ -17,7 +17,6 @@ from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.i18n import _
 from attnviz.model.explain.formulas.stages import stage_axes, stage_formula, stage_operation
 from attnviz.model.spec.document import Document
-from attnviz.model.spec.parts import NoScale, ScaleValue, SqrtDHead
 from attnviz.model.spec.view import Cell, shown_head
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace, Trace
@@ -173,11 +172,9 @@ def operation(site: SiteTrace, stage: str) -> str:
     """The step that leads to a stage, with this experiment's numbers in it."""
     experiment = site.experiment
     if stage == "scaled":
-        scale = {SqrtDHead: f"÷√{experiment.d_qk}", NoScale: ""}.get(type(experiment.scale), "")
-        if isinstance(experiment.scale, ScaleValue):
-            scale = f"×{experiment.scale.value:g}"
+        sign, _number, written = experiment.scale.step(experiment.d_qk)
         heat = "" if experiment.temperature == 1.0 else f"÷{experiment.temperature:.3g}"
-        return " ".join(part for part in (scale, heat) if part)
+        return " ".join(part for part in (sign + written, heat) if part)
     if stage == "dropped":
         return f"p = {experiment.dropout.p:g}"
     return stage_operation(experiment, stage)

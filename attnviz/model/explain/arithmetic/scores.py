@@ -26,7 +26,6 @@ from attnviz.model.explain.arithmetic.terms import (
 )
 from attnviz.model.masks import why_blocked
 from attnviz.model.provenance import sources
-from attnviz.model.spec.parts import NoScale, ScaleValue
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import inputs
@@ -103,12 +102,8 @@ def scaled_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
 
 def _scale(site: Site) -> tuple[str, float, str]:
     """(× or ÷ or nothing, the number, how it is written)."""
-    scale = site.scale
-    if isinstance(scale, NoScale):
-        return "", 1.0, ""
-    if isinstance(scale, ScaleValue):
-        return "×", scale.value, _("scale")
-    return "÷", math.sqrt(site.d_qk), f"√{site.d_qk}"
+    sign, number, written = site.scale.step(site.d_qk)
+    return sign, number, _("scale") if sign == "×" else written
 
 
 def capped_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:

@@ -9,7 +9,6 @@ from attnviz.i18n import _
 from attnviz.model.explain.formulas.block import activation_title
 from attnviz.model.explain.formulas.stages import stage_formula
 from attnviz.model.normalisers import NORMALISER_BY_ID
-from attnviz.model.spec.parts import NoScale, ScaleValue
 from attnviz.model.spec.site import Site
 from attnviz.model.stages import STAGE_BY_ID, as_read, inputs
 
@@ -171,9 +170,8 @@ def _wrapping(site: Site, stage: str, present: tuple[str, ...]) -> tuple[str, st
 
 def _scale(site: Site) -> str:
     heat = "" if site.temperature == 1.0 else f" ÷ {site.temperature:.3g}"
-    if isinstance(site.scale, ScaleValue):
-        return f" × {site.scale.value:g}{heat}"
-    return heat if isinstance(site.scale, NoScale) else f" ÷ √{site.d_qk}{heat}"
+    sign, _number, written = site.scale.step(site.d_qk)
+    return f" {sign} {written}{heat}" if sign else heat
 
 
 def _ffn_line(site: Site, present: tuple[str, ...]) -> Parts:
