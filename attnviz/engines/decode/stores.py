@@ -240,7 +240,7 @@ STORES: dict[type, Callable[[Engine, Any, int], Store]] = {
     QuantisedCache: lambda engine, kind, capacity: QuantisedStore(engine, kind.bits, capacity),
     PagedCache: lambda engine, kind, capacity: PagedStore(engine, kind.block, capacity),
 }
-"""What holds the rows of each kind of cache."""
+"""The store of each kind of cache."""
 
 
 def _bytes(array: Array) -> int:

@@ -94,7 +94,7 @@ GROUPS: dict[type, Callable[[Any, range], tuple[SlotGroup, ...]]] = {
     QuantisedCache: _all,
     PagedCache: _pages,
 }
-"""How the places of each kind of cache are drawn."""
+"""The groups of slots of each kind of cache."""
 
 
 def _with_more(title: str, more: int) -> str:

@@ -69,13 +69,13 @@ class ArrowPlot(pg.PlotWidget):
         self._texts: list[pg.TextItem] = []
         self._written: list[Label | None] = []
         self._tips: list[tuple[Label, QPointF]] = []
-        """What is named, the strong ones first, and the places of their tips in the plane."""
+        """The named arrows, the strong ones first, and their tips in the plane."""
         self._n_sure = 0
         self._held: tuple[str, int] | None = None
         self._hovered: tuple[str, int] = ("", -1)
         self._chosen: tuple[str, int] | None = None
         self._reach = 0.0
-        """How far from the origin the plot was last made to show; 0 before there are arrows."""
+        """Distance from the origin that the plot last showed; 0 before the first arrows."""
         self._is_users = False
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAspectLocked(True)
