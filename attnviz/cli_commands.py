@@ -169,8 +169,8 @@ def decoding_json(decoding: Decoding, document: str) -> dict[str, Any]:
         "device": decoding.device,
         "dtype": decoding.dtype,
         "seconds": decoding.seconds,
-        "notices": list(decoding.notices),
-        "stopped": decoding.stopped,
+        "notices": [notice.text() for notice in decoding.notices],
+        "stopped": decoding.stopped.text() if decoding.stopped is not None else "",
         "vocabulary": list(decoding.vocabulary),
         "total": {"cached": _cost(cached), "uncached": _cost(uncached)},
         "steps": [_step_json(step) for step in decoding.steps],
@@ -294,8 +294,8 @@ def _written(path: str, write: Any) -> None:
         raise Named(message if is_named else about(path, message)) from None
 
 
-def _notice(sentence: str) -> None:
-    print(f"attnviz: {visible(sentence)}", file=sys.stderr)
+def _notice(notice: Message) -> None:
+    print(f"attnviz: {visible(notice.text())}", file=sys.stderr)
 
 
 def _print_stages(trace: Trace, sites: tuple[str, ...], stages: tuple[str, ...] | None) -> None:
@@ -357,8 +357,8 @@ def _print_decoding(decoding: Decoding) -> None:
         if decoding.stopped and last is not None:  # the last sampled token is not computed
             tokens = (*tokens, last)
         print(visible(join_text(decoding.experiment, tokens, MODEL.id)))
-    if decoding.stopped:
-        print(decoding.stopped)
+    if decoding.stopped is not None:
+        print(decoding.stopped.text())
 
 
 def _next_columns(decoding: Decoding, step: DecodeStep) -> tuple[str, str]:

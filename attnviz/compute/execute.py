@@ -24,14 +24,13 @@ from attnviz.engines.engine import DeviceLost, Engine, EngineError, Workers, one
 from attnviz.engines.program import Check, never_cancelled
 from attnviz.engines.run import run
 from attnviz.engines.table import ENGINE_BY_ID, EngineKind
-from attnviz.errors import FieldError, among
-from attnviz.i18n import _
+from attnviz.errors import FieldError, Message, among
 from attnviz.model.memo import Remembered
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.trace import Trace
 
 Result = TypeVar("Result")
-Notices = tuple[str, ...]
+Notices = tuple[Message, ...]
 
 FALLBACK_DTYPE = "float32"
 """Precision in which NumPy computes when it takes over a dtype that it lacks."""
@@ -40,7 +39,7 @@ FALLBACK_DTYPE = "float32"
 MEMORY_S = 0.5
 """Seconds for which a measurement of the available memory stays valid."""
 
-_LOST: dict[tuple[str, str], str] = {}
+_LOST: dict[tuple[str, str], Message] = {}
 """Why an engine's device has failed for good, by (engine, device): later runs do not try it again."""
 
 _measured = (-math.inf, 0)
@@ -127,21 +126,25 @@ class _Terms:
 def _somewhere(job: Callable[[Engine, Notices], Result], engine: str, device: str, terms: _Terms) -> Result:
     """Run the job on the chosen engine, or on NumPy if it may take over."""
     kind, dtype = _legal_kind(engine, device, terms.dtype), terms.dtype
-    reason = _LOST.get((kind.id, device), "")
-    if not reason:
+    reason = _LOST.get((kind.id, device))
+    if reason is None:
         try:
             return _on(kind, device, job, (), terms)
         except EngineError as error:
             if kind.id == "numpy" or device == "cpu":
                 raise
-            reason = error.message.text()
+            reason = error.message
             if isinstance(error, DeviceLost):
                 _LOST[kind.id, device] = reason
     kind = ENGINE_BY_ID["numpy"]
-    sentence = _("Torch is unavailable ({reason}); computed with NumPy.")
+    notice = Message("Torch is unavailable ({reason}); computed with NumPy.", reason=reason)
     if dtype not in kind.dtypes:
-        sentence = _("Torch is unavailable ({reason}); computed with NumPy in {fallback} instead of {dtype}.")
-    notice = sentence.format(reason=reason, fallback=FALLBACK_DTYPE, dtype=dtype)
+        notice = Message(
+            "Torch is unavailable ({reason}); computed with NumPy in {fallback} instead of {dtype}.",
+            reason=reason,
+            fallback=FALLBACK_DTYPE,
+            dtype=dtype,
+        )
     terms = replace(terms, dtype=dtype if dtype in kind.dtypes else FALLBACK_DTYPE)
     return _on(kind, "auto", job, (notice,), terms)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from attnviz.i18n import _
-from attnviz.model.sites.titles import label_among_several
+from attnviz.errors import Message
+from attnviz.model.sites.titles import site_message
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace, Trace
 
@@ -13,22 +13,27 @@ INFINITE_ON_PURPOSE = ("masked",)
 """Stages in which −∞ marks blocked cells."""
 
 
-def range_notice(trace: Trace, dtype: str) -> str:
-    """One sentence where numbers overflow `dtype`; empty where all are finite.
+def range_notice(trace: Trace, dtype: str) -> Message | None:
+    """One sentence where numbers overflow `dtype`; None where all are finite.
 
-    Also empty if a fully masked row is NaN because the document says so.
+    Also None if a fully masked row is NaN because the document says so.
     """
     for name in trace.sites:
         site = trace.site(name)
         if site.experiment.fully_masked_row == "nan" and site.fully_masked().any():
-            return ""
+            return None
         stage = _first(site)
         if stage:
-            where = label_among_several(trace.experiment, name)
-            title = _(STAGE_BY_ID[stage].title)
-            says = _("Numbers are past the range of {dtype}: the first stage that is not finite is {stage}.")
-            return says.format(dtype=dtype, stage=f"{where} · {title}" if where else title)
-    return ""
+            title = Message(STAGE_BY_ID[stage].title)
+            if len(trace.sites) > 1:
+                where = site_message(trace.experiment, name)
+                title = Message("{where} · {title}", where=where, title=title)
+            return Message(
+                "Numbers are past the range of {dtype}: the first stage that is not finite is {stage}.",
+                dtype=dtype,
+                stage=title,
+            )
+    return None
 
 
 def _first(site: SiteTrace) -> str:

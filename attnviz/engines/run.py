@@ -19,6 +19,7 @@ from attnviz.engines.operands import Operands, Scoring
 from attnviz.engines.program import Attended, Check, Scores
 from attnviz.engines.resolution import operands_of
 from attnviz.engines.windows import ScoreWindows
+from attnviz.errors import Message
 from attnviz.model.sites.sites import at, places
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.site import Place, Site
@@ -30,7 +31,7 @@ def run(
     engine: Engine,
     experiment: Experiment,
     check: Check = program.never_cancelled,
-    notices: tuple[str, ...] = (),
+    notices: tuple[Message, ...] = (),
 ) -> Trace:
     """Run `experiment`; `check` is called between stages and may raise to stop the run.
 
@@ -63,7 +64,7 @@ def run(
     made = tuple(made.trace for made in sites)
     where = {"engine": engine.name, "device": engine.device}
     trace = Trace(experiment, made, **where, seconds=seconds, notices=notices)
-    notice = "" if is_finite else range_notice(trace, engine.dtype)
+    notice = None if is_finite else range_notice(trace, engine.dtype)
     return Trace(experiment, made, **where, seconds=seconds, notices=(*notices, notice)) if notice else trace
 
 

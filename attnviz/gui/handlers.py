@@ -12,7 +12,6 @@ from PySide6.QtGui import QAction
 
 from attnviz.gui.live.player import END, Event, GoBy, GoTo, Player, Toggle
 from attnviz.gui.look import look
-from attnviz.i18n import current_language
 from attnviz.model.edit import edits
 from attnviz.model.sites.sites import site_names
 
@@ -158,21 +157,12 @@ class Handlers(QObject):
 
     def apply_preferences(self) -> None:
         """Take colours, language and engine from the settings."""
-        window, language = self._window, current_language()
+        window = self._window
         look.apply(look.application(), window.settings)
         window.retranslate()
         chosen = window.settings["engine"], window.settings["device"]
         if chosen != (window.live.engine, window.live.device):
             window.live.choose(*chosen)
-        elif language != current_language() and self._has_said():
-            window.live.run_now()  # and say it again
-
-    def _has_said(self) -> bool:
-        """True if the run or the decoding has a message: notices, the reason of the stop."""
-        store = self._window.store
-        decoding = None if store.player.decoded is None else store.player.decoded.decoding
-        said = decoding is not None and (decoding.notices or decoding.stopped)
-        return bool(said or (store.trace is not None and store.trace.notices))
 
     def _step_head(self, step: int) -> None:
         store = self._window.store

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Qt, QTimer, Slot
 from PySide6.QtWidgets import QLabel, QSizePolicy, QStatusBar, QWidget
 
-from attnviz.errors import Message, message_of, verbatim
+from attnviz.errors import Message, message_of
 from attnviz.gui.live.trace import Live
 from attnviz.gui.look.theme import LIGHT, Theme
 from attnviz.gui.store import Store
@@ -70,12 +70,6 @@ class StatusLine(QStatusBar):
         message = error if isinstance(error, Message) else message_of(error)
         self._show(in_words(message), self._theme.error)
         self._error = message
-
-    @Slot(str)
-    def note(self, sentence: str) -> None:
-        """Show a notice of a run; it is over with the next edit."""
-        self._show(sentence, self._theme.error)
-        self._error = verbatim(sentence)
 
     @Slot(str)
     def say(self, sentence: str) -> None:
@@ -164,7 +158,8 @@ class StatusLine(QStatusBar):
             ),
         )
         self._facts.setText("     ".join(parts))
-        self._facts.setToolTip(plain_tooltip("\n".join(trace.notices)) if trace.notices else "")
+        notices = "\n".join(notice.text() for notice in trace.notices)
+        self._facts.setToolTip(plain_tooltip(notices) if notices else "")
 
 
 def _duration(seconds: float) -> str:

@@ -166,7 +166,7 @@ class Window(QMainWindow):
         self.live.failed.connect(self._on_failed)
         self.store.traced.connect(self._on_trace)
         self.live.chosen.connect(self._on_engine)
-        self.live.noticed.connect(self.status.note)
+        self.live.noticed.connect(self.status.warn)
         self.decode_live.failed.connect(self.status.warn)
         self.docks["decoding"].visibilityChanged.connect(self.decode_live.set_watched)
         self.documents.failed.connect(self.status.warn)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.core.overview import overview
-from attnviz.errors import FieldError, UnknownName, among, whole_number
+from attnviz.errors import FieldError, Message, UnknownName, among, whole_number
 from attnviz.model.operands.latent import latent_width
 from attnviz.model.operands.matrices import output_tokens
 from attnviz.model.sites.sites import shown_site
@@ -203,7 +203,7 @@ class Trace:
         engine: str,
         device: str,
         seconds: float,
-        notices: tuple[str, ...] = (),
+        notices: tuple[Message, ...] = (),
     ) -> None:
         self.experiment = experiment
         self.engine = engine

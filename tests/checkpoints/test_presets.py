@@ -145,7 +145,7 @@ def test_it_writes_on_until_it_ends(preset: ModelPreset) -> None:
     assert experiment.writing is not None
     decoding = attnviz.decode(experiment)
     written = [step.token for step in decoding.steps[experiment.n_queries :]]
-    assert decoding.stopped == "the end token was generated" and 5 <= len(written) < LENGTH
+    assert str(decoding.stopped) == "the end token was generated" and 5 <= len(written) < LENGTH
     text = join_text(experiment, tuple(written), "model")
     assert "⟨" not in text, "no bytes that are no character"
     again = attnviz.decode(load_preset(preset.id).experiment)

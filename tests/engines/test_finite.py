@@ -10,10 +10,12 @@ from experiments import SPREAD, STACKS
 
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
+from attnviz.errors import verbatim
 from attnviz.model.spec.attention import Layer
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Causal, ExplicitVectors, Heads, Padding
 
+FIRST = verbatim("first")
 BEGINS = "Numbers are past the range of float32: the first stage that is not finite is "
 
 
@@ -33,19 +35,21 @@ def huge(size: float, **changes: Any) -> Experiment:
     ],
 )
 def test_the_first_stage_that_overflows_is_named(size: float, changes: dict[str, Any], stage: str) -> None:
-    trace = run(NumpyEngine("float32"), huge(size, **changes), notices=("first",))
-    assert trace.notices[0] == "first"
+    trace = run(NumpyEngine("float32"), huge(size, **changes), notices=(FIRST,))
+    assert trace.notices[0] == FIRST
     if stage:
-        assert trace.notices[1].startswith(BEGINS) and trace.notices[1].casefold().endswith(f"{stage}.")
+        assert str(trace.notices[1]).startswith(BEGINS) and str(trace.notices[1]).casefold().endswith(
+            f"{stage}."
+        )
     else:
-        assert trace.notices == ("first",)
+        assert trace.notices == (FIRST,)
     assert run(NumpyEngine("float64"), huge(size, **changes)).notices == ()
 
 
 def test_of_several_attentions_the_one_is_named() -> None:
     layers = (Layer(heads=Heads(1, 1, 4), temperature=1e-30),)
     trace = run(NumpyEngine("float32"), huge(1e9, layers=layers))
-    assert "layer 2" in trace.notices[0].casefold()
+    assert "layer 2" in str(trace.notices[0]).casefold()
 
 
 def test_a_row_that_is_nan_on_purpose_is_no_overflow() -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from desk import WAIT_MS, MakeDesk
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel
 
 from attnviz.gui.widgets.numbers.drag import DragNumber
+from attnviz.model.spec.parts import ExplicitVectors
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 
@@ -51,3 +54,22 @@ def test_after_a_run_that_failed_the_old_numbers_are_not_called_ready(make_desk:
     desk.store.undo()
     desk.settle()
     assert facts.text().startswith("ready · ")
+
+
+def test_a_notice_of_a_run_follows_the_language_without_another_run(make_desk: MakeDesk) -> None:
+    desk = make_desk()
+    shape = desk.store.experiment.n_queries, desk.store.experiment.d_model
+    desk.store.change(vectors=ExplicitVectors(np.full(shape, 1e30)), dtype="float32")
+    desk.settle()
+    facts, trace = desk.find(QLabel, "status_facts"), desk.store.trace
+    english, chinese = "Numbers are past the range of float32", "数值超出 float32 的范围"
+    assert desk.said().startswith(english) and english in facts.toolTip()
+    desk.press_key(Qt.Key.Key_L, Qt.KeyboardModifier.ControlModifier)
+    assert desk.said().startswith(chinese) and english not in desk.said()
+    assert chinese in facts.toolTip() and english not in facts.toolTip()
+    desk.settle()
+    assert desk.store.trace is trace
+    desk.press_key(Qt.Key.Key_L, Qt.KeyboardModifier.ControlModifier)
+    assert desk.said().startswith(english)
+    desk.store.change(temperature=2.0)  # the next edit ends what was said of this one
+    assert not desk.said()

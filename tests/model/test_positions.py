@@ -322,7 +322,7 @@ def test_decoding_past_the_tokens_fixes_the_length_of_dynamic_ntk() -> None:
     assert inside.experiment.position == experiment.position and inside.notices == (CHANGES["masks"],)
     longer = decode(ENGINE, experiment, 12)
     assert longer.experiment.position == Rope(100.0, start=1, scaling=DynamicNtk(4.0, 4, length=13))
-    assert longer.notices[1].startswith("RoPE depends on the length: ")
+    assert str(longer.notices[1]).startswith("RoPE depends on the length: ")
     assert max(parity(longer, run(ENGINE, longer.experiment)).values()) < 1e-12
     # Freed again, the experiment has the tokens that make it as long: the same numbers.
     freed = edits.replace(longer.experiment, position=experiment.position)

@@ -11,7 +11,7 @@ from attnviz.core.bpe import shown_bytes
 from attnviz.core.sampling import can_sample
 from attnviz.core.text import isolated, visible
 from attnviz.engines.decode.step import SiteStep
-from attnviz.i18n import _
+from attnviz.errors import Message
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.pieces import byte_pairs
 from attnviz.model.spec.sampling import Sampling, choose, stopped
@@ -35,21 +35,27 @@ class Choice:
         self._pairs = byte_pairs(experiment.vocabulary) if experiment.readout == "vocabulary" else None
         self.next: int | None = 0
         """The token that comes next; None where the logits give none."""
-        self.stopped = ""
-        self.failure = ""
-        """Why no token can be sampled after the last one; empty where one can."""
+        self.stopped: Message | None = None
+        self.failure: Message | None = None
+        """Why no token can be sampled after the last one; None where one can."""
 
     def after(self, index: int, token: str, step: SiteStep) -> None:
         """Choose, after the token at `index` was fed."""
         id_ = self._ids.get(token)
         if id_ is not None:
             self._seen.append(id_)
-        self.failure = ""
+        self.failure = None
         is_given = self._writing is None or index < self._n_given - 1
         found = step["probabilities" if is_given else "logits"]
         if not can_sample(found):
-            says = _("step {step} (“{token}”): the logits are not finite, so that no token can be sampled")
-            self.next, self.failure = None, says.format(step=index + 1, token=isolated(visible(token)))
+            self.next, self.failure = (
+                None,
+                Message(
+                    "step {step} (“{token}”): the logits are not finite, so that no token can be sampled",
+                    step=index + 1,
+                    token=isolated(visible(token)),
+                ),
+            )
         elif self._writing is None or is_given:
             self.next = int(np.argmax(found))  # the first of the largest
         else:

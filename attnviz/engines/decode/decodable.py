@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from attnviz.errors import FieldError, Message, must_be, whole_number
-from attnviz.i18n import N_
 from attnviz.model import positions
 from attnviz.model.masks import looks_ahead
 from attnviz.model.sites.sites import at, places, record_at, with_records
@@ -40,11 +39,11 @@ def causal_experiment(experiment: Experiment) -> Experiment:
     return with_records(experiment, fields, {"readout": readout})
 
 
-CHANGES: dict[str, str] = {
-    "masks": N_("Decoding adds a causal mask: in the document a query attends to later keys."),
-    "mask_placement": N_("Decoding masks before the softmax: later keys do not exist yet."),
-    "mask_bias": N_("Decoding blocks with −∞: later keys do not exist yet and get no weight."),
-    "readout": N_(
+CHANGES: dict[str, Message] = {
+    "masks": Message("Decoding adds a causal mask: in the document a query attends to later keys."),
+    "mask_placement": Message("Decoding masks before the softmax: later keys do not exist yet."),
+    "mask_bias": Message("Decoding blocks with −∞: later keys do not exist yet and get no weight."),
+    "readout": Message(
         "The document has no read-out: decoding reads logits out as similarities to the token vectors, o · e."
     ),
 }

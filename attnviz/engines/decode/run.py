@@ -39,7 +39,7 @@ from attnviz.engines.features import Features
 from attnviz.engines.program import Check
 from attnviz.engines.resolution import operands_of
 from attnviz.engines.run import run
-from attnviz.i18n import N_, _
+from attnviz.errors import Message
 from attnviz.model.operands.matrices import output_tokens, vectors_array, vocabulary
 from attnviz.model.sites.sites import at, places, shown_site
 from attnviz.model.spec.arrays import Matrix, in_float64
@@ -52,7 +52,7 @@ Numbers = NDArray[Any]
 
 ITEMSIZE = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}
 
-NOT_FINITE = N_(
+NOT_FINITE = Message(
     "Later tokens have values that are not finite: a full pass spreads them to earlier tokens, as 0 · NaN is "
     "NaN; decoding does not."
 )
@@ -74,11 +74,11 @@ class Decoding:
     memories: dict[str, Features]
     made_by: Engine
     seconds: float
-    notices: tuple[str, ...] = ()
+    notices: tuple[Message, ...] = ()
     reused: int = 0
     """Steps at the beginning that were taken over from an earlier decoding."""
-    stopped: str = ""
-    """Why writing ended, one sentence; empty where no stop condition held."""
+    stopped: Message | None = None
+    """Why writing ended, one sentence; None where no stop condition held."""
     changed: frozenset[str] = frozenset()
     """Changes of the document by `causal_experiment`; see `decodable.causal_changes`."""
 
@@ -145,7 +145,7 @@ def decode(
     experiment: Experiment,
     steps: int | None = None,
     check: Check = program.never_cancelled,
-    notices: tuple[str, ...] = (),
+    notices: tuple[Message, ...] = (),
     earlier: Decoding | None = None,
 ) -> Decoding:
     """Decode `steps` tokens at most; `check` is called at every step.
@@ -164,12 +164,12 @@ def decode(
     started = time.perf_counter()
     causal = causal_experiment(experiment)
     changed = causal_changes(experiment, causal)
-    notices = (*notices, *(_(text) for field, text in CHANGES.items() if field in changed))
+    notices = (*notices, *(text for field, text in CHANGES.items() if field in changed))
     longer = at_length(causal, steps)
     if longer is not causal:
         notices = (
             *notices,
-            _("RoPE depends on the length: every step rotates by the frequencies of the final length."),
+            Message("RoPE depends on the length: every step rotates by the frequencies of the final length."),
         )
     with engine.active():
         decoder = _Decoder(engine, longer, steps, check, earlier)
@@ -182,7 +182,7 @@ def decode(
             made = settled(engine, made, decoder.reused, {site.name: site.cache for site in decoder.sites})
         engine.synchronise()
         if spreads_nan(engine, made):
-            notices = (*notices, _(NOT_FINITE))
+            notices = (*notices, NOT_FINITE)
     return Decoding(
         experiment=decoder.experiment(),
         steps=tuple(made),
@@ -235,11 +235,11 @@ class _Decoder:
                 self.sites.append(made)
 
     @property
-    def stopped(self) -> str:
-        """Why generation ends here; empty if it continues."""
+    def stopped(self) -> Message | None:
+        """Why writing ends here; None where it goes on."""
         generates = self._experiment.writing is not None or self._fed < self._steps
         is_cut = generates and self._fed >= self._experiment.n_queries
-        return self._choice.stopped or (self._choice.failure if is_cut else "")
+        return self._choice.stopped or (self._choice.failure if is_cut else None)
 
     def feed(self) -> list[DecodeStep]:
         """Compute the next token, or the rest of the prefill; steps of an earlier decoding are reused."""
@@ -353,10 +353,10 @@ def _later_values(engine: Engine, steps: list[SiteStep]) -> Array:
     return engine.xp.concat(parts, axis=1)[:, 1:, :]
 
 
-def _table_reason(experiment: Experiment, fed: int) -> str:
-    """Why generation ends at the end of a learned table; empty if it does not."""
+def _table_reason(experiment: Experiment, fed: int) -> Message | None:
+    """Why generation ends at the end of a learned table; None if it does not."""
     is_at_end = experiment.writing is not None and fed == table_end(experiment)
-    return _("the position table ends here") if is_at_end else ""
+    return Message("the position table ends here") if is_at_end else None
 
 
 def _known_vectors(experiment: Experiment) -> Callable[[int], Numbers]:

@@ -20,7 +20,6 @@ from attnviz.gui.live.clock import Clock, WallClock
 from attnviz.gui.live.freshness import Freshness, Subject
 from attnviz.gui.live.trace import GUI_CORES, Live
 from attnviz.gui.store import Store
-from attnviz.i18n import current_language
 from attnviz.model.spec.document import Document
 
 if TYPE_CHECKING:
@@ -91,7 +90,7 @@ class DecodeLive(QObject):
         self._become(replace(self._fresh, earlier=None))
 
     def _subject(self, experiment: Experiment) -> Subject:
-        return Subject(experiment, self._live.engine, self._live.device, current_language())
+        return Subject(experiment, self._live.engine, self._live.device)
 
     def _decode(self) -> None:
         trace = self._store.trace

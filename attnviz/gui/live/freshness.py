@@ -36,12 +36,11 @@ SAMPLED_OVERDUE_SECONDS = 1.5
 
 @dataclass(frozen=True)
 class Subject:
-    """Input of a decoding. Its sentences are in the language of the moment."""
+    """Input of a decoding."""
 
     experiment: Experiment
     engine: str
     device: str
-    language: str
 
 
 @dataclass(frozen=True)

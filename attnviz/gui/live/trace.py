@@ -15,6 +15,7 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from attnviz.compute.scheduler import CancelToken, Scheduler
 from attnviz.engines.table import ENGINE_BY_ID
+from attnviz.errors import Message
 from attnviz.gui.failure import failure_message, is_expected
 from attnviz.gui.store import Store
 from attnviz.model.edit.generation import differs_in_writing
@@ -43,7 +44,7 @@ class Live(QObject):
 
     failed = Signal(object)
     """One sentence: why the present experiment has no numbers."""
-    noticed = Signal(str)
+    noticed = Signal(object)
     """One sentence that the run wants to be known, such as a fallback to NumPy."""
     running = Signal(bool)
     chosen = Signal(str, str)
@@ -54,7 +55,7 @@ class Live(QObject):
         self._store, self._scheduler = store, scheduler
         self.engine, self.device = "numpy", "auto"
         self._again, self._started = False, 0.0
-        self._said: tuple[str, ...] = ()
+        self._said: tuple[Message, ...] = ()
         """Notices of the numbers that are shown: they are said once."""
         self._is_chosen_anew = False
         self._timer = QTimer(self)

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from attnviz.i18n import _
+from attnviz.errors import Message
+from attnviz.i18n import N_, _
 from attnviz.model.masks import looks_ahead
 from attnviz.model.sites.sites import at, place_of, places
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.site import Place, Site
+
+STACKS = {
+    "layers": N_("layer {layer} of {count}"),
+    "encoder": N_("encoder {layer} of {count}"),
+    "decoder": N_("decoder {layer} of {count}"),
+}
+KINDS = {"self": N_("self"), "cross": N_("cross")}
 
 
 def layer_title(place: Place) -> str:
@@ -32,16 +40,17 @@ def site_title(experiment: Experiment, name: str) -> str:
     return f"{layer_title(place)} · {attention_title(place, at(experiment, name))}"
 
 
-def site_label(experiment: Experiment, name: str) -> str:
+def site_message(experiment: Experiment, name: str) -> Message:
     """A site in few words: "layer 2 of 3 · self", or "encoder 1 of 1 · self" and so on."""
     place = place_of(experiment, name)
     count = len(experiment.encoder) if place.stack == "encoder" else 1 + len(experiment.layers)
-    stack = {
-        "layers": _("layer {layer} of {count}"),
-        "encoder": _("encoder {layer} of {count}"),
-        "decoder": _("decoder {layer} of {count}"),
-    }[place.stack].format(layer=place.layer + 1, count=count)
-    return f"{stack} · {_('self') if place.kind == 'self' else _('cross')}"
+    stack = Message(STACKS[place.stack], layer=place.layer + 1, count=count)
+    return Message("{stack} · {kind}", stack=stack, kind=Message(KINDS[place.kind]))
+
+
+def site_label(experiment: Experiment, name: str) -> str:
+    """`site_message` in the active language."""
+    return site_message(experiment, name).text()
 
 
 def label_among_several(experiment: Experiment, name: str) -> str:

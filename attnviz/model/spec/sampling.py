@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from attnviz.core import sampling as core
 from attnviz.core.text import visible
 from attnviz.errors import Message, must_be, twice
-from attnviz.i18n import N_, _
+from attnviz.i18n import N_
 from attnviz.model.spec.bounds import Positive, Seed
 from attnviz.model.spec.field import Field
 from attnviz.model.spec.value import Value, require
@@ -358,19 +358,19 @@ def _rows(
 # --- the end ---------------------------------------------------------------------------------------
 
 
-def stopped(stop: StopConditions, text: str, ids: Sequence[int], end_id: int | None) -> str:
-    """Why generation ends here, one sentence in the user's language; empty if it continues.
+def stopped(stop: StopConditions, text: str, ids: Sequence[int], end_id: int | None) -> Message | None:
+    """Why writing ends here, one sentence; None where it goes on.
 
     `text` and `ids` were generated after the prompt; `end_id` is the model's end token, None without one. The
     end token comes first, then the stop string that ends first in the text, then the length. A stopped text
     stays stopped if more is appended.
     """
     if stop.end_token and end_id is not None and end_id in ids:
-        return _("the end token was generated")
+        return Message("the end token was generated")
     ends = [(text.find(string) + len(string), string) for string in stop.strings if string in text]
     if ends:
         string = min(ends, key=lambda end: end[0])[1]
-        return _("the text contains the stop string “{string}”").format(string=visible(string))
+        return Message("the text contains the stop string “{string}”", string=visible(string))
     if len(ids) >= stop.length:
-        return _("the limit of {n} new tokens was reached").format(n=stop.length)
-    return ""
+        return Message("the limit of {n} new tokens was reached", n=stop.length)
+    return None

@@ -264,7 +264,7 @@ def test_sixteen_bits_do_not_wrap_around(dtype: str, bits: int) -> None:
 def test_a_learned_table_ends_the_writing() -> None:
     writing = Writing(Sampling((), 3, StopConditions(length=50)))
     decoding = decode(ENGINES[0], small(position=Learned(8), writing=writing))
-    assert len(decoding.steps) == 8 and decoding.stopped == "the position table ends here"
+    assert len(decoding.steps) == 8 and str(decoding.stopped) == "the position table ends here"
 
 
 def test_too_long_a_text_is_refused_in_words() -> None:

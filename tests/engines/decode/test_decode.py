@@ -238,7 +238,7 @@ def test_logits_of_nan_end_the_text_at_a_step_that_is_named(generation: Writing 
     assert len(decoding.steps) == 7 and decoding.experiment.tokens == TOKENS
     assert np.isnan(decoding.steps[6].probabilities).all() and decoding.steps[6].next_token is None
     assert np.isfinite(decoding.steps[6]["q"]).all()
-    assert decoding.stopped.startswith("step 7 (“today”): the logits are not finite")
+    assert str(decoding.stopped).startswith("step 7 (“today”): the logits are not finite")
 
 
 def test_a_later_step_without_finite_logits_keeps_the_tokens_before_it() -> None:
@@ -256,15 +256,15 @@ def test_a_later_step_without_finite_logits_keeps_the_tokens_before_it() -> None
     decoding = decode(NumpyEngine("float32"), experiment_, 9)
     assert [step.token for step in decoding.steps] == ["a", "b", "c", "c", "c"]
     assert [step.next_token for step in decoding.steps[2:]] == ["c", "c", None]
-    assert decoding.stopped.startswith("step 5 (“c”)")
-    assert decode(NumpyEngine("float32"), experiment_, 4).stopped == ""
+    assert str(decoding.stopped).startswith("step 5 (“c”)")
+    assert decode(NumpyEngine("float32"), experiment_, 4).stopped is None
 
 
 def test_a_document_that_is_fed_to_its_end_samples_nothing_and_is_not_cut() -> None:
     padded = msgspec.structs.replace(
         experiment(), masks=(p.Padding((0, 1, 2, 3, 4, 5, 6)),), fully_masked_row="nan"
     )
-    assert decode(NumpyEngine("float64"), padded).stopped == ""
+    assert decode(NumpyEngine("float64"), padded).stopped is None
 
 
 def test_fewer_steps_than_tokens() -> None:
@@ -289,7 +289,7 @@ def test_masks_that_never_look_ahead_are_decoded_as_they_are() -> None:
         assert (decoding.experiment.masks, decoding.notices) == (MASKS[masks], ())
     prefix = decode(NumpyEngine("float64"), experiment("prefix"))
     assert prefix.experiment.masks == (p.Prefix(3), p.Causal())
-    assert "adds a causal mask" in prefix.notices[0] and len(prefix.notices) == 1
+    assert "adds a causal mask" in str(prefix.notices[0]) and len(prefix.notices) == 1
 
 
 def test_what_decoding_adds_to_a_document_is_said() -> None:
@@ -309,7 +309,7 @@ def test_masking_after_the_softmax_is_moved_before_it_and_said() -> None:
     after = experiment("all", mask_placement="after_softmax")
     decoding = decode(NumpyEngine("float64"), after)
     assert decoding.experiment.mask_placement == "before_softmax"
-    assert "before the softmax" in decoding.notices[0]
+    assert "before the softmax" in str(decoding.notices[0])
     assert decode(NumpyEngine("float64"), experiment("all")).notices == ()
 
 

@@ -200,7 +200,7 @@ def test_every_layer_becomes_causal_and_nothing_else_does() -> None:
         STACKS["attentions alone"], masks=(p.Padding((1,)),), mask_placement="after_softmax", mask_bias=-2.0
     )
     notices = decode(NumpyEngine("float64"), late).notices
-    assert [notice.split(":")[0] for notice in notices] == [
+    assert [str(notice).split(":")[0] for notice in notices] == [
         "Decoding adds a causal mask",
         "Decoding masks before the softmax",
         "Decoding blocks with −∞",

@@ -28,9 +28,9 @@ def test_a_character_of_four_bytes_is_found_when_its_last_byte_is_written() -> N
     stop = StopConditions(end_token=False, length=50, strings=("🙂",))
     choice = Choice(replace(experiment, writing=Writing(Sampling((), 0, stop))), vocabulary.tokens)
     for place, id_ in enumerate(ids):
-        assert choice.stopped == ""
+        assert choice.stopped is None
         logits = np.full(len(vocabulary.tokens), -np.inf)
         logits[id_] = 0.0
         step = Logits(logits=logits, probabilities=np.exp(logits))
         choice.after(experiment.n_queries - 1 + place, "?", step)  # type: ignore[arg-type]
-    assert "🙂" in choice.stopped
+    assert "🙂" in str(choice.stopped)

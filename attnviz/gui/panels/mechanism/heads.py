@@ -25,9 +25,10 @@ from attnviz.i18n import N_, _
 from attnviz.model.edit.edits import set_heads, set_linked_heads, toggle_head
 from attnviz.model.edit.latent import first_latent, set_latent
 from attnviz.model.edit.switching import refusal
+from attnviz.model.positions import changes
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.latent import Latent
-from attnviz.model.spec.parts import Projections, Rope, Seeded
+from attnviz.model.spec.parts import Projections, Seeded
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell
 from attnviz.model.trace import Trace
@@ -137,7 +138,7 @@ class HeadsSection(Section):
         if site.latent is not None:
             return site
         latent = last("latent", Latent, first_latent(site))
-        if isinstance(site.position, Rope) and not latent.d_rope:
+        if changes(site.position) == "rotation" and not latent.d_rope:
             latent = first_latent(site)
         return set_latent(site, latent)
 
