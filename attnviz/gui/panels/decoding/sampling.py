@@ -321,5 +321,5 @@ def _column(row: SamplingOperation) -> DistributionColumn:
 
 
 def _removed(found: tuple[Shaped, ...], shown: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which of the tokens are excluded in each distribution, (token, distribution)."""
+    """Excluded tokens of each distribution, (token, distribution)."""
     return np.stack([np.isneginf(one.logits[shown]) for one in found], axis=1)

@@ -25,7 +25,7 @@ from attnviz.model.spec.site import Site
 KINDS = (
     ("identity", N_("identity"), N_("Ones on the diagonal")),
     ("seeded", N_("seeded"), N_("Samples from a normal distribution")),
-    ("explicit", N_("written out"), N_("Your own values, edited in Matrices")),
+    ("explicit", N_("explicit"), N_("Your own values, edited in Matrices")),
 )
 
 
