@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
+import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -22,7 +23,7 @@ from attnviz.core.text import visible
 from attnviz.errors import Message, must_be, twice
 from attnviz.i18n import N_
 from attnviz.model.spec.bounds import Positive, Seed
-from attnviz.model.spec.field import Field
+from attnviz.model.spec.field import Field, field_of
 from attnviz.model.spec.value import Value, require
 
 Floats = NDArray[np.float64]
@@ -175,26 +176,16 @@ class Sampling(Value, frozen=True):
 
 @dataclass(frozen=True)
 class SamplingOperation:
-    """One kind of operation. `title`, `short` (of a narrow column) and `description` (one sentence) are
-    messages.
+    """One kind of operation. `short` is its title in a narrow column, a message, as are formula and source.
 
-    `field` is its one number; its range is `low` to `high` (`low` itself only if `includes_low`, an infinite
-    `high` never), `usual` is the range of a slider, `neutral` changes no distribution (None if that depends
-    on the vocabulary). `apply(operation, logits, seen)` returns the logits after it.
+    Its title, its description and the range of its one number are those of the field.
+    `apply(operation, logits, seen)` returns the logits after it.
     """
 
     kind: type[Operation]
-    title: str
     short: str
-    description: str
     formula: str
     source: str
-    field: str
-    low: float
-    high: float
-    includes_low: bool
-    usual: tuple[float, float]
-    neutral: float | None
     fresh: Operation
     apply: Callable[[Any, Floats, Sequence[int]], Floats]
 
@@ -203,85 +194,66 @@ class SamplingOperation:
         """Tag in a document file."""
         return str(self.kind.__struct_config__.tag)
 
+    @property
+    def field(self) -> str:
+        """The name of its one number."""
+        return self.kind.__struct_fields__[0]
+
+    @property
+    def title(self) -> str:
+        """Its name, a message."""
+        return self._said.title
+
+    @property
+    def description(self) -> str:
+        """What it does, in one sentence, a message."""
+        return self._said.hint
+
+    @property
+    def _said(self) -> Field:
+        said = field_of(msgspec.structs.fields(self.kind)[0].type)
+        assert said is not None
+        return said
+
 
 SAMPLING_OPERATIONS: tuple[SamplingOperation, ...] = (
     SamplingOperation(
         RepetitionPenalty,
-        N_("repetition penalty"),
         N_("rep."),
-        N_("Makes tokens that the text already contains less probable"),
         N_("seen: z > 0: z ÷ θ; z ≤ 0: z · θ"),
         N_("Keskar et al. 2019 (CTRL), which divides every z; negative ones multiplied, as is the custom"),
-        field="penalty",
-        low=0.0,
-        high=math.inf,
-        includes_low=False,
-        usual=(1.0, 2.0),
-        neutral=1.0,
         fresh=RepetitionPenalty(1.2),
         apply=lambda operation, logits, seen: core.repetition_penalty(logits, operation.penalty, seen),
     ),
     SamplingOperation(
         Temperature,
-        N_("temperature"),
         N_("temp."),
-        N_("Below 1 sharpens, above 1 flattens, 0 is greedy"),
         "z ÷ T; T = 0: z < max z → −∞",
         "Ackley, Hinton, Sejnowski 1985",
-        field="value",
-        low=0.0,
-        high=math.inf,
-        includes_low=True,
-        usual=(0.0, 2.0),
-        neutral=1.0,
         fresh=Temperature(0.8),
         apply=lambda operation, logits, seen: core.temperature(logits, operation.value),
     ),
     SamplingOperation(
         TopK,
         N_("top-k"),
-        N_("top-k"),
-        N_("Keep the k most probable tokens (ties included)"),
         "z < z[k] → −∞; z[1] ≥ z[2] ≥ …",
         "Fan, Lewis, Dauphin 2018",
-        field="k",
-        low=1,
-        high=1_000_000,
-        includes_low=True,
-        usual=(1, 100),
-        neutral=None,
         fresh=TopK(40),
         apply=lambda operation, logits, seen: core.top_k(logits, operation.k),
     ),
     SamplingOperation(
         TopP,
-        N_("top-p (nucleus)"),
         N_("top-p"),
-        N_("Keep the fewest most probable tokens whose probabilities sum to p or more"),
         "π[1] + … + π[i−1] ≥ p: z[i] → −∞; π = softmax(z), π[1] ≥ π[2] ≥ …",
         "Holtzman et al. 2020",
-        field="p",
-        low=0.0,
-        high=1.0,
-        includes_low=True,
-        usual=(0.0, 1.0),
-        neutral=1.0,
         fresh=TopP(0.9),
         apply=lambda operation, logits, seen: core.top_p(logits, operation.p),
     ),
     SamplingOperation(
         MinP,
         N_("min-p"),
-        N_("min-p"),
-        N_("Keep tokens at least p times as probable as the most probable one"),
         "π < p · max π: z → −∞; π = softmax(z)",
         "Nguyen et al. 2024",
-        field="p",
-        low=0.0,
-        high=1.0,
-        includes_low=True,
-        usual=(0.0, 1.0),
-        neutral=0.0,
         fresh=MinP(0.05),
         apply=lambda operation, logits, seen: core.min_p(logits, operation.p),
     ),

@@ -29,16 +29,11 @@ from attnviz.gui.widgets.segmented import Segmented
 from attnviz.i18n import N_, _
 from attnviz.model.caches import CACHE_BY_ID, CACHES, Cache, FullCache, PagedCache, QuantisedCache
 from attnviz.model.edit.generation import set_cache
+from attnviz.model.fields import FIELDS
 from attnviz.model.operands.latent import expanded_numbers
 
-NUMBERS: tuple[tuple[str, str, int], ...] = (
-    ("n_sinks", N_("sinks"), 0),
-    ("window", N_("last positions"), 1),
-    ("block", N_("positions per block"), 1),
-)
-"""The whole numbers that kinds of caches have: field, title, the smallest."""
-
-MOST = 100_000
+NUMBERS = tuple(row for row in FIELDS if row.path.startswith("cache.") and row.kind is int)
+"""The whole numbers that kinds of caches have."""
 
 BYTES: tuple[tuple[str, str], ...] = (
     ("measured", N_("bytes held, measured")),
@@ -67,8 +62,9 @@ class CachePage(QWidget):
         Mark(store, self._kind, "cache")
         Mark(store, self._bits, "cache.bits")
         self._numbers: dict[str, DragNumber] = {}
-        for field, _title, smallest in NUMBERS:
-            control = DragNumber(minimum=smallest, maximum=MOST, integer=True)
+        for row in NUMBERS:
+            field, (least, most) = row.name, row.bounds
+            control = DragNumber(minimum=least, maximum=most, integer=True)
             control.setObjectName(f"decode_cache_{field}")
             control.changed.connect(self._on_number)
             control.rejected.connect(store.rejected)
@@ -144,10 +140,11 @@ class CachePage(QWidget):
         self._kind.set_options([(row.id, _(row.title), f"{_(row.hint)} · {_(row.source)}") for row in CACHES])
         self._bits.setAccessibleName(_("bits"))
         self._labels["bits"].setText(_("bits"))
-        for field, title, _smallest in NUMBERS:
-            self._labels[field].setText(_(title))
-            self._numbers[field].setAccessibleName(_(title))
-            self._numbers[field].retranslate()
+        for row in NUMBERS:
+            title, number = _(row.field.title), self._numbers[row.name]
+            self._labels[row.name].setText(title)
+            number.setAccessibleName(title)
+            number.retranslate()
         for key, title in BYTES:
             self._bytes[key][0].setText(_(title))
         self._slots.setAccessibleName(_("Cache slots"))

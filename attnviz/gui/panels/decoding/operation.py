@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, QRectF, Qt, Signal, Slot
@@ -16,6 +15,7 @@ from attnviz.gui.widgets.slider_field import SliderField
 from attnviz.gui.widgets.toggle import Toggle
 from attnviz.i18n import _
 from attnviz.model.edit.generation import operation_value, with_value
+from attnviz.model.fields import field_at
 from attnviz.model.spec.sampling import SAMPLING_OPERATIONS, Operation, SamplingOperation
 
 ROW_PX = 21
@@ -23,9 +23,6 @@ ROW_PX = 21
 
 _NAME_PX = 136
 """Room for the longest title, so that the sliders begin below each other."""
-
-_HIGHEST = 1e6
-"""Limit of typing where any number is valid."""
 
 
 class OperationRow(QWidget):
@@ -44,8 +41,9 @@ class OperationRow(QWidget):
         self._operation: Operation = row.fresh
         self._place, self._count = -1, 0
         self.setObjectName(f"operation_{row.id}")
-        whole = isinstance(getattr(row.fresh, row.field), int)
-        smallest = 1.0 if whole else row.low if row.includes_low else 0.01
+        found = field_at(f"sampling.{row.id}.{row.field}")
+        assert found is not None and found.field.usual is not None
+        lowest, highest = found.bounds
         self.earlier, self.later = self._arrow(Qt.ArrowType.UpArrow), self._arrow(Qt.ArrowType.DownArrow)
         self.grip = Grip()
         self.grip.setObjectName(f"grip_{row.id}")
@@ -58,12 +56,12 @@ class OperationRow(QWidget):
         self.slider = SliderField(
             "",
             operation_value(row.fresh),
-            *row.usual,
-            default=row.neutral,
-            decimals=0 if whole else 2,
-            integer=whole,
-            lowest=smallest,
-            highest=row.high if math.isfinite(row.high) else _HIGHEST,
+            *found.field.usual,
+            default=found.field.normal,
+            decimals=found.field.digits,
+            integer=found.kind is int,
+            lowest=lowest,
+            highest=highest,
         )
         self.slider.setObjectName(f"slider_{row.id}")
         self.slider.number.setMinimumWidth(40)
