@@ -32,7 +32,7 @@ FIRST_PRESET = "fluffy-blue-creature"
 """The initial document of a window: quick to read, until another one opens."""
 
 STORIES = {"en": "stories-en", "zh_CN": "stories-zh"}
-"""What a fresh start shows, by language: the model in the box writes a story."""
+"""Document of a fresh start, by language: the bundled model generates a story."""
 MOST_NAMED = 60
 """Characters of a title that become a file name."""
 SUFFIXES = (JSON_SUFFIX, TENSORS_SUFFIX)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 from desk import Desk, MakeDesk, count_color, picture
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QLabel, QLineEdit, QSlider, QToolButton, QWidget
+from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QSlider, QToolButton, QWidget
 
 import attnviz
 from attnviz.engines.decode.decodable import causal_experiment
@@ -402,3 +402,16 @@ def test_a_decoding_that_is_long_in_coming_does_not_leave_the_old_one_on_the_scr
     settle(desk)
     assert desk.store.player.decoded not in (None, old)
     assert desk.store.document.view.step == 7
+
+
+def test_a_text_of_several_lines_has_the_whole_width(desk: Desk) -> None:
+    dock, panel = desk.window.docks["decoding"], player(desk)
+    desk.window.resize(1500, 1100)
+    desk.window.resizeDocks([dock], [420], Qt.Orientation.Vertical)
+    QApplication.processEvents()
+    panel.go_to_end()
+    text, notice = desk.find(TextLine, "decode_text"), desk.find(ElidedLabel, "decode_notice")
+    assert said(desk).startswith("stopped: ")
+    assert text.width() > 0.8 * panel.width()
+    assert notice.mapTo(panel, QPoint()).y() >= text.mapTo(panel, QPoint(0, text.height())).y()
+    assert notice.width() >= notice.fontMetrics().horizontalAdvance(notice.text())

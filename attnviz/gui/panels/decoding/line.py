@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QHBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from attnviz.compute.decoding import Decoded
 from attnviz.gui.look.theme import GRID, Theme
@@ -43,24 +43,40 @@ class WrittenLine(QWidget):
         self._most_lines = 1
         self._notice, self._parity = WholeLabel(), plain_label("decode_parity")
         self._notice.setObjectName("decode_notice")
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(GRID * 3 // 2)
-        for beside in (self._writes, self._notice, self._parity):
-            beside.setFixedHeight(LINE_PX)
-        row.addWidget(self._writes, 0, Qt.AlignmentFlag.AlignTop)
-        row.addWidget(self._text, 1)
-        row.addWidget(self._notice, 0, Qt.AlignmentFlag.AlignTop)
-        row.addWidget(self._parity, 0, Qt.AlignmentFlag.AlignTop)
+        self._first, self._below = QHBoxLayout(), QHBoxLayout()
+        self._below.addStretch(1)
+        for row in (self._first, self._below):
+            row.setSpacing(GRID * 3 // 2)
+        for part in (self._writes, self._notice, self._parity):
+            part.setFixedHeight(LINE_PX)
+        self._first.addWidget(self._writes, 0, Qt.AlignmentFlag.AlignTop)
+        self._first.addWidget(self._text, 1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addLayout(self._first)
+        column.addLayout(self._below)
+        self._put_words(self._first)
 
     def set_writes(self, writes: bool) -> None:
         """Show whether the document generates."""
         self._writes.set_value(writes)
 
+    def _put_words(self, row: QHBoxLayout) -> None:
+        """Put what is said about the text beside its one line, or below its lines."""
+        for part in (self._notice, self._parity):
+            row.addWidget(part, 0, Qt.AlignmentFlag.AlignTop)
+
     def set_room(self, n_lines: int, *, is_wide: bool) -> None:
-        """Set the largest number of text lines, and whether words fit beside them."""
+        """Set the largest number of lines of text, and whether there is room beside a single one for words.
+
+        A text of several lines has the whole width: the words stand below it.
+        """
+        if (n_lines > 1) != (self._most_lines > 1):
+            self._put_words(self._below if n_lines > 1 else self._first)
+        beside = NOTICE_PX if is_wide else NARROW_NOTICE_PX
+        self._notice.setMaximumWidth(beside if n_lines == 1 else self.maximumWidth())
         self._most_lines = n_lines
-        self._notice.setMaximumWidth(NOTICE_PX if is_wide else NARROW_NOTICE_PX)
         self._fit()
 
     @Slot()
