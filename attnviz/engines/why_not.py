@@ -138,7 +138,7 @@ def _lonely(site: Site) -> Site:
 
 @dataclass(frozen=True)
 class _Given:
-    """What every comparison has: two whole experiments, the site and head that are looked at."""
+    """Common inputs of all comparisons: two whole experiments, the selected site and head."""
 
     row: WhyNot
     pair: tuple[Experiment, Experiment]
