@@ -16,7 +16,7 @@ from attnviz.resources import path
 
 
 def apply_style(app: QApplication, theme: Theme) -> None:
-    """Give the whole program the look of `theme`, now and for widgets that come later.
+    """Apply the look of `theme` to the whole program, now and for later widgets.
 
     Every living widget that has an `apply_theme` is told. Plots of pyqtgraph that exist already keep their
     colours until their panel's `apply_theme` renews them.
