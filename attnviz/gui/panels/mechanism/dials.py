@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QPushButton, QVB
 
 from attnviz.core.positions import rope_angles
 from attnviz.core.text import elide, number, visible
+from attnviz.gui.forms.marks import Mark
 from attnviz.gui.forms.rows import Note
 from attnviz.gui.look.fonts import number_font
 from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
@@ -47,6 +48,7 @@ class RopeDials(QWidget):
         column.setSpacing(GRID - 2)
         column.addLayout(self._grid)
         column.addWidget(self._paging())
+        Mark(store, self, "position.multipliers")
         self._reset = QPushButton()
         self._reset.setObjectName("rope_reset_button")
         self._reset.clicked.connect(self._on_reset)

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 
 from attnviz.core.dims import group_counts
 from attnviz.gui.forms.fields import Choice, Number
+from attnviz.gui.forms.marks import Mark
 from attnviz.gui.forms.paths import row
 from attnviz.gui.look.fonts import number_font
 from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
@@ -69,6 +70,7 @@ class HeadsSection(Section):
         self._many.setObjectName("n_kv_heads_combo")
         for control in (self._few, self._many):
             control.changed.connect(self._on_kv_heads)
+            Mark(store, control, "heads.n_kv_heads")
         self.body.addLayout(_row(self._kv_label, self._few, self._many))
         self.wires = HeadWires()
         self.wires.previewed.connect(self._on_previewed)
@@ -81,6 +83,7 @@ class HeadsSection(Section):
         self.body.addWidget(self.latent.note)
         self.switches = HeadSwitches(store)
         self.body.addWidget(self.switches)
+        Mark(store, self.switches, "heads.off")
         self.add_form((self._number("d_head", WIDEST_HEAD),))
         self._model_label, self._model = QLabel(), QLabel()
         self._model.setObjectName("d_model_value")

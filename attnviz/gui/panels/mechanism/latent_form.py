@@ -213,6 +213,7 @@ class LatentForm(QWidget):
         symbol, hue = SYMBOLS[role]
         return WeightSlot(
             id=role,
+            path=f"latent.{role}",
             symbol=symbol,
             short=symbol,
             hue=hue,
