@@ -30,15 +30,15 @@ SUFFIXES = (".json", ".safetensors")
 DOC_HELP = N_("a document file, or the name of a preset (see attnviz presets)")
 
 DECODE_FORMAT = N_(
-    "With --json: one object with format, version, document, engine, device, dtype, seconds, notices, "
-    "stopped, vocabulary, total and steps. Each step has index (from 0), token, generated, prefill "
-    "(whether it was read in one pass with the rest of a prompt), seconds, read and appended (positions of "
-    "the cache), weights (a list for each head, over the keys seen so far), output, probabilities (over "
-    "the vocabulary), next_token, and the costs cached and uncached: kv_projections, score_pairs, "
-    "bytes_read, bytes_written, bytes_moved, bytes_held, flops, over all layers. Where there are several "
-    "attentions, read, appended, weights and output are those of the first one that is not an encoder's, "
-    'and sites has the same for each of them by name. Numbers that JSON does not have are the texts "NaN", '
-    '"Infinity" and "-Infinity".'
+    "With --json: one object with format, version, document, engine, device, dtype, seconds, "
+    "notices, stopped, vocabulary, total and steps. Each step has index (from 0), token, generated, "
+    "prefill (whether it was read in one pass with the rest of a prompt), seconds, read and appended "
+    "(positions of the cache), weights (a list for each head, over the keys seen so far), output, "
+    "probabilities (over the vocabulary), next_token, and the costs cached and uncached: "
+    "kv_projections, score_pairs, bytes_read, bytes_written, bytes_moved, bytes_held, flops, over "
+    "all layers. With several attentions, read, appended, weights and output are those of the first "
+    "one outside the encoder, and sites has the same for each of them by name. Numbers that JSON "
+    'lacks are the strings "NaN", "Infinity" and "-Infinity".'
 )
 
 

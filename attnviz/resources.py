@@ -1,6 +1,6 @@
-"""Where the files under `resources/` are: in the installed package, else beside it in a source checkout.
+"""Location of the files under `resources/`: in the installed package, else beside it in a source checkout.
 
-A wheel carries the folder as `attnviz/resources`; an editable install reads the one at the top of the
+A wheel contains the folder as `attnviz/resources`; an editable install reads the one at the top of the
 checkout. Standard library only, so that every layer may ask.
 """
 
@@ -15,7 +15,7 @@ FONT_SANS = "Attnviz Sans"
 """Family of the shipped interface font, from Inter (regular and semi-bold; Latin, Greek, mathematics)."""
 
 FONT_MONO = "Attnviz Mono"
-"""Family of the shipped font for numbers, from JetBrains Mono: every character is equally wide."""
+"""Family of the shipped font for numbers, from JetBrains Mono: all characters have equal widths."""
 
 FONT_CHINESE = "Attnviz Sans SC"
 """Family of the shipped Chinese font, the last fallback on the screen and in figures."""
@@ -45,7 +45,7 @@ def path(*parts: str) -> Path:
     """The file or folder `parts` under `root()`, e.g. `path("presets", "toy-attention.json")`.
 
     Raises:
-        FileNotFoundError: there is no such file or folder.
+        FileNotFoundError: the file or folder does not exist.
     """
     found = root().joinpath(*parts)
     if not found.exists():

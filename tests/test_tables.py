@@ -37,6 +37,7 @@ from attnviz.model.caches import CACHES
 from attnviz.model.edit.switching import set_position
 from attnviz.model.explain.arithmetic.cell import explain
 from attnviz.model.explain.arithmetic.positions import ADDED_LINES, BIAS_LINES
+from attnviz.model.explain.arithmetic.relative import DISTANCES
 from attnviz.model.explain.position_curves import candidates
 from attnviz.model.io.numbers import csv_text
 from attnviz.model.masks import MASKS
@@ -179,7 +180,7 @@ def test_every_position_has_the_functions_that_its_kind_of_change_needs() -> Non
     of = {kind: {row.record for row in POSITIONS if row.changes == kind} for kind in ("vectors", "bias")}
     assert {row.record for row in POSITIONS if row.added} == of["vectors"] == set(ADDED_LINES)
     assert {row.record for row in POSITIONS if row.bias} == of["bias"] == set(BIAS_LINES)
-    assert {row.record for row in POSITIONS if row.changes == "relative"} == set(PARTS)
+    assert {row.record for row in POSITIONS if row.changes == "relative"} == set(PARTS) == set(DISTANCES)
 
 
 def test_every_position_and_scaling_has_its_curve() -> None:

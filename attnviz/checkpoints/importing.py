@@ -37,7 +37,7 @@ NO_NUMBERS = frozenset(
     # What a call returns:
     "keys_to_ignore_at_inference output_attentions output_hidden_states output_router_logits return_dict "
     "return_dict_in_generate "
-    # Training: how weights begin, what is dropped, what is added to a loss:
+    # Training: initialisation, dropout, terms of the loss:
     "attention_dropout attention_probs_dropout_prob attn_pdrop classifier_dropout dropout dropout_rate "
     "embd_pdrop gradient_checkpointing hidden_dropout hidden_dropout_prob initializer_factor "
     "initializer_range resid_pdrop router_aux_loss_coef "

@@ -60,7 +60,7 @@ class FullRows:
 class Decoded:
     """A decoding, the greatest absolute difference of each stage from a full pass, and the seconds.
 
-    If there are several sites, stages are named with theirs. `sizes` are their largest finite numbers,
+    With several sites, stages are named with theirs. `sizes` are their largest finite numbers,
     `scores` is the bound |q|·|k| of the scores of all sites: the reference for rounding errors.
     """
 

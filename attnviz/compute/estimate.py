@@ -24,8 +24,8 @@ DOCUMENT_ITEMSIZE = 8
 def estimate(experiment: Experiment, itemsize: int) -> Estimate:
     """Bytes that a full pass stores for all sites, with a mask of two bytes per cell, and its FLOPs.
 
-    FLOPs are those of `engines/flops.py`, of every pair, masked or not. If there are several sites, lines
-    carry their names.
+    FLOPs are those of `engines/flops.py`, of every pair, masked or not. With several sites, lines carry their
+    names.
     """
     return _together([(name, _full_pass(at(experiment, name), itemsize)) for name in site_names(experiment)])
 
@@ -48,7 +48,7 @@ def estimate_decoding(experiment: Experiment, steps: int, itemsize: int) -> Esti
 
 
 def _together(parts: list[tuple[str, Estimate]]) -> Estimate:
-    """Sum of all sites, with their names on the lines if there are several."""
+    """Sum of all sites, with their names on the lines if several exist."""
     if len(parts) == 1:
         return parts[0][1]
     lines = tuple(line._replace(label=f"{name} {line.label}") for name, size in parts for line in size.lines)

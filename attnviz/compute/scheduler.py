@@ -54,7 +54,7 @@ class CancelToken:
     def __init__(self) -> None:
         self._cancelled = False
         self.share: float | None = None
-        """How much of the job is done, from 0 to 1; None where it does not say."""
+        """Completed share of the job, from 0 to 1; None if the job does not report it."""
 
     @property
     def progress(self) -> Progress:

@@ -138,7 +138,7 @@ def _cache(decoding: Decoding) -> Cache | None:
 
 
 def _put_in(site: SiteStep) -> tuple[Numbers, ...]:
-    """What one step appended, (g, numbers) each."""
+    """Rows that one step appended, (g, numbers) each."""
     keys = site[as_read("k", site.stages)]
     if site.experiment.latent is None:
         return keys, site[as_read("v", site.stages)]

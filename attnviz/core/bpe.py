@@ -275,7 +275,7 @@ class BytePairs:
         return text if len(text) != 1 or text.isprintable() or text == "\n" else _all_bytes(data)
 
     def _begins(self, text: str) -> bool:
-        """True if a text begins with what is prepended."""
+        """True if a text begins with the prepended text."""
         return text[:1] == " " or (self.kind == "metaspace" and text[:1] == SPACE)
 
     def _remember(self, piece: str) -> tuple[int, ...]:

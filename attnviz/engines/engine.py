@@ -1,7 +1,7 @@
-"""What an engine is: a namespace, a device, a dtype, transfers, and the few steps worth a fast path.
+"""Interface of an engine: a namespace, a device, a dtype, transfers, and the few steps worth a fast path.
 
-The mathematics is written once, in `program.py`; an engine only says where arrays live and how four
-in-place steps are done there.
+The mathematics is written once, in `program.py`; an engine only defines where arrays live and how four
+in-place steps run there.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ from attnviz.model.operands.relative import relative_of
 from attnviz.model.spec.block import Block, FeedForward, FeedForwardRole, Norm, Transform
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.latent import Latent, LatentRole
-from attnviz.model.spec.parts import Dropout, Identity, Role, Rope
+from attnviz.model.spec.parts import Dropout, Identity, Role
 from attnviz.model.spec.rows import Row, held_row
 from attnviz.model.spec.site import Site
 
@@ -142,9 +142,9 @@ def _latent(engine: Engine, site: Site, latent: Latent) -> operands.Latent:
 
 
 def _rotation(site: Site) -> operands.Rotation | None:
-    rope = site.position
-    if not isinstance(rope, Rope):
+    if positions.changes(site.position) != "rotation":
         return None
+    rope = positions.rope_of(site)
     start = positions.rotated_features(site).start
     return operands.Rotation(positions.turning_of(site), rope.pairing, start, rope.on_values)
 

@@ -16,9 +16,9 @@ from attnviz.core import why_not as core
 from attnviz.core.text import elide, number, visible
 from attnviz.errors import InputError, Message
 from attnviz.i18n import N_, _
+from attnviz.model.positions import changes
 from attnviz.model.sites.sites import alone, at, put, shown_site
 from attnviz.model.spec.experiment import Experiment
-from attnviz.model.spec.parts import NoPosition
 from attnviz.model.spec.site import Site
 from attnviz.model.stages import STAGE_BY_ID, inputs
 from attnviz.model.trace import SiteTrace, Trace
@@ -138,7 +138,7 @@ def _lonely(site: Site) -> Site:
 
 @dataclass(frozen=True)
 class _Given:
-    """What every comparison has: two whole experiments, the site and head that are looked at."""
+    """Common inputs of all comparisons: two whole experiments, the selected site and head."""
 
     row: WhyNot
     pair: tuple[Experiment, Experiment]
@@ -226,7 +226,7 @@ def _of_order(given: _Given) -> Compared:
     left = Side(given.window(here, stage)[list(order)], None, here.experiment)
     right = Side(given.window(there, stage), None, there.experiment)
     facts = {"text": elide(" ".join(map(visible, moved.tokens)), LONGEST_TEXT)}
-    what = N_("The mask") if isinstance(here.experiment.position, NoPosition) else N_("The position")
+    what = N_("The mask") if changes(here.experiment.position) == "nothing" else N_("The position")
     features = tuple(map(str, range(left.values.shape[1])))
     documents = given.documents[0], permuted(given.documents[0], order)
     given = dataclasses.replace(given, documents=documents)

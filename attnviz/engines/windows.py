@@ -1,8 +1,8 @@
-"""Windows of the score-shaped stages before the softmax, which no run keeps: computed again from q and k.
+"""Windows of the score-shaped stages before the softmax, which no run stores: recomputed from q and k.
 
 A window is cut out of the tiles in which the run computed: a sum of products depends, in its last digit, on
-the shape of the product that it is part of. So a cell has one value, however it is asked for, and it is the
-one that the softmax has read.
+the shape of the product that it is part of. So a cell has one value, in every window, and it is the one that
+the softmax has read.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class ScoreWindows:
 
 
 def _meeting(wanted: range, part: slice) -> tuple[slice, slice]:
-    """Where the members of `wanted` that lie in `part` stand in `wanted`, and in `part`."""
+    """Indices of the common members of `wanted` and `part`: in `wanted`, and in `part`."""
     first = max(0, -(-(part.start - wanted.start) // wanted.step))
     stop = min(len(wanted), max(first, -(-(part.stop - wanted.start) // wanted.step)))
     met = wanted[first:stop]

@@ -66,7 +66,7 @@ class AllSites:
 
     title: str
     quantity: str
-    """What the colours stand for: the title of the stage."""
+    """Quantity of the colours: the title of the stage."""
     formula: str
     maps: tuple[SiteMap, ...]
     scale: Scale

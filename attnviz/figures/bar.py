@@ -54,7 +54,7 @@ def draw_bar(axes: Any, scale: Scale, rect: tuple[float, float, float, float], s
 
 
 def draw_name(axes: Any, name: str, x: float, y: float, shades: Shades) -> None:
-    """Write the name of what is coloured, upright, beside the ticks; these say the range."""
+    """Write the name of the coloured quantity, upright, beside the ticks, which show the range."""
     axes.text(
         x,
         y,

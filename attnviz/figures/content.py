@@ -85,7 +85,7 @@ class Content:
 
     title: str
     quantity: str
-    """What the colours stand for: the title of the stage."""
+    """Quantity of the colours: the title of the stage."""
     formula: str
     maps: tuple[Map, ...]
     down: Side

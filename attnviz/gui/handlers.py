@@ -192,7 +192,7 @@ class Handlers(QObject):
 
     @Slot(object, object)
     def _on_player(self, old: Player, new: Player) -> None:
-        """What was to be played before it was there is played where it can be seen."""
+        """Play a decoding requested earlier, where it is visible."""
         if old.is_awaited and new.is_playing:
             self._bring_player()
 

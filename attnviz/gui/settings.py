@@ -81,7 +81,7 @@ class Settings:
         self._store.setValue("recent", [str(entry) for entry in (resolved, *others)[:RECENT_LIMIT]])
 
     def window(self) -> tuple[bytes, bytes]:
-        """(geometry, state) of the window as it was closed last; empty at first."""
+        """(geometry, state) of the window when it was last closed; empty at first."""
         return self._bytes("window/geometry"), self._bytes("window/state")
 
     def set_window(self, geometry: bytes, state: bytes) -> None:

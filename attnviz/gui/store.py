@@ -47,13 +47,15 @@ class Store(QObject):
     traced = Signal(object)
     """A Trace: the numbers of the document's experiment have arrived."""
     pointer_changed = Signal(object, object)
-    """(old Pointer, new Pointer): what the mouse is on, what it holds, and the modes of editing."""
+    """(old Pointer, new Pointer): the target of the mouse, its cell of the decoding, and the
+    modes of editing.
+    """
     player_changed = Signal(object, object)
-    """(old Player, new Player): which decoding there is, and whether and how fast it plays."""
+    """(old Player, new Player): the decoding, whether it plays, and its speed."""
     rejected = Signal(object)
     """The error of an edit that was rejected."""
     history_changed = Signal()
-    """Whether undo, redo or save have something to do may have changed."""
+    """Undo, redo or save may have become available or unavailable."""
 
     def __init__(self, document: Document, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -91,7 +93,7 @@ class Store(QObject):
         return self.pointer.cell or self.document.locked_here
 
     def decoded_site(self, cell: Cell) -> SiteTrace | None:
-        """The attention of a cell in the pass over all tokens of the decoding; None where there is none."""
+        """The attention of a cell in the decoding's pass over all tokens; None without one."""
         trace = None if self.player.decoded is None else self.player.decoded.trace
         if trace is None or (cell.site and cell.site not in trace.sites):
             return None
@@ -181,7 +183,7 @@ class Store(QObject):
         if new.view != old.view:
             self._history = self._history.amend(new)
             self.changed.emit(old, self.document)
-            if new.view.head != old.view.head:  # the mouse rests, and what is under it shows another head
+            if new.view.head != old.view.head:  # the mouse rests while the head under it changes
                 self.set_hover(new.of_shown_head(self.pointer.cell))
 
     def set_hover(self, cell: Cell | None) -> None:
@@ -235,7 +237,7 @@ class Store(QObject):
         self.traced.emit(trace)
 
     def set_decoded(self, decoded: Decoded | None) -> None:
-        """Take a finished decoding, or that there is none."""
+        """Accept a finished decoding, or None."""
         self.play(Arrive(decoded))
 
     # --- gestures, undo, files
@@ -245,11 +247,11 @@ class Store(QObject):
         self._point(dataclasses.replace(self.pointer, gesture="begun"))
 
     def end_gesture(self) -> None:
-        """The drag, the wheel's turn or the typing is over."""
+        """The drag, the wheel or the typing ended."""
         self._point(dataclasses.replace(self.pointer, gesture="none"))
 
     def undo(self) -> None:
-        """One document back. A gesture that goes on begins another entry, so that no older one is lost."""
+        """Go one document back. A continuing gesture begins another entry, so that no older one is lost."""
         self._point(pointing.split_gesture(self.pointer))
         self._move_to(self._history.undo())
 

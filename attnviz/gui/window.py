@@ -271,7 +271,7 @@ class Window(QMainWindow):
 
     @Slot()
     def _point_at_nothing(self) -> None:
-        """A menu takes the mouse: what it pointed at is not told that it left."""
+        """Clear the pointer when a menu takes the mouse: its widget receives no leave event."""
         self.store.set_stage_hover("")
         self.store.set_hover(None)
 

@@ -17,7 +17,7 @@ _WINDOW = Field(N_("last positions"), N_("Number of last positions that stay cac
 
 
 class CacheKind(Value, frozen=True):
-    """What every kind answers; most keep every position."""
+    """Interface of every kind; most keep every position."""
 
     def kept(self, length: int) -> tuple[range, range]:
         """The positions that are left after `length` of them were appended: the first, and the last, ones."""

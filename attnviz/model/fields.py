@@ -96,6 +96,11 @@ FIELDS: tuple[FieldRow, ...] = tuple(
 _BY_PATH = {row.path: row for row in reversed(FIELDS)}
 
 
+def place_of_field(path: str) -> str:
+    """A path without the layer that it is in: which field, or which item of one, in every attention."""
+    return _LAYER.sub("", path).removeprefix("writing.")
+
+
 def place_in_attention(path: str) -> str:
     """A path without its layer and indices: the same for every attention."""
     return _INDEX.sub("", _LAYER.sub("", path))

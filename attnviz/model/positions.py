@@ -147,9 +147,9 @@ def rotated_features(site: Site) -> range:
 
 @Remembered
 def _rotated_features(site: Site) -> range:
-    position = site.position
-    if not isinstance(position, Rope):
+    if changes(site.position) != "rotation":
         return range(0)
+    position = rope_of(site)
     start = 0 if site.latent is None else site.heads.d_head
     count = site.d_turnable if position.n_rotated is None else position.n_rotated
     return range(start, start + count)
@@ -210,8 +210,7 @@ def _turning_of(frequencies: bytes, start: int, length: float, pairing: str) -> 
 @Remembered
 def turning_of(site: Site) -> Turning:
     """The rotations of a site with RoPE; layers with equal rotations share them."""
-    rope = site.position
-    assert isinstance(rope, Rope)
+    rope = rope_of(site)
     return _turning_of(pair_frequencies(site).tobytes(), rope.start, magnitude(rope), rope.pairing)
 
 

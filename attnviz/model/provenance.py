@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from attnviz.core.positions import pair_of
 from attnviz.model.normalisers import NORMALISER_BY_ID
 from attnviz.model.operands.matrices import vocabulary
-from attnviz.model.positions import rotated_features
-from attnviz.model.spec.parts import Rope
+from attnviz.model.positions import rope_of, rotated_features
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID, Rule, Stage, inputs
@@ -171,8 +170,7 @@ def _rule(site: Site, stage: Stage) -> Rule:
 
 
 def _pair(site: Site, feature: int) -> tuple[int, ...]:
-    position = site.position
-    assert isinstance(position, Rope)
+    position = rope_of(site)
     turned = rotated_features(site)
     return pair_of(feature, len(turned), position.pairing, turned.start) or (feature,)
 

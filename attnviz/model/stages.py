@@ -358,7 +358,7 @@ def inputs(stage_id: str, present: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def result_of(present: tuple[str, ...]) -> str:
-    """The stage of a site that the next one, or the reader, goes on with."""
+    """The stage of a site that is the input of the next one, or of the reader."""
     return next(stage for stage in reversed(present) if stage in _RESULTS)
 
 

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from attnviz.i18n import N_
 from attnviz.model.masks import blocked, mask_of
 from attnviz.model.operands.matrices import vectors_array
+from attnviz.model.positions import changes
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import (
@@ -146,7 +147,7 @@ def _bare(site: Site) -> Pair:
 
 def _ordered(site: Site) -> Pair:
     told = replace(site, dropout=Dropout())
-    if isinstance(told.position, NoPosition) and not told.masks:
+    if changes(told.position) == "nothing" and not told.masks:
         told = replace(told, masks=(Causal(),))
     return told, told
 

@@ -9,9 +9,9 @@ Needs fontTools. Origins, versions and licences are in README.md beside this fil
 PDF embeds them as Type 42, so its text stays text; outlines of the other kind (CFF) would have to be drawn as
 shapes. Cubic curves become quadratic ones within a thousandth of the em, far below a pixel.
 
-Every font carries a name of its own: an installed font of the source's name would otherwise be taken for it
-(a figure then embeds CFF outlines), and a changed font is not the font of that name. The Chinese one is drawn
-anew, glyph by glyph, from the first source that has the character.
+Every font has its own name: an installed font of the source's name would otherwise be taken for it (a figure
+then embeds CFF outlines), and a changed font is not the font of that name. The Chinese one is assembled glyph
+by glyph from the first source that has the character.
 """
 
 from __future__ import annotations

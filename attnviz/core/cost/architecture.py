@@ -88,7 +88,7 @@ class Architecture:
         transform: Whether a (d_model, d_model) matrix precedes the output head.
         logits: Entries that have logits; None is V.
         n_tokens: Tokens of an encoder's own sequence, which runs once; 0 is the requested n tokens.
-        name: Names these attentions if there are several architectures.
+        name: Names these attentions among several architectures.
 
     Raises:
         ValueError: a sentence with the field, its value, and the requirement.

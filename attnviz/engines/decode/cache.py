@@ -38,7 +38,7 @@ class Cache(Protocol):
         """Bytes of the arrays in which they lie."""
 
     def bytes_of(self, length: int) -> int:
-        """The same, as it was after `length` positions."""
+        """The same, after `length` positions."""
 
     def append(self, made: Features) -> None:
         """Append what the next positions need, from the stages of the site."""

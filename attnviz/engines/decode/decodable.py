@@ -86,9 +86,9 @@ def at_length(experiment: Experiment, steps: int) -> Experiment:
 
 
 def step_count(experiment: Experiment, steps: int | None) -> int:
-    """The number of steps that is meant: of a text that goes on, as many as its limit of new tokens allows.
+    """The number of steps: with generation, as many as its limit of new tokens allows.
 
-    The last token that is drawn is not fed; a learned table ends the writing. Raises `ValueError` for
+    The last sampled token is not computed; a learned table ends the generation. Raises `ValueError` for
     `steps` that are no whole number from 1 to `MAX_STEPS`, and past the end of a learned table.
     """
     if steps is not None and (isinstance(steps, bool) or not isinstance(steps, int | np.integer)):

@@ -261,7 +261,7 @@ class DecodeStep(StepStages):
 
     @property
     def uncached(self) -> Cost:
-        """What the step would cost without one."""
+        """Cost of the step without a cache."""
         return self.costs.step(self.index)[1]
 
     @property

@@ -1,7 +1,7 @@
-"""How the rows of a cache are held: all of them, the last ones, as whole numbers of few bits, in pages.
+"""Storage of a cache's rows: all of them, the last ones, quantised, or in pages.
 
-A store holds rows of several arrays side by side, (g, position, d) each, and knows nothing of what they mean.
-`bytes_of` is measured: the bytes of the arrays in which positions lie.
+A store holds rows of several arrays side by side, (g, position, d) each, independent of their meaning.
+`bytes_of` is measured: the bytes of the arrays that contain the positions.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Store(Protocol):
 
 
 class FullStore:
-    """Every row as it was appended, in arrays that are allocated once for `capacity` positions."""
+    """Every row as appended, in arrays that are allocated once for `capacity` positions."""
 
     def __init__(self, engine: Engine, capacity: int) -> None:
         self._engine = engine
@@ -69,7 +69,7 @@ class FullStore:
         return length * self._bytes_each
 
     def rows(self, length: int) -> Rows:
-        """Views; those of the length that was asked for last are at hand, for keys and values in turn."""
+        """Views; those of the last requested length are cached, for keys and values in turn."""
         known, found = self._read
         if known != length:
             found = tuple(array[:, :length, :] for array in self._arrays)
@@ -84,10 +84,10 @@ class FullStore:
 
 
 class KeptStore:
-    """The first rows and the last ones: a new row overwrites the oldest of those that may go.
+    """The first rows and the last ones: a new row overwrites the oldest row that may be evicted.
 
-    Beside the slots lies a record of all rows. It is not part of the cache: it is what lets an earlier step
-    be looked at again.
+    A record of all rows lies beside the slots. It is not part of the cache: it allows to show an earlier step
+    again.
     """
 
     def __init__(self, engine: Engine, kind: RingCache | SinkCache, capacity: int) -> None:
@@ -130,7 +130,7 @@ class KeptStore:
         return np.array([*first, *last], dtype=np.int64)
 
     def _slot_of(self, positions: Ints) -> Ints:
-        """Where the row of a position lies: sinks in front, the others in turn behind them."""
+        """Slot of the row of a position: sinks in front, the others in turn after them."""
         later = self._n_sinks + (positions - self._n_sinks) % self._kind.window
         return np.where(positions < self._n_sinks, positions, later)
 
@@ -240,7 +240,7 @@ STORES: dict[type, Callable[[Engine, Any, int], Store]] = {
     QuantisedCache: lambda engine, kind, capacity: QuantisedStore(engine, kind.bits, capacity),
     PagedCache: lambda engine, kind, capacity: PagedStore(engine, kind.block, capacity),
 }
-"""What holds the rows of each kind of cache."""
+"""The store of each kind of cache."""
 
 
 def _bytes(array: Array) -> int:

@@ -15,7 +15,7 @@ S = TypeVar("S", bound=Site | Experiment)
 
 @dataclass(frozen=True)
 class Subject(Generic[S]):
-    """How the rows of a form read and edit their subject.
+    """Reading and editing of a form's subject by its rows.
 
     `now` is its present value; `edited` are all values that an edit changes, `now` first; `edit` takes a
     pure edit and its arguments.

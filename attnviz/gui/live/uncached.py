@@ -33,7 +33,7 @@ class UncachedLive(QObject):
         self._store = store
         self._generation = 0
         self._asked: tuple[Decoded, int, int, Experiment] | None = None
-        """What was asked and is not answered: decoding, step, generation and the document's experiment."""
+        """The pending request: decoding, step, generation and the document's experiment."""
         panel.rested.connect(self._on_rested)
         store.changed.connect(self._on_changed)
         store.traced.connect(self._on_trace)

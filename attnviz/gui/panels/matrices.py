@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
+from attnviz.gui.forms.marks import Mark
 from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.stage_heat import numbered
@@ -46,6 +47,7 @@ class MatricesPanel(Panel):
         self.grid.rejected.connect(store.rejected)
         self.grid.gesture_started.connect(store.begin_gesture)
         self.grid.gesture_finished.connect(store.end_gesture)
+        Mark(store, self.grid, lambda: self._chosen().path)
         row = QHBoxLayout()
         row.addWidget(self._choice)
         row.addWidget(self._facts, 1)

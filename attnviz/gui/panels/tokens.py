@@ -7,6 +7,7 @@ from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from attnviz.errors import FieldError, Message
+from attnviz.gui.forms.marks import Mark
 from attnviz.gui.live.pointer import Pointer
 from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.panels.panel import Panel
@@ -71,6 +72,8 @@ class TokensPanel(Panel):
         self._count.rejected.connect(store.rejected)
         self._count.gesture_started.connect(store.begin_gesture)
         self._count.gesture_finished.connect(store.end_gesture)
+        Mark(store, self._line, "tokens")
+        Mark(store, self._count, "vectors.n")
         self._lay_out()
 
     def on_document(self, old: Document | None, new: Document) -> None:

@@ -8,6 +8,7 @@ from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWidget
 
 from attnviz.core.text import visible
+from attnviz.gui.forms.marks import Mark
 from attnviz.gui.look.icons import icon
 from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.panels.panel import Panel
@@ -62,6 +63,9 @@ class VectorsPanel(Panel):
         self._seed_label, self._width_label = QLabel(), QLabel()
         self._tokens: tuple[str, ...] = ()
         self._labels: tuple[str, ...] = ()
+        Mark(store, self.grid, lambda: f"{self._path()}.values", self._path)
+        Mark(store, self._seed, lambda: f"{self._path()}.seed")
+        Mark(store, self._width, lambda: f"{self._path()}.d_model")
         self._lay_out()
 
     def header(self) -> QWidget:
@@ -114,6 +118,10 @@ class VectorsPanel(Panel):
     def _which(self) -> edits.Sequence:
         is_memory = self._sequence.value() == "memory" and self.store.experiment.memory is not None
         return "memory" if is_memory else "tokens"
+
+    def _path(self) -> str:
+        """Where the document has the vectors that are shown."""
+        return "memory.vectors" if self._which() == "memory" else "vectors"
 
     def _show(self) -> None:
         experiment, which = self.store.experiment, self._which()

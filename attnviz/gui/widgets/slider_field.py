@@ -96,8 +96,8 @@ class Track(Availability, QSlider):
 class SliderField(Control):
     """Label, slider and number for one value; `changed` carries a float, or an int with `integer`.
 
-    The slider spans `minimum` to `maximum`; typing may go on to `lowest` and `highest` where these
-    are given. A double-click on the label goes back to `default`.
+    The slider spans `minimum` to `maximum`; typing may reach `lowest` and `highest`, if these are set. A
+    double-click on the label resets to `default`.
     """
 
     changed = Signal(object)

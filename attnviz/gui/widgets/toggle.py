@@ -65,7 +65,7 @@ class Toggle(Availability, QAbstractButton):
         return self.sizeHint()
 
     def track_rect(self) -> QRectF:
-        """Where the switch itself lies on the widget."""
+        """Rectangle of the switch itself on the widget."""
         return QRectF(2, (self.height() - TRACK.height()) / 2, TRACK.width(), TRACK.height())
 
     @Slot(bool)

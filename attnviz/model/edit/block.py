@@ -271,5 +271,5 @@ def has_qk_gains(qk_norm: QKNorm | None) -> bool:
 
 
 def fitted_row(row: Row, features: int) -> Row:
-    """A row that is written out, cut or filled with zeros to so many features."""
+    """An explicit row, cut or padded with zeros to `features` features."""
     return row.fitted((1, features))

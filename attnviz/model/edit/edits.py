@@ -365,7 +365,7 @@ def position_of(site: Site, kind: type[Encoded]) -> Encoded:
 
 
 def set_multiplier(site: Site, pair: int, value: float) -> Site:
-    """Turn one RoPE dial: the frequency of one pair times `value`."""
+    """Set the multiplier of the frequency of one RoPE pair."""
     position = position_of(site, Rope)
     multipliers = list(position.multipliers) + [1.0] * (pair + 1 - len(position.multipliers))
     multipliers[pair] = value

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from attnviz.model.edit.fitting import fitted_latent
 from attnviz.model.operands.latent import latent_of
 from attnviz.model.operands.matrices import latent_array, projection_array
+from attnviz.model.positions import changes
 from attnviz.model.spec.arrays import Matrix, cut_or_filled
 from attnviz.model.spec.block import Norm, Weights
 from attnviz.model.spec.latent import Latent, LatentRole
@@ -25,7 +26,6 @@ from attnviz.model.spec.parts import (
     Identity,
     Projection,
     Projections,
-    Rope,
     Seeded,
 )
 from attnviz.model.spec.rows import WrittenRow
@@ -44,7 +44,7 @@ def first_latent(site: Site) -> Latent:
     is rotary, else 0.
     """
     heads = site.heads
-    d_rope = max(heads.d_head // 4 * 2, 2) if isinstance(site.position, Rope) else 0
+    d_rope = max(heads.d_head // 4 * 2, 2) if changes(site.position) == "rotation" else 0
     return Latent(max(heads.n_heads * heads.d_head // 2, 1), d_rope=d_rope, norm=RMS)
 
 

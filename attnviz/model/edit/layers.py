@@ -175,10 +175,10 @@ def _reaching(experiment: Experiment, n: int, d_model: int) -> Any:
 
 
 def set_cross(experiment: Experiment, is_on: bool, layers: tuple[Layer, ...] = ()) -> Experiment:
-    """Put an attention of the tokens to themselves before the one that reads the memory, in every layer.
+    """Add a self-attention of the tokens before the one that reads the memory, in every layer.
 
-    Where it is taken away again, the layers read the memory alone. `layers` are layers with both that were
-    there before: they come back where there are as many and they are still legal.
+    Without it, the layers read the memory alone. `layers` are former layers with both: they are restored if
+    their number is the same and they are still valid.
     """
     if experiment.memory is None:
         raise FieldError("cross", None, NEEDS_MEMORY)

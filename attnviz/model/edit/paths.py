@@ -1,7 +1,7 @@
-"""Fields by their paths: what is there, and the edit that puts another value in its place.
+"""Fields by their paths: their values, and the edits that replace them.
 
-A path names fields from an attention or the experiment on, such as `position.scaling.factor`; a mask stands
-in it by its kind, `masks.window.left`, wherever that mask is.
+A path names fields from an attention or the experiment on, such as `position.scaling.factor`; a mask is named
+by its kind, `masks.window.left`, wherever that mask is.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MASKS = {f"masks.{family.tag}": family.kind for family in MASKS}
 
 
 def part_at(subject: Site | Experiment, path: str) -> Any:
-    """The part that a path names; None where there is none."""
+    """The part that a path names; None if it does not exist."""
     if path in _MASKS:
         return find_mask(subject, _MASKS[path])  # type: ignore[arg-type]
     part: Any = subject
@@ -33,13 +33,13 @@ def part_at(subject: Site | Experiment, path: str) -> Any:
 
 
 def value_at(subject: Site | Experiment, path: str) -> Any:
-    """The value of the field at `path`; None where it is null, or where there is none."""
+    """The value of the field at `path`; None if it is null, or does not exist."""
     part, _dot, name = path.rpartition(".")
     return getattr(part_at(subject, part), name, None)
 
 
 def is_shown(subject: Site | Experiment, path: str) -> bool:
-    """Whether the field at `path` has a value, and one that means something."""
+    """True if the field at `path` has a value that is in use."""
     if value_at(subject, path) is None:
         return False
     row, part = field_at(path), part_at(subject, path.rpartition(".")[0])

@@ -79,7 +79,7 @@ def set_position(site: Site, position: Position) -> Site:
 
 
 def set_span(site: Site, span: int) -> Site:
-    """Change DeBERTa's buckets on each side; the farthest distance goes where it is legal."""
+    """Change DeBERTa's buckets on each side; the farthest distance follows into its range."""
     old = position_of(site, Deberta)
     span = max(span - span % 2, 2)
     moved = Deberta(span, max(old.max_distance, span // 2 + 2), old.keys, old.queries)
@@ -87,12 +87,12 @@ def set_span(site: Site, span: int) -> Site:
 
 
 def set_buckets(site: Site, **changes: Any) -> Site:
-    """Change n_buckets, max_distance or bidirectional of T5's buckets; the others go where they are legal."""
+    """Change n_buckets, max_distance or bidirectional of T5's buckets; the others follow."""
     return replace(site, position=position_of(site, T5Buckets).moved(**changes))
 
 
 def set_n_rotated(site: Site, count: int) -> Site:
-    """Turn the first `count` features of each head, rounded to pairs; all of them is None in the record."""
+    """Rotate the first `count` features of each head, rounded to pairs; None in the record means all."""
     position = position_of(site, Rope)
     most = site.d_turnable
     even = min(max(2, count - count % 2), most)
@@ -145,7 +145,7 @@ def set_sink(site: Site, head: int, value: float) -> Site:
 
 
 def scale_value(site: Site) -> float:
-    """What scores are multiplied by before the temperature."""
+    """The multiplier of the scores before the temperature."""
     return site.scale.factor(site.d_qk)
 
 

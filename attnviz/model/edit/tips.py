@@ -9,9 +9,10 @@ from __future__ import annotations
 from attnviz.i18n import N_
 from attnviz.model.edit.edits import Sequence, added_position, set_vectors, vectors_of
 from attnviz.model.operands.matrices import is_selection, vectors_array
+from attnviz.model.positions import changes
 from attnviz.model.sites.sites import at, place_of
 from attnviz.model.spec.experiment import Experiment
-from attnviz.model.spec.parts import Role, Rope
+from attnviz.model.spec.parts import Role
 from attnviz.model.spec.rows import row_array
 from attnviz.model.stages import SITE_INPUTS, inputs
 
@@ -44,7 +45,7 @@ def why_fixed(experiment: Experiment, site: str, name: str, stages: tuple[str, .
         return N_("This arrow follows from a norm of x; without that norm it can be dragged.")
     if attention.qk_norm is not None:
         return N_("This arrow is normalised; without QK-norm it can be dragged.")
-    if isinstance(attention.position, Rope):
+    if changes(attention.position) == "rotation":
         return N_("RoPE rotates this arrow by its position; without RoPE it can be dragged.")
     return ""
 

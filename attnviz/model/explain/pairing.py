@@ -25,8 +25,8 @@ class Pair:
 def pair_looked_at(document: Document, hover: Cell | None) -> Pair:
     """The pair of the hovered cell, else of the locked one, else of the view's query and the first key.
 
-    A locked cell of another attention says nothing here. A cell that has only one of the two positions (one
-    of q, say) leaves the other as it was. Positions past the end become the last ones.
+    A locked cell of another attention says nothing here. A cell with only one of the two positions (one of q,
+    say) does not change the other. Positions past the end become the last ones.
     """
     experiment, view = document.attention, document.view
     head, query, key = view.head, view.query, 0

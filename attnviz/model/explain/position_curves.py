@@ -28,13 +28,14 @@ from attnviz.model.positions import (
     last_token,
     magnitude,
     pair_frequencies,
+    rope_of,
     rotated_features,
     rotation,
     row_of,
 )
 from attnviz.model.provenance import kv_head
 from attnviz.model.scalings import SCALINGS
-from attnviz.model.spec.positions import NoPosition, NoScaling, Rope
+from attnviz.model.spec.positions import NoScaling, Rope
 from attnviz.model.spec.site import Site
 from attnviz.model.trace import SiteTrace
 
@@ -106,8 +107,7 @@ def candidates(site: Site) -> Iterator[tuple[str, str, Site]]:
         if row.record is not Rope:
             yield row.id, row.title, fitted
             continue
-        rope = fitted.position
-        assert isinstance(rope, Rope)
+        rope = rope_of(fitted)
         for scaling in SCALINGS:
             is_own = isinstance(rope.scaling, scaling.record)
             kept = rope.scaling if is_own else scaling.fresh(rotation(fitted))
@@ -161,8 +161,7 @@ def _related(candidate: Site, head: int, qk: tuple[Floats, Floats], away: Ints) 
 
 def _turned(candidate: Site, q: Floats, k: Floats, away: Ints) -> Floats:
     """The query stays at position 0: rotations depend on the distance alone."""
-    rope = candidate.position
-    assert isinstance(rope, Rope)
+    rope = rope_of(candidate)
     angles = rope_angles(np.concatenate(([0], away)), pair_frequencies(candidate))
     cos, sin = turning(magnitude(rope) * np.cos(angles), magnitude(rope) * np.sin(angles), rope.pairing)
     rows = np.broadcast_to(k, (len(away), len(k)))
@@ -192,6 +191,4 @@ def _moved(candidate: Site, pair: Pair, vectors: tuple[Floats, Floats], away: In
 
 def wave(site: Site) -> Floats | None:
     """The rows that an additive position adds to the tokens, (token, d_model); else None."""
-    if isinstance(site.position, NoPosition):
-        return None
     return added_rows(site, np.arange(site.n_queries))

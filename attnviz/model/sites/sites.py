@@ -66,7 +66,7 @@ def shown_site(experiment: Experiment, name: str) -> str:
 
 
 def record_at(experiment: Experiment, place: Place) -> Attention:
-    """What the document holds for a site: the experiment itself, a layer, or a layer's cross attention."""
+    """The document's record of a site: the experiment itself, a layer, or a layer's cross-attention."""
     if place.stack == "encoder":
         return experiment.encoder[place.layer]
     layer: Layer = experiment.layers[place.layer - 1] if place.layer else experiment
@@ -127,7 +127,7 @@ def alone(site: Site) -> Experiment:
 def put(experiment: Experiment, site: Site) -> Experiment:
     """`experiment` with the attention at a site as it is in `site`, a site of it that was changed.
 
-    What is not the attention's own (dtype, read-out, sequences) is taken over where it was changed.
+    Changed parts outside the attention (dtype, read-out, sequences) are adopted.
     """
     before = sites(experiment)[site.place]
     changes = other_changes(before, site)

@@ -23,8 +23,8 @@ class Experiment(Layer, frozen=True, weakref=True):
         o = concat over heads(w v) W_O
 
     where x (n, d_model) are the token vectors, plus sines or a table's rows where the position is additive,
-    or what the block's norm or the layer before made of them; z is x, or the memory; R turns pairs of
-    features where the position is RoPE; `relative` are the terms of Transformer-XL or DeBERTa; query head i
+    or what the block's norm or the layer before made of them; z is x, or the memory; R rotates pairs of
+    features if the position is RoPE; `relative` are the terms of Transformer-XL or DeBERTa; query head i
     reads key/value head i // (h / g). Vaswani et al. 2017; Shazeer 2019 and Ainslie et al. 2023 for g < h.
 
     `model/sites/sites.py` names the attentions of an experiment and derives the `Site` of each.
@@ -32,18 +32,18 @@ class Experiment(Layer, frozen=True, weakref=True):
     Attributes:
         tokens: The n texts, shown and never interpreted.
         vectors: Explicit or seeded, (n, d_model).
-        memory: A second sequence; None for self-attention. Without `cross` attentions, the layers themselves
-            read keys and values from it.
+        memory: The memory sequence; None for self-attention. Without `cross` attentions, the layers
+            themselves read keys and values from it.
         embedding_norm: None, or a norm of the token vectors and their position before the first layer.
         layers: The layers behind the first one, which is the experiment itself.
         final_norm: None, or a norm after the last layer.
-        encoder: Layers that the memory passes through before it is read; none where it is read as it is.
+        encoder: Layers that the memory passes through before it is read; none if it is read unchanged.
         encoder_norm: None, or a norm after the encoder's last layer.
         vocabulary: None, or the tokens that a model can write, and how it embeds them.
         readout: `similarity` adds logits, o · eᵀ over the distinct tokens, and their softmax; `vocabulary`
             the logits of the vocabulary.
-        writing: None: decoding feeds the document's tokens and ends. Else how it goes on; see `Writing`.
-        dtype: What engines compute in; documents keep float64.
+        writing: None: decoding computes the document's tokens and ends. Else its continuation; see `Writing`.
+        dtype: The precision of the engines; documents keep float64.
 
     Raises:
         FieldError: the field, its value, and the requirement that it breaks.

@@ -12,10 +12,11 @@ from attnviz.model.spec.value import Value
 
 
 class Writing(Value, frozen=True):
-    """Decoding goes on after the document's tokens: with `sampling`, until one of its stop conditions holds.
+    """Decoding continues after the document's tokens: with `sampling`, until one of its stop conditions
+    holds.
 
-    `cache` is what every attention keeps of the positions before. The full pass knows nothing of either: it
-    runs over the document's tokens.
+    `cache` is the cache of every attention. Both are independent of the full pass, which runs over the
+    document's tokens.
     """
 
     sampling: Annotated[Sampling, Field(N_("Sampling"), N_("How the next token is chosen"))] = Sampling()

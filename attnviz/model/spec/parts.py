@@ -48,7 +48,7 @@ class ExplicitVectors(Value, frozen=True, tag_field="kind", tag="explicit"):
     where: ClassVar[str] = "vectors."
     is_drawn: ClassVar[bool] = False
 
-    values: Annotated[Matrix, Field(N_("Values"), N_("Token vectors written out, one row per token"))]
+    values: Annotated[Matrix, Field(N_("Values"), N_("Explicit token vectors, one row per token"))]
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -292,7 +292,7 @@ class SqrtDHead(Value, frozen=True, tag_field="kind", tag="sqrt_d_head"):
         return float(d_qk**-0.5)
 
     def step(self, d_qk: int) -> tuple[str, float, str]:
-        """How it is written: × or ÷ or nothing, the number, and the number as a text."""
+        """Written form: × or ÷ or nothing, the number, and the number as a text."""
         return "÷", math.sqrt(d_qk), f"√{d_qk}"
 
 
@@ -408,7 +408,7 @@ Sinks = ExplicitSinks | SeededSinks
 
 
 class MaskKind(Value, frozen=True):
-    """What every kind of mask answers."""
+    """Interface of every kind of mask."""
 
     def within(self, n_queries: int, n_keys: int) -> Self | None:
         """The mask without positions past the ends of the sequences; None where nothing is left of it."""

@@ -361,9 +361,9 @@ def _rows(
 def stopped(stop: StopConditions, text: str, ids: Sequence[int], end_id: int | None) -> Message | None:
     """Why writing ends here, one sentence; None where it goes on.
 
-    `text` and `ids` are what was written after the prompt; `end_id` is the model's end token, None without
-    one. The end token comes first, then the stop string that ends first in the text, then the length. What
-    is stopped stays stopped when more is written.
+    `text` and `ids` were generated after the prompt; `end_id` is the model's end token, None without one. The
+    end token comes first, then the stop string that ends first in the text, then the length. A stopped text
+    stays stopped if more is appended.
     """
     if stop.end_token and end_id is not None and end_id in ids:
         return Message("the end token was generated")

@@ -47,7 +47,7 @@ class Source(Value, frozen=True):
 class Written(Source, frozen=True):
     """Explicit numbers, with a shape of their own."""
 
-    values: Annotated[Matrix, Field(N_("Values"), N_("Numbers written out, row by row"))]
+    values: Annotated[Matrix, Field(N_("Values"), N_("Explicit numbers, row by row"))]
 
     @property
     def written(self) -> Matrix | None:

@@ -11,6 +11,7 @@ from attnviz.core.text import isolated
 from attnviz.engines.decode.cost import position_bytes
 from attnviz.engines.decode.run import ITEMSIZE
 from attnviz.engines.decode.step import DecodeStep
+from attnviz.gui.forms.marks import Mark
 from attnviz.gui.forms.rows import Note
 from attnviz.gui.look.fonts import number_font
 from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
@@ -63,6 +64,8 @@ class CachePage(QWidget):
         self._bits = Segmented([("8", "8", ""), ("4", "4", "")])
         self._bits.setObjectName("decode_cache_bits")
         self._bits.changed.connect(self._on_bits)
+        Mark(store, self._kind, "cache")
+        Mark(store, self._bits, "cache.bits")
         self._numbers: dict[str, DragNumber] = {}
         for field, _title, smallest in NUMBERS:
             control = DragNumber(minimum=smallest, maximum=MOST, integer=True)
@@ -71,6 +74,7 @@ class CachePage(QWidget):
             control.rejected.connect(store.rejected)
             control.gesture_started.connect(store.begin_gesture)
             control.gesture_finished.connect(store.end_gesture)
+            Mark(store, control, f"cache.{field}")
             self._numbers[field] = control
         self._labels = {name: plain_label(f"cache_{name}_label") for name in (*self._numbers, "bits")}
         self._hint, self._terms = ElidedLabel(), Note("decode_cache_terms")

@@ -76,7 +76,7 @@ TOLERANCE = {"float64": 1e-12, "float32": 1e-4, "float16": 3e-2, "bfloat16": 2e-
 
 
 MOST_UNDEFINED = 6
-"""Stages with NaN that the light's tooltip lists: NaN goes on through all that follow."""
+"""Stages with NaN that the light's tooltip lists: NaN propagates to all later stages."""
 
 
 @dataclass(frozen=True)
@@ -236,7 +236,7 @@ class Counts(QWidget):
     def _show_times(
         self, decoded: Decoded, index: int, uncached: UncachedStep | str | None, is_playing: bool
     ) -> None:
-        """This step as it was measured, or the prefill it is of: with the cache, and without."""
+        """Show the measured times of this step, or of its prefill: with the cache, and without."""
         steps = decoded.decoding.steps
         fed = fed_together(decoded.decoding, index)
         name = _("ms, prefill of {n}") if steps[index].prefill is not None else _("ms, one step")

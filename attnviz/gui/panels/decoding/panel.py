@@ -132,7 +132,7 @@ class DecodingPanel(Panel):
 
     @Slot(int)
     def go_to(self, step: int) -> None:
-        """To one step, or the nearest that there is; without a decoding it stays where it is."""
+        """Go to a step, or the nearest existing one; without a decoding nothing changes."""
         self.store.play(GoTo(step))
 
     @Slot()
@@ -254,7 +254,7 @@ class DecodingPanel(Panel):
         return not self._holders[page].isHidden()
 
     def _pass(self) -> int:
-        """The last step of the pass that makes the step looked at; −1 where there is none."""
+        """The last step of the pass that computes the selected step; −1 without one."""
         decoded = self.store.player.decoded
         return -1 if decoded is None else fed_together(decoded.decoding, self._step()).stop - 1
 
@@ -273,7 +273,7 @@ class DecodingPanel(Panel):
     # --- acting
 
     def _is_written_in(self) -> bool:
-        """Whether a token is being edited, here or in another panel of the window."""
+        """True if a token is being edited, here or in another panel of the window."""
         return isinstance(self.window().focusWidget(), ChipEditor)
 
     @Slot()

@@ -16,6 +16,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 from attnviz.compute.decoding import Decoded
 from attnviz.core.text import isolated, number
 from attnviz.engines.decode.run import Decoding
+from attnviz.gui.forms.marks import Mark
 from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.panels.decoding.bars import DistributionBars, DistributionColumn, DistributionRow
 from attnviz.gui.panels.decoding.columns import ColumnTitles
@@ -60,10 +61,12 @@ class SamplingPage(QWidget):
         self._operations = OperationList()
         self._operations.changed.connect(self._on_operation)
         self._operations.moved.connect(self._on_moved)
+        Mark(store, self._operations, "sampling.operations")
         for row in self._operations.rows:
             row.slider.gesture_started.connect(store.begin_gesture)
             row.slider.gesture_finished.connect(store.end_gesture)
             row.slider.rejected.connect(store.rejected)
+            Mark(store, row.slider, f"sampling.{row.row.id}")
         self._bars = DistributionBars()
         self._bars.setObjectName("decode_distributions")
         self._titles = ColumnTitles(self._bars)
@@ -264,6 +267,13 @@ class SamplingPage(QWidget):
         self._strings.setObjectName("decode_stop_strings")
         self._strings.setProperty("compact", True)
         self._strings.editingFinished.connect(self._on_strings)
+        for widget, field in (
+            (self._seed, "seed"),
+            (self._length, "stop.length"),
+            (self._end, "stop.end_token"),
+            (self._strings, "stop.strings"),
+        ):
+            Mark(self._store, widget, f"sampling.{field}")
         self._labels = {name: QLabel() for name in ("seed", "length", "strings")}
 
     def _lay_out(self) -> None:
@@ -311,5 +321,5 @@ def _column(row: SamplingOperation) -> DistributionColumn:
 
 
 def _removed(found: tuple[Shaped, ...], shown: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which of the tokens are excluded in each distribution, (token, distribution)."""
+    """Excluded tokens of each distribution, (token, distribution)."""
     return np.stack([np.isneginf(one.logits[shown]) for one in found], axis=1)

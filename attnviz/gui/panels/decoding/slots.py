@@ -1,4 +1,4 @@
-"""The places of a cache: which position lies where, what is empty, what is gone."""
+"""Slots of a cache: the position in each, empty ones, evicted ones."""
 
 from __future__ import annotations
 
@@ -94,11 +94,11 @@ GROUPS: dict[type, Callable[[Any, range], tuple[SlotGroup, ...]]] = {
     QuantisedCache: _all,
     PagedCache: _pages,
 }
-"""How the places of each kind of cache are drawn."""
+"""The groups of slots of each kind of cache."""
 
 
 def _with_more(title: str, more: int) -> str:
-    """The title of a group of which so many empty places are not drawn."""
+    """The title of a group with `more` empty slots that are not drawn."""
     return _("{title} · {more} more empty").format(title=title, more=f"{more:,}") if more else title
 
 
@@ -126,7 +126,7 @@ class SlotMap(Control):
         return QSize(120, 48)
 
     def slot_rects(self) -> list[list[QRectF]]:
-        """Where the places of every group stand."""
+        """Rectangles of the slots of every group."""
         for size in SIZES:
             rects, bottom = self._flowed(size)
             if bottom <= self.height():

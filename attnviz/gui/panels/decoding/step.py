@@ -37,10 +37,10 @@ MOST_EMPTY = 16
 """Places that are drawn from the start; from there on, twice as many whenever they are full."""
 
 WIDE = 960
-"""From this width on there is room for the token's own vectors and its row of weights."""
+"""Width from which the token's own vectors and its row of weights fit."""
 
 NARROW = 700
-"""Below this width there is none for the next token, which the line of the text has as well."""
+"""Width below which the next token is hidden; the line of the text shows it as well."""
 
 
 class StepView(QWidget):
@@ -74,9 +74,9 @@ class StepView(QWidget):
         uncached: UncachedStep | str | None = None,
         is_playing: bool = False,
     ) -> None:
-        """Show step `index` of a decoding, or that there is none.
+        """Show step `index` of a decoding, or its absence.
 
-        `uncached` is the step without a cache, a sentence why there is none, or None where it is not made.
+        `uncached` is the step without a cache, a sentence why it is missing, or None if it was not computed.
         """
         self._cells.decoded, self._cells.index = decoded, index
         self._body.setVisible(decoded is not None)
@@ -201,7 +201,7 @@ class StepView(QWidget):
             widget.setAccessibleDescription(words.format(count=n_made))
 
     def _show_cache(self, decoded: Decoded, site: SiteStep, kv_head: int, fed: range) -> None:
-        """What the cache had after the step. `fed` went in by one pass; empty where a memory is read."""
+        """Show the cache after the step. `fed` was appended by one pass; empty if a memory is read."""
         caches = [_at_their_positions(site, rows) for rows in site.held]
         writing = decoded.decoding.experiment.writing
         kind = FullCache() if writing is None or site.experiment.memory is not None else writing.cache
@@ -211,7 +211,7 @@ class StepView(QWidget):
             kv_head, letters = 0, (("c", "key"), ("kᴿ", "key"))
         filled, there = site.seen, set(site.key_positions.tolist())
         new, counts = set(), {"read": site.read, "appended": site.appended}
-        if fed:  # what one pass puts in is not read from the cache; what was there before an edit is
+        if fed:  # rows appended by one pass are not read from the cache; earlier ones are
             new = set(range(fed.start, site.index + 1))
             new -= set(taken_over(decoded.decoding)) if len(fed) > 1 else set()
             counts = {"read": len(there - new), "appended": len(new)}
@@ -261,7 +261,7 @@ class StepView(QWidget):
         Links(store, self._next, cells.next)
 
     def set_room(self, width: int) -> None:
-        """Show what there is room for in `width` pixels: the counts and both ways in any case."""
+        """Show the elements that fit into `width` pixels: the counts and both ways in any case."""
         for part in (self._token_part, self._weights_part):
             part.setVisible(width >= WIDE)
         self._next_part.setVisible(width >= NARROW)
@@ -331,7 +331,7 @@ def _places(filled: int, most: int) -> int:
 
 
 def _at_their_positions(site: SiteStep, rows: Numbers) -> Numbers:
-    """What a cache held after a step, (g, row, d), with every row at its position; NaN where it is gone."""
+    """Rows of a cache after a step, (g, row, d), each at its position; NaN where it was evicted."""
     positions = site.key_positions
     if len(positions) == site.seen:
         return rows

@@ -27,7 +27,7 @@ from attnviz.model.trace import Trace
 
 
 class InspectorPanel(Panel):
-    """Hovering previews a cell, locking keeps it; a click on a term goes on to the cell it comes from."""
+    """Hovering previews a cell, locking keeps it; a click on a term leads to the cell of its origin."""
 
     follows = ("locked",)
 
@@ -90,7 +90,7 @@ class InspectorPanel(Panel):
     # --- showing
 
     def _arrive(self, cell: Cell) -> None:
-        """Go on with the path to a cell, or back on it, or begin another one."""
+        """Continue the path to a cell, or return on it, or begin another one."""
         here = _located(cell, self.store.document.site)
         passed = self._path.index(here) if here in self._path else 0
         self._path = (*self._path[:passed], here)

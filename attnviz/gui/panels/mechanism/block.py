@@ -190,6 +190,7 @@ class BlockSection(Section):
     def _slot(self, role: FeedForwardRole) -> WeightSlot:
         return WeightSlot(
             id=f"ffn_{role}",
+            path=f"block.feed_forward.{role}",
             symbol=f"W_{role}",
             short=_SHORT[role],
             read=lambda e: getattr(ffn_of(e), role),

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QPushButton, QVB
 
 from attnviz.core.positions import rope_angles
 from attnviz.core.text import elide, number, visible
+from attnviz.gui.forms.marks import Mark
 from attnviz.gui.forms.rows import Note
 from attnviz.gui.look.fonts import number_font
 from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
@@ -21,8 +22,7 @@ from attnviz.gui.widgets.pictures.dial import Dial
 from attnviz.i18n import _
 from attnviz.model.edit.edits import set_multiplier
 from attnviz.model.explain.pairing import Pair, pair_looked_at, pair_scores
-from attnviz.model.positions import n_rotated, pair_frequencies
-from attnviz.model.spec.parts import Rope
+from attnviz.model.positions import changes, n_rotated, pair_frequencies
 from attnviz.model.spec.site import Site
 
 MOST_DIALS = 18
@@ -48,6 +48,7 @@ class RopeDials(QWidget):
         column.setSpacing(GRID - 2)
         column.addLayout(self._grid)
         column.addWidget(self._paging())
+        Mark(store, self, "position.multipliers")
         self._reset = QPushButton()
         self._reset.setObjectName("rope_reset_button")
         self._reset.clicked.connect(self._on_reset)
@@ -87,7 +88,7 @@ class RopeDials(QWidget):
         """Show the document: one dial per pair, their frequencies, and the angles."""
         experiment = self._store.attention
         rope: Any = experiment.position
-        is_shown = isinstance(rope, Rope)
+        is_shown = changes(rope) == "rotation"
         self.setVisible(is_shown)
         if not is_shown:
             return
@@ -106,8 +107,8 @@ class RopeDials(QWidget):
     def show_pair(self) -> None:
         """Rotate the arms to the selected pair of positions, and show its score."""
         experiment = self._store.attention
-        rope = experiment.position
-        if not isinstance(rope, Rope):
+        rope: Any = experiment.position
+        if changes(rope) != "rotation":
             return
         pair = pair_looked_at(self._store.document, self._store.pointer.cell)
         frequencies = pair_frequencies(experiment)

@@ -8,11 +8,13 @@ from functools import partial
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
 
+from attnviz.gui.forms.marks import Mark
 from attnviz.gui.forms.rows import Note
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.i18n import _
+from attnviz.model.fields import field_at
 from attnviz.model.spec.site import Site
 
 MOST_HEADS = 64
@@ -22,23 +24,21 @@ COLUMNS = 2
 class HeadNumbers(QWidget):
     """The numbers of the first 64 heads, and the count of heads if they are more.
 
-    `name` begins the object name of each number, `spoken` is the message that describes it, with a field
-    `{head}`. `edit` sets the number of one head, counted from 0, in the selected attention.
+    `name` begins the object name of each number; `path` is the field that holds them. `spoken` is the
+    message that describes a number, with a field `{head}`. `edit` sets the number of one head, counted
+    from 0, in the selected attention.
     """
 
     def __init__(
         self,
         store: Store,
         name: str,
+        path: str,
         spoken: str,
         edit: Callable[[Site, int, float], Site],
-        *,
-        decimals: int,
-        step: float,
     ) -> None:
         super().__init__()
-        self._store, self._name, self._spoken, self._edit = store, name, spoken, edit
-        self._decimals, self._step = decimals, step
+        self._store, self._name, self._path, self._spoken, self._edit = store, name, path, spoken, edit
         self._labels: list[QLabel] = []
         self._numbers: list[DragNumber] = []
         self._rest = Note(f"{name}_rest_label")
@@ -69,8 +69,11 @@ class HeadNumbers(QWidget):
             box.retranslate()
 
     def _add(self, head: int) -> None:
-        label, box = QLabel(), DragNumber(decimals=self._decimals, step=self._step)
+        found = field_at(self._path)
+        assert found is not None
+        label, box = QLabel(), DragNumber(decimals=found.field.digits, step=found.field.step)
         box.setObjectName(f"{self._name}_{head}")
+        Mark(self._store, box, f"{self._path}[{head}]")
         box.changed.connect(partial(self._on_changed, head))
         box.rejected.connect(self._store.rejected)
         box.gesture_started.connect(self._store.begin_gesture)

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 
 from attnviz.core.dims import group_counts
 from attnviz.gui.forms.fields import Choice, Number
+from attnviz.gui.forms.marks import Mark
 from attnviz.gui.forms.paths import row
 from attnviz.gui.look.fonts import number_font
 from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
@@ -25,9 +26,10 @@ from attnviz.i18n import N_, _
 from attnviz.model.edit.edits import set_heads, set_linked_heads, toggle_head
 from attnviz.model.edit.latent import first_latent, set_latent
 from attnviz.model.edit.switching import refusal
+from attnviz.model.positions import changes
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.latent import Latent
-from attnviz.model.spec.parts import Projections, Rope, Seeded
+from attnviz.model.spec.parts import Projections, Seeded
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell
 from attnviz.model.trace import Trace
@@ -68,6 +70,7 @@ class HeadsSection(Section):
         self._many.setObjectName("n_kv_heads_combo")
         for control in (self._few, self._many):
             control.changed.connect(self._on_kv_heads)
+            Mark(store, control, "heads.n_kv_heads")
         self.body.addLayout(_row(self._kv_label, self._few, self._many))
         self.wires = HeadWires()
         self.wires.previewed.connect(self._on_previewed)
@@ -80,6 +83,7 @@ class HeadsSection(Section):
         self.body.addWidget(self.latent.note)
         self.switches = HeadSwitches(store)
         self.body.addWidget(self.switches)
+        Mark(store, self.switches, "heads.off")
         self.add_form((self._number("d_head", WIDEST_HEAD),))
         self._model_label, self._model = QLabel(), QLabel()
         self._model.setObjectName("d_model_value")
@@ -137,7 +141,7 @@ class HeadsSection(Section):
         if site.latent is not None:
             return site
         latent = last("latent", Latent, first_latent(site))
-        if isinstance(site.position, Rope) and not latent.d_rope:
+        if changes(site.position) == "rotation" and not latent.d_rope:
             latent = first_latent(site)
         return set_latent(site, latent)
 

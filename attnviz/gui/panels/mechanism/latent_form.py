@@ -30,10 +30,11 @@ from attnviz.model.edit.latent import (
     set_latent_weights,
 )
 from attnviz.model.operands.latent import cached_numbers, expanded_numbers, latent_of
+from attnviz.model.positions import changes
 from attnviz.model.provenance import tokens_of
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.latent import LATENT_ROLES, Latent, LatentRole
-from attnviz.model.spec.parts import Explicit, Identity, Projection, Rope, Seeded
+from attnviz.model.spec.parts import Explicit, Identity, Projection, Seeded
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import as_read, inputs
@@ -212,6 +213,7 @@ class LatentForm(QWidget):
         symbol, hue = SYMBOLS[role]
         return WeightSlot(
             id=role,
+            path=f"latent.{role}",
             symbol=symbol,
             short=symbol,
             hue=hue,
@@ -238,7 +240,7 @@ def _said(attention: Site) -> str:
     says = _("Cached per token: {kept} numbers; MHA caches {whole}, {times} times as many.")
     text = says.format(kept=f"{kept:,}", whole=f"{whole:,}", times=number(whole / kept, 1))
     latent = latent_of(attention)
-    if latent.d_rope and not isinstance(attention.position, Rope):
+    if latent.d_rope and changes(attention.position) != "rotation":
         text += " " + _("Without RoPE, the {n} features beside the content are not rotated.").format(
             n=latent.d_rope
         )

@@ -9,6 +9,7 @@ from typing import Any, Generic
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
+from attnviz.gui.forms.marks import Mark
 from attnviz.gui.forms.subject import S, Subject
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.store import Store
@@ -69,6 +70,8 @@ class NormLine(QWidget, Generic[S]):
         self.bias.setObjectName(f"{slot.id}_bias_toggle")
         self._numbers = QWidget()
         self._lay_out()
+        Mark(store, self, slot.path or slot.id)
+        Mark(store, self.eps, f"{slot.path or slot.id}.eps")
         self.kind.changed.connect(self._on_kind)
         self.eps.changed.connect(self._on_eps)
         self.eps.rejected.connect(store.rejected)

@@ -153,7 +153,7 @@ class PositionSection(Section):
             edit=self._set_table_kind,
             options=(
                 ("seeded", N_("seeded"), N_("Samples from a normal distribution, by a seed")),
-                ("explicit", N_("written out"), N_("The present values, stored in the document")),
+                ("explicit", N_("explicit"), N_("The present values, stored in the document")),
             ),
         )
         return made

@@ -61,6 +61,7 @@ class ProjectionsSection(Section):
     def _slot(self, role: Role) -> WeightSlot:
         return WeightSlot(
             id=role,
+            path=f"projections.{role}",
             symbol=SYMBOLS[role],
             short=SYMBOLS[role].removeprefix("W_"),
             hue=_HUES[role],

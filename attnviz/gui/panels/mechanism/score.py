@@ -105,7 +105,7 @@ class ScoreSection(Section):
                 row("sinks.seed"),
             )
         )
-        self.sinks = HeadNumbers(store, "sink", N_("Sink of head {head}"), set_sink, decimals=3, step=0.02)
+        self.sinks = HeadNumbers(store, "sink", "sinks.values", N_("Sink of head {head}"), set_sink)
         self.sinks.setObjectName("sink_numbers")
         self.body.addWidget(self.sinks)
         self.add_form(

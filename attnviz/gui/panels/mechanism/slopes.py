@@ -29,7 +29,11 @@ class AlibiSlopes(QWidget):
         super().__init__()
         self._store = store
         self._numbers = HeadNumbers(
-            store, "alibi_slope", N_("Slope of head {head}"), set_slope, decimals=4, step=0.002
+            store,
+            "alibi_slope",
+            "position.slopes",
+            N_("Slope of head {head}"),
+            set_slope,
         )
         self._reset = QPushButton()
         self._reset.setObjectName("alibi_reset_button")

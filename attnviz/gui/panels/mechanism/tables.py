@@ -34,8 +34,7 @@ def _is_drawn(site: Site) -> bool:
 
 
 def _set_length(site: Site, length: int) -> Site:
-    position = site.position
-    assert isinstance(position, Learned)
+    position: Any = site.position
     return replace(site, position=position.resized(length))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QWidget
 
+from attnviz.gui.forms.marks import Mark
 from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.combo import Combo
@@ -24,14 +25,14 @@ from attnviz.model.spec.site import Site
 KINDS = (
     ("identity", N_("identity"), N_("Ones on the diagonal")),
     ("seeded", N_("seeded"), N_("Samples from a normal distribution")),
-    ("explicit", N_("written out"), N_("Your own values, edited in Matrices")),
+    ("explicit", N_("explicit"), N_("Your own values, edited in Matrices")),
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class WeightSlot:
-    """A matrix of the selected attention. `id` begins the controls' names, `short` labels its bias: a symbol
-    or a message; `hue` is one of a theme's colours.
+    """A matrix of the selected attention. `id` begins the controls' names, `path` is its field, `short`
+    labels its bias: a symbol or a message; `hue` is one of a theme's colours.
 
     `read` returns its source, `source` creates that of an option, `edit` sets one. `ties` are the matrices,
     with their symbols, that it may share; `why_not_tied` is why not. `set_bias` adds or removes its bias; a
@@ -39,6 +40,7 @@ class WeightSlot:
     """
 
     id: str
+    path: str
     symbol: str
     short: str
     hue: str = "ink"
@@ -121,6 +123,10 @@ class _Line:
         self.seed.gesture_finished.connect(store.end_gesture)
         self.dice.clicked.connect(self._on_dice)
         self.bias.changed.connect(self._on_bias)
+        Mark(store, self.kind, slot.path)
+        Mark(store, self.seed, f"{slot.path}.seed")
+        if slot.bias is not None:
+            Mark(store, self.bias, f"{slot.path}_bias")
         self.apply_theme(active_theme())
 
     def show_experiment(self, site: Site) -> None:

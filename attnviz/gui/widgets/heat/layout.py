@@ -44,8 +44,9 @@ class Measures:
 
 @dataclass(frozen=True)
 class Geometry:
-    """The result: the visible part of the matrix `plot`, the size of a cell, and how labels are drawn: their
-    longest extent, every which of them, at which angle; whether there is room for sums."""
+    """The result: the visible part of the matrix `plot`, the size of a cell, and the drawing of labels: their
+    longest extent, their step, their angle; whether sums fit.
+    """
 
     n_down: int
     n_across: int

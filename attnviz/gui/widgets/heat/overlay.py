@@ -63,7 +63,7 @@ def strong_outline(painter: QPainter, geometry: Geometry, cell: Cell, theme: The
 def clip_to_plot(painter: QPainter, geometry: Geometry) -> None:
     """Let outlines extend over the edge of the matrix by their own width, not further.
 
-    Where a zoomed matrix goes on beyond the plot, they end with the plot.
+    If a zoomed matrix extends beyond the plot, they end with the plot.
     """
     plot, whole = geometry.plot, geometry.block_rect(0, 0, geometry.n_down, geometry.n_across)
     left, top = (4 * (whole.left() > plot.left() - 1), 4 * (whole.top() > plot.top() - 1))

@@ -27,7 +27,7 @@ EMPTY = HeatContent(np.zeros((0, 0), np.float32), (), (), LIGHT.query, LIGHT.key
 _SUM_GAP = 8.0
 _SUM_PX = 11
 _SLANT_ROOM = 10.0
-"""Length of slanted labels beyond the last column, if no colour bar is there."""
+"""Length of slanted labels beyond the last column, if the colour bar is hidden."""
 
 
 class HeatScene:

@@ -14,7 +14,7 @@ from attnviz.gui.widgets.heat.layout import STRETCHED_UP_TO, WHOLE_PIXELS_FROM, 
 
 PAD = 6
 INSET = 3
-"""Distance from the frame of an attention to its map: a bold label covers what is behind it."""
+"""Distance from the frame of an attention to its map: a bold label covers its background."""
 GAP = 30
 """Distance between two maps: an arrow fits."""
 LINE = 11.0
@@ -30,8 +30,9 @@ STYLES = ((True, 2.4), (True, 1.8), (False, 2.4), (False, 1.5))
 
 @dataclass(frozen=True)
 class MapSizes:
-    """One map before it has its place: cells, and the widths of its widest labels and of what is said of it,
-    in two lines below it or in more and shorter ones beside it."""
+    """One map before it is placed: cells, and the widths of its widest labels and of its caption, in two
+    lines below it or in more and shorter ones beside it.
+    """
 
     n_down: int
     n_across: int

@@ -117,7 +117,7 @@ class GridView(Availability, QAbstractScrollArea):
             self.current_changed.emit(*cell)
 
     def cell_rect(self, row: int, column: int) -> QRect:
-        """Where a cell lies on the viewport."""
+        """Rectangle of a cell on the viewport."""
         return self._geometry().cell_rect(row, column)
 
     def apply_theme(self, theme: Theme) -> None:

@@ -20,17 +20,17 @@ from attnviz.gui.widgets.pictures.arrow_item import ArrowItem
 from attnviz.gui.widgets.pictures.label_places import ABOVE, BELOW, label_places
 
 REACH_PX = 12
-"""How near to a tip the mouse takes hold of it."""
+"""Distance within which the mouse grips a tip."""
 
 MOST_LABELS = 16
 """Labels drawn at once; with more arrows only the strong one is named."""
 
 KEY_STEP = 0.05
-"""What one press of an arrow key moves a tip by, in the plane's units."""
+"""Distance that one press of an arrow key moves a tip, in the plane's units."""
 
 
 _MARGIN, _ROOM = 1.25, 2.5
-"""What is shown, as a multiple of the longest arrow: when fitted, and at most before it is fitted again."""
+"""Visible range, as a multiple of the longest arrow: when fitted, and its limit before it is fitted again."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,13 +69,13 @@ class ArrowPlot(pg.PlotWidget):
         self._texts: list[pg.TextItem] = []
         self._written: list[Label | None] = []
         self._tips: list[tuple[Label, QPointF]] = []
-        """What is named, the strong ones first, and the places of their tips in the plane."""
+        """The named arrows, the strong ones first, and their tips in the plane."""
         self._n_sure = 0
         self._held: tuple[str, int] | None = None
         self._hovered: tuple[str, int] = ("", -1)
         self._chosen: tuple[str, int] | None = None
         self._reach = 0.0
-        """How far from the origin the plot was last made to show; 0 before there are arrows."""
+        """Distance from the origin that the plot last showed; 0 before the first arrows."""
         self._is_users = False
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAspectLocked(True)
@@ -103,7 +103,7 @@ class ArrowPlot(pg.PlotWidget):
             self.fit()
 
     def fit(self) -> None:
-        """Show all arrows, with the origin in view, and go on doing so until somebody zooms."""
+        """Show all arrows, with the origin in view, and continue to do so until the user zooms."""
         self._is_users = False
         self._reach = _MARGIN * self._longest()
         self.setRange(xRange=(-self._reach, self._reach), yRange=(-self._reach, self._reach), padding=0)
@@ -120,7 +120,7 @@ class ArrowPlot(pg.PlotWidget):
 
     @Slot(object)
     def _on_zoomed(self, axes: object) -> None:
-        """What was zoomed or moved by hand stays, whatever the arrows and the window do."""
+        """Keep the user's zoom and position, whatever the arrows and the window do."""
         self._is_users = True
 
     def apply_theme(self, theme: Theme) -> None:
@@ -134,7 +134,7 @@ class ArrowPlot(pg.PlotWidget):
         self._draw_labels()
 
     def tip_position(self, name: str, index: int) -> QPointF:
-        """Where a tip is on the widget, in pixels."""
+        """Position of a tip on the widget, in pixels."""
         x, y = self._families[name].tips[index]
         scene = self.getPlotItem().vb.mapViewToScene(QPointF(float(x), float(y)))
         return QPointF(self.mapFromScene(scene))
@@ -278,7 +278,7 @@ class ArrowPlot(pg.PlotWidget):
 
 
 class Label(NamedTuple):
-    """What stands at a tip, in which colour, and whether it stands above."""
+    """Label of a tip, with its colour and whether it is above."""
 
     words: str
     color: str

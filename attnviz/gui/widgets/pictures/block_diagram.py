@@ -208,7 +208,7 @@ class BlockDiagram(QWidget):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         self._paint_grounds(painter)
-        for wire in sorted(self._wires, key=self._is_lit):  # what is lit lies above
+        for wire in sorted(self._wires, key=self._is_lit):  # highlighted wires lie above
             self._paint_wire(painter, wire)
         for stage in self._stages:
             if stage in SUMS:

@@ -1,4 +1,4 @@
-"""Where the boxes of a block's diagram stand, and how its wires run: values, without widgets.
+"""Layout of a block's diagram: its boxes and its wires, as values without widgets.
 
 Data flows from left to right. Queries run above, keys in the middle with everything that follows, values
 below; of a parallel block the feed-forward layer runs below them all. Residual connections pass over the top.
@@ -45,7 +45,7 @@ class Wire:
 
 
 def slots(stages: tuple[str, ...]) -> dict[str, Slot]:
-    """A slot for each stage of a site, each to the right of what it reads, none taken twice."""
+    """A slot for each stage of a site, each to the right of its inputs, none used twice."""
     is_parallel = "ffn_up" in stages and stages.index("ffn_up") < stages.index("q")
     last_in_lane: dict[int, int] = {}
     found: dict[str, Slot] = {}

@@ -1,4 +1,4 @@
-"""One RoPE pair as a dial: the query's arm, the key's arm, and the pair's frequency, turned by hand."""
+"""One RoPE pair as a dial: the query's arm, the key's arm, and the pair's frequency, adjusted by hand."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ class Dial(Control):
         return QPointF(self.width() / 2, _CIRCLE / 2 + 3)
 
     def arm_tip(self, angle: float) -> QPointF:
-        """Where an arm at `angle` ends."""
+        """End of an arm at `angle`."""
         reach = _CIRCLE / 2 - 3
         return self.center() + QPointF(math.cos(angle), -math.sin(angle)) * reach
 

@@ -1,4 +1,4 @@
-"""Where labels stand at points of a picture: inside it, and none on top of another."""
+"""Placement of labels at points of a picture: inside it, and without overlaps."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ GAP = 4.0
 """Pixels between a point and its label."""
 
 Side = tuple[float, float]
-"""Where a label lies from its point: −1, 0 or 1 to the right, and down."""
+"""Direction of a label from its point: −1, 0 or 1 to the right, and down."""
 
 ABOVE, BELOW = (0.0, -1.0), (0.0, 1.0)
 _OTHERS: tuple[Side, ...] = ((1.0, 0.0), (-1.0, 0.0), (1.0, -1.0), (-1.0, -1.0), (1.0, 1.0), (-1.0, 1.0))

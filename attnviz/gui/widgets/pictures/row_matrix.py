@@ -74,7 +74,7 @@ class RowMatrix(QWidget):
     def set_marks(
         self, read: Collection[int] = (), gone: Collection[int] = (), block: int = 0, is_new: bool = False
     ) -> None:
-        """What is said of rows: `read` have a bar, `gone` are hatched, `block` rows stand together (0: all).
+        """Marks of rows: `read` have a bar, `gone` are hatched, `block` rows form a group (0: all).
 
         With `is_new` all filled rows are outlined as one.
         """
@@ -101,7 +101,7 @@ class RowMatrix(QWidget):
         return QSize(64, TITLE_PX + ROW_PX)
 
     def cell_rect(self, row: int, column: int) -> QRectF:
-        """Where a number stands on the widget."""
+        """Rectangle of a number on the widget."""
         area = self._area()
         height = area.height() / max(self._places, 1)
         width = area.width() / max(self._values.shape[1], 1)

@@ -18,13 +18,14 @@ from attnviz.model.positions import (
     learned_table,
     magnitude,
     pair_frequencies,
+    rope_of,
     rotated_features,
     rotation,
     slopes_of,
 )
 from attnviz.model.provenance import sources
 from attnviz.model.scalings import frequency_lines
-from attnviz.model.spec.positions import Alibi, Learned, Rope, Sinusoidal, T5Buckets
+from attnviz.model.spec.positions import Alibi, Learned, Sinusoidal, T5Buckets
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID
 
@@ -86,8 +87,7 @@ ADDED_LINES: dict[type, Explains] = {Sinusoidal: _wave_lines, Learned: _learned_
 def rotated_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
     """One feature of a pair, rotated by position × frequency."""
     experiment = reading.experiment
-    rope = experiment.position
-    assert isinstance(rope, Rope)
+    rope = rope_of(experiment)
     source = sources(reading.site, cell)[0].stage
     turned = rotated_features(experiment)
     pair = pair_of(cell.column, len(turned), rope.pairing, turned.start)
@@ -114,8 +114,7 @@ def rotated_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
 
 def _turned(reading: Reading, cell: Cell, pair: tuple[str, tuple[int, int]], angle: float) -> Line:
     source, columns = pair
-    rope = reading.experiment.position
-    assert isinstance(rope, Rope)
+    rope = rope_of(reading.experiment)
     length = magnitude(rope)
     a, b = (reading.term(Cell(source, cell.row, column, cell.head)) for column in columns)
     theta, hue = constant(angle, "θ"), STAGE_BY_ID[source].hue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from attnviz.i18n import _
+from attnviz.i18n import N_, _
 from attnviz.model.explain.arithmetic.reading import Floats, Reading, stage_symbol
 from attnviz.model.explain.arithmetic.terms import (
     Line,
@@ -18,9 +18,15 @@ from attnviz.model.explain.arithmetic.terms import (
 )
 from attnviz.model.operands.relative import RelativeParts, relative_parts
 from attnviz.model.provenance import Region, sources
-from attnviz.model.spec.positions import Deberta
+from attnviz.model.spec.positions import Deberta, TransformerXl
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import Hue
+
+DISTANCES: dict[type, tuple[str, str]] = {
+    TransformerXl: ("q · r", N_("r: the sinusoids of the distance i − j = {distance}, times W_R")),
+    Deberta: ("q · K_r", N_("distance i − j = {distance} falls into bucket {row}")),
+}
+"""Of each relative position, the product with q and what is read of the distance."""
 
 
 def relative_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
@@ -49,13 +55,12 @@ def relative_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
 
 def _distance_note(reading: Reading, cell: Cell, row: int) -> Pieces:
     names = {"distance": cell.row - cell.column, "row": row}
-    if isinstance(reading.experiment.position, Deberta):
-        return words(_("distance i − j = {distance} falls into bucket {row}").format(**names))
-    return words(_("r: the sinusoids of the distance i − j = {distance}, times W_R").format(**names))
+    says = DISTANCES[type(reading.experiment.position)][1]
+    return words(_(says).format(**names))
 
 
 def _query_terms(reading: Reading, cell: Cell, q: Region, parts: RelativeParts, row: int) -> tuple[Line, ...]:
-    name = "q · K_r" if isinstance(reading.experiment.position, Deberta) else "q · r"
+    name = DISTANCES[type(reading.experiment.position)][0]
     values = reading.row(q.stage, (q.heads or (0,))[0], cell.row)
     return (_dot(reading, (name, "query"), (q, cell.row), values, parts.to_query[row]),)
 
