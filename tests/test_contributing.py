@@ -29,7 +29,7 @@ def checkerboard(q_positions: Positions, k_positions: Positions, step: int) -> B
     "attnviz/model/spec/parts.py": (
         "\nclass Strided(",
         """
-class Checkerboard(Value, frozen=True, tag_field="kind", tag="checkerboard"):
+class Checkerboard(MaskKind, frozen=True, tag_field="kind", tag="checkerboard"):
     \"\"\"A query sees the keys at an even distance.\"\"\"
 
     where: ClassVar[str] = "masks.checkerboard."
@@ -107,6 +107,108 @@ print("works")
 """
 
 
+DAMPED = {
+    "attnviz/model/spec/positions.py": (
+        (
+            "class DynamicNtk(",
+            '''class Damped(Stretch, frozen=True, tag_field="kind", tag="damped"):
+    """Every frequency divided by 1 + `strength`."""
+
+    where: ClassVar[str] = "position.scaling."
+
+    strength: Annotated[float, Field(N_("Strength"), N_("Divides every frequency"), above=0)] = 1.0
+
+
+''',
+        ),
+        (" | LongRope\n", " | Damped"),
+    ),
+    "attnviz/model/scalings.py": (
+        (
+            "# --- the table ---",
+            """def _damped_lines(pair: PairFrequency) -> tuple[Line, ...]:
+    strength = pair.scaling.strength
+    numbers = (*pair.times, *pair.powers, Text(" ÷ (1 + "), constant(strength, "strength"), Text(")"))
+    return (pair.line(numbers, pair.multiplier * pair.plain / (1.0 + strength)),)
+
+
+""",
+        ),
+        (
+            "    ScalingRow(\n        LongRope,",
+            """    ScalingRow(
+        Damped,
+        N_("damped"),
+        N_("Divides every frequency by 1 + strength"),
+        fresh=lambda rotation: Damped(),
+        scale=lambda rotation, frequencies: frequencies / (1.0 + rotation.scaling.strength),
+        lines=_damped_lines,
+    ),
+""",
+        ),
+        ("    DynamicNtk,\n", "    Damped,\n"),
+    ),
+    "attnviz/checkpoints/rotary.py": (
+        (', "su")', ', "damped"'),
+        ('    positive("mscale", None)', '    positive("strength", None),\n'),
+        (
+            '    "su": _longrope,',
+            '    "damped": lambda config, given: Damped(float(_needed(given, "strength"))),\n',
+        ),
+        ("    DynamicNtk,\n", "    Damped,\n"),
+    ),
+    "attnviz/gui/panels/mechanism/scaling.py": (
+        (
+            '    row("position.scaling.truncate"',
+            '    row("position.scaling.strength", name="damped_strength_field"),\n',
+        ),
+    ),
+    "attnviz/parts.py": (("    DynamicNtk,\n", "    Damped,\n"), ('    "DynamicNtk",\n', '    "Damped",\n')),
+}
+"""By file: what new lines stand before, and the lines."""
+
+USE_OF_SCALING = """
+import numpy as np
+import attnviz
+from attnviz import parts
+from attnviz.checkpoints import rotary
+from attnviz.model.explain.arithmetic.cell import explain
+from attnviz.model.explain.position_curves import candidates
+from attnviz.model.io.files import dumps, loads
+from attnviz.model.sites.sites import alone, at
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.view import Cell
+
+tokens, vectors = tuple("abcde"), parts.SeededVectors(5, 8)
+def with_rope(rope):
+    plain = attnviz.Experiment(tokens, vectors)
+    from msgspec.structs import replace
+    return alone(replace(at(plain, "layers.0.self"), position=rope, dtype="float64"))
+damped = with_rope(parts.Rope(scaling=parts.Damped(1.0)))
+halved = with_rope(parts.Rope(scaling=parts.LinearScaling(2.0)))
+np.testing.assert_array_equal(attnviz.run(damped)["weights"], attnviz.run(halved)["weights"])
+assert loads(dumps(Document(damped))).experiment == damped
+assert attnviz.decode(damped).steps
+site = attnviz.run(damped).only
+for line in explain(site, Cell("q_rotated", 3, 2, 0)).lines:
+    np.testing.assert_allclose(line.value, line.recomputed, rtol=1e-9)
+assert "rope_damped" in {id_ for id_, _title, _site in candidates(at(damped, "layers.0.self"))}
+config = {"max_position_embeddings": 64, "rope_scaling": {"type": "damped", "strength": 0.5}}
+assert rotary.rope(config, 2).scaling == parts.Damped(0.5)
+try:
+    parts.Damped(0.0)
+except ValueError as error:
+    assert str(error).startswith("position.scaling.strength must be"), error
+
+from attnviz.gui.panels.mechanism.scaling import SCALING_FIELDS
+field = next(field for field in SCALING_FIELDS if field.name == "damped_strength_field")
+site = at(damped, "layers.0.self")
+assert field.shown(site) and not field.shown(at(halved, "layers.0.self"))
+assert field.edit(site, 3.0).position.scaling == parts.Damped(3.0)
+print("works")
+"""
+
+
 def files_of(recipe: str) -> list[str]:
     return re.findall(r"`((?:attnviz|tests|resources)/[\w./<>]*)`", RECIPES[recipe])
 
@@ -117,27 +219,49 @@ def test_a_recipe_names_files_that_exist(recipe: str) -> None:
     assert named and [file for file in named if not (ROOT / file).exists()] == []
 
 
-def test_a_mask_is_added_by_its_recipe(tmp_path: Path) -> None:
-    required = [file for file in files_of("A mask") if file.startswith("attnviz/")][:5]
-    assert sorted(required) == sorted(CHECKERBOARD), "the recipe names other files than it takes"
-    ignored = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(ROOT / "attnviz", tmp_path / "attnviz", ignore=ignored)
-    (tmp_path / "resources").symlink_to(ROOT / "resources")
-    for name, (anchor, lines) in CHECKERBOARD.items():
-        file = tmp_path / name
-        text = file.read_text(encoding="utf-8")
-        assert text.count(anchor) == 1, (name, anchor)
-        text = text.replace(anchor, lines + anchor.lstrip("\n"))
-        if name in NAMES:
-            old, new = NAMES[name]
-            text = text.replace(old, new, 1)
-        file.write_text(text, encoding="utf-8")
+def copied(folder: Path) -> Path:
+    """The package in a folder of its own."""
+    shutil.copytree(ROOT / "attnviz", folder / "attnviz", ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "resources").symlink_to(ROOT / "resources")
+    return folder
+
+
+def rewritten(file: Path, old: str, new: str) -> None:
+    """Put `new` where `old` stands first."""
+    text = file.read_text(encoding="utf-8")
+    assert old in text, (file.name, old)
+    file.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+def works(folder: Path, program: str) -> None:
+    """Run a program with the package of a folder; it must end with `works`."""
     done = subprocess.run(
-        [sys.executable, "-c", USE],
-        cwd=tmp_path,
+        [sys.executable, "-c", program],
+        cwd=folder,
         capture_output=True,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(tmp_path), "QT_QPA_PLATFORM": "offscreen"},
+        env={**os.environ, "PYTHONPATH": str(folder), "QT_QPA_PLATFORM": "offscreen"},
         timeout=120,
     )
     assert done.stdout.strip().endswith("works"), done.stderr
+
+
+def test_a_mask_is_added_by_its_recipe(tmp_path: Path) -> None:
+    required = [file for file in files_of("A mask") if file.startswith("attnviz/")][:5]
+    assert sorted(required) == sorted(CHECKERBOARD), "the recipe names other files than it takes"
+    copied(tmp_path)
+    for name, (anchor, lines) in CHECKERBOARD.items():
+        rewritten(tmp_path / name, anchor, lines + anchor.lstrip("\n"))
+        if name in NAMES:
+            rewritten(tmp_path / name, *NAMES[name])
+    works(tmp_path, USE)
+
+
+def test_a_scaling_is_added_by_its_recipe_in_five_files(tmp_path: Path) -> None:
+    required = [file for file in files_of("A RoPE scaling") if file.startswith("attnviz/")]
+    assert sorted(required) == sorted(DAMPED) and len(DAMPED) == 5
+    copied(tmp_path)
+    for name, changes in DAMPED.items():
+        for anchor, lines in changes:
+            rewritten(tmp_path / name, anchor, lines + anchor)
+    works(tmp_path, USE_OF_SCALING)

@@ -210,11 +210,11 @@ def _check_layers(sizes: Sizes, checkpoint: Checkpoint) -> None:
         raise FieldError("num_hidden_layers", count, at_most)
 
 
-_Given = tuple[str | None, Sequence[int] | None]
+_Text = tuple[str | None, Sequence[int] | None]
 
 
 def _experiment(
-    found: _Import, given: _Given, memory: _Given, attention_only: bool, progress: Progress
+    found: _Import, given: _Text, memory: _Text, attention_only: bool, progress: Progress
 ) -> Experiment:
     """The whole experiment, in the default dtype."""
     family, config, sizes = found.family, found.config, found.sizes

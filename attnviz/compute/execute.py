@@ -25,7 +25,7 @@ from attnviz.engines.program import Check, never_cancelled
 from attnviz.engines.run import run
 from attnviz.engines.table import ENGINE_BY_ID, EngineKind
 from attnviz.errors import FieldError, Message, among
-from attnviz.model.memo import Remembered
+from attnviz.model.memo import WeakMemo
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.trace import Trace
 
@@ -97,7 +97,7 @@ def execute_decoding(
     return _somewhere(job, engine, device, terms)
 
 
-@Remembered
+@WeakMemo
 def _size(experiment: Experiment) -> tuple[int, int]:
     """Bytes and FLOPs of a run, cached: counting them takes a third of the time of a small run."""
     size = estimate(experiment, ITEMSIZE[experiment.dtype])

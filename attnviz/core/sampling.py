@@ -138,7 +138,7 @@ def draw(probabilities: ArrayLike, u: float) -> int:
 def can_sample(logits: ArrayLike) -> bool:
     """True if a row, (vocabulary,), can be sampled from: no NaN, no +inf, at least one finite number."""
     row = np.asarray(logits)
-    return bool(row.size and math.isfinite(row.max()))  # neither NaN nor +inf is below infinity
+    return bool(row.size and math.isfinite(row.max()))  # NaN and +inf surface in the maximum
 
 
 def _checked(logits: ArrayLike) -> Floats:

@@ -1,4 +1,4 @@
-"""From what comes into a site to its queries, keys and values, on any engine."""
+"""From the input of a site to its queries, keys and values, on any engine."""
 
 from __future__ import annotations
 

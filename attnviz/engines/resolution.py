@@ -18,7 +18,7 @@ from attnviz.engines.engine import Engine
 from attnviz.engines.operands import Ints, Linear, Operands, Scoring
 from attnviz.engines.sight import Masks
 from attnviz.model import positions
-from attnviz.model.memo import Remembered
+from attnviz.model.memo import WeakMemo
 from attnviz.model.normalisers import NORMALISER_BY_ID
 from attnviz.model.operands.matrices import (
     feed_forward_array,
@@ -57,7 +57,7 @@ def _nothing(experiment: Experiment) -> dict[Any, Operands]:
     return {}
 
 
-_known = Remembered(_nothing, LATEST)
+_known = WeakMemo(_nothing, LATEST)
 
 
 def resolve(engine: Engine, site: Site) -> Operands:

@@ -38,11 +38,11 @@ def run(
     The engine's dtype counts, not the experiment's: a caller that chooses another adds a notice to `notices`.
     """
     started = time.perf_counter()
-    sites: list[_Made] = []
+    sites: list[_SiteRun] = []
     with engine.active():
-        first: _Made | None = None
-        before: _Made | None = None
-        memory: _Made | None = None
+        first: _SiteRun | None = None
+        before: _SiteRun | None = None
+        memory: _SiteRun | None = None
         progress, standing = progress_of(check), places(experiment)
         for index, place in enumerate(standing):
             site = at(experiment, place.name)
@@ -55,7 +55,7 @@ def run(
             part = progress.step(index, len(standing))
             features, attended, scores = forward(engine, operands, x, encoded, part)
             source = HeldStages(engine, operands.scoring, features, attended, scores)
-            before = _Made(place, site, features, source, _given(site, first, before, memory))
+            before = _SiteRun(place, site, features, source, _inputs(site, first, before, memory))
             first = first or before
             sites.append(before)
         engine.synchronise()
@@ -69,7 +69,7 @@ def run(
 
 
 @dataclass(frozen=True)
-class _Made:
+class _SiteRun:
     """Stages of one site."""
 
     place: Place
@@ -98,7 +98,9 @@ class _Made:
         return SiteTrace(self.place.name, self.site, self.source, self.given)
 
 
-def _given(site: Site, first: _Made | None, before: _Made | None, memory: _Made | None) -> dict[str, Origin]:
+def _inputs(
+    site: Site, first: _SiteRun | None, before: _SiteRun | None, memory: _SiteRun | None
+) -> dict[str, Origin]:
     """Inputs of a site from others: the previous one, the last of the encoder, the first of its stack."""
     given = {}
     if before is not None and first is not None:

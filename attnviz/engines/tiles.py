@@ -1,7 +1,7 @@
 """The pieces in which an attention is computed: some heads, some rows, and the keys that those rows see.
 
 The pieces follow from the shapes and the masks alone, never from the number of threads. So a cell is the
-sum of the same products in the same order whoever computes it, and when.
+sum of the same products in the same order in every run.
 """
 
 from __future__ import annotations

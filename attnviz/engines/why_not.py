@@ -126,9 +126,9 @@ def compare(row: WhyNot, experiment: Experiment, site: str, head: int, seed: int
         site = ""
     else:
         pair = documents = put(experiment, left), put(experiment, right)
-    given = _Given(row, pair, documents, site, min(head, left.heads.n_heads - 1), seed, run)
+    case = _Case(row, pair, documents, site, min(head, left.heads.n_heads - 1), seed, run)
     with np.errstate(all="ignore"):  # non-finite numbers are shown as they are
-        return _HOW[row.how](given)
+        return _HOW[row.how](case)
 
 
 def _lonely(site: Site) -> Site:
@@ -137,7 +137,7 @@ def _lonely(site: Site) -> Site:
 
 
 @dataclass(frozen=True)
-class _Given:
+class _Case:
     """Common inputs of all comparisons: two whole experiments, the selected site and head."""
 
     row: WhyNot
@@ -175,35 +175,35 @@ class _Given:
         return Compared(self.row, left, right, labels, columns, facts, words or {}, is_equal, self.documents)
 
 
-def _of_stage(given: _Given) -> Compared:
+def _of_stage(case: _Case) -> Compared:
     """The same stage of both."""
-    sites = [given.traced(experiment) for experiment in given.pair]
+    sites = [case.traced(experiment) for experiment in case.pair]
     left, right = (
-        Side(given.window(site, given.row.stage), site.hatched(given.row.stage), site.experiment)
+        Side(case.window(site, case.row.stage), site.hatched(case.row.stage), site.experiment)
         for site in sites
     )
-    facts = _FACTS[given.row.id](given, sites[0], sites[1], left.values, right.values)
-    return given.answer(left, right, sites[0].experiment.key_tokens, facts)
+    facts = _FACTS[case.row.id](case, sites[0], sites[1], left.values, right.values)
+    return case.answer(left, right, sites[0].experiment.key_tokens, facts)
 
 
-def _of_product(given: _Given) -> Compared:
+def _of_product(case: _Case) -> Compared:
     """softmax(S) V, and softmax over the features of S V."""
-    site = given.traced(given.pair[0])
-    values = given.window(site, inputs("mixed", site.stages)[-1])
-    left = Side(given.window(site, "mixed"), None, site.experiment)
-    right = Side(core.softmax_of_product(given.scores(site), values), None, site.experiment)
+    site = case.traced(case.pair[0])
+    values = case.window(site, inputs("mixed", site.stages)[-1])
+    left = Side(case.window(site, "mixed"), None, site.experiment)
+    right = Side(core.softmax_of_product(case.scores(site), values), None, site.experiment)
     features = tuple(map(str, range(values.shape[1])))
     n, d = left.values.shape
-    return given.answer(left, right, features, {"n": str(n), "m": str(len(values)), "d": str(d)})
+    return case.answer(left, right, features, {"n": str(n), "m": str(len(values)), "d": str(d)})
 
 
-def _of_rounding(given: _Given) -> Compared:
+def _of_rounding(case: _Case) -> Compared:
     """Weights with −∞, and with a number added to scores that are held in float16."""
-    site = given.traced(given.pair[0])
-    hidden, scores = site.blocked(), given.scores(site)
+    site = case.traced(case.pair[0])
+    hidden, scores = site.blocked(), case.scores(site)
     assert hidden is not None  # the pair has a mask
     half = core.add_to_blocked(scores, hidden, MASK_BIAS, np.float16)
-    left = Side(given.window(site, "weights"), site.blocked(), site.experiment)
+    left = Side(case.window(site, "weights"), site.blocked(), site.experiment)
     right = Side(core.softmax_in(half), None, site.experiment)
     row = int(np.argmax(hidden.all(axis=1)))
     single = core.add_to_blocked(scores, hidden, MASK_BIAS, np.float32)
@@ -213,27 +213,27 @@ def _of_rounding(given: _Given) -> Compared:
         "after": str(len(np.unique(half[row]))),
         "single": str(len(np.unique(single[row]))),
     }
-    return given.answer(left, right, site.experiment.key_tokens, facts)
+    return case.answer(left, right, site.experiment.key_tokens, facts)
 
 
-def _of_order(given: _Given) -> Compared:
+def _of_order(case: _Case) -> Compared:
     """The output with its rows moved, and the output of the tokens in that order."""
-    plain = given.pair[0]
-    order = core.shuffled(plain.n_queries, given.seed)
+    plain = case.pair[0]
+    order = core.shuffled(plain.n_queries, case.seed)
     moved = permuted(plain, order)
-    here, there = given.traced(plain), given.traced(moved)
-    stage = given.row.stage
-    left = Side(given.window(here, stage)[list(order)], None, here.experiment)
-    right = Side(given.window(there, stage), None, there.experiment)
+    here, there = case.traced(plain), case.traced(moved)
+    stage = case.row.stage
+    left = Side(case.window(here, stage)[list(order)], None, here.experiment)
+    right = Side(case.window(there, stage), None, there.experiment)
     facts = {"text": elide(" ".join(map(visible, moved.tokens)), LONGEST_TEXT)}
     what = N_("The mask") if changes(here.experiment.position) == "nothing" else N_("The position")
     features = tuple(map(str, range(left.values.shape[1])))
-    documents = given.documents[0], permuted(given.documents[0], order)
-    given = dataclasses.replace(given, documents=documents)
-    return given.answer(left, right, features, facts, {"what": what})
+    documents = case.documents[0], permuted(case.documents[0], order)
+    case = dataclasses.replace(case, documents=documents)
+    return case.answer(left, right, features, facts, {"what": what})
 
 
-_HOW: dict[str, Callable[[_Given], Compared]] = {
+_HOW: dict[str, Callable[[_Case], Compared]] = {
     "stage": _of_stage,
     "product": _of_product,
     "rounded": _of_rounding,
@@ -249,7 +249,7 @@ def token(site: Site, row: int) -> str:
     return elide(visible(site.tokens[row]), LONGEST_TOKEN)
 
 
-def _late(given: _Given, left: SiteTrace, right: SiteTrace, early: Floats, late: Floats) -> dict[str, str]:
+def _late(case: _Case, left: SiteTrace, right: SiteTrace, early: Floats, late: Floats) -> dict[str, str]:
     sums = late.sum(axis=1)
     row = int(np.argmin(sums))
     return {
@@ -260,7 +260,7 @@ def _late(given: _Given, left: SiteTrace, right: SiteTrace, early: Floats, late:
     }
 
 
-def _empty(given: _Given, left: SiteTrace, right: SiteTrace, zeros: Floats, nan: Floats) -> dict[str, str]:
+def _empty(case: _Case, left: SiteTrace, right: SiteTrace, zeros: Floats, nan: Floats) -> dict[str, str]:
     rows = np.isnan(np.asarray(right.window("attention_output"))).any(axis=1)
     return {
         "token": token(left.experiment, int(np.argmax(right.fully_masked()))),
@@ -269,8 +269,8 @@ def _empty(given: _Given, left: SiteTrace, right: SiteTrace, zeros: Floats, nan:
     }
 
 
-def _scale(given: _Given, left: SiteTrace, right: SiteTrace, even: Floats, sharp: Floats) -> dict[str, str]:
-    raw = given.window(left, "scores")
+def _scale(case: _Case, left: SiteTrace, right: SiteTrace, even: Floats, sharp: Floats) -> dict[str, str]:
+    raw = case.window(left, "scores")
     return {
         "wide": number(float(raw.std()), 1),
         "narrow": number(float(raw.std()) / math.sqrt(WIDE), 2),
@@ -280,7 +280,7 @@ def _scale(given: _Given, left: SiteTrace, right: SiteTrace, even: Floats, sharp
     }
 
 
-def _both(given: _Given, left: SiteTrace, right: SiteTrace, shared: Floats, own: Floats) -> dict[str, str]:
+def _both(case: _Case, left: SiteTrace, right: SiteTrace, shared: Floats, own: Floats) -> dict[str, str]:
     """Of the row whose second-best weight is the greatest."""
     if shared.shape[1] < 2:
         order, row = np.array([0, 0]), 0

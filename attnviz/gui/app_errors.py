@@ -1,4 +1,4 @@
-"""When something raises that nobody expected: one notice in the window, the whole story in a log file.
+"""Unexpected errors: one notice in the window, the details in a log file.
 
 Four ways lead here: `sys.excepthook` (slots, paint events, posted callables), `threading.excepthook` (a
 thread that died), Qt's own messages (log only), and `Errors.report`, which the scheduler's `failed` callback
@@ -44,7 +44,7 @@ _qt_log = logging.getLogger("attnviz.qt")
 
 
 def install(notice: Notice) -> Errors:
-    """From now on catch what nobody catches. Call once, on the GUI thread, before the window is shown."""
+    """Catch uncaught exceptions from now on. Call once, on the GUI thread, before the window is shown."""
     return Errors(notice)
 
 

@@ -41,7 +41,7 @@ class Bridge(QObject):
             self.close()
 
     def close(self) -> None:
-        """Drop what waits and refuse what comes."""
+        """Drop pending callables and refuse new ones."""
         self._closed = True
         self._calls.clear()
 

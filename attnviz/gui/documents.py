@@ -14,7 +14,7 @@ from attnviz.checkpoints.presets import PRESETS, load_preset, needs_model
 from attnviz.compute.scheduler import CancelToken, Scheduler
 from attnviz.core.text import visible
 from attnviz.gui.dialogs.saving import Saving
-from attnviz.gui.failure import failure_message, is_expected
+from attnviz.gui.failure import failure_message, is_expected, log_unexpected
 from attnviz.gui.settings import Settings
 from attnviz.gui.store import Store
 from attnviz.i18n import _, current_language
@@ -213,10 +213,10 @@ class Documents(QObject):
         written, error = saving.written, saving.error
         saving.deleteLater()
         if error is not None:
-            if not isinstance(error, ValueError | OSError | MemoryError):
-                raise error
-            self.failed.emit(error)
-            return self._save_elsewhere(path, in_words(error))
+            message = failure_message(error)
+            self.failed.emit(message)
+            log_unexpected(error)
+            return self._save_elsewhere(path, in_words(message))
         if written is None:
             self.said.emit(_("Saving was cancelled; the file is as it was"))
             return False

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from attnviz.compute.scheduler import Stopped
 from attnviz.engines.engine import EngineError
 from attnviz.errors import Message, message_of
@@ -16,6 +18,12 @@ def is_expected(error: BaseException) -> bool:
     """
     says = isinstance(error, MemoryError | Stopped) or bool(str(error).strip())
     return says and isinstance(error, EXPECTED)
+
+
+def log_unexpected(error: BaseException) -> None:
+    """Report a fault of the program where it is logged, and go on: the user is still to be asked."""
+    if not is_expected(error):
+        sys.excepthook(type(error), error, error.__traceback__)
 
 
 def failure_message(error: BaseException) -> Message:

@@ -77,7 +77,7 @@ class StatusLine(QStatusBar):
         self._show(sentence, self._theme.ink)
 
     def notice(self, sentence: str, details: str) -> None:
-        """Show what nobody expected; `details` says where the whole story is."""
+        """Show an unexpected error; `path` names the log file with the details."""
         self._show(sentence, self._theme.error, details)
 
     @Slot()

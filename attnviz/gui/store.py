@@ -1,4 +1,4 @@
-"""The store: the one live state of the window, and the signals that say it changed.
+"""The store: the one live state of the window, and the signals of its changes.
 
 A state change is a pure function of the old document; panels compare old and new and repaint what
 differs. Looking (a change of the view) amends the present entry of the history; editing adds one, and
@@ -89,7 +89,9 @@ class Store(QObject):
 
     @property
     def focus(self) -> Cell | None:
-        """The cell whose sources are lit: the hovered one, else the one of this attention that is locked."""
+        """The cell whose sources are highlighted: the hovered one, else the one of this attention
+        that is locked.
+        """
         return self.pointer.cell or self.document.locked_here
 
     def decoded_site(self, cell: Cell) -> SiteTrace | None:
@@ -187,7 +189,7 @@ class Store(QObject):
                 self.set_hover(new.of_shown_head(self.pointer.cell))
 
     def set_hover(self, cell: Cell | None) -> None:
-        """Say which cell the mouse is on; see `pointer.hover`."""
+        """Set the cell under the mouse; see `pointer.hover`."""
         self._point(pointing.hover(self.pointer, cell, self.document.site))
 
     def point_in_decoding(self, cell: Cell | None) -> None:
@@ -205,7 +207,7 @@ class Store(QObject):
         self._point(dataclasses.replace(self.pointer, held=cell))
 
     def set_stage_hover(self, stage: str) -> None:
-        """Say which stage's picture or symbol the mouse is on; empty for none."""
+        """Set the stage whose picture or symbol is under the mouse; empty for none."""
         self._point(dataclasses.replace(self.pointer, stage=stage))
 
     def set_edits_alike(self, is_alike: bool) -> None:
@@ -263,7 +265,7 @@ class Store(QObject):
     def open(self, document: Document, path: Path | None = None) -> None:
         """Start anew with another document; the history begins with it."""
         self.end_gesture()
-        self.set_stage_hover("")  # what was pointed at is made anew, or gone
+        self.set_stage_hover("")  # the target of the pointer was replaced or removed
         self.path, self._saved = path, document
         self._move_to(History((document,)), is_another=True)
 

@@ -10,7 +10,7 @@ Owner = TypeVar("Owner")
 Found = TypeVar("Found")
 
 
-class Remembered(Generic[Owner, Found]):
+class WeakMemo(Generic[Owner, Found]):
     """`find`, cached for every owner (an experiment, a site) as long as that lives.
 
     By identity: an owner never changes, and comparing one by value takes longer than most answers. The result

@@ -26,7 +26,7 @@ from attnviz.core.positions import (
 )
 from attnviz.i18n import N_
 from attnviz.model import scalings
-from attnviz.model.memo import Remembered
+from attnviz.model.memo import WeakMemo
 from attnviz.model.operands.matrices import table_array
 from attnviz.model.scalings import Rotation
 from attnviz.model.spec.positions import (
@@ -145,7 +145,7 @@ def rotated_features(site: Site) -> range:
     return _rotated_features(site)
 
 
-@Remembered
+@WeakMemo
 def _rotated_features(site: Site) -> range:
     if changes(site.position) != "rotation":
         return range(0)
@@ -207,7 +207,7 @@ def _turning_of(frequencies: bytes, start: int, length: float, pairing: str) -> 
     return Turning(np.frombuffer(frequencies), start, length, pairing)
 
 
-@Remembered
+@WeakMemo
 def turning_of(site: Site) -> Turning:
     """The rotations of a site with RoPE; layers with equal rotations share them."""
     rope = rope_of(site)

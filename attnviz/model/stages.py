@@ -348,7 +348,7 @@ def as_read(name: str, present: Container[str]) -> str:
 def inputs(stage_id: str, present: tuple[str, ...]) -> tuple[str, ...]:
     """The stages that `stage_id` reads in a trace that has the stages `present`, in data-flow order.
 
-    Remembered: what a hovered cell lights asks for the inputs of every stage in every picture.
+    Cached: the highlight of a hovered cell needs the inputs of every stage in every picture.
     """
     before = present[: present.index(stage_id)] if stage_id in present else present
     found = []

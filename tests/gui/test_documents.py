@@ -366,8 +366,8 @@ def test_saving_proposes_the_name_of_what_is_open(
 def test_a_new_document_and_an_open_menu_point_at_no_stage(desk: Desk) -> None:
     desk.store.set_stage_hover("weights")
     desk.store.open(load_preset("toy-attention"))
-    assert desk.store.stage_hover == ""
+    assert desk.store.pointer.stage == ""
     for menu in (desk.window.commands.menu("presets"), desk.window.tool_bar.preset_menu):
         desk.store.set_stage_hover("weights")
         menu.aboutToShow.emit()
-        assert desk.store.stage_hover == ""
+        assert desk.store.pointer.stage == ""

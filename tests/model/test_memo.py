@@ -6,7 +6,7 @@ import gc
 
 from experiments import small
 
-from attnviz.model.memo import Remembered
+from attnviz.model.memo import WeakMemo
 from attnviz.model.spec.experiment import Experiment
 
 
@@ -17,7 +17,7 @@ def test_it_is_found_once_for_each_and_goes_with_it() -> None:
         asked.append(experiment.n_queries)
         return experiment.n_queries
 
-    remembered = Remembered(find)
+    remembered = WeakMemo(find)
     one, equal = small(), small()
     assert one == equal and one is not equal
     for _time in range(3):
@@ -29,7 +29,7 @@ def test_it_is_found_once_for_each_and_goes_with_it() -> None:
 
 
 def test_thousands_that_come_and_go_are_never_mistaken_for_each_other() -> None:
-    remembered = Remembered(lambda experiment: experiment.temperature)
+    remembered = WeakMemo(lambda experiment: experiment.temperature)
     for index in range(1, 2000):
         assert remembered(small(temperature=float(index))) == index
     assert not remembered._found

@@ -40,7 +40,7 @@ class Choice:
         """Why no token can be sampled after the last one; None where one can."""
 
     def after(self, index: int, token: str, step: SiteStep) -> None:
-        """Choose, after the token at `index` was fed."""
+        """Choose, after the token at `index` was computed."""
         id_ = self._ids.get(token)
         if id_ is not None:
             self._seen.append(id_)

@@ -76,9 +76,9 @@ class Decoding:
     seconds: float
     notices: tuple[Message, ...] = ()
     reused: int = 0
-    """Steps at the beginning that were taken over from an earlier decoding."""
+    """Steps at the beginning that were reused from an earlier decoding."""
     stopped: Message | None = None
-    """Why writing ended, one sentence; None where no stop condition held."""
+    """Why generation ended, one sentence; None if no stop condition held."""
     changed: frozenset[str] = frozenset()
     """Changes of the document by `causal_experiment`; see `decodable.causal_changes`."""
 
@@ -199,7 +199,7 @@ def decode(
 
 
 class _Decoder:
-    """The state between two steps: the sites with their caches, and the tokens fed so far."""
+    """The state between two steps: the sites with their caches, and the tokens so far."""
 
     def __init__(
         self, engine: Engine, experiment: Experiment, steps: int, check: Check, earlier: Decoding | None
@@ -236,7 +236,7 @@ class _Decoder:
 
     @property
     def stopped(self) -> Message | None:
-        """Why writing ends here; None where it goes on."""
+        """Why generation ends here; None if it continues."""
         generates = self._experiment.writing is not None or self._fed < self._steps
         is_cut = generates and self._fed >= self._experiment.n_queries
         return self._choice.stopped or (self._choice.failure if is_cut else None)

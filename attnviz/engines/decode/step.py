@@ -127,7 +127,7 @@ class SiteStep(StepStages):
     attended: Attended
     cache: Cache
     seen: int
-    """Positions that the token could see: of those fed together, the ones up to its own."""
+    """Positions that the token could see: of its own pass, those up to its own."""
     read: int
     appended: int
     n_held: int
@@ -206,7 +206,7 @@ class DecodeStep(StepStages):
     index: int
     token: str
     generated: bool
-    """Fed because the step before chose it, not because the document has it."""
+    """The previous step chose the token; it is not the document's."""
     next_token: str | None
     """The next token: sampled, or the most probable one; None where the logits are not finite."""
     main: SiteStep

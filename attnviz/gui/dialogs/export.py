@@ -26,6 +26,7 @@ from attnviz.figures.figure import ALL_SITES
 from attnviz.figures.files import DPI
 from attnviz.figures.palette import PALETTES
 from attnviz.gui.look.theme import GRID
+from attnviz.gui.widgets.combo import DropDown
 from attnviz.i18n import N_, _
 from attnviz.model.errors.titles import in_words
 from attnviz.model.sites.titles import site_title
@@ -274,7 +275,7 @@ class PanelDialog(QDialog):
 
 
 def _combo(name: str, title: str) -> QComboBox:
-    combo = QComboBox()
+    combo = DropDown()
     combo.setObjectName(name)
     combo.setAccessibleName(title)
     return combo

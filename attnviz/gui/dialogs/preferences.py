@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
 from attnviz.engines.table import ENGINE_BY_ID
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.settings import SETTINGS, Setting, Settings
+from attnviz.gui.widgets.combo import DropDown
 from attnviz.i18n import _
 
 
@@ -88,7 +89,7 @@ class PreferencesDialog(QDialog):
             box.setObjectName(f"preference_{row.key}")
             box.setAccessibleName(_(row.title))
             return box
-        combo = QComboBox()
+        combo = DropDown()
         combo.setObjectName(f"preference_{row.key}")
         combo.setAccessibleName(_(row.title))
         for choice, title in row.choices:

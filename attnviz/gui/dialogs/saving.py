@@ -7,7 +7,7 @@ from pathlib import Path
 from PySide6.QtCore import QEventLoop, Qt, QTimer, Slot
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLabel, QProgressBar, QVBoxLayout, QWidget
 
-from attnviz.compute.scheduler import CancelToken, Scheduler
+from attnviz.compute.scheduler import Cancelled, CancelToken, Scheduler
 from attnviz.core.text import visible
 from attnviz.gui.look.theme import GRID
 from attnviz.i18n import _
@@ -37,6 +37,8 @@ class Saving(QDialog):
         self.setWindowModality(Qt.WindowModality.ApplicationModal)
         self._scheduler, self._document, self._path = scheduler, document, path
         self._share = 0.0
+        self._decision = [True]
+        """Whoever takes it decides: the worker puts the new file in its place, or the user cancels."""
         self._loop = QEventLoop(self)
         self._is_over = False
         label = QLabel(_("Saving {file}…").format(file=visible(path.name)))
@@ -71,7 +73,9 @@ class Saving(QDialog):
         self._poll.stop()
 
     def reject(self) -> None:
-        """Cancel: the old file stays unchanged."""
+        """Cancel: the old file stays unchanged. Once the new one takes its place, it is too late."""
+        if not self._decides():
+            return
         self._is_over = True
         self._scheduler.submit(_nothing, _forget, _forget, key=KEY)
         super().reject()
@@ -80,8 +84,17 @@ class Saving(QDialog):
         def progress(share: float) -> None:
             token.progress.at(share)
             self._share = share  # read by the window's thread, which paints it
+            if share >= 1.0 and not self._decides():
+                raise Cancelled
 
         return save(self._document, self._path, progress)
+
+    def _decides(self) -> bool:
+        """True for the first who asks, of any thread: taking an element from a list is one step."""
+        try:
+            return self._decision.pop()
+        except IndexError:
+            return False
 
     def _on_done(self, written: Path) -> None:
         self.written = written

@@ -24,10 +24,12 @@ class Mark(QWidget):
     it. A control that edits one field at a time has a function instead.
     """
 
+    _error: Message | None = None
+    """Of the class: a control that is collected still asks its filter after the mark has lost its fields."""
+
     def __init__(self, store: Store, control: QWidget, *paths: str | Callable[[], str]) -> None:
         super().__init__(control)
         self._paths = paths
-        self._error: Message | None = None
         self.setObjectName(f"{control.objectName()}_mark")
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.hide()

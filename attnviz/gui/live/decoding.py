@@ -31,7 +31,7 @@ KEY = "decode"
 
 
 class DecodeLive(QObject):
-    """Decodes the experiment of every new trace, while somebody looks."""
+    """Decodes the experiment of every new trace while the panel is visible."""
 
     failed = Signal(object)
 

@@ -16,7 +16,7 @@ from attnviz.resources import path
 
 
 def apply_style(app: QApplication, theme: Theme) -> None:
-    """Give the whole program the look of `theme`, now and for widgets that come later.
+    """Apply the look of `theme` to the whole program, now and for later widgets.
 
     Every living widget that has an `apply_theme` is told. Plots of pyqtgraph that exist already keep their
     colours until their panel's `apply_theme` renews them.
@@ -121,6 +121,7 @@ QPushButton:checked, QToolBar QToolButton:checked { border: 1px solid @accent; c
 QPushButton:default { border: 1px solid @accent; }
 QPushButton:disabled, QToolBar QToolButton:disabled { color: @faded; background: @ground; }
 QPushButton[primary="true"] { background: @accent; color: @on_accent; border: 1px solid @accent; }
+QPushButton:flat { padding: 0px 6px; min-height: 0px; border: none; }
 QPushButton::menu-indicator { width: 10px; subcontrol-position: right center; subcontrol-origin: padding;
     right: 5px; }
 QToolButton::menu-indicator { width: 10px; subcontrol-position: right center; right: 4px; }
@@ -142,6 +143,8 @@ QAbstractSpinBox QLineEdit { background: transparent; border: none; padding: 0px
 QComboBox::drop-down { border: none; width: 18px; }
 QComboBox::down-arrow { width: 0px; height: 0px; border: 4px solid @field; border-top: 5px solid @muted;
     border-bottom: none; margin-right: 6px; }
+QComboBox { combobox-popup: 0; }
+QComboBox QAbstractItemView::item { min-height: 22px; }
 QComboBoxPrivateContainer { background: @panel; border: none; }
 QComboBox QAbstractItemView { background: @panel; border: 1px solid @line; outline: none; padding: 2px;
     selection-background-color: @hover; selection-color: @ink; }

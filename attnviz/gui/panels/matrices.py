@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from attnviz.gui.forms.marks import Mark
 from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.stage_heat import numbered
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.combo import DropDown
 from attnviz.gui.widgets.numbers.block import laid_over
 from attnviz.gui.widgets.numbers.grid import NumberGrid
 from attnviz.i18n import _
@@ -34,7 +35,7 @@ class MatricesPanel(Panel):
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
         self._known: tuple[str, ...] = ()
-        self._choice = QComboBox()
+        self._choice = DropDown()
         self._choice.setObjectName("matrix_choice")
         self._choice.currentIndexChanged.connect(self._on_chosen)
         self._facts = QLabel()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from attnviz.core.levels import RANGES
 from attnviz.core.text import isolated, visible
@@ -13,6 +13,7 @@ from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.stage_heat import highlight, stage_content, stage_title
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.combo import DropDown
 from attnviz.gui.widgets.elided import WholeLabel
 from attnviz.gui.widgets.formula_line import FormulaLine
 from attnviz.gui.widgets.heat.map import HeatMap
@@ -56,7 +57,7 @@ class StageViewPanel(Panel):
         self._formula.stage_pointed.connect(store.set_stage_hover)
         self._formula.stage_clicked.connect(self._on_stage)
         self._flag = _label("stage_flag")
-        self._range = QComboBox()
+        self._range = DropDown()
         self._range.setObjectName("range_box")
         self._range.activated.connect(self._on_range)
         self._output_title, self._row_title = _label("output_title"), _label("row_title")

@@ -120,7 +120,7 @@ class VectorsPanel(Panel):
         return "memory" if is_memory else "tokens"
 
     def _path(self) -> str:
-        """Where the document has the vectors that are shown."""
+        """Path of the shown vectors in the document."""
         return "memory.vectors" if self._which() == "memory" else "vectors"
 
     def _show(self) -> None:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QStandardItemModel, QWheelEvent
-from PySide6.QtWidgets import QComboBox, QSizePolicy, QWidget
+from PySide6.QtWidgets import QComboBox, QSizePolicy, QStyle, QWidget
 
+from attnviz.gui.look.theme import GRID
 from attnviz.gui.widgets.control import Availability, plain_tooltip
 from attnviz.gui.widgets.segmented import Option
 
@@ -15,7 +16,17 @@ _NARROWEST = 70
 """Room for some six letters and the arrow."""
 
 
-class Combo(Availability, QComboBox):
+class DropDown(QComboBox):
+    """A combo box whose list is as wide as its longest option, however narrow the box is."""
+
+    def showPopup(self) -> None:
+        view = self.view()
+        bar = self.style().pixelMetric(QStyle.PixelMetric.PM_ScrollBarExtent)
+        view.setMinimumWidth(max(self.width(), view.sizeHintForColumn(0) + bar + 2 * GRID))
+        super().showPopup()
+
+
+class Combo(Availability, DropDown):
     """One of several options; `changed` carries the id the user chose.
 
     The wheel changes it only while it has the focus, so that scrolling past it changes nothing.

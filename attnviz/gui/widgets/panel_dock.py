@@ -13,7 +13,7 @@ PADDING = 12
 
 
 class PanelDock(QDockWidget):
-    """Holds one panel. With `shows_title` false (docks that stand in tabs) the tab is the title."""
+    """Holds one panel. With `shows_title` false (docks in tabs) the tab is the title."""
 
     def __init__(self, name: str, *, shows_title: bool, has_frame: bool) -> None:
         super().__init__()
@@ -36,7 +36,7 @@ class PanelDock(QDockWidget):
         self.visibilityChanged.connect(self._on_visible)
 
     def put(self, panel: QWidget, header: QWidget | None) -> None:
-        """Fill the dock with its panel; `header` stands at the right end of the title."""
+        """Fill the dock with its panel; `header` goes to the right end of the title."""
         self._body.addWidget(panel)
         if header is not None:
             self._bar.addWidget(header)

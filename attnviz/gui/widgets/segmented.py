@@ -19,7 +19,7 @@ _STEPS = {Qt.Key.Key_Left: -1, Qt.Key.Key_Up: -1, Qt.Key.Key_Right: 1, Qt.Key.Ke
 
 
 class _Segment(Availability, QAbstractButton):
-    """One of the joined buttons; `ends` says which of its ends are the outer ones."""
+    """One of the joined buttons; `ends` marks its outer ends."""
 
     def __init__(self, option: Option, ends: tuple[bool, bool], parent: QWidget) -> None:
         super().__init__(parent)
@@ -143,7 +143,7 @@ class Segmented(Control):
         self._rove_focus()
 
     def set_option_unavailable(self, id_: str, reason: str | None) -> None:
-        """Disable one choice and say why in its tooltip; `None` makes it available again."""
+        """Disable one choice with the reason in its tooltip; `None` enables it."""
         was_usable = self._segments[id_].isEnabled()
         self._segments[id_].set_unavailable(reason)
         if was_usable != self._segments[id_].isEnabled():

@@ -164,7 +164,7 @@ class SliderField(Control):
         return self.number.value()
 
     def set_value(self, value: float) -> None:
-        """Show `value` without emitting; beyond the slider's span the handle stands at its end."""
+        """Show `value` without emitting; beyond the slider's span the handle is at its end."""
         self.number.set_value(value)
         tick = self._tick(value)
         if tick != self.track.value():

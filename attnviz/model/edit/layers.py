@@ -1,7 +1,7 @@
 """Edits of the stack: layers added, doubled, removed; encoders; a second attention; edits of all alike.
 
-A copied layer is a new layer: seeded weights get other seeds, written-out ones are copied. A position that
-is added to the vectors stands at the first layer only, where vectors come in.
+A copied layer is a new layer: seeded weights get other seeds, explicit ones are copied. A position that is
+added to the vectors is at the first layer only, the input of the vectors.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def with_main_layers(experiment: Experiment, layers: tuple[Layer, ...], **change
 
 
 def layers_of(experiment: Experiment, place: Place) -> tuple[Layer, ...]:
-    """The layers of the stack that a site stands in."""
+    """The layers of the stack of a site."""
     return experiment.encoder if place.stack == "encoder" else main_layers(experiment)
 
 
@@ -192,7 +192,7 @@ def set_cross(experiment: Experiment, is_on: bool, layers: tuple[Layer, ...] = (
         try:
             return with_main_layers(experiment, kept)
         except ValueError:
-            pass  # made for other vectors: they are made anew
+            pass  # sampled for other vectors: they are created anew
     made = tuple(_with_both(experiment, layer, index) for index, layer in enumerate(present))
     return with_main_layers(experiment, made)
 

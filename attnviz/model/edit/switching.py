@@ -1,4 +1,4 @@
-"""Switching of a part of the experiment to another kind, and back to its former numbers.
+"""Switching of a part of a site to another kind, and back to its former numbers.
 
 Pure: `LastOfKind` is a value in which its owner notes the records it sees.
 """

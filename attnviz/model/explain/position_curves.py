@@ -89,14 +89,14 @@ def curves(site: SiteTrace, pair: Pair) -> tuple[Curve, ...]:
 
 
 def kind_of(site: Site) -> str:
-    """The id of the experiment's own curve."""
+    """The id of the site's own curve."""
     position: Any = site.position
     kind, scaling = row_of(position).id, getattr(position, "scaling", None)
     return kind if scaling in (None, NoScaling()) else f"{kind}_{scalings.row_of(scaling).id}"
 
 
 def candidates(site: Site) -> Iterator[tuple[str, str, Site]]:
-    """(id, title, the experiment with it) of each encoding that these heads can have."""
+    """(id, title, the site with it) of each encoding that these heads can have."""
     position = site.position
     for row in POSITIONS:
         own = position if isinstance(position, row.record) else row.record()
@@ -135,7 +135,7 @@ def _raw(
     qk: tuple[Floats, Floats],
     away: Ints,
 ) -> Floats:
-    """q · k at each distance, before scale and bias; `vectors` are what comes into the site of the two."""
+    """q · k at each distance, before scale and bias; `vectors` are the inputs of the site at the two."""
     q, k = qk
     how = changes(candidate.position)
     if how == "rotation":

@@ -12,6 +12,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -70,7 +71,8 @@ def save(
 
     The suffix selects the format. Without one, `.json` is appended if the arrays fit, else `.safetensors`.
     The old file stays unchanged until the new one is complete on the disk. `progress` receives the written
-    share of a large document; an exception from it ends the saving, and the old file stays.
+    share of the document, and 1 when all is on the disk, just before the new file takes the place of the
+    old one; an exception from it ends the saving, and the old file stays.
 
     Raises:
         DocumentError: another suffix, too many numbers for `.json`, or a failure of the disk.
@@ -139,7 +141,8 @@ def _write(document: Document, path: Path, progress: Progress) -> Path:
         path = path.with_name(path.name + (JSON_SUFFIX if count <= INLINE_NUMBERS else TENSORS_SUFFIX))
     suffix = path.suffix.lower()
     if suffix == TENSORS_SUFFIX:
-        data = write_tensors(document, _matrices(document.experiment), progress)
+        matrices = _matrices(document.experiment)
+        data = write_tensors(document, matrices, lambda share: progress(WRITTEN_SHARE * share))
     elif suffix != JSON_SUFFIX:
         raise suffix_error(path.suffix, (JSON_SUFFIX, TENSORS_SUFFIX))
     elif count > INLINE_NUMBERS:
@@ -154,7 +157,7 @@ def _write(document: Document, path: Path, progress: Progress) -> Path:
         )
     else:
         data = iter([write(document, {}).encode("utf-8")])
-    replace_file(path, data)
+    replace_file(path, data, before=partial(progress, 1.0))
     return path
 
 
@@ -171,6 +174,9 @@ def _matrices(part: Struct, path: str = "") -> Iterator[tuple[str, Matrix]]:
                 yield from _matrices(item, f"{path}{field}[{index}].")
 
 
+WRITTEN_SHARE = 0.9
+"""Share of the saving of a large document until its last byte is written; the rest is the disk's."""
+
 ABANDONED_S = 600.0
 """Seconds after which an unchanged temporary file counts as left by an ended program."""
 
@@ -178,13 +184,17 @@ _STEM_BYTES = 80
 """Bytes of a file's name that its temporary file uses: names are limited in bytes, not in characters."""
 
 
-def replace_file(path: Path, data: bytes | Iterable[bytes]) -> None:
+def replace_file(
+    path: Path, data: bytes | Iterable[bytes], before: Callable[[], object] = lambda: None
+) -> None:
     """Write `data`, all of it or in parts, to the file `path` completely or not at all.
 
-    The data is written beside it, flushed to the disk, its length compared, then renamed over it. A link
+    The data is written beside it, flushed to the disk, its length compared, `before` called, and the new file
+    renamed over the old one. A link
     keeps its target, and an existing file keeps its permissions and its owner. Temporary files of an earlier
     attempt are removed. Raises `OSError`, also if the file is write-protected, or is a folder, a pipe or a
-    device, and any exception of the parts; the old file is then unchanged, and no temporary file remains.
+    device, and any exception of the parts or of `before`; the old file is then unchanged, and no temporary
+    file remains.
     """
     target = Path(os.path.realpath(path))
     _check_replaceable(target)
@@ -210,6 +220,7 @@ def replace_file(path: Path, data: bytes | Iterable[bytes]) -> None:
             )
         if target.exists():
             _copy_owner(target, temporary)
+        before()
         os.replace(temporary, target)
     except BaseException:
         with contextlib.suppress(OSError):

@@ -15,7 +15,7 @@ from attnviz.model.spec.latent import Latent, LatentRole
 
 @dataclass(frozen=True)
 class LatentProduct:
-    """A stage, the matrix of the latent that makes it, and how the literature writes that matrix."""
+    """A stage, the matrix of the latent that computes it, and the symbol of that matrix in the literature."""
 
     stage: str
     role: LatentRole

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.errors import FieldError, must_be
-from attnviz.model.memo import Remembered
+from attnviz.model.memo import WeakMemo
 from attnviz.model.spec.block import FeedForward, FeedForwardRole, Transform, Vocabulary
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.latent import LatentRole
@@ -86,14 +86,14 @@ def is_selection(site: Site, role: Role) -> bool:
 
 
 def sinks_array(site: Site) -> Array:
-    """The sink of each head, (head,). Raises `ValueError` where the experiment has none."""
+    """The sink of each head, (head,). Raises `ValueError` without sinks."""
     sinks = site.sinks
     if sinks is None:
         raise FieldError("sinks", None, must_be("a number for each head"))
     return sinks.array(site.heads.n_heads)
 
 
-@Remembered
+@WeakMemo
 def token_ids(vocabulary: Vocabulary) -> dict[str, int]:
     """The id of each token of a vocabulary."""
     return {token: id_ for id_, token in enumerate(vocabulary.tokens)}

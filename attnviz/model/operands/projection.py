@@ -1,4 +1,4 @@
-"""Queries and keys of vectors put at another position: from what comes into a site to q and k."""
+"""Queries and keys of vectors at another position: from the input of a site to q and k."""
 
 from __future__ import annotations
 

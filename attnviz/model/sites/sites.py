@@ -14,7 +14,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from attnviz.errors import FieldError, UnknownName, among
-from attnviz.model.memo import Remembered
+from attnviz.model.memo import WeakMemo
 from attnviz.model.spec.attention import Attention, Layer
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.site import Place, Site
@@ -86,7 +86,7 @@ def main_site(experiment: Experiment) -> Site:
     return at(experiment, shown_site(experiment, ""))
 
 
-@Remembered
+@WeakMemo
 def sites(experiment: Experiment) -> dict[Place, Site]:
     """All sites of an experiment, in data-flow order; cached for the life of the experiment.
 

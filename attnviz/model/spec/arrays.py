@@ -15,7 +15,7 @@ MAX_NUMBERS = 2**28
 """Largest number of entries that a document's matrix may have (512 MB in 16 bits)."""
 
 MAX_DRAWN = 2**28
-"""Largest number of entries of a matrix that is drawn from a seed (2 GB in float64)."""
+"""Largest number of entries of a seeded matrix (2 GB in float64)."""
 
 COMPARED_AT_ONCE = 2**15
 """Numbers of two matrices that are compared before it is asked whether some differ."""

@@ -1,4 +1,4 @@
-"""The parts of a block: norms, the feed-forward layer, and how they stand around an attention."""
+"""The parts of a block: norms, the feed-forward layer, and their placement around an attention."""
 
 from __future__ import annotations
 

@@ -430,7 +430,7 @@ class Prefix(MaskKind, frozen=True, tag_field="kind", tag="prefix"):
 
 
 class Padding(MaskKind, frozen=True, tag_field="kind", tag="padding"):
-    """Keys at these positions are seen by nobody."""
+    """Keys at these positions are hidden from every query."""
 
     where: ClassVar[str] = "masks.padding."
 
@@ -509,7 +509,7 @@ class Global(MaskKind, frozen=True, tag_field="kind", tag="global"):
 
 
 class Documents(MaskKind, frozen=True, tag_field="kind", tag="documents"):
-    """Documents begin at these positions, and nobody sees across."""
+    """Documents begin at these positions, and no query sees across."""
 
     where: ClassVar[str] = "masks.documents."
 

@@ -8,7 +8,7 @@ from attnviz.core.bpe import BytePairs, LeadingSpace, fault_in
 from attnviz.core.tokens import token_bytes
 from attnviz.errors import FieldError, Message, must_be, of_length
 from attnviz.i18n import N_
-from attnviz.model.memo import Remembered
+from attnviz.model.memo import WeakMemo
 from attnviz.model.spec.field import Field
 from attnviz.model.spec.tokenizer_file import TokenizerFile
 from attnviz.model.spec.value import Value, require
@@ -97,7 +97,7 @@ def own_tokens(vocabulary: Vocabulary, text: str) -> tuple[str, ...]:
     return tuple(pairs.tokens[one] for one in ids)
 
 
-@Remembered
+@WeakMemo
 def _encoder(vocabulary: Vocabulary) -> BytePairs | TokenizerFile | None:
     """`byte_pairs`, kept as long as the vocabulary lives."""
     tokens, pieces = vocabulary.tokens, vocabulary.pieces

@@ -120,7 +120,7 @@ Operation = RepetitionPenalty | Temperature | TopK | TopP | MinP
 
 
 class StopConditions(Value, frozen=True):
-    """When writing ends: at the end token, after `length` new tokens, at any of these `strings`.
+    """End of the generation: at the end token, after `length` new tokens, at any of these `strings`.
 
     All look at what was written after the prompt. A model without an end token never stops at one.
     """
@@ -301,7 +301,7 @@ def shaped(sampling: Sampling, logits: ArrayLike, seen: Sequence[int]) -> tuple[
 
 
 def choose(sampling: Sampling, logits: ArrayLike, seen: Sequence[int], step: int) -> int:
-    """The id that is drawn at `step` (0 for the first new token); arguments and errors as in `shaped`.
+    """The id sampled at `step` (0 for the first new token); arguments and errors as in `shaped`.
 
     u = `default_rng([seed, step]).random()`: no draw depends on an earlier one. Two engines draw the same
     token unless u is as near to a border between two tokens as their logits differ by rounding.
@@ -331,7 +331,7 @@ def _rows(
 
 
 def stopped(stop: StopConditions, text: str, ids: Sequence[int], end_id: int | None) -> Message | None:
-    """Why writing ends here, one sentence; None where it goes on.
+    """Why generation ends here, one sentence; None if it continues.
 
     `text` and `ids` were generated after the prompt; `end_id` is the model's end token, None without one. The
     end token comes first, then the stop string that ends first in the text, then the length. A stopped text

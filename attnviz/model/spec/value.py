@@ -18,9 +18,9 @@ from attnviz.model.spec.field import Field, field_of, is_nullable, plain
 class Value(Struct, frozen=True, forbid_unknown_fields=True):
     """Base of every part of a document: immutable, compared by value, unknown keys refused.
 
-    Construction checks the types, bounds, lengths and ranges that the annotations state (a list becomes
-    the tuple that is meant), then calls `check` for what annotations cannot say. `where` is what stands
-    before the name of a field in a message.
+    Construction checks the types, bounds, lengths and ranges that the annotations state (a list becomes the
+    tuple that is meant), then calls `check` for what annotations cannot say. `where` is the prefix of a
+    field's name in a message.
 
     Raises:
         FieldError: the field, its value, and the requirement that it breaks.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import threading
 import time
 from pathlib import Path
 
@@ -101,6 +103,92 @@ def test_closing_with_a_cancelled_saving_keeps_the_window(desk: Desk, answers: A
     assert not desk.window.close()
     watch.stop()
     assert desk.window.isVisible()
+
+
+@pytest.mark.parametrize("suffix", [".json", ".safetensors"])
+@pytest.mark.parametrize("fault", [KeyError("q"), RuntimeError("boom"), ValueError("")], ids=repr)
+def test_an_unexpected_error_is_a_sentence_and_offers_another_file(
+    desk: Desk, answers: Answers, monkeypatch: pytest.MonkeyPatch, fault: Exception, suffix: str
+) -> None:
+    def fail(*_of: object) -> Path:
+        raise fault
+
+    monkeypatch.setattr(saving, "save", fail)
+    with desk.qtbot.captureExceptions() as logged:
+        assert not desk.window.documents._write((desk.store.path or Path()).with_suffix(suffix))
+    says = f"Something went wrong: {type(fault).__name__}"
+    assert answers.boxes == ["not_saved_box"] and says in answers.texts[0]
+    assert desk.said().startswith(says) and desk.store.is_modified
+    assert [kind for kind, _error, _where in logged] == [type(fault)]
+
+
+class SlowDisk:
+    """`os.fsync` that waits until it is told that the disk has everything."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.began, self.may_end = threading.Event(), threading.Event()
+        plain = os.fsync
+
+        def fsync(descriptor: int) -> None:
+            self.began.set()
+            assert self.may_end.wait(8)
+            plain(descriptor)
+
+        monkeypatch.setattr(saving, "save", save_file)
+        monkeypatch.setattr(os, "fsync", fsync)
+
+
+def test_a_cancel_while_the_disk_takes_the_last_bytes_leaves_the_old_file(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, disk = desk.store.path, SlowDisk(monkeypatch)
+    assert path is not None
+    before = path.read_bytes()
+
+    def cancel() -> None:
+        dialog = QApplication.activeModalWidget()
+        if isinstance(dialog, Saving) and disk.began.is_set():
+            timer.stop()
+            dialog.reject()
+            disk.may_end.set()
+
+    timer = QTimer()
+    timer.timeout.connect(cancel)
+    timer.start(10)
+    assert not desk.window.documents.save()
+    assert desk.said() == "Saving was cancelled; the file is as it was"
+    desk.qtbot.waitUntil(lambda: desk.window.scheduler.idle)
+    assert path.read_bytes() == before and desk.store.is_modified
+    assert not list(path.parent.glob(".*"))
+
+
+def test_a_cancel_that_comes_too_late_is_none(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between the decision and the rename: the file is saved, and said to be."""
+    path, reached, may_end = desk.store.path, threading.Event(), threading.Event()
+    assert path is not None
+    plain = os.replace
+
+    def rename(*names: Path) -> None:
+        reached.set()
+        assert may_end.wait(8)
+        plain(*names)
+
+    monkeypatch.setattr(saving, "save", save_file)
+    monkeypatch.setattr(os, "replace", rename)
+
+    def cancel() -> None:
+        dialog = QApplication.activeModalWidget()
+        if isinstance(dialog, Saving) and reached.is_set():
+            timer.stop()
+            dialog.reject()
+            may_end.set()
+
+    timer = QTimer()
+    timer.timeout.connect(cancel)
+    timer.start(10)
+    assert desk.window.documents.save()
+    assert desk.said() == "Saved d.json" and not desk.store.is_modified
+    assert attnviz.load(path) == desk.store.document
 
 
 def test_a_short_saving_shows_no_dialog(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

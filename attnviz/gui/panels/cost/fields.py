@@ -34,7 +34,7 @@ def _always(question: Question) -> bool:
 class CostField:
     """One row. `edit` returns the question with the value and may raise `ValueError`.
 
-    `options` (ids) make it a choice, `is_switch` a switch, else it is a whole number from `least` to `most`.
+    `options` (ids) define a choice, `is_switch` a switch, else it is a whole number from `least` to `most`.
     `of_shapes`: a size of the model, which an experiment has and nobody may edit here.
     """
 

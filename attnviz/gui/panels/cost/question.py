@@ -43,8 +43,8 @@ QUANTITY_BY_ID = {quantity.id: quantity for quantity in QUANTITIES}
 class Question:
     """Shapes, sizes and formats; `is_edited` is true if the shapes differ from the source.
 
-    `rest` are the other attentions of an experiment that has several kinds; `architecture` is what the fields
-    show.
+    `rest` are the other attentions of an experiment that has several kinds; `architecture` is the one in the
+    fields.
     """
 
     architecture: Architecture

@@ -63,12 +63,12 @@ class WrittenLine(QWidget):
         self._writes.set_value(writes)
 
     def _put_words(self, row: QHBoxLayout) -> None:
-        """Put what is said about the text beside its one line, or below its lines."""
+        """Place the notice and the parity light beside the single line of text, or below its lines."""
         for part in (self._notice, self._parity):
             row.addWidget(part, 0, Qt.AlignmentFlag.AlignTop)
 
     def set_room(self, n_lines: int, *, is_wide: bool) -> None:
-        """Set the largest number of lines of text, and whether there is room beside a single one for words.
+        """Set the largest number of lines of text, and whether words fit beside a single one.
 
         A text of several lines has the whole width: the words stand below it.
         """
@@ -115,7 +115,7 @@ class WrittenLine(QWidget):
 
         def describe(index: int) -> str:
             text = _("step {step} · position {index}: {token}")
-            if index >= len(decoding.steps):  # drawn and not fed
+            if index >= len(decoding.steps):  # sampled, not computed
                 text = _("position {index}: {token}")
             return text.format(step=index + 1, index=index, token=names.described(tokens[index]))
 

@@ -77,7 +77,7 @@ class StepCells:
         return self._cell(as_read("k", site.stages), row, heads.d_head + column, self._head(site, "k"))
 
     def made(self, name: str, row: int, column: int) -> Cell | None:
-        """A number of K or V as a pass without a cache makes them: of every head, with a latent too."""
+        """A number of K or V as in a pass without a cache: of every head, with a latent too."""
         site = self._site()
         if site is None:
             return None

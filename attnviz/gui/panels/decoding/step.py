@@ -1,7 +1,7 @@
 """One decoding step as a picture: without a cache and with one, the weights, the next token, the counts.
 
 Without a cache the keys and values of all tokens are made again; with one they are read, and one row is
-appended. Both make the same output row, to the rounding that stands beside it.
+appended. Both make the same output row, up to the rounding shown beside it.
 """
 
 from __future__ import annotations
@@ -320,7 +320,7 @@ def _titled(title: QLabel, bars: Bars) -> QVBoxLayout:
 
 
 def _key_tokens(decoded: Decoded, site: SiteStep) -> tuple[str, ...]:
-    """The tokens whose keys a site reads: the memory's, or all that were fed."""
+    """The tokens whose keys a site reads: the memory's, or all so far."""
     memory = site.experiment.memory
     return decoded.decoding.experiment.tokens if memory is None else memory.tokens
 

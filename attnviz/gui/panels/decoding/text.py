@@ -1,4 +1,4 @@
-"""The text of a decoding as it is written: the prompt, the new tokens, and which one the player stands at."""
+"""The text of a decoding as it is generated: the prompt, the new tokens, and the player's position."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def names_of(decoding: Decoding) -> Names:
 
 
 def written_tokens(decoding: Decoding) -> list[str]:
-    """The text of a decoding: the tokens that were fed, and the last one, drawn and not fed any more."""
+    """The text of a decoding: the computed tokens, and the last one, which was sampled but not computed."""
     drawn = None if decoding.experiment.writing is None else decoding.steps[-1].next_token
     return [step.token for step in decoding.steps] + ([] if drawn is None else [drawn])
 

@@ -1,4 +1,4 @@
-"""The mechanism: everything of the experiment but tokens and matrices, each with a live control."""
+"""The mechanism: all settings of the experiment except tokens and matrices, each with a live control."""
 
 from __future__ import annotations
 

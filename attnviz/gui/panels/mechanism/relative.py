@@ -67,7 +67,7 @@ RELATIVE_FIELDS: tuple[FormField[Site], ...] = (
 
 
 def relative_note(site: Site) -> str:
-    """DeBERTa's scale, where the experiment has another; else empty."""
+    """DeBERTa's scale, if the site has another; else empty."""
     if not isinstance(site.position, Deberta):
         return ""
     d_head = site.heads.d_head

@@ -48,7 +48,7 @@ class Section(Card):
         return form
 
     def on_document(self, old: Document | None, new: Document) -> None:
-        """The experiment changed, or all is to be shown anew where `old` is None."""
+        """The experiment changed; `old` is None if everything must be shown again."""
         for form in self._forms:
             form.refresh()
 

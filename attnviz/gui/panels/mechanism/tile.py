@@ -84,7 +84,7 @@ class MaskTile(Control):
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
 
     def set_experiment(self, site: Site) -> None:
-        """Show which keys each query of `experiment` sees."""
+        """Show the visible keys of each query of the site."""
         shown = (site.masks, site.n_queries, site.n_keys)
         if shown == self._shown:  # a drag of a number asks at every frame
             return

@@ -81,7 +81,7 @@ class WeightLines(QGridLayout):
         self.addLayout(biases, len(slots), 0, 1, 4)
 
     def refresh(self, site: Site, shown: Callable[[str], bool] = lambda id_: True) -> None:
-        """Show the experiment in the lines whose id is `shown`, and hide the others."""
+        """Show the site in the lines whose id is in `shown`, and hide the others."""
         for line in self.lines:
             if shown(line.slot.id):
                 line.show_experiment(site)

@@ -289,7 +289,7 @@ class HeatMap(QWidget):
             self._pressed = event.position()
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        """End what the press began; a press that did not move is a click."""
+        """End the gesture of the press; a press that did not move is a click."""
         if event.button() != Qt.MouseButton.LeftButton:
             return
         cell = self._scene.cell_at(event.position())

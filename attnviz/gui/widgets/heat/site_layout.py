@@ -25,7 +25,7 @@ LEAST_BESIDE = 4 * CAPTION_LINE + 2 * PAD
 MOST_HIGH, MOST_WIDE = 40.0, 60.0
 SLANTED_FROM = 16.0
 STYLES = ((True, 2.4), (True, 1.8), (False, 2.4), (False, 1.5))
-"""(captions stand beside, how much wider than high a cell is: numbers and level labels need width)."""
+"""(captions beside, ratio of a cell's width to its height: numbers and level labels need width)."""
 
 
 @dataclass(frozen=True)

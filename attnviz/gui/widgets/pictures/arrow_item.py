@@ -15,7 +15,7 @@ DOT_PX, STRONG_DOT_PX = 7.0, 11.0
 class ArrowItem(pg.GraphicsObject):
     """Lines from the origin, the strong one thick, and dots at the tips.
 
-    One item that is told points: curves and scatters of the plot library prepare themselves, at every step of
+    A single item with points: curves and scatters of the plot library prepare themselves, at every step of
     a drag, for a million points of many sizes.
     """
 
@@ -29,7 +29,7 @@ class ArrowItem(pg.GraphicsObject):
     def set_arrows(self, tips: NDArray[np.float64], color: str, strong: int) -> None:
         """Draw arrows to `tips` (n, 2), `strong` the one in focus (-1: none).
 
-        A tip that is no number stands at the origin.
+        A tip that is NaN is at the origin.
         """
         self.prepareGeometryChange()
         self._tips = [QPointF(x, y) for x, y in np.nan_to_num(tips).tolist()]

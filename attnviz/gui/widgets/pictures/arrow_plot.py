@@ -37,7 +37,7 @@ _MARGIN, _ROOM = 1.25, 2.5
 class Arrows:
     """One family of arrows; `tips` is (n, 2).
 
-    `strong` is the arrow in focus (-1: none); `fixed` says why tips cannot be dragged; with
+    `strong` is the arrow in focus (-1: none); `fixed` is the reason why tips cannot be dragged; with
     `names_strong_only` the others have no label.
     """
 
@@ -54,7 +54,7 @@ class ArrowPlot(pg.PlotWidget):
     """Draws families of arrows; drag a tip, or focus the plot and move the strong tip with the arrow keys."""
 
     tip_moved = Signal(str, int, float, float)
-    """(family, index, x, y): the tip was put there."""
+    """(family, index, x, y): the tip was moved there."""
     tip_hovered = Signal(str, int)
     """(family, index), or ("", -1)."""
     tip_clicked = Signal(str, int)

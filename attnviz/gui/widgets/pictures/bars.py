@@ -26,7 +26,7 @@ _DIGITS = 4
 class Bars(Control):
     """One bar per row, all on one scale; `hovered` carries -1 when the pointer leaves.
 
-    Blocked rows are hatched and say so; NaN and infinities are written, not drawn.
+    Blocked rows are hatched and labelled as blocked; NaN and infinities are written, not drawn.
     """
 
     hovered = Signal(int)
@@ -62,7 +62,7 @@ class Bars(Control):
         """Show `values` beside `labels`.
 
         `colors`: one `#rrggbb` for all, or one per row; the accent where empty. `blocked`: row indices.
-        A full bar stands for `limit`, or for the largest finite magnitude where it is None.
+        A full bar is `limit`, or the largest finite magnitude if it is None.
         """
         count = len(values)
         is_new_height = count != len(self._values)

@@ -25,7 +25,7 @@ from attnviz.gui.widgets.pictures import block_layout
 from attnviz.gui.widgets.pictures.block_layout import LANE_GAP, NODE, SUMS, TOP, Wire
 
 LOWEST, HIGHEST = 24, 52
-"""Least and most height of a box; between them it is what the diagram has room for."""
+"""Least and greatest height of a box; the available height decides between them."""
 
 PADDING, STRIP = 3, 3
 _TITLE_PX, _SHAPE_PX = 10, 9
@@ -34,7 +34,7 @@ GROUPS = (
     ("q", "attention_output"),
     ("ffn_up", "ffn_output"),
 )
-"""First and last stage of what stands on a ground of its own: the attention, the feed-forward layer."""
+"""First and last stage of each group with its own ground: the attention, the feed-forward layer."""
 
 
 class StageBox(Thumbnail):
@@ -183,7 +183,7 @@ class BlockDiagram(QWidget):
         self.update()
 
     def set_room(self, height: int) -> None:
-        """Say how high the diagram may be; not its own height, which a scroll bar below it changes."""
+        """Set the maximum height of the diagram; not its own height, which a scroll bar below it changes."""
         if height != self._room:
             self._room = height
             self.arrange()

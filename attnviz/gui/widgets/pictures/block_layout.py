@@ -111,7 +111,7 @@ def _end(stage: str, rects: dict[str, QRectF]) -> QPointF:
 
 
 def _is_obstructed(source: str, target: str, placed: dict[str, Slot]) -> bool:
-    """True if another box stands in the source's lane before the target's column."""
+    """True if another box is in the source's lane before the target's column."""
     lane, first, last = placed[source].lane, placed[source].column, placed[target].column
     return any(slot.lane == lane and first < slot.column < last for slot in placed.values())
 

@@ -212,7 +212,7 @@ class Dial(Control):
         """A multiplier from the user: show its frequency at once and emit it where it is new."""
         if multiplier == self._multiplier:
             return
-        # From a pair that stands still the base's frequency is not known here; the owner says it next.
+        # From a pair that stands still the base's frequency is not known here; the owner sets it next.
         factor = multiplier / self._multiplier if self._multiplier else 0.0
         frequency = self._frequency * factor
         self.set_state(frequency, multiplier, *self._angles)

@@ -146,7 +146,7 @@ def masked_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
 
 
 def softmax_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
-    """exp(s − m) ÷ Σ exp(s − m) over the row, m its largest number; and what masks make of it."""
+    """exp(s − m) ÷ Σ exp(s − m) over the row, m its largest number; and the effect of masks."""
     experiment = reading.experiment
     is_weight = cell.stage == "weights"
     hidden = reading.site.blocked(slice(cell.row, cell.row + 1)) if is_weight else None
@@ -191,7 +191,7 @@ def _softmax(reading: Reading, cell: Cell, source: str, row: Floats, is_zeroed: 
 
 
 def fully_masked_line(reading: Reading, cell: Cell) -> Line:
-    """A weight of a fully masked query: the experiment's definition, in words."""
+    """A weight of a fully masked query: the site's definition, in words."""
     is_nan = reading.experiment.fully_masked_row == "nan"
     says = (
         _("every key is blocked: all exp(−∞) are 0, and 0 ÷ 0 is NaN")

@@ -34,7 +34,7 @@ from attnviz.model.spec.view import Cell
 
 
 def weight_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
-    """A weight as this experiment's normaliser makes it."""
+    """A weight from the site's normaliser."""
     experiment = reading.experiment
     if experiment.sinks is not None:
         return (_with_sink(reading, cell),)

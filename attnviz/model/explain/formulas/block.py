@@ -1,4 +1,4 @@
-"""Formulas of a block and a read-out for one experiment, without its unused parts."""
+"""Formulas of a block and a read-out for one site, without its unused parts."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ _BIASED = {
 
 
 def block_formula(site: Site, stage: str) -> str:
-    """Formula of a stage of linear maps, norms, residual connections or the read-out in this experiment.
+    """Formula of a stage of linear maps, norms, residual connections or the read-out in this site.
 
     Empty for others, and if the formula of `STAGES` suffices.
     """

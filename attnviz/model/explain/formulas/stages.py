@@ -1,4 +1,4 @@
-"""The formula and the operation of a stage, where they depend on the experiment."""
+"""The formula and the operation of a stage, if they depend on the site."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ AXIS_TITLES: dict[Axis, str] = {
 
 
 def stage_formula(site: Site, stage: str) -> str:
-    """Formula of a stage in this experiment; its words are in the active language."""
+    """Formula of a stage in this site; its words are in the active language."""
     if stage == "weights":
         has_sinks = site.sinks is not None
         return _(SINK_FORMULA) if has_sinks else NORMALISER_BY_ID[site.normaliser].formula

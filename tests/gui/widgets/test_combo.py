@@ -1,0 +1,30 @@
+"""The list of a combo box: wide enough for its longest option, below the box."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtWidgets import QApplication, QWidget
+from pytestqt.qtbot import QtBot
+
+from attnviz.gui.look.style import apply_style
+from attnviz.gui.look.theme import LIGHT
+from attnviz.gui.widgets.combo import Combo
+
+pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints", r"raise\(\)", "grabbing the keyboard")
+
+
+def test_the_list_of_a_narrow_box_shows_its_longest_option(qtbot: QtBot, qapp: QApplication) -> None:
+    apply_style(qapp, LIGHT)
+    window = QWidget()
+    qtbot.addWidget(window)
+    window.resize(600, 300)
+    long = "a very much longer option than the box is wide"
+    combo = Combo((("a", "short", ""), ("b", long, "")), parent=window)
+    combo.setGeometry(5, 5, 80, 24)
+    window.show()
+    combo.showPopup()
+    view = combo.view()
+    assert view.viewport().width() >= view.fontMetrics().horizontalAdvance(long)
+    assert view.mapToGlobal(view.rect().topLeft()).y() >= combo.mapToGlobal(combo.rect().bottomLeft()).y()
+    combo.hidePopup()
+    assert combo.width() == 80
