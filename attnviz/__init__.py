@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from attnviz.model.io.files import load, save
     from attnviz.model.io.schema import document_schema
     from attnviz.model.spec.document import Document
-    from attnviz.model.spec.experiment import Experiment
+    from attnviz.model.spec.experiment import Experiment, one_layer
     from attnviz.model.spec.view import View
     from attnviz.model.trace import SiteTrace, Trace
 
@@ -62,6 +62,7 @@ __all__ = [
     "document_schema",
     "import_checkpoint",
     "load",
+    "one_layer",
     "parts",
     "presets",
     "render",
@@ -83,6 +84,7 @@ _HOMES = {
     "document_schema": "attnviz.model.io.schema",
     "import_checkpoint": "attnviz.checkpoints.importing",
     "load": "attnviz.model.io.files",
+    "one_layer": "attnviz.model.spec.experiment",
     "save": "attnviz.model.io.files",
 }
 """Module of each public name that is imported on first use."""

@@ -14,9 +14,9 @@ from experiments import sited
 
 from attnviz.model.operands.matrices import projection_array
 from attnviz.model.spec.block import FeedForward, Norm
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Explicit, Identity, Role, Seeded
 from attnviz.model.spec.rows import DrawnRow, Row
+from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell
 from attnviz.model.trace import Trace
 
@@ -39,7 +39,7 @@ def entry_of(row: Row | None, features: int, column: int, default: float) -> flo
     return float(row.values.array[0, column])
 
 
-def norms(experiment: Experiment) -> dict[str, Norm | None]:
+def norms(experiment: Site) -> dict[str, Norm | None]:
     block, latent = experiment.block, experiment.latent
     transform = experiment.vocabulary and experiment.vocabulary.transform
     return {
@@ -65,7 +65,7 @@ def normed(norm: Norm, cell: Cell, read: Any) -> float:
     return gain * (row[cell.column] - mean) / math.sqrt(variance + norm.eps) + bias
 
 
-def projected(experiment: Experiment, cell: Cell, read: Any) -> float:
+def projected(experiment: Site, cell: Cell, read: Any) -> float:
     """x W + b of one head."""
     role = ROLES[cell.stage]
     # DeepSeek-AI 2024, equation 16: a query's features beside the content stand in its own head.
@@ -97,7 +97,7 @@ def matrix(source: Identity | Seeded | Explicit, shape: tuple[int, int]) -> Any:
     return source.values.array
 
 
-def from_latent(experiment: Experiment, cell: Cell, read: Any) -> float:
+def from_latent(experiment: Site, cell: Cell, read: Any) -> float:
     """A latent, or a key or value made of it: DeepSeek-AI 2024, equations 9 to 17."""
     latent, heads = experiment.latent, experiment.heads
     assert latent is not None
@@ -144,7 +144,7 @@ def activated(activation: str, z: float) -> float:
     return z
 
 
-def before_vocabulary(experiment: Experiment, cell: Cell, read: Any) -> float:
+def before_vocabulary(experiment: Site, cell: Cell, read: Any) -> float:
     """o W_T + b_T, and its activation."""
     assert experiment.vocabulary is not None
     transform, d_model = experiment.vocabulary.transform, experiment.d_model
@@ -156,7 +156,7 @@ def before_vocabulary(experiment: Experiment, cell: Cell, read: Any) -> float:
     return dot(read.row(read.stages[0], 0, cell.row), weights) + added
 
 
-def known_logit(experiment: Experiment, cell: Cell, read: Any) -> float:
+def known_logit(experiment: Site, cell: Cell, read: Any) -> float:
     """The logit of a vocabulary."""
     known = experiment.vocabulary
     assert known is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from first_layer import stacked
 
 from attnviz.engines.table import ENGINES
 from attnviz.model.spec import parts as p
@@ -76,4 +77,4 @@ def experiment(
         "readout": "similarity",
         "dtype": "float64",
     }
-    return Experiment(**{**fields, **changes})
+    return stacked(**{**fields, **changes})

@@ -10,11 +10,12 @@ from attnviz.model.spec.parts import ExplicitVectors
 from attnviz.model.spec.view import View
 
 BY_HAND = """
-{"format": "attnviz", "version": 2,
+{"format": "attnviz", "version": 3,
  "experiment": {
    "tokens": ["a", "fluffy", "blue", "creature"],
    "vectors": {"kind": "explicit", "values": [[0.2, 0.8], [0.3, 0.7], [0.1, 0.9], [0.8, 0.2]]},
    "memory": null,
+   "layers": [{
    "heads": {"n_heads": 2, "n_kv_heads": 1, "d_head": 4},
    "projections": {"query": {"kind": "seeded", "seed": 0}, "key": {"kind": "identity"},
      "value": {"kind": "explicit", "values": [[1.0]]}, "output": {"kind": "tied", "to": "query"}},
@@ -23,11 +24,16 @@ BY_HAND = """
    "masks": [{"kind": "causal"}, {"kind": "padding", "tokens": [3]},
      {"kind": "window", "left": 2, "right": 0}],
    "mask_placement": "before_softmax", "fully_masked_row": "zeros",
-   "dropout": {"p": 0.0, "seed": 0, "rescale": true},
+   "dropout": {"p": 0.0, "seed": 0, "rescale": true}}],
    "dtype": "float32"},
  "view": {}}
 """
 FITTING = BY_HAND.replace("[[1.0]]", "[[1, 0, 0, 0], [0, 1, 0, 0]]")
+
+BEFORE_LAYERS = (
+    FITTING.replace('"version": 3', '"version": 2').replace('"layers": [{', "").replace("}}],", "},")
+)
+"""The same document in version 2, where the fields of the first layer stood in the experiment."""
 
 
 def explicit(rows: int, columns: int, seed: int = 0) -> Document:

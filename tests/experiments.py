@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from first_layer import stacked
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -79,7 +80,7 @@ def small(**changes: Any) -> Experiment:
         "readout": "similarity",
         "dtype": "float64",
     }
-    return Experiment(**{**fields, **changes})
+    return stacked(**{**fields, **changes})
 
 
 def sited(one: Experiment | Site) -> Site:
@@ -287,7 +288,7 @@ STACKS: dict[str, Experiment] = {
         block=block("pre"),
         position=Rope(50.0),
         masks=(Causal(),),
-        layers=(
+        behind=(
             Layer(heads=Heads(2, 1, 4), projections=ALL_SEEDED, position=Rope(20.0), block=block("pre")),
         ),
         final_norm=Norm("rms", gain=DrawnRow(8, 1.0, 0.2)),
@@ -296,7 +297,7 @@ STACKS: dict[str, Experiment] = {
         embedding_norm=Norm(),
         position=Sinusoidal(100.0),
         block=block("post"),
-        layers=(Layer(heads=Heads(1, 1, 3), projections=ALL_SEEDED, block=block("post")),),
+        behind=(Layer(heads=Heads(1, 1, 3), projections=ALL_SEEDED, block=block("post")),),
         vocabulary=Vocabulary(
             ("a", "b", "c"),
             Matrix([[0.1 * f - t for f in range(6)] for t in range(3)]),
@@ -305,7 +306,7 @@ STACKS: dict[str, Experiment] = {
         readout="vocabulary",
     ),
     "attentions alone": small(
-        layers=(
+        behind=(
             Layer(heads=Heads(2, 1, 2), projections=ALL_SEEDED, position=Learned(9, table=DrawnTable(3))),
             Layer(heads=Heads(1, 1, 6), projections=Projections(query_bias=DrawnRow(2)), position=Alibi()),
         ),
@@ -320,7 +321,7 @@ STACKS: dict[str, Experiment] = {
         masks=(Causal(),),
         block=Block(),
         cross=Attention(heads=Heads(2, 1, 3), projections=ALL_SEEDED, block=block("pre")),
-        layers=(
+        behind=(
             Layer(
                 heads=Heads(1, 1, 4),
                 projections=ALL_SEEDED,
@@ -333,7 +334,7 @@ STACKS: dict[str, Experiment] = {
     "cross over raw memory": small(
         memory=MEMORY,
         block=Block(norm_1=Norm("rms")),
-        layers=(Layer(heads=Heads(2, 1, 2), projections=ALL_SEEDED, masks=(Padding((1,)),)),),
+        behind=(Layer(heads=Heads(2, 1, 2), projections=ALL_SEEDED, masks=(Padding((1,)),)),),
         readout="none",
     ),
     "self and cross over raw memory": small(
@@ -528,4 +529,4 @@ def experiments(draw: st.DrawFn, **fixed: Any) -> Experiment:
     fields.update(fixed)
     # A sink takes a share of the softmax, and of nothing else.
     fields.setdefault("normaliser", draw(NORMALISERS) if fields["sinks"] is None else "softmax")
-    return Experiment(**fields)
+    return stacked(**fields)

@@ -12,7 +12,6 @@ import numpy as np
 from block_by_hand import dot
 from experiments import sited
 
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Rope
 from attnviz.model.spec.positions import (
     Deberta,
@@ -25,10 +24,11 @@ from attnviz.model.spec.positions import (
     WrittenTable,
     Yarn,
 )
+from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell
 
 
-def rotated(experiment: Experiment, cell: Cell, read: Any) -> float:
+def rotated(experiment: Site, cell: Cell, read: Any) -> float:
     rope = experiment.position
     assert isinstance(rope, Rope)
     (source,) = read.stages
@@ -48,7 +48,7 @@ def rotated(experiment: Experiment, cell: Cell, read: Any) -> float:
     return a * math.sin(angle) + b * math.cos(angle) if second else a * math.cos(angle) - b * math.sin(angle)
 
 
-def turning(experiment: Experiment, rope: Rope, pair: int, n: int) -> tuple[float, float]:
+def turning(experiment: Site, rope: Rope, pair: int, n: int) -> tuple[float, float]:
     """(frequency of a pair, what cosines and sines are multiplied by), with RoPE's scaling."""
     scaling, base = rope.scaling, rope.base
     plain = base ** (-2 * pair / n)
@@ -104,7 +104,7 @@ def bucket(position: T5Buckets, ahead: int) -> int:
     return first + min(exact + int(share * (n - exact)), n - 1)
 
 
-def related(experiment: Experiment, cell: Cell, read: Any) -> float:
+def related(experiment: Site, cell: Cell, read: Any) -> float:
     """The score, and q and k against vectors of the distance."""
     position, heads = experiment.position, experiment.heads
     kv_head = cell.head // (heads.n_heads // heads.n_kv_heads)

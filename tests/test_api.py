@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from first_layer import stacked
 
 import attnviz
 from attnviz import parts as p
@@ -14,7 +15,7 @@ from attnviz import parts as p
 
 def toy(**changes: object) -> attnviz.Experiment:
     vectors = p.SeededVectors(4, 3, seed=0, generator="mt19937")
-    return attnviz.Experiment(("a", "b", "c", "d"), vectors, heads=p.Heads(1, 1, 3), **changes)  # type: ignore[arg-type]
+    return stacked(("a", "b", "c", "d"), vectors, heads=p.Heads(1, 1, 3), **changes)  # type: ignore[arg-type]
 
 
 def test_every_public_name_is_there() -> None:
@@ -36,7 +37,12 @@ def test_whatever_an_experiment_is_made_of_is_among_its_parts() -> None:
         "Place",
         "Encoding",
         "Stretch",
-    }  # derived and never stored; bases of positions and scalings
+        "Source",
+        "Relative",
+        "MaskKind",
+        "CacheKind",
+        "Written",
+    }  # derived and never stored; bases of kinds
     there = {kind.__name__ for kind in kinds(Value) if kind.__module__.startswith("attnviz.")}
     assert {"Writing", "Sampling", "StopConditions", "RingCache", "PagedCache", "Block"} <= there - others
     assert set(p.__all__) == there - others | {"Matrix"}

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from cases import experiment
 from experiments import STACKS
+from first_layer import stacked
 
 import attnviz
 from attnviz.checkpoints.presets import load_preset, preset_ids
@@ -135,7 +136,7 @@ def test_render_turns_and_ranges(tmp_path: Path) -> None:
     options = ["--orientation", "queries_as_columns", "--range", "log", "--head", "0"]
     assert main(["render", "cross-attention", "--stage", "weights", "-o", str(file), *options]) == 0
     text = file.read_text(encoding="utf-8")
-    assert "Logarithmic" in text and text.index(">cat<") < text.index(">猫<")
+    assert "weights · Logarithmic" in text and text.index(">cat<") < text.index(">猫<")
 
 
 def test_decode_prints_json_with_the_numbers_of_the_library(capsys: Capture) -> None:
@@ -326,7 +327,7 @@ def test_a_file_name_with_a_line_feed_is_still_one_line(capsys: Capture) -> None
 def test_a_run_that_would_not_fit_is_refused_with_its_arithmetic(tmp_path: Path, capsys: Capture) -> None:
     from attnviz import parts as p
 
-    huge = attnviz.Experiment(("a",) * 100_000, p.SeededVectors(100_000, 4), heads=p.Heads(64, 64, 4))
+    huge = stacked(("a",) * 100_000, p.SeededVectors(100_000, 4), heads=p.Heads(64, 64, 4))
     file = attnviz.save(huge, tmp_path / "huge.json")
     assert main(["run", str(file)]) == 2
     error = capsys.readouterr().err

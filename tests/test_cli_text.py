@@ -24,7 +24,7 @@ def test_stages_of_another_text_are_computed(capsys: Capture) -> None:
     assert (
         main(["run", "stories-zh", "--text", "小红", "--site", "layers.3.self", "--stages", "weights"]) == 0
     )
-    heads = load_preset("stories-zh").experiment.heads.n_heads
+    heads = load_preset("stories-zh").experiment.layers[0].heads.n_heads
     assert f"layers.3.self.weights  {heads} × 3 × 3" in capsys.readouterr().out
 
 

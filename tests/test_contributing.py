@@ -79,7 +79,7 @@ from attnviz import parts
 from attnviz.model.io.files import dumps, loads
 from attnviz.model.spec.document import Document
 
-experiment = attnviz.Experiment(tuple("abcde"), parts.SeededVectors(5, 8), masks=(parts.Checkerboard(),))
+experiment = attnviz.one_layer(tuple("abcde"), parts.SeededVectors(5, 8), masks=(parts.Checkerboard(),))
 weights = attnviz.run(experiment)["weights"][0]
 i = np.arange(5)
 assert ((weights == 0) == ((i[:, None] - i) % 2 == 1)).all(), weights

@@ -18,6 +18,7 @@ from attnviz.model.errors.titles import in_words
 from attnviz.model.fields import place_in_attention
 from attnviz.model.io.files import DocumentError, load, loads
 from attnviz.model.io.presets import load_preset
+from attnviz.model.sites.sites import main_site
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.block import Block, FeedForward, Norm
 from attnviz.model.spec.experiment import Experiment
@@ -108,7 +109,7 @@ def test_a_message_is_translated_when_it_is_read() -> None:
 
 
 def test_an_error_of_an_option_is_said_in_the_windows_words(chinese: None) -> None:
-    why = refusal(set_position, load_preset("multi-head-latent").experiment, Deberta())
+    why = refusal(set_position, main_site(load_preset("multi-head-latent").experiment), Deberta())
     assert why.startswith("“位置") and "'deberta'" in why and "must" not in why
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from experiments import sited
+from first_layer import stacked
 from numpy.typing import NDArray
 
 from attnviz.core.positions import alibi_slopes
@@ -57,9 +58,7 @@ def written(rows: Any, **fields: Any) -> Experiment:
     """One head as wide as the vectors, everything the identity, float64."""
     n, d = np.shape(rows)
     vectors = ExplicitVectors(Matrix(rows))
-    return Experiment(
-        tuple("abcdefgh"[:n]), vectors, **{"heads": Heads(1, 1, d), "dtype": "float64", **fields}
-    )
+    return stacked(tuple("abcdefgh"[:n]), vectors, **{"heads": Heads(1, 1, d), "dtype": "float64", **fields})
 
 
 def of_scores(scores: list[float], **fields: Any) -> Array:
@@ -127,7 +126,7 @@ def test_two_equal_maxima_cannot_both_be_near_1(top: float) -> None:
 def test_root_of_d_is_what_scores_are_divided_by_and_their_deviation(d: int, root: float) -> None:
     n = 300
     memory = Memory(("k",) * n, SeededVectors(n, d, 1))
-    one = Experiment(("q",) * n, SeededVectors(n, d, 0), memory, heads=Heads(1, 1, d), dtype="float64")
+    one = stacked(("q",) * n, SeededVectors(n, d, 0), memory, heads=Heads(1, 1, d), dtype="float64")
     trace = traced(one)
     np.testing.assert_allclose(trace["scores"] / trace["scaled"], root, atol=5e-4)
     assert trace["scores"].std() == pytest.approx(root, rel=0.03)
@@ -140,7 +139,7 @@ def test_root_of_d_is_what_scores_are_divided_by_and_their_deviation(d: int, roo
 def toy(**fields: Any) -> Experiment:
     """`numpy.random.seed(0); randn(4, 3)` as Q, K and V."""
     vectors = SeededVectors(4, 3, 0, "mt19937")
-    return Experiment(tuple("abcd"), vectors, heads=Heads(1, 1, 3), dtype="float64", **fields)
+    return stacked(tuple("abcd"), vectors, heads=Heads(1, 1, 3), dtype="float64", **fields)
 
 
 TOY_ROW = [0.439654, 0.332075, 0.091669, 0.136602]
@@ -212,9 +211,7 @@ def test_softmax_of_qk_times_v_has_the_shape_of_v() -> None:
 
 
 def test_from_4_to_256_tokens_there_are_4096_times_as_many_pairs() -> None:
-    small, large = (
-        traced(Experiment(("t",) * n, SeededVectors(n, 3), heads=Heads(1, 1, 3))) for n in (4, 256)
-    )
+    small, large = (traced(stacked(("t",) * n, SeededVectors(n, 3), heads=Heads(1, 1, 3))) for n in (4, 256))
     assert large["weights"].size == 4096 * small["weights"].size
 
 
@@ -260,9 +257,7 @@ def test_rope_score_of_a_query_at_5_and_a_key_at_2(pairing: Any, score: float, s
 
 def test_alibi_slopes_of_eight_heads_are_one_half_to_one_256th() -> None:
     assert [1 / slope for slope in alibi_slopes(8)] == [2, 4, 8, 16, 32, 64, 128, 256]
-    one = Experiment(
-        tuple("abc"), SeededVectors(3, 8), heads=Heads(8, 8, 1), position=Alibi(), dtype="float64"
-    )
+    one = stacked(tuple("abc"), SeededVectors(3, 8), heads=Heads(8, 8, 1), position=Alibi(), dtype="float64")
     trace = traced(one)
     np.testing.assert_allclose(trace["biased"][0, 2] - trace["scaled"][0, 2], [-1, -0.5, 0], atol=1e-15)
     np.testing.assert_allclose(
@@ -274,12 +269,12 @@ def test_alibi_slopes_of_eight_heads_are_one_half_to_one_256th() -> None:
 
 
 def gpt3(n_heads: int = 96) -> Experiment:
-    return Experiment(("t",), SeededVectors(1, 12_288), heads=Heads(n_heads, n_heads, 12_288 // n_heads))
+    return stacked(("t",), SeededVectors(1, 12_288), heads=Heads(n_heads, n_heads, 12_288 // n_heads))
 
 
 def test_attention_parameters_of_gpt3() -> None:
     one = gpt3()
-    assert one.heads.d_head == 128
+    assert one.layers[0].heads.d_head == 128
     parameters = sum(math.prod(sited(one).projection_shape(role)) for role in ROLES)
     assert parameters == 603_979_776
     assert parameters // 96 == 4 * 12_288 * 128 == 6_291_456
@@ -287,7 +282,9 @@ def test_attention_parameters_of_gpt3() -> None:
 
 
 def test_the_number_of_heads_does_not_change_the_cost_of_scores() -> None:
-    widths = {one.heads.n_heads * one.heads.d_head for one in (gpt3(h) for h in (1, 12, 96))}
+    widths = {
+        one.layers[0].heads.n_heads * one.layers[0].heads.d_head for one in (gpt3(h) for h in (1, 12, 96))
+    }
     assert widths == {12_288}
 
 
@@ -298,12 +295,12 @@ def test_pairs_of_an_encoder_a_decoder_and_the_attention_between_them() -> None:
     memory = Memory(tokens(6), SeededVectors(6, 4))
     encoder = traced(Experiment(tokens(6), SeededVectors(6, 4)))
     decoder = traced(Experiment(tokens(4), SeededVectors(4, 4)))
-    between = traced(Experiment(tokens(4), SeededVectors(4, 4), memory))
+    between = traced(stacked(tokens(4), SeededVectors(4, 4), memory))
     assert [trace["weights"].size for trace in (encoder, decoder, between)] == [36, 16, 24]
 
 
 def test_a_view_and_a_permutation_make_heads() -> None:
-    one = Experiment(tuple("abc"), SeededVectors(3, 8), heads=Heads(4, 4, 2), dtype="float64")
+    one = stacked(tuple("abc"), SeededVectors(3, 8), heads=Heads(4, 4, 2), dtype="float64")
     trace = traced(one)
     expected = trace["tokens_embedded"].reshape(1, 3, 4, 2).transpose(0, 2, 1, 3)[0]
     np.testing.assert_array_equal(trace["q"], expected)
@@ -325,7 +322,7 @@ def test_a_sentence_as_characters_and_as_bytes() -> None:
 
 def cache_bytes(layers: int, n_kv_heads: int, d_head: int = 128) -> int:
     """Bytes that one token adds to the caches of all layers in half precision."""
-    one = Experiment(("t",), SeededVectors(1, 1), heads=Heads(n_kv_heads, n_kv_heads, d_head))
+    one = stacked(("t",), SeededVectors(1, 1), heads=Heads(n_kv_heads, n_kv_heads, d_head))
     cached, _ = StepCosts(one, 2).step(0)
     return layers * cached.bytes_held
 
@@ -342,7 +339,7 @@ def test_cache_of_llama_2_7b_and_of_gpt3() -> None:
 
 def test_a_hundred_steps_with_and_without_a_cache() -> None:
     words = tuple(f"w{i % 9}" for i in range(100))
-    one = Experiment(words, SeededVectors(100, 4), masks=(Causal(),), dtype="float64")
+    one = stacked(words, SeededVectors(100, 4), masks=(Causal(),), dtype="float64")
     decoding = decode(NumpyEngine("float64"), one)
     assert len(decoding.steps) == 100
     cached, uncached = decoding.total(99)
@@ -351,7 +348,7 @@ def test_a_hundred_steps_with_and_without_a_cache() -> None:
 
 
 def test_a_decoding_step_is_the_row_of_the_full_pass() -> None:
-    one = Experiment(
+    one = stacked(
         tuple("abcdefg"),
         SeededVectors(7, 6),
         heads=Heads(4, 2, 4),

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import pytest
 from experiments import sited, small
+from first_layer import with_fields
 from msgspec.structs import replace
 
 import attnviz
@@ -99,10 +100,10 @@ def rope_with(row: Any) -> Experiment:
 
 def past_the_original_length(row: Any) -> Experiment:
     experiment = rope_with(row)
-    rope: Any = experiment.position
+    rope: Any = experiment.layers[0].position
     if not hasattr(rope.scaling, "original_length"):
         return experiment
-    return replace(experiment, position=replace(rope, scaling=replace(rope.scaling, original_length=3)))
+    return with_fields(experiment, position=replace(rope, scaling=replace(rope.scaling, original_length=3)))
 
 
 def computed() -> Iterator[tuple[str, Experiment]]:

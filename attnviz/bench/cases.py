@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from attnviz.model.spec.experiment import Experiment
-from attnviz.model.spec.parts import Heads, Identity, Projections, Seeded, SeededVectors
+from attnviz.model.spec.experiment import Experiment, one_layer
+from attnviz.model.spec.parts import Heads, Identity, Mask, Projections, Seeded, SeededVectors
 
 VECTORS_SEED = 0
 
@@ -47,14 +47,13 @@ WANTED_FIRST_FRAME = 1.5
 """Largest ratio of the window's first frame to that of an empty window."""
 
 
-def experiment(size: Size, projections: str) -> Experiment:
-    """Self-attention in float32 over seeded vectors, scores scaled by 1/√d_head, without mask and
-    position.
-    """
-    return Experiment(
+def experiment(size: Size, projections: str, masks: tuple[Mask, ...] = ()) -> Experiment:
+    """Self-attention in float32 over seeded vectors, scores scaled by 1/√d_head, without a position."""
+    return one_layer(
         tokens=tuple(f"t{i}" for i in range(size.n)),
         vectors=SeededVectors(size.n, size.heads * size.d_head, VECTORS_SEED),
         heads=Heads(size.heads, size.heads, size.d_head),
         projections=PROJECTIONS[projections],
+        masks=masks,
         dtype="float32",
     )

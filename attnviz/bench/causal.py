@@ -13,8 +13,6 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from msgspec.structs import replace
-
 from attnviz.bench import engines
 from attnviz.bench.cases import SIZES, Size, experiment
 from attnviz.bench.engines import PLAIN, arrays
@@ -39,7 +37,7 @@ def measure_causal(quick: bool) -> dict[str, Any]:
 
 
 def _case(size: Size, has_torch: bool, quick: bool) -> dict[str, Any]:
-    given = replace(experiment(size, "seeded"), masks=(Causal(),))
+    given = experiment(size, "seeded", masks=(Causal(),))
     limits = (QUICK_SECONDS, QUICK_ROUNDS) if quick else (SECONDS, ROUNDS)
     times = interleaved(_contenders(size, given, has_torch), *limits)
     with busy_core():

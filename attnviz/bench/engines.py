@@ -112,7 +112,7 @@ def _contenders(size: Size, given: Experiment, threads: int, has_torch: bool) ->
 def arrays(given: Experiment) -> tuple[NDArray[Any], tuple[NDArray[Any], ...] | None]:
     """x and, if any, W_q, W_k, W_v and W_o, in float32."""
     x = vectors_array(given.vectors).astype(np.float32)
-    if given.projections == PROJECTIONS["identity"]:
+    if given.layers[0].projections == PROJECTIONS["identity"]:
         return x, None
     site = main_site(given)
     return x, tuple(projection_array(site, role).astype(np.float32) for role in ROLES)

@@ -34,13 +34,13 @@ def llama_config(experiment: Experiment, context: int) -> dict[str, Any]:
 
     Raises `ValueError` if it has no vocabulary, no feed-forward layer or no RoPE.
     """
-    vocabulary, final, position = experiment.vocabulary, experiment.final_norm, experiment.position
-    ffn = None if experiment.block is None else experiment.block.feed_forward
+    vocabulary, final, first = experiment.vocabulary, experiment.final_norm, experiment.layers[0]
+    position, ffn = first.position, None if first.block is None else first.block.feed_forward
     for field, value, kind in (
         ("vocabulary", vocabulary, Vocabulary),
         ("final_norm", final, Norm),
-        ("position", position, Rope),
-        ("block.feed_forward", ffn, FeedForward),
+        ("layers[0].position", position, Rope),
+        ("layers[0].block.feed_forward", ffn, FeedForward),
     ):
         if not isinstance(value, kind):
             raise FieldError(field, value, OF_A_LLAMA)
@@ -51,15 +51,15 @@ def llama_config(experiment: Experiment, context: int) -> dict[str, Any]:
         "vocab_size": len(vocabulary.tokens),
         "hidden_size": experiment.d_model,
         "intermediate_size": ffn.d_hidden,
-        "num_hidden_layers": 1 + len(experiment.layers),
-        "num_attention_heads": experiment.heads.n_heads,
-        "num_key_value_heads": experiment.heads.n_kv_heads,
-        "head_dim": experiment.heads.d_head,
+        "num_hidden_layers": len(experiment.layers),
+        "num_attention_heads": first.heads.n_heads,
+        "num_key_value_heads": first.heads.n_kv_heads,
+        "head_dim": first.heads.d_head,
         "max_position_embeddings": context,
         "rope_parameters": {"rope_type": "default", "rope_theta": position.base},
         "rms_norm_eps": final.eps,
         "hidden_act": activations.get(ffn.activation, ffn.activation),
-        "attention_bias": experiment.projections.query_bias is not None,
+        "attention_bias": first.projections.query_bias is not None,
         "mlp_bias": ffn.gate_bias is not None,
         "tie_word_embeddings": vocabulary.unembedding is None,
     }
@@ -75,8 +75,7 @@ def llama_tensors(experiment: Experiment, context: int) -> dict[str, Array]:
     rows = [row for row in LLAMA.tensors if row.is_there(config)]
     outside = {row.name: _stored(experiment, row) for row in rows if "{layer}" not in row.name}
     found = {name.replace("{layer}", ""): array for name, array in outside.items()}
-    layers: tuple[Layer, ...] = (experiment, *experiment.layers)
-    for index, layer in enumerate(layers):
+    for index, layer in enumerate(experiment.layers):
         inside = [row for row in rows if "{layer}" in row.name]
         found |= {row.name.format(layer=index): _stored(layer, row) for row in inside}
         _check(config, index, layer, inside)
@@ -98,11 +97,11 @@ def _check(config: Config, index: int, layer: Layer, rows: list[Tensor]) -> None
     expected = filled(LLAMA.layer(config, index), {row.places[0]: _numbers(layer, row) for row in rows})
     for field in Layer.__struct_fields__:
         if getattr(expected, field) != getattr(layer, field):
-            path = f"layers[{index - 1}].{field}" if index else field
+            path = f"layers[{index}].{field}"
             raise FieldError(path, getattr(layer, field), OF_A_LLAMA)
 
 
-def _numbers(part: Layer, row: Tensor) -> NDArray[Any]:
+def _numbers(part: Layer | Experiment, row: Tensor) -> NDArray[Any]:
     """The numbers of a tensor, as the document has them."""
     (place,) = row.places
     try:
@@ -118,7 +117,7 @@ def _numbers(part: Layer, row: Tensor) -> NDArray[Any]:
     raise FieldError(place, value, must_be("explicit weights"))
 
 
-def _stored(part: Layer, row: Tensor) -> Array:
+def _stored(part: Layer | Experiment, row: Tensor) -> Array:
     """The numbers as a checkpoint stores them."""
     numbers = _numbers(part, row)
     return np.ascontiguousarray(numbers.T if row.split is transposed else numbers)

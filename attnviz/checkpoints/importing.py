@@ -210,6 +210,8 @@ def _check_layers(sizes: Sizes, checkpoint: Checkpoint) -> None:
         raise FieldError("num_hidden_layers", count, at_most)
 
 
+OF_A_LAYER = frozenset(Layer.__struct_fields__)
+
 _Text = tuple[str | None, Sequence[int] | None]
 
 
@@ -232,16 +234,21 @@ def _experiment(
     def vectors(chosen: Sequence[int]) -> ExplicitVectors:
         return ExplicitVectors(Matrix(in_float64(embedding[list(chosen)]) * around.embedding_scale + added))
 
+    entry = {name: common.pop(name) for name in tuple(common) if name.partition(".")[0] in OF_A_LAYER}
+
     def with_weights(stack: str, layers: tuple[Layer, ...]) -> tuple[Layer, ...]:
         return tuple(filled(layer, by_place.get((stack, i), {})) for i, layer in enumerate(layers))
 
+    def main_layers(first: Layer, *behind: Layer) -> tuple[Layer, ...]:
+        """The layers that read the tokens; the first one has what is added where the vectors come in."""
+        return with_weights("layers", (filled(first, entry), *behind))
+
     tokens = tuple(texts[i] for i in ids)
     if attention_only:
-        fields = _fields(with_weights("layers", (_attention_alone(found.layers[0]),))[0])
+        fields: dict[str, Any] = {"layers": main_layers(_attention_alone(found.layers[0]))}
         fields["embedding_norm"] = around.embedding_norm
         return Experiment(tokens, vectors(ids), **filled_fields(fields, common))
-    main = with_weights("layers", found.layers)
-    fields = _fields(main[0])
+    fields = {"layers": main_layers(*found.layers)}
     for name in ("embedding_norm", "final_norm", "encoder_norm"):
         fields[name] = getattr(around, name)
     if found.encoder:
@@ -255,12 +262,7 @@ def _experiment(
         fields["vocabulary"] = _vocabulary(around, known, embedding, head)
     if has_head(found.checkpoint):
         fields["readout"] = "vocabulary"
-    return Experiment(tokens, vectors(ids), layers=main[1:], **filled_fields(fields, common))
-
-
-def _fields(layer: Layer) -> dict[str, Any]:
-    """The fields of the first layer, which are those of the experiment."""
-    return {field: getattr(layer, field) for field in Layer.__struct_fields__}
+    return Experiment(tokens, vectors(ids), **filled_fields(fields, common))
 
 
 def _attention_alone(layer: Layer) -> Layer:

@@ -172,7 +172,9 @@ def draw(axes: Any, shown: AllSites, layout: Layout, shades: Shades) -> None:
         _draw_site(axes, one, slot, shades)
     bar.draw_bar(axes, shown.scale, layout.bar, shades)
     x, y, _w, height = layout.bar
-    bar.draw_name(axes, shown.quantity, layout.width - MARGIN - NAME / 2, y + height / 2, shades)
+    bar.draw_name(
+        axes, shown.scale.named(shown.quantity), layout.width - MARGIN - NAME / 2, y + height / 2, shades
+    )
     heat.footer(axes, heat.footnotes(shown.marks), layout.height, shades)
 
 

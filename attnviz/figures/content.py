@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.core.color_maps import Kind
-from attnviz.core.levels import levels, normalise
+from attnviz.core.levels import RANGES, levels, normalise
 from attnviz.core.shades import Shades
 from attnviz.core.text import elide, visible
 from attnviz.errors import FieldError, among, must_be
@@ -64,6 +64,15 @@ class Scale:
     ) -> NDArray[np.float32]:
         """Positions 0..1 of a matrix on the colour map; "row" measures each row by itself."""
         return normalise(values, self.range_id, (self.low, self.high), self.signed, blocked)
+
+    def named(self, quantity: str) -> str:
+        """Name of the colour bar: the quantity, and the range where equal values may differ in colour or
+        equal steps in width.
+        """
+        if self.range_id not in ("row", "log"):
+            return quantity
+        label = next(row.label for row in RANGES if row.id == self.range_id)
+        return f"{quantity} · {_(label)}"
 
 
 @dataclass(frozen=True, eq=False)

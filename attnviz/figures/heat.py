@@ -76,7 +76,9 @@ def draw(axes: Any, content: Content, sheet: Sheet, label: float, shades: Shades
     axis_name(axes, content.down, MARGIN + NAME / 2, (top + bottom) / 2, 90, shades)
     bar.draw_bar(axes, content.scale, sheet.bar, shades)
     x, y, _width, height = sheet.bar
-    bar.draw_name(axes, content.quantity, sheet.width - MARGIN - NAME / 2, y + height / 2, shades)
+    bar.draw_name(
+        axes, content.scale.named(content.quantity), sheet.width - MARGIN - NAME / 2, y + height / 2, shades
+    )
     footer(axes, footnotes(content.marks), sheet.height, shades)
 
 

@@ -142,7 +142,7 @@ class StatusLine(QStatusBar):
     @Slot(object)
     def _on_trace(self, trace: Trace) -> None:
         experiment = trace.experiment
-        heads = experiment.heads
+        heads = experiment.layers[0].heads
         where = trace.engine if trace.device == "cpu" else f"{trace.engine} {trace.device}"
         state = _("ready, with a notice · {time}") if trace.notices else _("ready · {time}")
         parts = (

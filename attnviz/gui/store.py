@@ -172,10 +172,6 @@ class Store(QObject):
 
         return self.edit(edited)
 
-    def change(self, **fields: Any) -> bool:
-        """Replace fields of the experiment: `store.change(temperature=2.0)`."""
-        return self.edit(replace, **fields)
-
     def look(self, **fields: Any) -> None:
         """Replace fields of the view: `store.look(stage="scores")`."""
         if "locked" in fields:

@@ -24,7 +24,7 @@ from attnviz.gui.window import Window
 from attnviz.model.edit import edits
 from attnviz.model.io.presets import load_preset
 from attnviz.model.spec.document import Document
-from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.experiment import Experiment, one_layer
 from attnviz.model.spec.parts import Heads, SeededVectors
 from attnviz.model.trace import Trace
 
@@ -84,7 +84,7 @@ def _map_of(window: Window) -> QObject:
 
 def document(n: int, heads: int, d_head: int) -> Document:
     """Self-attention over explicit vectors, so that a cell can be edited."""
-    seeded = Experiment(
+    seeded = one_layer(
         tuple(f"t{i}" for i in range(n)), SeededVectors(n, heads * d_head), heads=Heads(heads, heads, d_head)
     )
     return Document(edits.set_vector_cell(seeded, 0, 0, 0.5))

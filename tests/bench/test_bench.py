@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from msgspec.structs import replace
+from first_layer import with_fields
 
 from attnviz import bench
 from attnviz.bench import causal, engines, report, window
@@ -48,7 +48,7 @@ def test_the_floor_multiplies_what_the_engine_multiplies() -> None:
 
 def test_causal_contenders_yield_the_same_numbers() -> None:
     size = SIZES[0]
-    given = replace(experiment(size, "seeded"), masks=(Causal(),))
+    given = with_fields(experiment(size, "seeded"), masks=(Causal(),))
     _scores, weights, output = plain_torch(size, *engines.arrays(given), is_causal=True)(1)
     for engine in ("numpy", "torch"):
         trace = causal.on_threads(given, 1, engine)
@@ -62,7 +62,7 @@ def test_threads_do_not_spin(size: Size) -> None:
 
     Processor time, because the time on the clock depends on what else the machine does.
     """
-    given = replace(experiment(size, "seeded"), masks=(Causal(),))
+    given = with_fields(experiment(size, "seeded"), masks=(Causal(),))
     taken: dict[int, list[float]] = {1: [], available_cores(): []}
     with causal.busy_core():
         for _round in range(12):

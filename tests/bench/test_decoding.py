@@ -37,7 +37,7 @@ def test_the_drawn_model_has_the_size_that_it_says() -> None:
     assert given.vocabulary is not None and given.readout == "vocabulary"
     drawn = decode_case.drawn_model(5)
     assert drawn == decode_case.drawn_model(5)
-    assert (len(drawn.layers), drawn.d_model, drawn.heads) == (3, 128, Heads(4, 2, 32))
+    assert (len(drawn.layers), drawn.d_model, drawn.layers[0].heads) == (4, 128, Heads(4, 2, 32))
 
 
 def test_transformers_computes_the_model_that_it_was_given() -> None:

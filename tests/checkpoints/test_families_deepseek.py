@@ -123,7 +123,7 @@ def case(
 )
 def test_every_layer_equals_transformers(case: tuple[Experiment, Expected], engine: Any) -> None:
     experiment, wanted = case
-    assert experiment.latent is not None
+    assert experiment.layers[0].latent is not None
     assert max(float(abs(layer).max()) for layer in wanted.hidden) > 0.5
     found = run_and_compare(engine, experiment, wanted)
     assert found.keys() >= {"weights", "hidden states"}

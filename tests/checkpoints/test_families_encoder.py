@@ -234,7 +234,7 @@ def test_padding(name: str, tmp_path: Path) -> None:
     padding = (Padding(tuple(range(n_read, len(IDS)))),)
     experiment = imported(model, tmp_path)
     layers = tuple(replace(layer, masks=padding) for layer in experiment.layers)
-    trace = run(NumpyEngine("float64"), replace(experiment, masks=padding, layers=layers))
+    trace = run(NumpyEngine("float64"), replace(experiment, layers=layers))
     rows = slice(None) if name == "bert" else slice(n_read)
     for site, of in zip(trace.sites, wanted.attentions, strict=True):
         ours, theirs = trace.site(site)["weights"][:, rows], of[0].numpy()[:, rows]

@@ -47,7 +47,7 @@ def test_a_text_and_the_attention_alone(folder: Path, tmp_path: Path) -> None:
     assert main(["import", str(folder), "--text", "cat sat", "-o", str(file), "--attention-only"]) == 0
     experiment = attnviz.load(file).experiment
     assert experiment.tokens == ("cat", "sat")
-    assert experiment.layers == () and experiment.vocabulary is None
+    assert len(experiment.layers) == 1 and experiment.vocabulary is None
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def test_a_story_is_the_prompt_read_by_the_model(preset: ModelPreset) -> None:
     rows = [token_ids(known)[token] for token in experiment.tokens]
     np.testing.assert_array_equal(vectors_array(experiment.vectors), known.embedding.array[rows])
     assert document.view.site in site_names(experiment)
-    assert document.view.head < experiment.heads.n_heads
+    assert document.view.head < experiment.layers[0].heads.n_heads
     assert document.view.query < experiment.n_queries == document.view.step + 1
     assert number_count(experiment) > INLINE_NUMBERS  # such documents are saved as safetensors
 

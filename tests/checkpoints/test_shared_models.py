@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import ENGINE_IDS
+from first_layer import stacked
 from numpy.typing import NDArray
 
 import attnviz
@@ -165,7 +166,7 @@ def scores_as_they_are(scores: NDArray[np.float32]) -> Experiment:
     n_heads, n_queries, n_keys = scores.shape
     queries = scores.transpose(1, 0, 2).reshape(n_queries, n_heads * n_keys).astype(np.float64)
     units = ExplicitVectors(Matrix(np.eye(n_keys)))
-    return Experiment(
+    return stacked(
         tuple(map(str, range(n_queries))),
         ExplicitVectors(Matrix(queries)),
         Memory(tuple(map(str, range(n_keys))), units),

@@ -7,18 +7,18 @@ import dataclasses
 import numpy as np
 import pytest
 from experiments import STACKS
+from first_layer import stacked
 from msgspec.structs import replace
 
 from attnviz.compute.decoding import Decoded, decode_and_compare
 from attnviz.model.sites.sites import site_names
 from attnviz.model.spec import parts as p
-from attnviz.model.spec.experiment import Experiment
 
 
 def decoded(scale: float) -> Decoded:
     """Eight tokens of six seeded numbers, all multiplied by `scale`, with every projection the identity."""
     values = np.random.default_rng(3).standard_normal((8, 6)) * scale
-    experiment = Experiment(
+    experiment = stacked(
         tuple("abcdefgh"),
         p.ExplicitVectors(values),
         heads=p.Heads(1, 1, 6),

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import ENGINE_IDS, MEMORY, experiment
-from experiments import SPREAD, STACKS
+from experiments import SPREAD, STACKS, sited
+from first_layer import stacked, with_fields
 from msgspec.structs import replace
 from threadpoolctl import threadpool_info
 
@@ -33,7 +34,7 @@ from attnviz.model.spec.block import Block, FeedForward, Transform, Vocabulary
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.rows import DrawnRow
 
-BIG = Experiment(("a",) * 512, p.SeededVectors(512, 64), heads=p.Heads(8, 8, 64), masks=(p.Causal(),))
+BIG = stacked(("a",) * 512, p.SeededVectors(512, 64), heads=p.Heads(8, 8, 64), masks=(p.Causal(),))
 
 
 class FailingEngine(NumpyEngine):
@@ -204,7 +205,9 @@ def test_the_estimate_covers_what_a_run_keeps(case: str, monkeypatch: pytest.Mon
     mask = sum(line.value for line in size.lines if line.label.endswith("mask"))
     kept = kept_arrays(given, monkeypatch)
     # Nothing is left out; identities and joined heads may share an array with what they are made from.
-    assert kept <= size.bytes - mask <= (3.0 if given.projections == p.Projections() else 1.6) * kept
+    assert (
+        kept <= size.bytes - mask <= (3.0 if given.layers[0].projections == p.Projections() else 1.6) * kept
+    )
     assert size.bytes == sum(line.value for line in size.lines)
 
 
@@ -225,7 +228,7 @@ def test_the_estimate_counts_the_matrices_that_are_converted(
     positions._turning_of.cache_clear()
     run(NumpyEngine("float32"), given)
     sequences = 5 * 6 + (0 if given.memory is None else 3 * 5)
-    sequences += 2 * 5 * n_rotated(given)  # the cosines and sines by which positions turn
+    sequences += 2 * 5 * n_rotated(sited(given))  # the cosines and sines by which positions turn
     of_tokens = 4 * 6 if given.readout == "similarity" else 0  # four distinct ones, which are picked out
     (line,) = [line for line in estimate(given, 4).lines if line.label == "converted weights"]
     assert line.value == 4 * (sum(converted) - sequences + of_tokens)
@@ -268,7 +271,7 @@ def test_too_many_layers_are_refused_before_anything_is_allocated(monkeypatch: p
         raise AssertionError("computed without a budget")
 
     one = STACKS["two layers, pre"]
-    deep = replace(one, layers=one.layers * 40)
+    deep = replace(one, layers=(*one.layers, *one.layers[1:] * 39))
     available = 2 * estimate(one, 8).bytes
     assert execute(one, budget=available).sites == site_names(one)
     monkeypatch.setattr(NumpyEngine, "empty", never)
@@ -284,17 +287,17 @@ def test_too_many_layers_are_refused_before_anything_is_allocated(monkeypatch: p
 
 
 def test_identities_cost_nothing_and_feed_forward_layers_do() -> None:
-    plain = Experiment(("a",) * 3, p.SeededVectors(3, 4), heads=p.Heads(1, 1, 4))
+    plain = stacked(("a",) * 3, p.SeededVectors(3, 4), heads=p.Heads(1, 1, 4))
     assert estimate(plain, 4).flops == 9 * (4 * 4 + 5)
     block = Block(norm_1=None, feed_forward=FeedForward(10, "relu"))
     # Two matrices of 4x10, ten activations, two residual connections of four features, for each token.
-    with_block = estimate(replace(plain, block=block), 4)
+    with_block = estimate(with_fields(plain, block=block), 4)
     assert with_block.flops == 9 * (4 * 4 + 5) + 3 * (2 * 2 * 4 * 10 + 10 + 2 * 4)
 
 
 def test_what_stands_before_a_vocabulary_is_counted() -> None:
     known = Vocabulary(("a", "b"), Matrix([[1.0] * 4] * 2))
-    plain = Experiment(
+    plain = stacked(
         ("a",) * 3, p.SeededVectors(3, 4), heads=p.Heads(1, 1, 4), vocabulary=known, readout="vocabulary"
     )
     more = replace(plain, vocabulary=replace(known, transform=Transform(bias=DrawnRow())))
@@ -393,7 +396,7 @@ def test_a_decoding_of_many_small_steps_stays_on_one_thread(monkeypatch: pytest.
     monkeypatch.setattr(module, "parallel_map", never)
     seeded = p.Projections(*(p.Seeded(seed) for seed in range(4)))
     vectors = p.SeededVectors(64, 512)
-    long = Experiment(tuple(map(str, range(64))), vectors, heads=p.Heads(8, 8, 64), projections=seeded)
+    long = stacked(tuple(map(str, range(64))), vectors, heads=p.Heads(8, 8, 64), projections=seeded)
     assert estimate_decoding(long, 64, 4).flops > 10**8
     execute_decoding(long)
 
@@ -432,7 +435,7 @@ def test_libraries_stay_on_one_thread_in_runs_and_windows(
 @pytest.mark.parametrize("engine", ENGINE_IDS)
 def test_the_number_of_threads_changes_no_bit(monkeypatch: pytest.MonkeyPatch, engine: str) -> None:
     seeded = p.Projections(*(p.Seeded(seed) for seed in range(4)))
-    given = replace(BIG, projections=seeded, block=Block(feed_forward=FeedForward(200, "gelu_tanh")))
+    given = with_fields(BIG, projections=seeded, block=Block(feed_forward=FeedForward(200, "gelu_tanh")))
     traces = []
     for cores in (1, 4):
         monkeypatch.setattr(module, "available_cores", lambda cores=cores: cores)

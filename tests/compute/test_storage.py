@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from cases import ENGINE_IDS
 from experiments import small
+from first_layer import stacked
 from msgspec.structs import replace
 
 import attnviz
@@ -17,7 +18,6 @@ from attnviz.model.io.presets import load_preset
 from attnviz.model.spec import parts as p
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.attention import Layer
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.generation import Writing
 from attnviz.model.spec.latent import Latent
 from attnviz.model.spec.sampling import Sampling, StopConditions
@@ -32,7 +32,7 @@ def kept_in(cache: Cache, length: int = 1) -> Writing:
 
 def by_hand(cache: Cache) -> Decoded:
     """Three tokens of which keys and values are the vectors themselves; no token is written after them."""
-    experiment = Experiment(
+    experiment = stacked(
         ("a", "b", "c"),
         p.ExplicitVectors(Matrix(ROWS)),
         heads=p.Heads(1, 1, 4),
@@ -93,8 +93,8 @@ def test_what_is_kept_as_it_was_made_has_no_error_and_no_bound(cache: Cache) -> 
 @pytest.mark.parametrize("bits", [4, 8])
 def test_every_row_of_every_head_and_site_is_within_half_of_its_own_step(engine: str, bits: int) -> None:
     heads = p.Heads(4, 2, 4)
-    layer = Layer(heads=heads, projections=small().projections)
-    experiment = small(heads=heads, layers=(layer,), writing=kept_in(QuantisedCache(bits), 6))
+    layer = Layer(heads=heads, projections=small().layers[0].projections)
+    experiment = small(heads=heads, behind=(layer,), writing=kept_in(QuantisedCache(bits), 6))
     decoded = decode_and_compare(experiment, engine, "cpu", lambda: None, 1)
     largest = 2 ** (bits - 1) - 1
     assert len(decoded.stored) == 2
@@ -121,9 +121,9 @@ def test_with_a_latent_it_is_the_latent_and_the_rope_key_that_are_off() -> None:
     latent, rope_key = decoded.stored["layers.0.self"]
     assert (latent.name, rope_key.name) == ("latent", "rope_key")
     trace = attnviz.run(decoded.decoding.experiment)
-    assert isinstance(experiment.latent, Latent)
-    behind = trace["k_rotated"][0, :, experiment.heads.d_head :]
-    assert behind.shape[-1] == experiment.latent.d_rope
+    assert isinstance(experiment.layers[0].latent, Latent)
+    behind = trace["k_rotated"][0, :, experiment.layers[0].heads.d_head :]
+    assert behind.shape[-1] == experiment.layers[0].latent.d_rope
     for kept, rows in ((latent, trace["latent"]), (rope_key, behind)):
         step = np.abs(rows).max(axis=-1, keepdims=True) / 127
         apart = np.abs(np.rint(rows / step) * step - rows)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from experiments import SPREAD, STACKS
+from first_layer import with_fields
 from msgspec.structs import replace
 
 import attnviz
@@ -65,7 +66,7 @@ def test_it_is_a_pass_over_the_tokens_so_far_and_no_more() -> None:
 
 def test_frequencies_that_depend_on_the_length_are_those_of_the_whole_text() -> None:
     rope = Rope(100.0, scaling=DynamicNtk(2.0, 2))
-    experiment = replace(SPREAD["plain"], position=rope)
+    experiment = with_fields(SPREAD["plain"], position=rope)
     found = decoded(experiment)
     assert found.is_equal(1e-12)
     alone = uncached_step(found.decoding, 2, nothing, 1).outputs["layers.0.self"]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 from experiments import STACKS
+from first_layer import stacked
 
 from attnviz.compute.decoding import decode_and_compare
 from attnviz.core.progress import Progress, never_cancelled, progress_of
 from attnviz.engines.decode.run import decode
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Causal, Heads, SeededVectors
 
 
@@ -34,10 +34,10 @@ def test_reporting_checks() -> None:
             part.at(0.5)
 
 
-LONG = Experiment(tuple(map(str, range(700))), SeededVectors(700, 8), heads=Heads(2, 2, 4), masks=(Causal(),))
+LONG = stacked(tuple(map(str, range(700))), SeededVectors(700, 8), heads=Heads(2, 2, 4), masks=(Causal(),))
 """Many blocks in one attention."""
 
-LONG_ENOUGH = Experiment(tuple("abcdefgh"), SeededVectors(8, 4), heads=Heads(1, 1, 4))
+LONG_ENOUGH = stacked(tuple("abcdefgh"), SeededVectors(8, 4), heads=Heads(1, 1, 4))
 
 CASES = {**STACKS, "one long attention": LONG}
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from first_layer import stacked
 
 from attnviz.engines.constants import Constants
 from attnviz.engines.engine import SAFE_EXPONENT
@@ -20,7 +21,7 @@ N, HEADS, D_HEAD = 96, 2, 16
 
 def experiment(gain: float, **fields: Any) -> Experiment:
     vectors = p.ExplicitVectors(gain * np.random.default_rng(3).standard_normal((N, HEADS * D_HEAD)))
-    return Experiment(
+    return stacked(
         tuple(map(str, range(N))),
         vectors,
         heads=p.Heads(HEADS, HEADS, D_HEAD),
@@ -33,7 +34,7 @@ def expected_weights(given: Experiment, factor: float) -> np.ndarray[Any, Any]:
     x = given.vectors.values.array.astype(np.float32).astype(np.float64)  # type: ignore[union-attr]
     heads = x.reshape(N, HEADS, D_HEAD).transpose(1, 0, 2)
     scores = heads @ heads.transpose(0, 2, 1) * factor
-    if given.masks:
+    if given.layers[0].masks:
         scores = np.where(np.arange(N)[None, :] > np.arange(N)[:, None], -np.inf, scores)
     raised = np.exp(scores - scores.max(-1, keepdims=True))
     result: np.ndarray[Any, Any] = raised / raised.sum(-1, keepdims=True)

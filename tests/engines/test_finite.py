@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from experiments import SPREAD, STACKS
+from first_layer import stacked
 
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
@@ -21,7 +22,7 @@ BEGINS = "Numbers are past the range of float32: the first stage that is not fin
 
 def huge(size: float, **changes: Any) -> Experiment:
     numbers = np.random.default_rng(1).standard_normal((4, 4)) * size
-    return Experiment(tuple("abcd"), ExplicitVectors(numbers), heads=Heads(2, 2, 2), **changes)
+    return stacked(tuple("abcd"), ExplicitVectors(numbers), heads=Heads(2, 2, 2), **changes)
 
 
 @pytest.mark.parametrize(
@@ -30,7 +31,7 @@ def huge(size: float, **changes: Any) -> Experiment:
         (1e20, {}, "scores"),
         (1e20, {"masks": (Causal(),)}, "scores"),
         (1e39, {}, "token vectors"),
-        (1e10, {"layers": (Layer(heads=Heads(1, 1, 4)),)}, ""),
+        (1e10, {"behind": (Layer(heads=Heads(1, 1, 4)),)}, ""),
         (1.0, {}, ""),
     ],
 )
@@ -48,7 +49,7 @@ def test_the_first_stage_that_overflows_is_named(size: float, changes: dict[str,
 
 def test_of_several_attentions_the_one_is_named() -> None:
     layers = (Layer(heads=Heads(1, 1, 4), temperature=1e-30),)
-    trace = run(NumpyEngine("float32"), huge(1e9, layers=layers))
+    trace = run(NumpyEngine("float32"), huge(1e9, behind=layers))
     assert "layer 2" in str(trace.notices[0]).casefold()
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from experiments import MASK_SETS, MEMORY, SPREAD, sited, small
+from first_layer import stacked, with_fields
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -38,7 +39,7 @@ from attnviz.model.spec.rows import DrawnRow
 
 Array = NDArray[np.float64]
 
-LATENT = [name for name, experiment in SPREAD.items() if experiment.latent is not None]
+LATENT = [name for name, experiment in SPREAD.items() if experiment.layers[0].latent is not None]
 
 
 # --- the attention that it factorises --------------------------------------------------------------
@@ -60,7 +61,7 @@ def factorised(draw: st.DrawFn) -> Experiment:
         query_down=seeds[3],
     )
     position = st.sampled_from([NoPosition(), Sinusoidal(), Alibi(), Learned(9), T5Buckets(4, 17)])
-    return Experiment(
+    return stacked(
         tuple(map(str, range(n))),
         SeededVectors(n, d_model, draw(st.integers(0, 99))),
         memory=draw(st.sampled_from([None, MEMORY])),
@@ -81,15 +82,15 @@ def test_it_is_the_attention_that_it_factorises(experiment: Experiment) -> None:
 
     down = latent_array(sited(experiment), "down")
     query = [projection_array(sited(experiment), "query")]
-    if experiment.latent is not None and experiment.latent.d_q is not None:
+    if experiment.layers[0].latent is not None and experiment.layers[0].latent.d_q is not None:
         query.insert(0, latent_array(sited(experiment), "query_down"))
     projections = Projections(
         product(*query),
         product(down, latent_array(sited(experiment), "up_key")),
         product(down, latent_array(sited(experiment), "up_value")),
-        experiment.projections.output,
+        experiment.layers[0].projections.output,
     )
-    plain = run(NumpyEngine("float64"), replace(experiment, latent=None, projections=projections))
+    plain = run(NumpyEngine("float64"), with_fields(experiment, latent=None, projections=projections))
     found = run(NumpyEngine("float64"), experiment)
     for stage in ("q", "k", "v", "weights", "attention_output"):
         np.testing.assert_allclose(found[stage], plain[stage], rtol=1e-9, atol=1e-10, err_msg=stage)
@@ -131,7 +132,7 @@ def test_the_lines_of_the_paper(engine: Engine, d_q: int | None) -> None:
         readout="none",
     )
     x = vectors_array(experiment.vectors)
-    w = {role: latent_array(sited(experiment), role) for role in experiment.latent.roles()}  # type: ignore[union-attr]
+    w = {role: latent_array(sited(experiment), role) for role in experiment.layers[0].latent.roles()}  # type: ignore[union-attr]
     w_uq = projection_array(sited(experiment), "query")
     outputs = np.zeros((n, h * d_h))
     c = [rms(x[t] @ w["down"], 1e-3, gains[0]) for t in range(n)]
@@ -209,7 +210,7 @@ def test_an_earlier_step_can_be_looked_at_again() -> None:
 @pytest.mark.parametrize("start", [1, 5000])
 def test_scores_depend_on_distances_only(name: str, start: int) -> None:
     one = SPREAD[name]
-    moved = replace(one, position=replace(one.position, start=start))
+    moved = with_fields(one, position=replace(one.layers[0].position, start=start))
     first, second = run(NumpyEngine("float64"), one), run(NumpyEngine("float64"), moved)
     np.testing.assert_allclose(second["scores"], first["scores"], rtol=1e-9, atol=1e-10)
     assert not np.allclose(second["k_rotated"], first["k_rotated"])

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from first_layer import stacked
 from numpy.testing import assert_allclose, assert_array_equal
 
 from attnviz.engines.decode.decodable import CHANGES
@@ -19,7 +20,7 @@ from attnviz.engines.torch_engine import TorchEngine
 from attnviz.model.explain.arithmetic.cell import explain
 from attnviz.model.explain.formulas.stages import stage_formula
 from attnviz.model.spec.arrays import Matrix
-from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.experiment import Experiment, one_layer
 from attnviz.model.spec.parts import (
     Causal,
     Explicit,
@@ -47,7 +48,7 @@ def attention(**changes: Any) -> Experiment:
         "mask_bias": -1e4,
         "dtype": "float64",
     }
-    return Experiment(**{**fields, **changes})
+    return stacked(**{**fields, **changes})
 
 
 def scored(scores: list[list[float]], **changes: Any) -> Experiment:
@@ -67,7 +68,7 @@ def of_torch(experiment: Experiment, dtype: torch.dtype) -> Any:
     """torch's attention with a float mask, which it adds to the scaled scores."""
     x = torch.tensor(np.array(run(NumpyEngine("float64"), experiment)["q"][0]), dtype=dtype)
     hidden = run(NumpyEngine("float64"), experiment).only.blocked()
-    added = torch.tensor(np.where(hidden, experiment.mask_bias, 0.0), dtype=dtype)
+    added = torch.tensor(np.where(hidden, experiment.layers[0].mask_bias, 0.0), dtype=dtype)
     made = torch.nn.functional.scaled_dot_product_attention(x[None], x[None], x[None], attn_mask=added[None])
     return made[0].numpy()
 
@@ -133,7 +134,7 @@ def test_after_the_softmax_nothing_is_added() -> None:
 def test_scores_that_are_bounded_do_not_underflow_with_what_is_added() -> None:
     """Without the row's maximum taken away, a row of s − 10000 would be 0 ÷ 0."""
     n = 400
-    many = Experiment(
+    many = one_layer(
         ("t",) * n,
         SeededVectors(n, 4, 1),
         heads=Heads(1, 1, 4),
@@ -167,10 +168,10 @@ def test_decoding_blocks_for_good_and_says_so() -> None:
     """A number added leaves later keys a share that decoding cannot give; a memory is there at once."""
     engine, given = NumpyEngine("float64"), attention()
     decoding = decode(engine, given)
-    assert decoding.experiment.mask_bias is None
+    assert decoding.experiment.layers[0].mask_bias is None
     assert any("−∞" in str(notice) for notice in decoding.notices)
     assert max(parity(decoding, run(engine, decoding.experiment)).values()) < 1e-12
     memory = Memory(tuple("uvw"), SeededVectors(3, D, 9))
     crossed = decode(engine, attention(memory=memory, masks=(Padding((1,)),), mask_bias=-2.0))
-    assert crossed.experiment.mask_bias == -2.0 and crossed.notices == (CHANGES["readout"],)
+    assert crossed.experiment.layers[0].mask_bias == -2.0 and crossed.notices == (CHANGES["readout"],)
     assert max(parity(crossed, run(engine, crossed.experiment)).values()) < 1e-12

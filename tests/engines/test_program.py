@@ -6,6 +6,7 @@ import msgspec
 import numpy as np
 import pytest
 from experiments import MEMORY, SPREAD, sited, small
+from first_layer import stacked
 
 from attnviz.engines import program, projecting
 from attnviz.engines.engine import EngineError
@@ -113,8 +114,8 @@ def test_one_query_at_its_position_is_its_row_of_the_full_pass(experiment: Exper
             projecting.query_heads(engine, operands, one, x, positions)
             keys = Features(heads={"q": one.query(), "k": _keys(trace, "k"), "v": _keys(trace, "v")})
             attended, _scores = program.attend(engine, operands.scoring, keys, positions, k_positions)
-        weights = attended.weights.reshape(experiment.heads.n_heads, -1)
-        mixed = attended.mixed.reshape(experiment.heads.n_heads, -1)
+        weights = attended.weights.reshape(experiment.layers[0].heads.n_heads, -1)
+        mixed = attended.mixed.reshape(experiment.layers[0].heads.n_heads, -1)
         np.testing.assert_allclose(weights, trace["weights"][:, row], rtol=1e-12, atol=1e-14)
         np.testing.assert_allclose(mixed, trace["mixed"][:, row], rtol=1e-12, atol=1e-14)
 
@@ -211,9 +212,7 @@ def test_the_check_stops_a_run_between_blocks() -> None:
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_huge_scores_do_not_overflow(dtype: str) -> None:
     rows = [[1000.0, 0.0], [999.0, 0.0], [-1000.0, 0.0]]
-    one = Experiment(
-        ("a", "b", "c"), ExplicitVectors(rows), heads=Heads(1, 1, 2), scale=NoScale(), dtype=dtype
-    )  # type: ignore[arg-type]
+    one = stacked(("a", "b", "c"), ExplicitVectors(rows), heads=Heads(1, 1, 2), scale=NoScale(), dtype=dtype)  # type: ignore[arg-type]
     weights = run(NumpyEngine(dtype), one)["weights"]
     np.testing.assert_array_equal(weights, [[[1, 0, 0], [1, 0, 0], [0, 0, 1]]])
 

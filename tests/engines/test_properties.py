@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import numpy as np
 from experiments import MASK_OF_KIND, PROJECTIONS, SCALES, experiments, sited
+from first_layer import stacked, with_fields
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -52,7 +53,7 @@ def traced(experiment: Experiment, block_cells: int | None = None) -> Trace:
 
 
 def changed(experiment: Experiment, **fields: Any) -> Experiment:
-    return msgspec.structs.replace(experiment, **fields)
+    return with_fields(experiment, **fields)
 
 
 # --- rows ------------------------------------------------------------------------------------------
@@ -67,10 +68,10 @@ def test_weights_are_shares_of_what_is_not_masked(experiment: Experiment) -> Non
     hidden = trace.only.blocked()
     if hidden is not None:
         assert (weights[:, hidden & ~empty[:, None]] == 0).all()
-    expected = np.nan if experiment.fully_masked_row == "nan" else 0.0
+    expected = np.nan if experiment.layers[0].fully_masked_row == "nan" else 0.0
     np.testing.assert_array_equal(weights[:, empty], np.full_like(weights[:, empty], expected))
-    off = list(experiment.heads.off)
-    on = [head for head in range(experiment.heads.n_heads) if head not in off]
+    off = list(experiment.layers[0].heads.off)
+    on = [head for head in range(experiment.layers[0].heads.n_heads) if head not in off]
     mixed = trace["mixed"][:, empty]
     np.testing.assert_array_equal(mixed[on], np.full_like(mixed[on], expected))
     np.testing.assert_array_equal(mixed[off], np.zeros_like(mixed[off]))
@@ -112,7 +113,7 @@ def test_a_sink_takes_its_share_from_all_keys_alike(experiment: Experiment, seed
     # Multiplied together with a key of score `sink`: what is left for the others is one minus its weight.
     stages = [s for s in ("masked", "biased", "capped", "scaled", "scores") if s in trace.only.stages]
     raised = np.exp(trace[stages[0]]).sum(axis=-1, keepdims=True)
-    sinks = np.random.default_rng(seed).standard_normal(experiment.heads.n_heads)
+    sinks = np.random.default_rng(seed).standard_normal(experiment.layers[0].heads.n_heads)
     share = np.exp(sinks)[:, None, None] / (np.exp(sinks)[:, None, None] + raised)
     np.testing.assert_allclose(trace["weights"], without["weights"] * (1 - share), rtol=1e-7, atol=1e-12)
     assert (trace["weights"].sum(axis=-1) <= 1 + 1e-12).all()
@@ -135,7 +136,7 @@ def test_scores_of_vectors_of_length_one_are_cosines(experiment: Experiment) -> 
     plain = traced(changed(experiment, qk_norm=None))
     lengths = [np.linalg.norm(plain[stage], axis=-1) for stage in ("q", "k")]
     assume(min(length.min() for length in lengths) > 1e-6)
-    k_lengths = np.repeat(lengths[1], experiment.heads.group_size, axis=0)
+    k_lengths = np.repeat(lengths[1], experiment.layers[0].heads.group_size, axis=0)
     cosines = plain["scores"] / (lengths[0][:, :, None] * k_lengths[:, None, :])
     np.testing.assert_allclose(trace["scores"], cosines, rtol=1e-9, atol=1e-9)
 
@@ -188,9 +189,7 @@ def test_a_causal_mask_alone_leaks_order(n: int, seed: int) -> None:
     vectors = np.random.default_rng(seed).standard_normal((n, 4))
     outputs = []
     for rows in (vectors, vectors[::-1]):
-        one = Experiment(
-            tuple("abcdefg"[:n]), ExplicitVectors(Matrix(rows)), masks=(Causal(),), dtype="float64"
-        )
+        one = stacked(tuple("abcdefg"[:n]), ExplicitVectors(Matrix(rows)), masks=(Causal(),), dtype="float64")
         outputs.append(traced(one)["attention_output"])
     assert np.abs(outputs[1][::-1] - outputs[0]).max() > 1e-3
 
@@ -199,7 +198,7 @@ def test_a_causal_mask_alone_leaks_order(n: int, seed: int) -> None:
 def test_with_a_causal_mask_the_past_does_not_know_the_future(
     experiment: Experiment, data: st.DataObject
 ) -> None:
-    others = tuple(mask for mask in experiment.masks if not isinstance(mask, Causal))
+    others = tuple(mask for mask in experiment.layers[0].masks if not isinstance(mask, Causal))
     whole = changed(experiment, masks=(*others, Causal()))
     n = data.draw(st.integers(1, experiment.n_queries))
     vectors = ExplicitVectors(Matrix(vectors_array(whole.vectors)[:n]))
@@ -238,7 +237,7 @@ def changed_start(rope: Rope, shift: int) -> Rope:
 def test_rope_keeps_the_length_of_every_vector(experiment: Experiment, rope: Rope) -> None:
     trace = traced(changed(experiment, position=msgspec.structs.replace(rope, on_values=True)))
     for stage in ("q", "k", "v"):
-        before = stage if experiment.qk_norm is None or stage == "v" else f"{stage}_normed"
+        before = stage if experiment.layers[0].qk_norm is None or stage == "v" else f"{stage}_normed"
         lengths = [np.linalg.norm(trace[name], axis=-1) for name in (before, f"{stage}_rotated")]
         np.testing.assert_allclose(lengths[1], lengths[0], rtol=1e-12, atol=1e-15)
 
@@ -279,7 +278,7 @@ def test_heads_that_are_off_are_what_an_output_projection_ignores(
 @given(experiments(latent=None))
 def test_shared_heads_equal_repeated_ones(experiment: Experiment) -> None:
     """Grouped-query attention is multi-head attention whose key/value heads are written out again."""
-    heads = experiment.heads
+    heads = experiment.layers[0].heads
     matrices = {}
     for role in ("query", "key", "value", "output"):
         matrix = projection_array(sited(experiment), role)  # type: ignore[arg-type]
@@ -299,8 +298,12 @@ def test_shared_heads_equal_repeated_ones(experiment: Experiment) -> None:
 
 @given(experiments(memory=None, position=NoPosition()), st.integers(0, 50))
 def test_tied_query_and_key_make_raw_scores_symmetric(experiment: Experiment, seed: int) -> None:
-    heads = Heads(experiment.heads.n_heads, experiment.heads.n_heads, experiment.heads.d_head)
-    tied = msgspec.structs.replace(experiment.projections, query=Seeded(seed), key=Seeded(seed))
+    heads = Heads(
+        experiment.layers[0].heads.n_heads,
+        experiment.layers[0].heads.n_heads,
+        experiment.layers[0].heads.d_head,
+    )
+    tied = msgspec.structs.replace(experiment.layers[0].projections, query=Seeded(seed), key=Seeded(seed))
     scores = traced(changed(experiment, heads=heads, projections=tied))["scores"]
     np.testing.assert_allclose(scores, scores.transpose(0, 2, 1), rtol=1e-12, atol=1e-13)
 
@@ -311,7 +314,7 @@ def test_every_head_of_a_layer_is_a_layer_of_one_head(
 ) -> None:
     d_head, n_heads = 3, 3
     vectors = SeededVectors(4, 5, seed)
-    many = Experiment(
+    many = stacked(
         tuple("abcd"),
         vectors,
         heads=Heads(n_heads, n_heads, d_head),
@@ -393,7 +396,7 @@ def test_survivors_are_scaled_and_the_rest_is_zero(experiment: Experiment, p: fl
 
 @given(experiments(dropout=Dropout(0.5, 3), fully_masked_row="zeros"), st.data())
 def test_a_window_has_the_zeros_of_the_whole(experiment: Experiment, data: st.DataObject) -> None:
-    head = data.draw(st.integers(0, experiment.heads.n_heads - 1))
+    head = data.draw(st.integers(0, experiment.layers[0].heads.n_heads - 1))
     rows, columns = data.draw(slices(experiment.n_queries)), data.draw(slices(sited(experiment).n_keys))
     window = traced(experiment, 1).window("dropped", head, rows, columns)
     whole = traced(experiment)["dropped"][head][rows, columns]
@@ -404,7 +407,7 @@ def test_a_window_has_the_zeros_of_the_whole(experiment: Experiment, data: st.Da
 @settings(max_examples=5)
 @given(st.sampled_from([0.1, 0.3, 0.5, 0.7]), st.integers(0, 1000))
 def test_dropout_keeps_the_output_on_average(p: float, first_seed: int) -> None:
-    one = Experiment(tuple("abcdefgh"), SeededVectors(8, 4, 2), masks=(Causal(),), dtype="float64")
+    one = stacked(tuple("abcdefgh"), SeededVectors(8, 4, 2), masks=(Causal(),), dtype="float64")
     n = 400
     outputs = [traced(changed(one, dropout=Dropout(p, first_seed + seed)))["mixed"][0] for seed in range(n)]
     mean, error = np.mean(outputs, axis=0), np.std(outputs, axis=0) / np.sqrt(n)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import HEADS, MASKS, MEMORY, POSITIONS, experiment
+from first_layer import stacked
 
 from attnviz.engines import torch_engine
 from attnviz.engines.engine import EngineError
@@ -71,7 +72,7 @@ def test_half_precision_is_near_float64_and_is_half_precision(dtype: str, positi
 @pytest.mark.parametrize("engine", [NumpyEngine("float64"), TorchEngine("float64", "cpu")])
 def test_the_numbers_of_the_text(engine: Any) -> None:
     vectors = p.SeededVectors(4, 3, seed=0, generator="mt19937")
-    given = Experiment(("a", "b", "c", "d"), vectors, heads=p.Heads(1, 1, 3))
+    given = stacked(("a", "b", "c", "d"), vectors, heads=p.Heads(1, 1, 3))
     trace = run(engine, given)
     np.testing.assert_allclose(trace["weights"][0, 0], [0.439654, 0.332075, 0.091669, 0.136602], atol=5e-7)
     expected = [

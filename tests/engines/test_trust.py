@@ -199,8 +199,7 @@ def test_the_bytes_of_a_latent_are_those_of_the_formula(name: str) -> None:
     given = Experiment(
         tuple(f"t{i}" for i in range(N_PROMPT)),
         SeededVectors(N_PROMPT, 16),
-        **{field: getattr(layer, field) for field in Layer.__struct_fields__},
-        layers=(layer,) * 3,
+        layers=(layer,) * 4,
         writing=Writing(until(35)),
         dtype="float64",
     )

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from experiments import SPREAD
+from first_layer import stacked, with_fields
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -75,20 +76,20 @@ def test_softmax_of_all_three_mixes_features_and_not_tokens() -> None:
 
 
 def test_a_late_mask_loses_what_facts_says() -> None:
-    experiment = replace(load_preset("toy-attention").experiment, masks=(Causal(),))
+    experiment = with_fields(load_preset("toy-attention").experiment, masks=(Causal(),))
     found = compared("late-mask", experiment)
     assert_allclose(found.right.values.sum(axis=1), [0.439654, 0.984110, 0.863776, 1], atol=5e-7)
     assert_allclose(found.left.values[2], [0.333324, 0.427953, 0.238722, 0], atol=1e-6)
     assert "0.440 to 1.000" in found.sentence() and "“one” 0.560 of 1" in found.sentence()
-    assert found.documents[0] == experiment and found.documents[1].mask_placement == "after_softmax"
+    assert found.documents[0] == experiment and found.documents[1].layers[0].mask_placement == "after_softmax"
 
 
 def test_without_a_mask_there_is_a_causal_one() -> None:
-    assert compared("late-mask", "toy-attention").documents[0].masks == (Causal(),)
+    assert compared("late-mask", "toy-attention").documents[0].layers[0].masks == (Causal(),)
 
 
 def test_what_float16_leaves_of_a_row_without_keys_is_what_torch_leaves() -> None:
-    experiment = replace(load_preset("xiaoshenyang").experiment, masks=(Causal(), Padding((0,))))
+    experiment = with_fields(load_preset("xiaoshenyang").experiment, masks=(Causal(), Padding((0,))))
     found = compared("added-mask", experiment)
     assert_array_equal(found.left.values[0], 0)
     scores = torch.tensor(on_numpy(experiment)["scaled"][0, 0].copy()).to(torch.float16)
@@ -130,7 +131,7 @@ def test_without_position_and_mask_the_rows_only_move(preset: str) -> None:
     ids=["nothing, so causal", "causal", "sinusoidal", "alibi"],
 )
 def test_with_a_mask_or_a_position_they_do_not(changes) -> None:
-    experiment = replace(load_preset("dog-bites-man").experiment, **changes)
+    experiment = with_fields(load_preset("dog-bites-man").experiment, **changes)
     found = compared("order-told", experiment)
     assert not found.is_equal and found.greatest > 0.01
     told = "The position reveals" if "position" in changes else "The mask reveals"
@@ -187,7 +188,7 @@ def test_numbers_that_are_not_finite_are_said_and_warn_nobody(row: WhyNot, size:
     """Scores of 1e60 are past float32, those of 1e320 past float64."""
     numbers = np.random.default_rng(3).standard_normal((5, 4)) * size
     dtype: Any = "float32" if size < 1e100 else "float64"
-    given_ = Experiment(tuple("abcde"), ExplicitVectors(numbers), heads=Heads(2, 2, 2), dtype=dtype)
+    given_ = stacked(tuple("abcde"), ExplicitVectors(numbers), heads=Heads(2, 2, 2), dtype=dtype)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found = compared(row.id, given_)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from cases import ENGINE_IDS
 from experiments import SPREAD
+from first_layer import stacked, with_fields
 from msgspec.structs import replace
 
 from attnviz.engines.engine import Engine
@@ -31,7 +32,7 @@ def engine_of(kind: str, dtype: str) -> Engine:
 def attention(n: int, **fields: Any) -> Experiment:
     """Grouped heads of odd widths, so that no tile ends where a product's kernel would like it to."""
     projections = p.Projections(*(p.Seeded(seed) for seed in range(4)))
-    return Experiment(
+    return stacked(
         tuple(map(str, range(n))),
         p.SeededVectors(n, 44),
         heads=p.Heads(4, 2, 11),
@@ -102,7 +103,7 @@ def test_the_shown_score_is_the_one_that_the_softmax_read(
     monkeypatch: pytest.MonkeyPatch, n: int, position: p.Position, d_head: int
 ) -> None:
     given = attention(n, dtype="float32", masks=(p.Causal(),), position=position)
-    given = replace(given, vectors=p.SeededVectors(n, 4 * d_head), heads=p.Heads(4, 4, d_head))
+    given = with_fields(given, vectors=p.SeededVectors(n, 4 * d_head), heads=p.Heads(4, 4, d_head))
     read: list[np.ndarray[Any, Any]] = []
     plain = NumpyEngine.softmax_
 
@@ -170,7 +171,7 @@ MASKS = {
 @pytest.mark.parametrize("masks", MASKS)
 def test_keys_that_nobody_sees_change_no_number(masks: str, normaliser: Any) -> None:
     given = attention(700, dtype="float64", masks=MASKS[masks], normaliser=normaliser)
-    given = replace(given, dropout=p.Dropout(0.2))
+    given = with_fields(given, dropout=p.Dropout(0.2))
     found, expected = traced(given, True), traced(given, False)
     for stage in expected.only.stages:
         np.testing.assert_allclose(found[stage], expected[stage], rtol=1e-12, atol=1e-13, err_msg=stage)
@@ -204,7 +205,9 @@ def test_a_row_that_is_not_finite_is_so_in_all_keys(engine: str) -> None:
     """0 · NaN is NaN, so leaving out keys must not hide what a product of whole matrices shows."""
     values = np.random.default_rng(1).standard_normal((300, 44))
     values[200] *= 1e200  # its scores overflow in float64, and its value times its weight does not
-    given = replace(attention(300, dtype="float64"), vectors=p.ExplicitVectors(values), masks=(p.Causal(),))
+    given = with_fields(
+        attention(300, dtype="float64"), vectors=p.ExplicitVectors(values), masks=(p.Causal(),)
+    )
     made = engine_of(engine, "float64")
     found = run(made, given)
     made.spares_keys = False
@@ -222,7 +225,7 @@ def test_a_value_that_is_not_finite_reaches_the_rows_that_do_not_see_it(engine: 
     values = np.random.default_rng(1).standard_normal((300, 44))
     values[250] = 1e30  # v overflows, q and k do not
     given = attention(300, dtype="float64", masks=(p.Causal(),))
-    given = replace(given, vectors=p.ExplicitVectors(values), projections=projections)
+    given = with_fields(given, vectors=p.ExplicitVectors(values), projections=projections)
     trace = run(engine_of(engine, "float64"), given)
     assert np.isinf(trace["v"][:, 250]).any()
     assert np.isnan(trace["mixed"][:, :250]).any()

@@ -65,10 +65,7 @@ def _matrix(one: Map) -> tuple[int, int]:
 def test_layers_of_an_encoder_and_a_decoder_go_upwards_and_those_of_one_stack_sideways() -> None:
     document = load_preset("encoder-decoder")
     experiment = document.experiment
-    from attnviz.model.spec.attention import Layer
-
-    first = {name: getattr(experiment, name) for name in Layer.__struct_fields__}
-    two = replace(experiment, layers=(Layer(**first),), encoder=experiment.encoder * 2)
+    two = replace(experiment, layers=experiment.layers * 2, encoder=experiment.encoder * 2)
     shown = all_sites(attnviz.run(two), View(), "weights", 0, LIGHT)
     with drawing():
         layout = measure(shown)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from cases import MEMORY, experiment
-from msgspec.structs import replace
+from first_layer import stacked, with_fields
 
 import attnviz
 from attnviz.core.color_maps import color_table
@@ -84,7 +84,7 @@ def test_marks_are_counted_once_each() -> None:
     shown = content(attnviz.run(masked).only, View(), "weights", 0, LIGHT)
     assert shown.marks == {"masked": 21, "nan": 0, "infinite": 0}
     assert footnotes(shown.marks) == (("masked", "masked"),)
-    empty = replace(masked, masks=(p.Padding(tuple(range(7))),))
+    empty = with_fields(masked, masks=(p.Padding(tuple(range(7))),))
     output = content(attnviz.run(empty).only, View(), "attention_output", None, LIGHT)
     assert output.marks["nan"] == 7 * 8
     assert footnotes(output.marks) == (("nan", "NaN: 56"),)
@@ -101,9 +101,7 @@ def test_numbers_appear_only_where_they_fit_and_never_claim_zero() -> None:
 
 
 def test_a_picture_keeps_every_bright_cell_and_leaves_masked_ones_clear() -> None:
-    long = attnviz.Experiment(
-        tuple(f"t{i}" for i in range(2500)), p.SeededVectors(2500, 2, seed=0), masks=(p.Causal(),)
-    )
+    long = stacked(tuple(f"t{i}" for i in range(2500)), p.SeededVectors(2500, 2, seed=0), masks=(p.Causal(),))
     one = content(attnviz.run(long).only, View(), "weights", 0, LIGHT).maps[0]
     pixels = picture(one, "sequential", 0.16, LIGHT)
     assert pixels.shape == (1250, 1250, 4)

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from msgspec.structs import replace
 from PySide6.QtCore import QCoreApplication, QEvent, QSettings
 from PySide6.QtWidgets import QApplication
 
@@ -76,12 +77,12 @@ def use(window: Window) -> None:
         store.set_hover(cell)
         store.look(locked=cell)
         wait(settled(window))
-    store.change(writing=Writing(Sampling(stop=StopConditions(length=8))))
+    store.edit(replace, writing=Writing(Sampling(stop=StopConditions(length=8))))
     wait(settled(window))
     store.edit(edits.set_tokens, store.experiment.tokens[:5])
     wait(settled(window))
     store.undo()
-    store.change(dtype="float64")
+    store.edit(replace, dtype="float64")
     wait(settled(window))
     store.undo()
 

@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 from desk import WAIT_MS, Desk, MakeDesk
 from experiments import STACKS, small
-from msgspec.structs import replace
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QStandardItemModel
 from PySide6.QtTest import QTest
@@ -26,7 +25,7 @@ from attnviz.core.levels import RANGES
 from attnviz.gui.forms.rows import ChoiceRow, NumberRow, Row, SliderRow, SwitchRow
 from attnviz.gui.panels.table import PANELS
 from attnviz.gui.stage_heat import stage_content
-from attnviz.gui.widgets.combo import Combo
+from attnviz.gui.widgets.combo import Combo, DropDown
 from attnviz.gui.widgets.control import Availability
 from attnviz.gui.widgets.document_line import DocumentLine
 from attnviz.gui.widgets.numbers.drag import DragNumber
@@ -288,6 +287,7 @@ def enabled(panel: QWidget) -> Iterator[Any]:
 ACTS: dict[type, Callable[[Walk, Any], None]] = {
     Combo: Walk.choose,
     QComboBox: Walk.choose,
+    DropDown: Walk.choose,
     Segmented: Walk.segment,
     DragNumber: Walk.number,
     Track: Walk.slide,
@@ -369,7 +369,7 @@ def name_of(widget: QWidget) -> str:
 DOCUMENTS = (
     Document(small(), title="one"),
     Document(STACKS["encoder and decoder"], View(stage="scores"), title="encoder and decoder"),
-    Document(set_n_layers(replace(STACKS["two layers, post"], layers=()), 2), title="stack"),
+    Document(set_n_layers(set_n_layers(STACKS["two layers, post"], 1), 2), title="stack"),
 )
 
 

@@ -185,7 +185,7 @@ def test_the_attention_alone(desk: Desk, folder: Path, monkeypatch: pytest.Monke
         person.until(lambda: not person.dialog.isVisible())
 
     act(desk, monkeypatch, person)
-    assert desk.store.experiment.layers == () and desk.store.experiment.vocabulary is None
+    assert len(desk.store.experiment.layers) == 1 and desk.store.experiment.vocabulary is None
 
 
 def test_cancelled_it_changes_nothing(

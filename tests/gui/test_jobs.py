@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from desk import WAIT_MS, MakeDesk
+from first_layer import change
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QProgressBar, QPushButton
 from pytestqt.qtbot import QtBot
@@ -152,13 +153,13 @@ def test_escape_cancels_a_run_and_the_old_numbers_are_not_called_ready(
     plain, go_on = live_module.execute, threading.Event()
 
     def slow(experiment: Any, *args: Any, **named: Any) -> Any:
-        if experiment.temperature != 1.0:
+        if experiment.layers[0].temperature != 1.0:
             while not go_on.wait(0.005):
                 named["check"].at(0.5)
         return plain(experiment, *args, **named)
 
     monkeypatch.setattr(live_module, "execute", slow)
-    desk.store.change(temperature=2.0)
+    change(desk.store, temperature=2.0)
     desk.qtbot.waitUntil(lambda: desk.window.jobs.is_shown, timeout=WAIT_MS)
     assert desk.find(QLabel, "job_title").text() == "Computing… 50 %"
     desk.press_key(Qt.Key.Key_Escape)

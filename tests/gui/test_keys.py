@@ -92,7 +92,7 @@ def test_enter_presses_what_space_does_not(desk: Desk) -> None:
     tile = desk.find(QAbstractButton, "causal_toggle")
     tile.setFocus()
     desk.press_key(Qt.Key.Key_Return)
-    assert desk.store.experiment.masks != before.masks
+    assert desk.store.experiment.layers[0].masks != before.layers[0].masks
     combo = next(c for c in desk.window.findChildren(Combo) if c.isVisible() and c.isEnabled())
     combo.setFocus()
     desk.press_key(Qt.Key.Key_Return)

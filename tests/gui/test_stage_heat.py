@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from experiments import SPREAD, small
-from msgspec.structs import replace
+from first_layer import stacked, with_fields
 
 import attnviz
 from attnviz.figures.content import content
@@ -16,7 +16,6 @@ from attnviz.gui.widgets.heat.content import NO_HIGHLIGHT
 from attnviz.model.explain.arithmetic.cell import explain
 from attnviz.model.io.numbers import csv_text
 from attnviz.model.provenance import sources
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Alibi, Causal, Dropout, Heads, Memory, SeededVectors
 from attnviz.model.spec.view import Cell, Ranges, View
 from attnviz.model.stages import STAGE_BY_ID, STAGES
@@ -114,7 +113,7 @@ def test_a_locked_cell_is_marked_as_such() -> None:
 
 
 def test_a_cell_that_is_not_there_lights_nothing() -> None:
-    site = site_of(replace(GROUPED, masks=()))
+    site = site_of(with_fields(GROUPED, masks=()))
     for cell in (None, Cell("masked", 0, 0), Cell("scores", 99, 0), Cell("scores", 0, 0, 9)):
         assert highlight(site, View(), "scores", cell) == NO_HIGHLIGHT
     assert STAGE_BY_ID["masked"].id not in site.stages
@@ -132,7 +131,7 @@ def test_the_orientation_turns_the_picture_and_not_the_numbers() -> None:
 @pytest.mark.parametrize("stage", [stage.id for stage in STAGES if stage.score_shaped])
 def test_a_cell_has_one_value_however_it_is_read(stage: str) -> None:
     """In float32 another shape of the same product may end in another digit: no reader may show one."""
-    wide = Experiment(
+    wide = stacked(
         tuple("abcdefghijklmnopqrstuvwxyz"),
         SeededVectors(26, 128, 1),
         heads=Heads(4, 4, 32),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from desk import WAIT_MS, MakeDesk
+from first_layer import change
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel
 
@@ -32,14 +33,14 @@ def test_a_refusal_is_said_wherever_it_was_typed_and_goes_with_the_next_edit(mak
         desk.window.status.clear()
         desk.find(DragNumber, name).rejected.emit(ValueError(f"{name} is too large"))
         assert desk.window.status.message() == f"{name} is too large"
-    desk.store.change(temperature=2.0)
+    change(desk.store, temperature=2.0)
     assert desk.window.status.message() == ""
 
 
 def test_what_was_done_is_not_wiped_away_by_an_edit(make_desk: MakeDesk) -> None:
     desk = make_desk()
     desk.window.status.say("Saved lecture.json")
-    desk.store.change(temperature=2.0)
+    change(desk.store, temperature=2.0)
     assert desk.window.status.message() == "Saved lecture.json"
 
 
@@ -47,7 +48,7 @@ def test_after_a_run_that_failed_the_old_numbers_are_not_called_ready(make_desk:
     desk = make_desk()
     facts = desk.find(QLabel, "status_facts")
     assert facts.text().startswith("ready · ")
-    desk.store.change(dtype="float16")
+    change(desk.store, dtype="float16")
     desk.qtbot.waitUntil(lambda: not facts.text().startswith("ready"), timeout=WAIT_MS)
     assert facts.text() == "not computed: the numbers are from the previous state"
     assert "float16" in desk.window.status.message()
@@ -59,7 +60,7 @@ def test_after_a_run_that_failed_the_old_numbers_are_not_called_ready(make_desk:
 def test_a_notice_of_a_run_follows_the_language_without_another_run(make_desk: MakeDesk) -> None:
     desk = make_desk()
     shape = desk.store.experiment.n_queries, desk.store.experiment.d_model
-    desk.store.change(vectors=ExplicitVectors(np.full(shape, 1e30)), dtype="float32")
+    change(desk.store, vectors=ExplicitVectors(np.full(shape, 1e30)), dtype="float32")
     desk.settle()
     facts, trace = desk.find(QLabel, "status_facts"), desk.store.trace
     english, chinese = "Numbers are past the range of float32", "数值超出 float32 的范围"
@@ -71,5 +72,5 @@ def test_a_notice_of_a_run_follows_the_language_without_another_run(make_desk: M
     assert desk.store.trace is trace
     desk.press_key(Qt.Key.Key_L, Qt.KeyboardModifier.ControlModifier)
     assert desk.said().startswith(english)
-    desk.store.change(temperature=2.0)  # the next edit ends what was said of this one
+    change(desk.store, temperature=2.0)  # the next edit ends what was said of this one
     assert not desk.said()

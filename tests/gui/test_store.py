@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
+from first_layer import change, with_fields
 from pointer import Log
 from pytestqt.qtbot import QtBot
 
@@ -29,22 +29,22 @@ def listen(store: Store) -> Log:
 
 def test_an_edit_says_once_what_was_and_what_is(store: Store) -> None:
     old, log = store.document, listen(store)
-    assert store.change(temperature=2.0)
+    assert change(store, temperature=2.0)
     assert log.values("changed") == [(old, store.document)]
-    assert store.experiment == replace(old.experiment, temperature=2.0)
+    assert store.experiment == with_fields(old.experiment, temperature=2.0)
     assert log.events.count("history_changed") == 1
     assert store.can_undo and not store.can_redo and store.is_modified
 
 
 def test_an_edit_that_changes_nothing_is_no_entry(store: Store) -> None:
     log = listen(store)
-    assert store.change(temperature=store.experiment.temperature)
+    assert change(store, temperature=store.experiment.layers[0].temperature)
     assert log.events == [] and not store.can_undo
 
 
 def test_a_refused_edit_says_field_value_and_what_is_legal(store: Store) -> None:
     old, log = store.document, listen(store)
-    assert not store.change(temperature=-1.0)
+    assert not change(store, temperature=-1.0)
     (sentence,) = log.values("rejected")
     assert "temperature" in str(sentence) and "-1" in str(sentence) and "above 0" in str(sentence)
     assert store.document is old and not store.can_undo
@@ -66,11 +66,11 @@ def test_all_edits_of_a_gesture_are_one_entry(store: Store) -> None:
     first = store.document
     store.begin_gesture()
     for temperature in (1.5, 2.0, 2.5):
-        store.change(temperature=temperature)
+        change(store, temperature=temperature)
     store.end_gesture()
-    store.change(temperature=3.0)
+    change(store, temperature=3.0)
     store.undo()
-    assert store.experiment.temperature == 2.5
+    assert store.experiment.layers[0].temperature == 2.5
     store.undo()
     assert store.document == first and not store.can_undo
 
@@ -79,35 +79,35 @@ def test_an_empty_gesture_is_no_entry(store: Store) -> None:
     store.begin_gesture()
     store.end_gesture()
     assert not store.can_undo
-    store.change(temperature=2.0)
+    change(store, temperature=2.0)
     store.begin_gesture()
     store.end_gesture()
     store.undo()
-    assert store.experiment.temperature == 1.0
+    assert store.experiment.layers[0].temperature == 1.0
 
 
 def test_an_undo_inside_a_gesture_loses_no_entry(store: Store) -> None:
     first = store.experiment
-    store.change(temperature=2.0)
+    change(store, temperature=2.0)
     store.begin_gesture()
-    store.change(temperature=3.0)
+    change(store, temperature=3.0)
     store.undo()
-    store.change(temperature=4.0)
-    store.change(temperature=5.0)
+    change(store, temperature=4.0)
+    change(store, temperature=5.0)
     store.end_gesture()
     store.undo()
-    assert store.experiment.temperature == 2.0
+    assert store.experiment.layers[0].temperature == 2.0
     store.undo()
     assert store.experiment == first
 
 
 def test_an_edit_after_an_undo_forgets_what_was_undone(store: Store) -> None:
-    store.change(temperature=2.0)
+    change(store, temperature=2.0)
     store.undo()
-    store.change(temperature=3.0)
+    change(store, temperature=3.0)
     assert not store.can_redo
     store.redo()
-    assert store.experiment.temperature == 3.0
+    assert store.experiment.layers[0].temperature == 3.0
 
 
 def test_a_look_changes_the_view_and_is_neither_an_entry_nor_unsaved(store: Store) -> None:
@@ -121,15 +121,15 @@ def test_a_look_changes_the_view_and_is_neither_an_entry_nor_unsaved(store: Stor
 
 
 def test_a_look_keeps_what_can_be_redone(store: Store) -> None:
-    store.change(temperature=2.0)
+    change(store, temperature=2.0)
     store.undo()
     store.look(stage="scores")
     store.redo()
-    assert store.experiment.temperature == 2.0
+    assert store.experiment.layers[0].temperature == 2.0
 
 
 def test_saved_is_what_the_disk_has(store: Store) -> None:
-    store.change(temperature=2.0)
+    change(store, temperature=2.0)
     store.mark_saved(Path("a.json"), store.document)
     assert not store.is_modified and store.path == Path("a.json")
     store.undo()
@@ -140,33 +140,33 @@ def test_saved_is_what_the_disk_has(store: Store) -> None:
 
 def test_opening_begins_a_new_history(store: Store) -> None:
     store.begin_gesture()
-    store.change(temperature=2.0)
+    change(store, temperature=2.0)
     store.set_hover(Cell("scores", 0, 0))
     document = load_preset("dog-bites-man")
     store.open(document, Path("b.json"))
     assert store.document is document and store.pointer.cell is None
     assert not (store.can_undo or store.can_redo or store.is_modified)
-    store.change(temperature=3.0)
+    change(store, temperature=3.0)
     store.undo()
     assert store.document == document
 
 
 def test_opening_the_same_document_again_forgets_the_history(store: Store) -> None:
     document = store.document
-    store.change(temperature=2.0)
+    change(store, temperature=2.0)
     store.open(document)
     assert store.document is document and not store.can_undo
 
 
 def test_the_history_is_bounded(store: Store) -> None:
     for step in range(LIMIT + 20):
-        store.change(temperature=1.0 + (step + 1) / 1000)
+        change(store, temperature=1.0 + (step + 1) / 1000)
     count = 0
     while store.can_undo:
         store.undo()
         count += 1
     assert count == LIMIT - 1
-    assert store.experiment.temperature == pytest.approx(1.0 + 21 / 1000)
+    assert store.experiment.layers[0].temperature == pytest.approx(1.0 + 21 / 1000)
 
 
 def test_hover_says_changes_only_and_the_locked_cell_is_the_focus_without_it(store: Store) -> None:

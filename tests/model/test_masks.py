@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
-import msgspec
 import numpy as np
 import pytest
 from cases import MASKS as CASES
 from cases import TOKENS
 from experiments import MASK_OF_KIND, MASK_SETS, ONE_MASK, sited, small
+from first_layer import stacked, with_fields
 from hypothesis import given
 from hypothesis import strategies as st
 from mask_formulas import blocks_cell, sees
@@ -38,7 +38,7 @@ SPANS = [(0, 6, 0, 6), (3, 4, 0, 9), (2, 7, 4, 6)]
 
 def of_n(n: int, *masks: p.Mask, n_keys: int | None = None) -> Experiment:
     memory = None if n_keys is None else p.Memory(("m",) * n_keys, p.SeededVectors(n_keys, 2))
-    return Experiment(("t",) * n, p.SeededVectors(n, 2), memory, masks=masks)
+    return stacked(("t",) * n, p.SeededVectors(n, 2), memory, masks=masks)
 
 
 def site_of_n(n: int, *masks: p.Mask, n_keys: int | None = None) -> Site:
@@ -74,17 +74,17 @@ def test_what_a_form_begins_with_fits_every_length(family: Any, n: int) -> None:
     experiment = of_n(n)
     mask = family.fresh(sited(experiment))
     assert isinstance(mask, family.kind)
-    masked = msgspec.structs.replace(experiment, masks=(mask,))
+    masked = with_fields(experiment, masks=(mask,))
     if n == 12 and family.kind is not p.Painted:
         assert 0 < visible_pairs(sited(masked)) < 144, "a switch that changes nothing explains nothing"
-    whole = blocked(masked, np.arange(n), np.arange(n))
+    whole = blocked(sited(masked), np.arange(n), np.arange(n))
     assert whole is not None and whole.shape == (n, n)
 
 
 @given(MASK_SETS)
 def test_masks_come_back_from_a_file(masks: tuple[p.Mask, ...]) -> None:
     experiment = small(masks=masks)
-    assert loads(dumps(Document(experiment))).experiment.masks == masks
+    assert loads(dumps(Document(experiment))).experiment.layers[0].masks == masks
 
 
 # --- what is blocked -------------------------------------------------------------------------------
@@ -101,7 +101,7 @@ def test_each_mask_is_its_formula(mask: p.OneMask, span: tuple[int, int, int, in
 def test_masks_side_by_side_must_all_let_through_and_one_of_the_joined_ones(
     masks: tuple[p.Mask, ...],
 ) -> None:
-    hidden = blocked(small(masks=masks), EVERYWHERE, EVERYWHERE)
+    hidden = blocked(sited(small(masks=masks)), EVERYWHERE, EVERYWHERE)
     assert (hidden is None) == (masks == ())
     if hidden is not None:
         expected = [[blocks_cell(masks, query, key) for key in range(N)] for query in range(N)]
@@ -147,7 +147,7 @@ def test_a_cell_is_blocked_exactly_where_a_reason_is_given(masks: tuple[p.Mask, 
     ],
 )
 def test_the_sentence_of_a_blocked_cell(mask: p.Mask, cell: tuple[int, int], sentence: str) -> None:
-    assert why_blocked(of_n(9, mask), *cell) == (sentence,)
+    assert why_blocked(sited(of_n(9, mask)), *cell) == (sentence,)
 
 
 # --- how many pairs are left -----------------------------------------------------------------------

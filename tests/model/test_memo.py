@@ -29,7 +29,7 @@ def test_it_is_found_once_for_each_and_goes_with_it() -> None:
 
 
 def test_thousands_that_come_and_go_are_never_mistaken_for_each_other() -> None:
-    remembered = WeakMemo(lambda experiment: experiment.temperature)
+    remembered = WeakMemo(lambda experiment: experiment.layers[0].temperature)
     for index in range(1, 2000):
         assert remembered(small(temperature=float(index))) == index
     assert not remembered._found

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from cases import POSITIONS as CASES
 from experiments import sited, small
+from first_layer import with_fields
 
 from attnviz.engines.decode.decodable import CHANGES
 from attnviz.engines.decode.run import decode
@@ -19,7 +20,7 @@ from attnviz.model.io.files import dumps, load, loads, save
 from attnviz.model.positions import POSITIONS, added_rows, changes, learned_table, magnitude
 from attnviz.model.scalings import SCALINGS
 from attnviz.model.spec.arrays import Matrix
-from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.experiment import one_layer
 from attnviz.model.spec.parts import Alibi, Heads, Position, Rope, SeededVectors, Sinusoidal
 from attnviz.model.spec.positions import (
     Deberta,
@@ -106,7 +107,7 @@ def test_written_tables_live_in_a_tensors_file(tmp_path: Any) -> None:
 def test_a_rotation_of_fewer_pairs_keeps_the_divisors_that_it_has_pairs_for() -> None:
     rope = Rope(scaling=LongRope(2.0, (1.5, 2.5), (3.5, 4.5, 5.5), 16))
     wide = small(heads=Heads(2, 1, 6), position=rope)
-    cut = switching.set_position(small(heads=Heads(2, 1, 4)), rope).position
+    cut = switching.set_position(sited(small(heads=Heads(2, 1, 4))), rope).position
     assert isinstance(cut, Rope) and cut.scaling == LongRope(2.0, (1.5, 2.5), (3.5, 4.5), 16)
     assert loads(dumps(wide)).experiment == wide
 
@@ -205,7 +206,7 @@ def test_a_rotation_of_fewer_pairs_keeps_the_divisors_that_it_has_pairs_for() ->
 def test_illegal_values_are_refused_with_one_sentence(make: Any, sentence: str) -> None:
     with pytest.raises(ValueError) as caught:
         make()
-    assert str(caught.value) == sentence
+    assert str(caught.value).removeprefix("layers[0].") == sentence
 
 
 def test_tokens_past_the_tables_end_are_refused_by_edits_and_by_decoding() -> None:
@@ -218,7 +219,7 @@ def test_tokens_past_the_tables_end_are_refused_by_edits_and_by_decoding() -> No
         ValueError, match=r"position\.length must be at least 6 for a last token at position 5; got 5\."
     ):
         edits.set_n_tokens(full, 6)
-    assert edits.set_n_tokens(full, 4).position == Learned(5)
+    assert edits.set_n_tokens(full, 4).layers[0].position == Learned(5)
     assert len(decode(ENGINE, full).steps) == 5
     with pytest.raises(
         ValueError, match=r"position\.length must be at least 6 for a last token at position 5; got 5\."
@@ -234,7 +235,7 @@ def test_a_learned_row_is_added_to_each_token_and_not_to_the_memory() -> None:
     experiment = small(position=Learned(9, start=2, table=table))
     trace = run(ENGINE, experiment)
     np.testing.assert_array_equal(trace["x"] - trace["tokens_embedded"], table.values.array[2:7])
-    np.testing.assert_array_equal(edits.added_position(experiment, "tokens", 3), table.values.array[5])
+    np.testing.assert_array_equal(edits.added_position(sited(experiment), "tokens", 3), table.values.array[5])
 
 
 def test_a_longer_drawn_table_begins_with_the_same_rows() -> None:
@@ -249,7 +250,7 @@ def test_a_longer_drawn_table_begins_with_the_same_rows() -> None:
 
 def test_written_tables_follow_features_and_heads() -> None:
     experiment = small(position=Learned(9, table=written(9, 6)))
-    wider = edits.set_d_model(experiment, 8).position
+    wider = edits.set_d_model(experiment, 8).layers[0].position
     assert isinstance(wider, Learned) and isinstance(wider.table, WrittenTable)
     assert wider.table.values.array[3].tolist() == [18, 19, 20, 21, 22, 23, 0, 0]
     biased = small(position=T5Buckets(4, 9, table=written(4, 1)))
@@ -268,7 +269,7 @@ def test_tables_of_relative_positions_follow_features_and_heads(tmp_path: Any) -
     narrow = edits.set_heads(sited(deberta), d_head=2).position
     assert isinstance(narrow, Deberta) and isinstance(narrow.keys, WrittenTable)
     assert narrow.keys.values.array[7].tolist() == [28, 29]
-    chosen = switching.set_position(small(heads=Heads(2, 1, 4)), deberta.position).position
+    chosen = switching.set_position(sited(small(heads=Heads(2, 1, 4))), deberta.layers[0].position).position
     assert isinstance(chosen, Deberta) and isinstance(chosen.keys, WrittenTable)
     assert chosen.keys.values.shape == (8, 8)
     path = save(xl, tmp_path / "xl.safetensors")
@@ -277,23 +278,25 @@ def test_tables_of_relative_positions_follow_features_and_heads(tmp_path: Any) -
 
 def test_choosing_a_learned_table_makes_it_long_enough() -> None:
     experiment = small()
-    assert switching.set_position(experiment, Learned(3)).position == Learned(5)
-    chosen = switching.set_position(experiment, Learned(3, start=1, table=written(3, 2))).position
+    assert switching.set_position(sited(experiment), Learned(3)).position == Learned(5)
+    chosen = switching.set_position(sited(experiment), Learned(3, start=1, table=written(3, 2))).position
     assert isinstance(chosen, Learned) and isinstance(chosen.table, WrittenTable)
     assert chosen.length == 6 and chosen.table.values.shape == (6, 6)
-    assert switching.set_position(experiment, Learned(99)).position == Learned(99)
+    assert switching.set_position(sited(experiment), Learned(99)).position == Learned(99)
 
 
 def test_buckets_go_where_they_are_legal() -> None:
     start = small(position=T5Buckets())
-    assert switching.set_buckets(start, n_buckets=7).position == T5Buckets(6)
-    assert switching.set_buckets(start, n_buckets=1).position == T5Buckets(4)
-    assert switching.set_buckets(start, n_buckets=1, bidirectional=False).position == T5Buckets(2, 128, False)
-    assert switching.set_buckets(start, bidirectional=False).position == T5Buckets(32, 128, False)
-    assert switching.set_buckets(start, max_distance=1).position == T5Buckets(32, 9)
-    assert switching.set_buckets(start, n_buckets=600).position == T5Buckets(600, 151)
+    assert switching.set_buckets(sited(start), n_buckets=7).position == T5Buckets(6)
+    assert switching.set_buckets(sited(start), n_buckets=1).position == T5Buckets(4)
+    assert switching.set_buckets(sited(start), n_buckets=1, bidirectional=False).position == T5Buckets(
+        2, 128, False
+    )
+    assert switching.set_buckets(sited(start), bidirectional=False).position == T5Buckets(32, 128, False)
+    assert switching.set_buckets(sited(start), max_distance=1).position == T5Buckets(32, 9)
+    assert switching.set_buckets(sited(start), n_buckets=600).position == T5Buckets(600, 151)
     tabled = small(position=T5Buckets(4, 9, table=written(4, 1)))
-    fewer = switching.set_buckets(tabled, n_buckets=6).position
+    fewer = switching.set_buckets(sited(tabled), n_buckets=6).position
     assert isinstance(fewer, T5Buckets) and isinstance(fewer.table, WrittenTable)
     assert fewer.table.values.array[:, 0].tolist() == [0, 1, 2, 3, 0, 0]
 
@@ -319,21 +322,23 @@ def test_a_factor_of_one_is_no_scaling() -> None:
 def test_decoding_past_the_tokens_fixes_the_length_of_dynamic_ntk() -> None:
     experiment = small(position=Rope(100.0, start=1, scaling=DynamicNtk(4.0, 4)))
     inside = decode(ENGINE, experiment)
-    assert inside.experiment.position == experiment.position and inside.notices == (CHANGES["masks"],)
+    assert inside.experiment.layers[0].position == experiment.layers[0].position and inside.notices == (
+        CHANGES["masks"],
+    )
     longer = decode(ENGINE, experiment, 12)
-    assert longer.experiment.position == Rope(100.0, start=1, scaling=DynamicNtk(4.0, 4, length=13))
+    assert longer.experiment.layers[0].position == Rope(100.0, start=1, scaling=DynamicNtk(4.0, 4, length=13))
     assert str(longer.notices[1]).startswith("RoPE depends on the length: ")
     assert max(parity(longer, run(ENGINE, longer.experiment)).values()) < 1e-12
     # Freed again, the experiment has the tokens that make it as long: the same numbers.
-    freed = edits.replace(longer.experiment, position=experiment.position)
+    freed = with_fields(longer.experiment, position=experiment.layers[0].position)
     assert max(parity(longer, run(ENGINE, freed)).values()) < 1e-12
     assert not np.allclose(longer.steps[3].weights, inside.steps[3].weights, atol=1e-6)
 
 
 def test_added_rows_are_none_without_an_additive_position() -> None:
     for position in (NoPosition(), Rope(), Alibi(), T5Buckets()):
-        assert added_rows(small(position=position), np.arange(3)) is None
-    found = added_rows(small(position=Sinusoidal()), np.array([0]))
+        assert added_rows(sited(small(position=position)), np.arange(3)) is None
+    found = added_rows(sited(small(position=Sinusoidal())), np.array([0]))
     assert found is not None and found.tolist() == [[0, 1, 0, 1, 0, 1]]
 
 
@@ -342,4 +347,4 @@ def test_a_table_that_is_too_large_is_refused() -> None:
     with pytest.raises(
         ValueError, match=r"position\.length must be at most 53,687 with 5000 columns; got 1000000\."
     ):
-        Experiment(tokens, SeededVectors(2, 5000), heads=Heads(1, 1, 2), position=Learned(1_000_000))
+        one_layer(tokens, SeededVectors(2, 5000), heads=Heads(1, 1, 2), position=Learned(1_000_000))

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
-from experiments import SPREAD, STACKS, block, small
+from experiments import SPREAD, STACKS, block, sited, small
+from first_layer import with_fields
 from msgspec.structs import replace
 
 import attnviz
-from attnviz.model.edit import edits
 from attnviz.model.operands.matrices import vectors_array
 from attnviz.model.provenance import Region, consumers, kv_head, sources, tokens_of
 from attnviz.model.spec.arrays import Matrix
@@ -93,7 +91,7 @@ def test_a_number_changes_only_with_the_tokens_it_comes_from(cell: Cell) -> None
     "cell", [Cell("norm_1", 2, 1), Cell("ffn_hidden", 2, 3), Cell("residual_2", 3, 0), Cell("output", 1, 2)]
 )
 def test_a_number_of_a_block_changes_only_with_the_tokens_it_comes_from(cell: Cell) -> None:
-    experiment = replace(
+    experiment = with_fields(
         GROUPED, masks=(), dropout=Dropout(), block=block("pre"), final_norm=Norm("rms")
     )  # a weight of zero would hide where it comes from
     site = site_of(experiment)
@@ -143,7 +141,7 @@ def test_which_tokens_a_cell_belongs_to() -> None:
 
 
 def test_the_head_of_keys_that_a_query_head_reads() -> None:
-    assert [kv_head(GROUPED, head) for head in range(4)] == [0, 0, 1, 1]
+    assert [kv_head(sited(GROUPED), head) for head in range(4)] == [0, 0, 1, 1]
 
 
 def test_a_region_without_bounds_has_everything() -> None:
@@ -153,7 +151,7 @@ def test_a_region_without_bounds_has_everything() -> None:
 
 
 def test_probabilities_read_the_whole_row_of_logits() -> None:
-    experiment: Any = edits.set_mask(small(), Causal())
+    experiment = small(masks=(Causal(),))
     (region,) = sources(site_of(experiment), Cell("probabilities", 2, 1))
     assert region == Region("logits", (0,), (2,), None)
     assert STAGE_BY_ID["probabilities"].rule == "row"

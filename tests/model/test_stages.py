@@ -38,7 +38,6 @@ from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
 from attnviz.model.operands.matrices import vectors_array
 from attnviz.model.provenance import consumers, sources
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import (
     Alibi,
     ExplicitSinks,
@@ -50,6 +49,7 @@ from attnviz.model.spec.positions import (
     Learned,
     T5Buckets,
 )
+from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID, STAGES, inputs
 from attnviz.model.trace import Origin, SiteTrace, Trace
@@ -109,7 +109,7 @@ class Reader:
 # --- one function per kind of step -----------------------------------------------------------------
 
 
-def recomputed(experiment: Experiment, cell: Cell, read: Reader) -> float:
+def recomputed(experiment: Site, cell: Cell, read: Reader) -> float:
     stage = cell.stage
     if stage in LATENT or (experiment.latent is not None and stage in ("k", "v")):
         norm = norms(experiment).get(stage)
@@ -168,7 +168,7 @@ def recomputed(experiment: Experiment, cell: Cell, read: Reader) -> float:
     return float(vectors_array(given)[cell.row, cell.column])
 
 
-def normed(experiment: Experiment, cell: Cell, read: Reader) -> float:
+def normed(experiment: Site, cell: Cell, read: Reader) -> float:
     norm = experiment.qk_norm
     assert norm is not None
     row = read.row(read.stages[0], cell.head, cell.row)
@@ -180,7 +180,7 @@ def normed(experiment: Experiment, cell: Cell, read: Reader) -> float:
     return gain * (row[cell.column] - mean) / math.sqrt(squares + norm.eps)
 
 
-def pointwise(experiment: Experiment, cell: Cell, read: Reader) -> float:
+def pointwise(experiment: Site, cell: Cell, read: Reader) -> float:
     value = read(read.stages[0], cell.head, cell.row, cell.column)
     if cell.stage == "x":
         position = experiment.position
@@ -221,7 +221,7 @@ def pointwise(experiment: Experiment, cell: Cell, read: Reader) -> float:
     return value * is_kept(experiment, cell)
 
 
-def softmaxed(experiment: Experiment, cell: Cell, read: Reader) -> float:
+def softmaxed(experiment: Site, cell: Cell, read: Reader) -> float:
     if cell.stage == "weights" and experiment.normaliser != "softmax":
         return alone(experiment, cell, read)
     row = read.row(read.stages[0], cell.head, cell.row)
@@ -239,7 +239,7 @@ def softmaxed(experiment: Experiment, cell: Cell, read: Reader) -> float:
     return math.exp(row[cell.column] - top) / math.fsum(math.exp(value - top) for value in row)
 
 
-def sink(experiment: Experiment, head: int) -> list[float]:
+def sink(experiment: Site, head: int) -> list[float]:
     """The sink of a head as one more score, where there are sinks."""
     if experiment.sinks is None:
         return []
@@ -249,7 +249,7 @@ def sink(experiment: Experiment, head: int) -> list[float]:
     return [float(drawn[head])]
 
 
-def alone(experiment: Experiment, cell: Cell, read: Reader) -> float:
+def alone(experiment: Site, cell: Cell, read: Reader) -> float:
     """Sigmoid or squared ReLU of one score, among as many keys as the query sees."""
     hidden = [is_blocked(experiment, cell.row, key) for key in range(sited(experiment).n_keys)]
     score = read(read.stages[0], cell.head, cell.row, cell.column)
@@ -266,11 +266,11 @@ def alone(experiment: Experiment, cell: Cell, read: Reader) -> float:
     return 1 / (1 + n * math.exp(-score))
 
 
-def is_blocked(experiment: Experiment, query: int, key: int) -> bool:
+def is_blocked(experiment: Site, query: int, key: int) -> bool:
     return blocks_cell(experiment.masks, query, key)
 
 
-def is_kept(experiment: Experiment, cell: Cell) -> float:
+def is_kept(experiment: Site, cell: Cell) -> float:
     """0, or the factor of a survivor: SplitMix64 over seed, head, query and key, in Python integers."""
     state = mixed(experiment.dropout.seed)
     for coordinate in (cell.head, cell.row, cell.column):

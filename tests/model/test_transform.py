@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from first_layer import stacked
 from msgspec.structs import replace
 from safetensors.numpy import load_file
 
@@ -15,7 +16,6 @@ from attnviz.model.io.files import dumps, load, loads, save
 from attnviz.model.operands.matrices import transform_array
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.block import Norm, Transform, Vocabulary
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.latent import Latent
 from attnviz.model.spec.parts import Explicit, ExplicitVectors, Heads, SeededVectors
 from attnviz.model.spec.rows import WrittenRow
@@ -56,7 +56,7 @@ def test_another_width_cuts_and_fills_it() -> None:
         WrittenRow(Matrix([[1.0, 2.0, 3.0]])),
         norm=Norm(gain=WrittenRow(Matrix([[1.0, 2.0, 3.0]]))),
     )
-    before = Experiment(
+    before = stacked(
         ("a",), SeededVectors(1, 3), heads=Heads(1, 1, 4), vocabulary=replace(KNOWN, transform=transform)
     )
     after = set_d_model(before, 2).vocabulary
@@ -85,7 +85,7 @@ def test_a_transform_and_a_latent_are_stored_as_tensors(tmp_path: Path) -> None:
         2, 5, 2, Norm("rms", 0.1, row(2)), Norm("rms", 0.1, row(5)),
         matrix(3, 2), matrix(2, 4), matrix(2, 4), matrix(3, 2), matrix(3, 5),
     )  # fmt: skip
-    experiment = Experiment(
+    experiment = stacked(
         ("a",),
         ExplicitVectors(Matrix([[1.0, 2.0, 3.0]])),
         heads=Heads(1, 1, 4),
@@ -103,7 +103,7 @@ def test_a_transform_and_a_latent_are_stored_as_tensors(tmp_path: Path) -> None:
         "vocabulary.transform.bias",
         "vocabulary.transform.norm.gain",
         "vocabulary.transform.norm.bias",
-        *(f"latent.{role}" for role in ("down", "up_key", "up_value", "rope_key", "query_down")),
-        "latent.norm.gain",
-        "latent.query_norm.gain",
+        *(f"layers[0].latent.{role}" for role in ("down", "up_key", "up_value", "rope_key", "query_down")),
+        "layers[0].latent.norm.gain",
+        "layers[0].latent.query_norm.gain",
     }

@@ -48,6 +48,6 @@ def test_a_weight_of_another_shape_is_refused_by_its_path() -> None:
 
 
 def test_only_what_is_used_is_named() -> None:
-    assert [weight.path for weight in weights_of(small())] == [
+    assert [weight.path for weight in weights_of(sited(small()))] == [
         f"projections.{role}" for role in ("query", "key", "value", "output")
     ]

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 from experiments import sited
+from first_layer import stacked
 from numpy.typing import NDArray
 from references.onnx_cases import NodeCase
 
@@ -204,7 +205,7 @@ def experiment_of(problem: Problem) -> Experiment:
     keys_and_values = np.concatenate((_side_by_side(k), _side_by_side(v)), axis=1)
     n_kv = len(k) * width
     first = np.concatenate((np.eye(n_kv), np.zeros((n_kv, n_kv))))
-    return Experiment(
+    return stacked(
         tokens=("q",) * q.shape[1],
         vectors=ExplicitVectors(Matrix(_side_by_side(q))),
         memory=Memory(("k",) * k.shape[1], ExplicitVectors(Matrix(keys_and_values))),

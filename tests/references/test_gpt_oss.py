@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from first_layer import stacked
 
 from attnviz.engines.engine import Engine
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
 from attnviz.engines.torch_engine import TorchEngine
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import (
     Causal,
     ExplicitSinks,
@@ -34,7 +34,7 @@ N = 9
 @pytest.mark.parametrize("masks", [(), (Causal(),), (Causal(), Window(3))])
 @pytest.mark.parametrize("engine", [NumpyEngine("float64"), TorchEngine("float64", "cpu")])
 def test_weights_and_mixture_are_those_of_gpt_oss(engine: Engine, masks: Any, sinks: Any) -> None:
-    experiment = Experiment(
+    experiment = stacked(
         tuple(map(str, range(N))),
         SeededVectors(N, 12, 5),
         heads=Heads(4, 2, 6),

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from first_layer import stacked
 from numpy.typing import NDArray
 
 from attnviz.engines.engine import Engine
@@ -122,7 +123,7 @@ def ours(layer: Any, d_q: int | None, interleaved: bool = True) -> Experiment:
         **({} if d_q is None else {"query_down": explicit(matrix(layer.q_a_proj))}),
     )
     query = layer.q_proj if d_q is None else layer.q_b_proj
-    return Experiment(
+    return stacked(
         tuple(map(str, range(N))),
         ExplicitVectors(Matrix(X)),
         heads=Heads(HEADS, HEADS, D_HEAD),

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 from experiments import sited
+from first_layer import stacked
 from numpy.typing import NDArray
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.attention import flex_attention as flex
@@ -70,7 +71,7 @@ def experiment(**changes: Any) -> Experiment:
         "projections": WEIGHTS,
         "dtype": "float64",
     }
-    return Experiment(**{**fields, **changes})
+    return stacked(**{**fields, **changes})
 
 
 def traced(one: Experiment) -> Trace:
@@ -213,7 +214,7 @@ def layer_of(one: Experiment, n_heads: int) -> torch.nn.MultiheadAttention:
     )
     matrices = {}
     for role in ("query", "key", "value", "output"):
-        source = getattr(one.projections, role)
+        source = getattr(one.layers[0].projections, role)
         assert isinstance(source, Explicit)
         matrices[role] = torch.tensor(source.values.array.T.copy())
     state = {"out_proj.weight": matrices["output"]}

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 from experiments import sited
+from first_layer import stacked
 from transformers import DebertaV2Config, LlamaConfig, T5Config, XLNetConfig, modeling_rope_utils
 from transformers.models.deberta_v2 import modeling_deberta_v2
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
@@ -24,7 +25,6 @@ from attnviz.engines.run import run
 from attnviz.model.positions import bias, magnitude, pair_frequencies
 from attnviz.model.scalings import SCALINGS
 from attnviz.model.spec.arrays import Matrix
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import (
     Explicit,
     ExplicitVectors,
@@ -151,7 +151,7 @@ def config_of(scaling: Scaling, parameters: dict[str, Any], base: float, d_head:
 
 def ours(scaling: Scaling, base: float, d_head: int, n: int) -> tuple[Any, float]:
     rope = Rope(base=base, scaling=scaling.cut_to(d_head // 2))
-    experiment = Experiment(
+    experiment = stacked(
         tuple("a" * n), SeededVectors(n, 2), heads=Heads(1, 1, d_head), position=rope, dtype="float64"
     )
     return pair_frequencies(sited(experiment)), magnitude(rope)
@@ -225,12 +225,12 @@ def test_bias_of_a_t5_layer(is_decoder: bool) -> None:
     layer = T5Attention(config, has_relative_attention_bias=True, layer_idx=0)
     table = layer.relative_attention_bias.weight.detach().numpy().astype(np.float64)
     position = T5Buckets(bidirectional=not is_decoder, table=WrittenTable(Matrix(table)))
-    experiment = Experiment(
+    experiment = stacked(
         tuple("a" * 200), SeededVectors(200, 3), heads=Heads(4, 2, 4), position=position, dtype="float64"
     )
     theirs = layer.compute_bias(200, 200)[0].detach().numpy()
     rows = np.arange(200)
-    np.testing.assert_array_equal(bias(experiment, np.arange(4), rows, rows), theirs)
+    np.testing.assert_array_equal(bias(sited(experiment), np.arange(4), rows, rows), theirs)
     trace = run(NumpyEngine("float64"), experiment)
     np.testing.assert_allclose(trace["biased"] - trace["scaled"], theirs, atol=1e-12)
 
@@ -275,7 +275,7 @@ def test_weights_of_a_deberta_layer() -> None:
         Explicit(Matrix(proj.weight.T.detach().numpy()))
         for proj in (layer.query_proj, layer.key_proj, layer.value_proj)
     ]
-    experiment = Experiment(
+    experiment = stacked(
         tuple("a" * n),
         ExplicitVectors(Matrix(x[0].numpy())),
         heads=Heads(n_heads, n_heads, d),
@@ -309,7 +309,7 @@ def test_weights_of_an_xlnet_layer() -> None:
     rows = np.arange(d_model).reshape(2, -1).T.ravel()
     flat = [w.reshape(d_model, -1).detach().numpy() for w in (layer.q, layer.k, layer.v, layer.r)]
     tables = [flat[3][rows], layer.r_w_bias.detach().numpy(), layer.r_r_bias.detach().numpy()]
-    experiment = Experiment(
+    experiment = stacked(
         tuple("a" * n),
         ExplicitVectors(Matrix(h[:, 0].numpy())),
         heads=Heads(n_heads, n_heads, d),

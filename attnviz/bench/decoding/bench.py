@@ -98,7 +98,7 @@ def measure_decoding(quick: bool) -> dict[str, Any]:
     how_long = (QUICK_SECONDS, QUICK_ROUNDS) if quick else (SECONDS, ROUNDS)
     return {
         "model": title,
-        "layers": 1 + len(given.layers),
+        "layers": len(given.layers),
         "d_model": given.d_model,
         "vocabulary": len(_vocabulary(given)),
         "dtype": given.dtype,

@@ -90,12 +90,10 @@ def drawn_model(
     embedding = drawn(n_vocabulary, d_model, 0.5 * np.sqrt(n_vocabulary))
     names = tuple(f"t{id_}" for id_ in range(n_vocabulary))
     ids = rng.integers(0, n_vocabulary, n_prompt)
-    first, *behind = [layer() for _number in range(n_layers)]
     return Experiment(
         tuple(names[id_] for id_ in ids),
         ExplicitVectors(Matrix(embedding[ids])),
-        **{field: getattr(first, field) for field in Layer.__struct_fields__},
-        layers=tuple(behind),
+        layers=tuple(layer() for _number in range(n_layers)),
         final_norm=norm(),
         vocabulary=Vocabulary(names, Matrix(embedding)),
         readout="vocabulary",

@@ -139,8 +139,8 @@ class Tensor:
 
     `name` has `{layer}` in place of the layer's number. `place` is the path of a field: in that layer
     (`projections.query`, `block.norm_1.gain`, `block.feed_forward.up`, `sinks`), or, for a name without
-    `{layer}`, in the experiment (`vocabulary.embedding`, `final_norm.gain`, and `position.table` of the first
-    layer, which is the experiment itself). A place that begins with `encoder.` belongs to the encoder's layer
+    `{layer}`, in the experiment (`vocabulary.embedding`, `final_norm.gain`, or, of the first layer,
+    `position.table`). A place that begins with `encoder.` belongs to the encoder's layer
     of that number; with `layers.` or `encoder.` and without `{layer}` in the name, to every layer of that
     stack. A tensor for several places lists them all, and `split` returns as many arrays.
 

@@ -122,13 +122,10 @@ def encoder_of(experiment: Experiment) -> Experiment | None:
     memory = experiment.memory
     if memory is None or not experiment.encoder:
         return None
-    first, *behind = experiment.encoder
-    fields = {field: getattr(first, field) for field in type(first).__struct_fields__}
     return Experiment(
         memory.tokens,
         memory.vectors,
-        **fields,
-        layers=tuple(behind),
+        layers=experiment.encoder,
         final_norm=experiment.encoder_norm,
         dtype=experiment.dtype,
     )

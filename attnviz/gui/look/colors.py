@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+# Imported here and not by the first colour that is painted: an import inside a paint event ends in a crash.
+import cmap  # noqa: F401
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtGui import QColor, QImage

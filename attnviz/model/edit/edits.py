@@ -332,7 +332,7 @@ def _fitted(experiment: Experiment, changes: dict[str, Any]) -> Experiment:
     memory = changes.get("memory", experiment.memory)
     d_model = vectors_shape(vectors)[1]
     d_memory = d_model if memory is None else vectors_shape(memory.vectors)[1]
-    reads_memory = memory is not None and experiment.cross is None
+    reads_memory = memory is not None and not experiment.has_cross
     is_alone = memory is None
     fields = {}
     for place in places(experiment):

@@ -61,27 +61,14 @@ def reseeded(part: S, shift: int, before: S | None = None) -> S:
 # --- the stack as a list --------------------------------------------------------------------------
 
 
-def main_layers(experiment: Experiment) -> tuple[Layer, ...]:
-    """All layers that read the tokens; the experiment's own fields are the first."""
-    first = Layer(**{field: getattr(experiment, field) for field in Layer.__struct_fields__})
-    return (first, *experiment.layers)
-
-
-def with_main_layers(experiment: Experiment, layers: tuple[Layer, ...], **changes: Any) -> Experiment:
-    """The experiment with these layers, and with other fields changed at the same time."""
-    first = {field: getattr(layers[0], field) for field in Layer.__struct_fields__}
-    return replace(experiment, layers=layers[1:], **(first | changes))
-
-
 def layers_of(experiment: Experiment, place: Place) -> tuple[Layer, ...]:
     """The layers of the stack of a site."""
-    return experiment.encoder if place.stack == "encoder" else main_layers(experiment)
+    return experiment.encoder if place.stack == "encoder" else experiment.layers
 
 
 def _with_layers(experiment: Experiment, place: Place, layers: tuple[Layer, ...]) -> Experiment:
-    if place.stack == "encoder":
-        return replace(experiment, encoder=layers)
-    return with_main_layers(experiment, layers)
+    stack = "encoder" if place.stack == "encoder" else "layers"
+    return replace(experiment, **{stack: layers})
 
 
 def copy_of(layer: Layer, others: tuple[Layer, ...]) -> Layer:
@@ -127,7 +114,7 @@ def _entered_like(old: Layer, new: Layer) -> Layer:
 
 def set_n_layers(experiment: Experiment, n: int) -> Experiment:
     """Cut the stack, or copy its last layer, to `n` layers."""
-    return with_main_layers(experiment, _counted(main_layers(experiment), n))
+    return replace(experiment, layers=_counted(experiment.layers, n))
 
 
 def _counted(layers: tuple[Layer, ...], n: int) -> tuple[Layer, ...]:
@@ -169,7 +156,7 @@ def _last_site_of_first_layer(experiment: Experiment) -> Site:
 
 def _reaching(experiment: Experiment, n: int, d_model: int) -> Any:
     """The tokens' position, where it also does for `n` tokens of `d_model` features; else none."""
-    position = experiment.position
+    position = experiment.layers[0].position
     fits = experiment.d_model == d_model and n <= position.end
     return position if fits else NoPosition()
 
@@ -182,19 +169,19 @@ def set_cross(experiment: Experiment, is_on: bool, layers: tuple[Layer, ...] = (
     """
     if experiment.memory is None:
         raise FieldError("cross", None, NEEDS_MEMORY)
-    if is_on == (experiment.cross is not None):
+    if is_on == experiment.has_cross:
         return experiment
-    present = main_layers(experiment)
+    present = experiment.layers
     if not is_on:
-        return with_main_layers(experiment, tuple(_reading_memory(layer) for layer in present))
+        return replace(experiment, layers=tuple(_reading_memory(layer) for layer in present))
     if len(layers) == len(present):
         kept = tuple(_with_cross_of(old, new) for old, new in zip(layers, present, strict=True))
         try:
-            return with_main_layers(experiment, kept)
+            return replace(experiment, layers=kept)
         except ValueError:
             pass  # sampled for other vectors: they are created anew
     made = tuple(_with_both(experiment, layer, index) for index, layer in enumerate(present))
-    return with_main_layers(experiment, made)
+    return replace(experiment, layers=made)
 
 
 def _fields_of(layer: Attention) -> dict[str, Any]:

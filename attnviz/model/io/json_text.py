@@ -19,7 +19,7 @@ from msgspec import Struct
 from attnviz.errors import FieldError, InputError, Message, missing, must_be, quoted
 from attnviz.i18n import N_
 from attnviz.model.errors.conversion import field_error
-from attnviz.model.io.migrations import MIGRATIONS, migrated
+from attnviz.model.io.migrations import MIGRATIONS, migrated, path_before
 from attnviz.model.spec.arrays import WHERE, Matrix
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
@@ -27,7 +27,7 @@ from attnviz.model.spec.value import as_matrix
 from attnviz.model.spec.view import View
 
 FORMAT = "attnviz"
-VERSION = 2
+VERSION = 3
 
 MAX_TEXT = 16 * 2**20
 """Largest JSON text that is read, in bytes: a document with all its numbers inline is far below."""
@@ -54,7 +54,7 @@ class File(Struct, frozen=True, forbid_unknown_fields=True):
     """The outermost object of a document file."""
 
     format: Literal["attnviz"]
-    version: Literal[2]
+    version: Literal[3]
     experiment: Experiment
     view: View = View()
     title: str = ""
@@ -94,7 +94,7 @@ def document_from(data: Any, tensors: Mapping[str, Callable[[], Matrix]]) -> Doc
     Raises `ValueError`: one sentence with the JSON path, the value and the requirement.
     """
     if not isinstance(data, dict) or data.get("format") != FORMAT:
-        begins = '{"format": "attnviz", "version": 2'
+        begins = f'{{"format": "{FORMAT}", "version": {VERSION}'
         raise InputError(
             Message(
                 "The file must be an attnviz document, which begins {begins}; got something else.",
@@ -108,6 +108,11 @@ def document_from(data: Any, tensors: Mapping[str, Callable[[], Matrix]]) -> Doc
 
     data = migrated(data)
 
+    def path_in_file(error: FieldError) -> FieldError:
+        """A file of an older version is told of its own fields, not of where they are today."""
+        path = path_before(version, error.path)
+        return error if path == error.path else FieldError(path, error.value, error.requirement)
+
     def decode(expected: type, value: Any) -> Any:
         if isinstance(value, dict) and value.keys() == {"tensor"}:
             return _tensor(tensors, value["tensor"])
@@ -120,7 +125,7 @@ def document_from(data: Any, tensors: Mapping[str, Callable[[], Matrix]]) -> Doc
         half = Message("{code}, half of a character", code=code)
         raise FieldError("key", half, Message("must consist of whole characters")) from None
     except (msgspec.ValidationError, ValueError) as error:
-        raise field_error(error, File, data, "$") from None
+        raise path_in_file(field_error(error, File, data, "$")) from None
     return Document(file.experiment, file.view, file.title)
 
 

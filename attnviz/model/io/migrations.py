@@ -6,7 +6,9 @@ everything else, wrong values included, to the check of the present version.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from attnviz.model.stages import STAGE_BY_ID
@@ -17,8 +19,15 @@ KINDS = ("scores", "weights", "features")
 def migrated(data: dict[str, Any]) -> dict[str, Any]:
     """Migrate a document of an older version to the present one."""
     while data["version"] in MIGRATIONS:
-        data = {**MIGRATIONS[data["version"]](data), "version": data["version"] + 1}
+        data = {**MIGRATIONS[data["version"]].document(data), "version": data["version"] + 1}
     return data
+
+
+def path_before(version: int, path: str) -> str:
+    """Path in a file of that version of the field that the present version has at `path`."""
+    for step in sorted(MIGRATIONS, reverse=True):
+        path = MIGRATIONS[step].path(path) if step >= version else path
+    return path
 
 
 def _range_per_kind(data: dict[str, Any]) -> dict[str, Any]:
@@ -39,5 +48,54 @@ def _range_per_kind(data: dict[str, Any]) -> dict[str, Any]:
     return {**data, "view": {**rest, "ranges": ranges}}
 
 
-MIGRATIONS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {1: _range_per_kind}
+def _first_layer_among_layers(data: dict[str, Any]) -> dict[str, Any]:
+    """Up to version 2 the fields of the first layer stood in the experiment, and `layers` held the others."""
+    experiment = data.get("experiment")
+    if not isinstance(experiment, dict):
+        return data
+    first = {key: value for key, value in experiment.items() if key in OF_A_LAYER}
+    rest = {key: value for key, value in experiment.items() if key not in OF_A_LAYER}
+    behind = rest.get("layers", [])
+    if isinstance(behind, list):
+        rest["layers"] = [first, *behind]
+    return {**data, "experiment": rest}
+
+
+def _path_of_layer(path: str) -> str:
+    found = _LAYER.match(path)
+    if found is None:
+        return path
+    index, field = int(found["index"]), found["field"]
+    return f"$.experiment.layers[{index - 1}]{field}" if index else f"$.experiment{field}"
+
+
+_LAYER = re.compile(r"\$\.experiment\.layers\[(?P<index>\d+)\](?P<field>.*)", re.DOTALL)
+
+OF_A_LAYER = frozenset(
+    "heads projections latent qk_norm position scale temperature cap masks mask_placement mask_bias "
+    "fully_masked_row normaliser sinks dropout block cross".split()
+)
+"""The fields of a layer in version 2, which never change; those of `Layer` may."""
+
+
+def _unchanged(path: str) -> str:
+    return path
+
+
+@dataclass(frozen=True)
+class Migration:
+    """The step from one version to the next.
+
+    `document` takes the parsed JSON of a file to the next version; `path` takes the JSON path of a field in
+    the next version to where this version has it, for errors.
+    """
+
+    document: Callable[[dict[str, Any]], dict[str, Any]]
+    path: Callable[[str], str] = _unchanged
+
+
+MIGRATIONS: dict[int, Migration] = {
+    1: Migration(_range_per_kind),
+    2: Migration(_first_layer_among_layers, _path_of_layer),
+}
 """The step from each older version to the next one."""

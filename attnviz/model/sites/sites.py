@@ -33,8 +33,8 @@ def site_names(experiment: Experiment) -> tuple[str, ...]:
 
 
 def _standing(experiment: Experiment) -> tuple[tuple[Place, ...], tuple[str, ...]]:
-    has_memory, has_cross = experiment.memory is not None, experiment.cross is not None
-    return _counted(has_memory, has_cross, len(experiment.encoder), 1 + len(experiment.layers))
+    n_encoder, n_layers = len(experiment.encoder), len(experiment.layers)
+    return _counted(experiment.memory is not None, experiment.has_cross, n_encoder, n_layers)
 
 
 @lru_cache(maxsize=64)
@@ -66,10 +66,8 @@ def shown_site(experiment: Experiment, name: str) -> str:
 
 
 def record_at(experiment: Experiment, place: Place) -> Attention:
-    """The document's record of a site: the experiment itself, a layer, or a layer's cross-attention."""
-    if place.stack == "encoder":
-        return experiment.encoder[place.layer]
-    layer: Layer = experiment.layers[place.layer - 1] if place.layer else experiment
+    """The document's record of a site: a layer, or a layer's cross attention."""
+    layer = (experiment.encoder if place.stack == "encoder" else experiment.layers)[place.layer]
     if place.is_second:
         assert layer.cross is not None
         return layer.cross
@@ -121,7 +119,8 @@ def _derived(experiment: Experiment, place: Place) -> Site:
 def alone(site: Site) -> Experiment:
     """An experiment that has this attention and no other."""
     own = ("tokens", "vectors", "memory", "embedding_norm", "final_norm", "vocabulary", "readout", "writing")
-    return Experiment(**{field: getattr(site, field) for field in (*ATTENTION_FIELDS, *own, "dtype")})
+    layer = Layer(**{field: getattr(site, field) for field in ATTENTION_FIELDS})
+    return Experiment(**{field: getattr(site, field) for field in (*own, "dtype")}, layers=(layer,))
 
 
 def put(experiment: Experiment, site: Site) -> Experiment:
@@ -156,28 +155,20 @@ def with_records(
     experiment: Experiment, fields: dict[Place, dict[str, Any]], changes: dict[str, Any]
 ) -> Experiment:
     """`experiment` with `changes`, and with the `fields` of the attentions at some places."""
-    layers = [_with_fields(experiment, index, fields) for index in range(1 + len(experiment.layers))]
-    encoder = [
-        replace(layer, **fields.get(Place("encoder", index, "self"), {}))
-        for index, layer in enumerate(experiment.encoder)
-    ]
-    return replace(
-        experiment,
-        **{**layers[0], "layers": tuple(Layer(**one) for one in layers[1:]), "encoder": tuple(encoder)}
-        | changes,
-    )
+    stacks = {
+        stack: tuple(_with_fields(layer, stack, index, fields) for index, layer in enumerate(layers))
+        for stack, layers in (("layers", experiment.layers), ("encoder", experiment.encoder))
+    }
+    return replace(experiment, **stacks | changes)
 
 
-def _with_fields(experiment: Experiment, index: int, fields: dict[Place, dict[str, Any]]) -> dict[str, Any]:
-    """The fields of one of the main layers."""
-    layer: Layer = experiment.layers[index - 1] if index else experiment
-    made = {field: getattr(layer, field) for field in Layer.__struct_fields__}
+def _with_fields(layer: Layer, stack: str, index: int, fields: dict[Place, dict[str, Any]]) -> Layer:
+    """One layer with what is changed of its attentions."""
     for place, changed in fields.items():
-        if place.stack == "encoder" or place.layer != index:
+        if (place.stack == "encoder") != (stack == "encoder") or place.layer != index:
             continue
         if place.is_second:
             assert layer.cross is not None
-            made["cross"] = replace(layer.cross, **changed)
-        else:
-            made |= changed
-    return made
+            changed = {"cross": replace(layer.cross, **changed)}
+        layer = replace(layer, **changed)
+    return layer

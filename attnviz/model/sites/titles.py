@@ -43,7 +43,7 @@ def site_title(experiment: Experiment, name: str) -> str:
 def site_message(experiment: Experiment, name: str) -> Message:
     """A site in few words: "layer 2 of 3 · self", or "encoder 1 of 1 · self" and so on."""
     place = place_of(experiment, name)
-    count = len(experiment.encoder) if place.stack == "encoder" else 1 + len(experiment.layers)
+    count = len(experiment.encoder) if place.stack == "encoder" else len(experiment.layers)
     stack = Message(STACKS[place.stack], layer=place.layer + 1, count=count)
     return Message("{stack} · {kind}", stack=stack, kind=Message(KINDS[place.kind]))
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from attnviz.errors import NEEDS_MEMORY, Message, must_be
+from typing import Any
+
+from attnviz.errors import NEEDS_MEMORY, Message, must_be, of_length
 from attnviz.model.spec.attention import Layer
 from attnviz.model.spec.block import Norm, Vocabulary
 from attnviz.model.spec.generation import Writing
 from attnviz.model.spec.parts import DType, Memory, Readout, Vectors, check_tokens, vectors_shape
-from attnviz.model.spec.value import require
+from attnviz.model.spec.value import Value, require
 
 
-class Experiment(Layer, frozen=True, weakref=True):
+class Experiment(Value, frozen=True, weakref=True):
     """Attention, completely specified: everything that changes a number, and nothing else.
 
-    An experiment is a layer (see `Attention` and `Layer`) with the sequences that it reads, and perhaps more
-    layers behind it. With n tokens of d_model features, m keys (m = n, or the number of memory tokens), h
-    query heads and g key/value heads of d_head features, one head of one attention computes
+    An experiment has one layer or more (see `Layer` and `Attention`) and the sequences that they read. With n
+    tokens of d_model features, m keys (m = n, or the number of memory tokens), h query heads and g key/value
+    heads of d_head features, one head of one attention computes
 
         q = R(norm(x W_Q))      k = R(norm(z W_K))      v = z W_V     (from a latent: see `latent_parts`)
         s = cap((q kᵀ + relative) · scale / temperature) + bias,   -inf where a mask blocks
@@ -35,7 +37,7 @@ class Experiment(Layer, frozen=True, weakref=True):
         memory: The memory sequence; None for self-attention. Without `cross` attentions, the layers
             themselves read keys and values from it.
         embedding_norm: None, or a norm of the token vectors and their position before the first layer.
-        layers: The layers behind the first one, which is the experiment itself.
+        layers: The layers that read the tokens, one or more, from the first to the last.
         final_norm: None, or a norm after the last layer.
         encoder: Layers that the memory passes through before it is read; none if it is read unchanged.
         encoder_norm: None, or a norm after the encoder's last layer.
@@ -53,7 +55,7 @@ class Experiment(Layer, frozen=True, weakref=True):
     vectors: Vectors
     memory: Memory | None = None
     embedding_norm: Norm | None = None
-    layers: tuple[Layer, ...] = ()
+    layers: tuple[Layer, ...] = (Layer(),)
     final_norm: Norm | None = None
     encoder: tuple[Layer, ...] = ()
     encoder_norm: Norm | None = None
@@ -63,8 +65,8 @@ class Experiment(Layer, frozen=True, weakref=True):
     dtype: DType = "float32"
 
     def check(self) -> None:
+        require(bool(self.layers), "layers", of_length(0), must_be("a list of one layer or more"))
         check_tokens("tokens", self.tokens, "vectors", self.vectors)
-        super().check()
         self._check_around()
         self._check_sites()
 
@@ -78,6 +80,11 @@ class Experiment(Layer, frozen=True, weakref=True):
         """Features of a token vector."""
         return vectors_shape(self.vectors)[1]
 
+    @property
+    def has_cross(self) -> bool:
+        """True if each layer has a second attention, which reads the memory."""
+        return self.layers[0].cross is not None
+
     def _check_around(self) -> None:
         """Norms before and after the layers, the vocabulary, and whether what reads a memory has one."""
         d_memory = self.d_model if self.memory is None else vectors_shape(self.memory.vectors)[1]
@@ -90,12 +97,13 @@ class Experiment(Layer, frozen=True, weakref=True):
             if norm is not None:
                 norm.check_size(name, features)
         if self.memory is None:
-            for name in ("cross", "encoder", "encoder_norm"):
+            require(not self.has_cross, "layers[0].cross", None, NEEDS_MEMORY)
+            for name in ("encoder", "encoder_norm"):
                 require(not getattr(self, name), name, None, NEEDS_MEMORY)
         if not self.encoder:
             require(self.encoder_norm is None, "encoder_norm", [], Message("needs encoder layers"))
         for index, layer in enumerate(self.layers):
-            same = (layer.cross is None) == (self.cross is None)
+            same = (layer.cross is None) == (not self.has_cross)
             alike = must_be("null in all layers or in none")
             require(same, f"layers[{index}].cross", layer.cross, alike)
         for index, layer in enumerate(self.encoder):
@@ -118,3 +126,12 @@ class Experiment(Layer, frozen=True, weakref=True):
         from attnviz.model.sites.sites import sites
 
         sites(self)
+
+
+def one_layer(tokens: tuple[str, ...], vectors: Vectors, **fields: Any) -> Experiment:
+    """An experiment of one layer: `fields` of `Layer` belong to that layer, the others to the experiment.
+
+    Raises `FieldError` as `Experiment` does, and `TypeError` for a field that neither has.
+    """
+    of_layer = {name: fields.pop(name) for name in Layer.__struct_fields__ if name in fields}
+    return Experiment(tokens, vectors, layers=(Layer(**of_layer),), **fields)

@@ -206,7 +206,7 @@ class SamplingOperation:
 
     @property
     def description(self) -> str:
-        """What it does, in one sentence, a message."""
+        """Effect of the operation in one sentence; a message id."""
         return self._said.hint
 
     @property

@@ -47,17 +47,13 @@ class Place(Value, frozen=True):
 
     @property
     def path(self) -> str:
-        """Path of this attention in a document, such as `layers[0].cross`; empty for the first
-        layer's own.
-        """
-        if self.stack == "encoder":
-            return f"encoder[{self.layer}]"
-        layer = f"layers[{self.layer - 1}]" if self.layer else ""
-        return ".".join(part for part in (layer, "cross" if self.is_second else "") if part)
+        """Path of this attention in a document, such as `layers[0].cross`."""
+        stack = "encoder" if self.stack == "encoder" else "layers"
+        return f"{stack}[{self.layer}]" + (".cross" if self.is_second else "")
 
     def refused(self, error: FieldError) -> FieldError:
         """An error of this site, its field named from the document's root."""
-        return error.below(self.path) if self.path else error
+        return error.below(self.path)
 
 
 def sizes(n_tokens: int, d_model: int, heads: Heads, latent: Latent | None) -> Sizes:

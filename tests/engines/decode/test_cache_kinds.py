@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from experiments import sited, small
+from first_layer import with_fields
 from msgspec.structs import replace
 
 from attnviz.core.quantise import quantise, quantised_bytes
@@ -45,9 +46,11 @@ ENGINES = [NumpyEngine("float64"), TorchEngine("float64")]
 
 def stack(cache: Cache, **changes: Any) -> Experiment:
     """Two layers of two heads on one; ten tokens after the five that are given, drawn."""
-    layer = Layer(heads=Heads(2, 1, 4), masks=changes.get("masks", ()), projections=small().projections)
+    layer = Layer(
+        heads=Heads(2, 1, 4), masks=changes.get("masks", ()), projections=small().layers[0].projections
+    )
     writing = Writing(Sampling((Temperature(1.0),), 3, StopConditions(length=10)), cache)
-    return small(heads=Heads(2, 1, 4), layers=(layer,), writing=writing, **changes)
+    return small(heads=Heads(2, 1, 4), behind=(layer,), writing=writing, **changes)
 
 
 def difference(decoding: Decoding) -> float:
@@ -172,7 +175,7 @@ def test_another_draw_reuses_all_steps_with_the_same_tokens() -> None:
 def test_nothing_is_reused_of_another_model() -> None:
     engine = NumpyEngine("float64")
     first = decode(engine, stack(FullCache()))
-    assert decode(engine, replace(stack(FullCache()), temperature=2.0), earlier=first).reused == 0
+    assert decode(engine, with_fields(stack(FullCache()), temperature=2.0), earlier=first).reused == 0
     assert decode(engine, stack(RingCache(4)), earlier=first).reused == 0
     assert decode(NumpyEngine("float32"), stack(FullCache()), earlier=first).reused == 0
 

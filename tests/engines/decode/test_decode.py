@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from cases import ENGINE_IDS, HEADS, MASKS, MEMORY, POSITIONS, TOKENS, experiment
 from experiments import sited
+from first_layer import with_fields
 
 from attnviz.engines import program, projecting
 from attnviz.engines.decode.cost import Cost, StepCosts
@@ -22,7 +23,7 @@ from attnviz.engines.run import run
 from attnviz.engines.torch_engine import TorchEngine
 from attnviz.model.spec import parts as p
 from attnviz.model.spec.arrays import Matrix
-from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.experiment import Experiment, one_layer
 from attnviz.model.spec.generation import Writing
 
 READ_OUT = CHANGES["readout"]
@@ -65,7 +66,7 @@ def test_cross_attention_steps_equal_the_full_pass(
 ) -> None:
     given = experiment(masks, position, heads, memory=MEMORY)
     decoding = assert_equal(make(engine), given, steps=9)
-    assert decoding.experiment.masks == given.masks
+    assert decoding.experiment.layers[0].masks == given.layers[0].masks
     assert all(step.weights.shape == (4, 5) and step.k is None for step in decoding.steps)
 
 
@@ -134,9 +135,9 @@ def test_one_head_of_nan_is_no_difference(engine: str) -> None:
     """Queries of nothing but zeros have no direction: with ε = 0 their norm is NaN, in one of four heads."""
     given = experiment("none", "none", "gqa", qk_norm=p.QKNorm("l2", 0.0))
     weights = np.random.default_rng(2).standard_normal(sited(given).projection_shape("query"))
-    weights[:, given.heads.d_head : 2 * given.heads.d_head] = 0.0
-    projections = msgspec.structs.replace(given.projections, query=p.Explicit(Matrix(weights)))
-    decoding = assert_equal(make(engine), msgspec.structs.replace(given, projections=projections))
+    weights[:, given.layers[0].heads.d_head : 2 * given.layers[0].heads.d_head] = 0.0
+    projections = msgspec.structs.replace(given.layers[0].projections, query=p.Explicit(Matrix(weights)))
+    decoding = assert_equal(make(engine), with_fields(given, projections=projections))
     assert np.isnan(decoding.steps[-1].weights).any(axis=-1).tolist() == [False, True, False, False]
 
 
@@ -147,7 +148,7 @@ def test_parity_sees_weights_of_later_keys_and_nan_on_one_side() -> None:
     assert parity(decoding, not_causal)["weights"] > 0.01
     nan_rows = experiment("nothing_left", "none", fully_masked_row="nan")
     decoding = decode(NumpyEngine("float64"), nan_rows)
-    zeros = msgspec.structs.replace(decoding.experiment, fully_masked_row="zeros")
+    zeros = with_fields(decoding.experiment, fully_masked_row="zeros")
     assert parity(decoding, run(NumpyEngine("float64"), zeros))["weights"] == np.inf
 
 
@@ -222,7 +223,7 @@ def test_generated_tokens_are_the_most_probable_ones() -> None:
 
 
 def test_the_first_of_equals_is_fed() -> None:
-    flat = Experiment(("b", "a", "b"), p.ExplicitVectors([[0.0, 0.0]] * 3), heads=p.Heads(1, 1, 2))
+    flat = one_layer(("b", "a", "b"), p.ExplicitVectors([[0.0, 0.0]] * 3), heads=p.Heads(1, 1, 2))
     decoding = decode(NumpyEngine("float64"), flat, 5)
     assert decoding.experiment.tokens == ("b", "a", "b", "b", "b")
     np.testing.assert_allclose(decoding.steps[0].probabilities, [0.5, 0.5])
@@ -231,7 +232,7 @@ def test_the_first_of_equals_is_fed() -> None:
 @pytest.mark.parametrize("generation", [None, Writing()], ids=["most probable", "sampled"])
 def test_logits_of_nan_end_the_text_at_a_step_that_is_named(generation: Writing | None) -> None:
     """The steps up to there are kept, with their numbers; no token is invented."""
-    padded = msgspec.structs.replace(
+    padded = with_fields(
         experiment(), masks=(p.Padding((0, 1, 2, 3, 4, 5, 6)),), fully_masked_row="nan", writing=generation
     )
     decoding = decode(NumpyEngine("float64"), padded, 8)
@@ -245,7 +246,7 @@ def test_a_later_step_without_finite_logits_keeps_the_tokens_before_it() -> None
     """Token c repeats itself; at position 4 no key is left, and the row of a mask of nothing is NaN."""
     masks = (p.Painted(((4, 4),)), p.Window(0, 0))
     vectors = p.ExplicitVectors([[1.0, 0.0], [0.0, 1.0], [4.0, 4.0]])
-    experiment_ = Experiment(
+    experiment_ = one_layer(
         tuple("abc"),
         vectors,
         heads=p.Heads(1, 1, 2),
@@ -261,9 +262,7 @@ def test_a_later_step_without_finite_logits_keeps_the_tokens_before_it() -> None
 
 
 def test_a_document_that_is_fed_to_its_end_samples_nothing_and_is_not_cut() -> None:
-    padded = msgspec.structs.replace(
-        experiment(), masks=(p.Padding((0, 1, 2, 3, 4, 5, 6)),), fully_masked_row="nan"
-    )
+    padded = with_fields(experiment(), masks=(p.Padding((0, 1, 2, 3, 4, 5, 6)),), fully_masked_row="nan")
     assert decode(NumpyEngine("float64"), padded).stopped is None
 
 
@@ -278,17 +277,17 @@ def test_fewer_steps_than_tokens() -> None:
 
 
 def test_a_causal_mask_is_added_once_and_only_to_self_attention() -> None:
-    assert causal_experiment(experiment("padding")).masks == (p.Padding((0, 3)), p.Causal())
-    assert causal_experiment(experiment("all")).masks == MASKS["all"]
-    assert causal_experiment(experiment("none", memory=MEMORY)).masks == ()
+    assert causal_experiment(experiment("padding")).layers[0].masks == (p.Padding((0, 3)), p.Causal())
+    assert causal_experiment(experiment("all")).layers[0].masks == MASKS["all"]
+    assert causal_experiment(experiment("none", memory=MEMORY)).layers[0].masks == ()
 
 
 def test_masks_that_never_look_ahead_are_decoded_as_they_are() -> None:
     for masks in ("strided", "any_of", "any_of_strided"):
         decoding = decode(NumpyEngine("float64"), experiment(masks))
-        assert (decoding.experiment.masks, decoding.notices) == (MASKS[masks], ())
+        assert (decoding.experiment.layers[0].masks, decoding.notices) == (MASKS[masks], ())
     prefix = decode(NumpyEngine("float64"), experiment("prefix"))
-    assert prefix.experiment.masks == (p.Prefix(3), p.Causal())
+    assert prefix.experiment.layers[0].masks == (p.Prefix(3), p.Causal())
     assert "adds a causal mask" in str(prefix.notices[0]) and len(prefix.notices) == 1
 
 
@@ -298,7 +297,7 @@ def test_what_decoding_adds_to_a_document_is_said() -> None:
     decoding = decode(NumpyEngine("float64"), plain)
     assert decoding.changed == {"masks", "readout"}
     assert decoding.notices == (CHANGES["masks"], READ_OUT)
-    own = msgspec.structs.replace(plain, readout="similarity", masks=(p.Causal(),))
+    own = with_fields(plain, readout="similarity", masks=(p.Causal(),))
     assert (decode(NumpyEngine("float64"), own).changed, decode(NumpyEngine("float64"), own).notices) == (
         frozenset(),
         (),
@@ -308,7 +307,7 @@ def test_what_decoding_adds_to_a_document_is_said() -> None:
 def test_masking_after_the_softmax_is_moved_before_it_and_said() -> None:
     after = experiment("all", mask_placement="after_softmax")
     decoding = decode(NumpyEngine("float64"), after)
-    assert decoding.experiment.mask_placement == "before_softmax"
+    assert decoding.experiment.layers[0].mask_placement == "before_softmax"
     assert "before the softmax" in str(decoding.notices[0])
     assert decode(NumpyEngine("float64"), experiment("all")).notices == ()
 
@@ -371,12 +370,12 @@ def test_the_counts_of_cross_attention_by_hand() -> None:
 
 
 def test_identity_projections_cost_nothing() -> None:
-    given = Experiment(("a", "b"), p.SeededVectors(2, 4), heads=p.Heads(1, 1, 4))
+    given = one_layer(("a", "b"), p.SeededVectors(2, 4), heads=p.Heads(1, 1, 4))
     assert StepCosts(given, 4).step(0)[0].flops == 4 * 4 + 5
 
 
 def test_llama_2_7b_holds_512_kib_per_token() -> None:
-    layer = Experiment(("a",), p.SeededVectors(1, 4096), heads=p.Heads(32, 32, 128))
+    layer = one_layer(("a",), p.SeededVectors(1, 4096), heads=p.Heads(32, 32, 128))
     assert 32 * StepCosts(layer, 2).step(0)[0].bytes_held == 512 * 1024
 
 

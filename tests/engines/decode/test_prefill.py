@@ -39,8 +39,8 @@ def writes(experiment: Experiment, cache: Cache, n_new: int = N_NEW) -> Experime
 
 
 def stack() -> Experiment:
-    layer = Layer(heads=Heads(2, 1, 4), projections=small().projections)
-    return small(heads=Heads(2, 1, 4), layers=(layer,))
+    layer = Layer(heads=Heads(2, 1, 4), projections=small().layers[0].projections)
+    return small(heads=Heads(2, 1, 4), behind=(layer,))
 
 
 def latent() -> Experiment:

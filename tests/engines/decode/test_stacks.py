@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from cases import ENGINE_IDS
 from experiments import SPREAD, STACKS
+from first_layer import with_fields
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -66,8 +67,8 @@ def assert_equal(found: dict[str, Compared], tolerance: float) -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_every_stage_of_every_site_equals_the_full_pass(case: str, engine: str, dtype: str) -> None:
     experiment = CASES[case]
-    if isinstance(experiment.position, Learned):
-        steps = min(experiment.position.length - experiment.position.start, 8)
+    if isinstance(experiment.layers[0].position, Learned):
+        steps = min(experiment.layers[0].position.length - experiment.layers[0].position.start, 8)
     else:
         steps = 8
     decoding, found = pairs(make(engine, dtype), experiment, steps)
@@ -195,8 +196,8 @@ def test_every_layer_becomes_causal_and_nothing_else_does() -> None:
         place = place_of(causal, name)
         is_decoded = place.stack == "decoder" and place.kind == "self"
         assert (p.Causal() in record_at(causal, place).masks) == is_decoded, name
-    assert causal.encoder == given_.encoder and causal.cross == given_.cross
-    late = replace(
+    assert causal.encoder == given_.encoder and causal.layers[0].cross == given_.layers[0].cross
+    late = with_fields(
         STACKS["attentions alone"], masks=(p.Padding((1,)),), mask_placement="after_softmax", mask_bias=-2.0
     )
     notices = decode(NumpyEngine("float64"), late).notices
@@ -216,7 +217,7 @@ def test_a_table_that_ends_in_a_later_layer_ends_the_steps() -> None:
 
 def test_nan_that_a_full_pass_spreads_backwards_is_said() -> None:
     hidden = (p.Causal(), p.Painted(((2, 0), (2, 1), (2, 2))))
-    experiment = replace(STACKS["two layers, pre"], masks=hidden, fully_masked_row="nan")
+    experiment = with_fields(STACKS["two layers, pre"], masks=hidden, fully_masked_row="nan")
     decoding = decode(NumpyEngine("float64"), experiment)
     assert decoding.notices[-1] == NOT_FINITE
     found = parity(decoding, run(NumpyEngine("float64"), decoding.experiment))
@@ -227,7 +228,7 @@ def test_nan_that_a_full_pass_spreads_backwards_is_said() -> None:
 def test_nan_is_said_by_every_cache_and_of_steps_that_were_taken_over(cache: Cache) -> None:
     """The ring no longer has the value of the row of NaN; the second decoding takes all steps over."""
     hidden = (p.Causal(), p.Painted(((2, 0), (2, 1), (2, 2))))
-    experiment = replace(
+    experiment = with_fields(
         STACKS["two layers, pre"],
         masks=hidden,
         fully_masked_row="nan",
@@ -238,7 +239,7 @@ def test_nan_is_said_by_every_cache_and_of_steps_that_were_taken_over(cache: Cac
     again = decode(NumpyEngine("float64"), experiment, earlier=first)
     assert again.reused == len(again.steps) == len(first.steps)
     assert first.notices == again.notices and again.notices[-1] == NOT_FINITE
-    finite = decode(NumpyEngine("float64"), replace(experiment, fully_masked_row="zeros"))
+    finite = decode(NumpyEngine("float64"), with_fields(experiment, fully_masked_row="zeros"))
     assert NOT_FINITE not in finite.notices
 
 

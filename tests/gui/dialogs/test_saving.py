@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from desk import Answers, Desk, MakeDesk
+from first_layer import change
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QApplication, QDialogButtonBox, QProgressBar
 
@@ -68,7 +69,7 @@ def desk(make_desk: MakeDesk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     made = make_desk(inline=False)
     path = save_file(made.store.document, tmp_path / "d.json")
     made.store.open(made.store.document, path)
-    made.store.change(temperature=2.0)
+    change(made.store, temperature=2.0)
     monkeypatch.setattr(saving, "save", slow)
     return made
 

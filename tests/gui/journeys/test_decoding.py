@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from desk import Desk, MakeDesk, count_color, picture
+from first_layer import change
 from pointer import drag, move, press, release
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
@@ -49,7 +50,7 @@ def button(desk: Desk, name: str) -> QToolButton:
 
 def test_the_counters_are_those_of_the_formulas_at_every_step(desk: Desk) -> None:
     experiment = desk.store.experiment
-    heads, n = experiment.heads, experiment.n_queries
+    heads, n = experiment.layers[0].heads, experiment.n_queries
     itemsize = {"float32": 4, "float64": 8}[experiment.dtype]
     row = 2 * heads.n_kv_heads * heads.d_head * itemsize
     desk.click(button(desk, "first"))
@@ -170,16 +171,16 @@ def test_masks_positions_and_heads_decode_to_the_full_pass(desk: Desk) -> None:
         {"heads": 2, "dtype": "float64"},
         {"memory": Memory(("x", "y"), SeededVectors(2, desk.store.experiment.d_model, 3))},
     )
-    for change in changes:
-        heads = change.pop("heads", None)
+    for fields in changes:
+        heads = fields.pop("heads", None)
         if heads is not None:
             desk.store.edit_attention(set_heads, n_heads=4, n_kv_heads=heads, d_head=4)
-        if change:
-            assert desk.store.change(**change), desk.said()
+        if fields:
+            assert change(desk.store, **fields), desk.said()
         for position in ("none", "sinusoidal", "rope", "alibi"):
             desk.choose("position_segmented", position)
             desk.settle_decoding()
-            assert label(desk, "decode_parity").startswith("● equal"), (change, position)
+            assert label(desk, "decode_parity").startswith("● equal"), (fields, position)
 
 
 def test_a_difference_is_said_and_not_coloured_as_equal(desk: Desk) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from desk import Desk, MakeDesk
+from first_layer import change
 from pointer import drag, move, press, release
 from PySide6.QtCore import QPoint
 from PySide6.QtTest import QTest
@@ -214,7 +215,7 @@ def test_many_tokens_are_typed_live(make_desk: MakeDesk) -> None:
     desk.type_number("n_tokens_field", "300")
     desk.settle()
     assert desk.map.content.values.shape == (300, 300)
-    assert desk.store.change(vectors=SeededVectors(300, 8, 4))
+    assert change(desk.store, vectors=SeededVectors(300, 8, 4))
     desk.settle()
     np.testing.assert_array_equal(desk.map.content.values, attnviz.run(desk.store.experiment)["weights"][0])
 
@@ -225,6 +226,6 @@ def test_pictures_of_an_earlier_document_fade_until_there_are_numbers(desk: Desk
     desk.window.live.failed.emit(ValueError("scores: too many"))
     effect = card.graphicsEffect()
     assert isinstance(effect, QGraphicsOpacityEffect) and effect.opacity() < 0.5
-    desk.store.change(temperature=2.0)
+    change(desk.store, temperature=2.0)
     desk.settle()
     assert card.graphicsEffect() is None

@@ -199,7 +199,7 @@ def test_a_bar_is_clicked_to_pad_its_key(desk: Desk) -> None:
     assert (weights[:, :, 1] == 0).all()
     np.testing.assert_array_equal(desk.map.content.values, weights[0])
     desk.click(bars, bars.row_rect(1).center())
-    assert len(desk.store.experiment.masks) == 1
+    assert len(desk.store.experiment.layers[0].masks) == 1
 
 
 def test_the_output_opens_by_its_picture(desk: Desk) -> None:
@@ -225,7 +225,7 @@ def test_a_locked_cell_goes_to_the_head_that_is_selected(desk: Desk, is_hovered:
     desk.click(desk.map, desk.map.cell_center(2, 1))
     desk.store.set_hover(Cell("weights", 2, 1, 0) if is_hovered else None)
     title = desk.find(QLabel, "inspector_title")
-    count = desk.store.experiment.heads.n_heads
+    count = desk.store.experiment.layers[0].heads.n_heads
     for head in (1, 0, 3):
         desk.store.look(head=head)
         desk.settle()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from desk import Desk, MakeDesk, picture
+from experiments import sited
+from first_layer import change
 from pointer import drag, move, press, release
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QLabel, QPushButton
@@ -38,17 +40,17 @@ def check(desk: Desk) -> None:
 def test_a_mask_comes_and_goes(desk: Desk) -> None:
     assert "masked" in strip(desk)
     desk.switch("causal_toggle")
-    assert desk.store.experiment.masks == ()
+    assert desk.store.experiment.layers[0].masks == ()
     check(desk)
     assert "masked" not in strip(desk)
     assert (desk.map.content.values > 0).all()
     desk.switch("window_toggle")
-    assert isinstance(desk.store.experiment.masks[0], Window)
+    assert isinstance(desk.store.experiment.layers[0].masks[0], Window)
     check(desk)
     assert "masked" in strip(desk)
     assert desk.map.content.blocked is not None and desk.map.content.blocked[0, 3]
     desk.switch("causal_toggle")
-    assert [type(mask) for mask in desk.store.experiment.masks] == [Causal, Window]
+    assert [type(mask) for mask in desk.store.experiment.layers[0].masks] == [Causal, Window]
     check(desk)
     for _count in range(3):
         desk.store.undo()
@@ -68,7 +70,7 @@ def test_dropout_and_readout_add_their_stages(desk: Desk) -> None:
 def test_positions_change_the_strip(desk: Desk) -> None:
     assert "q_rotated" in strip(desk) and "x" not in strip(desk)
     desk.choose("position_segmented", "sinusoidal")
-    assert isinstance(desk.store.experiment.position, Sinusoidal)
+    assert isinstance(desk.store.experiment.layers[0].position, Sinusoidal)
     check(desk)
     assert "q_rotated" not in strip(desk) and "x" in strip(desk)
     desk.choose("position_segmented", "alibi")
@@ -84,7 +86,7 @@ def test_the_scale_is_written_at_its_arrow_and_changes_the_weights(desk: Desk) -
     desk.choose("scale_segmented", "none")
     check(desk)
     assert not np.allclose(desk.map.content.values, before)
-    desk.store.change(temperature=2.0)
+    change(desk.store, temperature=2.0)
     check(desk)
     np.testing.assert_allclose(desk.map.content.values, before, rtol=1e-12)  # ÷√4 is ÷2
 
@@ -92,10 +94,10 @@ def test_the_scale_is_written_at_its_arrow_and_changes_the_weights(desk: Desk) -
 def test_the_number_of_heads_is_the_number_of_pictures(desk: Desk) -> None:
     desk.store.look(head=3)
     desk.type_number("n_heads_field", "2")
-    assert desk.store.experiment.heads == Heads(2, 2, 4)
+    assert desk.store.experiment.layers[0].heads == Heads(2, 2, 4)
     check_last_head(desk, 2)
     desk.choose("n_kv_heads_segmented", "1")
-    assert desk.store.experiment.heads == Heads(2, 1, 4)
+    assert desk.store.experiment.layers[0].heads == Heads(2, 1, 4)
     check_last_head(desk, 2)
     desk.type_number("n_heads_field", "8")
     desk.settle()
@@ -122,7 +124,7 @@ def test_one_stroke_of_the_brush_is_one_entry(desk: Desk) -> None:
     assert desk.store.pointer.paints
     start, end = (desk.map.cell_center(3, column).toPoint() for column in (0, 2))
     drag(desk.map, start, end - start, steps=2)
-    painted = mask_of(desk.store.experiment, Painted)
+    painted = mask_of(sited(desk.store.experiment), Painted)
     assert painted.cells == ((3, 0), (3, 1), (3, 2))
     desk.settle()
     assert desk.map.content.values[3].tolist() == [0, 0, 0, 1]
@@ -130,7 +132,7 @@ def test_one_stroke_of_the_brush_is_one_entry(desk: Desk) -> None:
     # What comes after the stroke is an entry of its own.
     desk.switch("causal_toggle")
     desk.store.undo()
-    assert mask_of(desk.store.experiment, Painted) == painted
+    assert mask_of(sited(desk.store.experiment), Painted) == painted
     desk.store.undo()
     assert desk.store.experiment == first.experiment and not desk.store.can_undo
     desk.settle()
@@ -138,11 +140,11 @@ def test_one_stroke_of_the_brush_is_one_entry(desk: Desk) -> None:
     desk.store.redo()
     desk.settle()
     drag(desk.map, end, QPoint(start.x() - end.x(), 0), steps=3)
-    assert mask_of(desk.store.experiment, Painted) is None
+    assert mask_of(sited(desk.store.experiment), Painted) is None
     desk.press_key(Qt.Key.Key_Escape)
     assert not desk.store.pointer.paints and not desk.find(QPushButton, "paint_button").isChecked()
     drag(desk.map, start, end - start)
-    assert mask_of(desk.store.experiment, Painted) is None
+    assert mask_of(sited(desk.store.experiment), Painted) is None
 
 
 def test_a_stroke_keeps_up_with_the_numbers(desk: Desk) -> None:
@@ -153,7 +155,7 @@ def test_a_stroke_keeps_up_with_the_numbers(desk: Desk) -> None:
         move(desk.map, cell)
         desk.settle()
     release(desk.map, cells[-1])
-    assert len(mask_of(desk.store.experiment, Painted).cells) == 3
+    assert len(mask_of(sited(desk.store.experiment), Painted).cells) == 3
     desk.settle()
     assert desk.find(QLabel, "stage_flag").text() == "fully masked: blue → 0"
     desk.store.undo()
@@ -213,8 +215,8 @@ def test_the_temperature_slider_moves_the_weights_as_one_entry(desk: Desk) -> No
     track = desk.find(SliderField, "temperature_field").track
     before = desk.map.content.values
     drag(track, QPoint(round(track.handle_x()), track.height() // 2), QPoint(20, 0), steps=5)
-    assert desk.store.experiment.temperature > 1.2
+    assert desk.store.experiment.layers[0].temperature > 1.2
     check(desk)
     assert desk.map.content.values[3].max() < before[3].max()
     desk.store.undo()
-    assert not desk.store.can_undo and desk.store.experiment.temperature == 1.0
+    assert not desk.store.can_undo and desk.store.experiment.layers[0].temperature == 1.0

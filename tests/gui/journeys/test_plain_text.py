@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from desk import Desk, MakeDesk, picture
+from first_layer import stacked
 from msgspec.structs import replace
 from pointer import move
 from PySide6.QtCore import QEvent, QPoint, Qt
@@ -20,7 +21,6 @@ from attnviz.gui.widgets.heat.map import HeatMap
 from attnviz.gui.widgets.pictures.bars import Bars
 from attnviz.gui.widgets.pictures.row_matrix import RowMatrix
 from attnviz.model.spec.document import Document
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Causal, ExplicitVectors, Heads, Memory, Padding, SeededVectors
 from attnviz.model.spec.view import Cell, View
 
@@ -39,7 +39,7 @@ def hostile(tokens: tuple[str, ...] = TOKENS, **changes: Any) -> Document:
         "readout": "similarity",
     }
     view = View(query=1, locked=Cell("weights", 1, 1, 0))
-    return Document(Experiment(**{**fields, **changes}), view)
+    return Document(stacked(**{**fields, **changes}), view)
 
 
 def plain(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from desk import Desk, MakeDesk
+from first_layer import change
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QContextMenuEvent
 from PySide6.QtTest import QTest
@@ -59,7 +60,7 @@ def test_undo_in_the_line_of_tokens_is_the_documents(desk: Desk) -> None:
 
 def test_undo_in_the_line_of_a_second_sequence_is_the_documents(make_desk: MakeDesk) -> None:
     desk = make_desk(load_preset("cross-attention"))
-    desk.store.change(temperature=2.0)
+    change(desk.store, temperature=2.0)
     line = desk.find(QLineEdit, "memory_text_field")
     before, text = desk.store.experiment, line.text()
     line.setFocus()
@@ -73,9 +74,9 @@ def test_undo_in_the_line_of_a_second_sequence_is_the_documents(make_desk: MakeD
     assert line.text() == text + " x" and line.cursorPosition() == len(text) + 2
     undo(desk)
     undo(desk)
-    assert desk.store.experiment.temperature == 1.0
+    assert desk.store.experiment.layers[0].temperature == 1.0
     QTest.keyClicks(line, "y")
-    assert desk.store.experiment.temperature == 1.0, "typing begins from what is there"
+    assert desk.store.experiment.layers[0].temperature == 1.0, "typing begins from what is there"
 
 
 def test_stop_strings_undo_what_is_typed_and_then_what_was_taken(make_desk: MakeDesk) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from desk import Desk, MakeDesk, count_color, picture
+from first_layer import stacked
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QSlider, QToolButton, QWidget
@@ -52,14 +53,14 @@ def model(length: int = 100) -> Experiment:
         masks=(Causal(),),
         position=Rope(100.0),
     )
-    return Experiment(
+    return stacked(
         PROMPT,
         ExplicitVectors(Matrix(rows)),
         heads=layer.heads,
         projections=Projections(Seeded(5), Seeded(6), Seeded(7), Seeded(8)),
         masks=layer.masks,
         position=layer.position,
-        layers=(layer,),
+        behind=(layer,),
         vocabulary=Vocabulary(WORDS, Matrix(drawn), end="<end>", logit_scale=0.5),
         readout="vocabulary",
         dtype="float64",

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from msgspec.structs import replace as changed
+from first_layer import with_fields
 
 from attnviz.gui.live.freshness import (
     Freshness,
@@ -26,7 +26,7 @@ from attnviz.model.io.presets import load_preset
 
 EXPERIMENT = load_preset("causal-decode").experiment
 ONE = Subject(EXPERIMENT, "numpy", "auto")
-OTHER = replace(ONE, experiment=changed(EXPERIMENT, temperature=2.0))
+OTHER = replace(ONE, experiment=with_fields(EXPERIMENT, temperature=2.0))
 SAMPLED = replace(ONE, experiment=set_seed(EXPERIMENT, 77))
 STEPS = cast(Any, object())
 

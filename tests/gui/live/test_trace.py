@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from first_layer import change
 from pointer import Log
 from pytestqt.qtbot import QtBot
 
@@ -103,12 +104,12 @@ def test_an_expected_error_is_one_sentence_and_the_next_edit_works(
 
     bench.before = fail
     before = bench.store.trace
-    bench.store.change(temperature=2.0)
+    change(bench.store, temperature=2.0)
     qtbot.waitUntil(lambda: list(map(str, bench.log.values("failed"))) == ["the sentence"])
     assert bench.store.trace is before  # the last right numbers stay
     assert bench.log.values("running")[-1] is False
     bench.before = lambda check: None
-    bench.store.change(temperature=3.0)
+    change(bench.store, temperature=3.0)
     qtbot.waitUntil(bench.settled)
     assert len(bench.log.values("failed")) == 1
 
@@ -122,7 +123,7 @@ def test_what_fails_unexpectedly_reaches_the_error_hook_and_the_next_edit_works(
     bench.before = fail
     with qtbot.captureExceptions() as caught:
         for count, temperature in enumerate((2.0, 2.5), start=1):
-            bench.store.change(temperature=temperature)
+            change(bench.store, temperature=temperature)
             qtbot.waitUntil(lambda count=count: len(caught) == count)
     assert caught[0][0] is TypeError
     says = "Something went wrong: TypeError: nobody thought of this"
@@ -131,7 +132,7 @@ def test_what_fails_unexpectedly_reaches_the_error_hook_and_the_next_edit_works(
         says,
     ]  # each time: the numbers shown are those before
     bench.before = lambda check: None
-    bench.store.change(temperature=3.0)
+    change(bench.store, temperature=3.0)
     qtbot.waitUntil(bench.settled)
     assert len(bench.log.values("failed")) == 2
 
@@ -158,7 +159,7 @@ def test_every_failure_is_a_sentence_and_a_fault_reaches_the_log(
 
     bench.before = fail
     with qtbot.captureExceptions() as caught:
-        bench.store.change(temperature=2.0)
+        change(bench.store, temperature=2.0)
         qtbot.waitUntil(lambda: list(map(str, bench.log.values("failed"))) == [says])
         qtbot.waitUntil(lambda: len(caught) == (logged is not None))
     assert [kind for kind, _error, _where in caught] == ([] if logged is None else [logged])
@@ -173,11 +174,11 @@ def test_a_young_run_is_shown_before_the_next_starts(qtbot: QtBot, monkeypatch: 
     bench.live.run_now()
     qtbot.waitUntil(lambda: bench.runs == 1)
     for temperature in (2.0, 3.0):
-        bench.store.change(temperature=temperature)
+        change(bench.store, temperature=temperature)
         qtbot.wait(15)
     go_on.set()
     qtbot.waitUntil(bench.settled)
-    temperatures = [trace.experiment.temperature for trace in shown.values("traced")]  # type: ignore[attr-defined]
+    temperatures = [trace.experiment.layers[0].temperature for trace in shown.values("traced")]  # type: ignore[attr-defined]
     assert temperatures == [1.0, 3.0] and bench.runs == 2
     bench.bridge.close()
     assert bench.scheduler.close(2.0)
@@ -191,7 +192,7 @@ def test_a_run_that_takes_long_is_cancelled_for_a_newer_one(
     never = threading.Event()
 
     def slow(check: Any) -> None:
-        if bench.store.experiment.temperature == 1.0:
+        if bench.store.experiment.layers[0].temperature == 1.0:
             try:
                 while not never.wait(0.005):
                     check()
@@ -203,7 +204,7 @@ def test_a_run_that_takes_long_is_cancelled_for_a_newer_one(
     bench.live.run_now()
     qtbot.waitUntil(lambda: bench.runs == 1)
     qtbot.wait(round(1000 * PATIENCE_SECONDS) + 50)
-    bench.store.change(temperature=2.0)
+    change(bench.store, temperature=2.0)
     qtbot.waitUntil(bench.settled)
     assert cancelled == [True]
     assert bench.log.values("failed") == []
@@ -238,9 +239,9 @@ def test_a_device_that_the_engine_lacks_gives_way_to_its_own_choice(bench: Bench
 
 def test_a_notice_is_said_once_until_it_is_another_one(bench: Bench, qtbot: QtBot) -> None:
     huge = ExplicitVectors(np.full((bench.store.experiment.n_queries, bench.store.experiment.d_model), 1e30))
-    bench.store.change(vectors=huge, dtype="float32")
+    change(bench.store, vectors=huge, dtype="float32")
     qtbot.waitUntil(bench.settled)
-    bench.store.change(temperature=2.0)
+    change(bench.store, temperature=2.0)
     qtbot.waitUntil(bench.settled)
     said = bench.log.values("noticed")
     assert len(said) == 1 and str(said[0]).startswith("Numbers are past the range of float32")

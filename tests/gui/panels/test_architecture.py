@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from desk import count_color, picture
-from msgspec.structs import replace
+from first_layer import with_fields
 from panels import PanelBench
 from pointer import Log
 from PySide6.QtCore import Qt
@@ -69,7 +69,7 @@ def test_the_counts_are_those_of_the_text(bench: Bench) -> None:
         "Decoder layer 1 · masked self-attention, 4 × 4 = 16 pairs · 10 of 16 visible",
         "Decoder layer 1 · cross-attention, 4 × 6 = 24 pairs",
     ]
-    bench.store.edit(replace, masks=())
+    bench.store.edit(with_fields, masks=())
     assert bench.find(QLabel, "architecture_sum").text() == "36 + 16 + 24 = 76 pairs"
 
 
@@ -156,10 +156,8 @@ def test_one_attention_alone_says_what_would_be_here(qtbot: QtBot) -> None:
 
 
 def test_twelve_layers_of_128_tokens_are_scrolled_through(qtbot: QtBot) -> None:
-    layer = {"masks": (Causal(),)}
-    deep = Experiment(
-        tuple(f"t{i}" for i in range(128)), SeededVectors(128, 4), layers=(Layer(**layer),) * 11, **layer
-    )
+    layers = (Layer(masks=(Causal(),)),) * 12
+    deep = Experiment(tuple(f"t{i}" for i in range(128)), SeededVectors(128, 4), layers=layers)
     bench: Bench = PanelBench(qtbot, ArchitecturePanel, Document(deep), 776, 150)
     assert len(bench.panel.canvas.maps) == 12
     assert bench.find(QLabel, "architecture_sum").text() == "12 × 16384 = 196608 pairs, 99072 visible"
@@ -169,7 +167,7 @@ def test_twelve_layers_of_128_tokens_are_scrolled_through(qtbot: QtBot) -> None:
 
 
 def test_the_attention_that_is_looked_at_is_brought_into_sight(qtbot: QtBot) -> None:
-    deep = Experiment(("a", "b", "c", "d"), SeededVectors(4, 4), layers=(Layer(),) * 11)
+    deep = Experiment(("a", "b", "c", "d"), SeededVectors(4, 4), layers=(Layer(),) * 12)
     bench: Bench = PanelBench(qtbot, ArchitecturePanel, Document(deep), 776, 150)
     bar = bench.find(QScrollArea, "architecture_scroll").horizontalScrollBar()
     bench.store.look(site="layers.11.self")
@@ -179,7 +177,7 @@ def test_the_attention_that_is_looked_at_is_brought_into_sight(qtbot: QtBot) -> 
 
 
 def test_long_sequences_are_shown_as_their_overview(qtbot: QtBot) -> None:
-    long = Experiment(tuple(f"t{i}" for i in range(600)), SeededVectors(600, 4), layers=(Layer(),))
+    long = Experiment(tuple(f"t{i}" for i in range(600)), SeededVectors(600, 4), layers=(Layer(),) * 2)
     bench: Bench = PanelBench(qtbot, ArchitecturePanel, Document(long), 776, 150)
     shown = map_of(bench, "layers.1.self")
     values, _hidden = bench.store.site.overview("weights", 0)

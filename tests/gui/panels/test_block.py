@@ -7,6 +7,7 @@ from itertools import combinations, pairwise
 import pytest
 from desk import picture
 from experiments import SPREAD, block, small
+from first_layer import change
 from panels import PanelBench
 from pointer import move, press, release
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt
@@ -119,8 +120,8 @@ def test_a_click_and_a_key_look_at_a_stage(qtbot: QtBot) -> None:
 
 def test_tab_goes_through_the_boxes_in_data_flow_order(qtbot: QtBot) -> None:
     bench = make(qtbot)
-    bench.store.change(block=Block())
-    bench.store.change(block=FULL.block)
+    change(bench.store, block=Block())
+    change(bench.store, block=FULL.layers[0].block)
     stages = bench.panel.diagram.stages
     box = bench.panel.diagram.box(stages[0])
     for stage in stages[1:]:
@@ -206,7 +207,7 @@ def test_another_layer_has_its_own_boxes(qtbot: QtBot) -> None:
 def test_under_another_tab_the_diagram_rests_and_then_catches_up(qtbot: QtBot) -> None:
     bench = make(qtbot)
     bench.panel.set_seen(False)
-    bench.store.change(block=None)
+    change(bench.store, block=None)
     assert "residual_1" in bench.panel.diagram.stages
     bench.store.look(stage="scores", locked=Cell("residual_1", 0, 0))
     bench.store.set_stage_hover("scores")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from desk import Desk, MakeDesk
+from first_layer import change
 from PySide6.QtWidgets import QLabel, QPushButton
 
 from attnviz.gui.panels.compare import SIDES, ComparePanel
@@ -50,12 +51,12 @@ def test_it_follows_an_edit_while_it_is_seen_and_rests_while_it_is_not(make_desk
     asked: list[object] = []
     panel.asked.connect(asked.append)
     before = values(panel, "left").copy()
-    desk.store.change(temperature=3.0)
+    change(desk.store, temperature=3.0)
     desk.settle()
     assert len(asked) == 1 and not np.array_equal(values(panel, "left"), before)
     desk.window.docks["decoding"].raise_()
     desk.qtbot.waitUntil(lambda: not panel.is_seen)
-    desk.store.change(temperature=5.0)
+    change(desk.store, temperature=5.0)
     desk.settle()
     assert len(asked) == 1
     desk.window.docks["compare"].raise_()
@@ -67,8 +68,8 @@ def test_a_side_becomes_the_document_and_undo_takes_it_back(make_desk: MakeDesk)
     panel_of(desk, "late-mask")
     before = desk.store.experiment
     desk.click(desk.find(QPushButton, "compare_open_right"))
-    assert desk.store.experiment.mask_placement == "after_softmax"
-    assert desk.store.experiment.masks == (Causal(),)
+    assert desk.store.experiment.layers[0].mask_placement == "after_softmax"
+    assert desk.store.experiment.layers[0].masks == (Causal(),)
     desk.settle()
     assert not desk.find(QPushButton, "compare_open_right").isEnabled()
     assert "This side is the document." in desk.find(QPushButton, "compare_open_right").toolTip()

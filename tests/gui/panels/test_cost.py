@@ -7,6 +7,7 @@ from typing import TypeVar
 
 import pointer
 import pytest
+from first_layer import change, stacked
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QColor, QGuiApplication
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QLineEdit, QPushButton, QWidget
@@ -38,7 +39,7 @@ SEEDED = Projections(Seeded(0), Seeded(1), Seeded(2), Seeded(3))
 def experiment(n: int = 4, kv_heads: int = 2) -> Experiment:
     tokens = tuple(f"<t{i}>" for i in range(n))
     heads = Heads(4, kv_heads, 4)
-    return Experiment(tokens, SeededVectors(n, 8), heads=heads, projections=SEEDED, masks=(Causal(),))
+    return stacked(tokens, SeededVectors(n, 8), heads=heads, projections=SEEDED, masks=(Causal(),))
 
 
 @pytest.fixture
@@ -85,7 +86,7 @@ def said(panel: CostPanel) -> str:
 def test_the_cache_of_this_experiment_follows_the_document(panel: CostPanel) -> None:
     assert "2 · g · d_head · bytes = 2 × 2 × 4 × 4\t64 B" in said(panel)
     assert "cache of 4 tokens\t256 B" in said(panel)
-    panel.store.change(heads=Heads(4, 1, 4))
+    change(panel.store, heads=Heads(4, 1, 4))
     QApplication.processEvents()
     assert "cache of 4 tokens\t128 B" in said(panel)
     panel.store.undo()
@@ -220,12 +221,12 @@ def test_runs_that_happened_are_points_on_the_curve_of_the_experiment(panel: Cos
     curve = find(panel, CostCurve, "cost_curve")
     assert curve.points() == []
     for n in (4, 8):
-        panel.store.change(tokens=experiment(n).tokens, vectors=SeededVectors(n, 8))
+        change(panel.store, tokens=experiment(n).tokens, vectors=SeededVectors(n, 8))
         panel.store.set_trace(run(NumpyEngine("float32"), panel.store.experiment))
     QApplication.processEvents()
     assert [round(10**x) for x, _y in curve.points()] == [4, 8]
     assert "2 measured" in find(panel, QLabel, "cost_caption").text()
-    panel.store.change(heads=Heads(4, 1, 4))
+    change(panel.store, heads=Heads(4, 1, 4))
     QApplication.processEvents()
     assert curve.points() == [], "other shapes, other times"
     choose(panel, "cost_source", "gpt2")
@@ -259,7 +260,7 @@ def test_masks_without_a_closed_form_are_named(panel: CostPanel) -> None:
     panel.store.set_trace(run(NumpyEngine("float32"), panel.store.experiment))
     QApplication.processEvents()
     assert "count as open" not in said(panel)
-    panel.store.change(masks=(Causal(), Padding((1,))))
+    change(panel.store, masks=(Causal(), Padding((1,))))
     panel.store.set_trace(run(NumpyEngine("float32"), panel.store.experiment))
     QApplication.processEvents()
     assert "cells blocked by other masks count as visible" in said(panel)

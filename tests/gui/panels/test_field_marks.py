@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from first_layer import change
 from PySide6.QtCore import QPoint
 from PySide6.QtGui import QColor, QHelpEvent
 from PySide6.QtWidgets import QApplication, QToolTip, QWidget
@@ -32,7 +33,7 @@ OF_A_MODEL = ("vocabulary.", "row.", "masks.painted", "masks.any_of")
 @pytest.fixture
 def store() -> Store:
     made = Store(load_preset("rope-pair"))
-    made.change(position=Alibi(), sinks=SeededSinks())
+    change(made, position=Alibi(), sinks=SeededSinks())
     return made
 
 
@@ -83,7 +84,7 @@ def test_the_control_of_a_wrong_field_is_marked_until_an_edit_is_taken(
             assert shown(panels) == set()
     reject(store, "position.slopes[0]")
     assert shown(panels) == {"alibi_slope_0_mark"}
-    assert store.change(temperature=2.0) and shown(panels) == set()
+    assert change(store, temperature=2.0) and shown(panels) == set()
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from desk import picture
+from first_layer import change
 from panels import PanelBench
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
@@ -54,7 +55,7 @@ def test_a_click_on_a_key_value_head_chooses_its_first_query_head(bench: PanelBe
 
 def test_key_value_heads_are_counted_in_the_layer_that_is_looked_at(bench: PanelBench[HeadsPanel]) -> None:
     layer = Layer(heads=Heads(6, 3, 2))
-    bench.store.change(layers=(layer,))
+    change(bench.store, layers=(*bench.store.experiment.layers, layer))
     bench.store.look(site="layers.1.self", stage="v", head=0)
     assert len(shown(bench)) == 3
     QTest.mouseClick(shown(bench)[2], Qt.MouseButton.LeftButton)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from first_layer import stacked
 from pytestqt.qtbot import QtBot
 
 from attnviz.engines.numpy_engine import NumpyEngine
@@ -13,14 +14,13 @@ from attnviz.gui.store import Store
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 from attnviz.model.edit.edits import toggle_head
 from attnviz.model.spec.document import Document
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Heads, SeededVectors
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 
 
 def test_a_head_that_is_off_is_drawn_faintly(qtbot: QtBot) -> None:
-    experiment = Experiment(("a", "b", "c"), SeededVectors(3, 4), heads=Heads(2, 2, 2), dtype="float64")
+    experiment = stacked(("a", "b", "c"), SeededVectors(3, 4), heads=Heads(2, 2, 2), dtype="float64")
     store = Store(Document(experiment))
     panel = HeadsPanel(store)
     qtbot.addWidget(panel)

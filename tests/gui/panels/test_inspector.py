@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from first_layer import change, stacked, with_fields
 from msgspec.structs import replace
 from pointer import move, press, release
 from PySide6.QtCore import QEvent, QPoint, Qt
@@ -28,7 +29,6 @@ from attnviz.model.edit import edits
 from attnviz.model.spec.attention import Layer
 from attnviz.model.spec.block import Block
 from attnviz.model.spec.document import Document
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.generation import Writing
 from attnviz.model.spec.parts import Causal, Heads, Padding, Projections, Seeded, SeededVectors
 from attnviz.model.spec.sampling import Sampling, StopConditions, Temperature
@@ -45,7 +45,7 @@ WEIGHT = Cell("weights", 3, 1, head=3)
 def document(n: int = 4) -> Document:
     tokens = TOKENS + tuple(f"t{i}" for i in range(4, n))
     return Document(
-        Experiment(
+        stacked(
             tokens,
             SeededVectors(n, 5, 1),
             heads=Heads(4, 2, 3),
@@ -284,7 +284,7 @@ def test_a_locked_cell_that_an_edit_takes_away_is_said(made) -> None:  # type: i
     store, panel = made()
     store.look(locked=Cell("masked", 3, 1))
     assert text(panel).startswith("masked")
-    store.change(masks=())
+    change(store, masks=())
     traced(store)
     assert word(panel, "empty_state_text").startswith("This cell no longer exists.")
 
@@ -313,7 +313,9 @@ def test_a_pointed_cell_of_an_older_trace_is_harmless(made) -> None:  # type: ig
     store, panel = made()
     store.look(locked=WEIGHT)
     QApplication.processEvents()
-    store.change(**{"masks": (), "heads": replace(store.experiment.heads, n_heads=2, n_kv_heads=2)})
+    change(
+        store, **{"masks": (), "heads": replace(store.experiment.layers[0].heads, n_heads=2, n_kv_heads=2)}
+    )
     store.look(stage="scores")
     QApplication.processEvents()
     assert text(panel).startswith("weights"), "the trace that is there still has it"
@@ -321,7 +323,7 @@ def test_a_pointed_cell_of_an_older_trace_is_harmless(made) -> None:  # type: ig
 
 def test_nan_stands_out(made) -> None:  # type: ignore[no-untyped-def]
     store, panel = made()
-    store.change(masks=(Causal(), Padding((0,))), fully_masked_row="nan")
+    change(store, masks=(Causal(), Padding((0,))), fully_masked_row="nan")
     traced(store)
     store.look(locked=Cell("mixed", 0, 1))
     assert text(panel).endswith(" = NaN   NaN, because a term is NaN")
@@ -333,10 +335,10 @@ def test_nan_stands_out(made) -> None:  # type: ignore[no-untyped-def]
 
 
 @pytest.fixture
-def stacked(qtbot: QtBot) -> tuple[Store, InspectorPanel]:
+def stack_of_two(qtbot: QtBot) -> tuple[Store, InspectorPanel]:
     """Two layers of four tokens; the second one is looked at, a cell of its input locked."""
     layer = Layer(heads=Heads(1, 1, 2), projections=Projections(Seeded(1), Seeded(2)), block=Block())
-    experiment = replace(document().experiment, layers=(layer,), block=Block())
+    experiment = with_fields(document().experiment, behind=(layer,), block=Block())
     store = Store(Document(experiment, View(site="layers.1.self", stage="layer_input", locked=INPUT)))
     panel = InspectorPanel(store)
     qtbot.addWidget(panel)
@@ -353,8 +355,8 @@ INPUT = Cell("layer_input", 3, 2)
 MADE = Cell("residual_1", 3, 2, site="layers.0.self")
 
 
-def test_a_layers_input_leads_into_the_layer_before_and_back(stacked) -> None:  # type: ignore[no-untyped-def]
-    store, panel = stacked
+def test_a_layers_input_leads_into_the_layer_before_and_back(stack_of_two) -> None:  # type: ignore[no-untyped-def]
+    store, panel = stack_of_two
     assert text(panel).startswith("layer input[小沈阳, 2] = layers.0.self · residual 1[小沈阳, 2] = ")
     assert word(panel, "inspector_title") == "layer 2 of 2 · self · layer input"
     value = float(store.trace.site("layers.0.self")["residual_1"][3, 2])
@@ -377,8 +379,8 @@ def test_a_layers_input_leads_into_the_layer_before_and_back(stacked) -> None:  
     assert not panel.findChild(QToolButton, "inspector_back").isVisible()
 
 
-def test_a_cell_of_another_attention_lights_nothing_here(stacked) -> None:  # type: ignore[no-untyped-def]
-    store, panel = stacked
+def test_a_cell_of_another_attention_lights_nothing_here(stack_of_two) -> None:  # type: ignore[no-untyped-def]
+    store, panel = stack_of_two
     before = text(panel)
     at = panel.page.place_of(MADE)
     hover_link(panel, MADE)
@@ -390,8 +392,8 @@ def test_a_cell_of_another_attention_lights_nothing_here(stacked) -> None:  # ty
     assert highlight(site, store.document.view, "layer_input", INPUT) != NO_HIGHLIGHT
 
 
-def test_the_same_cell_of_another_layer_is_shown_when_that_is_looked_at(stacked) -> None:  # type: ignore[no-untyped-def]
-    store, panel = stacked
+def test_the_same_cell_of_another_layer_is_shown_when_that_is_looked_at(stack_of_two) -> None:  # type: ignore[no-untyped-def]
+    store, panel = stack_of_two
     store.look(locked=Cell("scores", 2, 1))
     assert word(panel, "inspector_title").startswith("layer 2 of 2 ")
     store.look(site="layers.0.self")
@@ -402,7 +404,7 @@ def test_the_same_cell_of_another_layer_is_shown_when_that_is_looked_at(stacked)
 def written(store: Store) -> Trace:
     """The store's document goes on by three tokens; gives the pass over all of them."""
     stop = StopConditions(length=4)
-    store.change(writing=Writing(Sampling((Temperature(0.0),), stop=stop)), readout="similarity")
+    change(store, writing=Writing(Sampling((Temperature(0.0),), stop=stop)), readout="similarity")
     traced(store)
     store.set_decoded(decode_and_compare(store.experiment, "numpy", "cpu", never_cancelled, 0))
     assert store.player.decoded is not None and store.player.decoded.trace is not None
@@ -453,11 +455,12 @@ def test_a_lock_of_the_document_or_another_document_lets_the_decodings_cell_go(m
 def test_names_are_those_of_the_trace_that_is_shown(made) -> None:  # type: ignore[no-untyped-def]
     """Layers are gone from the document before the next trace is there."""
     store, panel = made()
-    store.change(layers=(Layer(heads=Heads(4, 2, 3), projections=store.experiment.projections),))
+    (first,) = store.experiment.layers
+    change(store, layers=(first, Layer(heads=Heads(4, 2, 3), projections=first.projections)))
     traced(store)
     store.look(site="layers.1.self", locked=Cell("q", 1, 1))
     assert word(panel, "inspector_title").startswith("layer 2 of 2")
-    store.change(layers=())
+    change(store, layers=(first,))
     QApplication.processEvents()
     traced(store)
     QApplication.processEvents()

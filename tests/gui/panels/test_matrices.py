@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from desk import picture
+from first_layer import change
 from panels import PanelBench
 from pointer import drag
 from PySide6.QtCore import QPoint, Qt
@@ -31,7 +32,7 @@ KINDS = Projections(Seeded(3), Tied("query"), Identity(), Seeded(4))
 @pytest.fixture
 def bench(qtbot: QtBot) -> PanelBench[MatricesPanel]:
     made = PanelBench(qtbot, MatricesPanel, "toy-attention", 420, 220)
-    assert made.store.change(projections=KINDS)
+    assert change(made.store, projections=KINDS)
     return made
 
 
@@ -61,11 +62,11 @@ def test_editing_a_tied_matrix_leaves_the_other_alone(bench: PanelBench[Matrices
     grid = bench.panel.grid
     query = projection_array(bench.store.attention, "query")
     drag(grid.viewport(), grid.cell_rect(0, 1).center(), QPoint(0, -30))
-    projections = bench.store.experiment.projections
+    projections = bench.store.experiment.layers[0].projections
     assert projections.query == Seeded(3) and isinstance(projections.key, Explicit)
     assert projections.key.values.array[0, 1] == pytest.approx(query[0, 1] + 0.3)
     bench.store.undo()
-    assert bench.store.experiment.projections == KINDS
+    assert bench.store.experiment.layers[0].projections == KINDS
 
 
 def test_a_block_is_pasted_and_what_does_not_fit_is_said(bench: PanelBench[MatricesPanel]) -> None:
@@ -97,7 +98,8 @@ def test_the_column_that_makes_a_hovered_number_is_outlined(bench: PanelBench[Ma
 def test_every_weight_is_offered_edited_and_heard_by_the_run(qtbot: QtBot) -> None:
     bench = PanelBench(qtbot, MatricesPanel, "toy-attention", 420, 220)
     ffn = FeedForward(4, "silu", gated=True, up_bias=DrawnRow(1))
-    assert bench.store.change(
+    assert change(
+        bench.store,
         block=Block(
             "sandwich", True, Norm(gain=DrawnRow(2)), ffn, Norm("rms"), Norm("rms", gain=DrawnRow(3))
         ),

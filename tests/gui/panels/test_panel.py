@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from experiments import STACKS
+from first_layer import with_fields
 from msgspec.structs import replace
 from panels import PanelBench
 from PySide6.QtCore import QObject
@@ -107,7 +108,7 @@ def test_under_another_tab_a_panel_does_nothing_and_then_it_catches_up(qtbot: Qt
         setattr(bench.panel, name, noted(told, name, getattr(bench.panel, name)))
     bench.panel.set_seen(False)
     written = Written(bench.panel)
-    bench.store.edit(replace, temperature=3.0)
+    bench.store.edit(with_fields, temperature=3.0)
     bench.store.edit(lambda e: replace(e, tokens=("other", *e.tokens[1:])))
     bench.store.look(stage="scores", query=2, head=1, step=1)
     bench.store.set_hover(Cell("weights", 1, 1))
@@ -142,7 +143,7 @@ def test_the_mechanism_writes_only_what_an_edit_has_changed(qtbot: QtBot) -> Non
     bench.panel.on_document(None, bench.store.document)
     qtbot.wait(5)
     assert written.log == []
-    bench.store.edit(replace, temperature=1.5)
+    bench.store.edit(with_fields, temperature=1.5)
     qtbot.wait(5)
     written.stop()
     (changed,) = bench.panel.findChildren(Row, "temperature_field_row")

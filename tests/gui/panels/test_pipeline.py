@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from desk import picture
 from experiments import MEMORY, SPREAD, STACKS, block, small
+from first_layer import change
 from msgspec.structs import replace
 from panels import PanelBench
 from PySide6.QtCore import QPoint, Qt
@@ -108,13 +109,13 @@ def test_the_steps_say_this_experiments_numbers(qtbot: QtBot) -> None:
         return operation(bench.store.trace.only, stage)
 
     assert step("scaled") == "÷√4"
-    bench.store.change(temperature=2.0)
+    change(bench.store, temperature=2.0)
     assert step("scaled") == "÷√4 ÷2"
-    bench.store.change(scale=ScaleValue(0.25))
+    change(bench.store, scale=ScaleValue(0.25))
     assert step("scaled") == "×0.25 ÷2"
-    bench.store.change(scale=NoScale())
+    change(bench.store, scale=NoScale())
     assert step("scaled") == "÷2"
-    bench.store.change(dropout=Dropout(0.1))
+    change(bench.store, dropout=Dropout(0.1))
     assert step("dropped") == "p = 0.1"
 
 
@@ -204,7 +205,7 @@ def test_all_layers_are_edited_alike_from_beside_the_strip(qtbot: QtBot) -> None
     toggle.changed.emit(True)
     assert bench.store.pointer.edits_alike and toggle.value()
     bench.store.edit_attention(lambda e: replace(e, cap=4.0))
-    assert [layer.cap for layer in (bench.store.experiment, *bench.store.experiment.layers)] == [4.0] * 3
+    assert [layer.cap for layer in bench.store.experiment.layers] == [4.0] * 3
     bench.store.set_edits_alike(False)
     assert not toggle.value()
     bench.store.open(Document(set_cross(small(memory=MEMORY), True)))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from first_layer import stacked
 from msgspec.structs import replace
 from pointer import move, press, release
 from PySide6.QtCore import QPoint, QPointF, QRectF, Qt
@@ -54,7 +55,7 @@ class Bench:
             "projections": Projections(),
             "dtype": "float64",
         }
-        self.store = Store(Document(Experiment(**{**fields, **changes}), view or View()))
+        self.store = Store(Document(stacked(**{**fields, **changes}), view or View()))
         self.panel = PlanePanel(self.store)
         self.panel.header().setParent(self.panel)
         qtbot.addWidget(self.panel)
@@ -350,7 +351,7 @@ def test_another_document_is_shown_whole_whatever_was_zoomed_in_the_last(qtbot: 
     bench.panel.plot.setRange(xRange=(-0.1, 0.1), yRange=(-0.1, 0.1))
     bench.panel.plot._on_zoomed(None)
     vectors = ExplicitVectors([[0.01, 0.02, 0.0, 0.0], [0.03, 0.01, 0.0, 0.0], [0.02, 0.02, 0.0, 0.0]])
-    other = Experiment(("a", "b", "c"), vectors, heads=Heads(1, 1, 4), projections=Projections())
+    other = stacked(("a", "b", "c"), vectors, heads=Heads(1, 1, 4), projections=Projections())
     bench.store.open(Document(other, title="another"))
     assert outside(bench) == [] and spread(bench) == pytest.approx(0.8, abs=0.05)
 

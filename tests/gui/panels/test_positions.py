@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from first_layer import change, stacked
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QAbstractButton, QLabel
@@ -20,7 +21,6 @@ from attnviz.gui.panels.positions.plot import HUES, curve_color
 from attnviz.gui.store import Store
 from attnviz.model.explain.position_curves import candidates
 from attnviz.model.spec.document import Document
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import (
     Alibi,
     Heads,
@@ -39,7 +39,7 @@ pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 
 @pytest.fixture
 def panel(qtbot: QtBot) -> Iterator[PositionsPanel]:
-    experiment = Experiment(
+    experiment = stacked(
         tokens=("a", "b", "<b>", "d", "e", "f"),
         vectors=SeededVectors(6, 8, 3),
         heads=Heads(2, 1, 4),
@@ -109,9 +109,9 @@ def test_an_edit_moves_the_curve_and_the_emphasis(panel: PositionsPanel) -> None
     strong = {id_: panel.plot._lines[id_].opts["pen"].widthF() for id_ in ("rope", "alibi")}
     assert strong["rope"] > 2 * strong["alibi"]
     before = curve(panel, "rope")
-    panel.store.change(position=Rope(base=5.0))
+    change(panel.store, position=Rope(base=5.0))
     assert curve(panel, "rope") != before
-    panel.store.change(position=Alibi((1.0, 0.0)))
+    change(panel.store, position=Alibi((1.0, 0.0)))
     assert entry(panel, "alibi").is_present and not entry(panel, "rope").is_present
     assert curve(panel, "alibi")[3] - curve(panel, "alibi")[0] == pytest.approx(-3.0)
     assert curve(panel, "rope") == pytest.approx(before)
@@ -121,14 +121,14 @@ def test_the_legend_hides_and_shows_but_never_the_present_one(qtbot: QtBot, pane
     for id_ in ("t5", "rope"):
         qtbot.mouseClick(entry(panel, id_), Qt.MouseButton.LeftButton)
     assert "t5" not in panel.plot.drawn() and "rope" in panel.plot.drawn()
-    panel.store.change(position=NoPosition())
+    change(panel.store, position=NoPosition())
     assert "rope" not in panel.plot.drawn()
     qtbot.keyClick(entry(panel, "t5"), Qt.Key.Key_Space)
     assert "t5" in panel.plot.drawn()
 
 
 def test_a_head_of_one_feature_has_no_rope_to_draw(panel: PositionsPanel) -> None:
-    narrow = Experiment(("a", "b"), SeededVectors(2, 4), heads=Heads(2, 1, 1), dtype="float64")
+    narrow = stacked(("a", "b"), SeededVectors(2, 4), heads=Heads(2, 1, 1), dtype="float64")
     panel.store.open(Document(narrow))
     assert not [id_ for id_ in panel.plot.drawn() if id_.startswith("rope")]
     assert not entry(panel, "rope").isEnabled() and entry(panel, "alibi").isEnabled()
@@ -136,7 +136,7 @@ def test_a_head_of_one_feature_has_no_rope_to_draw(panel: PositionsPanel) -> Non
 
 def test_added_rows_are_a_picture_that_leads_to_x(qtbot: QtBot, panel: PositionsPanel) -> None:
     assert not panel.wave.isVisible()
-    panel.store.change(position=Sinusoidal())
+    change(panel.store, position=Sinusoidal())
     assert panel.wave.isVisible()
     qtbot.mouseClick(panel.wave, Qt.MouseButton.LeftButton)
     assert panel.store.document.view.stage == "x"
@@ -158,7 +158,7 @@ def test_the_present_curve_is_painted_in_the_accent(panel: PositionsPanel, theme
 def test_nothing_is_computed_where_nobody_looks(panel: PositionsPanel) -> None:
     before = curve(panel, "rope")
     panel.set_seen(False)
-    panel.store.change(position=Rope(base=5.0))
+    change(panel.store, position=Rope(base=5.0))
     assert curve(panel, "rope") == before
     panel.set_seen(True)
     assert curve(panel, "rope") != before

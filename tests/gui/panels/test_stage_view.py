@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from desk import count_color, picture
+from experiments import sited
+from first_layer import change
 from panels import PanelBench
 from pointer import drag, move, press, release
 from PySide6.QtCore import QPoint
@@ -85,7 +87,7 @@ def test_of_a_long_row_the_part_around_the_query_is_drawn(qtbot: QtBot) -> None:
     at = bars.row_rect(5).center()
     press(bars, at)
     release(bars, at)
-    padding = mask_of(bench.store.experiment, Padding)
+    padding = mask_of(sited(bench.store.experiment), Padding)
     assert padding == Padding((400 - MOST_BARS // 2 + 5,))
 
 
@@ -115,10 +117,10 @@ def test_an_emptied_row_is_flagged(qtbot: QtBot) -> None:
     assert text(bench, "stage_flag") == ""
     bench.store.edit_attention(edits.set_padding, 0, True)
     assert text(bench, "stage_flag") == "fully masked: a → 0"
-    bench.store.change(fully_masked_row="nan")
+    change(bench.store, fully_masked_row="nan")
     assert text(bench, "stage_flag") == "fully masked: a → NaN"
     assert np.isnan(bench.panel.map.content.values[0]).all()
-    bench.store.change(mask_bias=-1e4)
+    change(bench.store, mask_bias=-1e4)
     assert text(bench, "stage_flag") == "fully masked: a → softmax"
     assert bench.panel.map.content.blocked is None and bench.panel.map.content.values[0].min() > 0
     bench.store.look(stage="q")
@@ -127,16 +129,16 @@ def test_an_emptied_row_is_flagged(qtbot: QtBot) -> None:
 
 def test_nan_has_a_mark_of_its_own(qtbot: QtBot) -> None:
     bench = make(qtbot)
-    bench.store.change(masks=(), position=attnviz.parts.NoPosition())
+    change(bench.store, masks=(), position=attnviz.parts.NoPosition())
     for empty in (False, True):
-        bench.store.change(masks=(Padding((0, 1, 2, 3)),) if empty else (), fully_masked_row="nan")
+        change(bench.store, masks=(Padding((0, 1, 2, 3)),) if empty else (), fully_masked_row="nan")
         rect = bench.panel.map.layout_shown.cell_rect(0, 0)
         assert (count_color(picture(bench.panel.map), LIGHT.error, rect, 8) > 5) == empty
 
 
 def test_a_mask_after_the_softmax_shows_sums_below_one(qtbot: QtBot) -> None:
     bench = make(qtbot)
-    bench.store.change(mask_placement="after_softmax")
+    change(bench.store, mask_placement="after_softmax")
     sums = bench.panel.map.content.row_sums
     assert sums is not None and (sums[:-1] < 1).all() and sums[-1] == pytest.approx(1)
 
@@ -159,8 +161,8 @@ def test_strokes_are_for_scores_only(qtbot: QtBot) -> None:
     assert bench.store.experiment == before
     bench.store.look(stage="scores")
     drag(bench.panel.map, bench.panel.map.cell_center(3, 0).toPoint(), QPoint(2, 2))
-    assert mask_of(bench.store.experiment, Painted) == Painted(((3, 0),))
-    assert bench.store.experiment.masks[0] == Causal()
+    assert mask_of(sited(bench.store.experiment), Painted) == Painted(((3, 0),))
+    assert bench.store.experiment.layers[0].masks[0] == Causal()
 
 
 def test_the_title_names_the_layer_where_there_are_several(qtbot: QtBot) -> None:

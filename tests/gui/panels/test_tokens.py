@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from desk import count_color, picture
+from first_layer import change
 from panels import PanelBench
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
@@ -45,7 +46,7 @@ def test_the_cut_is_guessed_from_the_tokens(qtbot: QtBot) -> None:
 def test_an_edit_elsewhere_does_not_touch_a_line_that_says_the_same(qtbot: QtBot) -> None:
     bench = make(qtbot, "dog-bites-man")
     line(bench).setText("dog   bites man ")
-    bench.store.change(temperature=2.0)
+    change(bench.store, temperature=2.0)
     assert line(bench).text() == "dog   bites man "
 
 

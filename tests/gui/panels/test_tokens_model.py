@@ -7,6 +7,7 @@ import html
 import numpy as np
 import pytest
 from desk import count_color, picture
+from first_layer import change
 from msgspec.structs import replace
 from panels import PanelBench
 from pointer import move
@@ -187,7 +188,7 @@ def test_what_was_clicked_stays_until_other_tokens_come(bench: PanelBench[Tokens
     segment = splitting(bench).findChild(QWidget, "segment_character")
     assert isinstance(segment, QWidget)
     QTest.mouseClick(segment, Qt.MouseButton.LeftButton)
-    bench.store.change(temperature=2.0)
+    change(bench.store, temperature=2.0)
     assert splitting(bench).value() == "character"
     bench.store.undo()
     bench.store.undo()

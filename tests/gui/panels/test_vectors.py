@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from desk import picture
+from first_layer import change
 from panels import PanelBench
 from pointer import drag, move
 from PySide6.QtCore import QPoint, Qt
@@ -49,7 +50,7 @@ def test_each_sequence_is_shown_and_edited_on_its_own(bench: PanelBench[VectorsP
 
 def test_a_memory_that_goes_takes_its_switch_along(bench: PanelBench[VectorsPanel]) -> None:
     choose(bench, "memory")
-    bench.store.change(memory=None)
+    change(bench.store, memory=None)
     np.testing.assert_array_equal(bench.panel.grid.values(), vectors_array(bench.store.experiment.vectors))
     assert not bench.find(QAbstractButton, "segment_memory").isVisible()
 
@@ -84,5 +85,5 @@ def test_a_seed_is_shown_where_there_is_one_and_drawn_from(bench: PanelBench[Vec
     QTest.keyClick(seed, Qt.Key.Key_Up)
     vectors = bench.store.experiment.vectors
     assert vectors == SeededVectors(n, d_model, int(seed.value()))
-    bench.store.change(vectors=SeededVectors(n, d_model, 77))
+    change(bench.store, vectors=SeededVectors(n, d_model, 77))
     assert seed.value() == 77

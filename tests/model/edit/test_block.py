@@ -18,13 +18,16 @@ from attnviz.model.spec.block import Block, FeedForward, Norm
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Explicit, Heads, QKNorm, Seeded
 from attnviz.model.spec.rows import DrawnRow, WrittenRow
+from attnviz.model.spec.site import Site
 
-FULL = small(block=block("sandwich", after_1=Norm("rms", 0.25), after_2=Norm("layer", bias=DrawnRow(6))))
+FULL = sited(
+    small(block=block("sandwich", after_1=Norm("rms", 0.25), after_2=Norm("layer", bias=DrawnRow(6))))
+)
 
 
-def seen(experiment: Experiment) -> LastSeen:
+def seen(experiment: Experiment | Site) -> LastSeen:
     last = LastSeen()
-    last.note_block(experiment)
+    last.note_block(sited(experiment))
     return last
 
 
@@ -40,7 +43,7 @@ def test_a_block_of_other_vectors_is_made_to_fit() -> None:
         feed_forward=FeedForward(2, down=Explicit(Matrix(np.ones((2, 6))))),
     )
     wider = edits.set_d_model(small(), 8)
-    changed = block_edits.set_block(wider, written)
+    changed = block_edits.set_block(sited(wider), written)
     assert changed.block is not None and changed.block.feed_forward is not None
     gain, down = changed.block.norm_1.gain, changed.block.feed_forward.down  # type: ignore[union-attr]
     assert isinstance(gain, WrittenRow) and gain.values.array.tolist() == [[1, 2, 3, 4, 5, 6, 0, 0]]
@@ -62,15 +65,15 @@ def test_norms_after_leave_with_the_sandwich_and_come_back_with_it(placement: st
 
 
 def test_a_sandwich_without_feed_forward_has_one_norm_after() -> None:
-    changed = block_edits.set_placement(small(block=Block()), "sandwich", LastSeen()).block
+    changed = block_edits.set_placement(sited(small(block=Block())), "sandwich", LastSeen()).block
     assert changed is not None and (changed.after_1, changed.after_2) == (Norm(), None)
 
 
 def test_parallel_and_no_residual_exclude_each_other_in_the_same_words() -> None:
     words = "block.residual must be true with the placement 'parallel'; got false."
     alone = small(block=Block(residual=False))
-    to_parallel = refusal(lambda e, p: block_edits.set_placement(e, p, LastSeen()), alone, "parallel")
-    to_none = refusal(block_edits.set_residual, small(block=Block("parallel")), False)
+    to_parallel = refusal(lambda e, p: block_edits.set_placement(sited(e), p, LastSeen()), alone, "parallel")
+    to_none = refusal(block_edits.set_residual, sited(small(block=Block("parallel"))), False)
     with pytest.raises(ValueError) as raised:
         Block("parallel", residual=False)
     assert to_parallel == to_none == str(raised.value)
@@ -97,7 +100,7 @@ def test_the_feed_forward_layer_leaves_with_its_norms_and_comes_back_with_them()
 
 
 def test_a_first_feed_forward_layer_is_four_times_as_wide() -> None:
-    made = block_edits.set_feed_forward(small(block=Block(norm_1=Norm("rms"))), True, LastSeen()).block
+    made = block_edits.set_feed_forward(sited(small(block=Block(norm_1=Norm("rms")))), True, LastSeen()).block
     assert made is not None
     assert made.feed_forward == FeedForward(24) and made.norm_2 == Norm("rms")
 
@@ -109,7 +112,7 @@ def test_hidden_features_cut_what_is_written_out() -> None:
         down=Explicit(Matrix(np.ones((3, 6)))),
         up_bias=WrittenRow(Matrix([[1.0, 2.0, 3.0]])),
     )
-    smaller = block_edits.change_feed_forward(small(block=Block(feed_forward=written)), d_hidden=2)
+    smaller = block_edits.change_feed_forward(sited(small(block=Block(feed_forward=written))), d_hidden=2)
     ffn = block_edits.ffn_of(smaller)
     assert isinstance(ffn.up, Explicit) and ffn.up.values.array[5].tolist() == [15.0, 16.0]
     assert isinstance(ffn.down, Explicit) and ffn.down.values.shape == (2, 6)
@@ -118,12 +121,16 @@ def test_hidden_features_cut_what_is_written_out() -> None:
 
 def test_the_clamped_unit_is_refused_without_its_gate() -> None:
     plain = small(block=Block(feed_forward=FeedForward(4)))
-    words = refusal(lambda e, a: block_edits.change_feed_forward(e, activation=a), plain, "clamped_swish")
+    words = refusal(
+        lambda e, a: block_edits.change_feed_forward(sited(e), activation=a), plain, "clamped_swish"
+    )
     assert words == "feed_forward.gated must be true with the activation 'clamped_swish'; got false."
 
 
 def test_biases_come_back_and_move_the_output_by_themselves() -> None:
-    with_bias = small(projections=replace(small().projections, output_bias=WrittenRow(Matrix([[1.0] * 6]))))
+    with_bias = small(
+        projections=replace(small().layers[0].projections, output_bias=WrittenRow(Matrix([[1.0] * 6])))
+    )
     last = seen(with_bias)
     off = block_edits.set_bias(sited(with_bias), "output", False, last)
     moved = attnviz.run(with_bias)["attention_output"] - attnviz.run(alone(off))["attention_output"]
@@ -136,10 +143,10 @@ def test_biases_come_back_and_move_the_output_by_themselves() -> None:
 
 def test_gains_of_queries_and_keys_need_their_norm() -> None:
     with pytest.raises(ValueError, match=r"qk_norm must be a norm for its gains to be set; got null\."):
-        block_edits.set_qk_gains(small(), True, LastSeen())
+        block_edits.set_qk_gains(sited(small()), True, LastSeen())
     normed = small(qk_norm=QKNorm("rms", query_gain=DrawnRow(9)), heads=Heads(2, 1, 4))
     last = seen(normed)
-    off = block_edits.set_qk_gains(normed, False, last)
+    off = block_edits.set_qk_gains(sited(normed), False, last)
     assert not block_edits.has_qk_gains(off.qk_norm)
     on = block_edits.set_qk_gains(off, True, last).qk_norm
     assert on is not None and on.query_gain == DrawnRow(9) and on.key_gain is not None
@@ -148,15 +155,15 @@ def test_gains_of_queries_and_keys_need_their_norm() -> None:
 def test_a_source_of_the_feed_forward_layer_comes_back() -> None:
     before = small(block=Block(feed_forward=FeedForward(4, up=Seeded(77))))
     last = seen(before)
-    written = block_edits.ffn_source(before, "up", "explicit", last)
-    changed = block_edits.change_feed_forward(before, up=written)
-    np.testing.assert_array_equal(attnviz.run(changed)["ffn_up"], attnviz.run(before)["ffn_up"])
+    written = block_edits.ffn_source(sited(before), "up", "explicit", last)
+    changed = block_edits.change_feed_forward(sited(before), up=written)
+    np.testing.assert_array_equal(attnviz.run(alone(changed))["ffn_up"], attnviz.run(before)["ffn_up"])
     assert block_edits.ffn_source(changed, "up", "seeded", last) == Seeded(77)
 
 
-@pytest.mark.parametrize("name", [name for name, e in SPREAD.items() if e.block is not None])
+@pytest.mark.parametrize("name", [name for name, e in SPREAD.items() if e.layers[0].block is not None])
 def test_every_control_of_every_block_is_legal_or_refused_in_one_sentence(name: str) -> None:
-    experiment, last = SPREAD[name], LastSeen()
+    site, last = sited(SPREAD[name]), LastSeen()
     last.note_block(FULL)
     tried = [
         *(
@@ -175,8 +182,8 @@ def test_every_control_of_every_block_is_legal_or_refused_in_one_sentence(name: 
     ]
     for edit in tried:
         try:
-            changed = edit(experiment)
+            changed = edit(site)
         except ValueError as error:
             assert "; got " in str(error) and "\n" not in str(error)
         else:
-            assert np.isfinite(attnviz.run(changed)["attention_output"]).all()
+            assert np.isfinite(attnviz.run(alone(changed))["attention_output"]).all()

@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 import pytest
 from experiments import sited
+from first_layer import stacked
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -46,7 +47,7 @@ def make(**changes: object) -> Experiment:
         "heads": Heads(1, 1, 4),
         "projections": Projections(Seeded(1), Seeded(2), Seeded(3), Seeded(4)),
     }
-    return Experiment(**{**fields, **changes})  # type: ignore[arg-type]
+    return stacked(**{**fields, **changes})  # type: ignore[arg-type]
 
 
 def vectors(experiment: Experiment) -> list[list[float]]:
@@ -62,7 +63,7 @@ def test_one_number_changes_and_nothing_else() -> None:
     expected = VALUES.copy()
     expected[2, 1] = -5.0
     assert vectors(after) == expected.tolist() and vectors(before) == VALUES.tolist()
-    assert after.tokens == before.tokens and after.projections == before.projections
+    assert after.tokens == before.tokens and after.layers[0].projections == before.layers[0].projections
 
 
 def test_a_number_of_seeded_vectors_writes_them_out() -> None:
@@ -149,7 +150,9 @@ def test_other_widths_cut_and_fill_what_is_written_out() -> None:
     assert vectors_array(wider.vectors)[:, :3].tolist() == VALUES.tolist()
     query = projection_array(sited(wider), "query")
     assert query.shape == (5, 4) and query[:3].tolist() == weights.tolist() and not query[3:].any()
-    assert wider.projections.value == Tied("key") and wider.projections.output == Tied("query")
+    assert wider.layers[0].projections.value == Tied("key") and wider.layers[0].projections.output == Tied(
+        "query"
+    )
     narrower = edits.set_d_model(before, 2)
     assert projection_array(sited(narrower), "query").tolist() == weights[:2].tolist()
 
@@ -180,7 +183,7 @@ def test_heads_with_keys_of_their_own_keep_them(n_heads: int) -> None:
     for wanted in (1, 3, 8, 16):
         assert edits.set_heads(sited(before), n_heads=wanted).heads == Heads(wanted, wanted, 2)
     through_one = edits.set_heads(edits.set_heads(sited(before), n_heads=1), n_heads=n_heads)
-    assert through_one.heads == before.heads
+    assert through_one.heads == before.layers[0].heads
     assert edits.set_heads(sited(make(heads=Heads(8, 1, 2))), n_heads=4).heads == Heads(4, 1, 2), (
         "MQA stays MQA"
     )
@@ -258,14 +261,14 @@ def test_any_change_of_shape_is_legal(
     )
     experiment = edits.set_d_model(edits.set_n_tokens(experiment, n), d_model)
     try:
-        experiment = edits.set_heads(sited(experiment), n_heads=n_heads, n_kv_heads=n_kv, d_head=d_head)
+        site = edits.set_heads(sited(experiment), n_heads=n_heads, n_kv_heads=n_kv, d_head=d_head)
     except ValueError:
         assert is_rotary and d_head == 1
         return
-    assert experiment.heads.n_heads == n_heads and experiment.heads.n_kv_heads <= max(n_kv, 1)
+    assert site.heads.n_heads == n_heads and site.heads.n_kv_heads <= max(n_kv, 1)
     for role in ("query", "key", "value", "output"):
-        shape = projection_array(sited(experiment), role).shape  # type: ignore[arg-type]
-        assert shape == sited(experiment).projection_shape(role)  # type: ignore[arg-type]
+        shape = projection_array(site, role).shape  # type: ignore[arg-type]
+        assert shape == site.projection_shape(role)  # type: ignore[arg-type]
 
 
 # --- positions and masks ---------------------------------------------------------------------------
@@ -273,11 +276,11 @@ def test_any_change_of_shape_is_legal(
 
 def test_a_dial_that_is_back_at_one_is_forgotten() -> None:
     before = make(position=Rope())
-    turned = edits.set_multiplier(before, 1, 2.5)
+    turned = edits.set_multiplier(sited(before), 1, 2.5)
     assert turned.position.multipliers == (1.0, 2.5)  # type: ignore[union-attr]
-    assert edits.set_multiplier(turned, 1, 1.0) == before
+    assert edits.set_multiplier(turned, 1, 1.0) == sited(before)
     with pytest.raises(ValueError, match="position.kind"):
-        edits.set_multiplier(make(), 0, 2.0)
+        edits.set_multiplier(sited(make()), 0, 2.0)
 
 
 def test_what_an_additive_position_puts_on_a_vector() -> None:
@@ -285,33 +288,35 @@ def test_what_an_additive_position_puts_on_a_vector() -> None:
         tokens=("a", "b"), vectors=SeededVectors(2, 4), position=Sinusoidal(), heads=Heads(1, 1, 4)
     )
     np.testing.assert_allclose(
-        edits.added_position(experiment, "tokens", 1), [0.841471, 0.540302, 0.010000, 0.999950], atol=1e-6
+        edits.added_position(sited(experiment), "tokens", 1),
+        [0.841471, 0.540302, 0.010000, 0.999950],
+        atol=1e-6,
     )
-    assert not edits.added_position(make(), "tokens", 1).any()
+    assert not edits.added_position(sited(make()), "tokens", 1).any()
 
 
 def test_masks_stand_in_one_order_and_each_kind_once() -> None:
-    experiment = make()
+    site = sited(make())
     for mask in (Painted(((0, 1),)), Window(1, 0), Causal(), Padding((2,)), Window(2, 1)):
-        experiment = edits.set_mask(experiment, mask)
-    assert experiment.masks == (Causal(), Padding((2,)), Window(2, 1), Painted(((0, 1),)))
-    assert mask_of(experiment, Window) == Window(2, 1)
-    assert edits.remove_mask(experiment, Window).masks == (Causal(), Padding((2,)), Painted(((0, 1),)))
-    assert edits.remove_mask(make(), Window) == make()
+        site = edits.set_mask(site, mask)
+    assert site.masks == (Causal(), Padding((2,)), Window(2, 1), Painted(((0, 1),)))
+    assert mask_of(site, Window) == Window(2, 1)
+    assert edits.remove_mask(site, Window).masks == (Causal(), Padding((2,)), Painted(((0, 1),)))
+    assert edits.remove_mask(sited(make()), Window) == sited(make())
 
 
 def test_painting_blocks_and_frees_single_cells() -> None:
-    painted = edits.paint(edits.paint(make(), 3, 1, True), 0, 2, True)
+    painted = edits.paint(edits.paint(sited(make()), 3, 1, True), 0, 2, True)
     assert mask_of(painted, Painted) == Painted(((0, 2), (3, 1)))
     assert edits.paint(painted, 0, 2, True) == painted
     freed = edits.paint(edits.paint(painted, 0, 2, False), 3, 1, False)
-    assert freed == make()
+    assert freed == sited(make())
 
 
 def test_padding_marks_and_frees_single_keys() -> None:
-    padded = edits.set_padding(edits.set_padding(make(), 3, True), 0, True)
+    padded = edits.set_padding(edits.set_padding(sited(make()), 3, True), 0, True)
     assert mask_of(padded, Padding) == Padding((0, 3))
-    assert edits.set_padding(edits.set_padding(padded, 3, False), 0, False) == make()
+    assert edits.set_padding(edits.set_padding(padded, 3, False), 0, False) == sited(make())
 
 
 def test_a_vocabulary_gives_the_vectors_of_new_tokens() -> None:

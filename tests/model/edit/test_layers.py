@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from experiments import MEMORY, SPREAD, block, small
+from first_layer import with_fields
 from msgspec.structs import replace
 
 import attnviz
@@ -30,13 +31,13 @@ def test_a_copied_layer_has_seeds_of_its_own_and_no_added_position() -> None:
     two = layer_edits.set_n_layers(ONE, 2)
     first, second = (at(two, name) for name in site_names(two))
     assert site_names(two) == ("layers.0.self", "layers.1.self")
-    assert first.projections == ONE.projections and isinstance(first.position, Sinusoidal)
+    assert first.projections == ONE.layers[0].projections and isinstance(first.position, Sinusoidal)
     assert second.projections == Projections(Seeded(101), Seeded(102), Seeded(103), Seeded(104))
-    assert second.position == NoPosition() and second.masks == ONE.masks
-    assert second.block is not None and ONE.block is not None
-    assert second.block.feed_forward != ONE.block.feed_forward
+    assert second.position == NoPosition() and second.masks == ONE.layers[0].masks
+    assert second.block is not None and ONE.layers[0].block is not None
+    assert second.block.feed_forward != ONE.layers[0].block.feed_forward
     assert replace(second.block, feed_forward=None, norm_1=None, norm_2=None) == replace(
-        ONE.block, feed_forward=None, norm_1=None, norm_2=None
+        ONE.layers[0].block, feed_forward=None, norm_1=None, norm_2=None
     )
     assert "x" in attnviz.run(two).site("layers.0.self").stages
     assert "x" not in attnviz.run(two).site("layers.1.self").stages
@@ -70,7 +71,7 @@ def test_a_layer_is_doubled_behind_itself_and_removed_where_it_stands() -> None:
 def test_the_first_layers_position_goes_over_to_the_next() -> None:
     two = layer_edits.set_n_layers(ONE, 2)
     one = layer_edits.remove_layer(two, "layers.0.self")
-    assert one.position == ONE.position and seeds(one) == [101]
+    assert one.layers[0].position == ONE.layers[0].position and seeds(one) == [101]
 
 
 def test_the_last_layer_stays() -> None:
@@ -81,10 +82,10 @@ def test_the_last_layer_stays() -> None:
 
 
 def test_an_encoder_reads_the_memory_without_masks() -> None:
-    made = layer_edits.set_n_encoder_layers(replace(ONE, memory=MEMORY, position=NoPosition()), 2)
+    made = layer_edits.set_n_encoder_layers(with_fields(ONE, memory=MEMORY, position=NoPosition()), 2)
     assert site_names(made) == ("encoder.0.self", "encoder.1.self", "decoder.0.cross")
     first, second = at(made, "encoder.0.self"), at(made, "encoder.1.self")
-    assert first.masks == () and first.d_model == 5 and first.heads == ONE.heads
+    assert first.masks == () and first.d_model == 5 and first.heads == ONE.layers[0].heads
     assert first.projections != second.projections
     run = attnviz.run(made)
     np.testing.assert_array_equal(
@@ -100,16 +101,16 @@ def test_an_encoder_needs_a_memory() -> None:
 
 
 def test_self_and_cross_in_every_layer_and_back() -> None:
-    alone = layer_edits.set_n_layers(replace(ONE, memory=MEMORY, position=Sinusoidal(100.0)), 2)
+    alone = layer_edits.set_n_layers(with_fields(ONE, memory=MEMORY, position=Sinusoidal(100.0)), 2)
     both = layer_edits.set_cross(alone, True)
     assert site_names(both) == tuple(f"decoder.{i}.{kind}" for i in (0, 1) for kind in ("self", "cross"))
     own, cross = at(both, "decoder.0.self"), at(both, "decoder.0.cross")
     assert own.masks == (Causal(),) and own.memory is None and own.position == Sinusoidal(100.0)
-    assert cross.projections == alone.projections and cross.position == NoPosition()
-    assert own.block is not None and own.block.feed_forward is None and cross.block == alone.block
+    assert cross.projections == alone.layers[0].projections and cross.position == NoPosition()
+    assert own.block is not None and own.block.feed_forward is None and cross.block == alone.layers[0].block
     assert layer_edits.set_cross(both, False) == alone
     edited = put(both, replace(at(both, "decoder.1.self"), temperature=3.0))
-    back = layer_edits.set_cross(layer_edits.set_cross(edited, False), True, layer_edits.main_layers(edited))
+    back = layer_edits.set_cross(layer_edits.set_cross(edited, False), True, edited.layers)
     assert back == edited
 
 
@@ -158,7 +159,7 @@ def test_a_refusal_of_another_layer_names_it() -> None:
     two = layer_edits.set_n_layers(ONE, 2)
     bare = put(two, replace(at(two, "layers.1.self"), block=None))
     with pytest.raises(
-        ValueError, match=r"layers\[0\]\.block must be a block for its parts to be set; got null\."
+        ValueError, match=r"layers\[1\]\.block must be a block for its parts to be set; got null\."
     ):
         layer_edits.edit_alike(bare, "layers.0.self", lambda e: block_edits.set_residual(e, False))
 
@@ -187,4 +188,4 @@ def test_one_attention_is_edited_as_ever_while_all_are_edited_alike(name: str) -
 
     edited = put(experiment, edit(at(experiment, site)))
     assert layer_edits.edit_alike(experiment, site, edit) == edited
-    assert edited.temperature == 3.0 and edited.heads.n_heads == 4
+    assert edited.layers[0].temperature == 3.0 and edited.layers[0].heads.n_heads == 4

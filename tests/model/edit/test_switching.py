@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from experiments import sited
+from first_layer import stacked
 
 from attnviz.model.edit.switching import (
     LastOfKind,
@@ -30,7 +32,7 @@ from attnviz.model.spec.positions import Sizes
 
 
 def experiment(**fields: object) -> Experiment:
-    return Experiment(tokens=("a", "b"), vectors=SeededVectors(2, 8), **fields)  # type: ignore[arg-type]
+    return stacked(tokens=("a", "b"), vectors=SeededVectors(2, 8), **fields)  # type: ignore[arg-type]
 
 
 def test_the_last_of_each_kind_is_remembered() -> None:
@@ -57,7 +59,7 @@ def test_a_remembered_rope_is_cut_to_the_heads(kept: Rope, d_head: int, expected
 
 def test_rope_needs_two_features() -> None:
     with pytest.raises(ValueError, match=r"heads\.d_head must be at least 2 with rotary positions; got 1\."):
-        set_position(experiment(heads=Heads(1, 1, 1)), Rope())
+        set_position(sited(experiment(heads=Heads(1, 1, 1))), Rope())
 
 
 def test_slopes_of_other_heads_are_published_ones_again() -> None:
@@ -66,35 +68,35 @@ def test_slopes_of_other_heads_are_published_ones_again() -> None:
 
 def test_rotated_features_go_by_pairs_and_all_is_none() -> None:
     start = experiment(heads=Heads(1, 1, 8), position=Rope())
-    assert n_rotated(start) == 8
-    assert n_rotated(set_n_rotated(start, 5)) == 4
-    assert set_n_rotated(start, 8).position == Rope()
-    assert n_rotated(set_n_rotated(start, 1)) == 2
+    assert n_rotated(sited(start)) == 8
+    assert n_rotated(set_n_rotated(sited(start), 5)) == 4
+    assert set_n_rotated(sited(start), 8).position == Rope()
+    assert n_rotated(set_n_rotated(sited(start), 1)) == 2
 
 
 def test_the_first_written_slope_writes_out_the_published_ones() -> None:
     # 8 heads: 1/2, 1/4 ... 1/256 (Press et al. 2022).
     start = experiment(heads=Heads(8, 8, 4), position=Alibi())
-    assert slopes_of(start) == tuple(2.0**-h for h in range(1, 9))
-    assert set_slope(start, 1, 0.0).position == Alibi((0.5, 0.0, *(2.0**-h for h in range(3, 9))))
+    assert slopes_of(sited(start)) == tuple(2.0**-h for h in range(1, 9))
+    assert set_slope(sited(start), 1, 0.0).position == Alibi((0.5, 0.0, *(2.0**-h for h in range(3, 9))))
 
 
 def test_a_scale_of_ones_own_begins_as_what_the_scale_is() -> None:
     seen = LastOfKind()
-    assert scale_of_kind(experiment(heads=Heads(1, 1, 16)), "value", seen) == ScaleValue(0.25)
-    assert scale_of_kind(experiment(scale=NoScale()), "value", seen) == ScaleValue(1.0)
+    assert scale_of_kind(sited(experiment(heads=Heads(1, 1, 16))), "value", seen) == ScaleValue(0.25)
+    assert scale_of_kind(sited(experiment(scale=NoScale())), "value", seen) == ScaleValue(1.0)
     seen.note(ScaleValue(3.0))
-    assert scale_of_kind(experiment(), "value", seen) == ScaleValue(3.0)
-    assert scale_of_kind(experiment(), "sqrt_d_head", seen) == SqrtDHead()
+    assert scale_of_kind(sited(experiment()), "value", seen) == ScaleValue(3.0)
+    assert scale_of_kind(sited(experiment()), "sqrt_d_head", seen) == SqrtDHead()
 
 
 def test_why_a_matrix_cannot_be_tied() -> None:
     grouped = experiment(heads=Heads(2, 1, 4))
-    assert why_not_tied(grouped, "key", "value") == ""
-    assert why_not_tied(grouped, "output", "query") == ""
+    assert why_not_tied(sited(grouped), "key", "value") == ""
+    assert why_not_tied(sited(grouped), "output", "query") == ""
     reason = "projections.key.to must name a projection of 8x4, not of 8x8; got 'query'."
-    assert why_not_tied(grouped, "key", "query") == reason
+    assert why_not_tied(sited(grouped), "key", "query") == reason
     with pytest.raises(ValueError, match=reason):
         experiment(heads=Heads(2, 1, 4), projections=Projections(key=Tied("query")))
     tied = experiment(projections=Projections(query=Seeded(0), key=Tied("query")))
-    assert "tied itself" in why_not_tied(tied, "value", "key")
+    assert "tied itself" in why_not_tied(sited(tied), "value", "key")

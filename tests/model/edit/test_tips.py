@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from first_layer import stacked
 
 import attnviz
 from attnviz.model.edit.tips import n_tips, why_fixed, with_tip, x_stage
@@ -52,18 +53,18 @@ CASES: dict[str, dict[str, Any]] = {
     **{placement: {"block": Block(placement)} for placement in ("pre", "post", "sandwich", "parallel")},
     "latent": {"latent": Latent(3), "heads": Heads(1, 1, 4)},
     "latent queries": {"latent": Latent(3, d_q=4), "heads": Heads(1, 1, 4)},
-    "layers": {"layers": (LAYER, LAYER)},
+    "layers": {"behind": (LAYER, LAYER)},
     "memory": {"memory": MEMORY},
-    "memory, layers": {"memory": MEMORY, "layers": (LAYER,)},
+    "memory, layers": {"memory": MEMORY, "behind": (LAYER,)},
     "encoder": {"memory": MEMORY, "encoder": (LAYER, LAYER)},
-    "decoder": {"memory": MEMORY, "cross": CROSS, "layers": (Layer(heads=HEADS, cross=CROSS),)},
+    "decoder": {"memory": MEMORY, "cross": CROSS, "behind": (Layer(heads=HEADS, cross=CROSS),)},
     "both": {"memory": MEMORY, "cross": CROSS, "encoder": (LAYER,)},
 }
 
 
 def experiment(**changes: Any) -> Experiment:
     fields = {"heads": HEADS, "position": NoPosition(), "projections": PLAIN, "dtype": "float64"}
-    return Experiment(("a", "b", "c"), SeededVectors(3, 4, 5), **{**fields, **changes})
+    return stacked(("a", "b", "c"), SeededVectors(3, 4, 5), **{**fields, **changes})
 
 
 def landed(one: Experiment, site: str, name: str, row: int, head: int, dims: tuple[int, int]) -> np.ndarray:

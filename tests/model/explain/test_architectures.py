@@ -6,6 +6,7 @@ from dataclasses import replace as core_replace
 
 import pytest
 from experiments import sited
+from first_layer import stacked, with_fields
 from msgspec.structs import replace
 
 from attnviz.core.cost.architecture import pairs
@@ -44,7 +45,7 @@ SEEDED = Projections(Seeded(0), Seeded(1), Seeded(2), Seeded(3))
 
 def experiment(n: int = 7, **fields: object) -> Experiment:
     given = {"heads": Heads(4, 2, 4), "projections": SEEDED, "masks": (Causal(),), **fields}
-    return Experiment(tuple("abcdefghijkl"[:n]), SeededVectors(n, 8), **given)  # type: ignore[arg-type]
+    return stacked(tuple("abcdefghijkl"[:n]), SeededVectors(n, 8), **given)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("step", [0, 1, 6])
@@ -128,7 +129,11 @@ def test_a_latent_costs_what_it_multiplies(shown: Experiment) -> None:
     kinds = {path: weight.source(site).__struct_config__.tag for path, weight in mine.items()}
     learned = sum(weight.array(site).size for path, weight in mine.items() if kinds[path] != "identity")
     assert parameter_count(described) == learned
-    bare = replace(shown, latent=replace(shown.latent, norm=None, query_norm=None), masks=shown.masks[:1])
+    bare = with_fields(
+        shown,
+        latent=replace(shown.layers[0].latent, norm=None, query_norm=None),
+        masks=shown.layers[0].masks[:1],
+    )
     _cached, uncached = StepCosts(bare, 4).step(n - 1)
     assert total(prefill(described, n)) == uncached.flops
     cached, _uncached = StepCosts(shown, 4).step(n - 1)
@@ -139,7 +144,7 @@ def test_deepseek_v3_as_an_experiment_keeps_70272_bytes_of_a_token() -> None:
     """61 layers of it, d_c 512 and d_rope 64 in fp16: 71.1 times less than 128 heads of 192 + 128 numbers."""
     published = next(model for model in PUBLISHED if model.id == "deepseek-v3").architecture
     gain = DrawnRow(0)
-    shown = Experiment(
+    shown = stacked(
         ("a",),
         SeededVectors(1, published.d_model),
         heads=Heads(128, 128, 128),
@@ -155,7 +160,7 @@ def test_deepseek_v3_as_an_experiment_keeps_70272_bytes_of_a_token() -> None:
     )
     assert len(mine) == 1 and mine == theirs
     layers = core_replace(described, layers=61)
-    assert bytes_per_token(layers, FORMAT_BY_ID["float16"]) == 70_272 == 61 * 2 * cached_numbers(shown)
-    expanded = 61 * 2 * expanded_numbers(shown)
+    assert bytes_per_token(layers, FORMAT_BY_ID["float16"]) == 70_272 == 61 * 2 * cached_numbers(sited(shown))
+    expanded = 61 * 2 * expanded_numbers(sited(shown))
     assert expanded == 61 * 2 * 128 * (192 + 128)
     assert round(expanded / 70_272, 1) == 71.1

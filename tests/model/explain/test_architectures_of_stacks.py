@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from experiments import SPREAD, STACKS, block, small
+from experiments import SPREAD, STACKS, block, sited, small
+from first_layer import with_fields
 from hypothesis import given
 from msgspec.structs import replace
 from stacks import stacks
@@ -24,6 +25,7 @@ from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Causal, Identity, SeededSinks, Tied
 from attnviz.model.spec.positions import DrawnTable, Learned
 from attnviz.model.spec.rows import DrawnRow
+from attnviz.model.spec.site import Site
 from attnviz.model.weights import weights_of
 
 FLOAT64 = FORMAT_BY_ID["float64"]
@@ -85,7 +87,7 @@ def test_parameters_of_any_stack_are_the_numbers_of_all_its_arrays(experiment: E
 
 
 def bare(experiment: Experiment, **changes: object) -> Experiment:
-    return replace(experiment, masks=(Causal(),), readout="none", **changes)
+    return with_fields(experiment, masks=(Causal(),), readout="none", **changes)
 
 
 FFN = FeedForward(5, "silu", gated=True)
@@ -106,18 +108,18 @@ COUNTED = {
 }
 
 
-def linear(site: Experiment) -> int:
+def linear(site: Site) -> int:
     """FLOPs of one token that the bill leaves out: norms, residuals, biases, the activation."""
     ffn = None if site.block is None else site.block.feed_forward
     if ffn is None:
-        return around(site)
+        return around(sited(site))
     products = [
         2 * site.d_model * ffn.d_hidden
         for role in ("up", "down", *(("gate",) if ffn.gated else ()))
         if not (isinstance(getattr(ffn, role), Identity) and ffn.d_hidden == site.d_model)
     ]
     assert feed_forward(ffn, site.d_model) > sum(products)
-    return around(site) - sum(products)
+    return around(sited(site)) - sum(products)
 
 
 @pytest.mark.parametrize("name", COUNTED)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from experiments import SITES, SPREAD, STACKS, sited, small
 from explained import exact, is_numeric, maximum, shown, site_of, worked_out
-from msgspec.structs import replace
+from first_layer import stacked, with_fields
 
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
@@ -176,7 +176,7 @@ def test_every_stage_is_explained() -> None:
 def four() -> Experiment:
     """q, k and v are x; rows 0 and 1 are orthogonal."""
     rows = np.array([[3.0, 4.0], [-4.0, 3.0], [0.5, 0.25], [0.0, 0.0]])
-    return Experiment(
+    return stacked(
         ("a", "fluffy", "<img src=x>", "the\ncat"),
         ExplicitVectors(Matrix(rows)),
         heads=Heads(1, 1, 2),
@@ -196,13 +196,13 @@ def test_weights_are_opened_down_to_the_product() -> None:
 
 
 def test_other_normalisers_are_opened_down_to_the_score() -> None:
-    sigmoid = shown(explain(site_of(replace(four(), normaliser="sigmoid")), Cell("weights", 1, 1)))
+    sigmoid = shown(explain(site_of(with_fields(four(), normaliser="sigmoid")), Cell("weights", 1, 1)))
     assert sigmoid[:2] == [
         "weights[fluffy, fluffy] = σ(s − log n) = 1 ÷ (1 + exp(0.6931 − 17.6777))"
         " (n = 2 keys visible to this query)",
         "scaled = scores ÷ √2 = 25 ÷ 1.4142",
     ]
-    squared = shown(explain(site_of(replace(four(), normaliser="relu_squared")), Cell("weights", 2, 1)))
+    squared = shown(explain(site_of(with_fields(four(), normaliser="relu_squared")), Cell("weights", 2, 1)))
     assert squared[0] == (
         "weights[“<img src=x>”, fluffy] = max(0, s)² ÷ n = max(0, −0.8839)^2 ÷ 3"
         " (n = 3 keys visible to this query)"
@@ -210,7 +210,7 @@ def test_other_normalisers_are_opened_down_to_the_score() -> None:
 
 
 def test_a_sink_is_shown_with_what_it_takes() -> None:
-    experiment = replace(four(), sinks=ExplicitSinks((17.0,)))
+    experiment = with_fields(four(), sinks=ExplicitSinks((17.0,)))
     assert shown(explain(site_of(experiment), Cell("weights", 1, 1)))[0] == (
         "weights[fluffy, fluffy] = exp(17.6777 − m) ÷ (exp(17 − m) + Σ)"
         " = 1 ÷ (0.5078 + 2.102e−8 + 1 + 0 + 0)"
@@ -247,7 +247,7 @@ def test_a_fully_masked_row_is_said_in_words() -> None:
 
 def test_overflow_is_said_in_words() -> None:
     huge = ExplicitVectors(Matrix(np.array([[1e30, 0.0], [-1e30, 0.0]])))
-    site = site_of(Experiment(("a", "b"), huge, heads=Heads(1, 1, 2), dtype="float32"), "float32")
+    site = site_of(stacked(("a", "b"), huge, heads=Heads(1, 1, 2), dtype="float32"), "float32")
     assert "too large for float32" in shown(explain(site, Cell("scores", 0, 0)))[0]
     assert "too large" not in shown(explain(site, Cell("scaled", 0, 0)))[0], "it was infinite before"
     assert "no softmax: scaled[a, a] = ∞" in shown(explain(site, Cell("weights", 0, 1)))[0]
@@ -256,13 +256,13 @@ def test_overflow_is_said_in_words() -> None:
 
 @pytest.mark.parametrize("normaliser", ["sigmoid", "relu_squared"])
 def test_a_weight_that_is_set_to_0_is_no_product_with_nan(normaliser: Any) -> None:
-    own = Experiment(
+    own = stacked(
         ("a",),
         SeededVectors(1, 2),
         heads=Heads(1, 1, 2),
         masks=(Padding((0,)),),
         fully_masked_row="nan",
-        layers=(
+        behind=(
             Layer(
                 heads=Heads(1, 1, 2),
                 normaliser=normaliser,
@@ -281,8 +281,8 @@ def test_a_weight_that_is_set_to_0_is_no_product_with_nan(normaliser: Any) -> No
 
 def test_rounding_that_shows_is_said() -> None:
     rows = ExplicitVectors(Matrix(np.array([[4096.1, 1.0, -4096.1], [4096.1, 1.0, 4096.1]])))
-    site = site_of(Experiment(("a", "b"), rows, heads=Heads(1, 1, 3), dtype="float32"), "float32")
-    site64 = site_of(Experiment(("a", "b"), rows, heads=Heads(1, 1, 3), dtype="float64"))
+    site = site_of(stacked(("a", "b"), rows, heads=Heads(1, 1, 3), dtype="float32"), "float32")
+    site64 = site_of(stacked(("a", "b"), rows, heads=Heads(1, 1, 3), dtype="float64"))
     cell = Cell("scores", 0, 1)
     exact_line = explain(site64, cell).lines[0]
     assert exact_line.value == pytest.approx(1.0) and exact_line.notes == ()

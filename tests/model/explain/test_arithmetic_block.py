@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from experiments import STACKS
 from explained import shown, site_of
+from first_layer import stacked
 from msgspec.structs import replace
 
 from attnviz.engines.numpy_engine import NumpyEngine
@@ -16,7 +17,6 @@ from attnviz.model.explain.arithmetic.cell import exists, explain
 from attnviz.model.explain.arithmetic.terms import Term, flat, plain
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.block import Block, FeedForward, Norm, Transform, Vocabulary
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Explicit, ExplicitVectors, Heads, Identity
 from attnviz.model.spec.rows import WrittenRow
 from attnviz.model.spec.view import Cell
@@ -28,7 +28,7 @@ def block_of(**feed_forward: Any) -> SiteTrace:
     ffn = FeedForward(2, **feed_forward, up=Identity(), gate=Identity(), down=Identity())
     rows = Matrix([[1.0, -3.0], [2.0, 2.0]])
     norm = Norm("layer", 3.0, WrittenRow(Matrix([[2.0, -1.0]])), WrittenRow(Matrix([[0.5, 0.0]])))
-    experiment = Experiment(
+    experiment = stacked(
         ("a", "b"),
         ExplicitVectors(rows),
         heads=Heads(1, 1, 2, (0,)),
@@ -71,7 +71,7 @@ def test_the_limit_of_an_activation_is_said_in_words() -> None:
     ffn = FeedForward(1, "silu", up=Explicit(Matrix([[10.0]])))
     rows = ExplicitVectors(Matrix([[-3e38]]))
     block = Block(norm_1=None, feed_forward=ffn)
-    site = site_of(Experiment(("a",), rows, heads=Heads(1, 1, 1, (0,)), block=block), "float32")
+    site = site_of(stacked(("a",), rows, heads=Heads(1, 1, 1, (0,)), block=block), "float32")
     explanation = explain(site, Cell("ffn_hidden", 0, 0))
     assert explanation.value == explanation.recomputed == 0.0
     assert "the limit of the activation" in shown(explanation)[0]
@@ -127,7 +127,7 @@ def test_a_vocabulary_makes_logits_with_everything_it_has() -> None:
         logit_scale=0.1,
         cap=30.0,
     )
-    experiment = Experiment(
+    experiment = stacked(
         ("a",), ExplicitVectors(Matrix([[3.0, 4.0]])), heads=Heads(1, 1, 2), vocabulary=known,
         readout="vocabulary", dtype="float64",
     )  # fmt: skip
@@ -148,7 +148,7 @@ def test_what_stands_before_a_vocabulary_has_its_own_lines() -> None:
         Norm("rms", 0.0),
     )
     known = Vocabulary(("x", "y"), Matrix([[1.0, 2.0], [0.5, -1.0]]), transform=transform)
-    experiment = Experiment(
+    experiment = stacked(
         ("a",), ExplicitVectors(Matrix([[3.0, 4.0]])), heads=Heads(1, 1, 2), vocabulary=known,
         readout="vocabulary", dtype="float64",
     )  # fmt: skip

@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from first_layer import stacked
 from msgspec.structs import replace
 
 from attnviz.engines.numpy_engine import NumpyEngine
@@ -25,7 +26,7 @@ def rotated_pair(pairing: Pairing, start: int = 0) -> Experiment:
     """q at position 5 and k at position 2, all else zero; identity projections."""
     rows = np.zeros((6, 4))
     rows[5], rows[2] = Q, K
-    return Experiment(
+    return stacked(
         tokens=tuple("abcdef"),
         vectors=ExplicitVectors(Matrix(rows)),
         position=Rope(pairing=pairing, start=start),
@@ -71,7 +72,7 @@ def test_scores_past_the_range_of_float64_warn_nobody() -> None:
     ],
 )
 def test_which_pair_is_looked_at(hover: Cell | None, expected: Pair) -> None:
-    experiment = Experiment(tokens=tuple("abcd"), vectors=SeededVectors(4, 8), heads=Heads(4, 2, 4))
+    experiment = stacked(tokens=tuple("abcd"), vectors=SeededVectors(4, 8), heads=Heads(4, 2, 4))
     assert pair_looked_at(Document(experiment, View(head=1, query=2)), hover) == expected
 
 

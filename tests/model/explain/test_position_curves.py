@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from experiments import SITES, SPREAD, STACKS, sited, small
+from first_layer import stacked
 
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
@@ -85,7 +86,7 @@ def test_a_rotation_at_any_distance_is_a_run_with_the_key_moved_there() -> None:
     def placed(key: int) -> Experiment:
         rows = np.zeros((n, d))
         rows[key], rows[5] = vectors
-        return Experiment(
+        return stacked(
             tuple("a" * n),
             ExplicitVectors(Matrix(rows)),
             heads=Heads(1, 1, d),
@@ -129,7 +130,7 @@ def test_every_encoding_has_its_curve_where_the_heads_allow_it() -> None:
     ]
     low = site_of(small(position=Rope(base=0.5, scaling=LinearScaling(3.0))))
     assert "rope_yarn" not in [curve.id for curve in curves(low, Pair(0, 0, 0))]
-    assert kind_of(small(position=Rope(scaling=Yarn()))) == "rope_yarn"
+    assert kind_of(sited(small(position=Rope(scaling=Yarn())))) == "rope_yarn"
 
 
 def test_distances_reach_over_the_sequence_within_bounds() -> None:
@@ -142,5 +143,5 @@ def test_distances_reach_over_the_sequence_within_bounds() -> None:
 def test_the_wave_is_what_was_added() -> None:
     experiment = small(position=Sinusoidal(start=3))
     trace = run(ENGINE, experiment)
-    np.testing.assert_allclose(wave(experiment), trace["x"] - trace["tokens_embedded"], atol=1e-14)
-    assert wave(small()) is None and wave(small(position=Rope())) is None
+    np.testing.assert_allclose(wave(sited(experiment)), trace["x"] - trace["tokens_embedded"], atol=1e-14)
+    assert wave(sited(small())) is None and wave(sited(small(position=Rope()))) is None

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from experiments import SPREAD, STACKS, small
-from msgspec.structs import replace
+from experiments import SPREAD, STACKS, sited, small
+from first_layer import with_fields
 
 from attnviz.core.block import ACTIVATIONS, GATED_UNITS
 from attnviz.engines.numpy_engine import NumpyEngine
@@ -55,26 +55,26 @@ RMS = "{x} ÷ √(Σ {x}² ÷ d + ε)"
     ],
 )
 def test_formulas_say_what_is_done(name: str, stage: str, formula: str) -> None:
-    assert stage_formula(SPREAD[name], stage) == formula
+    assert stage_formula(sited(SPREAD[name]), stage) == formula
 
 
 def test_every_activation_and_unit_has_its_formula_and_its_name() -> None:
     for row in ACTIVATIONS:
         experiment = small(block=Block(feed_forward=FeedForward(3, row.id)))  # type: ignore[arg-type]
-        assert stage_formula(experiment, "ffn_hidden") == "h = " + row.formula.replace("z", "up")
-        assert stage_operation(experiment, "ffn_hidden") == row.title
+        assert stage_formula(sited(experiment), "ffn_hidden") == "h = " + row.formula.replace("z", "up")
+        assert stage_operation(sited(experiment), "ffn_hidden") == row.title
     for unit in GATED_UNITS:
         ffn = FeedForward(3, unit.id, gated=True)  # type: ignore[arg-type]
         experiment = small(block=Block(feed_forward=ffn))
-        assert stage_formula(experiment, "ffn_hidden") == "h = " + unit.formula
-        assert stage_operation(experiment, "ffn_hidden") == unit.title
+        assert stage_formula(sited(experiment), "ffn_hidden") == "h = " + unit.formula
+        assert stage_operation(sited(experiment), "ffn_hidden") == unit.title
 
 
 def test_operations_name_norms_and_biases() -> None:
     experiment = SPREAD["pre-norm"]
-    assert [stage_operation(experiment, stage) for stage in ("norm_1", "norm_2")] == ["layer", "RMS"]
-    assert stage_operation(experiment, "ffn_up") == "×W_up + b"
-    assert stage_operation(SPREAD["vocabulary"], "logits") == "×W_U"
+    assert [stage_operation(sited(experiment), stage) for stage in ("norm_1", "norm_2")] == ["layer", "RMS"]
+    assert stage_operation(sited(experiment), "ffn_up") == "×W_up + b"
+    assert stage_operation(sited(SPREAD["vocabulary"]), "logits") == "×W_U"
 
 
 def test_no_formula_depends_on_what_a_site_does_not_have() -> None:
@@ -84,13 +84,13 @@ def test_no_formula_depends_on_what_a_site_does_not_have() -> None:
         for name in trace.sites:
             for stage in trace.site(name).stages:
                 assert stage_formula(at(experiment, name), stage)
-    bare = replace(small(), block=Block(norm_1=None, feed_forward=FeedForward(3)))
+    bare = with_fields(small(), block=Block(norm_1=None, feed_forward=FeedForward(3)))
     for stage in ("q", "k", "v", "attention_output", "ffn_up", "ffn_output", "scores"):
-        assert stage_formula(bare, stage) == STAGE_BY_ID[stage].formula
+        assert stage_formula(sited(bare), stage) == STAGE_BY_ID[stage].formula
 
 
 def test_without_a_residual_connection_norms_read_what_was_made() -> None:
     block = Block("post", False, Norm("rms"), FeedForward(3), Norm("rms", gain=DrawnRow(1)))
     experiment = small(block=block)
-    assert stage_formula(experiment, "norm_1") == RMS.format(x="o")
-    assert stage_formula(experiment, "norm_2") == "gain · " + RMS.format(x="f")
+    assert stage_formula(sited(experiment), "norm_1") == RMS.format(x="o")
+    assert stage_formula(sited(experiment), "norm_2") == "gain · " + RMS.format(x="f")

@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from documents import BY_HAND, FITTING
+from documents import BEFORE_LAYERS, BY_HAND, FITTING
 from experiments import SPREAD, experiments
+from first_layer import stacked
 from hypothesis import given
 from numpy.testing import assert_array_equal
 
 from attnviz.model.io.files import DocumentError, dumps, load, loads, save
 from attnviz.model.io.json_text import document_from, parse
+from attnviz.model.spec.attention import Layer
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import (
@@ -35,10 +37,13 @@ KINDS = ", ".join(
 )
 
 
-def edited(**changes: Any) -> str:
-    """The document written by hand, with fields of its experiment replaced."""
-    data = json.loads(FITTING)
-    data["experiment"] |= changes
+def edited(text: str = FITTING, **changes: Any) -> str:
+    """The document written by hand, with fields of its experiment or of its layer replaced."""
+    data = json.loads(text)
+    experiment = data["experiment"]
+    for name, value in changes.items():
+        layers = experiment.get("layers", [experiment])
+        (layers[0] if name in Layer.__struct_fields__ else experiment)[name] = value
     return json.dumps(data)
 
 
@@ -54,16 +59,17 @@ def test_a_document_written_by_hand_loads() -> None:
     document = loads(FITTING)
     experiment = document.experiment
     assert experiment.tokens == ("a", "fluffy", "blue", "creature")
-    assert experiment.heads == Heads(2, 1, 4)
-    assert experiment.masks == (Causal(), Padding((3,)), Window(2, 0))
+    assert experiment.layers[0].heads == Heads(2, 1, 4)
+    assert experiment.layers[0].masks == (Causal(), Padding((3,)), Window(2, 0))
     assert document.view == View() and document.title == ""
-    assert isinstance(experiment.projections.value, Explicit)
-    assert_array_equal(experiment.projections.value.values.array, np.eye(2, 4))
+    assert isinstance(experiment.layers[0].projections.value, Explicit)
+    assert_array_equal(experiment.layers[0].projections.value.values.array, np.eye(2, 4))
 
 
 def test_a_weight_matrix_that_does_not_fit_is_refused_with_the_shape_that_would() -> None:
     assert message_of(BY_HAND) == (
-        "$.experiment.projections.value.values must be 2x4 (in x out) for these vectors and heads; got 1x1."
+        "$.experiment.layers[0].projections.value.values must be 2x4 (in x out) "
+        "for these vectors and heads; got 1x1."
     )
 
 
@@ -109,8 +115,8 @@ def test_numbers_come_back_to_the_last_bit() -> None:
 def test_each_matrix_row_is_one_line_and_short_objects_are_too() -> None:
     lines = dumps(loads(FITTING)).splitlines()
     assert "    [0.2, 0.8]," in lines
-    assert "     [1.0, 0.0, 0.0, 0.0]," in lines
-    assert '  "heads": {"n_heads": 2, "n_kv_heads": 1, "d_head": 4, "off": []},' in lines
+    assert "       [1.0, 0.0, 0.0, 0.0]," in lines
+    assert '    "heads": {"n_heads": 2, "n_kv_heads": 1, "d_head": 4, "off": []},' in lines
     wide = dumps(Experiment(("a",), ExplicitVectors(np.full((1, 100), 1 / 3))))
     row = max(wide.splitlines(), key=len)
     assert json.loads(row) == [1 / 3] * 100, "a row is never broken"
@@ -118,7 +124,7 @@ def test_each_matrix_row_is_one_line_and_short_objects_are_too() -> None:
 
 def test_long_lists_that_are_no_matrices_are_filled_to_the_width() -> None:
     cells = tuple((i, j) for i in range(9) for j in range(9))
-    experiment = Experiment(("word",) * 90, SeededVectors(90, 2), masks=(Painted(cells),))
+    experiment = stacked(("word",) * 90, SeededVectors(90, 2), masks=(Painted(cells),))
     assert loads(dumps(experiment)).experiment == experiment
     token_lines = [line for line in dumps(experiment).splitlines() if '"word"' in line]
     assert 5 < len(token_lines) < 12 and max(map(len, token_lines)) <= 110
@@ -205,15 +211,18 @@ def test_long_lists_that_are_no_matrices_are_filled_to_the_width() -> None:
 def test_an_illegal_value_is_named_with_its_path_and_with_what_is_legal(
     changes: dict[str, Any], expected: str
 ) -> None:
-    assert message_of(edited(**changes)) == expected
+    (name,) = changes
+    in_layer = f"$.experiment.layers[0].{name}" if name in Layer.__struct_fields__ else f"$.experiment.{name}"
+    assert message_of(edited(**changes)) == expected.replace(f"$.experiment.{name}", in_layer)
+    assert message_of(edited(BEFORE_LAYERS, **changes)) == expected, "a path of that version"
 
 
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        ('"version": 2', '"version": 3', "$.version must be 2, which this program reads; got 3."),
-        ('"version": 2', '"version": true', "$.version must be 2, which this program reads; got true."),
-        ('"version": 2,', "", "$.version must be 2, which this program reads; got nothing."),
+        ('"version": 3', '"version": 4', "$.version must be 3, which this program reads; got 4."),
+        ('"version": 3', '"version": true', "$.version must be 3, which this program reads; got true."),
+        ('"version": 3,', "", "$.version must be 3, which this program reads; got nothing."),
         ('"attnviz"', '"other"', "The file must be an attnviz document, which begins "),
         ('"view": {}', '"view": {"head": -1}', "$.view.head must be a whole number of at least 0; got -1."),
         ('"view": {}', '"view": {}, "extra": 1', "$.extra must be one of the keys format, version, "),
@@ -233,7 +242,7 @@ def test_an_illegal_value_is_named_with_its_path_and_with_what_is_legal(
         (
             '"p": 0.0',
             '"p": 1e999',
-            "$.experiment.dropout.p must be a number of at least 0 and below 1; got inf.",
+            "$.experiment.layers[0].dropout.p must be a number of at least 0 and below 1; got inf.",
         ),
         ('"view": {}}', '"view": {}', "must be JSON"),
         (

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
+from documents import BEFORE_LAYERS, FITTING
 
 from attnviz.core.levels import RANGES
+from attnviz.model.io.files import loads
 from attnviz.model.io.json_text import VERSION, document_from, write
 from attnviz.model.io.migrations import MIGRATIONS
+from attnviz.model.spec.parts import Causal
 from attnviz.model.spec.view import Ranges
 from attnviz.model.stages import STAGES
 
@@ -39,6 +43,33 @@ def test_version_1_had_one_range_for_all_stages(stage: Any, range_id: str) -> No
             continue
         is_split = range_id == "symmetric" and not other.signed
         assert others[other.id] == ("head" if is_split else range_id)
+
+
+def test_version_2_had_the_first_layer_in_the_experiment() -> None:
+    document = loads(BEFORE_LAYERS)
+    assert document == loads(FITTING)
+    assert document.experiment.layers[0].masks[0] == Causal() and len(document.experiment.layers) == 1
+    data = json.loads(BEFORE_LAYERS)
+    data["experiment"]["layers"] = [{"temperature": 2.0}, {"temperature": 3.0}]
+    layers = document_from(data, {}).experiment.layers
+    assert [layer.temperature for layer in layers] == [1.0, 2.0, 3.0]
+    assert layers[0] == document.experiment.layers[0]
+
+
+@pytest.mark.parametrize(
+    ("layers", "path"),
+    [
+        ([{"temperature": -1}], "$.experiment.layers[0].temperature"),
+        ([{}, {"heads": {"n_heads": 0}}], "$.experiment.layers[1].heads.n_heads"),
+        (3, "$.experiment.layers"),
+        ([3], "$.experiment.layers[0]"),
+    ],
+)
+def test_an_error_names_the_field_of_the_version_that_the_file_has(layers: Any, path: str) -> None:
+    data = json.loads(BEFORE_LAYERS)
+    data["experiment"]["layers"] = layers
+    with pytest.raises(ValueError, match="^" + re.escape(path) + " must "):
+        document_from(data, {})
 
 
 @pytest.mark.parametrize("view", [3, {"range": 5}, {"range": "wide"}, {"range": "log", "stage": ["x"]}])

@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
+from first_layer import with_fields
 from numpy.testing import assert_allclose
 
 from attnviz import i18n, resources
@@ -38,7 +39,7 @@ REQUIRED = (
 
 
 def traced(preset_id: str, **changes: object) -> Trace:
-    experiment = msgspec.structs.replace(load_preset(preset_id).experiment, **changes)
+    experiment = with_fields(load_preset(preset_id).experiment, **changes)
     return run(NumpyEngine("float64"), experiment)
 
 
@@ -153,7 +154,10 @@ def test_two_equal_maxima_give_one_half_each() -> None:
 
 def test_each_adjective_has_a_head_of_the_noun() -> None:
     document = load_preset("fluffy-blue-creature")
-    assert document.experiment.heads.n_heads == 4 and document.experiment.heads.n_kv_heads == 2
+    assert (
+        document.experiment.layers[0].heads.n_heads == 4
+        and document.experiment.layers[0].heads.n_kv_heads == 2
+    )
     of_creature = traced("fluffy-blue-creature")["weights"][:, 3]
     assert of_creature[0].argmax() == 1 and of_creature[0, 1] > 0.8
     assert of_creature[1].argmax() == 2 and of_creature[1, 2] > 0.7
@@ -198,7 +202,7 @@ def test_masked_after_the_softmax_the_rows_sum_to_what_is_left() -> None:
 
 def test_alibi_window_has_the_published_slopes_and_no_key_past_the_window() -> None:
     experiment = load_preset("alibi-window").experiment
-    assert isinstance(experiment.position, Alibi) and experiment.heads.n_heads == 8
+    assert isinstance(experiment.layers[0].position, Alibi) and experiment.layers[0].heads.n_heads == 8
     trace = traced("alibi-window")
     bias = trace.window("biased", 0) - trace.window("scaled", 0)
     assert_allclose(bias[9, 7], -2 * 0.5)
@@ -285,7 +289,7 @@ def test_causal_decode_predicts_most_of_its_next_words() -> None:
 
 def test_the_long_sentence_has_128_tokens_and_eight_heads() -> None:
     experiment = load_preset("long-sentence").experiment
-    assert experiment.n_queries == 128 and experiment.heads.n_heads == 8
+    assert experiment.n_queries == 128 and experiment.layers[0].heads.n_heads == 8
 
 
 def pairs(experiment: Experiment) -> dict[str, tuple[int, int]]:

@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 import pytest
 from experiments import sited
+from first_layer import with_fields
 from numpy.testing import assert_allclose, assert_array_equal
 
 from attnviz.engines.numpy_engine import NumpyEngine
@@ -21,7 +22,7 @@ from attnviz.model.why_not import WHY_NOT_BY_ID, permuted
 
 
 def traced(preset_id: str, **changes: object) -> Trace:
-    experiment = msgspec.structs.replace(load_preset(preset_id).experiment, **changes)
+    experiment = with_fields(load_preset(preset_id).experiment, **changes)
     return run(NumpyEngine("float64"), experiment)
 
 
@@ -44,7 +45,7 @@ def test_minus_ten_thousand_leaves_a_padded_query_its_softmax() -> None:
 
 def test_a_causal_mask_alone_tells_the_order() -> None:
     experiment = load_preset("causal-order").experiment
-    assert isinstance(experiment.position, NoPosition)
+    assert isinstance(experiment.layers[0].position, NoPosition)
     order = (2, 1, 0)
     moved = run(NumpyEngine("float64"), permuted(experiment, order))["attention_output"]
     assert np.abs(moved - traced("causal-order")["attention_output"][list(order)]).max() > 0.5
@@ -76,8 +77,8 @@ def test_a_table_is_all_that_is_left_and_has_an_end() -> None:
 
 def test_yarn_leaves_the_fast_pair_and_slows_the_slow_one_by_four() -> None:
     experiment = load_preset("yarn").experiment
-    assert isinstance(experiment.position, Rope)
-    plain = msgspec.structs.replace(experiment, position=Rope(base=experiment.position.base))
+    assert isinstance(experiment.layers[0].position, Rope)
+    plain = with_fields(experiment, position=Rope(base=experiment.layers[0].position.base))
     ratio = pair_frequencies(sited(plain)) / pair_frequencies(sited(experiment))
     assert_allclose(ratio[[0, -1]], [1, 4])
     scores = traced("yarn")["scores"][0]

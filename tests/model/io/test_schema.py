@@ -92,14 +92,14 @@ def test_a_document_by_hand_and_one_that_names_a_tensor_fit() -> None:
     ("place", "value"),
     [
         (("format",), "other"),
-        (("version",), 3),
+        (("version",), 2),
         (("extra",), 1),
         (("experiment", "extra"), 1),
-        (("experiment", "heads", "n_heads"), 0),
-        (("experiment", "heads", "n_heads"), "2"),
+        (("experiment", "layers", 0, "heads", "n_heads"), 0),
+        (("experiment", "layers", 0, "heads", "n_heads"), "2"),
         (("experiment", "dtype"), "int8"),
-        (("experiment", "position", "kind"), "learned"),
-        (("experiment", "masks"), [{"kind": "window"}]),
+        (("experiment", "layers", 0, "position", "kind"), "learned"),
+        (("experiment", "layers", 0, "masks"), [{"kind": "window"}]),
         (("experiment", "vectors", "values"), []),
         (("experiment", "vectors", "values"), [["a"]]),
         (("experiment", "tokens"), "a"),
@@ -107,7 +107,7 @@ def test_a_document_by_hand_and_one_that_names_a_tensor_fit() -> None:
         (("view", "plane"), [1]),
     ],
 )
-def test_a_mistake_does_not_fit(place: tuple[str, ...], value: object) -> None:
+def test_a_mistake_does_not_fit(place: tuple[Any, ...], value: object) -> None:
     data = json.loads(FITTING)
     holder = data
     for key in place[:-1]:

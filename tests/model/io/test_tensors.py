@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from documents import explicit
+from first_layer import stacked
 from numpy.testing import assert_array_equal
 from safetensors.numpy import load_file, save_file
 
@@ -52,13 +53,13 @@ def test_the_limit_of_json_counts_all_arrays_together(tmp_path: Path) -> None:
     assert not (tmp_path / "d.json").exists()
     wide = explicit(100, 100).experiment
     memory = Memory(wide.tokens, wide.vectors)
-    assert save(Experiment(wide.tokens, wide.vectors, memory), tmp_path / "two").suffix == ".safetensors"
+    assert save(stacked(wide.tokens, wide.vectors, memory), tmp_path / "two").suffix == ".safetensors"
 
 
 def test_all_arrays_have_their_place_and_equal_ones_are_stored_once(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     weight = Explicit(rng.standard_normal((6, 4)))
-    experiment = Experiment(
+    experiment = stacked(
         ("a", "b"),
         ExplicitVectors(rng.standard_normal((2, 6))),
         Memory(("m",), ExplicitVectors(rng.standard_normal((1, 6)))),
@@ -68,7 +69,8 @@ def test_all_arrays_have_their_place_and_equal_ones_are_stored_once(tmp_path: Pa
         ),
     )
     path = save(experiment, tmp_path / "all.safetensors")
-    names = {"vectors", "memory.vectors", "projections.query", "projections.value", "projections.output"}
+    names = {"vectors", "memory.vectors"}
+    names |= {f"layers[0].projections.{role}" for role in ("query", "value", "output")}
     assert set(load_file(path)) == names
     assert load(path).experiment == experiment
 

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 from experiments import MEMORY, sited, small
+from first_layer import with_fields
 from msgspec.structs import replace
 
 from attnviz.model.edit import edits
 from attnviz.model.edit.latent import first_latent, set_latent, set_latent_size
-from attnviz.model.edit.layers import main_layers
 from attnviz.model.edit.switching import refusal, set_n_rotated, set_position, why_not_tied
 from attnviz.model.operands.latent import cached_numbers, expanded_numbers
 from attnviz.model.operands.matrices import latent_array, projection_array
@@ -131,44 +131,46 @@ def test_widths_that_are_refused(fields: dict[str, Any], message: str) -> None:
 
 
 def test_a_layer_is_refused_by_its_place() -> None:
-    (layer,) = main_layers(latent_experiment())
+    (layer,) = latent_experiment().layers
     with pytest.raises(
         ValueError,
-        match=r"layers\[0\]\.latent\.down\.values must be 6x3 \(in x out\) for these vectors, heads "
+        match=r"layers\[1\]\.latent\.down\.values must be 6x3 \(in x out\) for these vectors, heads "
         r"and widths; got 6x2\.",
     ):
-        small(layers=(replace(layer, latent=Latent(3, d_rope=2, down=Explicit(Matrix(np.ones((6, 2)))))),))
+        small(behind=(replace(layer, latent=Latent(3, d_rope=2, down=Explicit(Matrix(np.ones((6, 2)))))),))
 
 
 def test_forms_say_what_the_experiment_says() -> None:
     experiment = latent_experiment()
     with pytest.raises(ValueError) as refused:
-        replace(experiment, projections=Projections(Tied("key")))
-    assert why_not_tied(experiment, "query", "key") == str(refused.value)
-    assert "not multiplied with q and k" in refusal(set_position, experiment, Deberta())
-    none = replace(experiment, position=NoPosition(), latent=Latent(3))
+        with_fields(experiment, projections=Projections(Tied("key")))
+    assert why_not_tied(sited(experiment), "query", "key") == str(refused.value)
+    assert "not multiplied with q and k" in refusal(set_position, sited(experiment), Deberta())
+    none = with_fields(experiment, position=NoPosition(), latent=Latent(3))
     assert (
-        refusal(set_position, none, Rope())
+        refusal(set_position, sited(none), Rope())
         == "latent.d_rope must be at least 2 with rotary positions; got 0."
     )
-    assert set_position(experiment, Rope(on_values=True, n_rotated=8)).position == Rope()
-    assert set_n_rotated(latent_experiment(latent=Latent(3, d_rope=6)), 3).position == Rope(50.0, n_rotated=2)
+    assert set_position(sited(experiment), Rope(on_values=True, n_rotated=8)).position == Rope()
+    assert set_n_rotated(sited(latent_experiment(latent=Latent(3, d_rope=6))), 3).position == Rope(
+        50.0, n_rotated=2
+    )
 
 
 # --- edits -----------------------------------------------------------------------------------------
 
 
 def test_a_latent_is_switched_on_and_off() -> None:
-    plain = small(heads=Heads(4, 2, 4), position=Rope(), projections=Projections(Tied("output"), Seeded(7)))
-    plain = edits.set_projection(sited(plain), "query", Seeded(3))
-    on = set_latent(sited(plain), first_latent(sited(plain)))
+    tied = small(heads=Heads(4, 2, 4), position=Rope(), projections=Projections(Tied("output"), Seeded(7)))
+    plain = edits.set_projection(sited(tied), "query", Seeded(3))
+    on = set_latent(plain, first_latent(plain))
     assert on.latent == Latent(8, d_rope=2, norm=Norm("rms", 1e-6))
     assert (on.heads, on.projections.key, on.projections.value) == (Heads(4, 4, 4), Identity(), Identity())
-    off = set_latent(sited(on), None, plain.projections.key, plain.projections.value)
+    off = set_latent(on, None, plain.projections.key, plain.projections.value)
     assert off.latent is None
     # Two key/value heads became four: what was written for two is drawn for four by the same seed.
     assert off.projections == replace(plain.projections, key=Seeded(7))
-    assert first_latent(small()).d_rope == 0
+    assert first_latent(sited(small())).d_rope == 0
 
 
 @pytest.mark.parametrize("tied", ["key", "output"])
@@ -240,14 +242,18 @@ def test_matrices_follow_heads_vectors_and_widths() -> None:
 
 def test_what_is_kept_of_a_token() -> None:
     shape = latent_experiment(heads=Heads(128, 128, 128), latent=Latent(512, d_rope=64))
-    assert cached_numbers(shape) == 576
-    assert expanded_numbers(shape) == 128 * (192 + 128)
-    assert cached_numbers(small(heads=Heads(4, 2, 4))) == expanded_numbers(small(heads=Heads(4, 2, 4))) == 16
+    assert cached_numbers(sited(shape)) == 576
+    assert expanded_numbers(sited(shape)) == 128 * (192 + 128)
+    assert (
+        cached_numbers(sited(small(heads=Heads(4, 2, 4))))
+        == expanded_numbers(sited(small(heads=Heads(4, 2, 4))))
+        == 16
+    )
 
 
 def test_the_weights_are_those_of_the_latent() -> None:
     one = latent_experiment(latent=Latent(3, d_rope=2, norm=Norm("rms", gain=DrawnRow(1))))
-    assert [weight.symbol for weight in weights_of(one)][:6] == [
+    assert [weight.symbol for weight in weights_of(sited(one))][:6] == [
         "W_Q",
         "W_O",
         "W_DKV",
@@ -255,7 +261,7 @@ def test_the_weights_are_those_of_the_latent() -> None:
         "W_UK",
         "W_UV",
     ]
-    assert {"W_K", "W_V", "W_DQ"}.isdisjoint(weight.symbol for weight in weights_of(one))
-    for weight in weights_of(one):
+    assert {"W_K", "W_V", "W_DQ"}.isdisjoint(weight.symbol for weight in weights_of(sited(one)))
+    for weight in weights_of(sited(one)):
         changed = weight.put(sited(one), weight.array(sited(one)) + 1)
         np.testing.assert_array_equal(weight.array(changed), weight.array(sited(one)) + 1)

@@ -36,8 +36,9 @@ def test_a_site_is_derived_once() -> None:
 
 def test_a_later_experiment_never_gets_an_earlier_ones_site() -> None:
     given = STACKS["two layers, pre"]
+    first, second = given.layers
     for step in range(1, 200):  # without a reference to the experiment, ids would come again
-        changed = replace(given, layers=(replace(given.layers[0], temperature=float(step)),))
+        changed = replace(given, layers=(first, replace(second, temperature=float(step))))
         assert at(changed, "layers.1.self").temperature == step
 
 

@@ -14,6 +14,8 @@ import msgspec
 import numpy as np
 import pytest
 from experiments import sited
+from first_layer import stacked, with_fields
+from msgspec.structs import replace
 from pace import assert_fast
 
 from attnviz.model.io.files import load, save
@@ -51,7 +53,7 @@ TWO = SeededVectors(2, 6)
 
 def experiment(**changes: Any) -> Experiment:
     fields: dict[str, Any] = {"tokens": ("a", "b"), "vectors": TWO, "heads": Heads(2, 1, 4)}
-    return Experiment(**{**fields, **changes})
+    return stacked(**{**fields, **changes})
 
 
 ILLEGAL: list[tuple[Callable[[], object], str]] = [
@@ -246,7 +248,7 @@ def test_every_layer_of_an_encoder_is_checked_and_named(
 
 def test_a_change_of_a_valid_experiment_is_checked_too() -> None:
     with pytest.raises(ValueError, match=r"temperature must be a finite number above 0; got -1\.0\."):
-        msgspec.structs.replace(experiment(), temperature=-1.0)
+        with_fields(experiment(), temperature=-1.0)
 
 
 @pytest.mark.parametrize(
@@ -254,13 +256,13 @@ def test_a_change_of_a_valid_experiment_is_checked_too() -> None:
 )
 def test_a_row_of_records_is_neither_one_record_nor_one_of_others(field: str, value: Any) -> None:
     with pytest.raises(ValueError, match=f"^{field}"):
-        experiment(**{field: value})
+        Experiment(("a", "b"), SeededVectors(2, 4), layers=value) if field == "layers" else Layer(masks=value)
 
 
 def test_lists_and_numpy_values_become_what_is_meant() -> None:
     assert Heads(np.int64(4), np.int32(2), 4) == Heads(4, 2, 4)
     assert Padding(np.array([1, 2])) == Padding((1, 2))
-    assert experiment(temperature=np.float32(0.5)).temperature == 0.5
+    assert experiment(temperature=np.float32(0.5)).layers[0].temperature == 0.5
     assert experiment(tokens=["a", "b"]) == experiment()
     assert hash(experiment(tokens=["a", "b"], masks=[Causal()])) == hash(experiment(masks=(Causal(),)))
 
@@ -273,7 +275,7 @@ def test_an_experiment_never_changes() -> None:
     with pytest.raises(ValueError, match="read-only"):
         vectors.values.array[0, 0] = 7
     with pytest.raises(AttributeError):
-        experiment().temperature = 2.0  # type: ignore[misc]
+        experiment().layers[0].temperature = 2.0  # type: ignore[misc]
 
 
 NO_REAL_NUMBERS: list[tuple[Any, str]] = [
@@ -345,7 +347,7 @@ def test_a_change_checks_what_is_new_and_not_again_what_has_checked_itself(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Every edit, and every edit that is only tried, makes an experiment anew."""
-    made = experiment(layers=(Layer(),) * 12, masks=(Causal(), Padding((1,))), position=Rope())
+    made = experiment(behind=(Layer(),) * 12, masks=(Causal(), Padding((1,))), position=Rope())
     converted: list[object] = []
     convert = msgspec.convert
 
@@ -354,7 +356,8 @@ def test_a_change_checks_what_is_new_and_not_again_what_has_checked_itself(
         return convert(value, *args, **named)
 
     monkeypatch.setattr(msgspec, "convert", noted)
-    changed = msgspec.structs.replace(made, temperature=2.0)
+    first, *behind = made.layers
+    changed = replace(made, layers=(replace(first, temperature=2.0), *behind))
     # The tokens and the number for itself and for each of the twelve other layers; no record, no default.
     assert set(converted) == {made.tokens, 2.0}
-    assert changed.temperature == 2.0 and changed.layers is made.layers
+    assert changed.layers[0].temperature == 2.0 and changed.layers[1:] == made.layers[1:]

@@ -213,7 +213,7 @@ class BlockSection(Section):
 
     def _why_no_ffn(self, site: Site) -> str:
         """A layer with a second attention has its feed-forward layer there: only the whole knows."""
-        if has_ffn(site) or self.store.experiment.cross is None:
+        if has_ffn(site) or not self.store.experiment.has_cross:
             return ""
         changed = set_feed_forward(site, True, self._seen.here)
         return refusal(lambda e, _value: put(e, changed), self.store.experiment, None)

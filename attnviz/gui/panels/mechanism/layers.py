@@ -24,7 +24,6 @@ from attnviz.model.edit.fitting import fitted_norm
 from attnviz.model.edit.layers import (
     MOST_LAYERS,
     duplicate_layer,
-    main_layers,
     remove_layer,
     set_cross,
     set_n_encoder_layers,
@@ -90,8 +89,8 @@ class LayersSection(Section):
         self._norms = tuple(self._norm_line(*row) for row in NORM_SLOTS)
 
     def on_document(self, old: Document | None, new: Document) -> None:
-        if new.experiment.cross is not None:
-            self._both = main_layers(new.experiment)
+        if new.experiment.has_cross:
+            self._both = new.experiment.layers
         super().on_document(old, new)
         self._show_rest()
 
@@ -130,7 +129,7 @@ class LayersSection(Section):
                 name="n_layers_field",
                 path="layers",
                 label=N_("Layers"),
-                read=lambda e: 1 + len(e.layers),
+                read=lambda e: len(e.layers),
                 edit=lambda e, n: set_n_layers(e, int(n)),
                 hint=N_("New layers copy the last one, with new seeds"),
                 from_start=True,
@@ -155,11 +154,11 @@ class LayersSection(Section):
                 name="cross_toggle",
                 path="cross",
                 label=N_("Self and cross attention"),
-                read=lambda e: e.cross is not None,
+                read=lambda e: e.has_cross,
                 edit=self._set_cross,
                 hint=N_("Every layer attends to its own tokens first, then to the second sequence"),
                 shown=has_memory,
-                reason=lambda e: refusal(self._set_cross, e, e.cross is None),
+                reason=lambda e: refusal(self._set_cross, e, not e.has_cross),
             ),
         )
 

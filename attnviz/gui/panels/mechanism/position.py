@@ -23,6 +23,7 @@ from attnviz.i18n import N_
 from attnviz.model.edit.paths import put_at, putting
 from attnviz.model.edit.switching import LastOfKind, refusal, set_n_rotated, set_position
 from attnviz.model.errors.titles import in_words
+from attnviz.model.fields import place_in_attention
 from attnviz.model.positions import POSITIONS, n_rotated, rotation
 from attnviz.model.scalings import SCALING_BY_RECORD, SCALINGS
 from attnviz.model.spec.document import Document
@@ -202,6 +203,6 @@ class PositionSection(Section):
     @Slot(object)
     def _on_rejected(self, error: InputError) -> None:
         """Show a rejected edit of the position here, too, until the next change."""
-        if isinstance(error, FieldError) and error.path.startswith("position."):
+        if isinstance(error, FieldError) and place_in_attention(error.path).startswith("position."):
             self._complaint.setText(in_words(error))
             self._complaint.show()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from experiments import STACKS
-from msgspec.structs import replace
+from first_layer import change, with_fields
 from panels import PanelBench
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
@@ -199,7 +199,7 @@ def test_a_row_of_another_layers_cache_is_a_cell_of_that_layer(stack: PanelBench
 def test_what_decoding_changes_is_said(bench: PanelBench[DecodingPanel]) -> None:
     notice = bench.find(ElidedLabel, "decode_notice")
     assert notice.text() == ""
-    bench.store.change(masks=(Padding((1,)),))
+    change(bench.store, masks=(Padding((1,)),))
     give(bench)
     assert notice.text() == "Decoding adds a causal mask: in the document a query attends to later keys."
     assert notice.text() in notice.toolTip()
@@ -220,8 +220,8 @@ def test_with_a_latent_the_cache_is_the_latent_and_the_rope_key(qtbot: QtBot) ->
     assert bench.store.pointer.cell == Cell("latent", 2, 15)
     second.cell_hovered.emit(1, 3)
     assert bench.store.pointer.cell == Cell("k_rotated", 1, 8 + 3, 0)
-    experiment = replace(bench.store.experiment, position=NoPosition(), latent=Latent(16))
-    bench.store.open(Document(replace(experiment, projections=Projections())))
+    experiment = with_fields(bench.store.experiment, position=NoPosition(), latent=Latent(16))
+    bench.store.open(Document(with_fields(experiment, projections=Projections())))
     bench.store.set_trace(attnviz.run(bench.store.experiment))
     give(bench)
     assert not second.isVisible()
@@ -248,7 +248,7 @@ def test_the_light_says_what_was_compared(case: str, qtbot: QtBot) -> None:
     """NaN on both sides is not equality, and a mask that the document lacks is named."""
     bench = PanelBench(qtbot, DecodingPanel, "causal-decode", 1100, 260)
     changes, says, color = LIGHTS[case]
-    bench.store.change(**changes)
+    change(bench.store, **changes)
     give(bench)
     light = bench.find(QLabel, "decode_parity")
     assert says in light.text(), light.text()

@@ -368,7 +368,7 @@ def test_the_bytes_of_the_prefill_are_those_after_it(qtbot: QtBot) -> None:
     bench = PanelBench(qtbot, DecodingPanel, "causal-decode", 780, 460)
     bench.store.edit(set_writing, FRESH)
     bench.store.set_decoded(decode_and_compare(bench.store.experiment, "numpy", "cpu", never_cancelled, 0))
-    n, heads = bench.store.experiment.n_queries, bench.store.experiment.heads
+    n, heads = bench.store.experiment.n_queries, bench.store.experiment.layers[0].heads
     row = 2 * heads.n_kv_heads * heads.d_head * {"float32": 4, "float64": 8}[bench.store.experiment.dtype]
     slots = bench.find(SlotMap, "decode_slots")
     for step, length, n_new in ((0, n, n), (n - 1, n, n), (n, n + 1, 1)):

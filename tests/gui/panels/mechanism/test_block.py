@@ -9,6 +9,7 @@ from typing import TypeVar
 import numpy as np
 import pytest
 from experiments import MEMORY, block, small
+from first_layer import change
 from msgspec.structs import replace
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QStandardItemModel
@@ -152,10 +153,10 @@ def test_the_feed_forward_layer_is_set(qtbot: QtBot, panel: MechanismPanel) -> N
 
 def test_biases_of_projections_and_gains_of_queries(qtbot: QtBot, panel: MechanismPanel) -> None:
     switch(qtbot, panel, "key_bias_toggle")
-    assert isinstance(panel.store.experiment.projections.key_bias, DrawnRow)
-    panel.store.change(qk_norm=QKNorm("rms"))
+    assert isinstance(panel.store.experiment.layers[0].projections.key_bias, DrawnRow)
+    change(panel.store, qk_norm=QKNorm("rms"))
     switch(qtbot, panel, "qk_gains_toggle")
-    norm = panel.store.experiment.qk_norm
+    norm = panel.store.experiment.layers[0].qk_norm
     assert norm is not None and norm.query_gain is not None and norm.key_gain is not None
 
 
@@ -166,7 +167,7 @@ def test_layers_are_copied_and_removed_where_one_looks(qtbot: QtBot, panel: Mech
     copy, remove = (find(panel, QPushButton, f"{name}_layer_button") for name in ("copy", "remove"))
     assert not remove.isEnabled() and "must have another layer for one to be removed" in remove.toolTip()
     qtbot.mouseClick(copy, Qt.MouseButton.LeftButton)
-    assert panel.store.document.site == "layers.1.self" and len(panel.store.experiment.layers) == 1
+    assert panel.store.document.site == "layers.1.self" and len(panel.store.experiment.layers) == 2
     assert find(panel, DragNumber, "n_layers_field").value() == 2
     qtbot.mouseClick(remove, Qt.MouseButton.LeftButton)
     assert panel.store.experiment == FULL and panel.store.document.site == "layers.0.self"
@@ -174,7 +175,7 @@ def test_layers_are_copied_and_removed_where_one_looks(qtbot: QtBot, panel: Mech
 
 def test_an_encoder_and_a_second_attention(qtbot: QtBot, panel: MechanismPanel) -> None:
     assert not _is_shown(panel, "cross_toggle")
-    panel.store.change(memory=MEMORY)
+    change(panel.store, memory=MEMORY)
     switch(qtbot, panel, "cross_toggle")
     find(panel, DragNumber, "n_encoder_layers_field").changed.emit(2)
     names = ("encoder.0.self", "encoder.1.self", "decoder.0.self", "decoder.0.cross")
@@ -205,8 +206,8 @@ def test_alike_what_another_layer_refuses_is_disabled_with_its_reason(
     qtbot: QtBot, panel: MechanismPanel
 ) -> None:
     panel.store.edit(set_n_layers, 2)
-    last = panel.store.experiment.layers[0]
-    assert panel.store.change(layers=(replace(last, sinks=SeededSinks(1)),))
+    first, last = panel.store.experiment.layers
+    assert change(panel.store, layers=(first, replace(last, sinks=SeededSinks(1))))
     sigmoid = find(panel, Segmented, "normaliser_choice").findChild(QAbstractButton, "segment_sigmoid")
     assert isinstance(sigmoid, QAbstractButton) and sigmoid.isEnabled()
     panel.store.set_edits_alike(True)
@@ -216,7 +217,7 @@ def test_alike_what_another_layer_refuses_is_disabled_with_its_reason(
 
 
 def test_a_stack_norm_may_be_switched_off_and_on(qtbot: QtBot, panel: MechanismPanel) -> None:
-    panel.store.change(final_norm=Norm("rms", 0.25, DrawnRow(8)))
+    change(panel.store, final_norm=Norm("rms", 0.25, DrawnRow(8)))
     before = panel.store.experiment
     choose(qtbot, panel, "final_norm_kind", "none")
     assert panel.store.experiment == replace(before, final_norm=None)
@@ -231,7 +232,7 @@ def test_whatever_is_switched_in_any_order_is_legal(qtbot: QtBot, panel: Mechani
     """No enabled control of these sections raises or is refused, at any attention of a growing stack."""
     refused: list[str] = []
     panel.store.rejected.connect(lambda error: refused.append(str(error)))
-    panel.store.change(memory=MEMORY)
+    change(panel.store, memory=MEMORY)
     sections = [s for s in panel.sections if s.id in ("block", "layers", "projections", "memory")]
     chance = random.Random(7)
     for _step in range(150):

@@ -7,6 +7,7 @@ import html
 import numpy as np
 import pytest
 from cell_colors import color_at
+from first_layer import stacked
 from msgspec.structs import replace
 from panels import PanelBench
 from PySide6.QtCore import QPoint, Qt
@@ -23,7 +24,6 @@ from attnviz.gui.widgets.toggle import Toggle
 from attnviz.model.edit.edits import set_n_tokens
 from attnviz.model.spec.block import Norm
 from attnviz.model.spec.document import Document
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.latent import Latent
 from attnviz.model.spec.parts import Causal, Heads, Identity, Projections, QKNorm, Rope, Seeded, SeededVectors
 from attnviz.model.spec.view import Cell, View
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 
 Bench = PanelBench[MechanismPanel]
 
-PLAIN = Experiment(
+PLAIN = stacked(
     tuple("abcde"),
     SeededVectors(5, 8),
     heads=Heads(4, 2, 4),
@@ -91,7 +91,7 @@ def test_the_latent_is_switched_on_and_what_was_there_comes_back(bench: Bench) -
     bench.find(SliderField, "latent_d_c_field").changed.emit(3)
     choose(bench, "projections")
     assert bench.store.attention.latent is None
-    assert bench.store.attention.projections == PLAIN.projections
+    assert bench.store.attention.projections == PLAIN.layers[0].projections
     choose(bench, "latent")
     assert bench.store.attention.latent is not None and bench.store.attention.latent.d_c == 3
     assert bench.refused == []

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from first_layer import change
 from PySide6.QtGui import QColor
 from pytestqt.qtbot import QtBot
 
@@ -16,6 +17,8 @@ from attnviz.gui.panels.mechanism.panel import MechanismPanel
 from attnviz.gui.store import Store
 from attnviz.i18n import set_language
 from attnviz.model.io.presets import load_preset
+from attnviz.model.spec.attention import Layer
+from attnviz.model.spec.experiment import Experiment
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 
@@ -56,12 +59,12 @@ def test_the_row_of_the_wrong_field_is_marked_and_unmarked(panel: MechanismPanel
     assert row.toolTip() and row.accessibleDescription() == (
         f"{path} must be a finite number above 0; got 0.0."
     )
-    assert panel.store.change(temperature=2.0)
+    assert change(panel.store, temperature=2.0)
     assert marked(panel) == set() and not row.toolTip()
 
 
 def test_an_edit_that_the_document_refuses_marks_its_row(panel: MechanismPanel) -> None:
-    assert not panel.store.change(temperature=-1.0)
+    assert not change(panel.store, temperature=-1.0)
     assert marked(panel) == {"temperature"}
     panel.store.rejected.emit(FieldError("dropout.p", 2.0, must_be("a number")))
     assert marked(panel) == {"dropout.p"}, "the last one alone"
@@ -93,5 +96,5 @@ def test_rows_name_fields_of_the_document(panel: MechanismPanel) -> None:
         return {prefix + name for name in kind.__struct_fields__}
 
     paths = {row.field.path for row in rows(panel)} - {""}
-    roots = names(type(panel.store.experiment), "") | {"masks"}
+    roots = names(Experiment, "") | names(Layer, "")
     assert len(paths) > 30 and {path.split(".")[0] for path in paths} <= roots

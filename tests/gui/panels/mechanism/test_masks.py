@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 import pytest
 from experiments import SPREAD, sited
+from first_layer import change, stacked
 from mask_formulas import blocks_cell
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QImage
@@ -39,7 +40,7 @@ PARTS = [(family.tag, field.name) for family in FAMILIES for field in msgspec.st
 
 
 def of_n(n: int, *masks: p.Mask) -> Experiment:
-    return Experiment(("t",) * n, p.SeededVectors(n, 2), masks=masks)
+    return stacked(("t",) * n, p.SeededVectors(n, 2), masks=masks)
 
 
 @pytest.fixture
@@ -108,11 +109,11 @@ def test_a_tile_switches_its_family_and_shows_it_alone(
     fresh = family.fresh(sited(of_n(N)))
     assert not tile.value() and tile.blocked_cells.tolist() == grid((fresh,))
     switch(qtbot, section, family.tag)
-    assert section.store.experiment.masks == (fresh,) and tile.value()
+    assert section.store.experiment.layers[0].masks == (fresh,) and tile.value()
     assert find(section, MaskTile, "mask_tile").blocked_cells.tolist() == grid((fresh,))
     assert pairs_text(section) == f"Visible pairs: {N * N - int(np.sum(grid((fresh,))))} of 144"
     qtbot.keyClick(tile, Qt.Key.Key_Space)
-    assert section.store.experiment.masks == () and not tile.value()
+    assert section.store.experiment.layers[0].masks == () and not tile.value()
     assert pairs_text(section) == "Visible pairs: 144 of 144"
 
 
@@ -182,12 +183,12 @@ def test_numbers_of_a_family_are_there_while_it_is_on(
     tile = switch(qtbot, section, tag)
     assert number.isVisible()
     type_number(qtbot, section, name, text)
-    assert section.store.experiment.masks == (expected,)
+    assert section.store.experiment.layers[0].masks == (expected,)
     assert tile.blocked_cells.tolist() == grid((expected,))
     switch(qtbot, section, tag)
     assert not number.isVisible() and tile.blocked_cells.tolist() == grid((expected,))
     switch(qtbot, section, tag)
-    assert section.store.experiment.masks == (expected,), "the numbers that it had"
+    assert section.store.experiment.layers[0].masks == (expected,), "the numbers that it had"
 
 
 @pytest.mark.parametrize(
@@ -206,20 +207,20 @@ def test_positions_are_typed_live_and_past_the_end_refused(
     line.setFocus()
     line.selectAll()
     qtbot.keyClicks(line, "0, 5-7")
-    assert section.store.experiment.masks == (expected,)
+    assert section.store.experiment.layers[0].masks == (expected,)
     qtbot.keyClicks(line, ", 12")
     assert line.property("invalid") and "must be numbers from 0 to 11; got 12." in line.toolTip()
-    assert section.store.experiment.masks != () and line.text() == "0, 5-7, 12"
+    assert section.store.experiment.layers[0].masks != () and line.text() == "0, 5-7, 12"
 
 
 def test_positions_that_a_shorter_text_does_not_have_are_let_go(qtbot: QtBot, section: MaskSection) -> None:
-    section.store.change(masks=(p.Global((2, 9)), p.Documents((9,))))
-    section.store.change(masks=())
+    change(section.store, masks=(p.Global((2, 9)), p.Documents((9,))))
+    change(section.store, masks=())
     section.store.open(Document(of_n(5)))
     switch(qtbot, section, "global")
-    assert section.store.experiment.masks == (p.Global((2,)),)
+    assert section.store.experiment.layers[0].masks == (p.Global((2,)),)
     switch(qtbot, section, "documents")
-    assert section.store.experiment.masks == (p.Global((2,)), p.Documents((0, 2)))
+    assert section.store.experiment.layers[0].masks == (p.Global((2,)), p.Documents((0, 2)))
 
 
 # --- together --------------------------------------------------------------------------------------
@@ -234,26 +235,28 @@ def test_patterns_are_joined_by_or_and_the_tile_and_the_count_follow(
     switch(qtbot, section, "window")
     switch(qtbot, section, "global")
     window, at_all = p.Window(1, 0), p.Global((0,))
-    assert section.store.experiment.masks == (p.Causal(), window, at_all) and joining.value() == "all"
+    assert (
+        section.store.experiment.layers[0].masks == (p.Causal(), window, at_all) and joining.value() == "all"
+    )
     assert pairs_text(section) == "Visible pairs: 2 of 144"
     choose(qtbot, section, "any")
     longformer = (p.Causal(), p.AnyOf((window, at_all)))
-    assert section.store.experiment.masks == longformer
+    assert section.store.experiment.layers[0].masks == longformer
     assert find(section, MaskTile, "mask_tile").blocked_cells.tolist() == grid(longformer)
     # The diagonal, the one below, and the rest of column 0.
     assert pairs_text(section) == f"Visible pairs: {12 + 11 + 10} of 144"
     switch(qtbot, section, "strided")
-    assert section.store.experiment.masks == (p.Causal(), p.AnyOf((window, p.Strided(3), at_all)))
+    assert section.store.experiment.layers[0].masks == (p.Causal(), p.AnyOf((window, p.Strided(3), at_all)))
     switch(qtbot, section, "strided")
     choose(qtbot, section, "all")
-    assert section.store.experiment.masks == (p.Causal(), window, at_all)
+    assert section.store.experiment.layers[0].masks == (p.Causal(), window, at_all)
     section.store.undo()
     assert joining.value() == "any"
 
 
 def test_causal_and_prefix_take_each_others_place(qtbot: QtBot, section: MaskSection) -> None:
     causal, prefix = switch(qtbot, section, "causal"), switch(qtbot, section, "prefix")
-    assert section.store.experiment.masks == (p.Prefix(6),)
+    assert section.store.experiment.layers[0].masks == (p.Prefix(6),)
     assert prefix.value() and not causal.value()
     section.store.undo()
     assert causal.value() and not prefix.value()
@@ -275,7 +278,9 @@ MIXED: tuple[tuple[p.Mask, ...], ...] = (
 )
 
 
-@pytest.mark.parametrize("masks", [*MIXED, *(e.masks for e in SPREAD.values() if e.masks)])
+@pytest.mark.parametrize(
+    "masks", [*MIXED, *(e.layers[0].masks for e in SPREAD.values() if e.layers[0].masks)]
+)
 def test_no_document_and_no_switch_raises(
     qtbot: QtBot, section: MaskSection, masks: tuple[p.Mask, ...]
 ) -> None:
@@ -283,7 +288,7 @@ def test_no_document_and_no_switch_raises(
     section.store.rejected.connect(lambda error: refused.append(str(error)))
     section.store.open(Document(of_n(N, *masks)))
     section.retranslate()
-    assert section.store.experiment.masks == masks and not section.store.can_undo
+    assert section.store.experiment.layers[0].masks == masks and not section.store.can_undo
     for how in ("any", "all"):
         if find(section, Segmented, "mask_joining_segmented").isVisible():
             choose(qtbot, section, how)
@@ -292,7 +297,7 @@ def test_no_document_and_no_switch_raises(
             assert switch(qtbot, section, family.tag).value() != was_on
             seen = visible_pairs(section.store.attention)
             assert pairs_text(section) == f"Visible pairs: {seen} of 144"
-            assert seen == N * N - int(np.sum(grid(section.store.experiment.masks)))
+            assert seen == N * N - int(np.sum(grid(section.store.experiment.layers[0].masks)))
     assert refused == []
 
 
@@ -312,14 +317,14 @@ def test_a_number_is_added_to_blocked_scores(qtbot: QtBot, section: MaskSection)
     kind = find(section, Segmented, "mask_bias_segmented")
     assert kind.value() == "infinite" and not find(section, DragNumber, "mask_bias_field").isVisible()
     qtbot.mouseClick(find_in(kind, "segment_added"), Qt.MouseButton.LeftButton)
-    assert section.store.experiment.mask_bias == -1e4
+    assert section.store.experiment.layers[0].mask_bias == -1e4
     empty = find_in(find(section, Segmented, "fully_masked_row_segmented"), "segment_nan")
     assert not empty.isEnabled() and "no row is fully masked" in empty.toolTip()
     type_number(qtbot, section, "mask_bias_field", "-12.5")
-    assert section.store.experiment.mask_bias == -12.5
+    assert section.store.experiment.layers[0].mask_bias == -12.5
     placement = find(section, Segmented, "mask_placement_segmented")
     qtbot.mouseClick(find_in(placement, "segment_after_softmax"), Qt.MouseButton.LeftButton)
     assert not find_in(kind, "segment_infinite").isEnabled()
     qtbot.mouseClick(find_in(placement, "segment_before_softmax"), Qt.MouseButton.LeftButton)
     qtbot.mouseClick(find_in(kind, "segment_infinite"), Qt.MouseButton.LeftButton)
-    assert section.store.experiment.mask_bias is None and empty.isEnabled()
+    assert section.store.experiment.layers[0].mask_bias is None and empty.isEnabled()

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 import pytest
+from first_layer import change, stacked
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QColor, QStandardItemModel, QWheelEvent
 from PySide6.QtWidgets import (
@@ -37,7 +38,6 @@ from attnviz.model.edit.edits import set_d_model
 from attnviz.model.operands.matrices import vectors_array
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.document import Document
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import (
     Causal,
     Dropout,
@@ -82,7 +82,7 @@ def styled(qapp: QApplication) -> Iterator[None]:
 
 @pytest.fixture
 def panel(qtbot: QtBot) -> Iterator[MechanismPanel]:
-    experiment = Experiment(
+    experiment = stacked(
         tokens=("a", "fluffy", "<s>", "creature"), vectors=SeededVectors(4, 8), heads=Heads(4, 2, 4)
     )
     made = MechanismPanel(Store(Document(experiment)))
@@ -144,16 +144,16 @@ def pixel(widget: QWidget, point: QPointF) -> QColor:
 
 def test_query_heads_are_dragged_as_one_entry(qtbot: QtBot, panel: MechanismPanel) -> None:
     drag(qtbot, find(panel, DragNumber, "n_heads_field"), [(0, -12), (0, -24)])
-    assert panel.store.experiment.heads == Heads(8, 2, 4)
+    assert panel.store.experiment.layers[0].heads == Heads(8, 2, 4)
     panel.store.undo()
-    assert panel.store.experiment.heads == Heads(4, 2, 4)
+    assert panel.store.experiment.layers[0].heads == Heads(4, 2, 4)
     assert not panel.store.can_undo
     assert find(panel, DragNumber, "n_heads_field").value() == 4
 
 
 def test_a_drag_past_few_heads_forgets_nothing(qtbot: QtBot, panel: MechanismPanel) -> None:
     matrix = np.arange(128.0).reshape(8, 16)
-    panel.store.change(projections=Projections(query=Explicit(Matrix(matrix))))
+    change(panel.store, projections=Projections(query=Explicit(Matrix(matrix))))
     before = panel.store.experiment
     drag(qtbot, find(panel, DragNumber, "n_heads_field"), [(0, 6), (0, 18), (0, 0)])
     assert panel.store.experiment == before
@@ -161,7 +161,7 @@ def test_a_drag_past_few_heads_forgets_nothing(qtbot: QtBot, panel: MechanismPan
 
 def test_key_value_heads_are_the_divisors(qtbot: QtBot, panel: MechanismPanel) -> None:
     choose(qtbot, panel, "n_kv_heads_segmented", "1")
-    assert panel.store.experiment.heads == Heads(4, 1, 4)
+    assert panel.store.experiment.layers[0].heads == Heads(4, 1, 4)
     assert find(panel, QLabel, "card_hint").text() == "MQA"
     type_number(qtbot, find(panel, DragNumber, "n_heads_field"), "6")
     names = [
@@ -173,18 +173,18 @@ def test_key_value_heads_are_the_divisors(qtbot: QtBot, panel: MechanismPanel) -
 def test_a_head_is_switched_off_by_its_button_its_dot_or_a_key(qtbot: QtBot, panel: MechanismPanel) -> None:
     button, wires = find(panel, QPushButton, "head_off_1"), find(panel, HeadWires, "head_wires")
     press(qtbot, button)
-    assert panel.store.experiment.heads == Heads(4, 2, 4, (1,))
+    assert panel.store.experiment.layers[0].heads == Heads(4, 2, 4, (1,))
     assert not button.isChecked() and button.font().strikeOut()
     image = wires.grab().toImage()
     assert image.pixelColor(wires.dot(1).toPoint()) == QColor(LIGHT.panel)
     assert image.pixelColor(wires.dot(2).toPoint()) == QColor(LIGHT.query)
     qtbot.mouseDClick(wires, Qt.MouseButton.LeftButton, pos=wires.dot(3).toPoint())
-    assert panel.store.experiment.heads.off == (1, 3)
+    assert panel.store.experiment.layers[0].heads.off == (1, 3)
     panel.store.look(head=1)
     qtbot.keyClick(wires, Qt.Key.Key_Delete)
-    assert panel.store.experiment.heads.off == (3,)
+    assert panel.store.experiment.layers[0].heads.off == (3,)
     type_number(qtbot, find(panel, DragNumber, "n_heads_field"), "2")
-    assert panel.store.experiment.heads == Heads(2, 2, 4)
+    assert panel.store.experiment.layers[0].heads == Heads(2, 2, 4)
     assert not find(panel, QPushButton, "head_off_3").isVisible()
 
 
@@ -193,14 +193,14 @@ def test_heads_of_their_own_keys_stay_so_through_one_head(qtbot: QtBot, panel: M
     for count in ("1", "8"):
         type_number(qtbot, find(panel, DragNumber, "n_heads_field"), count)
         assert find(panel, QLabel, "card_hint").text() == "MHA"
-        assert panel.store.experiment.heads.n_kv_heads == int(count)
+        assert panel.store.experiment.layers[0].heads.n_kv_heads == int(count)
 
 
 def test_a_locked_link_trades_heads_for_their_width(qtbot: QtBot, panel: MechanismPanel) -> None:
     panel.store.edit(set_d_model, 16)
     vectors = panel.store.experiment.vectors
     lock = find(panel, Toggle, "d_model_link")
-    assert (panel.store.experiment.d_model, panel.store.experiment.heads) == (16, Heads(4, 2, 4))
+    assert (panel.store.experiment.d_model, panel.store.experiment.layers[0].heads) == (16, Heads(4, 2, 4))
     assert lock.isEnabled() and not lock.value()
     switch(qtbot, panel, "d_model_link")
     for name, text, heads in (
@@ -209,11 +209,14 @@ def test_a_locked_link_trades_heads_for_their_width(qtbot: QtBot, panel: Mechani
         ("n_heads_field", "3", (2, 8)),
     ):
         type_number(qtbot, find(panel, DragNumber, name), text)
-        found = panel.store.experiment.heads
+        found = panel.store.experiment.layers[0].heads
         assert (found.n_heads, found.d_head) == heads and panel.store.experiment.vectors == vectors
     switch(qtbot, panel, "d_model_link")
     type_number(qtbot, find(panel, DragNumber, "d_head_field"), "2")
-    assert (panel.store.experiment.heads.n_heads, panel.store.experiment.heads.d_head) == (2, 2)
+    assert (
+        panel.store.experiment.layers[0].heads.n_heads,
+        panel.store.experiment.layers[0].heads.d_head,
+    ) == (2, 2)
     assert not lock.isEnabled() and "16" in lock.toolTip()
 
 
@@ -223,7 +226,7 @@ def test_many_divisors_are_a_list(qtbot: QtBot, panel: MechanismPanel) -> None:
     assert combo.isVisible() and not find(panel, Segmented, "n_kv_heads_segmented").isVisible()
     combo.setFocus()
     qtbot.keyClick(combo, Qt.Key.Key_Down)
-    assert panel.store.experiment.heads == Heads(12, 3, 4)
+    assert panel.store.experiment.layers[0].heads == Heads(12, 3, 4)
 
 
 def test_a_dot_chooses_the_head_and_the_mouse_previews(qtbot: QtBot, panel: MechanismPanel) -> None:
@@ -264,22 +267,22 @@ def test_scale_on_off_and_a_value_that_comes_back(qtbot: QtBot, panel: Mechanism
     number = find(panel, DragNumber, "scale_value_field")
     assert not number.isVisible()
     choose(qtbot, panel, "scale_segmented", "value")
-    assert panel.store.experiment.scale == ScaleValue(0.5)
+    assert panel.store.experiment.layers[0].scale == ScaleValue(0.5)
     type_number(qtbot, number, "0.125")
     choose(qtbot, panel, "scale_segmented", "none")
-    assert panel.store.experiment.scale == NoScale()
+    assert panel.store.experiment.layers[0].scale == NoScale()
     choose(qtbot, panel, "scale_segmented", "value")
-    assert panel.store.experiment.scale == ScaleValue(0.125)
+    assert panel.store.experiment.layers[0].scale == ScaleValue(0.125)
     choose(qtbot, panel, "scale_segmented", "sqrt_d_head")
-    assert panel.store.experiment.scale == SqrtDHead()
+    assert panel.store.experiment.layers[0].scale == SqrtDHead()
 
 
 def test_temperature_slider_is_one_entry_and_logarithmic(qtbot: QtBot, panel: MechanismPanel) -> None:
     field = find(panel, SliderField, "temperature_field")
     drag(qtbot, field.track, [(10, 0), (20, 0), (400, 0)])
-    assert panel.store.experiment.temperature == 20.0
+    assert panel.store.experiment.layers[0].temperature == 20.0
     panel.store.undo()
-    assert panel.store.experiment.temperature == 1.0 and not panel.store.can_undo
+    assert panel.store.experiment.layers[0].temperature == 1.0 and not panel.store.can_undo
     assert abs(field.track.handle_x() - field.track.width() / 2) < 2
 
 
@@ -288,27 +291,27 @@ def test_refused_temperature_leaves_the_document_value(qtbot: QtBot, panel: Mech
     panel.store.rejected.connect(lambda error: said.append(str(error)))
     number = find(panel, SliderField, "temperature_field").number
     type_number(qtbot, number, "0")
-    assert panel.store.experiment.temperature == 1.0 and number.value() == 1.0
+    assert panel.store.experiment.layers[0].temperature == 1.0 and number.value() == 1.0
     assert len(said) == 1 and "0" in said[0]
 
 
 def test_soft_cap_keeps_its_value_while_off(qtbot: QtBot, panel: MechanismPanel) -> None:
     switch(qtbot, panel, "cap_toggle")
-    assert panel.store.experiment.cap == 30.0
+    assert panel.store.experiment.layers[0].cap == 30.0
     type_number(qtbot, find(panel, SliderField, "cap_field").number, "5")
     switch(qtbot, panel, "cap_toggle")
-    assert panel.store.experiment.cap is None
+    assert panel.store.experiment.layers[0].cap is None
     switch(qtbot, panel, "cap_toggle")
-    assert panel.store.experiment.cap == 5.0
+    assert panel.store.experiment.layers[0].cap == 5.0
 
 
 def test_normalisers_are_chosen_where_no_sink_needs_the_softmax(qtbot: QtBot, panel: MechanismPanel) -> None:
     store = panel.store
     for option in ("sigmoid", "relu_squared", "softmax"):
         choose(qtbot, panel, "normaliser_choice", option)
-        assert store.experiment.normaliser == option
+        assert store.experiment.layers[0].normaliser == option
     switch(qtbot, panel, "sinks_toggle")
-    assert store.experiment.sinks == SeededSinks()
+    assert store.experiment.layers[0].sinks == SeededSinks()
     segment = find(panel, Segmented, "normaliser_choice").findChild(QAbstractButton, "segment_sigmoid")
     assert segment is not None and not segment.isEnabled()
     assert "normaliser must be 'softmax' with attention sinks; got 'sigmoid'." in html.unescape(
@@ -317,7 +320,7 @@ def test_normalisers_are_chosen_where_no_sink_needs_the_softmax(qtbot: QtBot, pa
     switch(qtbot, panel, "sinks_toggle")
     choose(qtbot, panel, "normaliser_choice", "sigmoid")
     switch(qtbot, panel, "sinks_toggle")
-    assert (store.experiment.normaliser, store.experiment.sinks) == ("sigmoid", None)
+    assert (store.experiment.layers[0].normaliser, store.experiment.layers[0].sinks) == ("sigmoid", None)
 
 
 def test_sinks_are_drawn_and_written(qtbot: QtBot, panel: MechanismPanel) -> None:
@@ -327,27 +330,27 @@ def test_sinks_are_drawn_and_written(qtbot: QtBot, panel: MechanismPanel) -> Non
     drawn = np.random.default_rng(7).standard_normal(4).tolist()
     assert [find(panel, DragNumber, f"sink_{head}").value() for head in range(4)] == drawn
     type_number(qtbot, find(panel, DragNumber, "sink_2"), "1.5")
-    assert panel.store.experiment.sinks == ExplicitSinks((drawn[0], drawn[1], 1.5, drawn[3]))
+    assert panel.store.experiment.layers[0].sinks == ExplicitSinks((drawn[0], drawn[1], 1.5, drawn[3]))
     assert not find(panel, DragNumber, "sinks_seed_field").isVisible()
     type_number(qtbot, find(panel, DragNumber, "n_heads_field"), "2")
-    assert panel.store.experiment.sinks == ExplicitSinks((drawn[0], drawn[1]))
+    assert panel.store.experiment.layers[0].sinks == ExplicitSinks((drawn[0], drawn[1]))
     assert not find(panel, DragNumber, "sink_2").isVisible()
     switch(qtbot, panel, "sinks_toggle")
-    assert panel.store.experiment.sinks is None
+    assert panel.store.experiment.layers[0].sinks is None
     switch(qtbot, panel, "sinks_toggle")
-    assert panel.store.experiment.sinks == ExplicitSinks((drawn[0], drawn[1]))
+    assert panel.store.experiment.layers[0].sinks == ExplicitSinks((drawn[0], drawn[1]))
 
 
 def test_queries_and_keys_are_normalised(qtbot: QtBot, panel: MechanismPanel) -> None:
     store = panel.store
     for kind in ("rms", "layer", "l2"):
         choose(qtbot, panel, "qk_norm_choice", kind)
-        assert store.experiment.qk_norm == QKNorm(kind)  # type: ignore[arg-type]
+        assert store.experiment.layers[0].qk_norm == QKNorm(kind)  # type: ignore[arg-type]
     type_number(qtbot, find(panel, DragNumber, "qk_norm_eps_field"), "0.25")
     choose(qtbot, panel, "qk_norm_choice", "rms")
-    assert store.experiment.qk_norm == QKNorm("rms", 0.25)
+    assert store.experiment.layers[0].qk_norm == QKNorm("rms", 0.25)
     choose(qtbot, panel, "qk_norm_choice", "none")
-    assert store.experiment.qk_norm is None
+    assert store.experiment.layers[0].qk_norm is None
     assert not find(panel, DragNumber, "qk_norm_eps_field").isVisible()
 
 
@@ -362,34 +365,34 @@ def test_readout(qtbot: QtBot, panel: MechanismPanel) -> None:
 def test_masks_are_switched_and_drawn_together(qtbot: QtBot, panel: MechanismPanel) -> None:
     tile = find(panel, MaskTile, "mask_tile")
     switch(qtbot, panel, "causal_toggle")
-    assert panel.store.experiment.masks == (Causal(),)
+    assert panel.store.experiment.layers[0].masks == (Causal(),)
     np.testing.assert_array_equal(tile.blocked_cells, np.triu(np.ones((4, 4), bool), 1))
     seen, hidden = (pixel(tile, tile.cell_rect(*cell).center()) for cell in ((2, 1), (1, 2)))
     assert seen.hue() == pytest.approx(QColor(LIGHT.accent).hue(), abs=6)
     assert hidden.saturation() < 30 < seen.saturation()
     switch(qtbot, panel, "window_toggle")
-    assert panel.store.experiment.masks == (Causal(), Window(1, 0))
+    assert panel.store.experiment.layers[0].masks == (Causal(), Window(1, 0))
     type_number(qtbot, find(panel, DragNumber, "window_left_field"), "0")
     np.testing.assert_array_equal(tile.blocked_cells, ~np.eye(4, dtype=bool))
     switch(qtbot, panel, "window_toggle")
     switch(qtbot, panel, "window_toggle")
-    assert panel.store.experiment.masks == (Causal(), Window(0, 0))
+    assert panel.store.experiment.layers[0].masks == (Causal(), Window(0, 0))
 
 
 def test_padding_is_typed_live_as_one_entry(qtbot: QtBot, panel: MechanismPanel) -> None:
     switch(qtbot, panel, "padding_toggle")
-    assert panel.store.experiment.masks == (Padding((3,)),)
+    assert panel.store.experiment.layers[0].masks == (Padding((3,)),)
     line = find(panel, QLineEdit, "padding_tokens_field")
     line.setFocus()
     line.selectAll()
     qtbot.keyClicks(line, "0-1, 2")
-    assert panel.store.experiment.masks == (Padding((0, 1, 2)),)
+    assert panel.store.experiment.layers[0].masks == (Padding((0, 1, 2)),)
     assert find(panel, QLabel, "padded_tokens").text() == "Hidden keys: a, fluffy, <s>"
     assert find(panel, QLabel, "padded_tokens").textFormat() == Qt.TextFormat.PlainText
     qtbot.keyClick(line, Qt.Key.Key_Return)
     assert line.text() == "0-2"
     panel.store.undo()
-    assert panel.store.experiment.masks == (Padding((3,)),)
+    assert panel.store.experiment.layers[0].masks == (Padding((3,)),)
 
 
 def test_padding_past_the_end_is_refused_and_put_back(qtbot: QtBot, panel: MechanismPanel) -> None:
@@ -400,7 +403,7 @@ def test_padding_past_the_end_is_refused_and_put_back(qtbot: QtBot, panel: Mecha
     line.setFocus()
     line.selectAll()
     qtbot.keyClicks(line, "9")
-    assert line.property("invalid") and panel.store.experiment.masks == (Padding((3,)),)
+    assert line.property("invalid") and panel.store.experiment.layers[0].masks == (Padding((3,)),)
     qtbot.keyClick(line, Qt.Key.Key_Return)
     assert said == ["positions must be numbers from 0 to 3; got 9."]
     qtbot.keyClick(line, Qt.Key.Key_Escape)
@@ -418,17 +421,17 @@ def test_paint_mode_lives_in_the_store(qtbot: QtBot, panel: MechanismPanel) -> N
 def test_painted_cells_are_counted_and_cleared(qtbot: QtBot, panel: MechanismPanel) -> None:
     clear = find(panel, QPushButton, "painted_clear_button")
     assert not clear.isVisible()
-    panel.store.change(masks=(Painted(((0, 1), (2, 2))),))
+    change(panel.store, masks=(Painted(((0, 1), (2, 2))),))
     assert find(panel, QLabel, "painted_count").text() == "2 painted cells"
     press(qtbot, clear)
-    assert panel.store.experiment.masks == ()
+    assert panel.store.experiment.layers[0].masks == ()
 
 
 def test_placement_and_empty_rows(qtbot: QtBot, panel: MechanismPanel) -> None:
     choose(qtbot, panel, "fully_masked_row_segmented", "nan")
-    assert panel.store.experiment.fully_masked_row == "nan"
+    assert panel.store.experiment.layers[0].fully_masked_row == "nan"
     choose(qtbot, panel, "mask_placement_segmented", "after_softmax")
-    assert panel.store.experiment.mask_placement == "after_softmax"
+    assert panel.store.experiment.layers[0].mask_placement == "after_softmax"
     zeros = find(panel, Segmented, "fully_masked_row_segmented").findChild(QAbstractButton, "segment_zeros")
     assert isinstance(zeros, QAbstractButton)
     assert not zeros.isEnabled() and "After the softmax" in zeros.toolTip()
@@ -454,15 +457,15 @@ def test_dropout(qtbot: QtBot, panel: MechanismPanel) -> None:
     type_number(qtbot, seed, "7")
     switch(qtbot, panel, "dropout_rescale_toggle")
     choose(qtbot, panel, "dropout_mode_segmented", "eval")
-    dropout = panel.store.experiment.dropout
+    dropout = panel.store.experiment.layers[0].dropout
     assert (dropout.p, dropout.seed, dropout.rescale, dropout.training) == (0.25, 7, False, False)
     type_number(qtbot, seed, "4294967295")
     assert seed.text() == "4294967295"
     panel.store.undo()
     press(qtbot, find(panel, QWidget, "dropout_seed_dice"))
-    assert panel.store.experiment.dropout.seed != 7
+    assert panel.store.experiment.layers[0].dropout.seed != 7
     panel.store.undo()
-    assert panel.store.experiment.dropout.seed == 7
+    assert panel.store.experiment.layers[0].dropout.seed == 7
 
 
 def test_projection_kinds_keep_seed_and_numbers(qtbot: QtBot, panel: MechanismPanel) -> None:
@@ -471,18 +474,18 @@ def test_projection_kinds_keep_seed_and_numbers(qtbot: QtBot, panel: MechanismPa
     combo.setFocus()
     qtbot.keyClick(combo, Qt.Key.Key_Down)
     type_number(qtbot, seed, "11")
-    assert panel.store.experiment.projections.query == Seeded(11)
+    assert panel.store.experiment.layers[0].projections.query == Seeded(11)
     drawn = np.random.default_rng(11).standard_normal((8, 16)) / np.sqrt(8)
     combo.setFocus()
     qtbot.keyClick(combo, Qt.Key.Key_Down)
-    explicit = panel.store.experiment.projections.query
+    explicit = panel.store.experiment.layers[0].projections.query
     assert isinstance(explicit, Explicit)
     np.testing.assert_array_equal(explicit.values.array, drawn)
     assert not seed.isVisible()
     qtbot.keyClick(combo, Qt.Key.Key_Home)
-    assert panel.store.experiment.projections.query == Identity()
+    assert panel.store.experiment.layers[0].projections.query == Identity()
     qtbot.keyClick(combo, Qt.Key.Key_Down)
-    assert panel.store.experiment.projections.query == Seeded(11)
+    assert panel.store.experiment.layers[0].projections.query == Seeded(11)
 
 
 def test_ties_that_cannot_be_say_why(qtbot: QtBot, panel: MechanismPanel) -> None:
@@ -499,7 +502,7 @@ def test_ties_that_cannot_be_say_why(qtbot: QtBot, panel: MechanismPanel) -> Non
     assert combo.value() == "identity"
     for _step in range(3):
         qtbot.keyClick(combo, Qt.Key.Key_Down)
-    assert panel.store.experiment.projections.key == Tied("value")
+    assert panel.store.experiment.layers[0].projections.key == Tied("value")
 
 
 def test_second_sequence_is_switched_typed_and_remembered(qtbot: QtBot, panel: MechanismPanel) -> None:
@@ -560,7 +563,7 @@ def test_dtypes_that_cannot_be_had_say_why(qtbot: QtBot, panel: MechanismPanel) 
 
 
 def test_showing_a_document_edits_nothing(panel: MechanismPanel) -> None:
-    other = Experiment(
+    other = stacked(
         tokens=("x", "y"),
         vectors=SeededVectors(2, 4),
         heads=Heads(6, 3, 2),
@@ -633,7 +636,7 @@ def test_nothing_is_cut_off_in_a_narrow_column(
 ) -> None:
     panel.store.open(
         Document(
-            Experiment(
+            stacked(
                 tokens=("a", "b"),
                 vectors=SeededVectors(2, 4),
                 heads=Heads(16, 16, 32),

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import numpy as np
 import pytest
+from first_layer import change, stacked
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QColor, QStandardItemModel
 from PySide6.QtWidgets import QAbstractButton, QLabel, QLineEdit, QPushButton, QWidget
@@ -31,7 +32,6 @@ from attnviz.model.positions import bucket_table, learned_table, pair_frequencie
 from attnviz.model.scalings import SCALINGS
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.document import Document
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import (
     Alibi,
     ExplicitVectors,
@@ -67,7 +67,7 @@ def panel(qtbot: QtBot) -> Iterator[MechanismPanel]:
     """q at position 5 and k at position 2 whose rotated score is known; numbers come with every edit."""
     rows = np.zeros((6, 4))
     rows[5], rows[2] = (1.0, 0.5, -0.3, 0.8), (0.2, 1.0, 0.4, -0.6)
-    experiment = Experiment(
+    experiment = stacked(
         tokens=tuple("abcdef"),
         vectors=ExplicitVectors(Matrix(rows)),
         heads=Heads(1, 1, 4),
@@ -132,7 +132,7 @@ def test_hovering_turns_the_arms_and_says_the_known_score(panel: MechanismPanel)
 def test_start_offset_turns_both_arms_and_keeps_the_score(qtbot: QtBot, panel: MechanismPanel) -> None:
     panel.store.look(locked=Cell("scores", 5, 2))
     type_number(qtbot, find(panel, DragNumber, "position_start_field"), "100")
-    assert panel.store.experiment.position == Rope(start=100)
+    assert panel.store.experiment.layers[0].position == Rope(start=100)
     assert scores(panel) == ("0.1000", "\N{MINUS SIGN}1.1699")
     assert find(panel, Dial, "rope_dial_1")._angles == pytest.approx((1.05, 1.02))
 
@@ -151,12 +151,12 @@ def test_a_dial_is_turned_as_one_entry(qtbot: QtBot, panel: MechanismPanel) -> N
     for up in (10, 20, 30):
         qtbot.mouseMove(dial, middle - QPoint(0, up))
     qtbot.mouseRelease(dial, Qt.MouseButton.LeftButton, pos=middle - QPoint(0, 30))
-    position = panel.store.experiment.position
+    position = panel.store.experiment.layers[0].position
     assert isinstance(position, Rope)
     assert position.multipliers == (1.0, pytest.approx(1.02**30, rel=1e-5))
     assert dial.multiplier() == position.multipliers[1]
     panel.store.undo()
-    assert panel.store.experiment.position == Rope() and not panel.store.can_undo
+    assert panel.store.experiment.layers[0].position == Rope() and not panel.store.can_undo
     assert dial.multiplier() == 1.0
 
 
@@ -175,12 +175,12 @@ def test_turning_a_dial_changes_the_score_of_the_locked_pair(qtbot: QtBot, panel
 
 
 def test_a_pair_that_stands_still_can_be_turned_again(qtbot: QtBot, panel: MechanismPanel) -> None:
-    panel.store.change(position=Rope(multipliers=(1.0, 0.0)))
+    change(panel.store, position=Rope(multipliers=(1.0, 0.0)))
     dial = find(panel, Dial, "rope_dial_1")
     assert dial.caption() == "θ₁ 0.0"
     dial.setFocus()
     qtbot.keyClick(dial, Qt.Key.Key_Up)
-    position = panel.store.experiment.position
+    position = panel.store.experiment.layers[0].position
     assert isinstance(position, Rope) and position.multipliers[1] == dial.multiplier() > 0
     assert dial.caption() == f"θ₁ {0.01 * dial.multiplier():.1e}".replace("e-0", "e\N{MINUS SIGN}")
 
@@ -188,37 +188,37 @@ def test_a_pair_that_stands_still_can_be_turned_again(qtbot: QtBot, panel: Mecha
 def test_reset_puts_all_pairs_back(qtbot: QtBot, panel: MechanismPanel) -> None:
     button = find(panel, QPushButton, "rope_reset_button")
     assert not button.isVisible()
-    panel.store.change(position=Rope(multipliers=(2.0, 0.5)))
+    change(panel.store, position=Rope(multipliers=(2.0, 0.5)))
     qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
-    assert panel.store.experiment.position == Rope()
+    assert panel.store.experiment.layers[0].position == Rope()
     assert find(panel, Dial, "rope_dial_0").multiplier() == 1.0
 
 
 def test_kinds_come_back_with_their_numbers(qtbot: QtBot, panel: MechanismPanel) -> None:
     type_number(qtbot, find(panel, SliderField, "position_base_field").number, "500")
     choose(qtbot, panel, "position_segmented", "none")
-    assert panel.store.experiment.position == NoPosition()
+    assert panel.store.experiment.layers[0].position == NoPosition()
     assert not find(panel, SliderField, "position_base_field").isVisible()
     assert not find(panel, Dial, "rope_dial_0").isVisible()
     choose(qtbot, panel, "position_segmented", "sinusoidal")
     type_number(qtbot, find(panel, SliderField, "position_base_field").number, "100")
     choose(qtbot, panel, "position_segmented", "rope")
-    assert panel.store.experiment.position == Rope(base=500.0)
+    assert panel.store.experiment.layers[0].position == Rope(base=500.0)
     choose(qtbot, panel, "position_segmented", "sinusoidal")
-    assert panel.store.experiment.position == Sinusoidal(base=100.0)
+    assert panel.store.experiment.layers[0].position == Sinusoidal(base=100.0)
 
 
 def test_rotated_features_and_values(qtbot: QtBot, panel: MechanismPanel) -> None:
     number = find(panel, DragNumber, "rope_rotated_field")
     number.setFocus()
     qtbot.keyClick(number, Qt.Key.Key_Down)
-    assert panel.store.experiment.position == Rope(n_rotated=2)
+    assert panel.store.experiment.layers[0].position == Rope(n_rotated=2)
     assert panel.findChild(Dial, "rope_dial_1") is None
     qtbot.keyClick(number, Qt.Key.Key_Up)
-    assert panel.store.experiment.position == Rope()
+    assert panel.store.experiment.layers[0].position == Rope()
     toggle = find(panel, Toggle, "rope_on_values_toggle")
     qtbot.mouseClick(toggle, Qt.MouseButton.LeftButton, pos=QPoint(14, toggle.height() // 2))
-    assert panel.store.experiment.position == Rope(on_values=True)
+    assert panel.store.experiment.layers[0].position == Rope(on_values=True)
 
 
 def test_base_slider_is_logarithmic_and_one_entry(qtbot: QtBot, panel: MechanismPanel) -> None:
@@ -228,13 +228,13 @@ def test_base_slider_is_logarithmic_and_one_entry(qtbot: QtBot, panel: Mechanism
     qtbot.mouseMove(track, QPoint(track.width() // 3, y))
     qtbot.mouseMove(track, QPoint(0, y))
     qtbot.mouseRelease(track, Qt.MouseButton.LeftButton, pos=QPoint(0, y))
-    assert panel.store.experiment.position == Rope(base=10.0)
+    assert panel.store.experiment.layers[0].position == Rope(base=10.0)
     panel.store.undo()
     assert not panel.store.can_undo
 
 
 def test_many_pairs_are_shown_a_page_at_a_time(qtbot: QtBot, panel: MechanismPanel) -> None:
-    wide = Experiment(
+    wide = stacked(
         tokens=("a", "b"),
         vectors=SeededVectors(2, 64),
         heads=Heads(1, 1, 64),
@@ -249,13 +249,13 @@ def test_many_pairs_are_shown_a_page_at_a_time(qtbot: QtBot, panel: MechanismPan
     dial = find(panel, Dial, "rope_dial_31")
     dial.setFocus()
     qtbot.keyClick(dial, Qt.Key.Key_Up)
-    position = panel.store.experiment.position
+    position = panel.store.experiment.layers[0].position
     assert isinstance(position, Rope) and position.multipliers == (1.0,) * 31 + (1.02,)
     assert panel.findChild(Dial, "rope_dial_0") is None
 
 
 def test_rope_is_disabled_where_a_head_has_one_feature(panel: MechanismPanel) -> None:
-    panel.store.open(Document(Experiment(("a",), SeededVectors(1, 2), heads=Heads(1, 1, 1))))
+    panel.store.open(Document(stacked(("a",), SeededVectors(1, 2), heads=Heads(1, 1, 1))))
     rope = find(panel, Segmented, "position_segmented").findChild(QAbstractButton, "segment_rope")
     assert isinstance(rope, QAbstractButton)
     reason = "heads.d_head must be at least 2 with rotary positions; got 1."
@@ -274,18 +274,20 @@ def test_a_refused_width_leaves_the_document_value(qtbot: QtBot, panel: Mechanis
 
 
 def test_slopes_are_edited_and_published_again(qtbot: QtBot, panel: MechanismPanel) -> None:
-    panel.store.edit(lambda e: Experiment(e.tokens, SeededVectors(6, 8), heads=Heads(8, 8, 4)))
+    panel.store.edit(lambda e: stacked(e.tokens, SeededVectors(6, 8), heads=Heads(8, 8, 4)))
     choose(qtbot, panel, "position_segmented", "alibi")
-    assert panel.store.experiment.position == Alibi()
+    assert panel.store.experiment.layers[0].position == Alibi()
     slope = find(panel, DragNumber, "alibi_slope_7")
     assert slope.text() == "0.0039"
     type_number(qtbot, slope, "0")
-    assert panel.store.experiment.position == Alibi((0.5, 0.25, 0.125, 1 / 16, 1 / 32, 1 / 64, 1 / 128, 0.0))
+    assert panel.store.experiment.layers[0].position == Alibi(
+        (0.5, 0.25, 0.125, 1 / 16, 1 / 32, 1 / 64, 1 / 128, 0.0)
+    )
     choose(qtbot, panel, "position_segmented", "none")
     choose(qtbot, panel, "position_segmented", "alibi")
-    assert panel.store.experiment.position.slopes[7] == 0.0  # type: ignore[union-attr,index]
+    assert panel.store.experiment.layers[0].position.slopes[7] == 0.0  # type: ignore[union-attr,index]
     qtbot.mouseClick(find(panel, QPushButton, "alibi_reset_button"), Qt.MouseButton.LeftButton)
-    assert panel.store.experiment.position == Alibi()
+    assert panel.store.experiment.layers[0].position == Alibi()
     assert slope.value() == 1 / 256
 
 
@@ -301,7 +303,7 @@ def pick(panel: MechanismPanel, name: str, option: str) -> None:
 
 
 def rope_of(panel: MechanismPanel) -> Rope:
-    position = panel.store.experiment.position
+    position = panel.store.experiment.layers[0].position
     assert isinstance(position, Rope)
     return position
 
@@ -407,7 +409,7 @@ def test_longrope_takes_its_divisors_and_says_which_apply(qtbot: QtBot, panel: M
 
 
 def test_yarn_is_not_offered_for_a_base_that_it_cannot_have(panel: MechanismPanel) -> None:
-    panel.store.change(position=Rope(base=0.5))
+    change(panel.store, position=Rope(base=0.5))
     combo = find(panel, Combo, "rope_scaling_choice")
     model = combo.model()
     assert isinstance(model, QStandardItemModel)
@@ -421,14 +423,16 @@ def test_yarn_is_not_offered_for_a_base_that_it_cannot_have(panel: MechanismPane
 
 def test_a_token_past_the_learned_table_is_refused_and_said(qtbot: QtBot, panel: MechanismPanel) -> None:
     choose(qtbot, panel, "position_more_segmented", "learned")
-    assert panel.store.experiment.position == Learned()
+    assert panel.store.experiment.layers[0].position == Learned()
     type_number(qtbot, find(panel, DragNumber, "learned_length_field"), "6")
     legal = panel.store.experiment
     assert not is_shown(panel, "position_error")
     assert not panel.store.edit(set_n_tokens, 7)
     assert panel.store.experiment is legal
     said = find(panel, QLabel, "position_error")
-    assert said.text().startswith("position.length must be at least 7 for a last token at position 6; got 6.")
+    assert said.text().startswith(
+        "layers[0].position.length must be at least 7 for a last token at position 6; got 6."
+    )
     assert is_shown(panel, "position_error")
     type_number(qtbot, find(panel, DragNumber, "learned_length_field"), "5")
     assert panel.store.experiment is legal and "must be at least 6" in said.text()
@@ -441,9 +445,9 @@ def test_a_drawn_table_is_written_out_and_drawn_again(qtbot: QtBot, panel: Mecha
     choose(qtbot, panel, "position_more_segmented", "learned")
     type_number(qtbot, find(panel, DragNumber, "position_seed_field"), "7")
     drawn = panel.store.experiment
-    assert drawn.position == Learned(table=DrawnTable(7))
+    assert drawn.layers[0].position == Learned(table=DrawnTable(7))
     choose(qtbot, panel, "position_table_segmented", "explicit")
-    written = panel.store.experiment.position
+    written = panel.store.experiment.layers[0].position
     assert isinstance(written, Learned) and isinstance(written.table, WrittenTable)
     np.testing.assert_array_equal(written.table.values.array, learned_table(Learned(table=DrawnTable(7)), 4))
     assert not is_shown(panel, "position_seed_field")
@@ -453,11 +457,11 @@ def test_a_drawn_table_is_written_out_and_drawn_again(qtbot: QtBot, panel: Mecha
 
 def test_buckets_are_set_where_they_stand(qtbot: QtBot, panel: MechanismPanel) -> None:
     choose(qtbot, panel, "position_more_segmented", "t5")
-    assert panel.store.experiment.position == T5Buckets()
+    assert panel.store.experiment.layers[0].position == T5Buckets()
     type_number(qtbot, find(panel, DragNumber, "t5_buckets_field"), "8")
     type_number(qtbot, find(panel, DragNumber, "t5_distance_field"), "20")
     find(panel, Toggle, "t5_bidirectional_toggle").click()
-    assert panel.store.experiment.position == T5Buckets(8, 20, False)
+    assert panel.store.experiment.layers[0].position == T5Buckets(8, 20, False)
     assert panel.store.trace is not None
     trace = panel.store.trace
     added = (trace["biased"] - trace["scaled"])[0]
@@ -470,13 +474,13 @@ def test_buckets_are_set_where_they_stand(qtbot: QtBot, panel: MechanismPanel) -
 
 def test_transformer_xl_is_set_where_it_stands(qtbot: QtBot, panel: MechanismPanel) -> None:
     choose(qtbot, panel, "position_more_segmented", "transformer_xl")
-    assert panel.store.experiment.position == TransformerXl()
+    assert panel.store.experiment.layers[0].position == TransformerXl()
     type_number(qtbot, find(panel, DragNumber, "xl_weights_seed_field"), "7")
     type_number(qtbot, find(panel, SliderField, "xl_u_field").number, "0")
     type_number(qtbot, find(panel, SliderField, "xl_v_field").number, "2")
     type_number(qtbot, find(panel, SliderField, "position_base_field").number, "100")
     position = TransformerXl(100.0, DrawnTable(7, 0.3), DrawnTable(1, 0.0), DrawnTable(2, 2.0))
-    assert panel.store.experiment.position == position
+    assert panel.store.experiment.layers[0].position == position
     assert panel.store.trace is not None
     added = (panel.store.trace["relative"] - panel.store.trace["scores"])[0]
     # Tokens whose vectors are zero have no q and no k: v alone speaks, of the distance only.
@@ -485,24 +489,24 @@ def test_transformer_xl_is_set_where_it_stands(qtbot: QtBot, panel: MechanismPan
 
 def test_deberta_says_its_scale(qtbot: QtBot, panel: MechanismPanel) -> None:
     choose(qtbot, panel, "position_more_segmented", "deberta")
-    assert panel.store.experiment.position == Deberta()
+    assert panel.store.experiment.layers[0].position == Deberta()
     note = find(panel, QLabel, "position_note")
     assert note.text() == "DeBERTa scales the sum by 1/√(3 · 4) = 0.2887; this experiment by 0.5000."
-    panel.store.change(scale=ScaleValue(12**-0.5))
+    change(panel.store, scale=ScaleValue(12**-0.5))
     assert not is_shown(panel, "position_note")
     type_number(qtbot, find(panel, DragNumber, "deberta_span_field"), "5")
     type_number(qtbot, find(panel, DragNumber, "deberta_distance_field"), "30")
     type_number(qtbot, find(panel, SliderField, "deberta_keys_field").number, "0")
     type_number(qtbot, find(panel, SliderField, "deberta_queries_field").number, "1.5")
     type_number(qtbot, find(panel, DragNumber, "deberta_seed_field"), "4")
-    assert panel.store.experiment.position == Deberta(4, 30, DrawnTable(4, 0.0), DrawnTable(5, 1.5))
+    assert panel.store.experiment.layers[0].position == Deberta(4, 30, DrawnTable(4, 0.0), DrawnTable(5, 1.5))
 
 
 def test_relative_kinds_come_back_with_their_numbers(qtbot: QtBot, panel: MechanismPanel) -> None:
     choose(qtbot, panel, "position_more_segmented", "deberta")
     type_number(qtbot, find(panel, DragNumber, "deberta_span_field"), "100")
-    kept = panel.store.experiment.position
+    kept = panel.store.experiment.layers[0].position
     assert kept == Deberta(100, 64)
     choose(qtbot, panel, "position_segmented", "none")
     choose(qtbot, panel, "position_more_segmented", "deberta")
-    assert panel.store.experiment.position == kept
+    assert panel.store.experiment.layers[0].position == kept
