@@ -54,13 +54,15 @@ GRACE_S = 1.0
 
 
 @pytest.fixture(scope="session")
-def qapp(qapp: Any) -> Any:
+def qapp(qapp: Any) -> Iterator[Any]:
     """The application, in the shipped fonts: what a test measures does not depend on the machine's fonts."""
     from attnviz.gui.look.fonts import ui_font
     from attnviz.gui.look.theme import TEXT_PX
 
     qapp.setFont(ui_font(TEXT_PX))
-    return qapp
+    yield qapp
+    # Qt would destroy what was copied after the interpreter has ended, which ends in a crash.
+    qapp.clipboard().clear()
 
 
 def pytest_collection_finish() -> None:
