@@ -240,7 +240,7 @@ def _experiment(
         return tuple(filled(layer, by_place.get((stack, i), {})) for i, layer in enumerate(layers))
 
     def main_layers(first: Layer, *behind: Layer) -> tuple[Layer, ...]:
-        """The layers that read the tokens; the first one has what is added where the vectors come in."""
+        """The layers that read the tokens; the first one has the position added to the token vectors."""
         return with_weights("layers", (filled(first, entry), *behind))
 
     tokens = tuple(texts[i] for i in ids)

@@ -33,7 +33,7 @@ rows written and read, none held.
 
 With a latent a row is the latent and the RoPE key, d_c + d_rope numbers; it is projected once, and keys and
 values of all heads are projected from every row that is read, at every step: not the absorbed form, which is
-counted by `core.cost_flops`.
+counted by `core/cost/flops.py`.
 
 Bytes are the numbers of all rows times itemsize; FLOPs are those of `engines/flops.py`, with the logits of
 one token. Pairs that the causal mask blocks are not counted: a kernel that computes them in order to throw

@@ -63,12 +63,12 @@ def reseeded(part: S, shift: int, before: S | None = None) -> S:
 
 def layers_of(experiment: Experiment, place: Place) -> tuple[Layer, ...]:
     """The layers of the stack of a site."""
-    return experiment.encoder if place.stack == "encoder" else experiment.layers
+    layers: tuple[Layer, ...] = getattr(experiment, place.field)
+    return layers
 
 
 def _with_layers(experiment: Experiment, place: Place, layers: tuple[Layer, ...]) -> Experiment:
-    stack = "encoder" if place.stack == "encoder" else "layers"
-    return replace(experiment, **{stack: layers})
+    return replace(experiment, **{place.field: layers})
 
 
 def copy_of(layer: Layer, others: tuple[Layer, ...]) -> Layer:

@@ -109,7 +109,7 @@ def document_from(data: Any, tensors: Mapping[str, Callable[[], Matrix]]) -> Doc
     data = migrated(data)
 
     def path_in_file(error: FieldError) -> FieldError:
-        """A file of an older version is told of its own fields, not of where they are today."""
+        """The error with the path that the field has in the version of the file."""
         path = path_before(version, error.path)
         return error if path == error.path else FieldError(path, error.value, error.requirement)
 

@@ -86,8 +86,8 @@ def _unchanged(path: str) -> str:
 class Migration:
     """The step from one version to the next.
 
-    `document` takes the parsed JSON of a file to the next version; `path` takes the JSON path of a field in
-    the next version to where this version has it, for errors.
+    `document` converts the parsed JSON of a file to the next version. `path` converts the JSON path of a
+    field back, from the next version to this one, for errors.
     """
 
     document: Callable[[dict[str, Any]], dict[str, Any]]

@@ -67,7 +67,7 @@ def shown_site(experiment: Experiment, name: str) -> str:
 
 def record_at(experiment: Experiment, place: Place) -> Attention:
     """The document's record of a site: a layer, or a layer's cross attention."""
-    layer = (experiment.encoder if place.stack == "encoder" else experiment.layers)[place.layer]
+    layer: Layer = getattr(experiment, place.field)[place.layer]
     if place.is_second:
         assert layer.cross is not None
         return layer.cross
@@ -156,16 +156,19 @@ def with_records(
 ) -> Experiment:
     """`experiment` with `changes`, and with the `fields` of the attentions at some places."""
     stacks = {
-        stack: tuple(_with_fields(layer, stack, index, fields) for index, layer in enumerate(layers))
-        for stack, layers in (("layers", experiment.layers), ("encoder", experiment.encoder))
+        name: tuple(
+            _with_fields(layer, (name, index), fields)
+            for index, layer in enumerate(getattr(experiment, name))
+        )
+        for name in ("layers", "encoder")
     }
     return replace(experiment, **stacks | changes)
 
 
-def _with_fields(layer: Layer, stack: str, index: int, fields: dict[Place, dict[str, Any]]) -> Layer:
-    """One layer with what is changed of its attentions."""
+def _with_fields(layer: Layer, at: tuple[str, int], fields: dict[Place, dict[str, Any]]) -> Layer:
+    """The layer of a field and index, with the changed `fields` of its attentions."""
     for place, changed in fields.items():
-        if (place.stack == "encoder") != (stack == "encoder") or place.layer != index:
+        if (place.field, place.layer) != at:
             continue
         if place.is_second:
             assert layer.cross is not None

@@ -19,7 +19,7 @@ from attnviz.errors import FINITE, FieldError, Message, must_be
 
 @dataclass(frozen=True)
 class Field:
-    """One field. `title` and `hint` (one sentence, or a noun phrase) are messages; `unit` is its unit.
+    """One field. `title` and `hint` (one sentence, or a noun phrase) are messages.
 
     A number is at least `least` or above `above`, and at most `most` or below `below`; it is finite, and
     `even` on request. `rule` describes any other range. The bounds of whole numbers are in `msgspec.Meta`.
@@ -31,7 +31,6 @@ class Field:
 
     title: str
     hint: str
-    unit: str = ""
     least: float | None = None
     above: float | None = None
     most: float | None = None

@@ -7,7 +7,6 @@ Each is a frozen struct that cannot hold an invalid value. The changed stages of
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 from attnviz.errors import FieldError, FieldName, Message, must_be, of_length, size, whole_number
 from attnviz.i18n import N_
 from attnviz.model.operands.draws import Drawn
-from attnviz.model.spec.arrays import MAX_DRAWN, Matrix
+from attnviz.model.spec.arrays import MAX_DRAWN
 from attnviz.model.spec.bounds import Index, Positive, Seed
 from attnviz.model.spec.field import Field
 from attnviz.model.spec.source import Source, Written
@@ -220,6 +219,18 @@ class Llama3Scaling(Stretch, frozen=True, tag_field="kind", tag="llama3"):
         require(high > low, f"{self.where}high_freq_factor", high, above)
 
 
+def _divisor(title: str) -> Field:
+    return Field(
+        title,
+        N_("Divisor of the slowest pair; the faster pairs follow in equal ratios, from 1 on"),
+        above=0,
+        usual=(1, 64),
+        typed=(1e-3, 1e4),
+        logarithmic=True,
+        normal=1,
+    )
+
+
 class LongRope(Stretch, frozen=True, tag_field="kind", tag="longrope"):
     """A divisor for each pair: of `long_factor` past the original length, of `short_factor` up to it.
 
@@ -232,30 +243,8 @@ class LongRope(Stretch, frozen=True, tag_field="kind", tag="longrope"):
     where: ClassVar[str] = "position.scaling."
 
     factor: Annotated[float, _FACTOR] = 4.0
-    short_factor: Annotated[
-        tuple[float, ...],
-        Field(
-            N_("Short divisor"),
-            N_("Divisor of the slowest pair; the faster pairs follow in equal ratios, from 1 on"),
-            above=0,
-            usual=(1, 64),
-            typed=(1e-3, 1e4),
-            logarithmic=True,
-            normal=1,
-        ),
-    ] = ()
-    long_factor: Annotated[
-        tuple[float, ...],
-        Field(
-            N_("Long divisor"),
-            N_("Divisor of the slowest pair; the faster pairs follow in equal ratios, from 1 on"),
-            above=0,
-            usual=(1, 64),
-            typed=(1e-3, 1e4),
-            logarithmic=True,
-            normal=1,
-        ),
-    ] = ()
+    short_factor: Annotated[tuple[float, ...], _divisor(N_("Short divisor"))] = ()
+    long_factor: Annotated[tuple[float, ...], _divisor(N_("Long divisor"))] = ()
     original_length: Annotated[Positive, _ORIGINAL] = 2048
     attention_factor: Annotated[float | None, _MAGNITUDE] = None
     length: Annotated[Positive | None, _MADE_FOR] = None
@@ -334,13 +323,6 @@ class Encoding(Value, frozen=True):
     def shapes_at(self, sizes: Sizes) -> dict[str, tuple[int, int]]:
         """(rows, columns) of each table at these sizes, by its field."""
         return self.table_shapes(sizes.d_model, sizes.n_heads, sizes.d_head)
-
-    def written_tables(self) -> Iterator[tuple[str, Matrix]]:
-        """The explicit tables, by their fields."""
-        for name in self.table_shapes(1, 1, 1):
-            values = getattr(self, name).written
-            if values is not None:
-                yield name, values
 
     def check_end(self, count: int) -> None:
         """Refuse `count` tokens if the last one has no position."""

@@ -46,10 +46,14 @@ class Place(Value, frozen=True):
         return f"{self.stack}.{self.layer}.{self.kind}"
 
     @property
+    def field(self) -> Literal["layers", "encoder"]:
+        """Field of the experiment that holds the layers of its stack."""
+        return "encoder" if self.stack == "encoder" else "layers"
+
+    @property
     def path(self) -> str:
         """Path of this attention in a document, such as `layers[0].cross`."""
-        stack = "encoder" if self.stack == "encoder" else "layers"
-        return f"{stack}[{self.layer}]" + (".cross" if self.is_second else "")
+        return f"{self.field}[{self.layer}]" + (".cross" if self.is_second else "")
 
     def refused(self, error: FieldError) -> FieldError:
         """An error of this site, its field named from the document's root."""
