@@ -10,7 +10,7 @@ from attnviz.model.caches import FullCache, PagedCache, QuantisedCache, RingCach
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.attention import Attention, Layer
 from attnviz.model.spec.block import Block, FeedForward, Norm, Transform, Vocabulary
-from attnviz.model.spec.generation import Writing
+from attnviz.model.spec.generation import Forced, Writing
 from attnviz.model.spec.latent import Latent
 from attnviz.model.spec.parts import (
     AnyOf,
@@ -89,6 +89,7 @@ __all__ = [
     "ExplicitSinks",
     "ExplicitVectors",
     "FeedForward",
+    "Forced",
     "FullCache",
     "Global",
     "Heads",

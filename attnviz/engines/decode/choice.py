@@ -30,6 +30,15 @@ class Choice:
         self._ids = {token: id_ for id_, token in enumerate(names)}
         end = None if experiment.vocabulary is None else experiment.vocabulary.end
         self._end = None if end is None else self._ids.get(end)
+        forced = () if experiment.writing is None else experiment.writing.forced
+        self._forced = {one.step: self._ids[one.token] for one in forced if one.token in self._ids}
+        self.notices = tuple(
+            Message(
+                "The forced token “{token}” is not in the vocabulary.", token=isolated(visible(one.token))
+            )
+            for one in forced
+            if one.token not in self._ids
+        )
         self._seen: list[int] = []
         self._written: list[int] = []
         self._pairs = byte_pairs(experiment.vocabulary) if experiment.readout == "vocabulary" else None
@@ -62,7 +71,8 @@ class Choice:
             self._sample(found, self._writing.sampling, index - self._n_given + 1)
 
     def _sample(self, logits: NDArray[Any], sampling: Sampling, step: int) -> None:
-        self.next = choose(sampling, logits, self._seen, step)
+        forced = self._forced.get(step)
+        self.next = choose(sampling, logits, self._seen, step) if forced is None else forced
         self._written.append(self.next)
         text = self._text() if sampling.stop.strings else ""
         self.stopped = stopped(sampling.stop, text, self._written, self._end)

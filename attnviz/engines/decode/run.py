@@ -173,6 +173,7 @@ def decode(
         )
     with engine.active():
         decoder = _Decoder(engine, longer, steps, check, earlier)
+        notices = (*notices, *decoder.notices)
         made: list[DecodeStep] = []
         progress = progress_of(check)
         while len(made) < steps and not decoder.stopped:
@@ -233,6 +234,11 @@ class _Decoder:
                 operands = operands_of(engine, experiment, site)
                 made = DecodingSite(engine, place.name, site, operands, steps, encoded, experiment.writing)
                 self.sites.append(made)
+
+    @property
+    def notices(self) -> tuple[Message, ...]:
+        """Remarks on the choice of tokens."""
+        return self._choice.notices
 
     @property
     def stopped(self) -> Message | None:

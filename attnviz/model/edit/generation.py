@@ -16,7 +16,7 @@ from attnviz.errors import among, whole_number
 from attnviz.model.caches import Cache
 from attnviz.model.edit.edits import set_tokens
 from attnviz.model.spec.experiment import Experiment
-from attnviz.model.spec.generation import Writing
+from attnviz.model.spec.generation import Forced, Writing
 from attnviz.model.spec.sampling import (
     OPERATION_OF,
     SAMPLING_OPERATIONS,
@@ -114,7 +114,33 @@ def rewrite(experiment: Experiment, written: Sequence[str], index: int, tokens: 
     The text before it becomes the document's; the document's tokens after it stay.
     """
     require(0 <= index < len(written), "index", index, whole_number(0, len(written) - 1))
+    if index >= experiment.n_queries and forced_positions(experiment):
+        experiment = _with_forced(experiment, ())  # earlier ones become the document's, later ones are gone
     return set_tokens(experiment, (*written[:index], *tokens, *experiment.tokens[index + 1 :]))
+
+
+def force(experiment: Experiment, index: int, token: str) -> Experiment:
+    """Generate `token` at position `index`, and go on from it; forced tokens after it are dropped.
+
+    Within the prompt, the prompt ends with it.
+    """
+    require(index >= 1, "index", index, whole_number(1, experiment.n_queries))
+    step = index - experiment.n_queries
+    if step < 0:
+        shorter = set_tokens(experiment, (*experiment.tokens[:index], token))
+        return _with_forced(shorter, ())
+    return _with_forced(experiment, (*_forced_before(experiment, step), Forced(step, token)))
+
+
+def release(experiment: Experiment, index: int) -> Experiment:
+    """Sample the token at position `index` again, and go on from it; forced tokens after it are dropped."""
+    return _with_forced(experiment, _forced_before(experiment, index - experiment.n_queries))
+
+
+def forced_positions(experiment: Experiment) -> frozenset[int]:
+    """Positions of the forced tokens."""
+    forced = () if experiment.writing is None else experiment.writing.forced
+    return frozenset(experiment.n_queries + one.step for one in forced)
 
 
 _ESCAPES = {"\\\\": "\\", "\\n": "\n", "\\|": "|"}
@@ -139,6 +165,14 @@ def strings_shown(line: str) -> tuple[str, ...]:
         else:
             texts[-1] += _ESCAPES.get(part, part)
     return tuple(text for text in texts if text)
+
+
+def _forced_before(experiment: Experiment, step: int) -> tuple[Forced, ...]:
+    return tuple(one for one in writing_of(experiment).forced if one.step < step)
+
+
+def _with_forced(experiment: Experiment, forced: tuple[Forced, ...]) -> Experiment:
+    return replace(experiment, writing=replace(writing_of(experiment), forced=forced))
 
 
 def _with_operations(experiment: Experiment, operations: Sequence[Operation]) -> Experiment:

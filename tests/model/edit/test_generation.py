@@ -11,8 +11,11 @@ from attnviz.model.caches import FullCache, RingCache
 from attnviz.model.edit.generation import (
     FRESH,
     differs_in_writing,
+    force,
+    forced_positions,
     move_operation,
     operation_value,
+    release,
     remove_operation,
     rewrite,
     set_cache,
@@ -25,7 +28,7 @@ from attnviz.model.edit.generation import (
     with_value,
     writing_of,
 )
-from attnviz.model.spec.generation import Writing
+from attnviz.model.spec.generation import Forced, Writing
 from attnviz.model.spec.sampling import (
     SAMPLING_OPERATIONS,
     MinP,
@@ -111,6 +114,40 @@ def test_what_was_written_before_a_replaced_token_becomes_the_documents() -> Non
     assert rewrite(BARE, written, 1, ("猫",)).tokens == ("the", "猫", "the", "<s>", "猫")
     with pytest.raises(ValueError, match=r"index must be a whole number from 0 to 6; got 7\."):
         rewrite(BARE, written, 7, ("the",))
+
+
+def test_a_forced_token_drops_those_after_it_and_is_released() -> None:
+    n = BARE.n_queries
+    forced = force(force(force(WRITES, n + 1, "cat"), n + 4, "the"), n + 2, "猫")
+    assert writing_of(forced).forced == (Forced(1, "cat"), Forced(2, "猫"))
+    assert forced_positions(forced) == {n + 1, n + 2}
+    assert writing_of(forced).sampling == writing_of(WRITES).sampling and forced.tokens == WRITES.tokens
+    assert release(forced, n + 2) == force(WRITES, n + 1, "cat")
+    assert release(forced, n + 1) == WRITES
+    again = force(forced, n + 1, "<s>")
+    assert writing_of(again).forced == (Forced(1, "<s>"),)
+
+
+def test_a_token_that_is_forced_in_the_prompt_ends_it_there() -> None:
+    shorter = force(force(BARE, BARE.n_queries, "cat"), 2, "猫")
+    assert shorter.tokens == (*BARE.tokens[:2], "猫") and not forced_positions(shorter)
+    assert writing_of(shorter) == FRESH
+    with pytest.raises(ValueError, match=r"index must be a whole number from 1 to 5; got 0\."):
+        force(BARE, 0, "cat")
+
+
+def test_a_text_that_is_rewritten_behind_forced_tokens_has_them_in_its_prompt() -> None:
+    written = (*BARE.tokens, "cat", "the", "猫")
+    later = rewrite(force(WRITES, BARE.n_queries, "cat"), written, BARE.n_queries + 1, ("<s>",))
+    assert later.tokens == (*BARE.tokens, "cat", "<s>") and not forced_positions(later)
+    assert rewrite(BARE, written, BARE.n_queries + 1, ("<s>",)).writing is None
+
+
+def test_forced_steps_ascend_in_a_file() -> None:
+    with pytest.raises(ValueError, match=r"forced must be ascending steps, each once; got \[2, 2\]\."):
+        Writing(forced=(Forced(2, "a"), Forced(2, "b")))
+    with pytest.raises(ValueError, match=r"forced\.step"):
+        Forced(-1, "a")
 
 
 @given(st.lists(st.text("ab|\\n\n 。", min_size=1), max_size=4))

@@ -32,6 +32,7 @@ from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.toggle import Toggle
 from attnviz.i18n import _
 from attnviz.model.edit.generation import (
+    forced_positions,
     move_operation,
     remove_operation,
     set_operation,
@@ -196,6 +197,8 @@ class SamplingPage(QWidget):
                 return ids[given], _("given: “{token}” · p {p} · rank {rank}")
         if step.next_token is not None and (writing is None or self._index < n_given - 1):
             return ids[step.next_token], _("most probable: “{token}” · p {p} · rank {rank}")
+        if step.next_token is not None and self._index + 1 in forced_positions(self._store.experiment):
+            return ids[step.next_token], _("forced: “{token}” · p {p} · rank {rank}")
         drawn = choose(sampling, step.logits, self._seen(decoded), self._index - n_given + 1)
         return drawn, _("sampled: “{token}” · p {p} · rank {rank}")
 
