@@ -58,6 +58,7 @@ def main(path: Path | None = None) -> int:
     notices = _Notices()
     errors = app_errors.install(notices.show)
     window = notices.window = Window(_first_document(path), settings)
+    window.store.stand_in()
     look.apply(app, settings)
     interrupt = Interrupt(window)
     window.show()

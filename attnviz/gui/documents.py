@@ -18,6 +18,7 @@ from attnviz.gui.failure import failure_message, is_expected, log_unexpected
 from attnviz.gui.settings import Settings
 from attnviz.gui.store import Store
 from attnviz.i18n import _, current_language
+from attnviz.model.edit.chapters import MOST_NUMBERS, Chapter
 from attnviz.model.errors.titles import in_words
 from attnviz.model.io.files import (
     INLINE_NUMBERS,
@@ -44,7 +45,11 @@ def title_of(preset_id: str) -> str:
 
 
 class Documents(QObject):
-    """Reads and writes documents in the worker; asks before unsaved work would be lost."""
+    """Reads and writes documents in the worker; asks before unsaved work would be lost.
+
+    Another document begins a chapter of the history, so going there asks nothing. Only a document that is too
+    large to be kept is asked about, and the window asks about all unsaved ones when it closes.
+    """
 
     failed = Signal(object)
     """One sentence: why a file could not be read or written."""
@@ -62,8 +67,8 @@ class Documents(QObject):
         self.open_preset(STORIES[current_language()])
 
     def open_preset(self, id_: str) -> None:
-        """Show a preset, unless the user prefers to keep the present document."""
-        if self.may_discard():
+        """Show a preset; undo returns to the present document."""
+        if self.may_leave():
             if needs_model(id_):
                 self._read(id_, self._store.open, self._on_failed, "file")
             else:
@@ -119,12 +124,12 @@ class Documents(QObject):
         from attnviz.gui.dialogs.import_model import ask_import
 
         document, self._model_folder = ask_import(self._window, self._scheduler, self._model_folder)
-        if document is not None and self.may_discard():
+        if document is not None and self.may_leave():
             self._store.open(document)
 
     def open(self, path: Path) -> None:
         """Read a document and show it. A file that cannot be read changes nothing."""
-        if not self.may_discard():
+        if not self.may_leave():
             return
 
         def job(token: CancelToken) -> Document:
@@ -173,18 +178,43 @@ class Documents(QObject):
         answer = self._ask(box, _("Replace"))
         return answer == QMessageBox.StandardButton.Save
 
-    def may_discard(self) -> bool:
-        """True if the present document may be discarded: it is saved, or the user agrees, or saves it now."""
-        if not self._store.is_modified:
+    def may_leave(self) -> bool:
+        """True if another document may open: the present one stays in the history, or its user agrees.
+
+        Only one with more than `MOST_NUMBERS` numbers does not stay there.
+        """
+        present = self._store.chapters.present
+        if not present.is_modified or present.number_count <= MOST_NUMBERS:
+            return True
+        name = name_of(present)
+        text = _("{name} has unsaved changes, and is too large for undo to return to it.").format(name=name)
+        return self._may_go((present,), text)
+
+    def may_close(self) -> bool:
+        """True if the window may close: every document is saved, or the user agrees, or saves them now."""
+        present = self._store.chapters.present
+        unsaved = ((present,) if present.is_modified else ()) + self._store.chapters.unsaved
+        names = [name_of(chapter) for chapter in unsaved]
+        if len(names) <= 1:
+            return self._may_go(unsaved, _("{name} has unsaved changes.").format(name="".join(names)))
+        lines = "\n".join(f"• {name}" for name in names)
+        return self._may_go(unsaved, _("These documents have unsaved changes:") + "\n\n" + lines)
+
+    def _may_go(self, unsaved: tuple[Chapter, ...], text: str) -> bool:
+        """True if these documents may be lost, or are saved now, each shown while its file is chosen."""
+        if not unsaved:
             return True
         buttons = QMessageBox.StandardButton
-        unsaved = _("The document has unsaved changes.")
-        box = self._box("unsaved_box", _("Unsaved changes"), unsaved)
+        box = self._box("unsaved_box", _("Unsaved changes"), text)
         box.addButton(buttons.Discard)
-        answer = self._ask(box)
-        if answer == buttons.Save:
-            return self.save()
-        return bool(answer == buttons.Discard)
+        answer = self._ask(box, _("Save all") if len(unsaved) > 1 else "")
+        if answer != buttons.Save:
+            return bool(answer == buttons.Discard)
+        for chapter in unsaved:
+            self._store.go_to_chapter(chapter.number)
+            if not self.save():
+                return False
+        return True
 
     def _box(self, name: str, title: str, text: str) -> QMessageBox:
         """A question that saving answers, or nothing."""
@@ -249,6 +279,13 @@ class Documents(QObject):
         self.failed.emit(failure_message(error))
         if not is_expected(error):
             raise error
+
+
+def name_of(chapter: Chapter) -> str:
+    """A document's file name, or its title, on one line and never interpreted."""
+    if chapter.path is not None:
+        return visible(chapter.path.name)
+    return visible(_(chapter.document.title)) or _("Untitled")
 
 
 def _documents_filter() -> str:

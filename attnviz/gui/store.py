@@ -2,14 +2,15 @@
 
 A state change is a pure function of the old document; panels compare old and new and repaint what
 differs. Looking (a change of the view) amends the present entry of the history; editing adds one, and
-all edits of one gesture share it. What the mouse and the player do is a frozen record each, `Pointer` and
-`Player`, changed and told in the same way.
+all edits of one gesture share it. The history crosses documents: each open one is a chapter. What the mouse
+and the player do is a frozen record each, `Pointer` and `Player`, changed and told in the same way.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
@@ -19,7 +20,7 @@ from PySide6.QtCore import QObject, Signal
 from attnviz.gui.live import pointer as pointing
 from attnviz.gui.live.player import Arrive, Event, Player
 from attnviz.gui.live.pointer import Pointer
-from attnviz.model.edit.history import History
+from attnviz.model.edit.chapters import Chapters
 from attnviz.model.edit.layers import companions, edit_alike
 from attnviz.model.provenance import tokens_of
 from attnviz.model.sites.sites import at, put, site_names
@@ -41,8 +42,8 @@ class Store(QObject):
     changed = Signal(object, object)
     """(old Document, new Document), after every edit, look, undo, redo and load."""
     opened = Signal()
-    """Another document is about to replace the present one, before `changed`: hidden data of the old one is
-    released. It may be a model of gigabytes.
+    """Another document is about to replace the present one, before `changed`, also by undo and redo: hidden
+    data of the old one is released. It may be a model of gigabytes.
     """
     traced = Signal(object)
     """A Trace: the numbers of the document's experiment have arrived."""
@@ -59,9 +60,7 @@ class Store(QObject):
 
     def __init__(self, document: Document, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._history = History((document,))
-        self._saved = document
-        self.path: Path | None = None
+        self._chapters = Chapters.of(document)
         self.trace: Trace | None = None
         self.pointer = Pointer()
         self.player = Player()
@@ -70,7 +69,17 @@ class Store(QObject):
 
     @property
     def document(self) -> Document:
-        return self._history.present
+        return self._chapters.present.document
+
+    @property
+    def chapters(self) -> Chapters:
+        """The history of all open documents, a frozen value; `history_changed` announces another one."""
+        return self._chapters
+
+    @property
+    def path(self) -> Path | None:
+        """The file of the document."""
+        return self._chapters.present.path
 
     @property
     def experiment(self) -> Experiment:
@@ -112,16 +121,16 @@ class Store(QObject):
 
     @property
     def is_modified(self) -> bool:
-        """True if the experiment differs from the last opened or saved one."""
-        return self.document.experiment != self._saved.experiment or self.document.title != self._saved.title
+        """True if the document differs from the last opened or saved one."""
+        return self._chapters.present.is_modified
 
     @property
     def can_undo(self) -> bool:
-        return self._history.can_undo
+        return self._chapters.can_undo
 
     @property
     def can_redo(self) -> bool:
-        return self._history.can_redo
+        return self._chapters.can_redo
 
     # --- changing
 
@@ -179,7 +188,7 @@ class Store(QObject):
         old = self.document
         new = old.looking(**fields)
         if new.view != old.view:
-            self._history = self._history.amend(new)
+            self._chapters = self._chapters.amend(new)
             self.changed.emit(old, self.document)
             if new.view.head != old.view.head:  # the mouse rests while the head under it changes
                 self.set_hover(new.of_shown_head(self.pointer.cell))
@@ -249,38 +258,51 @@ class Store(QObject):
         self._point(dataclasses.replace(self.pointer, gesture="none"))
 
     def undo(self) -> None:
-        """Go one document back. A continuing gesture begins another entry, so that no older one is lost."""
+        """Go one entry back, at the first one to the document before.
+
+        A continuing gesture begins another entry, so that no older one is lost.
+        """
         self._point(pointing.split_gesture(self.pointer))
-        self._move_to(self._history.undo())
+        self._move_to(self._chapters.undo())
 
     def redo(self) -> None:
-        """One document forward."""
+        """One entry forward, at the last one to the document after."""
         self._point(pointing.split_gesture(self.pointer))
-        self._move_to(self._history.redo())
+        self._move_to(self._chapters.redo())
 
     def open(self, document: Document, path: Path | None = None) -> None:
-        """Start anew with another document; the history begins with it."""
-        self.end_gesture()
-        self.set_stage_hover("")  # the target of the pointer was replaced or removed
-        self.path, self._saved = path, document
-        self._move_to(History((document,)), is_another=True)
+        """Begin a chapter of the history with another document; undo returns to the present one."""
+        self._move_to(self._chapters.open(document, path))
+
+    def go_to_chapter(self, number: int) -> None:
+        """Return to an earlier document; undo returns to the present one."""
+        self._move_to(self._chapters.go_to(number))
+
+    def stand_in(self) -> None:
+        """Let the present document leave no chapter when another one opens, unless it is edited before."""
+        self._chapters = self._chapters.stand_in()
 
     def mark_saved(self, path: Path, document: Document) -> None:
         """Note that the file at `path` holds `document`."""
-        self.path, self._saved = path, document
+        self._chapters = self._chapters.mark_saved(path, document)
         self.history_changed.emit()
 
     def _put(self, document: Document) -> None:
         old = self.document
         is_entered = self.pointer.gesture == "entered"
-        self._history = self._history.amend(document) if is_entered else self._history.push(document)
+        chapters = self._chapters
+        self._chapters = chapters.amend(document) if is_entered else chapters.push(document, datetime.now())
         self._point(pointing.enter_history(self.pointer))
         self.changed.emit(old, document)
         self.history_changed.emit()
 
-    def _move_to(self, history: History, *, is_another: bool = False) -> None:
-        old = self.document
-        self._history = history
+    def _move_to(self, chapters: Chapters) -> None:
+        old, before = self.document, self._chapters.present.number
+        is_another = chapters.present.number != before
+        if is_another:
+            self.end_gesture()
+            self.set_stage_hover("")  # the target of the pointer was replaced or removed
+        self._chapters = chapters
         if is_another:
             self.opened.emit()
         if self.document is not old:

@@ -24,6 +24,7 @@ from attnviz.core.text import visible
 from attnviz.engines.table import ENGINE_BY_ID
 from attnviz.gui.bridge import Bridge
 from attnviz.gui.documents import SUFFIXES, Documents
+from attnviz.gui.edits_menu import EditsMenu
 from attnviz.gui.handlers import Handlers
 from attnviz.gui.jobs import JobLine
 from attnviz.gui.live.compare import CompareLive
@@ -260,6 +261,7 @@ class Window(QMainWindow):
             self._recent_menu.setObjectName("menu_recent")
             self._recent_menu.aboutToShow.connect(self._fill_recent_menu)
             menu.insertMenu(self.commands["save"], self._recent_menu)
+            menu.insertMenu(self.commands["save"], EditsMenu(self.store, menu))
             menu.aboutToShow.connect(self._name_recent_menu)
         if id_ == "view":
             menu.addSeparator()
@@ -383,7 +385,7 @@ class Window(QMainWindow):
             self.documents.open(path)
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        if not self.documents.may_discard():
+        if not self.documents.may_close():
             event.ignore()
             return
         self.settings.set_window(

@@ -44,6 +44,11 @@ def resident() -> int:
     return int(line.split()[1]) * 1024
 
 
+def large_matrices() -> set[int]:
+    """Identities of the large matrices that are alive."""
+    return {id(one) for one in gc.get_objects() if isinstance(one, Matrix) and one.array.size > LARGE}
+
+
 def wait(until: Callable[[], bool], seconds: float = 120.0) -> None:
     """Let the window live until something is so."""
     end = time.monotonic() + seconds
@@ -103,7 +108,7 @@ def main() -> None:
     wait(settled(window))
     window.store.open(load_preset("fluffy-blue-creature"))
     wait(settled(window))
-    before = resident()
+    before, kept = resident(), large_matrices()  # undo returns to the small model
     window.documents.open(Path(sys.argv[1]))
     wait(lambda: window.store.experiment.vocabulary is not None and settled(window)())
     use(window)
@@ -113,8 +118,7 @@ def main() -> None:
     window.store.open(load_preset("fluffy-blue-creature"))
     wait(settled(window))
     closed = resident()
-    large = [one for one in gc.get_objects() if isinstance(one, Matrix) and one.array.size > LARGE]
-    print(opened - before, closed - before, len(large))
+    print(opened - before, closed - before, len(large_matrices() - kept))
     window.close()
 
 

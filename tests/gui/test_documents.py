@@ -1,8 +1,9 @@
-"""Documents: saved, opened, dropped, remembered; nothing that is unsaved goes without a question."""
+"""Documents: saved, opened, dropped, remembered; unsaved work stays in the history, and closing asks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 
 import numpy as np
@@ -66,11 +67,9 @@ def test_saved_changed_and_opened_again_it_is_the_saved_document(
     assert attnviz.load(file) == saved
     change(desk)
     assert desk.window.windowTitle() == f"{file.name} • — attnviz"
-    answers.button = BUTTON.Discard
     desk.press_key(Qt.Key.Key_O, Qt.KeyboardModifier.ControlModifier)
     desk.settle()
-    assert desk.store.document == saved and not desk.store.can_undo
-    assert answers.boxes == ["unsaved_box"]
+    assert desk.store.document == saved and answers.boxes == []
     assert desk.window.windowTitle() == f"{file.name} — attnviz"
     np.testing.assert_array_equal(desk.map.content.values, attnviz.run(saved)["scores"][2])
 
@@ -207,14 +206,13 @@ def test_a_place_that_cannot_be_written_loses_nothing(
     assert desk.store.is_modified and desk.store.path is None
 
 
-WAYS_OUT = ("new", "open", "preset", "recent", "drop", "close")
+WAYS = ("new", "open", "preset", "recent", "drop")
 
 
 def leave_by(desk: Desk, way: str, file: Path) -> None:
-    """What a person does that would lose unsaved work."""
-    if way == "close":
-        desk.window.close()
-    elif way == "drop":
+    """Another document, as a person opens it."""
+    before = desk.store.document
+    if way == "drop":
         assert drop(desk, file)
     elif way in ("preset", "recent"):
         menu = desk.find(QMenu, "menu_presets" if way == "preset" else "menu_recent")
@@ -222,35 +220,90 @@ def leave_by(desk: Desk, way: str, file: Path) -> None:
         menu.actions()[0].trigger()
     else:
         trigger(desk, way)
-    if way != "close":
-        desk.settle()
+    desk.qtbot.waitUntil(lambda: desk.store.document is not before, timeout=WAIT_MS)
+    desk.settle()
 
 
-def test_unsaved_work_stays_when_the_answer_is_no(desk: Desk, file: Path, answers: Answers) -> None:
+def test_another_document_asks_nothing_and_undo_returns(desk: Desk, file: Path, answers: Answers) -> None:
     attnviz.save(load_preset("toy-attention"), file)
     desk.window.settings.add_recent(file)
+    for way in WAYS:
+        desk.store.open(load_preset("dog-bites-man"))
+        desk.settle()
+        change(desk)
+        before, title, values = desk.store.document, desk.window.windowTitle(), desk.map.content.values
+        leave_by(desk, way, file)
+        assert answers.boxes == [] and desk.store.document != before, way
+        after, path = desk.store.document, desk.store.path
+        trigger(desk, "undo")
+        desk.settle()
+        assert desk.store.document == before and desk.store.path is None, way
+        assert desk.window.windowTitle() == title and "•" in title
+        np.testing.assert_array_equal(desk.map.content.values, values)
+        trigger(desk, "redo")
+        assert (desk.store.document, desk.store.path) == (after, path), way
+
+
+def test_recent_edits_return_to_unsaved_documents(desk: Desk, file: Path) -> None:
+    menu = desk.find(QMenu, "menu_recent_edits")
+    desk.window.commands.menu("file").aboutToShow.emit()
+    assert menu.title() == "Recent edits" and not menu.isEnabled()
+    change(desk)
+    edited = desk.store.document
+    desk.store.open(replace(load_preset("toy-attention"), title="R&D <b>\n"))
+    change(desk)
+    desk.store.open(load_preset("sigmoid"))
+    desk.window.commands.menu("file").aboutToShow.emit()
+    assert menu.isEnabled()
+    menu.aboutToShow.emit()
+    entries = [action.text().split("\t") for action in menu.actions()]
+    assert [name for name, _time in entries] == ["R&&D <b>␊", "A fluffy blue creature"]
+    assert all(datetime.strptime(time, "%H:%M") for _name, time in entries)
+    menu.actions()[1].trigger()
+    desk.settle()
+    assert desk.store.document == edited and desk.store.is_modified
+
+
+def test_closing_names_every_unsaved_document_and_saves_all(
+    desk: Desk, tmp_path: Path, answers: Answers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change(desk)
+    first = desk.store.document
+    desk.window.close()
+    assert answers.texts == ["A fluffy blue creature has unsaved changes."] and desk.window.isVisible()
+    desk.store.open(load_preset("dog-bites-man"))
+    desk.store.open(load_preset("toy-attention"))
+    desk.settle()
+    change(desk)
+    second = desk.store.document
+    desk.window.close()
+    assert answers.texts[1].splitlines()[2:] == [f"• {second.title}", f"• {first.title}"]
+    assert answers.offers == ["Save", "Save all"] and desk.window.isVisible()
+    asked: list[str] = []
+
+    def ask(_parent: object, _title: str, start: str, _kinds: str) -> tuple[str, str]:
+        asked.append(start)
+        return str(tmp_path / start), ""
+
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", ask)
+    answers.button = BUTTON.Save
+    desk.window.close()
+    assert not desk.window.isVisible() and asked == [f"{second.title}.json", f"{first.title}.json"]
+    assert [attnviz.load(tmp_path / name) for name in asked] == [second, first]
+
+
+def test_a_document_too_large_for_the_history_is_asked_about(
+    desk: Desk, file: Path, answers: Answers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("attnviz.gui.documents.MOST_NUMBERS", 15)
     change(desk)
     before = desk.store.document
-    for way in WAYS_OUT:
-        answers.boxes.clear()
-        leave_by(desk, way, file)
-        assert answers.boxes == ["unsaved_box"], way
-        assert desk.store.document == before and desk.window.isVisible(), way
-
-
-def test_unsaved_work_is_saved_on_the_way_out(desk: Desk, file: Path, answers: Answers) -> None:
-    answers.button = BUTTON.Save  # asks for a file where there is none, writes it, and goes on
-    change(desk)
-    for way in WAYS_OUT:
-        file.unlink(missing_ok=True)
-        before = desk.store.document
-        leave_by(desk, way, file)
-        assert attnviz.load(file) == before, way
-        if way != "close":
-            desk.store.open(load_preset("toy-attention"))  # a model is too large for the file of this test
-            desk.settle()
-            change(desk)
-    assert len(answers.boxes) == len(WAYS_OUT) and not desk.window.isVisible()
+    desk.window.documents.open_preset("sigmoid")
+    assert answers.boxes == ["unsaved_box"] and "too large for undo" in answers.texts[0]
+    assert desk.store.document == before
+    answers.button = BUTTON.Discard
+    desk.window.documents.open_preset("sigmoid")
+    assert desk.store.document != before
 
 
 def test_where_saving_fails_the_window_stays_open(

@@ -18,7 +18,6 @@ from PySide6.QtWidgets import (
     QFileDialog,
     QLabel,
     QLineEdit,
-    QMessageBox,
     QPlainTextEdit,
     QPushButton,
 )
@@ -196,7 +195,7 @@ def test_cancelled_it_changes_nothing(
     assert desk.store.document == before and answers.boxes == []
 
 
-def test_unsaved_work_is_asked_about(
+def test_undo_returns_from_an_imported_model_to_unsaved_work(
     desk: Desk, folder: Path, monkeypatch: pytest.MonkeyPatch, answers: Answers
 ) -> None:
     desk.press_key(Qt.Key.Key_R, Qt.KeyboardModifier.ControlModifier)
@@ -209,12 +208,10 @@ def test_unsaved_work_is_asked_about(
         person.press_import()
         person.until(lambda: not person.dialog.isVisible())
 
-    answers.button = QMessageBox.StandardButton.Cancel
     act(desk, monkeypatch, person)
-    assert desk.store.document == before
-    answers.button = QMessageBox.StandardButton.Discard
-    act(desk, monkeypatch, person)
-    assert desk.store.document != before and answers.boxes == ["unsaved_box"] * 2
+    assert desk.store.document != before and answers.boxes == []
+    desk.store.undo()
+    assert desk.store.document == before and desk.store.is_modified
 
 
 def test_a_sentence_is_wrapped_and_no_markup(

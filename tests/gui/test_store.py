@@ -138,24 +138,66 @@ def test_saved_is_what_the_disk_has(store: Store) -> None:
     assert not store.is_modified
 
 
-def test_opening_begins_a_new_history(store: Store) -> None:
+def test_opening_begins_a_chapter_and_undo_returns_to_the_one_before(store: Store) -> None:
     store.begin_gesture()
     change(store, temperature=2.0)
+    edited = store.document
     store.set_hover(Cell("scores", 0, 0))
     document = load_preset("dog-bites-man")
+    log = Log(store, "opened", "changed")
     store.open(document, Path("b.json"))
     assert store.document is document and store.pointer.cell is None
-    assert not (store.can_undo or store.can_redo or store.is_modified)
+    assert store.can_undo and not (store.can_redo or store.is_modified)
     change(store, temperature=3.0)
+    later = store.document
     store.undo()
-    assert store.document == document
+    assert store.document == document and store.path == Path("b.json")
+    store.undo()
+    assert store.document == edited and store.path is None and store.is_modified
+    store.redo()
+    store.redo()
+    assert store.document == later and store.path == Path("b.json") and not store.can_redo
+    told = [event if isinstance(event, str) else event[0] for event in log.events]
+    assert told == "opened changed changed changed opened changed opened changed changed".split()
 
 
-def test_opening_the_same_document_again_forgets_the_history(store: Store) -> None:
-    document = store.document
+def test_edits_after_going_back_keep_the_unsaved_document_behind(store: Store) -> None:
+    other = load_preset("dog-bites-man")
+    store.open(other)
+    change(store, temperature=3.0)
+    edited = store.document
+    store.open(load_preset("sigmoid"))
+    for _step in range(3):
+        store.undo()
+    assert store.document == load_preset("toy-attention")
     change(store, temperature=2.0)
+    assert not store.can_redo, "the edit ends what could be redone"
+    (unsaved,) = store.chapters.unsaved
+    assert unsaved.document == edited
+    store.undo()
+    store.undo()
+    assert store.document == edited
+    store.undo()
+    assert store.document == other
+
+
+def test_a_stand_in_leaves_no_chapter_unless_it_is_edited(store: Store) -> None:
+    store.stand_in()
+    store.open(load_preset("sigmoid"))
+    assert not store.can_undo
+    store.stand_in()
+    change(store, temperature=2.0)
+    store.open(load_preset("dog-bites-man"))
+    assert store.can_undo
+
+
+def test_opening_the_same_document_again_begins_a_chapter_too(store: Store) -> None:
+    change(store, temperature=2.0)
+    document = store.document
     store.open(document)
-    assert store.document is document and not store.can_undo
+    assert store.document is document and not store.is_modified
+    store.undo()
+    assert store.document is document and store.is_modified
 
 
 def test_the_history_is_bounded(store: Store) -> None:

@@ -47,3 +47,7 @@ class History:
     def redo(self) -> History:
         """One entry forward, or unchanged at the last."""
         return replace(self, index=min(len(self.entries) - 1, self.index + 1))
+
+    def at_end(self) -> History:
+        """At the last entry: all that was undone is redone."""
+        return replace(self, index=len(self.entries) - 1)

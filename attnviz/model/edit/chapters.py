@@ -1,0 +1,191 @@
+"""The history across documents: every open one is a chapter with an undo list of its own.
+
+Undo goes from the first entry of a chapter to the chapter before it, redo the other way. Numbers are counted
+once, however many entries share them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+from msgspec import Struct
+
+from attnviz.model.edit.history import History
+from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.document import Document
+
+MOST_CHAPTERS = 10
+"""Largest number of chapters."""
+
+MOST_NUMBERS = 5_000_000
+"""Largest count of numbers in the explicit arrays of all chapters but the present one."""
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """One document: its undo list, its file, and the content of the file (or of the opening)."""
+
+    number: int
+    """Identity of the chapter; it keeps its number wherever it moves."""
+    history: History
+    saved: Document
+    path: Path | None = None
+    edited: datetime | None = None
+    """Time of the last edit; None before the first."""
+    stands_in: bool = False
+    """Whether it only waits for another document to open: unedited, it leaves no trace."""
+
+    @property
+    def document(self) -> Document:
+        """The document in its present state."""
+        return self.history.present
+
+    @property
+    def is_modified(self) -> bool:
+        """True if the document differs from its file, or from the opened one."""
+        now, saved = self.document, self.saved
+        return now.experiment != saved.experiment or now.title != saved.title
+
+    @property
+    def number_count(self) -> int:
+        """Count of the numbers that the chapter keeps."""
+        return _count(self._experiments, set())
+
+    @property
+    def _experiments(self) -> tuple[Struct, ...]:
+        return tuple(document.experiment for document in (*self.history.entries, self.saved))
+
+
+@dataclass(frozen=True)
+class Chapters:
+    """The chapters in the order of undo; `chapters[index]` is the present one."""
+
+    chapters: tuple[Chapter, ...]
+    index: int = 0
+
+    @staticmethod
+    def of(document: Document) -> Chapters:
+        """One chapter with one entry."""
+        return Chapters((Chapter(0, History((document,)), document),))
+
+    @property
+    def present(self) -> Chapter:
+        return self.chapters[self.index]
+
+    @property
+    def others(self) -> tuple[Chapter, ...]:
+        """All but the present one, in the order of undo."""
+        return self.chapters[: self.index] + self.chapters[self.index + 1 :]
+
+    @property
+    def can_undo(self) -> bool:
+        return self.index > 0 or self.present.history.can_undo
+
+    @property
+    def can_redo(self) -> bool:
+        return self.index < len(self.chapters) - 1 or self.present.history.can_redo
+
+    @property
+    def unsaved(self) -> tuple[Chapter, ...]:
+        """The modified chapters besides the present one, the last edited first."""
+        modified = [chapter for chapter in self.others if chapter.is_modified]
+        return tuple(sorted(modified, key=_last_edit, reverse=True))
+
+    # --- changing
+
+    def undo(self) -> Chapters:
+        """One entry back, or to the chapter before; unchanged at the first entry of the first one."""
+        history = self.present.history
+        if history.can_undo:
+            return self._with(replace(self.present, history=history.undo()))
+        return replace(self, index=max(0, self.index - 1))
+
+    def redo(self) -> Chapters:
+        """One entry forward, or to the chapter after; unchanged at the last entry of the last one."""
+        history = self.present.history
+        if history.can_redo:
+            return self._with(replace(self.present, history=history.redo()))
+        return replace(self, index=min(len(self.chapters) - 1, self.index + 1))
+
+    def push(self, document: Document, when: datetime) -> Chapters:
+        """Add an entry to the present chapter; the redo entries are dropped, unsaved later chapters not."""
+        history = self.present.history.push(document)
+        edited = replace(self.present, history=history, edited=when, stands_in=False)
+        return self._ended_by(edited)
+
+    def amend(self, document: Document) -> Chapters:
+        """Replace the present entry; used within one gesture and for changes of the view."""
+        return self._with(replace(self.present, history=self.present.history.amend(document)))
+
+    def open(self, document: Document, path: Path | None = None) -> Chapters:
+        """Begin a chapter with another document, and drop what no longer fits."""
+        number = 1 + max(chapter.number for chapter in self.chapters)
+        made = Chapter(number, History((document,)), document, path)
+        left = () if self.present.stands_in else (self.present,)
+        return self._ended_by(*left, made).trimmed()
+
+    def go_to(self, number: int) -> Chapters:
+        """Make a chapter the last and the present one; unchanged if it was dropped."""
+        found = [chapter for chapter in self.chapters if chapter.number == number]
+        rest = tuple(chapter for chapter in self.chapters if chapter.number != number)
+        return Chapters((*rest, *found), len(rest)) if found else self
+
+    def mark_saved(self, path: Path, document: Document) -> Chapters:
+        """Note that the file at `path` holds `document`: the present chapter's, whoever else shares it."""
+        present = replace(self.present, path=path, saved=document, stands_in=False)
+        here = self._with(present)
+        marked = (replace(one, saved=document) if one.path == path else one for one in here.chapters)
+        return replace(here, chapters=tuple(marked))
+
+    def stand_in(self) -> Chapters:
+        """Mark the present document as one that only waits for another to open."""
+        return self._with(replace(self.present, stands_in=True))
+
+    def trimmed(self) -> Chapters:
+        """Without the chapters past `MOST_CHAPTERS` and `MOST_NUMBERS`; unsaved and late ones stay first."""
+        kept, seen, total = {self.present.number}, set[int](), 0
+        latest_first = reversed(self.others)
+        for chapter in sorted(latest_first, key=lambda one: not one.is_modified):
+            its_own = set(seen)
+            count = _count(chapter._experiments, its_own)
+            if len(kept) < MOST_CHAPTERS and total + count <= MOST_NUMBERS:
+                kept, seen, total = kept | {chapter.number}, its_own, total + count
+        chapters = tuple(chapter for chapter in self.chapters if chapter.number in kept)
+        return Chapters(chapters, chapters.index(self.present))
+
+    def _with(self, present: Chapter) -> Chapters:
+        chapters = (*self.chapters[: self.index], present, *self.chapters[self.index + 1 :])
+        return replace(self, chapters=chapters)
+
+    def _ended_by(self, *last: Chapter) -> Chapters:
+        """`last` after the earlier chapters; later unsaved ones move before, so that undo reaches them."""
+        # Undo left each later one at its first entry; the edits are in its last.
+        later = [
+            replace(chapter, history=chapter.history.at_end()) for chapter in self.chapters[self.index + 1 :]
+        ]
+        unsaved = (chapter for chapter in later if chapter.is_modified)
+        chapters = (*self.chapters[: self.index], *unsaved, *last)
+        return Chapters(chapters, len(chapters) - 1)
+
+
+def _last_edit(chapter: Chapter) -> datetime:
+    return chapter.edited or datetime.min
+
+
+def _count(parts: Iterable[object], seen: set[int]) -> int:
+    """Count of the numbers in the matrices of `parts` that are not in `seen` (identities), which grows."""
+    total = 0
+    for part in parts:
+        if not isinstance(part, Matrix | Struct | tuple) or id(part) in seen:
+            continue
+        seen.add(id(part))
+        if isinstance(part, Matrix):
+            total += part.shape[0] * part.shape[1]
+        elif isinstance(part, Struct):
+            total += _count((getattr(part, field) for field in part.__struct_fields__), seen)
+        elif part and not isinstance(part[0], str):
+            total += _count(part, seen)
+    return total

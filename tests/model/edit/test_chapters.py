@@ -1,0 +1,100 @@
+"""The history across documents: order, limits, files, and what is let go."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+from msgspec.structs import replace
+
+from attnviz.model.edit.chapters import MOST_CHAPTERS, MOST_NUMBERS, Chapters
+from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import ExplicitVectors, SeededVectors
+
+NOON = datetime(2026, 1, 1, 12)
+
+
+def document(title: str) -> Document:
+    return Document(Experiment(("a",), SeededVectors(1, 4)), title=title)
+
+
+def large(title: str, n_numbers: int) -> Document:
+    values = np.full((1, n_numbers), float(len(title)))
+    return Document(Experiment(("a",), ExplicitVectors(Matrix(values))), title=title)
+
+
+def edited(chapters: Chapters, minutes: int = 0) -> Chapters:
+    """One more entry: another seed of W_Q."""
+    now = chapters.present.document
+    seeded = SeededVectors(1, 4, seed=minutes + 1)
+    changed = replace(now, experiment=replace(now.experiment, vectors=seeded))
+    return chapters.push(changed, NOON + timedelta(minutes=minutes))
+
+
+def titles(chapters: Chapters) -> list[str]:
+    return [chapter.document.title for chapter in chapters.chapters]
+
+
+def test_undo_and_redo_go_through_all_chapters_in_order() -> None:
+    chapters = edited(Chapters.of(document("a"))).open(document("b")).open(document("c"))
+    seen = []
+    while chapters.can_undo:
+        chapters = chapters.undo()
+        seen.append((chapters.present.document.title, chapters.present.is_modified))
+    assert seen == [("b", False), ("a", True), ("a", False)]
+    while chapters.can_redo:
+        chapters = chapters.redo()
+    assert chapters.present.document.title == "c"
+
+
+def test_the_oldest_unchanged_chapters_are_let_go_before_the_unsaved_ones() -> None:
+    chapters = edited(Chapters.of(document("unsaved")))
+    for count in range(2 * MOST_CHAPTERS):
+        chapters = chapters.open(document(str(count)))
+    latest = [str(count) for count in range(MOST_CHAPTERS + 1, 2 * MOST_CHAPTERS)]
+    assert titles(chapters) == ["unsaved", *latest] and len(chapters.chapters) == MOST_CHAPTERS
+
+
+def test_numbers_past_the_limit_are_let_go_and_shared_ones_count_once() -> None:
+    half = MOST_NUMBERS // 2
+    first = large("1", half)
+    chapters = Chapters.of(first)
+    for title in ("1 again", "and again"):
+        chapters = chapters.open(replace(first, title=title))
+    assert titles(chapters) == ["1", "1 again", "and again"]
+    chapters = chapters.open(large("22", half)).open(large("333", half)).open(document("small"))
+    assert titles(chapters) == ["22", "333", "small"]
+    chapters = chapters.open(large("4444", MOST_NUMBERS + 1))
+    assert titles(chapters)[-1] == "4444", "the present one stays however large it is"
+    chapters = chapters.open(document("after"))
+    assert "4444" not in titles(chapters) and "small" in titles(chapters)
+    assert chapters.chapters[0].number_count == half
+
+
+def test_unsaved_chapters_are_named_the_last_edit_first() -> None:
+    chapters = edited(Chapters.of(document("a")), 5).open(document("b"))
+    chapters = edited(chapters, 9).open(document("c")).open(document("d"))
+    assert [one.document.title for one in chapters.unsaved] == ["b", "a"]
+    assert [one.edited for one in chapters.unsaved] == [NOON + timedelta(minutes=n) for n in (9, 5)]
+    back = chapters.go_to(chapters.unsaved[1].number)
+    assert titles(back) == ["b", "c", "d", "a"] and back.present.document.title == "a"
+    assert back.go_to(99) == back
+
+
+def test_a_saved_file_is_that_of_every_chapter_with_its_path() -> None:
+    path = Path("a.json")
+    chapters = Chapters.of(document("a")).mark_saved(path, document("a"))
+    chapters = edited(chapters.open(document("a"), path))
+    chapters = chapters.mark_saved(path, chapters.present.document)
+    assert not chapters.present.is_modified
+    assert chapters.undo().undo().present.is_modified, "the file no longer has it"
+
+
+def test_looks_belong_to_the_chapter_that_they_change() -> None:
+    chapters = Chapters.of(document("a")).open(document("b"))
+    looked = chapters.amend(chapters.present.document.looking(stage="scores"))
+    assert not looked.present.is_modified and looked.present.document.view.stage == "scores"
+    assert looked.undo().present.document.view.stage == "weights"
