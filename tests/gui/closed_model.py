@@ -106,6 +106,7 @@ def main() -> None:
     wait(settled(window))
     use(window)
     wait(settled(window))
+    window.store.mark_saved(Path("stories"), window.store.document)  # so that closing asks nothing
     window.store.open(load_preset("fluffy-blue-creature"))
     wait(settled(window))
     before, kept = resident(), large_matrices()  # undo returns to the small model
