@@ -1,0 +1,1 @@
+"""The journal of edits: what survives the end of the process."""

@@ -1,0 +1,164 @@
+"""Journals whose process has ended without removing them: found, read, and removed."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from attnviz.errors import about, message_of
+from attnviz.model.edit.history import History
+from attnviz.model.io.json_text import parse
+from attnviz.model.journal.journal import LOCK_SUFFIX, SUFFIX, Chapter, State
+from attnviz.model.journal.lock import Lock
+from attnviz.model.journal.packing import Unpacker
+from attnviz.model.journal.records import STATE, Entry, JournalError, Key, altered, content_at, scan
+from attnviz.model.journal.session import Kept, Session
+from attnviz.model.spec.document import Document
+
+MOST_TRIED = 8
+"""Number of states that are tried, from the newest, in a damaged journal."""
+
+DAMAGED_SUFFIX = ".damaged"
+
+
+class Abandoned:
+    """A journal that no process writes any more, and that no other is offered while its lock is held."""
+
+    def __init__(self, path: Path, lock: Lock) -> None:
+        """Read what the journal says of itself. Raises `OSError`."""
+        self.path = path
+        self._lock = lock
+        self.is_empty = path.stat().st_size == 0
+        """True if its process ended before it had written anything."""
+        self._state: State | None = None
+        with path.open("rb") as file, contextlib.suppress(JournalError):
+            entries = [entry for entry in scan(file) if entry.kind == STATE]
+            self.is_empty = not entries
+            self._state = next(_states(file, entries), None)
+
+    @property
+    def title(self) -> str:
+        """The title of the document that was shown last."""
+        return "" if self._state is None else self._state.title
+
+    @property
+    def file(self) -> Path | None:
+        """The file of that document."""
+        path = None if self._state is None else self._state.chapters[self._state.index].path
+        return None if path is None else Path(path)
+
+    @property
+    def time(self) -> float:
+        """When the journal was written last, in seconds since 1970."""
+        return self.path.stat().st_mtime if self._state is None else self._state.time
+
+    def read(self) -> Session:
+        """The session. Of a damaged journal: the newest state that can be read, and the steps around it.
+
+        Raises `JournalError`, one sentence, and `OSError`.
+        """
+        with self.path.open("rb") as file:
+            problem: ValueError = altered()
+            try:
+                entries = list(scan(file))
+                unpacker = Unpacker(_getter(file, entries))
+                for state in islice(_states(file, entries), MOST_TRIED):
+                    try:
+                        return _session(state, unpacker)
+                    except ValueError as error:
+                        problem = error
+            except JournalError as error:
+                problem = error
+        raise JournalError(about(self.path.name, message_of(problem))) from problem
+
+    def remove(self) -> None:
+        """Remove the journal: it was restored, or is not wanted."""
+        self.path.unlink(missing_ok=True)
+        self.release()
+
+    def set_aside(self) -> Path:
+        """Keep a damaged journal under another name, by which it is not found again."""
+        aside = self.path.with_suffix(DAMAGED_SUFFIX)
+        self.path.replace(aside)
+        self.release()
+        return aside
+
+    def release(self) -> None:
+        """Leave the journal for the next start."""
+        self._lock.release()
+
+
+def find_abandoned(folder: Path) -> tuple[Abandoned, ...]:
+    """The abandoned journals of a folder, the newest first; each is locked until it is removed or released.
+
+    Empty ones are removed. One that cannot be read at all raises its error when it is read.
+    """
+    found = [journal for path in sorted(folder.glob("*" + SUFFIX)) for journal in _abandoned(path)]
+    return tuple(sorted(found, key=lambda journal: journal.time, reverse=True))
+
+
+def _abandoned(path: Path) -> Iterator[Abandoned]:
+    with contextlib.suppress(OSError):
+        lock = Lock.take(path.with_suffix(LOCK_SUFFIX))
+        if lock is None:
+            return
+        journal = Abandoned(path, lock)
+        if journal.is_empty:
+            journal.remove()
+        else:
+            yield journal
+
+
+def _states(file: BinaryIO, entries: Sequence[Entry]) -> Iterator[State]:
+    """The states that can be read, the newest first."""
+    for entry in reversed(entries):
+        if entry.kind == STATE:
+            with contextlib.suppress(ValueError):
+                yield msgspec.convert(parse(content_at(file, entry).decode("ascii")), State)
+
+
+def _getter(file: BinaryIO, entries: Iterable[Entry]) -> Callable[[Key], bytes]:
+    places = {entry.key: entry for entry in entries}
+
+    def get(key: Key) -> bytes:
+        if key not in places:
+            raise altered()
+        return content_at(file, places[key])
+
+    return get
+
+
+def _session(state: State, unpacker: Unpacker) -> Session:
+    """The session of a state; of the other documents, those that can be read."""
+    present = _kept(state.chapters[state.index], unpacker)
+    kept, index = [present], 0
+    for place, chapter in enumerate(state.chapters):
+        if place != state.index:
+            with contextlib.suppress(ValueError):
+                kept.insert(index if place < state.index else len(kept), _kept(chapter, unpacker))
+                index += place < state.index
+    return Session(tuple(kept), index)
+
+
+def _kept(chapter: Chapter, unpacker: Unpacker) -> Kept:
+    """A document with the steps around its present one that can be read. Raises `ValueError`."""
+    present = unpacker.document(chapter.entries[chapter.index])
+    before = _readable(reversed(chapter.entries[: chapter.index]), unpacker)[::-1]
+    behind = _readable(chapter.entries[chapter.index + 1 :], unpacker)
+    history = History((*before, present, *behind), len(before))
+    saved = _readable((chapter.saved,), unpacker)
+    path = None if chapter.path is None else Path(chapter.path)
+    return Kept(history, saved[0] if saved else history.entries[0], path, chapter.stamp, chapter.edited)
+
+
+def _readable(keys: Iterable[Key], unpacker: Unpacker) -> tuple[Document, ...]:
+    """The documents up to the first that cannot be read."""
+    found: list[Document] = []
+    with contextlib.suppress(ValueError):
+        found.extend(map(unpacker.document, keys))
+    return tuple(found)

@@ -1,0 +1,165 @@
+"""The journal of one window: its session on the disk. A journal is data: nothing in it is executed."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from attnviz.errors import Message
+from attnviz.model.io.stamp import Stamp
+from attnviz.model.journal.lock import Lock
+from attnviz.model.journal.packing import Full, Packer
+from attnviz.model.journal.records import JournalError, Key, Records, altered
+from attnviz.model.journal.session import Kept, Session
+from attnviz.model.spec.document import Document
+
+MOST_BYTES = 2**29
+"""Largest size of what a journal keeps; the steps farthest from the present one are left out."""
+
+SLACK_BYTES = 2**22
+"""Bytes of a journal that nothing needs any more, besides as many as it keeps, before it is rewritten."""
+
+SUFFIX, LOCK_SUFFIX = ".journal", ".lock"
+
+
+class Chapter(Struct, frozen=True, forbid_unknown_fields=True):
+    """One document of a state: the keys of its history."""
+
+    entries: tuple[Key, ...]
+    index: int
+    saved: Key
+    path: str | None = None
+    stamp: Stamp | None = None
+    edited: float = 0.0
+
+
+class State(Struct, frozen=True, forbid_unknown_fields=True):
+    """A state: the documents, which of them is the present one, the title of that, and the time."""
+
+    chapters: tuple[Chapter, ...]
+    index: int
+    title: str
+    time: float
+
+    def __post_init__(self) -> None:
+        places = (
+            (self.index, self.chapters),
+            *((chapter.index, chapter.entries) for chapter in self.chapters),
+        )
+        if any(not 0 <= index < len(items) for index, items in places):
+            raise altered()
+
+
+class Journal:
+    """The journal that a window writes. It begins with the first `write`; one thread at a time uses it."""
+
+    def __init__(self, folder: Path, most: int = MOST_BYTES) -> None:
+        self._folder, self._most = folder, most
+        self._lock: Lock | None = None
+        self._records: Records | None = None
+        self._packer: Packer | None = None
+
+    def write(self, session: Session) -> None:
+        """Write the session, and return when it is on the disk.
+
+        Raises `OSError`, and `JournalError` for a document that is too large; the journal then holds the
+        session of the last time.
+        """
+        records = self._opened()
+        packer = self._packer = self._packer or Packer(records)
+        try:
+            state = _packed(session, packer, self._most)
+            if records.size > 2 * sum(map(records.length, packer.live)) + SLACK_BYTES:
+                records.rewrite(packer.live, state)
+            else:
+                records.commit(state)
+        except BaseException:
+            records.roll_back()
+            self._packer = None
+            raise
+        packer.end()
+
+    def remove(self) -> None:
+        """End and remove the journal: nothing is unsaved. Another `write` begins another one."""
+        if self._records is not None:
+            self._records.close()
+            self._records.path.unlink(missing_ok=True)
+        self.leave()
+
+    def leave(self) -> None:
+        """End the journal and let the next start find it."""
+        records, self._records = self._records, None
+        if records is not None:
+            records.close()
+        lock, self._lock = self._lock, None
+        if lock is not None:
+            lock.release()
+
+    def _opened(self) -> Records:
+        if self._records is not None and not self._records.is_there:
+            self.leave()  # somebody removed the file
+        if self._records is None:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            name = f"{time.strftime('%Y%m%d-%H%M%S')}-{os.urandom(4).hex()}"
+            self._lock = Lock.take(self._folder / (name + LOCK_SUFFIX))
+            self._records = Records(self._folder / (name + SUFFIX))
+            self._packer = None
+        return self._records
+
+
+def _packed(session: Session, packer: Packer, most: int) -> bytes:
+    """The state of a session, whose records are in the file then."""
+    packer.begin(most)
+    present = session.present.history.present
+    try:
+        keys = {id(present): packer.document(present)}
+    except Full:
+        raise JournalError(
+            Message(
+                "A document must have at most {n:,} MiB to be saved automatically; got more.", n=most >> 20
+            )
+        ) from None
+    for document in _by_nearness(session):
+        try:
+            keys[id(document)] = packer.document(document)
+        except Full:
+            break
+    chapters = [_chapter(kept, keys) for kept in session.kept]
+    index = sum(chapter is not None for chapter in chapters[: session.index])
+    found = tuple(chapter for chapter in chapters if chapter is not None)
+    state = State(found, index, present.title, time.time())
+    return json.dumps(msgspec.to_builtins(state)).encode("ascii")
+
+
+def _by_nearness(session: Session) -> Iterator[Document]:
+    """All documents of a session, what is needed most first."""
+    others = (kept for index, kept in enumerate(session.kept) if index != session.index)
+    for kept in (session.present, *others):
+        entries, index = kept.history.entries, kept.history.index
+        yield entries[index]
+        yield kept.saved
+        yield from reversed(entries[:index])
+        yield from entries[index + 1 :]
+
+
+def _chapter(kept: Kept, keys: dict[int, Key]) -> Chapter | None:
+    """The record of a document with the steps that have a key; None if its present one has none."""
+    entries, index = kept.history.entries, kept.history.index
+    if id(entries[index]) not in keys:
+        return None
+    first = next(i for i in range(index + 1) if all(id(entry) in keys for entry in entries[i : index + 1]))
+    behind = next((i for i in range(index, len(entries)) if id(entries[i]) not in keys), len(entries))
+    return Chapter(
+        tuple(keys[id(entry)] for entry in entries[first:behind]),
+        index - first,
+        keys.get(id(kept.saved), keys[id(entries[first])]),
+        None if kept.path is None else str(kept.path),
+        kept.stamp,
+        kept.edited,
+    )

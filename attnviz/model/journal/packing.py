@@ -1,0 +1,242 @@
+"""Documents as records, each content once: what the documents of a history share is written once.
+
+A document's record names those of its parts: one for each part of the experiment and for each layer, as JSON.
+A matrix is a record that names its chunks of numbers. So an edit of one number of a large matrix adds one
+chunk, and never the matrix.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, get_args
+
+import msgspec
+import numpy as np
+from msgspec import Struct
+
+from attnviz.model.io.json_text import FORMAT, VERSION, document_from, parse
+from attnviz.model.journal.records import Key, Records, altered
+from attnviz.model.spec.arrays import MAX_NUMBERS, STORED_DTYPES, Matrix
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.experiment import Experiment
+
+CHUNK_BYTES = 2**16
+"""Bytes of a chunk of a matrix of up to `MOST_CHUNKS` chunks."""
+
+MOST_CHUNKS = 256
+"""Chunks of a larger matrix, about."""
+
+LONG = 32
+"""Items from which a list of tokens is a record of its own."""
+
+_REFERENCE = "record"
+
+
+class Full(Exception):
+    """The documents need more bytes than they may have."""
+
+
+class Packer:
+    """Appends the records of documents to a file, each that it has not appended before.
+
+    By identity: parts of documents never change, and documents of one history share most of them.
+    """
+
+    def __init__(self, records: Records) -> None:
+        self._records = records
+        self._keys: dict[int, tuple[object, Key]] = {}
+        self._newest: dict[Key, int] = {}
+        self._children: dict[Key, tuple[Key, ...]] = {}
+        self._room = 0
+        self.live: dict[Key, None] = {}
+        """The keys of all records that the documents since `begin` need."""
+
+    def begin(self, most: int) -> None:
+        """Begin to count the documents of a state: they may have `most` bytes."""
+        self.live, self._room = {}, most
+
+    def end(self) -> None:
+        """Forget what no document since `begin` needs."""
+        self._keys = {id_: pair for id_, pair in self._keys.items() if pair[1] in self.live}
+        self._newest = {key: id_ for key, id_ in self._newest.items() if key in self.live}
+        self._children = {key: found for key, found in self._children.items() if key in self.live}
+
+    def document(self, document: Document) -> Key:
+        """The key of a document, whose records are in the file then. Raises `Full` and `OSError`."""
+        return self._key(document, self._write_document)
+
+    def _key(self, value: Any, write: Callable[[Any], Key]) -> Key:
+        known = self._keys.get(id(value))
+        if known is not None:
+            self._use(known[1])
+            return known[1]
+        key = write(value)
+        # One object for each key: of equal ones, the newest is the one that comes again.
+        self._keys.pop(self._newest.get(key, 0), None)
+        self._keys[id(value)], self._newest[key] = (value, key), id(value)
+        return key
+
+    def _use(self, key: Key) -> None:
+        """Count a record and those that it names, each once."""
+        if key in self.live:
+            return
+        self.live[key] = None
+        self._room -= self._records.length(key)
+        if self._room < 0:
+            raise Full
+        for child in self._children.get(key, ()):
+            self._use(child)
+
+    def _put(self, content: bytes, children: tuple[Key, ...] = ()) -> Key:
+        key = self._records.put(content)
+        self._children[key] = children
+        self._use(key)
+        return key
+
+    def _put_json(self, data: Any, children: list[Key]) -> Key:
+        # ASCII: half of a surrogate pair has a JSON escape, but no UTF-8.
+        return self._put(json.dumps(data, separators=(",", ":")).encode("ascii"), tuple(children))
+
+    def _write_document(self, document: Document) -> Key:
+        children: list[Key] = []
+
+        def shared(value: Any) -> Any:
+            if isinstance(value, tuple) and value and isinstance(value[0], Struct):
+                return [shared(item) for item in value]
+            if isinstance(value, Struct) or (isinstance(value, tuple) and len(value) >= LONG):
+                children.append(self._key(value, self._write_part))
+                return {_REFERENCE: children[-1]}
+            return msgspec.to_builtins(value)
+
+        experiment = document.experiment
+        data = {
+            "version": VERSION,
+            "title": document.title,
+            "experiment": {name: shared(getattr(experiment, name)) for name in experiment.__struct_fields__},
+            "view": msgspec.to_builtins(document.view),
+        }
+        return self._put_json(data, children)
+
+    def _write_part(self, part: Any) -> Key:
+        children: list[Key] = []
+
+        def reference(value: Any) -> Any:
+            assert isinstance(value, Matrix)
+            children.append(self._key(value, self._write_matrix))
+            return {"tensor": children[-1]}
+
+        return self._put_json(msgspec.to_builtins(part, enc_hook=reference), children)
+
+    def _write_matrix(self, matrix: Matrix) -> Key:
+        chunks = [self._put(chunk) for chunk in _chunks(matrix)]
+        return self._put_json({"stored": matrix.stored, "shape": matrix.shape, "chunks": chunks}, chunks)
+
+
+class Unpacker:
+    """Documents from records; parts that several documents share are one object, as they were."""
+
+    def __init__(self, get: Callable[[Key], bytes]) -> None:
+        """`get` returns the content of a record; it raises `ValueError`."""
+        self._get = get
+        self._parts: dict[Key, Any] = {}
+        self._documents: dict[Key, Document] = {}
+        self._matrices = _Matrices(get)
+
+    def document(self, key: Key) -> Document:
+        """The document of a key. Raises `ValueError`: one sentence."""
+        if key not in self._documents:
+            self._documents[key] = self._read(key)
+        return self._documents[key]
+
+    def _read(self, key: Key) -> Document:
+        data = _json(self._get(key))
+        if not isinstance(data.get("experiment"), dict):
+            raise altered()
+        is_present = data.get("version") == VERSION
+        types = {field.name: field.type for field in msgspec.structs.fields(Experiment)}
+        experiment = {
+            name: self._restored(value, types.get(name) if is_present else None)
+            for name, value in data["experiment"].items()
+        }
+        return document_from({**data, "format": FORMAT, "experiment": experiment}, self._matrices)
+
+    def _restored(self, value: Any, kind: Any) -> Any:
+        """A part of an experiment; as plain data without a `kind`, for a document of an older version."""
+        if isinstance(value, list):
+            item = get_args(kind)[0] if get_args(kind) else None
+            return [self._restored(one, item) for one in value]
+        if not isinstance(value, dict) or value.keys() != {_REFERENCE}:
+            return value
+        key = value[_REFERENCE]
+        if key not in self._parts:
+            self._parts[key] = self._converted(parse(self._get(key).decode("ascii")), kind)
+        return self._parts[key]
+
+    def _converted(self, data: Any, kind: Any) -> Any:
+        if kind is None:
+            return data
+
+        def decode(expected: type, value: Any) -> Any:
+            return self._matrices[value["tensor"]]() if expected is Matrix else value
+
+        try:
+            return msgspec.convert(data, kind, dec_hook=decode)
+        except msgspec.ValidationError:
+            return data  # refused with a sentence, together with the whole document
+
+
+class _Matrices(Mapping[str, Callable[[], Matrix]]):
+    """The matrices by their keys, read where they are needed, each once."""
+
+    def __init__(self, get: Callable[[Key], bytes]) -> None:
+        self._get = get
+        self._found: dict[Key, Matrix] = {}
+
+    def __getitem__(self, key: str) -> Callable[[], Matrix]:
+        return lambda: self._matrix(key)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def _matrix(self, key: Key) -> Matrix:
+        if key not in self._found:
+            self._found[key] = _matrix(_json(self._get(key)), self._get)
+        return self._found[key]
+
+
+def _chunks(matrix: Matrix) -> Iterator[bytes]:
+    """The numbers of a matrix in the precision they came in, in order."""
+    step = max(CHUNK_BYTES, matrix.nbytes // MOST_CHUNKS)
+    for part in matrix.parts():
+        numbers = part.tobytes()
+        for begin in range(0, len(numbers), step):
+            yield numbers[begin : begin + step]
+
+
+def _matrix(data: dict[str, Any], get: Callable[[Key], bytes]) -> Matrix:
+    try:
+        dtype, (rows, columns), chunks = STORED_DTYPES[data["stored"]], data["shape"], data["chunks"]
+        if min(rows, columns) < 1 or rows * columns > MAX_NUMBERS:
+            raise altered()
+        array = np.empty((rows, columns), dtype)
+        flat, place = array.reshape(-1).view(np.uint8).data, 0
+        for key in chunks:
+            chunk = get(key)
+            flat[place : place + len(chunk)] = chunk
+            place += len(chunk)
+    except (KeyError, TypeError) as error:
+        raise altered() from error
+    if place != len(flat):
+        raise altered()
+    return Matrix.taken(array)
+
+
+def _json(content: bytes) -> dict[str, Any]:
+    found = parse(content.decode("ascii"))
+    if not isinstance(found, dict):
+        raise altered()
+    return found

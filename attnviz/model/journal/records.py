@@ -1,0 +1,185 @@
+"""Records in one growing file: the digest of a record's content names it, and it is written once.
+
+Layout: a line with the format; then records, each a head and its content. The head has one byte for the
+kind, eight for the length (little-endian) and the digest, BLAKE2b of 16 bytes. A *piece* is any content. A
+*state* stands for everything before it: the newest whole state counts. A record that a process was writing
+when it ended is a torn tail, which reading ignores.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import struct
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from io import FileIO
+from pathlib import Path
+from typing import BinaryIO
+
+from attnviz.errors import InputError, Message
+from attnviz.model.io.files import replace_file
+
+FIRST_LINE = b"attnviz journal 1\n"
+PIECE, STATE = b"P", b"S"
+
+_HEAD = struct.Struct("<cQ16s")
+_DIGEST_BYTES = 16
+
+Key = str
+"""The digest of a record's content, in hexadecimal digits."""
+
+
+class JournalError(InputError):
+    """A journal that cannot be read: one sentence."""
+
+
+class Records:
+    """A growing file of records. Its one writer holds the journal's lock."""
+
+    def __init__(self, path: Path) -> None:
+        """Create the file. Raises `OSError`."""
+        self.path = path
+        self._lengths: dict[Key, int] = {}
+        self._fresh: list[Key] = []
+        self._end = self._place = len(FIRST_LINE)
+        replace_file(path, FIRST_LINE)
+        self._file: FileIO | None = self._open()
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file up to its newest state."""
+        return self._end
+
+    @property
+    def is_there(self) -> bool:
+        """True if the file still has its name: nobody has removed it."""
+        try:
+            return self._file is not None and os.path.samestat(
+                os.fstat(self._file.fileno()), self.path.stat()
+            )
+        except OSError:
+            return False
+
+    def length(self, key: Key) -> int:
+        """Bytes that the record of a key takes."""
+        return _HEAD.size + self._lengths[key]
+
+    def put(self, content: bytes) -> Key:
+        """Append a piece, unless the file has it, and return its key. Raises `OSError`."""
+        digest = _digest(content)
+        key = digest.hex()
+        if key not in self._lengths:
+            self._append(PIECE, digest, content)
+            self._lengths[key] = len(content)
+            self._fresh.append(key)
+        return key
+
+    def commit(self, state: bytes) -> None:
+        """Append a state, and return when it is on the disk with all its pieces. Raises `OSError`."""
+        self._append(STATE, _digest(state), state)
+        assert self._file is not None
+        os.fsync(self._file.fileno())
+        self._end = self._place
+        self._fresh.clear()
+
+    def roll_back(self) -> None:
+        """Drop the pieces since the newest state, after a failure."""
+        for key in self._fresh:
+            self._lengths.pop(key, None)
+        self._fresh.clear()
+        self._place = self._end
+        if self._file is not None:
+            with contextlib.suppress(OSError):  # else the torn tail stays, until it is overwritten
+                self._file.truncate(self._end)
+
+    def rewrite(self, live: Iterable[Key], state: bytes) -> None:
+        """Replace the file by one with these pieces and this state, completely or not at all."""
+        kept = tuple(dict.fromkeys(live))
+        with self.path.open("rb") as old:
+            places = {entry.key: entry for entry in scan(old)}
+
+            def parts() -> Iterator[bytes]:
+                yield FIRST_LINE
+                for key in kept:
+                    yield from _record(PIECE, bytes.fromhex(key), content_at(old, places[key]))
+                yield from _record(STATE, _digest(state), state)
+
+            self.close()
+            try:
+                replace_file(self.path, parts())
+                self._lengths = {key: places[key].length for key in kept}
+                self._place = self._end = self.path.stat().st_size
+                self._fresh.clear()
+            finally:
+                self._file = self._open()
+
+    def close(self) -> None:
+        """Close the file. Safe to call again."""
+        file, self._file = self._file, None
+        if file is not None:
+            file.close()
+
+    def _open(self) -> FileIO:
+        return FileIO(self.path, "r+")
+
+    def _append(self, kind: bytes, digest: bytes, content: bytes) -> None:
+        if self._file is None:
+            raise OSError("the journal is closed")
+        self._file.seek(self._place)
+        for part in _record(kind, digest, content):
+            rest = memoryview(part)
+            while rest:
+                rest = rest[self._file.write(rest) :]
+            self._place += len(part)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A record in a file: its kind, its key, and where its content begins and ends."""
+
+    kind: bytes
+    key: Key
+    begin: int
+    length: int
+
+
+def scan(file: BinaryIO) -> Iterator[Entry]:
+    """The records of a file up to its end or its torn tail. Raises `JournalError` for another file."""
+    size = os.fstat(file.fileno()).st_size
+    file.seek(0)
+    if file.read(len(FIRST_LINE)) != FIRST_LINE:
+        raise JournalError(Message("The file must be a journal of attnviz; got something else."))
+    place = len(FIRST_LINE)
+    while place + _HEAD.size <= size:
+        file.seek(place)
+        kind, length, digest = _HEAD.unpack(file.read(_HEAD.size))
+        begin = place + _HEAD.size
+        if kind not in (PIECE, STATE) or length > size - begin:
+            return
+        yield Entry(kind, digest.hex(), begin, length)
+        place = begin + length
+
+
+def content_at(file: BinaryIO, entry: Entry) -> bytes:
+    """The content of a record. Raises `JournalError` if it is not what was written."""
+    file.seek(entry.begin)
+    content = file.read(entry.length)
+    if _digest(content).hex() != entry.key:
+        raise altered()
+    return content
+
+
+def altered() -> JournalError:
+    """The error of a record that is not what was written."""
+    return JournalError(Message("Every record of a journal must be as it was written; got a damaged one."))
+
+
+def _record(kind: bytes, digest: bytes, content: bytes) -> Iterator[bytes]:
+    yield _HEAD.pack(kind, len(content), digest)
+    yield content
+
+
+def _digest(content: bytes) -> bytes:
+    return hashlib.blake2b(content, digest_size=_DIGEST_BYTES).digest()

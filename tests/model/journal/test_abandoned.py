@@ -1,0 +1,114 @@
+"""Abandoned journals: only those of ended processes; damaged ones end in a sentence or an earlier state."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from documents import FITTING, explicit
+from sessions import left_behind, read_only, session_of, titled
+
+from attnviz.model.io.files import loads
+from attnviz.model.journal.abandoned import find_abandoned
+from attnviz.model.journal.journal import Journal
+from attnviz.model.journal.records import FIRST_LINE, JournalError
+
+DOCUMENT = loads(FITTING)
+STEPS = titled(explicit(20, 8), "a", "b", "c")
+
+
+def test_the_journal_of_a_living_process_is_not_found(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    journal.write(session_of(STEPS))
+    assert find_abandoned(tmp_path) == ()
+    journal.leave()
+    (found,) = find_abandoned(tmp_path)
+    assert find_abandoned(tmp_path) == ()  # another start does not offer it while this one does
+    found.release()
+    assert len(find_abandoned(tmp_path)) == 1
+
+
+def test_the_newest_is_first_and_empty_ones_vanish(tmp_path: Path) -> None:
+    left_behind(tmp_path / "a", session_of(titled(DOCUMENT, "old")))
+    left_behind(tmp_path / "b", session_of(titled(DOCUMENT, "new")))
+    for folder in ("b", "a"):
+        (path,) = (tmp_path / folder).glob("*.journal")
+        path.rename(tmp_path / f"{folder}.journal")
+    (tmp_path / "begun.journal").write_bytes(FIRST_LINE)
+    (tmp_path / "nothing.journal").write_bytes(b"")
+    found = find_abandoned(tmp_path)
+    assert [journal.title for journal in found] == ["new", "old"]
+    assert sorted(path.name for path in tmp_path.glob("*.journal")) == ["a.journal", "b.journal"]
+    for journal in found:
+        journal.remove()
+
+
+def test_no_folder_has_no_journals(tmp_path: Path) -> None:
+    assert find_abandoned(tmp_path / "none") == ()
+
+
+def test_cut_anywhere_it_has_an_earlier_state_or_a_sentence(tmp_path: Path) -> None:
+    sessions = [session_of(STEPS[:n]) for n in (1, 2, 3)]
+    path = left_behind(tmp_path, *sessions)
+    whole = path.read_bytes()
+    found = []
+    for end in range(len(FIRST_LINE), len(whole), 7):
+        path.write_bytes(whole[:end])
+        journals = find_abandoned(tmp_path)
+        if not journals:
+            assert not found  # nothing was complete yet
+            continue
+        found.append(sessions.index(journals[0].read()))
+        journals[0].release()
+    assert found == sorted(found) and set(found) == {0, 1}
+
+
+def test_any_flipped_bit_ends_in_a_state_that_was_written_or_in_a_sentence(tmp_path: Path) -> None:
+    sessions = [session_of(STEPS[:n]) for n in (1, 2, 3)]
+    path = left_behind(tmp_path, *sessions)
+    whole = path.read_bytes()
+    rng = np.random.default_rng(0)
+    sentences = 0
+    for place in rng.integers(0, len(whole), 300):
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 << int(rng.integers(8))
+        path.write_bytes(damaged)
+        journals = find_abandoned(tmp_path)
+        if not journals:  # no state is left before the damage
+            path.write_bytes(whole)
+            continue
+        try:
+            kept = journals[0].read().present
+            assert all(entry in STEPS for entry in kept.history.entries)
+        except JournalError as error:
+            sentences += 1
+            assert "\n" not in str(error) and str(error).startswith(path.name)
+        journals[0].release()
+    assert 0 < sentences < 300
+
+
+@pytest.mark.parametrize(
+    "content", [b"{}", b"\0" * 500, b"attnviz journal 2\n"], ids=["json", "zeros", "later"]
+)
+def test_another_file_is_one_sentence_and_is_set_aside(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "x.journal"
+    path.write_bytes(content)
+    (found,) = find_abandoned(tmp_path)
+    with pytest.raises(JournalError, match=r"^x\.journal: The file must be a journal of attnviz"):
+        found.read()
+    aside = found.set_aside()
+    assert aside.read_bytes() == content and os.listdir(tmp_path) == ["x.damaged"]
+    assert find_abandoned(tmp_path) == ()
+
+
+def test_of_a_history_with_a_damaged_step_the_steps_around_the_present_are_read(tmp_path: Path) -> None:
+    steps = [explicit(30, 30, seed) for seed in range(5)]
+    path = left_behind(tmp_path, session_of(steps, index=3))
+    whole = path.read_bytes()
+    number = np.asarray(np.random.default_rng(1).standard_normal((30, 30))).tobytes()[:64]
+    assert whole.count(number) == 1
+    path.write_bytes(whole.replace(number, bytes(64)))
+    history = read_only(tmp_path).present.history
+    assert history.entries == tuple(steps[2:]) and history.present == steps[3]
