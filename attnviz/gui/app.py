@@ -58,7 +58,6 @@ def main(path: Path | None = None) -> int:
     notices = _Notices()
     errors = app_errors.install(notices.show)
     window = notices.window = Window(_first_document(path), settings)
-    window.store.stand_in()
     look.apply(app, settings)
     interrupt = Interrupt(window)
     window.show()
@@ -79,6 +78,7 @@ def _first_document(path: Path | None) -> Document:
 
 
 def _fill(window: Window, path: Path | None) -> None:
+    window.store.stand_in()
     if path is None:
         window.documents.open_story(window.start)
     else:
