@@ -37,7 +37,7 @@ RANGES = (
     Range("symmetric", N_("Symmetric about 0")),
 )
 
-_RANGE_IDS = frozenset(r.id for r in RANGES)
+RANGE_BY_ID = {row.id: row for row in RANGES}
 
 FloatArray = NDArray[np.floating]
 BoolArray = NDArray[np.bool_]
@@ -104,7 +104,7 @@ def row_levels(
 
 
 def _check(range_id: str) -> None:
-    if range_id not in _RANGE_IDS:
+    if range_id not in RANGE_BY_ID:
         raise FieldError("range", range_id, among(row.id for row in RANGES))
 
 

@@ -16,10 +16,10 @@ from attnviz.core.levels import RANGES, levels, normalise
 from attnviz.core.shades import Shades
 from attnviz.core.text import elide, visible
 from attnviz.errors import FieldError, among, must_be
-from attnviz.i18n import N_, _
+from attnviz.i18n import _
 from attnviz.model.explain.formulas.stages import stage_formula
 from attnviz.model.spec.view import View, shown_head
-from attnviz.model.stages import STAGE_BY_ID, Axis, Stage
+from attnviz.model.stages import AXIS_NAMES, STAGE_BY_ID, Axis, Stage
 from attnviz.model.trace import SiteTrace
 
 Head = int | Literal["all"] | None
@@ -29,15 +29,6 @@ SUMMED = ("weights", "dropped", "probabilities")
 """Stages whose rows are distributions, so that their sums are informative."""
 
 LONGEST_LABEL = 24
-
-_AXIS_NAMES = {
-    "query": N_("query"),
-    "token": N_("token"),
-    "key": N_("key"),
-    "memory": N_("key"),
-    "feature": N_("feature"),
-    "vocabulary": N_("next token"),
-}
 
 
 @dataclass(frozen=True)
@@ -191,7 +182,7 @@ def _side(site: SiteTrace, stage: Stage, axis: int, shades: Shades) -> Side:
         labels: tuple[str, ...] = tuple(map(str, range(length)))
     else:
         labels = tuple(elide(visible(label), LONGEST_LABEL) for label in site.labels(kind))
-    return Side(_(_AXIS_NAMES[kind]), labels, _side_color(kind, stage.hue, shades))
+    return Side(_(AXIS_NAMES[kind]), labels, _side_color(kind, stage.hue, shades))
 
 
 def _side_color(axis: Axis, hue: str, shades: Shades) -> str:

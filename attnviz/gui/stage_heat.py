@@ -19,7 +19,7 @@ from attnviz.model.provenance import Region, consumers, sources, tokens_of
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import vectors_shape
 from attnviz.model.spec.view import Cell, View, shown_head
-from attnviz.model.stages import STAGE_BY_ID, Axis
+from attnviz.model.stages import AXIS_NAMES, STAGE_BY_ID, Axis
 from attnviz.model.trace import SiteTrace
 
 SUMMED = ("weights", "dropped", "probabilities")
@@ -51,6 +51,8 @@ def stage_content(
         row_sums=values.sum(axis=1) if stage in SUMMED else None,
         title=stage_title(site, view, stage),
         transposed=view.orientation == "queries_as_columns",
+        row_axis=_(AXIS_NAMES[on_rows]),
+        column_axis=_(AXIS_NAMES[on_columns]),
     )
 
 

@@ -30,6 +30,18 @@ Rule = Literal[
 Hue = Literal["", "query", "key", "value"]
 Kind = Literal["scores", "weights", "features"]
 
+AXIS_NAMES: dict[Axis, str] = {
+    "head": N_("head"),
+    "kv_head": N_("KV head"),
+    "query": N_("query"),
+    "token": N_("token"),
+    "key": N_("key"),
+    "memory": N_("key"),
+    "feature": N_("feature"),
+    "vocabulary": N_("next token"),
+}
+"""Names of the axes, to translate where they are shown."""
+
 
 @dataclass(frozen=True)
 class Stage:

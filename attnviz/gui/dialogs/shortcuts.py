@@ -28,7 +28,7 @@ MOUSE: tuple[tuple[str, str], ...] = (
     (N_("Ctrl+C, Ctrl+V on a table"), N_("copy and paste with a spreadsheet")),
     (N_("Hover a cell"), N_("light its sources and consumers")),
     (N_("Click a cell"), N_("lock it for the inspector")),
-    (N_("Ctrl+wheel on a heat map"), N_("zoom; double-click resets")),
+    (N_("Wheel on a heat map"), N_("zoom; drag or Shift+wheel moves, double-click resets")),
     (N_("Arrow keys on a heat map"), N_("walk over the cells; Enter locks")),
     (N_("Arrow keys on a table"), N_("walk over the cells; Tab leaves the table")),
     (N_("Enter on a button or list"), N_("press or open it")),

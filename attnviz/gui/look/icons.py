@@ -38,6 +38,7 @@ ICONS = (
     "help",
     "settings",
     "close",
+    "side",
 )
 """Names for `icon`; each is a file of that name."""
 

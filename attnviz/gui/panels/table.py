@@ -48,7 +48,7 @@ PANELS: tuple[PanelRow, ...] = (
     PanelRow("vectors", N_("Vectors"), "left", "vectors:VectorsPanel", width=252, height=172),
     PanelRow("plane", N_("Plane"), "left", "plane:PlanePanel", width=252, height=222),
     PanelRow("pipeline", N_("Pipeline"), "centre", "pipeline.panel:PipelinePanel", titled=False),
-    PanelRow("stage", N_("Stage"), "centre", "stage_view:StageViewPanel", titled=False),
+    PanelRow("stage", N_("Stage"), "centre", "stage.panel:StageViewPanel", titled=False),
     PanelRow("heads", N_("Heads"), "centre", "heads:HeadsPanel"),
     PanelRow(
         "mechanism",

@@ -37,7 +37,7 @@ from attnviz.gui.export.export import MOST_COPIED, Exporter, _framed, seen_title
 from attnviz.gui.export.widget import picture
 from attnviz.gui.look.fonts import load_fonts
 from attnviz.gui.look.theme import DARK, LIGHT
-from attnviz.gui.panels.stage_view import StageViewPanel
+from attnviz.gui.panels.stage.panel import StageViewPanel
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.card import Card
 from attnviz.i18n import _

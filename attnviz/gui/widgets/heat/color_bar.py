@@ -1,9 +1,10 @@
-"""The colour bar: the colour of each number, with the actual ends of the range."""
+"""The colour bar: the colour of each number, with the actual ends of the range and its name."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from PySide6.QtCore import QPointF, QRectF, Qt
@@ -13,18 +14,21 @@ from PySide6.QtWidgets import QWidget
 from attnviz.core.color_maps import Kind
 from attnviz.core.text import number
 from attnviz.gui.look.colors import LEVELS, cell_colors, indexed_image
-from attnviz.gui.look.fonts import number_font
+from attnviz.gui.look.fonts import number_font, ui_font
 from attnviz.gui.look.theme import LIGHT, Theme
 from attnviz.gui.widgets.heat.hatch import is_vector
 from attnviz.i18n import _
 
-_STRIP = 10.0
-_GAP = 6.0
+_STRIP = 8.0
+_GAP = 5.0
+_TEXT_PX = 11
+_WIDTH_STEP = 8
+"""Widths are multiples of it, so that the map keeps its place while a number changes."""
 
 
 @dataclass(frozen=True)
 class ColorScale:
-    """Content of a colour bar: the colour map and its ends; `logarithmic` determines the middle number.
+    """Content of a colour bar: the colour map, its ends, and the name of the range.
 
     `per_row` means that every row has its own ends: then `low` and `high` belong to no particular row and the
     bar names them instead of showing numbers, unless `row` names their row. `lacking` counts the cells
@@ -34,14 +38,40 @@ class ColorScale:
     kind: Kind
     low: float
     high: float
-    logarithmic: bool = False
+    name: str = ""
     per_row: bool = False
     row: str | None = None
     lacking: tuple[int, int] = (0, 0)
 
+    def tick_texts(self) -> tuple[str, str]:
+        """The texts at the lower and at the upper end."""
+        if self.per_row and self.row is None:
+            return _("\u2212row max") if self.kind == "diverging" else "0", _("row max")
+        longest = max(abs(self.low), abs(self.high))
+        digits = 3 if longest < 100 else 2 if longest < 1000 else 1
+        return number(self.low, digits), number(self.high, digits)
+
+    def notes(self) -> list[tuple[str, Literal["error", "warning"]]]:
+        """Notes under the strip about cells without a colour, with the shade of their mark."""
+        nan, infinite = self.lacking
+        result: list[tuple[str, Literal["error", "warning"]]] = []
+        if nan:
+            result.append((_("{count} NaN").format(count=nan), "error"))
+        if infinite:
+            result.append((_("{count} infinite").format(count=infinite), "warning"))
+        return result
+
+    def width(self) -> float:
+        """Pixels of the strip and its texts; the same whether or not a row is named."""
+        metrics = QFontMetricsF(number_font(_TEXT_PX))
+        texts = [*self.tick_texts(), *((_("row max"), "0.000") if self.per_row else ())]
+        beside = _STRIP + _GAP + max(map(metrics.horizontalAdvance, texts))
+        below = max((metrics.horizontalAdvance(note) for note, _shade in self.notes()), default=0.0)
+        return math.ceil(max(beside, below) / _WIDTH_STEP) * _WIDTH_STEP
+
 
 class ColorBar(QWidget):
-    """A vertical strip of the colour map with three ticks."""
+    """A vertical strip of the colour map with its two ends, and its range upright between them."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -69,67 +99,49 @@ class ColorBar(QWidget):
 
     def retranslate(self) -> None:
         """Update the texts to the active language."""
-        low, _middle, high = self.tick_texts()
+        low, high = self._scale.tick_texts()
         self.setAccessibleName(_("Colour bar"))
-        said = [
-            _("From {low} to {high}").format(low=low, high=high),
-            *(note for note, _color in self.notes()),
-        ]
-        self.setAccessibleDescription(", ".join(said))
+        ends = _("From {low} to {high}").format(low=low, high=high)
+        said = [ends, self._scale.name, *(note for note, _shade in self._scale.notes())]
+        self.setAccessibleDescription(", ".join(filter(None, said)))
         self.update()
 
-    def tick_texts(self) -> tuple[str, str, str]:
-        """The texts at the bottom, in the middle and at the top."""
-        scale = self._scale
-        if scale.per_row and scale.row is None:
-            low = _("\u2212row max") if scale.kind == "diverging" else "0"
-            return low, "0" if scale.kind == "diverging" else "", _("row max")
-        middle = (scale.low + scale.high) / 2
-        if scale.logarithmic and scale.low > 0:
-            middle = math.sqrt(scale.low) * math.sqrt(scale.high)
-        low, middle_text, high = (number(value, self._digits()) for value in (scale.low, middle, scale.high))
-        return low, middle_text, high
-
-    def notes(self) -> list[tuple[str, str]]:
-        """Notes under the strip about cells without a colour, with the colour of their mark."""
-        nan, infinite = self._scale.lacking
-        result = []
-        if nan:
-            result.append((_("{count} NaN").format(count=nan), self._theme.error))
-        if infinite:
-            result.append((_("{count} infinite").format(count=infinite), self._theme.warning))
-        return result
-
-    def _digits(self) -> int:
-        """Largest number of decimals that fits beside the strip, for the longer end."""
-        longest = max(abs(self._scale.low), abs(self._scale.high))
-        return 3 if longest < 100 else 2 if longest < 1000 else 1
-
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Paint the strip and its ticks."""
+        """Paint the strip, its ends and its name."""
         painter = QPainter(self)
-        font = number_font(11)
-        metrics = QFontMetricsF(font)
-        inset = metrics.height() / 2
-        notes = self.notes()
+        painter.setFont(number_font(_TEXT_PX))
+        metrics = QFontMetricsF(painter.font())
+        notes = self._scale.notes()
         strip = QRectF(0, 0, _STRIP, self.height() - (len(notes) * metrics.height() + 4 if notes else 0))
-        painter.setFont(font)
-        for i, (note, color) in enumerate(notes):
-            painter.setPen(QColor(color))
+        for i, (note, shade) in enumerate(notes):
+            painter.setPen(QColor(getattr(self._theme, shade)))
             painter.drawText(QPointF(0, strip.bottom() + 4 + metrics.ascent() + i * metrics.height()), note)
         map_bytes = np.arange(LEVELS - 1, -1, -1, dtype=np.uint8).reshape(-1, 1)
         if is_vector(painter):
             self._paint_steps(painter, strip)
         else:
             painter.drawImage(strip, indexed_image(map_bytes, self._scale.kind, self._theme))
-        painter.setFont(font)
         painter.setPen(QColor(self._theme.muted))
-        for text, y in zip(
-            self.tick_texts(), (strip.bottom() - inset, strip.center().y(), strip.top() + inset), strict=True
-        ):
-            box = QRectF(_STRIP + _GAP, y - inset, self.width() - _STRIP - _GAP, 2 * inset)
+        low, high = self._scale.tick_texts()
+        left, line = _STRIP + _GAP, metrics.height()
+        for text, top in ((low, strip.bottom() - line), (high, strip.top())):
+            box = QRectF(left, top, self.width() - left, line)
             painter.drawText(box, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, text)
+        self._paint_name(painter, strip.adjusted(0, line + 4, 0, -line - 4))
         painter.end()
+
+    def _paint_name(self, painter: QPainter, strip: QRectF) -> None:
+        """The name of the range, reading upwards beside the middle of `strip`."""
+        painter.setFont(ui_font(_TEXT_PX))
+        metrics = QFontMetricsF(painter.font())
+        name = metrics.elidedText(self._scale.name, Qt.TextElideMode.ElideRight, strip.height())
+        if strip.height() < 2 * metrics.height():
+            return
+        painter.save()
+        painter.translate(_STRIP + _GAP + metrics.ascent(), strip.center().y())
+        painter.rotate(-90)
+        painter.drawText(QPointF(-metrics.horizontalAdvance(name) / 2, 0), name)
+        painter.restore()
 
     def _paint_steps(self, painter: QPainter, strip: QRectF) -> None:
         """Paint one rectangle per colour: most programs that open an SVG blur a one-pixel-wide image."""

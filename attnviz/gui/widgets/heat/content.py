@@ -20,8 +20,9 @@ class HeatContent:
 
     `values` is (rows, columns); rows are drawn downwards unless `transposed`, which exchanges axes, labels
     and sums together, while every index of the widget's interface stays (row, column) of `values`. `blocked`
-    cells are hatched. `row_sums` is (rows,). `levels` are the ends of the colour map if they cover more than
-    this matrix (range "global"); None measures `values`. `title` is read by screen readers.
+    cells are hatched. `row_sums` is (rows,), if the rows are distributions. `levels` are the ends of the
+    colour map if they cover more than this matrix (range "global"); None measures `values`. `row_axis` and
+    `column_axis` name the axes; `title` is read by screen readers.
     """
 
     values: NDArray[np.floating]
@@ -36,6 +37,8 @@ class HeatContent:
     row_sums: NDArray[np.floating] | None = None
     title: str = ""
     transposed: bool = False
+    row_axis: str = ""
+    column_axis: str = ""
 
     def __post_init__(self) -> None:
         if self.values.ndim != 2 or self.values.dtype.kind != "f":

@@ -1,17 +1,14 @@
-"""Token labels and row sums around a heat map: plain text, elided, thinned out where they would collide."""
+"""Token labels around a heat map: plain text, elided, thinned out where they would collide."""
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable
 
-import numpy as np
-from numpy.typing import NDArray
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter
 
-from attnviz.core.text import elide, number, visible
-from attnviz.core.thinning import nice_step
+from attnviz.core.text import elide, visible
 from attnviz.gui.widgets.heat.layout import LABEL_LINE, Geometry
 
 _LONGEST = 24
@@ -154,32 +151,19 @@ def _neighbours(index: int, step: int, count: int) -> list[int]:
     return [] if before == index else [other for other in (before, before + step) if other < count]
 
 
-def sum_width(font: QFont) -> float:
-    """Width of a row sum."""
-    return QFontMetricsF(font).horizontalAdvance("\u03a3 0.0000")
-
-
-def draw_sums(
-    painter: QPainter,
-    geometry: Geometry,
-    sums: NDArray[np.floating],
-    font: QFont,
-    color: str,
-    below: bool,
+def draw_axis_names(
+    painter: QPainter, geometry: Geometry, down: tuple[str, str], across: tuple[str, str], font: QFont
 ) -> None:
-    """Row sums at the end of the rows, or below them where rows are drawn as columns."""
+    """Name and colour of each axis in the corner above the labels of the rows, where they fit."""
     painter.setFont(font)
-    painter.setPen(QColor(color))
     metrics = QFontMetricsF(font)
-    first_down, last_down, first_across, last_across = geometry.visible()
-    first, last = (first_across, last_across) if below else (first_down, last_down)
-    step = nice_step((sum_width(font) + 4) / geometry.cell_w) if below else geometry.down_step
-    for index in range(-(-first // step) * step, last, step):
-        text = f"\u03a3 {number(float(sums[index]))}"
-        center = geometry.cell_rect(*((0, index) if below else (index, 0))).center()
-        if below and geometry.plot.left() <= center.x() <= geometry.plot.right():
-            x = center.x() - metrics.horizontalAdvance(text) / 2
-            painter.drawText(QPointF(x, geometry.plot.bottom() + metrics.ascent() + 4), text)
-        elif not below and geometry.plot.top() <= center.y() <= geometry.plot.bottom():
-            baseline = center.y() + (metrics.ascent() - metrics.descent()) / 2
-            painter.drawText(QPointF(geometry.plot.right() + 8, baseline), text)
+    room = geometry.plot.left() - 8
+    baseline = geometry.plot.top() - metrics.descent() - 2
+    for (name, color), arrow in ((down, "\u2193"), (across, "\u2192")):
+        text = f"{name} {arrow}"
+        width = metrics.horizontalAdvance(text)
+        if not name or width > room or baseline - metrics.ascent() < 0:
+            return
+        painter.setPen(QColor(color))
+        painter.drawText(QPointF(room - width, baseline), text)
+        baseline -= metrics.ascent() + 1

@@ -13,9 +13,8 @@ from PySide6.QtCore import QPointF, QRectF, QSizeF
 from attnviz.core.thinning import nice_step
 
 MARGIN = 8.0
-BAR_WIDTH = 76.0
-MAX_CELL = 64.0
-WIDEST = 1.6
+MAX_CELL = 96.0
+WIDEST = 1.25
 """Largest ratio of a cell's width to its height: numbers and horizontal labels need width more
 than height.
 """
@@ -39,13 +38,13 @@ class Measures:
     across_label: float
     sum_width: float
     sums_below: bool
-    bar: float = BAR_WIDTH
+    bar: float
 
 
 @dataclass(frozen=True)
 class Geometry:
     """The result: the visible part of the matrix `plot`, the size of a cell, and the drawing of labels: their
-    longest extent, their step, their angle; whether sums fit.
+    longest extent, their step, their angle; whether the spread of the rows fits.
     """
 
     n_down: int
@@ -97,9 +96,9 @@ class Geometry:
 def arrange(
     size: QSizeF, n_down: int, n_across: int, measures: Measures, zoom: float, offset: QPointF
 ) -> Geometry:
-    """Fit a matrix into `size`: as large as possible, centred, with labels, sums and colour bar around it.
+    """Fit a matrix into `size`: as large as possible, centred, with labels, spread and colour bar around it.
 
-    If the space is small, the sums are dropped first, then labels are elided.
+    If the space is small, the spread of the rows is dropped first, then labels are elided.
     """
     sums = measures.sum_width > 0 and size.width() >= SUMS_FROM
     beside = measures.sum_width if sums and not measures.sums_below else 0.0
@@ -107,7 +106,7 @@ def arrange(
     across_room = min(measures.across_label, LABEL_MAX, size.height() / 3)
     left = MARGIN + down_room + MARGIN
     right = measures.bar + MARGIN + beside
-    bottom = MARGIN + (LABEL_LINE + 4 if sums and measures.sums_below else 0.0)
+    bottom = MARGIN + (measures.sum_width if sums and measures.sums_below else 0.0)
     for angle in (0, 45, 90):
         top = MARGIN + _across_height(across_room, angle)
         room = QSizeF(max(1.0, size.width() - left - right), max(1.0, size.height() - top - bottom))

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import html
 
-from PySide6.QtCore import QEvent, QPointF, QSize, QSizeF, Qt, Signal
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, QSizeF, Qt, Signal, Slot
 from PySide6.QtGui import (
     QColor,
     QFocusEvent,
     QHelpEvent,
+    QInputDevice,
     QKeyEvent,
     QMouseEvent,
+    QNativeGestureEvent,
     QPainter,
     QPaintEvent,
     QPen,
@@ -28,8 +30,9 @@ from attnviz.gui.widgets.heat.color_bar import ColorBar
 from attnviz.gui.widgets.heat.content import NO_HIGHLIGHT, Cell, HeatContent, Highlight
 from attnviz.gui.widgets.heat.hatch import device_scale, is_vector
 from attnviz.gui.widgets.heat.layout import Geometry, cells_between
+from attnviz.gui.widgets.heat.minimap import Minimap
 from attnviz.gui.widgets.heat.scene import HeatScene
-from attnviz.gui.widgets.heat.words import exact_text, spoken_text
+from attnviz.gui.widgets.heat.words import exact_text, spoken_text, spread_text
 from attnviz.i18n import _
 
 __all__ = ["NO_HIGHLIGHT", "Cell", "HeatContent", "HeatMap", "Highlight"]
@@ -53,9 +56,11 @@ class HeatMap(QWidget):
     """One matrix with labels, sums, numbers and a colour bar.
 
     Every (row, column) of the interface refers to `content.values`, whatever the orientation on the screen.
-    Ctrl and wheel zoom about the pointer, wheel and drag move a zoomed matrix, a double click shows all of
-    it.
+    The wheel zooms about the pointer; a drag, Shift and wheel, or two fingers move a zoomed matrix; a double
+    click shows all of it.
     """
+
+    can_zoom = True
 
     cell_hovered = Signal(int, int)
     """(row, column) under the pointer or the keyboard cursor; (−1, −1) when it left."""
@@ -89,6 +94,9 @@ class HeatMap(QWidget):
         self._spare = QPixmap()
         self._bar = ColorBar(self)
         self._bar.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self._minimap = Minimap(self)
+        self._minimap.moved.connect(self._on_minimap)
+        self._minimap.entered.connect(self._on_minimap_entered)
         self._arrange()
         self.retranslate()
 
@@ -154,11 +162,11 @@ class HeatMap(QWidget):
         """Use the colours of `theme`."""
         self._scene.theme = theme
         self._bar.apply_theme(theme)
-        self._base = None
-        self.update()
+        self._arrange()
 
     def retranslate(self) -> None:
         """Update the texts to the active language."""
+        self._arrange()
         self._bar.retranslate()
         self._describe()
 
@@ -170,7 +178,7 @@ class HeatMap(QWidget):
     def zoom_by(self, factor: float, about: QPointF) -> None:
         """Enlarge by `factor`; the cell under `about` keeps its place."""
         before = self.layout_shown
-        if not before.n_down or not before.n_across:
+        if not self.can_zoom or not before.n_down or not before.n_across:
             return
         fraction_x = (about.x() - before.plot.left() + before.offset.x()) / (before.cell_w * before.n_across)
         fraction_y = (about.y() - before.plot.top() + before.offset.y()) / (before.cell_h * before.n_down)
@@ -208,6 +216,8 @@ class HeatMap(QWidget):
         self._offset = self.layout_shown.offset
         self._bar.setGeometry(self.layout_shown.bar.toRect())
         self._update_bar()
+        scene = self._scene
+        self._minimap.show_part(scene.indices, scene.content.kind, scene.geometry, scene.theme)
         self._base = None
         self.update()
 
@@ -307,20 +317,20 @@ class HeatMap(QWidget):
             self.mousePressEvent(event)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
-        """Ctrl and wheel zoom; the wheel alone moves a zoomed matrix and is otherwise ignored."""
+        """The wheel zooms, Shift and wheel or two fingers move a zoomed matrix; the rest scrolls."""
         turned = event.angleDelta()
-        if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
-            self.zoom_by(_ZOOM_STEP ** (turned.y() / 120), event.position())
-        elif self._zoom > 1:
+        if not self.can_zoom or (self._zoom == 1 and (turned.y() <= 0 or _moves(event))):
+            event.ignore()
+            return
+        if _moves(event):
             exact = event.pixelDelta()  # of touch pads; a wheel has none
             moved = QPointF(turned.x() / 2, turned.y() / 2) if exact.isNull() else QPointF(exact)
-            if event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+            if event.modifiers() & Qt.KeyboardModifier.ShiftModifier and not moved.x():
                 moved = moved.transposed()
             self._offset = self._offset - moved
             self._arrange()
         else:
-            event.ignore()
-            return
+            self.zoom_by(_ZOOM_STEP ** (turned.y() / 120), event.position())
         self._set_current(self._scene.cell_at(event.position()))
 
     def leaveEvent(self, event: QEvent) -> None:
@@ -358,17 +368,44 @@ class HeatMap(QWidget):
             super().keyPressEvent(event)
 
     def event(self, event: QEvent) -> bool:
-        """Show a cell's exact value when the system requests a tooltip."""
+        """Show a tooltip when the system requests one; zoom by two fingers."""
         if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
-            cell = self._scene.cell_at(QPointF(event.pos()))
-            if cell is None:
-                QToolTip.hideText()
-            else:
-                area = self.layout_shown.cell_rect(*self._scene.turned(cell)).toAlignedRect()
-                text = f"<p style='white-space:pre'>{html.escape(self.cell_text(*cell))}</p>"
-                QToolTip.showText(event.globalPos(), text, self, area)
+            self._show_tooltip(event)
             return True
+        if isinstance(event, QNativeGestureEvent):
+            if event.gestureType() == Qt.NativeGestureType.ZoomNativeGesture:
+                self.zoom_by(1 + event.value(), event.position())
+                return True
         return super().event(event)
+
+    def _show_tooltip(self, event: QHelpEvent) -> None:
+        """A cell's exact value, or the spread of the row whose bar is under the pointer."""
+        at = QPointF(event.pos())
+        cell, row = self._scene.cell_at(at), self._scene.spread_row_at(at)
+        if cell is not None:
+            text, area = self.cell_text(*cell), self.layout_shown.cell_rect(*self._scene.turned(cell))
+        elif row is not None:
+            text, area = spread_text(self.content, row), QRectF(at, QSizeF(2, 2))
+        else:
+            QToolTip.hideText()
+            return
+        shown = f"<p style='white-space:pre'>{html.escape(text)}</p>"
+        QToolTip.showText(event.globalPos(), shown, self, area.toAlignedRect())
+
+    @Slot(QPointF)
+    def _on_minimap(self, middle: QPointF) -> None:
+        """Show the part around `middle`, in fractions of the whole."""
+        geometry = self.layout_shown
+        whole = geometry.block_rect(0, 0, geometry.n_down, geometry.n_across)
+        self._offset = QPointF(
+            middle.x() * whole.width() - geometry.plot.width() / 2,
+            middle.y() * whole.height() - geometry.plot.height() / 2,
+        )
+        self._arrange()
+
+    @Slot()
+    def _on_minimap_entered(self) -> None:
+        self._set_current(None)
 
     def _walk(self, down: int, across: int) -> None:
         """Move the cursor by one cell as seen on the screen, and bring it into view."""
@@ -399,9 +436,7 @@ class HeatMap(QWidget):
                 return
             self._panned_from = self._offset
         self._offset = self._panned_from - (here - start)
-        self._scene.arrange(QSizeF(self.size()), self._zoom, self._offset)
-        self._base = None
-        self.update()
+        self._arrange()
 
     def _stroke_to(self, here: QPointF) -> None:
         """Emit every cell from the last one to that under `here`: a fast drag leaves no gaps."""
@@ -416,3 +451,13 @@ class HeatMap(QWidget):
         if self._stroke is not None:
             self._stroke = None
             self.stroke_finished.emit()
+
+
+def _moves(event: QWheelEvent) -> bool:
+    """True if a turn of the wheel moves the matrix; two fingers on a touch pad do, unless Ctrl zooms."""
+    if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+        return False
+    if event.modifiers() & Qt.KeyboardModifier.ShiftModifier or not event.angleDelta().y():
+        return True
+    is_touch = event.device() is not None and event.device().type() == QInputDevice.DeviceType.TouchPad
+    return is_touch or event.phase() != Qt.ScrollPhase.NoScrollPhase

@@ -26,7 +26,7 @@ from attnviz.gui.look.theme import Theme
 from attnviz.gui.widgets.heat.hatch import device_scale, draw_blocked, draw_infinite, draw_lacking, is_vector
 from attnviz.gui.widgets.heat.layout import Geometry
 
-NUMBERS_FROM_WIDTH = 36.0
+NUMBERS_FROM_WIDTH = 34.0
 NUMBERS_FROM_HEIGHT = 16.0
 _MARKS_FROM = 8.0
 _RECTANGLES_UP_TO = 128 * 128

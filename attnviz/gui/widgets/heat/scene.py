@@ -10,7 +10,7 @@ import numpy as np
 from PySide6.QtCore import QPointF, QSizeF
 from PySide6.QtGui import QFont, QPainter
 
-from attnviz.core.levels import row_levels
+from attnviz.core.levels import RANGE_BY_ID, row_levels
 from attnviz.core.ranges import runs
 from attnviz.core.text import visible
 from attnviz.gui.look.colors import BLOCKED, NAN, Indices
@@ -18,14 +18,16 @@ from attnviz.gui.look.fonts import number_font, ui_font
 from attnviz.gui.look.theme import LIGHT, TEXT_PX
 from attnviz.gui.widgets.heat.color_bar import ColorScale
 from attnviz.gui.widgets.heat.content import Cell, HeatContent, Highlight, cell_indices
-from attnviz.gui.widgets.heat.labels import Labels, draw_across, draw_down, draw_sums, sum_width
-from attnviz.gui.widgets.heat.layout import BAR_WIDTH, Geometry, Measures, arrange
+from attnviz.gui.widgets.heat.labels import Labels, draw_across, draw_axis_names, draw_down
+from attnviz.gui.widgets.heat.layout import Geometry, Measures, arrange
 from attnviz.gui.widgets.heat.overlay import Block, blocks, clip_to_plot, outline, strong_outline
 from attnviz.gui.widgets.heat.paint import draw_cells, draw_numbers
+from attnviz.gui.widgets.heat.spread import draw_heading, draw_spread, row_at, spread_width
+from attnviz.i18n import _
 
 EMPTY = HeatContent(np.zeros((0, 0), np.float32), (), (), LIGHT.query, LIGHT.key)
-_SUM_GAP = 8.0
-_SUM_PX = 11
+_SMALL_PX = 11
+_BAR_MARGIN = 2.0
 _SLANT_ROOM = 10.0
 """Length of slanted labels beyond the last column, if the colour bar is hidden."""
 
@@ -43,7 +45,7 @@ class HeatScene:
         self.ends = (0.0, 1.0)
         self._lacking = (0, 0)
         self._labels: dict[str, Labels] = {}
-        self.geometry: Geometry = arrange(QSizeF(1, 1), 0, 0, Measures(0, 0, 0, False), 1.0, QPointF())
+        self.geometry: Geometry = arrange(QSizeF(1, 1), 0, 0, Measures(0, 0, 0, False, 0), 1.0, QPointF())
 
     def set_content(self, content: HeatContent) -> None:
         """Colour another matrix; call `arrange` afterwards."""
@@ -61,16 +63,15 @@ class HeatScene:
     def arrange(self, size: QSizeF, zoom: float, offset: QPointF) -> None:
         """Compute the layout."""
         down, across = self._axis("down"), self._axis("across")
-        sums = self.content.row_sums
-        width = sum_width(number_font(_SUM_PX)) + _SUM_GAP if sums is not None and sums.size else 0.0
-        bar = _SLANT_ROOM if self.is_compact else BAR_WIDTH
-        measures = Measures(down.width, across.width, width, self.content.transposed, bar)
+        spread = 0.0 if self.is_compact else spread_width(self.content)
+        bar = _SLANT_ROOM if self.is_compact else self.color_scale(None).width() + _BAR_MARGIN
+        measures = Measures(down.width, across.width, spread, self.content.transposed, bar)
         self.geometry = arrange(size, len(down.texts), len(across.texts), measures, zoom, offset)
 
     def set_compact(self, is_compact: bool) -> None:
         """With small labels and no colour bar, for one map of several; call `arrange` afterwards."""
         self.is_compact = is_compact
-        self.label_px = _SUM_PX if is_compact else TEXT_PX
+        self.label_px = _SMALL_PX if is_compact else TEXT_PX
         self._labels.clear()
 
     def label_widths(self) -> tuple[float, float]:
@@ -86,32 +87,38 @@ class HeatScene:
         cell = self.geometry.cell_at(point)
         return None if cell is None else self.turned(cell)
 
+    def spread_row_at(self, point: QPointF) -> int | None:
+        """The row whose entropy and sum are under `point`."""
+        return row_at(self.geometry, point, self.content.transposed)
+
     def color_scale(self, row: int | None) -> ColorScale:
         """Content of the colour bar; `row` is the row under the pointer, whose ends count in range "row"."""
         content, (low, high) = self.content, self.ends
         per_row = content.range_id == "row"
-        name = None
+        of_row = None
         if per_row and row is not None:
             blocked = None if content.blocked is None else content.blocked[row : row + 1]
             lows, highs = row_levels(content.values[row : row + 1], content.signed, blocked)
-            low, high, name = float(lows[0]), float(highs[0]), visible(content.row_labels[row])
-        return ColorScale(content.kind, low, high, content.range_id == "log", per_row, name, self._lacking)
+            low, high, of_row = float(lows[0]), float(highs[0]), visible(content.row_labels[row])
+        name = _(RANGE_BY_ID[content.range_id].label)
+        return ColorScale(content.kind, low, high, name, per_row, of_row, self._lacking)
 
     def draw_base(self, painter: QPainter) -> None:
-        """Cells, numbers, labels and sums."""
+        """Cells, numbers, labels, and the spread of the rows."""
         content, geometry, theme = self.content, self.geometry, self.theme
         draw_cells(painter, geometry, self.indices, content.kind, theme)
         values = content.values.T if content.transposed else content.values
-        font = number_font(13 if geometry.cell_w >= 56 else 12 if geometry.cell_w >= 44 else 11)
-        draw_numbers(painter, geometry, values, self.indices, content.kind, theme, font)
+        draw_numbers(painter, geometry, values, self.indices, content.kind, theme, _number_font(geometry))
         if self.shows_labels:
             down_color, across_color = self._colors()
             draw_down(painter, geometry, self._axis("down"), down_color)
             draw_across(painter, geometry, self._axis("across"), across_color)
-        if content.row_sums is not None and geometry.sums:
-            draw_sums(
-                painter, geometry, content.row_sums, number_font(_SUM_PX), theme.muted, content.transposed
-            )
+            names = (content.row_axis, content.column_axis)[:: -1 if content.transposed else 1]
+            small = ui_font(_SMALL_PX)
+            draw_axis_names(painter, geometry, (names[0], down_color), (names[1], across_color), small)
+        if geometry.sums:
+            draw_spread(painter, geometry, content, theme)
+            draw_heading(painter, geometry, content.transposed, ui_font(_SMALL_PX), theme.muted)
 
     def draw_overlay(self, painter: QPainter, lit: Highlight, current: Cell | None) -> None:
         """Draw outlines and labels of the highlight; `current` is the cell under pointer or
@@ -185,3 +192,9 @@ class HeatScene:
                     draw_across(
                         painter, self.geometry, self._axis("across"), across_color, across, self.theme.panel
                     )
+
+
+def _number_font(geometry: Geometry) -> QFont:
+    """The font of the numbers in cells, larger in larger cells."""
+    steps = ((84.0, 16), (68.0, 14), (56.0, 13), (44.0, 12))
+    return number_font(next((px for least, px in steps if geometry.cell_w >= least), _SMALL_PX))

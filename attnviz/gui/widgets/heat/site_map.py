@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QPointF, Qt, Signal, Slot
+from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QWidget
 
 from attnviz.gui.widgets.heat.layout import Geometry
@@ -18,6 +18,9 @@ class SiteMap(HeatMap):
     """(name, row, column) under the pointer or the keyboard cursor; (name, −1, −1) when it left."""
     chosen = Signal(str)
     """The name, when it was clicked or chosen by Enter."""
+
+    can_zoom = False
+    """All maps have cells of one size: none is enlarged alone."""
 
     _given: Geometry | None = None
 
@@ -40,9 +43,6 @@ class SiteMap(HeatMap):
         self._given = geometry
         self._scene.shows_labels = has_labels
         self._arrange()
-
-    def zoom_by(self, factor: float, about: QPointF) -> None:
-        """All maps have cells of one size: none is enlarged alone."""
 
     def _arrange(self) -> None:
         if self._given is not None:

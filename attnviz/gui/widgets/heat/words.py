@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from attnviz.core.entropy import effective_count, entropy_bits
 from attnviz.core.progress import Check, never_cancelled, progress_of
 from attnviz.core.text import isolated, number, spreadsheet_text, visible
 from attnviz.gui.widgets.heat.content import Cell, HeatContent
@@ -32,6 +33,19 @@ def exact_text(content: HeatContent, cell: Cell) -> str:
         column=isolated(visible(content.column_labels[cell[1]])),
         value=_("masked") if content.is_blocked(cell) else str(content.values[cell]),
     )
+
+
+def spread_text(content: HeatContent, row: int) -> str:
+    """Lines about the distribution in a row: its sum, its entropy, and the number of tokens it amounts to."""
+    assert content.row_sums is not None
+    bits = entropy_bits(content.values[row : row + 1])
+    lines = [
+        isolated(visible(content.row_labels[row])),
+        _("Sum: {sum}").format(sum=number(float(content.row_sums[row]), 4)),
+        _("Entropy: {bits} bits").format(bits=number(float(bits[0]))),
+        _("Effective number of tokens: {count}").format(count=number(float(effective_count(bits)[0]), 2)),
+    ]
+    return "\n".join(lines)
 
 
 def spoken_text(content: HeatContent, cell: Cell | None) -> str:

@@ -4,10 +4,11 @@ import pytest
 from PySide6.QtCore import QPointF, QRectF, QSizeF
 
 from attnviz.gui.widgets.heat.hatch import hatch_lines
-from attnviz.gui.widgets.heat.layout import Geometry, Measures, arrange
+from attnviz.gui.widgets.heat.layout import MAX_CELL, Geometry, Measures, arrange
 from attnviz.gui.widgets.heat.overlay import blocks
+from attnviz.gui.widgets.heat.paint import NUMBERS_FROM_WIDTH
 
-WORDS = Measures(down_label=60, across_label=50, sum_width=60, sums_below=False)
+WORDS = Measures(down_label=60, across_label=50, sum_width=48, sums_below=False, bar=58)
 SIZES = [QSizeF(w, h) for w, h in ((1440, 900), (560, 320), (300, 200), (220, 140))]
 
 
@@ -30,7 +31,7 @@ def test_everything_lies_inside(size: QSizeF, n_down: int, n_across: int, zoom: 
     assert geometry.plot.width() >= 20
     assert geometry.sums == (size.width() > 300)
     if zoom == 1 and max(n_down, n_across) < 20 * min(n_down, n_across):
-        assert geometry.cell_h <= geometry.cell_w <= 1.7 * geometry.cell_h + 1
+        assert geometry.cell_h <= geometry.cell_w <= 1.25 * geometry.cell_h + 1
     if zoom == 1:
         assert geometry.plot.width() == pytest.approx(n_across * geometry.cell_w)
         assert geometry.plot.height() == pytest.approx(n_down * geometry.cell_h)
@@ -44,6 +45,14 @@ def test_every_cell_is_found_at_its_centre(n: int) -> None:
         assert geometry.cell_at(geometry.cell_rect(*cell).center()) == cell
     assert geometry.cell_at(geometry.plot.topLeft() - QPointF(1, 0)) is None
     assert geometry.nearest_cell(QPointF(-500, 5000)) == (n - 1, 0)
+
+
+@pytest.mark.parametrize("n", [4, 8, 13])
+def test_the_map_fills_a_card_of_the_smallest_window(n: int) -> None:
+    geometry = fitted(n, n, QSizeF(728, 543))
+    assert geometry.plot.width() >= 400 and geometry.plot.height() >= 384
+    assert geometry.across_step == geometry.down_step == 1
+    assert geometry.cell_w >= NUMBERS_FROM_WIDTH and geometry.cell_h <= MAX_CELL
 
 
 def test_zoom_is_bounded_by_the_largest_cell() -> None:

@@ -5,15 +5,18 @@ import math
 import numpy as np
 import pytest
 from cell_colors import color_at
-from PySide6.QtCore import QBuffer, QByteArray, QEvent, QPoint, QPointF, Qt
+from desk import count_color
+from PySide6.QtCore import QBuffer, QByteArray, QEvent, QPoint, QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QHelpEvent, QImage, QKeyEvent, QPainter, QWheelEvent
 from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QApplication, QToolTip
 from pytestqt.qtbot import QtBot
 
+from attnviz.core.levels import RANGES, Range
 from attnviz.gui.look.theme import DARK, LIGHT, THEMES, Theme
 from attnviz.gui.widgets.heat.content import HeatContent, Highlight
 from attnviz.gui.widgets.heat.map import HeatMap
+from attnviz.gui.widgets.heat.minimap import Minimap
 from attnviz.gui.widgets.heat.words import table_text
 
 WORDS = ("a", "fluffy", "blue", "creature")
@@ -140,11 +143,11 @@ def test_not_a_number_and_infinities_have_marks(heat_map: HeatMap) -> None:
         assert QColor(LIGHT.warning).getRgb()[:3] in colors_in(cell_image(heat_map, *cell))
     assert cell_image(heat_map, 1, 0) != cell_image(heat_map, 1, 2)
     assert pixel(picture(heat_map), corner(heat_map, 1, 1)) == color_at(1.0, "sequential", LIGHT)
-    assert heat_map.color_bar.tick_texts() == ("0.000", "1.500", "3.000")
-    assert heat_map.color_bar.accessibleDescription() == "From 0.000 to 3.000, 1 NaN, 2 infinite"
+    assert heat_map.color_bar.scale.tick_texts() == ("0.000", "3.000")
+    assert heat_map.color_bar.accessibleDescription() == "From 0.000 to 3.000, This head, 1 NaN, 2 infinite"
     heat_map.set_content(plain(values, blocked=~np.isfinite(values)))
     # A mask hides the −∞ that it is made of, but not the NaN that it leads to.
-    assert heat_map.color_bar.accessibleDescription() == "From 0.000 to 3.000, 1 NaN"
+    assert heat_map.color_bar.accessibleDescription() == "From 0.000 to 3.000, This head, 1 NaN"
 
 
 @pytest.mark.parametrize("transposed", [False, True])
@@ -166,7 +169,7 @@ def test_one_bright_cell_in_a_million_is_seen(heat_map: HeatMap, transposed: boo
         if image.pixelColor(x, y).getRgb()[:3] != dark
     ]
     assert 1 <= len(bright_cells) <= 4
-    assert heat_map.color_bar.tick_texts()[2] == "7.500"
+    assert heat_map.color_bar.scale.tick_texts() == ("0.000", "7.500")
 
 
 @pytest.mark.parametrize("transposed", [False, True])
@@ -263,12 +266,12 @@ def test_a_highlight_outside_the_matrix_is_left_out(heat_map: HeatMap) -> None:
     assert picture(heat_map) == before
 
 
-def test_ctrl_wheel_zooms_and_a_double_click_shows_all(qtbot: QtBot, heat_map: HeatMap) -> None:
+def test_the_wheel_zooms_and_a_double_click_shows_all(qtbot: QtBot, heat_map: HeatMap) -> None:
     heat_map.set_content(plain(np.random.default_rng(0).random((200, 200))))
     at = heat_map.cell_center(120, 100)
     whole = heat_map.layout_shown
     for _ in range(12):
-        _wheel(heat_map, at, 120, Qt.KeyboardModifier.ControlModifier)
+        assert _wheel(heat_map, at, 120)
     zoomed = heat_map.layout_shown
     assert zoomed.cell_w > 8 * whole.cell_w
     down, across = zoomed.nearest_cell(at)
@@ -279,24 +282,48 @@ def test_ctrl_wheel_zooms_and_a_double_click_shows_all(qtbot: QtBot, heat_map: H
     expected = color_at(float(np.float32(value / ends)), "sequential", LIGHT)
     shown = pixel(picture(heat_map), corner(heat_map, down, across))
     assert np.abs(np.subtract(shown, expected)).max() <= 3
-    _wheel(heat_map, at, -120, Qt.KeyboardModifier.NoModifier)
-    assert heat_map.layout_shown.offset.y() > zoomed.offset.y()
+    assert _wheel(heat_map, at, -120, Qt.KeyboardModifier.ShiftModifier)
+    moved = heat_map.layout_shown
+    assert (moved.cell_w, moved.offset.y()) == (zoomed.cell_w, zoomed.offset.y())
+    assert moved.offset.x() > zoomed.offset.x()
     qtbot.mouseDClick(heat_map, Qt.MouseButton.LeftButton, pos=at.toPoint())
     assert heat_map.layout_shown == whole
 
 
-def _wheel(widget: HeatMap, at: QPointF, delta: int, modifiers: Qt.KeyboardModifier) -> None:
-    event = QWheelEvent(
-        at,
-        QPointF(widget.mapToGlobal(at.toPoint())),
-        QPoint(),
-        QPoint(0, delta),
-        Qt.MouseButton.NoButton,
-        modifiers,
-        Qt.ScrollPhase.NoScrollPhase,
-        False,
-    )
+def test_two_fingers_move_a_zoomed_map_and_ctrl_zooms_it(heat_map: HeatMap) -> None:
+    heat_map.set_content(plain(np.zeros((50, 50))))
+    at = heat_map.layout_shown.plot.center()
+    heat_map.zoom_by(6, at)
+    before = heat_map.layout_shown
+    assert _wheel(heat_map, at, -40, phase=Qt.ScrollPhase.ScrollUpdate)
+    after = heat_map.layout_shown
+    assert after.cell_w == before.cell_w and after.offset.y() == before.offset.y() + 20
+    assert _wheel(heat_map, at, -120, Qt.KeyboardModifier.ControlModifier, Qt.ScrollPhase.ScrollUpdate)
+    assert heat_map.layout_shown.cell_w < before.cell_w
+
+
+def test_a_turn_that_the_whole_map_has_no_use_for_is_left_to_what_scrolls(heat_map: HeatMap) -> None:
+    heat_map.set_content(plain(np.zeros((50, 50))))
+    at = heat_map.layout_shown.plot.center()
+    before = heat_map.layout_shown
+    assert not _wheel(heat_map, at, -120)
+    assert not _wheel(heat_map, at, 120, Qt.KeyboardModifier.ShiftModifier)
+    assert heat_map.layout_shown == before
+
+
+def _wheel(
+    widget: HeatMap,
+    at: QPointF,
+    delta: int,
+    modifiers: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier,
+    phase: Qt.ScrollPhase = Qt.ScrollPhase.NoScrollPhase,
+) -> bool:
+    """Turn the wheel, or two fingers if there is a `phase`; True if the map used it."""
+    where = QPointF(widget.mapToGlobal(at.toPoint()))
+    none = Qt.MouseButton.NoButton
+    event = QWheelEvent(at, where, QPoint(), QPoint(0, delta), none, modifiers, phase, False)
     QApplication.sendEvent(widget, event)
+    return event.isAccepted()
 
 
 def test_a_drag_moves_a_zoomed_matrix_and_is_no_click(qtbot: QtBot, heat_map: HeatMap) -> None:
@@ -351,17 +378,36 @@ def test_no_token_is_a_formula_in_the_copied_table(heat_map: HeatMap) -> None:
 
 def test_color_bar_has_the_real_ends(heat_map: HeatMap) -> None:
     heat_map.set_content(weights())
-    assert heat_map.color_bar.tick_texts() == ("0.000", "0.500", "1.000")
+    assert heat_map.color_bar.scale.tick_texts() == ("0.000", "1.000")
     heat_map.set_content(weights(levels=(0.0, 4.0)))
-    assert heat_map.color_bar.tick_texts() == ("0.000", "2.000", "4.000")
+    assert heat_map.color_bar.scale.tick_texts() == ("0.000", "4.000")
     heat_map.set_content(plain(np.array([[-2.5, 1.0]]), signed=True))
-    assert heat_map.color_bar.tick_texts() == ("\u22122.500", "0.000", "2.500")
+    assert heat_map.color_bar.scale.tick_texts() == ("\u22122.500", "2.500")
     heat_map.set_content(plain(np.array([[1.0, 0.01]]), range_id="log"))
-    assert heat_map.color_bar.tick_texts() == ("0.010", "0.100", "1.000")
+    assert heat_map.color_bar.scale.tick_texts() == ("0.010", "1.000")
     heat_map.set_content(weights(range_id="row"))
-    assert heat_map.color_bar.tick_texts() == ("0", "", "row max")
+    assert heat_map.color_bar.scale.tick_texts() == ("0", "row max")
+    place = heat_map.color_bar.geometry()
     heat_map.set_highlight(Highlight((2, 0)))
-    assert heat_map.color_bar.tick_texts() == ("0.000", "0.389", "0.777")
+    assert heat_map.color_bar.scale.tick_texts() == ("0.000", "0.777")
+    assert heat_map.color_bar.geometry() == place, "the map keeps its place while rows are hovered"
+
+
+@pytest.mark.parametrize("row", RANGES, ids=lambda row: row.id)
+def test_the_color_bar_names_its_range(heat_map: HeatMap, row: Range) -> None:
+    heat_map.set_content(weights(range_id="head" if row.id != "head" else "log"))
+    other = heat_map.color_bar.grab().toImage()
+    heat_map.set_content(weights(range_id=row.id))
+    assert row.label in heat_map.color_bar.accessibleDescription()
+    assert heat_map.color_bar.grab().toImage() != other
+
+
+def test_a_longer_number_gets_a_wider_color_bar(heat_map: HeatMap) -> None:
+    heat_map.set_content(weights())
+    narrow = heat_map.color_bar.width()
+    heat_map.set_content(plain(np.array([[-12345.6, 1.0]]), signed=True))
+    assert heat_map.color_bar.width() > narrow
+    assert heat_map.color_bar.geometry().right() <= heat_map.width()
 
 
 def test_svg_holds_rectangles_and_text_not_a_picture(heat_map: HeatMap) -> None:
@@ -443,3 +489,77 @@ def test_outlines_of_a_zoomed_map_end_with_it(heat_map: HeatMap) -> None:
     ):
         assert pixel(after, QPointF(x, y)) == pixel(before, QPointF(x, y))
     assert after != before
+
+
+def test_a_zoomed_map_has_a_minimap_that_moves_it(qtbot: QtBot, heat_map: HeatMap) -> None:
+    values = np.zeros((60, 60))
+    values[30:, :30] = 1.0
+    heat_map.set_content(plain(values))
+    minimap = heat_map.findChild(Minimap)
+    assert isinstance(minimap, Minimap) and not minimap.isVisible()
+    heat_map.zoom_by(5, heat_map.layout_shown.plot.topLeft())
+    assert minimap.isVisible()
+    assert heat_map.layout_shown.plot.contains(QRectF(minimap.geometry()))
+    image = minimap.grab().toImage()
+    quarter = QPointF(minimap.width() / 4, minimap.height() * 3 / 4)
+    assert pixel(image, quarter) == color_at(1.0, "sequential", LIGHT)
+    assert pixel(image, QPointF(quarter.y(), quarter.y())) == color_at(0.0, "sequential", LIGHT)
+    qtbot.mouseClick(minimap, Qt.MouseButton.LeftButton, pos=quarter.toPoint())
+    geometry = heat_map.layout_shown
+    down, across = geometry.nearest_cell(geometry.plot.center())
+    assert abs(down - 45) <= 2 and abs(across - 15) <= 2
+    heat_map.reset_zoom()
+    assert not minimap.isVisible()
+
+
+def test_each_row_of_a_distribution_has_a_bar_of_its_entropy(heat_map: HeatMap) -> None:
+    values = np.array([[1, 0, 0, 0], [0.25, 0.25, 0.25, 0.25], [0.5, 0.5, 0, 0], [0.5, 0.5, 0, 0]])
+    sums = values.sum(axis=1)
+    for transposed in (False, True):
+        heat_map.set_content(weights(values=values, blocked=None, row_sums=sums, transposed=transposed))
+        plot, image = heat_map.layout_shown.plot, picture(heat_map)
+        lengths = []
+        for row in range(4):
+            at = heat_map.cell_center(row, row)
+            step = QPointF(0, 1) if transposed else QPointF(1, 0)
+            start = QPointF(at.x(), plot.bottom() + 8) if transposed else QPointF(plot.right() + 8, at.y())
+            along = [pixel(image, start + i * step) for i in range(40)]
+            lengths.append(along.count(QColor(LIGHT.muted).getRgb()[:3]))
+        assert lengths == [1, 40, 20, 20]
+
+
+@pytest.mark.parametrize("sums", [(1.0, 1.0, 1.0, 1.0), (1.0, 0.44, 1.0, 1.0)])
+def test_a_sum_is_written_where_it_is_not_one(heat_map: HeatMap, sums: tuple[float, ...]) -> None:
+    values = np.diag(np.array(sums))
+    heat_map.set_content(weights(values=values, blocked=None, row_sums=values.sum(axis=1)))
+    plot, image = heat_map.layout_shown.plot, picture(heat_map)
+    bar = heat_map.color_bar.geometry()
+    for row, total in enumerate(sums):
+        middle = heat_map.cell_center(row, 0).y()
+        beside = QRectF(plot.right() + 50, middle - 7, bar.left() - plot.right() - 52, 14).toAlignedRect()
+        written = len(colors_in(image.copy(beside))) > 1
+        assert written == (total != 1.0)
+
+
+@pytest.mark.qt_log_ignore("This plugin does not support raise")
+def test_the_bar_of_a_row_tells_sum_entropy_and_effective_number(qtbot: QtBot, heat_map: HeatMap) -> None:
+    values = np.array([[0.5, 0.25, 0.125, 0.125]] * 4)
+    heat_map.set_content(weights(values=values, blocked=None, row_sums=values.sum(axis=1)))
+    plot = heat_map.layout_shown.plot
+    at = QPoint(int(plot.right()) + 20, int(heat_map.cell_center(1, 0).y()))
+    QApplication.sendEvent(heat_map, QHelpEvent(QEvent.Type.ToolTip, at, heat_map.mapToGlobal(at)))
+    lines = ("fluffy", "Sum: 1.0000", "Entropy: 1.750 bits", "Effective number of tokens: 3.36")
+    assert QToolTip.text() == "<p style='white-space:pre'>" + "\n".join(lines) + "</p>"
+    QToolTip.hideText()
+    qtbot.waitUntil(lambda: not QToolTip.isVisible())
+
+
+def test_axes_are_named_in_the_corner(heat_map: HeatMap) -> None:
+    colors = (LIGHT.query, LIGHT.key)
+    counted = []
+    for names in (("", ""), ("query", "key")):
+        heat_map.set_content(weights(row_axis=names[0], column_axis=names[1]))
+        plot = heat_map.layout_shown.plot
+        area = QRectF(0, 0, plot.left(), plot.top() - 2).toAlignedRect()
+        counted.append([count_color(picture(heat_map), color, area, 40) > 10 for color in colors])
+    assert counted == [[False, False], [True, True]]

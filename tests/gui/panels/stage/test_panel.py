@@ -10,7 +10,7 @@ from first_layer import change
 from panels import PanelBench
 from pointer import drag, move, press, release
 from PySide6.QtCore import QPoint
-from PySide6.QtWidgets import QComboBox, QLabel
+from PySide6.QtWidgets import QApplication, QComboBox, QLabel, QToolButton
 from pytestqt.qtbot import QtBot
 
 import attnviz
@@ -18,7 +18,8 @@ from attnviz.core.levels import RANGES
 from attnviz.figures.content import content
 from attnviz.figures.palette import PALETTES
 from attnviz.gui.look.theme import LIGHT
-from attnviz.gui.panels.stage_view import MOST_BARS, StageViewPanel
+from attnviz.gui.panels.stage.panel import SIDE_FROM, StageViewPanel
+from attnviz.gui.panels.stage.side import MOST_BARS
 from attnviz.gui.widgets.formula_line import FormulaLine
 from attnviz.gui.widgets.pictures.bars import Bars
 from attnviz.model.edit import edits
@@ -37,6 +38,7 @@ pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 def make(qtbot: QtBot, preset: str = "fluffy-blue-creature") -> PanelBench[StageViewPanel]:
     bench = PanelBench(qtbot, StageViewPanel, preset, 720, 420)
     bench.store.look(locked=None, stage="weights")
+    bench.find(QToolButton, "side_button").click()
     return bench
 
 
@@ -228,3 +230,39 @@ def test_with_queries_as_columns_the_bars_are_of_a_column(qtbot: QtBot) -> None:
     bench = make(qtbot)
     bench.store.look(orientation="queries_as_columns")
     assert text(bench, "row_title").startswith("COLUMN OF “")
+
+
+def test_the_side_is_folded_in_a_narrow_card_until_the_user_decides(qtbot: QtBot) -> None:
+    bench = PanelBench(qtbot, StageViewPanel, "fluffy-blue-creature", SIDE_FROM - 1, 420)
+    button, bars = bench.find(QToolButton, "side_button"), bench.find(Bars, "row_bars")
+    seen = [bars.isVisible()]
+    for width in (SIDE_FROM, SIDE_FROM - 1):
+        bench.panel.resize(width, 420)
+        assert button.isChecked() == bars.isVisible()
+        seen.append(bars.isVisible())
+    assert seen == [False, True, False]
+    button.click()
+    assert bars.isVisible() and text(bench, "row_title") == "ROW OF “creature”"
+    bench.panel.resize(SIDE_FROM + 100, 420)
+    button.click()
+    assert not bars.isVisible()
+
+
+def test_the_title_line_names_the_document_before_all_else(qtbot: QtBot) -> None:
+    bench = PanelBench(qtbot, StageViewPanel, "fluffy-blue-creature", 720, 420)
+    formula, header = bench.find(FormulaLine, "stage_formula"), bench.panel.header()
+    assert text(bench, "document_name") == "A fluffy blue creature"
+    for width in (900, 400):
+        header.resize(width, header.sizeHint().height())
+        QApplication.processEvents()
+        assert formula.isHidden() == (width < 640)
+        name = bench.find(QLabel, "document_name")
+        assert name.width() >= min(name.sizeHint().width(), width * 2 // 5)
+
+
+def test_thirteen_tokens_fill_the_card_of_the_smallest_window(qtbot: QtBot) -> None:
+    bench = PanelBench(qtbot, StageViewPanel, "fluffy-blue-creature", 728, 543)
+    bench.store.edit(edits.set_n_tokens, 13)
+    geometry = bench.panel.map.layout_shown
+    assert min(geometry.plot.width(), geometry.plot.height()) >= 400
+    assert geometry.cell_w / geometry.cell_h <= 1.3

@@ -1,0 +1,119 @@
+"""The title line of the stage card: document, place, formula, warning, range, and the fold of the side."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSize, Qt, Signal, Slot
+from PySide6.QtGui import QFont, QResizeEvent
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QToolButton, QWidget
+
+from attnviz.core.levels import RANGES
+from attnviz.core.text import visible
+from attnviz.gui.look.fonts import ui_font
+from attnviz.gui.look.icons import icon
+from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.widgets.combo import DropDown
+from attnviz.gui.widgets.control import plain_tooltip
+from attnviz.gui.widgets.elided import WholeLabel
+from attnviz.gui.widgets.formula_line import FormulaLine
+from attnviz.i18n import _
+from attnviz.model.explain.formulas.symbols import Parts
+
+FORMULA_FROM = 640
+"""Width from which the formula fits beside the names."""
+_NAME_PX = 15
+_ICON = QSize(16, 16)
+
+
+class StageHeader(QWidget):
+    """Content of the map in one line. `range_chosen` carries an id, `side_wanted` whether the side opens."""
+
+    range_chosen = Signal(str)
+    side_wanted = Signal(bool)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.name, self.place = WholeLabel(), WholeLabel()
+        self.name.setObjectName("document_name")
+        self.name.setFont(ui_font(_NAME_PX, QFont.Weight.DemiBold))
+        self.place.setObjectName("stage_title")
+        self.formula = FormulaLine("stage_formula")
+        self.flag = QLabel()
+        self.flag.setObjectName("stage_flag")
+        self.flag.setTextFormat(Qt.TextFormat.PlainText)
+        self._range = DropDown()
+        self._range.setObjectName("range_box")
+        self._range.activated.connect(self._on_range)
+        self._side = QToolButton()
+        self._side.setObjectName("side_button")
+        self._side.setCheckable(True)
+        self._side.setAutoRaise(True)
+        self._side.setIconSize(_ICON)
+        self._side.clicked.connect(self.side_wanted)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(GRID)
+        for widget in (self.name, self.place, self.formula, self.flag):
+            row.addWidget(widget)
+        row.addStretch(1)
+        row.addWidget(self._range)
+        row.addWidget(self._side)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+    def show_name(self, title: str) -> None:
+        """The name of the document; one without a name has no place for it."""
+        self.name.set_line(visible(title))
+        self.name.setVisible(bool(title))
+
+    def show_range(self, range_id: str) -> None:
+        """The colour range of the stage."""
+        self._range.setCurrentIndex(self._range.findData(range_id))
+
+    def show_side(self, is_open: bool) -> None:
+        """Say by the button whether the side is open."""
+        self._side.setChecked(is_open)
+
+    def apply_theme(self, theme: Theme) -> None:
+        """Use the colours of `theme`."""
+        self.formula.apply_theme(theme)
+        self.place.setStyleSheet(f"color: {theme.muted}")
+        self.flag.setStyleSheet(f"color: {theme.warning}")
+        self._side.setIcon(icon("side", theme))
+
+    def retranslate(self) -> None:
+        """Update the texts to the active language."""
+        chosen = self._range.currentData()
+        self._range.clear()
+        for row in RANGES:
+            self._range.addItem(_(row.label), row.id)
+        self._range.setCurrentIndex(self._range.findData(chosen))
+        self._range.setAccessibleName(_("Colour range"))
+        self._range.setToolTip(_("Colour range"))
+        says = _("Show the output and the row of the query beside the map")
+        self._side.setToolTip(plain_tooltip(says))
+        self._side.setAccessibleName(says)
+
+    def show_place(self, title: str, formula: Parts, warning: str) -> None:
+        """Stage and head, the stage's formula, and what is unusual about its rows."""
+        self.place.set_line(title)
+        self.formula.set_parts(formula)
+        self.flag.setText(warning)
+        self._fit()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        """The names come first; the formula is shown if a wide line has room for all of it."""
+        shown = [w for w in (self.name, self.place, self.flag, self._range, self._side) if not w.isHidden()]
+        taken = sum(widget.sizeHint().width() + GRID for widget in shown)
+        room = self.width() - taken
+        self.formula.setVisible(self.width() >= FORMULA_FROM and room >= self.formula.sizeHint().width())
+        self.name.setMinimumWidth(min(self.name.sizeHint().width(), self.width() * 2 // 5))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(200, super().minimumSizeHint().height())
+
+    @Slot(int)
+    def _on_range(self, index: int) -> None:
+        self.range_chosen.emit(self._range.itemData(index))

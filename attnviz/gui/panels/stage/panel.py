@@ -1,0 +1,237 @@
+"""The large view of one stage; the output and the row of the query in focus unfold beside it."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSize, Slot
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QHBoxLayout, QWidget
+
+from attnviz.core.text import isolated, visible
+from attnviz.gui.live.pointer import Pointer
+from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.panels.panel import Panel
+from attnviz.gui.panels.stage.header import StageHeader
+from attnviz.gui.panels.stage.side import Side
+from attnviz.gui.stage_heat import highlight, stage_content, stage_title
+from attnviz.gui.store import Store
+from attnviz.gui.widgets.heat.map import HeatMap
+from attnviz.i18n import _
+from attnviz.model.edit import edits
+from attnviz.model.explain.formulas.symbols import stage_parts
+from attnviz.model.masks import mask_of
+from attnviz.model.sites.titles import label_among_several
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.parts import Padding, Painted
+from attnviz.model.spec.view import Cell, shown_head
+from attnviz.model.stages import STAGE_BY_ID
+from attnviz.model.trace import MASKED_STAGES, SiteTrace, Trace
+
+SIDE_FROM = 900
+"""Width from which the side is open until the user decides."""
+
+
+class StageViewPanel(Panel):
+    """The stage that the view names: hover lights, click locks, painting blocks cells by hand."""
+
+    follows = ("stage", "head", "query", "ranges", "orientation", "locked")
+
+    def __init__(self, store: Store, parent: QWidget | None = None) -> None:
+        super().__init__(store, parent)
+        self.map = HeatMap()
+        self.map.setObjectName("stage_map")
+        self.map.cell_hovered.connect(self._on_hovered)
+        self.map.cell_clicked.connect(self._on_clicked)
+        self.map.cell_stroked.connect(self._on_stroked)
+        self.map.stroke_finished.connect(store.end_gesture)
+        self._header = StageHeader()
+        self._header.formula.stage_pointed.connect(store.set_stage_hover)
+        self._header.formula.stage_clicked.connect(self._on_stage)
+        self._header.range_chosen.connect(self._on_range)
+        self._header.side_wanted.connect(self._on_side)
+        self._side = Side()
+        self._side.bar_clicked.connect(self._on_bar)
+        self._side.output_clicked.connect(self._on_output)
+        self._side.output_pointed.connect(self._on_output_pointed)
+        self._wants_side: bool | None = None
+        self._stroke_blocks = True
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(2 * GRID)
+        row.addWidget(self.map, 1)
+        row.addWidget(self._side)
+        self._fold()
+        self.setFocusProxy(self.map)
+        store.pointer_changed.connect(self._on_pointer)
+
+    def header(self) -> QWidget:
+        """Document, place, formula and colour range, in the line of the card's title."""
+        return self._header
+
+    def on_document(self, old: Document | None, new: Document) -> None:
+        if self.store.trace is None or old is None or old.site != new.site:
+            return  # another attention also sends its trace
+        if old.view != new.view:
+            self._show(self.store.site)
+
+    def on_trace(self, trace: Trace) -> None:
+        self._show(self.store.site)
+
+    def on_hover(self, cell: Cell | None) -> None:
+        if self.store.trace is not None:
+            self._light(self.store.site)
+
+    def on_stage_hover(self, stage: str) -> None:
+        self._header.formula.set_lit(stage)
+        self._side.set_output_pointed(stage == "attention_output")
+
+    def apply_theme(self, theme: Theme) -> None:
+        super().apply_theme(theme)
+        self._header.apply_theme(theme)
+        self._side.apply_theme(theme)
+        if self.store.trace is not None:
+            self._show(self.store.site)
+
+    def retranslate(self) -> None:
+        self.map.retranslate()
+        self._header.retranslate()
+        self._side.retranslate()
+        if self.store.trace is not None:
+            self._show(self.store.site)
+
+    # --- showing
+
+    def _show(self, site: SiteTrace) -> None:
+        view = self.store.document.view
+        stage = self._stage(site)
+        self.map.set_content(stage_content(site, view, stage, self.theme))
+        self._header.show_name(_(self.store.document.title) if self.store.document.title else "")
+        parts = stage_parts(site.experiment, stage, site.stages)
+        self._header.show_place(self._titled(stage_title(site, view, stage)), parts, _flags(site, stage))
+        self._header.show_range(view.range_of(stage))
+        if self._is_side_open:
+            self._side.show_output(site, view)
+        self._light(site)
+
+    def _light(self, site: SiteTrace) -> None:
+        view, focus = self.store.document.view, self.store.focus
+        self.map.set_highlight(highlight(site, view, self._stage(site), focus))
+        if self._is_side_open:
+            self._side.light(site, view, focus, self.theme)
+
+    def _stage(self, site: SiteTrace) -> str:
+        wanted = self.store.document.view.stage
+        return wanted if wanted in site.stages else "weights"
+
+    def _titled(self, title: str) -> str:
+        """The stage's title, prefixed with its site's if several exist."""
+        where = label_among_several(self.store.experiment, self.store.document.site)
+        return f"{where} · {title}" if where else title
+
+    def _cell(self, row: int, column: int) -> Cell | None:
+        if self.store.trace is None or row < 0:
+            return None
+        site = self.store.site
+        stage = self._stage(site)
+        return Cell(stage, row, column, shown_head(site.experiment, self.store.document.view, stage))
+
+    # --- folding
+
+    @property
+    def _is_side_open(self) -> bool:
+        return not self._side.isHidden()
+
+    def _fold(self) -> None:
+        """Open or close the side: as the user wants, else by the width of the card."""
+        is_open = self.width() >= SIDE_FROM if self._wants_side is None else self._wants_side
+        if is_open != self._is_side_open:
+            self._side.setVisible(is_open)
+            if is_open and self.store.trace is not None:
+                self._show(self.store.site)
+        self._header.show_side(is_open)
+
+    @Slot(bool)
+    def _on_side(self, is_wanted: bool) -> None:
+        self._wants_side = is_wanted
+        self._fold()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fold()
+
+    def sizeHint(self) -> QSize:
+        return QSize(640, 480)
+
+    def minimumSizeHint(self) -> QSize:
+        return self.map.minimumSizeHint()
+
+    # --- acting
+
+    @Slot(object, object)
+    def _on_pointer(self, old: Pointer, new: Pointer) -> None:
+        if old.paints != new.paints:
+            self.map.set_paint_mode(new.paints)
+
+    @Slot(int, int)
+    def _on_hovered(self, row: int, column: int) -> None:
+        self.store.set_hover(self._cell(row, column))
+
+    @Slot(int, int)
+    def _on_clicked(self, row: int, column: int) -> None:
+        cell = self._cell(row, column)
+        if cell is None:
+            return
+        locked = None if cell == self.store.document.view.locked else cell
+        on_query = STAGE_BY_ID[cell.stage].axes[-2] in ("query", "token")
+        self.store.look(locked=locked, query=row if on_query else self.store.document.view.query)
+
+    @Slot(int, int, bool)
+    def _on_stroked(self, row: int, column: int, start: bool) -> None:
+        """The first cell of a stroke decides whether it blocks or frees; all of it is one entry."""
+        experiment = self.store.attention
+        if self.store.trace is None or not STAGE_BY_ID[self._stage(self.store.site)].score_shaped:
+            return
+        if start:
+            painted = mask_of(experiment, Painted)
+            self._stroke_blocks = painted is None or (row, column) not in painted.cells
+            self.store.begin_gesture()
+        self.store.edit_attention(edits.paint, row, column, self._stroke_blocks)
+
+    @Slot(str)
+    def _on_range(self, range_id: str) -> None:
+        if self.store.trace is not None:
+            stage, view = self._stage(self.store.site), self.store.document.view
+            self.store.look(ranges=view.with_range(stage, range_id))  # type: ignore[arg-type]
+
+    @Slot()
+    def _on_output(self) -> None:
+        self.store.look(stage="attention_output")
+
+    @Slot(bool)
+    def _on_output_pointed(self, is_pointed: bool) -> None:
+        self.store.set_stage_hover("attention_output" if is_pointed else "")
+
+    @Slot(str)
+    def _on_stage(self, stage: str) -> None:
+        self.store.look(stage=stage)
+
+    @Slot(int)
+    def _on_bar(self, key: int) -> None:
+        """A click on a key's bar marks it as padding, or no longer."""
+        padding = mask_of(self.store.attention, Padding)
+        self.store.edit_attention(edits.set_padding, key, padding is None or key not in padding.tokens)
+
+
+def _flags(site: SiteTrace, stage: str) -> str:
+    """Warnings about this stage's rows."""
+    if stage not in MASKED_STAGES:
+        return ""
+    experiment = site.experiment
+    empty = site.fully_masked()
+    if empty.any() and experiment.mask_placement == "before_softmax":
+        first = empty.nonzero()[0][:3].tolist()
+        tokens = ", ".join(isolated(visible(experiment.tokens[i])) for i in first)
+        result = "NaN" if experiment.fully_masked_row == "nan" else "0"
+        if experiment.mask_bias is not None:
+            result = "softmax"  # all scores of the row are lowered alike
+        return _("fully masked: {tokens} → {result}").format(tokens=tokens, result=result)
+    return ""
