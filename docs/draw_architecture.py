@@ -25,8 +25,8 @@ FLOOR_GAP = 74
 NARROWEST = 2 * (ROOM[0] + GAP) + GAP
 STYLE = """
 .layer { fill: #f4f4f1; stroke: #8b8e96 } .room { fill: #fff; stroke: #dcdcd6 }
-.name { font-weight: 600; font-size: 14px } .small { fill: #6c6f78; font-size: 10px; font-weight: 400 }
-.arrow { stroke: #2f6fd0; fill: none; opacity: 0.6 } .count { fill: #2f6fd0; text-anchor: middle }
+.name { font-weight: 600; font-size: 14px } .small { fill: #5a5d64; font-size: 10px; font-weight: 400 }
+.arrow { stroke: #2562c4; fill: none; opacity: 0.6 } .count { fill: #2562c4; text-anchor: middle }
 """
 
 
@@ -134,7 +134,7 @@ def picture() -> str:
             f'width="{width}" height="{height}" font-family="sans-serif" font-size="12">',
             f"<style>{STYLE}</style>",
             '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7"',
-            'orient="auto"><path d="M0 0 8 4 0 8z" fill="#2f6fd0"/></marker></defs>',
+            'orient="auto"><path d="M0 0 8 4 0 8z" fill="#2562c4"/></marker></defs>',
             f'<rect width="{width}" height="{height}" fill="#fff"/>',
             *lines,
             *(boxes[name].svg() for floor in floors for name in floor),

@@ -21,6 +21,9 @@ DIVERGING_MAP = ("crameri:vik", 0.14, 0.86)
 DIVERGING_MAP_DARK = ("crameri:berlin", 0.10, 0.90)
 """The same on a dark ground: zero is dark, blue is negative, red-brown is positive."""
 
+DARK_ZERO = (32, 34, 38)
+"""Zero of signed data on a dark ground, RGB bytes: the colour of the card, not the map's own near-black."""
+
 
 @lru_cache(maxsize=4)
 def color_table(kind: Kind, is_dark: bool) -> NDArray[np.uint8]:
@@ -31,7 +34,11 @@ def color_table(kind: Kind, is_dark: bool) -> NDArray[np.uint8]:
     if kind == "diverging":
         name, start, stop = DIVERGING_MAP_DARK if is_dark else DIVERGING_MAP
     rgba = np.asarray(Colormap(name)(np.linspace(start, stop, 256)), dtype=np.float64)
-    table: NDArray[np.uint8] = np.round(rgba[:, :3] * 255).astype(np.uint8)
+    rgb = rgba[:, :3] * 255
+    if kind == "diverging" and is_dark:
+        near_zero = (1 - np.abs(np.linspace(-1, 1, 256))) ** 2
+        rgb += near_zero[:, None] * (np.array(DARK_ZERO) - rgb[127:129].mean(axis=0))
+    table: NDArray[np.uint8] = np.round(rgb).astype(np.uint8)
     table.flags.writeable = False
     return table
 

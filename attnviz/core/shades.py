@@ -13,7 +13,9 @@ from dataclasses import dataclass
 class Shades:
     """One set of colours, as `#rrggbb` strings.
 
-    `panel` is the background of drawings, `ground` surrounds it and lies under masked cells.
+    `panel` is the background of drawings, `ground` surrounds it and lies under masked cells, whose lines have
+    `hatch`. Text in the colour of keys or values is darker than their marks (arrows, bars, dots) where the
+    ground is light: every colour of text has a contrast of at least 4.5:1.
     """
 
     name: str
@@ -26,6 +28,9 @@ class Shades:
     query: str
     key: str
     value: str
+    key_mark: str
+    value_mark: str
+    hatch: str
     warning: str
     error: str
 
@@ -36,12 +41,15 @@ LIGHT = Shades(
     ground="#f4f4f1",
     panel="#ffffff",
     line="#dcdcd6",
-    ink="#1d1f24",
-    muted="#6c6f78",
-    query="#2f6fd0",
-    key="#c9711a",
-    value="#1f8f63",
-    warning="#9a6700",
+    ink="#1c1d20",
+    muted="#5a5d64",
+    query="#2562c4",
+    key="#a3560c",
+    value="#14734b",
+    key_mark="#c96a14",
+    value_mark="#1b9464",
+    hatch="#b2b2aa",
+    warning="#8a5c00",
     error="#b3261e",
 )
 
@@ -49,13 +57,16 @@ DARK = Shades(
     name="dark",
     is_dark=True,
     ground="#17181b",
-    panel="#1f2125",
-    line="#34373d",
-    ink="#e8e8e4",
-    muted="#9a9da6",
-    query="#6ea2f2",
-    key="#eba05a",
-    value="#5cc79b",
+    panel="#202226",
+    line="#35383e",
+    ink="#e9eaec",
+    muted="#a6a9b0",
+    query="#74a7fb",
+    key="#f0a660",
+    value="#63cda0",
+    key_mark="#f0a660",
+    value_mark="#63cda0",
+    hatch="#6a6e77",
     warning="#e3b341",
     error="#f2857c",
 )

@@ -57,7 +57,7 @@ ACTIONS: tuple[ActionRow, ...] = (
     ActionRow("language", N_("中文"), "view", ("Ctrl+L",), "language"),
     ActionRow("full_screen", N_("Full screen"), "view", ("F11",), checkable=True),
     ActionRow("reset_layout", N_("Reset the layout"), "view", separated=True),
-    ActionRow("play", N_("Play or pause"), "decoding", ("Space",), "play", repeats=False),
+    ActionRow("play", N_("Play or pause"), "decoding", ("Space", "F5"), "play", repeats=False),
     ActionRow("step_forward", N_("Step forward"), "decoding", ("Ctrl+.",), "step_forward"),
     ActionRow("step_back", N_("Step back"), "decoding", ("Ctrl+;",), "step_back"),
     ActionRow("first_step", N_("First step"), "decoding", ("Ctrl+Home",), "first"),

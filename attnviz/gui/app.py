@@ -20,6 +20,7 @@ from attnviz.gui.look import look
 from attnviz.gui.look.fonts import load_fonts
 from attnviz.gui.look.icons import app_icon
 from attnviz.gui.settings import Settings
+from attnviz.gui.widgets import roles
 from attnviz.gui.window import Window
 from attnviz.i18n import current_language
 from attnviz.model.io.presets import load_preset
@@ -45,6 +46,7 @@ def make_application(arguments: list[str]) -> QApplication:
     app.setDesktopFileName("attnviz")
     app.setWindowIcon(app_icon())
     load_fonts()
+    roles.install()
     return app
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from PySide6.QtCore import QTimer, Slot
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QWidget
 
 from attnviz.compute.scheduler import Busy, Scheduler
 from attnviz.gui.look.theme import GRID
+from attnviz.gui.widgets.button import Button
 from attnviz.i18n import N_, _
 
 SHOWN_AFTER_S = 0.5
@@ -55,7 +56,7 @@ class JobLine(QWidget):
         self.setObjectName("job_line")
         self._schedulers = schedulers
         self._shown: tuple[Scheduler, str] | None = None
-        self._title, self._bar, self._cancel = QLabel(), QProgressBar(), QPushButton()
+        self._title, self._bar, self._cancel = QLabel(), QProgressBar(), Button()
         self._title.setObjectName("job_title")
         self._bar.setObjectName("job_bar")
         self._bar.setTextVisible(False)

@@ -95,6 +95,7 @@ class Commands(QObject):
                 self._actions[row.id].setIcon(icon(row.icon, self._theme))
 
     def _tool_tip(self, id_: str, text: str) -> str:
-        keys = self._actions[id_].shortcut().toString(QKeySequence.SequenceFormat.NativeText)
+        native = QKeySequence.SequenceFormat.NativeText
+        keys = ", ".join(key.toString(native) for key in self._actions[id_].shortcuts())
         plain = text.replace("&", "").replace("…", "")
         return f"{plain} ({keys})" if keys else plain

@@ -25,6 +25,7 @@ from attnviz.engines.table import ENGINE_BY_ID
 from attnviz.gui.bridge import Bridge
 from attnviz.gui.documents import SUFFIXES, Documents
 from attnviz.gui.edits_menu import EditsMenu
+from attnviz.gui.focus import Focus
 from attnviz.gui.handlers import Handlers
 from attnviz.gui.jobs import JobLine
 from attnviz.gui.live.compare import CompareLive
@@ -84,6 +85,7 @@ class Window(QMainWindow):
         self.documents = Documents(self.store, self.scheduler, settings, self)
         self.handlers = Handlers(self)
         self.commands = Commands(self, self.handlers)
+        self._focus = Focus(self, self.leave)
         self.panels: dict[str, Panel] = {}
         self.docks: dict[str, PanelDock] = {}
         self.cards: dict[str, Card] = {}
@@ -360,11 +362,17 @@ class Window(QMainWindow):
             return False
         if self.jobs.is_shown or line.property("invalid"):
             return False
-        self.panels["stage"].setFocus(Qt.FocusReason.OtherFocusReason)
+        self.leave()
         return True
 
+    def leave(self) -> None:
+        """Move the focus to the map, or to the window itself, where Space plays."""
+        stage = self.panels.get("stage")
+        target = stage if stage is not None and stage.isVisible() else self
+        target.setFocus(Qt.FocusReason.OtherFocusReason)
+
     def _press_button(self, event: QKeyEvent) -> bool:
-        """Enter does to a button and a list what Space does elsewhere: here Space plays."""
+        """Enter presses a button and opens a list, as Space does."""
         focused = self.focusWidget()
         if event.key() not in _ENTER or not isinstance(focused, QAbstractButton | QComboBox):
             return False

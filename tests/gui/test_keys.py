@@ -1,4 +1,4 @@
-"""Space plays everywhere but in text, one Tab stop per table, commands from the prompt."""
+"""Space plays everywhere but in texts and controls, one Tab stop per table, commands from the prompt."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLineEdit, QWidget
 
 from attnviz.gui.actions import ACTIONS
+from attnviz.gui.focus import CONTROLS
 from attnviz.gui.menus import PLAIN_KEYS
 from attnviz.gui.panels.decoding.panel import DecodingPanel
 from attnviz.gui.widgets.combo import Combo
@@ -70,13 +71,13 @@ def test_space_is_typed_into_text(desk: Desk) -> None:
     assert line(desk).text() == "a fluffy blue creature " and not player(desk).is_playing
 
 
-def test_space_plays_from_every_control_of_the_window(desk: Desk) -> None:
+def test_space_plays_from_every_place_that_is_no_control(desk: Desk) -> None:
     desk.settle_decoding()
     before, seen = desk.store.document, 0
     for widget in desk.window.findChildren(QWidget):
         if not (widget.isVisible() and widget.isEnabled() and widget.focusPolicy() & Qt.FocusPolicy.TabFocus):
             continue
-        if isinstance(widget, QLineEdit):
+        if isinstance(widget, (QLineEdit, *CONTROLS)):
             continue
         was_playing = player(desk).is_playing
         widget.setFocus()
@@ -84,10 +85,10 @@ def test_space_plays_from_every_control_of_the_window(desk: Desk) -> None:
         assert player(desk).is_playing != was_playing, widget.objectName()
         assert desk.store.experiment == before.experiment, widget.objectName()
         seen += 1
-    assert seen > 40
+    assert seen > 15
 
 
-def test_enter_presses_what_space_does_not(desk: Desk) -> None:
+def test_enter_presses_a_control_too(desk: Desk) -> None:
     before = desk.store.experiment
     tile = desk.find(QAbstractButton, "causal_toggle")
     tile.setFocus()

@@ -31,7 +31,9 @@ MOUSE: tuple[tuple[str, str], ...] = (
     (N_("Wheel on a heat map"), N_("zoom; drag or Shift+wheel moves, double-click resets")),
     (N_("Arrow keys on a heat map"), N_("walk over the cells; Enter locks")),
     (N_("Arrow keys on a table"), N_("walk over the cells; Tab leaves the table")),
-    (N_("Enter on a button or list"), N_("press or open it")),
+    (N_("Enter or Space on a button or list that Tab reached"), N_("press or open it; F5 plays then")),
+    (N_("Enter or Esc in a text"), N_("leave it; Space plays then")),
+    (N_("Arrow keys on a row of pictures"), N_("choose the next one; Tab leaves the row")),
     (N_("Drag the tip of an arrow"), N_("change the vector")),
 )
 

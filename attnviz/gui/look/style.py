@@ -51,8 +51,8 @@ def palette(theme: Theme) -> QPalette:
         role.BrightText: theme.error,
         role.ToolTipBase: theme.panel,
         role.ToolTipText: theme.ink,
-        role.Highlight: theme.accent,
-        role.HighlightedText: theme.on_accent,
+        role.Highlight: theme.filled,
+        role.HighlightedText: theme.on_filled,
         role.Accent: theme.accent,
         role.Link: theme.accent,
         role.LinkVisited: theme.accent,
@@ -116,12 +116,16 @@ QPushButton, QToolBar QToolButton, QToolButton[framed="true"] {
 }
 QPushButton:hover, QToolBar QToolButton:hover, QToolButton[framed="true"]:hover { background: @hover; }
 QPushButton:pressed, QToolBar QToolButton:pressed { background: @line; }
-QPushButton:focus, QToolBar QToolButton:focus, QToolButton:focus { border: 1px solid @accent; }
 QPushButton:checked, QToolBar QToolButton:checked { border: 1px solid @accent; color: @accent; }
 QPushButton:default { border: 1px solid @accent; }
 QPushButton:disabled, QToolBar QToolButton:disabled { color: @faded; background: @ground; }
-QPushButton[primary="true"] { background: @accent; color: @on_accent; border: 1px solid @accent; }
+QPushButton:focus, QPushButton:checked:focus, QToolBar QToolButton:focus,
+QToolButton[framed="true"]:focus { border: 2px solid @accent;
+    padding: 2px 9px; }
+QPushButton[primary="true"] { background: @filled; color: @on_filled; border: 1px solid @filled; }
+QPushButton[primary="true"]:focus { background: @panel; color: @accent; border: 2px solid @accent; }
 QPushButton:flat { padding: 0px 6px; min-height: 0px; border: none; }
+QPushButton:flat:focus { padding: 0px 4px; border: 2px solid @accent; }
 QPushButton::menu-indicator { width: 10px; subcontrol-position: right center; subcontrol-origin: padding;
     right: 5px; }
 QToolButton::menu-indicator { width: 10px; subcontrol-position: right center; right: 4px; }
@@ -129,15 +133,20 @@ QToolBar QToolButton[popupMode="2"] { padding-right: 18px; }
 QToolButton { background: transparent; color: @ink; border: 1px solid transparent; border-radius: @radius;
     padding: 3px; }
 QToolButton:hover { background: @hover; }
+QToolButton:focus { border: 2px solid @accent; padding: 2px; }
 QToolButton:disabled { color: @faded; }
 
 QLineEdit, QPlainTextEdit, QTextEdit, QComboBox {
     background: @field; color: @ink; border: 1px solid @line; border-radius: @radius; padding: 3px 6px;
-    selection-background-color: @accent; selection-color: @on_accent;
+    selection-background-color: @filled; selection-color: @on_filled;
 }
-QLineEdit:focus, QPlainTextEdit:focus, QTextEdit:focus, QComboBox:focus { border: 1px solid @accent; }
+QLineEdit:focus, QPlainTextEdit:focus, QTextEdit:focus, QComboBox:focus {
+    border: 2px solid @accent; padding: 2px 5px; }
+QTextEdit[bare="true"] { background: transparent; border: 2px solid transparent; padding: 0px; }
+QTextEdit[bare="true"]:focus { border: 2px solid @accent; padding: 0px; }
 QLineEdit:disabled, QComboBox:disabled { color: @faded; }
 QLineEdit[compact="true"] { background: @panel; border-radius: 3px; padding: 0px 2px; }
+QLineEdit[compact="true"]:focus { padding: 0px 1px; }
 QLineEdit[invalid="true"] { border: 1px solid @error; }
 QAbstractSpinBox QLineEdit { background: transparent; border: none; padding: 0px; }
 QComboBox::drop-down { border: none; width: 18px; }
@@ -153,12 +162,14 @@ QCheckBox::indicator, QRadioButton::indicator { width: 12px; height: 12px; borde
     background: @field; }
 QCheckBox::indicator { border-radius: 3px; }
 QRadioButton::indicator { border-radius: 6px; }
-QCheckBox::indicator:checked, QRadioButton::indicator:checked { background: @accent;
-    border: 1px solid @accent; }
+QCheckBox::indicator:checked, QRadioButton::indicator:checked { background: @filled;
+    border: 1px solid @filled; }
+QPushButton[primary="true"]:focus { background: @panel; color: @accent; border: 2px solid @accent; }
 QCheckBox::indicator:checked { image: url(@tick); }
 QCheckBox::indicator:disabled, QRadioButton::indicator:disabled { border: 1px solid @line; }
 QCheckBox::indicator:checked:disabled, QRadioButton::indicator:checked:disabled { background: @line; }
-QCheckBox:focus, QRadioButton:focus { color: @accent; }
+QCheckBox, QRadioButton { border: 2px solid transparent; border-radius: 4px; padding: 1px; }
+QCheckBox:focus, QRadioButton:focus { border: 2px solid @accent; }
 
 QTabWidget::pane { background: @panel; border: 1px solid @line; border-radius: @radius; top: -1px; }
 QTabBar { background: transparent; qproperty-drawBase: 0; }
@@ -166,7 +177,7 @@ QTabBar::tab { background: transparent; color: @muted; padding: 5px 2px 5px 2px;
     border: none; border-bottom: 2px solid transparent; }
 QTabBar::tab:hover { color: @ink; }
 QTabBar::tab:selected { color: @ink; border-bottom: 2px solid @accent; font-weight: 600; }
-QTabBar::tab:focus { color: @accent; }
+QTabBar::tab:selected:focus { border: 2px solid @accent; border-radius: 4px; padding: 3px 0px 5px 0px; }
 QTabBar::tab:disabled { color: @faded; }
 
 QDockWidget { color: @muted; font-weight: 600; }

@@ -26,20 +26,40 @@ MOTION_MS = 160
 
 @dataclass(frozen=True, kw_only=True)
 class Theme(Shades):
-    """The shades that figures have too, and those of controls."""
+    """The shades that figures have too, and those of controls. White text stands on `filled` buttons."""
 
     accent: str
-    on_accent: str
+    filled: str
+    on_filled: str
     field: str
     hover: str
 
 
 LIGHT = Theme(
-    **asdict(shades.LIGHT), accent=shades.LIGHT.query, on_accent="#ffffff", field="#f4f4f1", hover="#eceae4"
+    **asdict(shades.LIGHT),
+    accent="#2a67c9",
+    filled="#2a67c9",
+    on_filled="#ffffff",
+    field="#f4f4f1",
+    hover="#f0efeb",
 )
 
 DARK = Theme(
-    **asdict(shades.DARK), accent=shades.DARK.query, on_accent="#14161a", field="#17181b", hover="#2a2d33"
+    **asdict(shades.DARK),
+    accent="#74a7fb",
+    filled="#2a67c9",
+    on_filled="#ffffff",
+    field="#17181b",
+    hover="#2a2d33",
 )
 
 THEMES = (LIGHT, DARK)
+
+TEXTS = ("ink", "muted", "accent", "query", "key", "value", "warning", "error")
+"""Colours of text."""
+
+GROUNDS = ("ground", "panel", "field", "hover")
+"""Colours that text of any colour of `TEXTS` may stand on."""
+
+OTHER_TEXTS = (("on_filled", "filled"), ("ink", "line"))
+"""Further (text, ground): that of a filled button, and that of a pressed one."""

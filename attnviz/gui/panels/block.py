@@ -57,6 +57,7 @@ class BlockPanel(Panel):
         self.diagram.clicked.connect(self._on_stage)
         self.diagram.pointed.connect(store.set_stage_hover)
         self._scroll = QScrollArea()
+        self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._scroll.setObjectName("block_scroll")
         self._scroll.setFrameShape(QFrame.Shape.NoFrame)
         self._scroll.setWidgetResizable(True)
@@ -161,8 +162,7 @@ class BlockPanel(Panel):
 
     def _select(self) -> None:
         chosen = self.store.document.view.stage
-        for stage in self.diagram.stages:
-            self.diagram.box(stage).set_selected(stage == chosen)
+        self.diagram.set_chosen(chosen)
         self._laid_out.start()
 
     @Slot()

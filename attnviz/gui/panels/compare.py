@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QSize, Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from attnviz.core.levels import levels
 from attnviz.core.text import isolated, number, visible
@@ -17,6 +17,7 @@ from attnviz.gui.look.fonts import number_font
 from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.heat.compare_map import CompareMap
@@ -72,10 +73,10 @@ class ComparePanel(Panel):
             label.setAlignment(Qt.AlignmentFlag.AlignTop)
         self._sentence.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Ignored)
         self._readout.setFont(number_font(11))
-        self._shuffle = QPushButton()
+        self._shuffle = Button()
         self._shuffle.setObjectName("compare_shuffle")
         self._shuffle.clicked.connect(self._on_shuffle)
-        self._open = {side: QPushButton() for side in SIDES[:2]}
+        self._open = {side: Button() for side in SIDES[:2]}
         for side, button in self._open.items():
             button.setObjectName(f"compare_open_{side}")
             button.setProperty("side", side)

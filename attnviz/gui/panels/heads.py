@@ -10,6 +10,7 @@ from attnviz.gui.look.theme import GRID
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.stage_heat import all_head_levels, highlight
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.button import rove
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.i18n import _
@@ -96,7 +97,7 @@ class HeadsPanel(Panel):
     def _paint(self, site: SiteTrace) -> None:
         stage = self._stage(site)
         view, row = self.store.document.view, STAGE_BY_ID[stage]
-        count = min(site.shape(stage)[0], MOST_HEADS)
+        count = self._count(site)
         self._ensure(count)
         range_id = view.range_of(stage)
         ends = all_head_levels(site, stage, "global") if range_id == "global" else None
@@ -110,6 +111,9 @@ class HeadsPanel(Panel):
                 thumbnail.set_caption(self._caption(site, row.axes[0], head))
         self._select(site)
         self._light(site)
+
+    def _count(self, site: SiteTrace) -> int:
+        return min(site.shape(self._stage(site))[0], MOST_HEADS)
 
     def _caption(self, site: SiteTrace, axis: str, head: int) -> str:
         heads = site.experiment.heads
@@ -129,10 +133,11 @@ class HeadsPanel(Panel):
         for head, thumbnail in enumerate(self._thumbnails):
             thumbnail.set_selected(head == chosen)
             thumbnail.set_struck(head in off)
+        rove(self._thumbnails, chosen)
 
     def _light(self, site: SiteTrace) -> None:
         stage, view, focus = self._stage(site), self.store.document.view, self.store.focus
-        for head in range(min(site.shape(stage)[0], MOST_HEADS)):
+        for head in range(self._count(site)):
             self._thumbnails[head].set_lit(highlight(site, view, stage, focus, head))
 
     def _ensure(self, count: int) -> None:
@@ -144,12 +149,23 @@ class HeadsPanel(Panel):
             thumbnail.apply_theme(self.theme)
             thumbnail.set_caption(_("head {head}").format(head=head + 1))
             thumbnail.clicked.connect(self._on_clicked)
+            thumbnail.walked.connect(self._on_walked)
             self._row.insertWidget(head, thumbnail)
             self._thumbnails.append(thumbnail)
 
+    @Slot(int)
+    def _on_walked(self, step: int) -> None:
+        """An arrow key: choose the next head, as the command of that name does."""
+        head = self.sender().property("head") + step
+        if self.store.trace is not None and 0 <= head < self._count(self.store.site):
+            self._choose(head)
+
     @Slot()
     def _on_clicked(self) -> None:
-        head = self.sender().property("head")
+        self._choose(self.sender().property("head"))
+
+    def _choose(self, head: int) -> None:
+        """Choose the head, or the first head of the key/value head, that a thumbnail shows."""
         if self.store.trace is not None and STAGE_BY_ID[self._stage(self.store.site)].axes[0] == "kv_head":
             head *= self.store.site.experiment.heads.group_size
         self.store.look(head=head)

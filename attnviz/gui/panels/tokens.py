@@ -124,6 +124,7 @@ class TokensPanel(Panel):
             label.setStyleSheet(f"color: {theme.muted}")
 
     def retranslate(self) -> None:
+        self.chips.setAccessibleName(_("Tokens"))
         self._line.setPlaceholderText(_("Type a sentence"))
         self._line.setAccessibleName(_("Tokens as text"))
         self._split_label.setText(_("split by"))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from PySide6.QtCore import QRect, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent
-from PySide6.QtWidgets import QLineEdit, QWidget
+from PySide6.QtWidgets import QWidget
 
 from attnviz.core.text import SPACE
+from attnviz.gui.widgets.window_keys import LineEdit
 
 
-class ChipEditor(QLineEdit):
+class ChipEditor(LineEdit):
     """The line edit over a chip: Enter or leaving commits the text, Esc cancels.
 
     A space at an end is shown as ␣, and typing over the rest keeps it.

@@ -19,6 +19,10 @@ _NARROWEST = 70
 class DropDown(QComboBox):
     """A combo box whose list is as wide as its longest option, however narrow the box is."""
 
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+
     def showPopup(self) -> None:
         view = self.view()
         bar = self.style().pixelMetric(QStyle.PixelMetric.PM_ScrollBarExtent)
@@ -40,7 +44,6 @@ class Combo(Availability, DropDown):
         self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.setMinimumContentsLength(1)
         self.setMinimumWidth(_NARROWEST)
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName(name)
         self.set_options(options)
         self.activated.connect(self._on_activated)

@@ -15,6 +15,9 @@ BURST_MS = 400
 """Wheel notches and key presses closer together than this are one gesture."""
 
 
+RING_PX = 2.0
+"""Width of the ring around the control with the keyboard focus."""
+
 MOUSE_ONLY = "attnviz_mouse_only"
 """Property of a part that a picture of its panel omits: a hint, a button."""
 MOTION_PROPERTY = "attnviz_motion"
@@ -47,7 +50,7 @@ def draw_focus_ring(painter: QPainter, rect: QRectF, theme: Theme, radius: float
     painter.save()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     painter.setBrush(Qt.BrushStyle.NoBrush)
-    painter.setPen(QPen(QColor(theme.accent), 1.5))
+    painter.setPen(QPen(QColor(theme.accent), RING_PX))
     painter.drawRoundedRect(rect.adjusted(1, 1, -1, -1), radius, radius)
     painter.restore()
 

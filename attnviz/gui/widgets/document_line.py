@@ -6,9 +6,9 @@ from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QLineEdit
 
+from attnviz.gui.widgets.window_keys import is_windows
+
 _HISTORY = (QKeySequence.StandardKey.Undo, QKeySequence.StandardKey.Redo)
-_WINDOWS = (QKeySequence("Ctrl+E"), QKeySequence("Ctrl+Home"), QKeySequence("Ctrl+End"))
-"""Keys of a line edit that a single line does not need (End suffices) and that are commands of the window."""
 
 
 class DocumentLine(QLineEdit):
@@ -53,7 +53,7 @@ class DocumentLine(QLineEdit):
     def _leaves(self, event: QKeyEvent) -> bool:
         """True if a key belongs to the window."""
         is_history = any(map(event.matches, _HISTORY))
-        return self._leaves_history() if is_history else QKeySequence(event.keyCombination()) in _WINDOWS
+        return self._leaves_history() if is_history else is_windows(event)
 
     def _leaves_history(self) -> bool:
         return self._is_live or not self.isModified()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QColor, QPalette
-from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.control import Control
 
 
@@ -22,7 +23,7 @@ class EmptyState(Control):
         self._label.setTextFormat(Qt.TextFormat.PlainText)
         self._label.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._label.setWordWrap(True)
-        self._button = QPushButton()
+        self._button = Button()
         self._button.setObjectName("empty_state_action")
         self._button.clicked.connect(self.triggered)
         layout = QVBoxLayout(self)

@@ -11,6 +11,7 @@ def clear_scroll(content: QWidget, *, sideways: bool) -> QScrollArea:
     scroll = QScrollArea()
     scroll.setWidgetResizable(True)
     scroll.setWidget(content)
+    scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # its content has the Tab stops
     scroll.viewport().setAutoFillBackground(False)
     content.setAutoFillBackground(False)
     off = Qt.ScrollBarPolicy.ScrollBarAlwaysOff

@@ -9,6 +9,7 @@ from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPainterPath, QPaintEvent
 from PySide6.QtWidgets import QAbstractButton, QHBoxLayout, QSizePolicy, QWidget
 
 from attnviz.gui.look.theme import RADIUS, Theme
+from attnviz.gui.widgets.button import rove
 from attnviz.gui.widgets.control import Availability, Control, active_theme, draw_focus_ring
 
 Option = tuple[str, str, str]
@@ -51,18 +52,26 @@ class _Segment(Availability, QAbstractButton):
         painter.setPen(self._ink())
         painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, self.text())
         if self.hasFocus():
-            draw_focus_ring(painter, rect.adjusted(1, 1, -1, -1), theme, 3)
+            self._paint_focus(painter, rect)
+
+    def _paint_focus(self, painter: QPainter, rect: QRectF) -> None:
+        """Paint the ring, apart from the fill of the chosen segment by a line of the card's colour."""
+        draw_focus_ring(painter, rect, self.theme, 4)
+        if self.isChecked():
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.setPen(QPen(QColor(self.theme.panel), 1))
+            painter.drawRoundedRect(rect.adjusted(2.5, 2.5, -2.5, -2.5), 3, 3)
 
     def _fill(self) -> QColor:
         theme = self.theme
         if self.isChecked():
-            return QColor(theme.accent if self.isEnabled() else theme.line)
+            return QColor(theme.filled if self.isEnabled() else theme.line)
         return QColor(theme.hover if self.underMouse() and self.isEnabled() else theme.panel)
 
     def _ink(self) -> QColor:
         theme = self.theme
         if self.isChecked() and self.isEnabled():
-            return QColor(theme.on_accent)
+            return QColor(theme.on_filled)
         color = QColor(theme.ink if self.isEnabled() and self.underMouse() else theme.muted)
         color.setAlphaF(1.0 if self.isEnabled() else 0.5)
         return color
@@ -162,7 +171,6 @@ class Segmented(Control):
         chosen = self._segments.get(self._value)
         index = usable.index(chosen) + delta if chosen in usable else 0
         target = usable[index % len(usable)]
-        target.setFocus(Qt.FocusReason.OtherFocusReason)
         self._choose(target.id)
 
     def apply_theme(self, theme: Theme) -> None:
@@ -183,10 +191,7 @@ class Segmented(Control):
             self.changed.emit(id_)
 
     def _rove_focus(self) -> None:
-        """One tab stop for the whole row: the chosen segment, else the first usable one."""
-        usable = [segment for segment in self._segments.values() if segment.isEnabled()]
-        stop = next((segment for segment in usable if segment.isChecked()), usable[0] if usable else None)
-        for segment in self._segments.values():
-            segment.setFocusPolicy(
-                Qt.FocusPolicy.StrongFocus if segment is stop else Qt.FocusPolicy.ClickFocus
-            )
+        """One Tab stop for the whole row: the chosen segment, else the first usable one."""
+        segments = list(self._segments.values())
+        chosen = self._segments.get(self._value)
+        rove(segments, segments.index(chosen) if chosen is not None else -1)

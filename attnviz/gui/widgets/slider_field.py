@@ -9,7 +9,7 @@ from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent,
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QSlider, QWidget
 
 from attnviz.gui.look.theme import GRID, Theme
-from attnviz.gui.widgets.control import Availability, Control, active_theme, plain_tooltip
+from attnviz.gui.widgets.control import Availability, Control, active_theme, draw_focus_ring, plain_tooltip
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.i18n import _
 
@@ -37,6 +37,11 @@ class Track(Availability, QSlider):
         self.theme = active_theme()
         self.setMinimumWidth(48)
         self.setAttribute(Qt.WidgetAttribute.WA_Hover)
+
+    def apply_theme(self, theme: Theme) -> None:
+        """Take the colours of `theme`."""
+        self.theme = theme
+        self.update()
 
     def sizeHint(self) -> QSize:
         return QSize(96, 22)
@@ -75,9 +80,7 @@ class Track(Availability, QSlider):
         painter.setPen(QPen(QColor(theme.accent if self.isEnabled() else theme.muted), 1.75))
         painter.drawEllipse(QPointF(at, middle), _HANDLE / 2 - 0.5, _HANDLE / 2 - 0.5)
         if self.hasFocus():
-            painter.setPen(QPen(QColor(theme.accent), 1.0))
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.drawEllipse(QPointF(at, middle), _HANDLE / 2 + 2.5, _HANDLE / 2 + 2.5)
+            draw_focus_ring(painter, QRectF(self.rect()), theme)
 
     def handle_x(self) -> float:
         """The x of the handle's centre, in pixels from the left."""

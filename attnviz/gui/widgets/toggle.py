@@ -27,7 +27,7 @@ class Toggle(Availability, QAbstractButton):
         self._theme = active_theme()
         self.setCheckable(True)
         self.setChecked(value)
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self._place = float(value)
         self._slide = QVariantAnimation(self)

@@ -53,5 +53,5 @@ def test_icons_are_made_once_and_unknown_ones_refused(qapp: object) -> None:
 def test_the_program_icon_shows_query_key_and_value_in_their_colours(qapp: object) -> None:
     image = app_icon().pixmap(64, 64).toImage()
     seen = [image.pixelColor(x, y).name() for x, y in ((18, 18), (32, 45), (45, 45))]
-    assert seen == [LIGHT.query, LIGHT.key, LIGHT.value]
+    assert seen == [LIGHT.query, LIGHT.key_mark, LIGHT.value_mark]
     assert image.pixelColor(0, 0).alpha() == 0

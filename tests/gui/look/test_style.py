@@ -120,4 +120,4 @@ def test_a_check_box_that_is_on_has_a_tick(qtbot: QtBot, qapp: QApplication, the
     box.resize(30, 24)
     image = box.grab().toImage()
     names = [image.pixelColor(x, y).name() for x in range(2, 14) for y in range(24)]
-    assert names.count(theme.accent) > 40 and names.count(theme.on_accent) > 3
+    assert names.count(theme.filled) > 40 and names.count(theme.on_filled) > 3

@@ -96,6 +96,7 @@ def test_double_click_on_the_label_goes_back_to_the_default(qtbot: QtBot) -> Non
 
 def test_the_handle_is_painted_where_the_value_is(qtbot: QtBot) -> None:
     field, _log = make(qtbot, 0.0, 0.0, 1.0)
+    field.track.clearFocus()
     for value in (0.0, 0.5, 1.0):
         field.set_value(value)
         image = field.track.grab().toImage()

@@ -185,7 +185,7 @@ class ArchitectureCanvas(QWidget):
             return
         last = max(i for i, entry in enumerate(self._entries) if entry.place.stack == "encoder")
         start, y = places[last].plot.center().x(), 6.0
-        color = QColor(self._theme.key)
+        color = QColor(self._theme.key_mark)
         for cross in crosses:
             x, top = places[cross].plot.center().x(), float(places[cross].map.top()) + 3
             path = [QPointF(start, places[last].map.top() + 2), QPointF(start, y), QPointF(x, y)]

@@ -107,6 +107,7 @@ class CostCurve(pg.GraphicsLayoutWidget):  # type: ignore[misc]
         self._line = pg.InfiniteLine(angle=90, movable=True)
         self._line.sigDragged.connect(self._on_dragged)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.viewport().setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.view.addItem(self._line)
         self.view.addItem(self._dots)
         self.setMinimumSize(150, 60)
@@ -192,7 +193,7 @@ class CostCurve(pg.GraphicsLayoutWidget):  # type: ignore[misc]
             x=[x for x, _y in places],
             y=[y for _x, y in places],
             size=7,
-            brush=QColor(self._theme.key),
+            brush=QColor(self._theme.key_mark),
             pen=pg.mkPen(self._theme.panel),
         )
 

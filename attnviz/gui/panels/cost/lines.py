@@ -38,6 +38,7 @@ class CostLines(QTextEdit):
         self.setReadOnly(True)
         self.setUndoRedoEnabled(False)
         self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setProperty("bare", True)
         self.setFont(number_font(TEXT_PX))
         self.setTextInteractionFlags(
             Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
@@ -67,8 +68,6 @@ class CostLines(QTextEdit):
 
     def apply_theme(self, theme: Theme) -> None:
         self._theme = theme
-        sheet = "QTextEdit {{ background: transparent; border: none; padding: 0px; color: {} }}"
-        self.setStyleSheet(sheet.format(theme.ink))
         self._write()
 
     def resizeEvent(self, event: QResizeEvent) -> None:

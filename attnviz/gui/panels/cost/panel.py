@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from PySide6.QtCore import QSize, Qt, QTimer, Slot
 from PySide6.QtGui import QGuiApplication, QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QLayout, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from attnviz.core.cost.stack import Stack
 from attnviz.gui.look.theme import GRID, Theme
@@ -17,6 +17,7 @@ from attnviz.gui.panels.cost.question import EXPERIMENT, QUANTITIES, Question, b
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.stage_heat import differ_in_vectors_alone
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.segmented import Segmented
@@ -131,10 +132,10 @@ class CostPanel(Panel):
         self._side = Segmented([("lines", "", ""), ("curve", "", "")], "lines")
         self._side.setObjectName("cost_side")
         self._side.changed.connect(self._arrange)
-        self._reset = QPushButton()
+        self._reset = Button()
         self._reset.setObjectName("cost_reset")
         self._reset.clicked.connect(self._on_reset)
-        self._copy = QPushButton()
+        self._copy = Button()
         self._copy.setObjectName("cost_copy")
         self._copy.clicked.connect(self._on_copy)
         self.fields = CostFields(self.question)

@@ -136,8 +136,10 @@ class DistributionBars(Control):
         last = min(event.rect().bottom() // ROW_PX + 1, len(self._rows))
         for row in range(first, last):
             self._paint_row(painter, row)
-        if self.hasFocus() and self._current >= 0:
-            draw_focus_ring(painter, self._row_rect(self._current), self._theme, 3)
+        if self.hasFocus():
+            visible = QRectF(self.visibleRegion().boundingRect())
+            ring = self._row_rect(self._current) if self._current >= 0 else visible
+            draw_focus_ring(painter, ring, self._theme, 3)
 
     def _paint_row(self, painter: QPainter, row: int) -> None:
         theme, rect, shown = self._theme, self._row_rect(row), self._rows[row]

@@ -5,9 +5,9 @@ A page shows a step, the sampling or the cache. If the panel is wide or high eno
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QSize, QTimer, Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QLabel, QSlider, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWidget
 
 from attnviz.compute.decoding import Decoded
 from attnviz.compute.uncached import UncachedStep
@@ -31,6 +31,7 @@ from attnviz.gui.widgets.elided import WholeLabel
 from attnviz.gui.widgets.narrow_scroll import NarrowScroll
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.segmented import Segmented
+from attnviz.gui.widgets.slider_field import Track
 from attnviz.i18n import N_, _
 from attnviz.model.edit.generation import FRESH, rewrite, set_writing
 from attnviz.model.sites.titles import label_among_several
@@ -104,7 +105,7 @@ class DecodingPanel(Panel):
             button.setFixedWidth(24)
             button.clicked.connect(slot)
             self._buttons[name] = button
-        self._slider = QSlider(Qt.Orientation.Horizontal)
+        self._slider = Track()
         self._slider.setObjectName("decode_scrubber")
         self._slider.valueChanged.connect(self.go_to)
         self._speed = DragNumber(1.0, minimum=0.25, maximum=16.0, decimals=2, step=0.05)
@@ -189,7 +190,7 @@ class DecodingPanel(Panel):
             ("step_forward", _("Step forward")),
             ("last", _("Last step")),
         ):
-            self._buttons[name].setToolTip(text)
+            self._buttons[name].setToolTip(text if name != "play" else _("Play or pause (Space, F5)"))
             self._buttons[name].setAccessibleName(text)
         self._slider.setAccessibleName(_("Step"))
         self._speed.setAccessibleName(_("Speed"))

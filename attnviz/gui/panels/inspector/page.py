@@ -72,8 +72,7 @@ class InspectorPage(QTextBrowser):
         self.setUndoRedoEnabled(False)
         self.setFrameShape(QTextBrowser.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        # The style sheet of the window frames every text field; this one is part of its card.
-        self.setStyleSheet("QTextBrowser { background: transparent; border: none; padding: 0px; }")
+        self.setProperty("bare", True)
         self.document().setDocumentMargin(0)
         # The font of numbers has no bold: the result uses the other one, whose digits have equal widths, too.
         bold = ui_font(TEXT_PX, QFont.Weight.DemiBold)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from attnviz.core.positions import rope_angles
 from attnviz.core.text import elide, number, visible
@@ -17,6 +17,7 @@ from attnviz.gui.forms.rows import Note
 from attnviz.gui.look.fonts import number_font
 from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.pictures.dial import Dial
 from attnviz.i18n import _
@@ -49,7 +50,7 @@ class RopeDials(QWidget):
         column.addLayout(self._grid)
         column.addWidget(self._paging())
         Mark(store, self, "position.multipliers")
-        self._reset = QPushButton()
+        self._reset = Button()
         self._reset.setObjectName("rope_reset_button")
         self._reset.clicked.connect(self._on_reset)
         column.addWidget(self._reset, 0, Qt.AlignmentFlag.AlignRight)

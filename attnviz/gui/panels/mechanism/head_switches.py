@@ -6,6 +6,7 @@ from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QGridLayout, QPushButton, QSizePolicy, QWidget
 
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.i18n import _
 from attnviz.model.edit.edits import toggle_head
@@ -48,7 +49,7 @@ class HeadSwitches(QWidget):
             button.setToolTip(plain_tooltip(_("Switch head {head} off or on").format(head=head + 1)))
 
     def _add(self, head: int) -> None:
-        button = QPushButton()
+        button = Button()
         button.setObjectName(f"head_off_{head}")
         button.setText(str(head + 1))
         button.setCheckable(True)

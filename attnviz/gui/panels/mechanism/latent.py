@@ -236,14 +236,14 @@ class LatentPicture(Control):
         heads = list(zip(drawing.keys, drawing.values, strict=True))
         others = [pair for pair in heads if pair[0].head != shown.head]
         if len(heads) > MOST_BANDS:
-            for row, hue in ((drawing.values, theme.value), (drawing.keys, theme.key)):
+            for row, hue in ((drawing.values, theme.value_mark), (drawing.keys, theme.key_mark)):
                 _band(painter, latent, row[0].rect.united(row[-1].rect), hue, 2 * _ALPHA)
             others = []
         for key, value in (*others, *(pair for pair in heads if pair[0].head == shown.head)):
             alpha = _LIT_ALPHA if key.head == shown.head else _ALPHA
             content, beside = self._parts(key)
-            _band(painter, latent, value.rect, theme.value, alpha)
-            _band(painter, latent, content, theme.key, alpha)
+            _band(painter, latent, value.rect, theme.value_mark, alpha)
+            _band(painter, latent, content, theme.key_mark, alpha)
             for shared in rope:
                 _band(painter, shared, beside, theme.muted, alpha)
 
@@ -268,7 +268,7 @@ class LatentPicture(Control):
         painter.setBrush(Qt.BrushStyle.NoBrush)
         at = 0
         for strip, row in rows.items():
-            hue = {"v": theme.value, shown.shapes.source: theme.muted}.get(strip.stage, theme.key)
+            hue = {"v": theme.value_mark, shown.shapes.source: theme.muted}.get(strip.stage, theme.key_mark)
             if row is None:
                 painter.fillRect(strip.rect, QColor(hue))
             else:
@@ -306,7 +306,7 @@ class LatentPicture(Control):
             - QFontMetricsF(self.font()).horizontalAdvance(max(texts, key=len))
             - GRID
         )
-        rows = (("MLA", shown.kept, self._theme.key), ("MHA", shown.expanded, self._theme.muted))
+        rows = (("MLA", shown.kept, self._theme.key_mark), ("MHA", shown.expanded, self._theme.muted))
         for index, ((name, size, hue), text) in enumerate(zip(rows, texts, strict=True)):
             line = QRectF(0, top + index * _BAR_PITCH - 3, self.width(), BAR + 6)
             width = max(room * size / whole, 1.0)

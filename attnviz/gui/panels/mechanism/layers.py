@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from msgspec.structs import replace
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QHBoxLayout, QPushButton
+from PySide6.QtWidgets import QHBoxLayout
 
 from attnviz.gui.forms.fields import Number, Switch
 from attnviz.gui.forms.subject import whole_experiment
@@ -16,6 +16,7 @@ from attnviz.gui.panels.mechanism.memory import has_memory
 from attnviz.gui.panels.mechanism.norm import NormLine, NormSlot
 from attnviz.gui.panels.mechanism.section import Section
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.toggle import Toggle
 from attnviz.i18n import N_, _
@@ -71,7 +72,7 @@ class LayersSection(Section):
         self._seen = LastSeen()
         self._both: tuple[Layer, ...] = ()
         self.add_whole_form(self._fields())
-        self._copy, self._remove = QPushButton(), QPushButton()
+        self._copy, self._remove = Button(), Button()
         self._copy.setObjectName("copy_layer_button")
         self._remove.setObjectName("remove_layer_button")
         self._copy.clicked.connect(self._on_copy)

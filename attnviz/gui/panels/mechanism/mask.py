@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout
 
 from attnviz.core.text import elide, visible
 from attnviz.gui.forms.rows import Note
@@ -14,6 +14,7 @@ from attnviz.gui.panels.mechanism.mask_fields import EFFECT, JOINING, PADDED, PA
 from attnviz.gui.panels.mechanism.section import Section
 from attnviz.gui.panels.mechanism.tile import MaskTile
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.button import Button
 from attnviz.i18n import N_, _, ngettext
 from attnviz.model.edit.edits import remove_mask
 from attnviz.model.edit.masks import find_mask, fitting_mask, put_mask, take_mask
@@ -63,7 +64,7 @@ class MaskSection(Section):
         self._pairs = Note("visible_pairs")
         self._painted = QLabel()
         self._painted.setObjectName("painted_count")
-        self._clear, self._paint = QPushButton(), QPushButton()
+        self._clear, self._paint = Button(), Button()
         self._clear.setObjectName("painted_clear_button")
         self._paint.setObjectName("paint_button")
         self._paint.setCheckable(True)

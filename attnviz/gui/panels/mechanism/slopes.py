@@ -6,11 +6,12 @@ from typing import Any
 
 from msgspec.structs import replace
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.panels.mechanism.head_numbers import HeadNumbers
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.button import Button
 from attnviz.i18n import N_, _
 from attnviz.model.edit.switching import set_slope
 from attnviz.model.positions import slopes_of
@@ -35,7 +36,7 @@ class AlibiSlopes(QWidget):
             N_("Slope of head {head}"),
             set_slope,
         )
-        self._reset = QPushButton()
+        self._reset = Button()
         self._reset.setObjectName("alibi_reset_button")
         self._reset.clicked.connect(self._on_reset)
         column = QVBoxLayout(self)

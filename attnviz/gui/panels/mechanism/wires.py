@@ -126,7 +126,7 @@ class HeadWires(Control):
             painter.setPen(QPen(QColor(theme.query if is_lit else theme.muted), 2.0 if is_lit else thin))
             painter.drawLine(dot, wiring.squares[head // size])
         painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(QColor(theme.key))
+        painter.setBrush(QColor(theme.key_mark))
         side = 2 * wiring.radius
         for square in wiring.squares:
             painter.drawRect(QRectF(square.x() - side / 2, square.y() - side / 2, side, side))

@@ -12,6 +12,7 @@ from attnviz.gui.panels.panel import Panel
 from attnviz.gui.panels.pipeline.sites import SiteChooser
 from attnviz.gui.stage_heat import highlight
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.button import rove
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.i18n import _
@@ -111,6 +112,7 @@ class PipelinePanel(Panel):
         thumbnail.setProperty("stage", stage)
         thumbnail.apply_theme(self.theme)
         thumbnail.clicked.connect(self._on_clicked)
+        thumbnail.walked.connect(self._on_walked)
         thumbnail.pointed.connect(self._on_pointed)
         self._thumbnails[stage] = thumbnail
         self._steps[stage] = _Step()
@@ -148,6 +150,8 @@ class PipelinePanel(Panel):
         chosen = self.store.document.view.stage
         for stage, thumbnail in self._thumbnails.items():
             thumbnail.set_selected(stage == chosen)
+        shown = [self._thumbnails[stage] for stage in self._shown]
+        rove(shown, self._shown.index(chosen) if chosen in self._shown else -1)
         self._laid_out.start()
 
     @Slot()
@@ -162,6 +166,13 @@ class PipelinePanel(Panel):
     @Slot(bool)
     def _on_pointed(self, is_pointed: bool) -> None:
         self.store.set_stage_hover(self.sender().property("stage") if is_pointed else "")
+
+    @Slot(int)
+    def _on_walked(self, step: int) -> None:
+        """An arrow key: open the next stage of the strip."""
+        place = self._shown.index(self.sender().property("stage")) + step
+        if 0 <= place < len(self._shown):
+            self.store.look(stage=self._shown[place])
 
     @Slot()
     def _on_clicked(self) -> None:

@@ -42,6 +42,7 @@ class Entry(QAbstractButton):
         self._is_present = False
         self.setObjectName(f"curve_{id_}")
         self.setCheckable(True)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setChecked(True)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self.setCursor(Qt.CursorShape.PointingHandCursor)

@@ -64,6 +64,7 @@ class DistancePlot(pg.GraphicsLayoutWidget):  # type: ignore[misc]
         self.view.addItem(self._dot)
         self._dot.setZValue(20)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.viewport().setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setMinimumSize(120, 60)
 
     def set_curves(self, distances: np.ndarray, curves: tuple[Curve, ...], at: int) -> None:  # type: ignore[type-arg]

@@ -43,7 +43,7 @@ def draw_blocked(painter: QPainter, rect: QRectF, theme: Theme, spacing: float =
     """
     if is_vector(painter):
         painter.fillRect(rect, QColor(theme.ground))
-        _draw_lines(painter, hatch_lines(rect, spacing), theme.line, 1.0)
+        _draw_lines(painter, hatch_lines(rect, spacing), theme.hatch, 1.0)
         return
     # The same for every frame of a drag: hundreds of smooth lines are drawn once per size.
     ratio = device_scale(painter)
@@ -55,7 +55,7 @@ def draw_blocked(painter: QPainter, rect: QRectF, theme: Theme, spacing: float =
         picture.setDevicePixelRatio(ratio)
         picture.fill(QColor(theme.ground))
         into = QPainter(picture)
-        _draw_lines(into, hatch_lines(QRectF(QPointF(), rect.size()), spacing), theme.line, 1.0)
+        _draw_lines(into, hatch_lines(QRectF(QPointF(), rect.size()), spacing), theme.hatch, 1.0)
         into.end()
         QPixmapCache.insert(key, picture)
     painter.drawPixmap(rect.topLeft(), picture)

@@ -26,6 +26,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QApplication, QSizePolicy, QToolTip, QWidget
 
 from attnviz.gui.look.theme import Theme
+from attnviz.gui.widgets.control import RING_PX
 from attnviz.gui.widgets.heat.color_bar import ColorBar
 from attnviz.gui.widgets.heat.content import NO_HIGHLIGHT, Cell, HeatContent, Highlight
 from attnviz.gui.widgets.heat.hatch import device_scale, is_vector
@@ -249,7 +250,7 @@ class HeatMap(QWidget):
             painter.drawPixmap(0, 0, self._picture(device_scale(painter)))
         self._scene.draw_overlay(painter, self._highlight, self._current)
         if self._focus_shown:
-            painter.setPen(QPen(QColor(self._scene.theme.accent), 1.5))
+            painter.setPen(QPen(QColor(self._scene.theme.accent), RING_PX))
             painter.drawRect(self.layout_shown.plot.adjusted(-3, -3, 3, 3))
         painter.end()
 

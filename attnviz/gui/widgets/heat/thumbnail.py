@@ -26,6 +26,7 @@ from attnviz.core.text import visible
 from attnviz.gui.look.colors import BLOCKED, Indices, indexed_image, pool
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import LIGHT, Theme
+from attnviz.gui.widgets.control import draw_focus_ring
 from attnviz.gui.widgets.heat.content import NO_HIGHLIGHT, Highlight, cell_indices, color_kind
 from attnviz.gui.widgets.heat.hatch import device_scale, draw_blocked, is_vector
 from attnviz.gui.widgets.heat.paint import fill_rectangles
@@ -35,6 +36,7 @@ _MOST_LIT = 64
 _FRAME = 4
 _HATCH = 5.0
 _FAINT = 0.3
+_STEPS = {Qt.Key.Key_Left: -1, Qt.Key.Key_Up: -1, Qt.Key.Key_Right: 1, Qt.Key.Key_Down: 1}
 _FLATTEST = 0.5
 """A matrix flatter or narrower than this is drawn with stretched cells, so that it stays a picture."""
 
@@ -53,6 +55,9 @@ class Thumbnail(QAbstractButton):
     pointed = Signal(bool)
     """The mouse came onto the button, or left it."""
 
+    walked = Signal(int)
+    """An arrow key: one button further (1) or back (−1) in the row."""
+
     def __init__(self, side: int = 48, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._side = side
@@ -70,7 +75,7 @@ class Thumbnail(QAbstractButton):
         self.setObjectName("thumbnail")
         self.setCheckable(True)  # tells a screen reader which one is chosen
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setAttribute(Qt.WidgetAttribute.WA_Hover)
 
@@ -179,6 +184,8 @@ class Thumbnail(QAbstractButton):
         """Enter clicks as Space does."""
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
             self.click()
+        elif Qt.Key(event.key()) in _STEPS:
+            self.walked.emit(_STEPS[Qt.Key(event.key())])
         else:
             super().keyPressEvent(event)
 
@@ -198,6 +205,8 @@ class Thumbnail(QAbstractButton):
         self._paint_lit(painter, picture)
         self._paint_frame(painter, picture)
         self._paint_caption(painter)
+        if self.hasFocus():
+            draw_focus_ring(painter, self.ring_rect(), self._theme)
         painter.end()
 
     def _paint_picture(self, painter: QPainter, picture: QRectF) -> None:
@@ -256,10 +265,10 @@ class Thumbnail(QAbstractButton):
             painter.drawRect(box.translated(picture.topLeft()))
 
     def _paint_frame(self, painter: QPainter, picture: QRectF) -> None:
-        if self.isChecked() or self.hasFocus():
-            pen = QPen(QColor(self._theme.accent), 2.0 if self.isChecked() else 1.0)
-            if self.hasFocus():
-                pen.setStyle(Qt.PenStyle.SolidLine if self.isChecked() else Qt.PenStyle.DotLine)
+        if self.hasFocus():
+            return  # the ring is around it
+        if self.isChecked():
+            pen = QPen(QColor(self._theme.accent), 2.0)
         elif self._is_pointed:
             pen = QPen(QColor(self._theme.accent), 1.0)
         elif self.underMouse():
@@ -270,6 +279,10 @@ class Thumbnail(QAbstractButton):
         painter.setPen(pen)
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawRect(picture.adjusted(-2, -2, 2, 2))
+
+    def ring_rect(self) -> QRectF:
+        """The place of the ring of the focus: around picture and caption."""
+        return QRectF(self.rect())
 
     def _caption_font(self, bold: bool) -> QFont:
         return ui_font(_CAPTION_PX, QFont.Weight.DemiBold if bold else QFont.Weight.Normal)

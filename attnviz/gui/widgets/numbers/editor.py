@@ -6,19 +6,20 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QEvent, QRect, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent
-from PySide6.QtWidgets import QLineEdit, QWidget
+from PySide6.QtWidgets import QWidget
 
 from attnviz.errors import InputError
 from attnviz.gui.look.fonts import number_font
 from attnviz.gui.look.theme import TEXT_PX
 from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.numbers.text import parse_number
+from attnviz.gui.widgets.window_keys import LineEdit
 
 _ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 _TABS = {Qt.Key.Key_Tab: 1, Qt.Key.Key_Backtab: -1}
 
 
-class NumberEditor(QLineEdit):
+class NumberEditor(LineEdit):
     """Enter or Tab commits, Esc cancels; leaving commits, or cancels if the text is invalid.
 
     `check` returns the value or raises `InputError`, which `refused` carries. `closed` carries 1 or -1 after

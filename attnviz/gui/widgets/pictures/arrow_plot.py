@@ -8,14 +8,14 @@ from typing import NamedTuple
 import numpy as np
 import pyqtgraph as pg
 from numpy.typing import NDArray
-from PySide6.QtCore import QEvent, QPointF, Qt, Signal, Slot
-from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent
+from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal, Slot
+from PySide6.QtGui import QColor, QFocusEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
 from attnviz.core.text import elide, visible
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import Theme
-from attnviz.gui.widgets.control import active_theme, plain_tooltip
+from attnviz.gui.widgets.control import active_theme, draw_focus_ring, plain_tooltip
 from attnviz.gui.widgets.pictures.arrow_item import ArrowItem
 from attnviz.gui.widgets.pictures.label_places import ABOVE, BELOW, label_places
 
@@ -229,6 +229,21 @@ class ArrowPlot(pg.PlotWidget):
     def leaveEvent(self, event: QEvent) -> None:
         self._hover(("", -1))
         super().leaveEvent(event)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        if self.hasFocus():
+            painter = QPainter(self.viewport())
+            draw_focus_ring(painter, QRectF(self.viewport().rect()), self._theme)
+            painter.end()
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self.viewport().update()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self.viewport().update()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         steps = {

@@ -135,8 +135,10 @@ class Bars(Control):
         top, bottom = event.rect().top() // ROW_HEIGHT, event.rect().bottom() // ROW_HEIGHT
         for row in range(max(top, 0), min(bottom + 1, len(self._values))):
             self._paint_row(painter, row)
-        if self.hasFocus() and 0 <= self._current < len(self._values):
-            draw_focus_ring(painter, QRectF(self.row_rect(self._current)), self._theme, 3)
+        if self.hasFocus():
+            is_row = 0 <= self._current < len(self._values)
+            ring = self.row_rect(self._current) if is_row else self.visibleRegion().boundingRect()
+            draw_focus_ring(painter, QRectF(ring), self._theme, 3)
 
     def _paint_row(self, painter: QPainter, row: int) -> None:
         theme, rect, bar = self._theme, self.row_rect(row), self.bar_rect(row)

@@ -20,6 +20,7 @@ from PySide6.QtWidgets import QWidget
 from attnviz.core.text import visible
 from attnviz.gui.look.fonts import number_font, ui_font
 from attnviz.gui.look.theme import LIGHT, Theme
+from attnviz.gui.widgets.button import rove
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 from attnviz.gui.widgets.pictures import block_layout
 from attnviz.gui.widgets.pictures.block_layout import LANE_GAP, NODE, SUMS, TOP, Wire
@@ -83,12 +84,15 @@ class StageBox(Thumbnail):
         painter.end()
         super().paintEvent(event)
 
+    def ring_rect(self) -> QRectF:
+        """Inside the frame of a chosen box."""
+        inset = 3 if self.isChecked() else 0
+        return QRectF(self.rect()).adjusted(inset, inset, -inset, -inset)
+
     def _paint_frame(self, painter: QPainter, picture: QRectF) -> None:
         theme = self._theme
-        is_marked = self.isChecked() or self._is_pointed or self.hasFocus()
+        is_marked = self.isChecked() or self._is_pointed
         pen = QPen(QColor(theme.accent if is_marked else theme.line), 2.0 if self.isChecked() else 1.0)
-        if self.hasFocus() and not self.isChecked():
-            pen.setStyle(Qt.PenStyle.DotLine)
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(pen)
@@ -156,8 +160,6 @@ class BlockDiagram(QWidget):
         self._stages = stages
         for stage, box in self._all.items():
             box.setVisible(stage in stages)
-        for before, after in zip(stages, stages[1:], strict=False):
-            QWidget.setTabOrder(self._all[before], self._all[after])
         self.arrange()
 
     def arrange(self) -> None:
@@ -181,6 +183,13 @@ class BlockDiagram(QWidget):
         width = math.ceil(max(rect.right() for rect in rects.values())) + 4
         self.setMinimumSize(width, math.ceil(TOP + lanes * (LOWEST + LANE_GAP)))
         self.update()
+
+    def set_chosen(self, chosen: str) -> None:
+        """Mark the box of the shown stage; it is the diagram's one Tab stop."""
+        for stage in self._stages:
+            self._all[stage].set_selected(stage == chosen)
+        place = self._stages.index(chosen) if chosen in self._stages else -1
+        rove([self._all[stage] for stage in self._stages], place)
 
     def set_room(self, height: int) -> None:
         """Set the maximum height of the diagram; not its own height, which a scroll bar below it changes."""
@@ -223,6 +232,7 @@ class BlockDiagram(QWidget):
         box = StageBox(stage, hue, self)
         box.apply_theme(self._theme)
         box.clicked.connect(self._on_clicked)
+        box.walked.connect(self._on_walked)
         box.pointed.connect(self._on_pointed)
         return box
 
@@ -275,6 +285,13 @@ class BlockDiagram(QWidget):
         painter.drawLine(QPointF(middle.x() - arm, middle.y()), QPointF(middle.x() + arm, middle.y()))
         painter.drawLine(QPointF(middle.x(), middle.y() - arm), QPointF(middle.x(), middle.y() + arm))
         painter.drawLine(QPointF(middle.x() + NODE, middle.y()), QPointF(box.left(), middle.y()))
+
+    @Slot(int)
+    def _on_walked(self, step: int) -> None:
+        """An arrow key: open the next stage in data-flow order."""
+        place = self._stages.index(self.sender().property("stage")) + step
+        if 0 <= place < len(self._stages):
+            self.clicked.emit(self._stages[place])
 
     @Slot()
     def _on_clicked(self) -> None:

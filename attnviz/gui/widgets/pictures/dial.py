@@ -124,7 +124,7 @@ class Dial(Control):
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawEllipse(center, radius, radius)
         # The key's arm is shorter, so that both show where they point the same way.
-        for angle, color, share in zip(self._angles, (theme.query, theme.key), (1.0, 0.75), strict=True):
+        for angle, color, share in zip(self._angles, (theme.query, theme.key_mark), (1.0, 0.75), strict=True):
             painter.setPen(QPen(QColor(color), 2, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
             painter.drawLine(center, center + (self.arm_tip(angle) - center) * share)
         painter.setPen(QColor(theme.muted if self._multiplier == 1 else theme.ink))

@@ -119,7 +119,7 @@ def test_masked_cells_are_hatched_and_hold_no_number(heat_map: HeatMap, theme: T
     heat_map.apply_theme(theme)
     heat_map.set_content(weights())
     shown = colors_in(cell_image(heat_map, 0, 2))
-    ground, line = QColor(theme.ground).getRgb()[:3], QColor(theme.line).getRgb()[:3]
+    ground, line = QColor(theme.ground).getRgb()[:3], QColor(theme.hatch).getRgb()[:3]
     assert {ground, line} <= shown
     for low, high, channels in zip(ground, line, zip(*shown, strict=True), strict=True):
         assert min(channels) >= min(low, high)

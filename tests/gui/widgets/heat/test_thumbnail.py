@@ -110,6 +110,7 @@ def test_mouse_space_and_enter_click(qtbot: QtBot, thumbnail: Thumbnail) -> None
 
 def test_the_selected_one_is_outlined_in_the_accent(thumbnail: Thumbnail) -> None:
     thumbnail.set_values(np.ones((2, 2)), signed=False)
+    thumbnail.clearFocus()  # its ring takes the place of the frame
     area = thumbnail.picture_rect()
     edge = (int(area.left()) - 2, int(area.center().y()))
     accent = QColor(LIGHT.accent).getRgb()[:3]

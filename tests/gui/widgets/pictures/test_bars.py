@@ -95,6 +95,7 @@ def test_height_follows_the_rows(qtbot: QtBot) -> None:
 
 def test_a_long_label_gives_way_and_the_number_stays_whole(qtbot: QtBot) -> None:
     bars, _log = make(qtbot)
+    bars.clearFocus()
     bars.resize(124, 2 * ROW_HEIGHT)
     bars.set_rows(["a very long token indeed", "b"], [0.5253, 0.1], LIGHT.value)
     image = bars.grab().toImage()

@@ -1,0 +1,46 @@
+"""`ROLES`: what each of the window's own widgets is to a screen reader.
+
+Qt knows the roles of its own widgets; one that paints itself is an area without a meaning.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from PySide6.QtCore import QObject
+from PySide6.QtGui import QAccessible, QAccessibleInterface
+from PySide6.QtWidgets import QAccessibleWidget, QWidget
+
+ROLES: dict[str, QAccessible.Role] = {
+    "DragNumber": QAccessible.Role.SpinBox,
+    "NumberGrid": QAccessible.Role.Table,
+    "HeatMap": QAccessible.Role.Chart,
+    "ArrowPlot": QAccessible.Role.Chart,
+    "Bars": QAccessible.Role.List,
+    "TokenChips": QAccessible.Role.List,
+    "TextLine": QAccessible.Role.List,
+    "HeadWires": QAccessible.Role.List,
+    "Dial": QAccessible.Role.Dial,
+    "LatentDiagram": QAccessible.Role.Chart,
+}
+"""Name of a widget's class: its role."""
+
+
+def install() -> None:
+    """Tell Qt the roles; once for a process."""
+    QAccessible.installFactory(_interface)
+
+
+def _interface(name: str, thing: QObject | None) -> QAccessibleInterface | None:
+    """The interface of one widget, requested when a screen reader meets it."""
+    role = ROLES.get(name)
+    if role is None or not isinstance(thing, QWidget):
+        return None
+    made = QAccessibleWidget(thing, role)
+    _kept[id(thing)] = made
+    thing.destroyed.connect(partial(_kept.pop, id(thing), None))
+    return made
+
+
+_kept: dict[int, QAccessibleInterface] = {}
+"""Qt holds an interface without keeping its Python part alive."""
