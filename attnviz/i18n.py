@@ -11,6 +11,7 @@ import gettext as _gettext
 import locale
 import os
 from dataclasses import dataclass
+from functools import cache
 
 from attnviz import resources
 
@@ -42,10 +43,17 @@ def system_language() -> str:
     return "zh_CN" if first.lower().startswith(("zh", "chinese")) else "en"
 
 
+@cache
 def _load(code: str) -> _gettext.NullTranslations:
     if code == "en":
         return _gettext.NullTranslations()
     return _gettext.translation(DOMAIN, resources.path("i18n"), languages=[code])
+
+
+@cache
+def in_all_languages(message: str) -> tuple[str, ...]:
+    """`message` in every language of `LANGUAGES`."""
+    return tuple(_load(language.code).gettext(message) for language in LANGUAGES) if message else ()
 
 
 _active: tuple[str, _gettext.NullTranslations] | None = None

@@ -95,6 +95,13 @@ class Handlers(QObject):
         seed = int(np.random.default_rng().integers(0, 10_000))
         self._window.store.edit(edits.reseed_vectors, seed)
 
+    @Slot()
+    def on_find_setting(self) -> None:
+        dock = self._window.docks["mechanism"]
+        dock.show()
+        dock.raise_()
+        self._window.mechanism.focus_search()
+
     # --- view
 
     @Slot(bool)

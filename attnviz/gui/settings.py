@@ -80,6 +80,14 @@ class Settings:
         others = [entry for entry in self.recent() if entry != resolved]
         self._store.setValue("recent", [str(entry) for entry in (resolved, *others)[:RECENT_LIMIT]])
 
+    def folds(self, panel: str) -> str:
+        """The sections of a panel that were open, as the panel writes them; empty at first."""
+        return str(self._store.value(f"folds/{panel}", ""))
+
+    def set_folds(self, panel: str, text: str) -> None:
+        """Remember the open sections of a panel."""
+        self._store.setValue(f"folds/{panel}", text)
+
     def window(self) -> tuple[bytes, bytes]:
         """(geometry, state) of the window when it was last closed; empty at first."""
         return self._bytes("window/geometry"), self._bytes("window/state")

@@ -191,6 +191,7 @@ class Window(QMainWindow):
             self.panels[id_].set_seen(not self.isVisible() or not dock.visibleRegion().isEmpty())
         self._watch_comparisons()
         self._watch_player()
+        self._watch_mechanism()
         self._on_history()
         self.setFocus()
         self.live.choose(self.settings["engine"], self.settings["device"])
@@ -201,6 +202,19 @@ class Window(QMainWindow):
         panel = self.panels["compare"]
         assert isinstance(panel, ComparePanel)
         self.compare_live = CompareLive(panel, self.live, self.decode_scheduler, self)
+
+    def _watch_mechanism(self) -> None:
+        from attnviz.gui.panels.mechanism.panel import MechanismPanel
+
+        panel = self.panels["mechanism"]
+        assert isinstance(panel, MechanismPanel)
+        self.mechanism = panel
+        panel.fold(self.settings.folds("mechanism"))
+        panel.folded.connect(self._on_folded)
+
+    @Slot(str)
+    def _on_folded(self, text: str) -> None:
+        self.settings.set_folds("mechanism", text)
 
     def _watch_player(self) -> None:
         from attnviz.gui.panels.decoding.panel import DecodingPanel
@@ -319,11 +333,7 @@ class Window(QMainWindow):
     @Slot(str, str)
     def _on_engine(self, engine: str, device: str) -> None:
         self.settings["engine"], self.settings["device"] = engine, device
-        from attnviz.gui.panels.mechanism.panel import MechanismPanel
-
-        mechanism = self.panels["mechanism"]
-        assert isinstance(mechanism, MechanismPanel)
-        mechanism.dtype_reason = partial(dtype_reason, engine)
+        self.mechanism.dtype_reason = partial(dtype_reason, engine)
 
     @Slot(object)
     def _on_failed(self, error: BaseException) -> None:

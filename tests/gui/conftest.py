@@ -44,6 +44,7 @@ def make_desk(qapp: QApplication, qtbot: QtBot, settings: Settings) -> Iterator[
         desks.append(desk)
         look.apply(qapp, settings)
         window.start()
+        window.mechanism.open_all()
         window.show()
         window.activateWindow()
         qtbot.waitUntil(window.isActiveWindow, timeout=WAIT_MS)

@@ -33,6 +33,7 @@ class Mark(QWidget):
         self.setObjectName(f"{control.objectName()}_mark")
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.hide()
+        self.control = control
         self._watched = [control]
         if isinstance(control, QAbstractScrollArea):
             self._watched.append(control.viewport())
@@ -64,11 +65,16 @@ class Mark(QWidget):
         self.setGeometry(self._watched[0].rect())
         self.raise_()
 
+    def is_about(self, path: str) -> bool:
+        """True if an error at `path` concerns a field of the control, or a part or an item of it."""
+        place = place_of_field(path)
+        own = any(place == field or place.startswith((f"{field}.", f"{field}[")) for field in self.paths())
+        return bool(place) and own
+
     @Slot(object)
     def _on_rejected(self, error: Exception) -> None:
-        place = place_of_field(error.path) if isinstance(error, FieldError) else ""
-        is_own = any(place == path or place.startswith((f"{path}.", f"{path}[")) for path in self.paths())
-        self._show_error(message_of(error) if is_own and place else None)
+        is_own = isinstance(error, FieldError) and self.is_about(error.path)
+        self._show_error(message_of(error) if is_own else None)
 
     @Slot(object, object)
     def _on_changed(self, old: Document, new: Document) -> None:

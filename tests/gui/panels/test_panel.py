@@ -18,6 +18,7 @@ from written import Written
 from attnviz.gui.forms.rows import Row
 from attnviz.gui.panels import table
 from attnviz.gui.panels.cost.panel import REST_MS
+from attnviz.gui.panels.mechanism.panel import MechanismPanel
 from attnviz.gui.panels.mechanism.section import Section
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
@@ -138,6 +139,8 @@ def noted(told: list[str], name: str, function: Any) -> Any:
 def test_the_mechanism_writes_only_what_an_edit_has_changed(qtbot: QtBot) -> None:
     """It has some two hundred controls, and is told everything after every edit."""
     bench = bench_of(qtbot, "mechanism", document())
+    assert isinstance(bench.panel, MechanismPanel)
+    bench.panel.open_all()
     image(qtbot, bench)
     written = Written(bench.panel)
     bench.panel.on_document(None, bench.store.document)

@@ -5,11 +5,14 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from msgspec.structs import replace
+
 from attnviz.core.block import ACTIVATIONS, GATED_UNITS
-from attnviz.gui.forms.fields import Choice, Edit
+from attnviz.gui.forms.fields import Choice, Edit, Switch
 from attnviz.gui.forms.paths import presence, row
 from attnviz.gui.forms.subject import selected_attention
 from attnviz.gui.look.theme import Theme
+from attnviz.gui.panels.mechanism.norm import KINDS as NORM_KINDS
 from attnviz.gui.panels.mechanism.norm import NormLine, NormSlot
 from attnviz.gui.panels.mechanism.section import Section
 from attnviz.gui.panels.mechanism.seen import SeenBySite
@@ -35,6 +38,7 @@ from attnviz.model.spec.block import FEED_FORWARD_ROLES, Block, FeedForwardRole
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.site import Site
 
+_NORMS = {id_: title for id_, title, _hint in NORM_KINDS}
 _SHORT: dict[FeedForwardRole, str] = {"up": N_("up"), "gate": N_("gate"), "down": N_("down")}
 
 
@@ -64,11 +68,29 @@ def _norm_shown(name: NormName, site: Site) -> bool:
     return block.placement == "sandwich" or name in ("norm_1", "norm_2")
 
 
+def _set_readout(site: Site, is_on: bool) -> Site:
+    return replace(site, readout="similarity" if is_on else "none")
+
+
+READOUT: Switch[Site] = Switch(
+    name="readout_toggle",
+    path="readout",
+    label=N_("Similarity readout"),
+    read=lambda e: e.readout == "similarity",
+    edit=_set_readout,
+    hint=N_("softmax(output · token vectors): the token closest to the output"),
+)
+
+
 class BlockSection(Section):
     """Everything that stands around the attention."""
 
     id = "block"
     heading = N_("Block")
+    spoken = {
+        **{f"ffn_{role}_projection_combo": (f"W_{role}", _SHORT[role]) for role in FEED_FORWARD_ROLES},
+        **{f"ffn_{role}_bias_toggle": (N_("Bias of {matrix}"), _SHORT[role]) for role in FEED_FORWARD_ROLES},
+    }
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
@@ -80,6 +102,20 @@ class BlockSection(Section):
         self._lines = WeightLines(self, store, tuple(self._slot(role) for role in FEED_FORWARD_ROLES))
         self.body.addLayout(self._lines)
         self._add_norms("norm_2", "after_2")
+        self.add_form((READOUT,))
+
+    def present(self, document: Document) -> str:
+        """The norm and the feed-forward layer: "RMSNorm · SwiGLU"."""
+        block = document.attention.block
+        if block is None:
+            return _("attention only")
+        norms = [getattr(block, name) for name in ("norm_1", "norm_2", "after_1", "after_2")]
+        parts = list(dict.fromkeys(_NORMS[norm.kind] for norm in norms if norm is not None))
+        if block.feed_forward is not None:
+            units = GATED_UNITS if block.feed_forward.gated else ACTIVATIONS
+            titles = {row.id: row.title for row in units}
+            parts.append(_(titles[block.feed_forward.activation]))
+        return " · ".join(parts) or _("residual")
 
     def on_document(self, old: Document | None, new: Document) -> None:
         self._seen.here.note_block(new.attention)
@@ -95,8 +131,7 @@ class BlockSection(Section):
 
     def apply_theme(self, theme: Theme) -> None:
         super().apply_theme(theme)
-        if hasattr(self, "_lines"):  # the card takes its theme while it is being made
-            self._lines.apply_theme(theme)
+        self._lines.apply_theme(theme)
 
     def _show_rest(self) -> None:
         experiment = self.store.attention
@@ -107,7 +142,6 @@ class BlockSection(Section):
             self._lines.refresh(experiment, lambda id_: is_gated or id_ != "ffn_gate")
         else:
             self._lines.refresh(experiment, lambda id_: False)
-        self.set_hint("" if has_block(experiment) else _("attention only"))
 
     def _add_norms(self, *names: NormName) -> None:
         for name in names:

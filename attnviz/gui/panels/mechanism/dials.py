@@ -39,6 +39,7 @@ class RopeDials(QWidget):
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.setObjectName("rope_dials")
         self._store = store
         self._dials: list[Dial] = []
         self._grid = QGridLayout()

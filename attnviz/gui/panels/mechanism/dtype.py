@@ -11,6 +11,7 @@ from attnviz.gui.forms.fields import Choice
 from attnviz.gui.panels.mechanism.section import Section
 from attnviz.gui.store import Store
 from attnviz.i18n import N_
+from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 
 DTYPES = (
@@ -53,6 +54,9 @@ class DTypeSection(Section):
                 ),
             )
         )
+
+    def present(self, document: Document) -> str:
+        return document.experiment.dtype
 
     def set_reason(self, reason: Callable[[str], str]) -> None:
         """Use `reason` from now on, and show its result."""

@@ -55,6 +55,16 @@ class HeadsSection(Section):
 
     id = "heads"
     heading = N_("Heads")
+    spoken = {
+        "n_kv_heads_segmented": (N_("Key/value heads"),),
+        "n_kv_heads_combo": (N_("Key/value heads"),),
+        "head_switches": (N_("Switch head {head} off or on"),),
+        "d_model_value": (N_("Features of a token, d_model"),),
+        "d_model_link": (
+            N_("Lock d_model = h · d_head"),
+            N_("The number of heads and their width change together, d_model stays"),
+        ),
+    }
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
@@ -92,6 +102,14 @@ class HeadsSection(Section):
         self.body.addLayout(_row(self._model_label, self._model))
         self.body.addWidget(self._link)
         self.body.addWidget(self.latent)
+
+    def present(self, document: Document) -> str:
+        """The sharing of heads and their counts: "GQA · 4 q · 2 kv"."""
+        site = document.attention
+        heads, name = site.heads, layout_name(site)
+        if site.latent is not None:
+            return f"{name} · {heads.n_heads} q"
+        return f"{name} · {heads.n_heads} q · {heads.n_kv_heads} kv"
 
     def _number(self, field: Literal["n_heads", "d_head"], most: int) -> Number[Site]:
         made: Number[Site] = row(
@@ -173,7 +191,6 @@ class HeadsSection(Section):
         self._model.setText(str(new.attention.d_model))
         self._show_link(new.attention)
         self.switches.refresh()
-        self.set_hint(layout_name(new.attention))
         self.on_view(new)
 
     def _show_link(self, attention: Site) -> None:
@@ -212,8 +229,7 @@ class HeadsSection(Section):
 
     def apply_theme(self, theme: Theme) -> None:
         super().apply_theme(theme)
-        if hasattr(self, "latent"):  # the card takes its theme while it is being made
-            self.latent.apply_theme(theme)
+        self.latent.apply_theme(theme)
 
     @Slot(str)
     def _on_kv_heads(self, count: str) -> None:

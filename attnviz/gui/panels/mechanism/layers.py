@@ -33,7 +33,6 @@ from attnviz.model.edit.layers import (
 )
 from attnviz.model.edit.switching import refusal
 from attnviz.model.sites.sites import place_of, places, shown_site
-from attnviz.model.sites.titles import label_among_several
 from attnviz.model.spec.attention import Layer
 from attnviz.model.spec.block import Norm
 from attnviz.model.spec.document import Document
@@ -66,6 +65,17 @@ class LayersSection(Section):
 
     id = "layers"
     heading = N_("Layers")
+    spoken = {
+        "copy_layer_button": (
+            N_("Copy layer"),
+            N_("Insert a copy after the selected layer, with new seeds"),
+        ),
+        "remove_layer_button": (N_("Remove layer"), N_("Remove the selected layer")),
+        "alike_toggle": (
+            N_("Edit all layers"),
+            N_("Edits apply to this attention in every layer; seeds stay distinct"),
+        ),
+    }
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
@@ -88,6 +98,12 @@ class LayersSection(Section):
         store.pointer_changed.connect(self._on_pointer)
         self.body.addWidget(self._alike)
         self._norms = tuple(self._norm_line(*row) for row in NORM_SLOTS)
+
+    def present(self, document: Document) -> str:
+        """The number of layers, with those of the encoder first: "2 + 2"."""
+        experiment = document.experiment
+        counts = [len(experiment.encoder)] if experiment.encoder else []
+        return " + ".join(str(n) for n in (*counts, len(experiment.layers)))
 
     def on_document(self, old: Document | None, new: Document) -> None:
         if new.experiment.has_cross:
@@ -113,7 +129,6 @@ class LayersSection(Section):
 
     def _show_rest(self) -> None:
         experiment, site = self.store.experiment, self.store.document.site
-        self.set_hint(label_among_several(experiment, site))
         reason = refusal(lambda e, _value: remove_layer(e, site), experiment, None)
         self._remove.setEnabled(not reason)
         tip = reason or _("Remove the selected layer")

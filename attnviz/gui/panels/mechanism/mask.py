@@ -19,7 +19,7 @@ from attnviz.i18n import N_, _, ngettext
 from attnviz.model.edit.edits import remove_mask
 from attnviz.model.edit.masks import find_mask, fitting_mask, put_mask, take_mask
 from attnviz.model.edit.switching import LastOfKind
-from attnviz.model.masks import MaskFamily, mask_of, visible_pairs
+from attnviz.model.masks import MASKS, MaskFamily, mask_of, visible_pairs
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.parts import Mask, OneMask, Padding, Painted
 from attnviz.model.spec.site import Site
@@ -36,6 +36,10 @@ class MaskSection(Section):
 
     id = "mask"
     heading = N_("Mask")
+    spoken = {
+        "paint_button": (N_("Paint the mask by hand"), N_("Then drag over the score map")),
+        "painted_clear_button": (N_("Clear all painted cells"),),
+    }
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
@@ -58,6 +62,12 @@ class MaskSection(Section):
         self.add_form((*PARAMETERS, JOINING))
         self.add_form(EFFECT)
         store.pointer_changed.connect(self._on_pointer)
+
+    def present(self, document: Document) -> str:
+        """The families of the masks: "causal · window"."""
+        site = document.attention
+        names = [_(family.title) for family in MASKS if find_mask(site, family.kind) is not None]
+        return " · ".join(names) or _("none")
 
     def _together(self) -> QVBoxLayout:
         """Layout beside the picture: the visible pairs, and painting cells."""

@@ -6,7 +6,7 @@ from attnviz.core.tokens import SPLITTINGS, guess_splitting, join, split
 from attnviz.gui.forms.fields import Choice, Switch, Text
 from attnviz.gui.panels.mechanism.section import Section
 from attnviz.gui.store import Store
-from attnviz.i18n import N_, ngettext
+from attnviz.i18n import N_, _, ngettext
 from attnviz.model.edit.edits import set_memory, set_tokens
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
@@ -60,6 +60,12 @@ class MemorySection(Section):
             )
         )
 
+    def present(self, document: Document) -> str:
+        """The number of keys, or off."""
+        memory = document.experiment.memory
+        n = 0 if memory is None else len(memory.tokens)
+        return ngettext("{n} key", "{n} keys", n).format(n=n) if n else _("off")
+
     def on_document(self, old: Document | None, new: Document) -> None:
         memory = new.experiment.memory
         if memory is not None:
@@ -68,16 +74,6 @@ class MemorySection(Section):
                 self._splitting = guess_splitting(memory.tokens)
             self._last = memory
         super().on_document(old, new)
-        self._show_count()
-
-    def retranslate(self) -> None:
-        super().retranslate()
-        self._show_count()
-
-    def _show_count(self) -> None:
-        memory = self.store.experiment.memory
-        n = 0 if memory is None else len(memory.tokens)
-        self.set_hint(ngettext("{n} key", "{n} keys", n).format(n=n) if n else "")
 
     def _set_on(self, experiment: Experiment, is_on: bool) -> Experiment:
         if not is_on:

@@ -1,17 +1,21 @@
-"""The mechanism: all settings of the experiment except tokens and matrices, each with a live control."""
+"""The mechanism: all settings of the experiment except tokens and matrices, in sections that fold."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
-from PySide6.QtCore import QSize, Qt, Slot
+from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
+from attnviz.errors import FieldError, message_of
+from attnviz.gui.forms.rows import Note
 from attnviz.gui.live.pointer import Pointer
-from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.look.theme import GRID, RADIUS, Theme
 from attnviz.gui.panels.mechanism.block import BlockSection
-from attnviz.gui.panels.mechanism.dropout import DropoutSection
 from attnviz.gui.panels.mechanism.dtype import DTypeSection
+from attnviz.gui.panels.mechanism.folding import Folding
 from attnviz.gui.panels.mechanism.heads import HeadsSection
 from attnviz.gui.panels.mechanism.layers import LayersSection
 from attnviz.gui.panels.mechanism.mask import MaskSection
@@ -19,11 +23,15 @@ from attnviz.gui.panels.mechanism.memory import MemorySection
 from attnviz.gui.panels.mechanism.position import PositionSection
 from attnviz.gui.panels.mechanism.projections import ProjectionsSection
 from attnviz.gui.panels.mechanism.score import ScoreSection
+from attnviz.gui.panels.mechanism.search import Found, SearchLine
 from attnviz.gui.panels.mechanism.section import Section
+from attnviz.gui.panels.mechanism.weighting import WeightsSection
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.stage_heat import differ_in_vectors_alone
 from attnviz.gui.store import Store
+from attnviz.i18n import _, ngettext
 from attnviz.model.edit.generation import differs_in_writing
+from attnviz.model.errors.titles import in_words
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import Cell
 from attnviz.model.trace import Trace
@@ -33,50 +41,192 @@ SECTIONS: tuple[type[Section], ...] = (
     ScoreSection,
     MaskSection,
     PositionSection,
-    DropoutSection,
+    WeightsSection,
     ProjectionsSection,
     BlockSection,
     LayersSection,
     MemorySection,
     DTypeSection,
 )
+FIRST_OPEN = "mask"
 
-WIDTH, NARROWEST = 280, 270
+WIDTH, NARROWEST = 270, 262
+PADDING = 12
 
 
 class MechanismPanel(Panel):
-    """Cards below each other in a column that scrolls.
+    """A search field above sections that fold, in a column that scrolls.
 
     `dtype_reason` is why a dtype is unavailable with the chosen engine (empty: it is available); the window
     updates it when the engine changes.
     """
 
     follows = ("head", "query", "locked")
+    folded = Signal(str)
+    """The open sections, as one text for the settings, after a user's click."""
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
+        self.sections = tuple(make(store) for make in SECTIONS)
+        self._folding = Folding(FIRST_OPEN)
+        self._found: frozenset[str] | None = None
+        """The open sections during a search."""
+        self._highlights: list[Found] = []
+        self.search = SearchLine()
+        self.search.textChanged.connect(self._on_search)
+        self.search.left.connect(self._on_search_left)
+        self._count = Note("mechanism_found")
+        self._count.hide()
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(1, PADDING, 1, 1)
+        outer.setSpacing(GRID // 2)
+        top = QVBoxLayout()
+        top.setContentsMargins(PADDING, 0, PADDING, GRID // 2)
+        top.addWidget(self.search)
+        top.addWidget(self._count)
+        outer.addLayout(top)
+        outer.addWidget(self._column())
+        self.setMinimumWidth(NARROWEST)
+        self._show_folds()
+
+    def _column(self) -> QScrollArea:
+        """The sections below each other; the scroll bar lies in the margin and takes no room from them."""
         content = QWidget()
         content.setObjectName("mechanism_content")
         column = QVBoxLayout(content)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(GRID)
-        self.sections = tuple(make(store) for make in SECTIONS)
+        column.setContentsMargins(PADDING - 1, 0, PADDING - 1, 0)
+        column.setSpacing(0)
         for section in self.sections:
             column.addWidget(section)
+            section.header.chosen.connect(partial(self._on_chosen, section.id))
+            section.header.pinned.connect(partial(self._on_pinned, section.id))
         column.addStretch(1)
-        self._scroll = QScrollArea()
-        self._scroll.setObjectName("mechanism_scroll")
-        self._scroll.setFrameShape(QFrame.Shape.NoFrame)
-        self._scroll.setWidgetResizable(True)
-        self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self._scroll.setWidget(content)
-        self._scroll.viewport().setAutoFillBackground(False)
-        content.setAutoFillBackground(False)
-        outer = QVBoxLayout(self)
-        outer.setContentsMargins(0, 0, 0, 0)
-        outer.addWidget(self._scroll)
-        self.setMinimumWidth(NARROWEST)
+        self._scroll = scroll = _MarginScroll(content)
+        self.store.rejected.connect(self._on_rejected)
+        self.store.changed.connect(self._on_edited)
+        return scroll
+
+    # --- folding and searching
+
+    def open_all(self) -> None:
+        """Open every section; the settings do not keep it."""
+        self._folding = Folding(pinned=frozenset(section.id for section in self.sections))
+        self._show_folds()
+
+    def fold(self, text: str) -> None:
+        """Open the sections of `text`, which `folded` carried before; an empty one changes nothing."""
+        if text:
+            self._folding = Folding.read(text, (section.id for section in self.sections))
+            self._show_folds()
+
+    def focus_search(self) -> None:
+        """Put the caret into the search field."""
+        self.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.search.selectAll()
+
+    def _show_folds(self) -> None:
+        opened = self._folding.opened if self._found is None else self._found
+        for section in self.sections:
+            is_pinned = self._found is None and section.id in self._folding.pinned
+            section.set_open(section.id in opened, is_pinned=is_pinned)
+
+    def _on_chosen(self, section: str) -> None:
+        if self._found is None:
+            self._fold_to(self._folding.choose(section))
+        else:
+            self._found ^= {section}
+            self._show_folds()
+
+    def _on_pinned(self, section: str) -> None:
+        self._fold_to(self._folding.pin(section))
+
+    def _fold_to(self, folding: Folding) -> None:
+        newly = folding.opened - self._folding.opened
+        self._folding = folding
+        self._show_folds()
+        self.folded.emit(folding.text())
+        for section in self.sections:
+            if section.id in newly:
+                self._scroll.reveal(section)
+
+    @Slot(str)
+    def _on_search(self, text: str) -> None:
+        """Open the sections with controls that answer, and tint these."""
+        for highlight in self._highlights:
+            highlight.hide()
+            highlight.deleteLater()
+        self._highlights.clear()
+        words = text.strip()
+        self._found = None if not words else frozenset(s.id for s in self.sections if self._mark(s, words))
+        if not words:
+            for section in self.sections:
+                section.header.set_found(False)
+        self._count.setVisible(bool(words))
+        self._say_count()
+        self._show_folds()
+
+    def _mark(self, section: Section, words: str) -> bool:
+        """Tint the controls of a section that answer `words`; True if any does."""
+        found = [term.widget for term in section.terms() if term.answers(words)]
+        section.header.set_found(section.header in found)
+        for widget in found:
+            if widget is not section.header:
+                self._highlights.append(Found(widget))
+        return bool(found)
+
+    def _say_count(self) -> None:
+        if self._found is None:
+            return
+        shown = len(self._found_controls())
+        hidden = len(self._highlights) - shown
+        parts = [ngettext("{n} setting", "{n} settings", shown).format(n=shown)]
+        if hidden:
+            parts.append(_("{n} not in use").format(n=hidden))
+        self._count.setText(" · ".join(parts) if self._found else _("No setting has these words."))
+
+    def _found_controls(self) -> list[QWidget]:
+        """The controls that were found and apply to the present document."""
+        controls = [highlight.control for highlight in self._highlights]
+        contents = [section.content for section in self.sections]
+        return [
+            control
+            for control in controls
+            if any(content.isAncestorOf(control) and control.isVisibleTo(content) for content in contents)
+        ]
+
+    @Slot()
+    def _on_search_left(self) -> None:
+        """The focus goes to the first control that was found."""
+        found = self._found_controls()
+        if found:
+            self._scroll.reveal(found[0])
+        self.search.clearFocus()
+
+    # --- errors
+
+    @Slot(object)
+    def _on_rejected(self, error: Exception) -> None:
+        """Open the section of the field that is wrong, beside the open ones, and mark its header."""
+        path = error.path if isinstance(error, FieldError) else ""
+        sentence = in_words(message_of(error))
+        wrong = [(s, control) for s in self.sections if path and (control := s.control_of(path)) is not None]
+        for section in self.sections:
+            section.header.set_error(sentence if wrong and section is wrong[0][0] else "")
+        if not wrong:
+            return
+        section, control = wrong[0]
+        if not section.is_open:
+            self._folding = self._folding.pin(section.id)
+            self._show_folds()
+        self._scroll.reveal(control)
+
+    @Slot(object, object)
+    def _on_edited(self, old: Document, new: Document) -> None:
+        if old.experiment is not new.experiment:
+            for section in self.sections:
+                section.header.set_error("")
+
+    # --- what the window tells
 
     @property
     def dtype_reason(self) -> Callable[[str], str]:
@@ -102,8 +252,10 @@ class MechanismPanel(Panel):
         for section in self.sections:
             if old is None or not is_same:
                 section.on_document(old, new)
+                section.header.set_value(section.present(new))
             elif old.view != new.view:
                 section.on_view(new)
+        self._say_count()
 
     def on_trace(self, trace: Trace) -> None:
         for section in self.sections:
@@ -115,10 +267,14 @@ class MechanismPanel(Panel):
 
     def apply_theme(self, theme: Theme) -> None:
         super().apply_theme(theme)
+        self.search.apply_theme(theme)
+        self._count.apply_theme(theme)
         for section in self.sections:
             section.apply_theme(theme)
+        self.update()
 
     def retranslate(self) -> None:
+        self.search.retranslate()
         for section in self.sections:
             section.retranslate()
         self.on_document(None, self.store.document)
@@ -132,3 +288,43 @@ class MechanismPanel(Panel):
         """Request the reasons again: attentions differ in their possible edits."""
         if old.edits_alike != new.edits_alike:
             self.on_document(None, self.store.document)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QColor(self.theme.line))
+        painter.setBrush(QColor(self.theme.panel))
+        painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), RADIUS, RADIUS)
+
+
+class _MarginScroll(QScrollArea):
+    """A column whose scroll bar lies over its right margin."""
+
+    def __init__(self, content: QWidget) -> None:
+        super().__init__()
+        self._content = content
+        self.setObjectName("mechanism_scroll")
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setWidgetResizable(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setWidget(content)
+        self.viewport().setAutoFillBackground(False)
+        content.setAutoFillBackground(False)
+        self.verticalScrollBar().installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Give the right margin to the scroll bar while it is shown."""
+        if watched is self.verticalScrollBar() and event.type() in (QEvent.Type.Show, QEvent.Type.Hide):
+            taken = watched.sizeHint().width() if event.type() == QEvent.Type.Show else 0
+            layout = self._content.layout()
+            if layout is not None:
+                layout.setContentsMargins(PADDING - 1, 0, max(PADDING - 1 - taken, 1), 0)
+        return super().eventFilter(watched, event)
+
+    def reveal(self, widget: QWidget) -> None:
+        """Scroll until `widget` is in sight, once the new layout is known."""
+        layout = self._content.layout()
+        if layout is not None:
+            layout.activate()
+        self.ensureWidgetVisible(widget, 0, GRID)

@@ -19,7 +19,7 @@ from attnviz.gui.panels.mechanism.slopes import AlibiSlopes
 from attnviz.gui.panels.mechanism.tables import TABLE_FIELDS, set_table_kind, table_kind
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.segmented import Option
-from attnviz.i18n import N_
+from attnviz.i18n import N_, _
 from attnviz.model.edit.paths import put_at, putting
 from attnviz.model.edit.switching import LastOfKind, refusal, set_n_rotated, set_position
 from attnviz.model.errors.titles import in_words
@@ -34,6 +34,7 @@ from attnviz.model.spec.view import Cell
 from attnviz.model.trace import Trace
 
 KINDS = {row.id: row.record for row in POSITIONS}
+TITLES = {row.record: row.title for row in POSITIONS}
 SCALING_KINDS = {row.id: row.record for row in SCALINGS}
 FIRST_ROW = {"none", "sinusoidal", "rope", "alibi"}
 """Kinds that need no table, in the upper row of buttons; the ones with learned numbers stand below."""
@@ -90,6 +91,15 @@ class PositionSection(Section):
 
     id = "position"
     heading = N_("Position")
+    spoken = {
+        "rope_dials": (
+            N_("Rotation frequency of pair {pair}"),
+            N_("q·k unrotated"),
+            N_("q·k rotated"),
+            N_("Reset to the frequencies of the base"),
+        ),
+        "alibi_slopes": (N_("Slope of head {head}"), N_("Reset to the published slopes")),
+    }
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
@@ -130,6 +140,17 @@ class PositionSection(Section):
         self.slopes = AlibiSlopes(store)
         self.body.addWidget(self.slopes)
         store.rejected.connect(self._on_rejected)
+
+    def present(self, document: Document) -> str:
+        """The kind, with RoPE's base and scaling: "RoPE 10 000 · YaRN"."""
+        position: Any = document.attention.position
+        title = _(TITLES[type(position)])
+        if not _is_rope(document.attention):
+            return title
+        base = f"{position.base:,.6g}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+        scaling = SCALING_BY_RECORD[type(position.scaling)]
+        parts = [f"{title} {base}", *([_(scaling.title)] if scaling.id != "none" else [])]
+        return " · ".join(parts)
 
     def _scaling_choice(self) -> Choice[Site]:
         made: Choice[Site] = row(

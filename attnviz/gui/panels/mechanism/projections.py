@@ -7,9 +7,9 @@ from functools import partial
 from attnviz.gui.look.theme import Theme
 from attnviz.gui.panels.mechanism.section import Section
 from attnviz.gui.panels.mechanism.seen import SeenBySite
-from attnviz.gui.panels.mechanism.weights import WeightLines, WeightSlot
+from attnviz.gui.panels.mechanism.weights import KINDS, WeightLines, WeightSlot, option_of
 from attnviz.gui.store import Store
-from attnviz.i18n import N_
+from attnviz.i18n import N_, _
 from attnviz.model.edit.block import set_bias
 from attnviz.model.edit.edits import set_projection
 from attnviz.model.edit.switching import fits, why_not_tied
@@ -20,6 +20,7 @@ from attnviz.model.spec.parts import ROLES, Explicit, Identity, Projection, Role
 from attnviz.model.spec.site import Site
 
 SYMBOLS = {"query": "W_q", "key": "W_k", "value": "W_v", "output": "W_o"}
+TITLES = {id_: title for id_, title, _hint in KINDS}
 _HUES = {"query": "query", "key": "key", "value": "value", "output": "ink"}
 
 
@@ -33,12 +34,23 @@ class ProjectionsSection(Section):
 
     id = "projections"
     heading = N_("Projections")
+    spoken = {
+        **{f"{role}_projection_combo": (f"W_{role[0]}", N_("Source of {matrix}")) for role in ROLES},
+        **{f"{role}_bias_toggle": (N_("Bias of {matrix}"),) for role in ROLES},
+    }
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
         self._seen = SeenBySite(store)
         self._lines = WeightLines(self, store, tuple(self._slot(role) for role in ROLES))
         self.body.addLayout(self._lines)
+
+    def present(self, document: Document) -> str:
+        """The kinds of the sources: "seeded · identity"."""
+        site = document.attention
+        used = [getattr(site.projections, role) for role in ROLES if _is_used(site, role)]
+        kinds = [_("tied") if isinstance(one, Tied) else _(TITLES[option_of(one)]) for one in used]
+        return " · ".join(dict.fromkeys(kinds))
 
     def on_document(self, old: Document | None, new: Document) -> None:
         experiment = new.attention
@@ -55,8 +67,7 @@ class ProjectionsSection(Section):
 
     def apply_theme(self, theme: Theme) -> None:
         super().apply_theme(theme)
-        if hasattr(self, "_lines"):  # the card takes its theme while it is being made
-            self._lines.apply_theme(theme)
+        self._lines.apply_theme(theme)
 
     def _slot(self, role: Role) -> WeightSlot:
         return WeightSlot(

@@ -1,18 +1,24 @@
-"""Common parts of the mechanism's cards: a title, forms, and notification of changes."""
+"""Common parts of the mechanism's sections: a header that folds, forms, and notification of changes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
 
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import QRectF
+from PySide6.QtGui import QColor, QPainter, QPaintEvent
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from attnviz.gui.forms.fields import FormField
 from attnviz.gui.forms.form import Form
+from attnviz.gui.forms.marks import Mark
+from attnviz.gui.forms.rows import Row
 from attnviz.gui.forms.subject import selected_attention, whole_experiment
 from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.panels.mechanism.header import SectionHeader
+from attnviz.gui.panels.mechanism.terms import Term, terms_in
 from attnviz.gui.store import Store
-from attnviz.gui.widgets.card import Card
+from attnviz.gui.widgets.control import Control
 from attnviz.i18n import _
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
@@ -21,18 +27,47 @@ from attnviz.model.spec.view import Cell
 from attnviz.model.trace import Trace
 
 
-class Section(Card):
-    """One card of the panel. `heading` is its title's message id; `id` names the card."""
+class Section(Control):
+    """One section of the panel. `heading` is its title's message id; `id` names it.
+
+    `spoken` are the messages of controls outside of forms, by object name, for the search.
+    """
 
     id: ClassVar[str]
     heading: ClassVar[str]
+    spoken: ClassVar[dict[str, tuple[str, ...]]] = {}
 
     def __init__(self, store: Store) -> None:
-        super().__init__("")
+        super().__init__()
         self.store = store
         self.setObjectName(f"{self.id}_section")
+        self.header = SectionHeader()
+        self.header.setObjectName(f"{self.id}_header")
+        self.content = QWidget()
+        self.content.setObjectName(f"{self.id}_content")
+        self.body = QVBoxLayout(self.content)
+        self.body.setContentsMargins(0, GRID // 2, 0, GRID + GRID // 2)
         self.body.setSpacing(GRID - 2)
+        self.content.hide()
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 1)
+        column.setSpacing(0)
+        column.addWidget(self.header)
+        column.addWidget(self.content)
         self._forms: list[Form] = []
+
+    @property
+    def is_open(self) -> bool:
+        return not self.content.isHidden()
+
+    def present(self, document: Document) -> str:
+        """The present value of the section in a few words, for its header."""
+        raise NotImplementedError
+
+    def set_open(self, is_open: bool, *, is_pinned: bool) -> None:
+        """Show the content, or the header alone."""
+        self.header.set_state(is_open=is_open, is_pinned=is_pinned)
+        self.content.setVisible(is_open)
 
     def add_form(self, fields: Sequence[FormField[Site]]) -> Form:
         """Append a form of the selected attention."""
@@ -46,6 +81,22 @@ class Section(Card):
         self._forms.append(form)
         self.body.addWidget(form)
         return form
+
+    def terms(self) -> Iterator[Term]:
+        """The controls of the section, each with the messages that name and describe it."""
+        yield Term(self.header, (self.heading,))
+        yield from terms_in(self.content)
+        for name, texts in self.spoken.items():
+            for widget in self.content.findChildren(QWidget, name):
+                yield Term(widget, texts)
+
+    def control_of(self, path: str) -> QWidget | None:
+        """The control that edits the field at `path`, or the part around it; None if the section has none."""
+        rows: list[Any] = self.content.findChildren(Row)
+        marks: list[Any] = self.content.findChildren(Mark)
+        found = [(len(row.field.path), row) for row in rows if row.is_about(path)]
+        found += [(max(map(len, mark.paths())), mark.control) for mark in marks if mark.is_about(path)]
+        return max(found, key=lambda one: one[0])[1] if found else None
 
     def on_document(self, old: Document | None, new: Document) -> None:
         """The experiment changed; `old` is None if everything must be shown again."""
@@ -62,7 +113,7 @@ class Section(Card):
         """The mouse is on this cell in some panel, or on none."""
 
     def retranslate(self) -> None:
-        self.set_title(_(self.heading))
+        self.header.set_title(_(self.heading))
         for form in self._forms:
             form.retranslate()
 
@@ -72,3 +123,8 @@ class Section(Card):
             renew = getattr(child, "apply_theme", None)
             if renew is not None:
                 renew(theme)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """A line below every section."""
+        painter = QPainter(self)
+        painter.fillRect(QRectF(0, self.height() - 1, self.width(), 1), QColor(self._theme.line))

@@ -28,6 +28,7 @@ class AlibiSlopes(QWidget):
 
     def __init__(self, store: Store) -> None:
         super().__init__()
+        self.setObjectName("alibi_slopes")
         self._store = store
         self._numbers = HeadNumbers(
             store,

@@ -40,10 +40,12 @@ FULL = small(block=block("sandwich", after_1=Norm("rms"), after_2=Norm("layer", 
 def panel(qtbot: QtBot) -> Iterator[MechanismPanel]:
     made = MechanismPanel(Store(Document(FULL)))
     qtbot.addWidget(made)
+    made.open_all()
     made.start()
     made.resize(276, 3000)
     made.show()
     qtbot.waitExposed(made)
+    qtbot.wait(20)  # the layout is done when events are
     yield made
 
 
@@ -237,7 +239,7 @@ def test_whatever_is_switched_in_any_order_is_legal(qtbot: QtBot, panel: Mechani
     chance = random.Random(7)
     for _step in range(150):
         panel.store.look(site=chance.choice(site_names(panel.store.experiment)))
-        buttons = [b for s in sections for b in s.findChildren(QAbstractButton) if _can_be_pressed(b)]
+        buttons = [b for s in sections for b in s.content.findChildren(QAbstractButton) if _can_be_pressed(b)]
         combos = [c for s in sections for c in s.findChildren(Combo) if c.isVisible()]
         is_high = len(site_names(panel.store.experiment)) > 5
         control = chance.choice(

@@ -44,12 +44,16 @@ PLAIN = stacked(
 
 @pytest.fixture
 def bench(qtbot: QtBot) -> Bench:
-    return PanelBench(qtbot, MechanismPanel, Document(PLAIN, View(query=3)), 280, 900)
+    bench: Bench = PanelBench(qtbot, MechanismPanel, Document(PLAIN, View(query=3)), 280, 900)
+    bench.panel.open_all()
+    qtbot.wait(50)
+    return bench
 
 
 @pytest.fixture
 def latent(qtbot: QtBot) -> Bench:
     bench: Bench = PanelBench(qtbot, MechanismPanel, "multi-head-latent", 280, 900)
+    bench.panel.open_all()
     qtbot.wait(50)  # the layout is done when events are
     return bench
 

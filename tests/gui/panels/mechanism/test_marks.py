@@ -27,6 +27,7 @@ pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 def panel(qtbot: QtBot) -> Iterator[MechanismPanel]:
     made = MechanismPanel(Store(load_preset("rope-pair")))
     qtbot.addWidget(made)
+    made.open_all()
     made.start()
     made.resize(276, 1500)
     made.show()

@@ -49,6 +49,7 @@ def section(qtbot: QtBot) -> Iterator[MaskSection]:
     made = MaskSection(store)
     store.changed.connect(made.on_document)
     qtbot.addWidget(made)
+    made.set_open(True, is_pinned=False)
     made.on_document(None, store.document)
     made.retranslate()
     made.resize(270, 900)

@@ -23,6 +23,7 @@ from pytestqt.qtbot import QtBot
 
 from attnviz.gui.look.style import apply_style
 from attnviz.gui.look.theme import DARK, LIGHT
+from attnviz.gui.panels.mechanism.header import SectionHeader
 from attnviz.gui.panels.mechanism.panel import MechanismPanel
 from attnviz.gui.panels.mechanism.tile import MaskTile
 from attnviz.gui.panels.mechanism.wires import HeadWires, lay_out
@@ -87,10 +88,12 @@ def panel(qtbot: QtBot) -> Iterator[MechanismPanel]:
     )
     made = MechanismPanel(Store(Document(experiment)))
     qtbot.addWidget(made)
+    made.open_all()
     made.start()
     made.resize(276, 1500)
     made.show()
     qtbot.waitExposed(made)
+    qtbot.wait(20)  # the layout is done when events are
     yield made
 
 
@@ -162,7 +165,7 @@ def test_a_drag_past_few_heads_forgets_nothing(qtbot: QtBot, panel: MechanismPan
 def test_key_value_heads_are_the_divisors(qtbot: QtBot, panel: MechanismPanel) -> None:
     choose(qtbot, panel, "n_kv_heads_segmented", "1")
     assert panel.store.experiment.layers[0].heads == Heads(4, 1, 4)
-    assert find(panel, QLabel, "card_hint").text() == "MQA"
+    assert find(panel, SectionHeader, "heads_header").value() == "MQA · 4 q · 1 kv"
     type_number(qtbot, find(panel, DragNumber, "n_heads_field"), "6")
     names = [
         b.objectName() for b in find(panel, Segmented, "n_kv_heads_segmented").findChildren(QAbstractButton)
@@ -192,7 +195,7 @@ def test_heads_of_their_own_keys_stay_so_through_one_head(qtbot: QtBot, panel: M
     choose(qtbot, panel, "n_kv_heads_segmented", "4")
     for count in ("1", "8"):
         type_number(qtbot, find(panel, DragNumber, "n_heads_field"), count)
-        assert find(panel, QLabel, "card_hint").text() == "MHA"
+        assert find(panel, SectionHeader, "heads_header").value() == f"MHA · {count} q · {count} kv"
         assert panel.store.experiment.layers[0].heads.n_kv_heads == int(count)
 
 
@@ -583,14 +586,18 @@ def test_showing_a_document_edits_nothing(panel: MechanismPanel) -> None:
 
 
 def test_language_is_switched_live(panel: MechanismPanel) -> None:
-    english = {label.text() for label in panel.findChildren(QLabel)}
+    def words() -> set[str]:
+        headers = panel.findChildren(SectionHeader)
+        return {one.text() for one in (*panel.findChildren(QLabel), *headers)} | {h.value() for h in headers}
+
+    english = words()
     set_language("zh_CN")
     panel.retranslate()
-    chinese = {label.text() for label in panel.findChildren(QLabel)}
-    assert "SCORE" in english and "分数" in chinese and "Temperature" not in chinese
+    chinese = words()
+    assert "Score" in english and "分数" in chinese and "Temperature" not in chinese
     set_language("en")
     panel.retranslate()
-    assert {label.text() for label in panel.findChildren(QLabel)} == english
+    assert words() == english
 
 
 def test_every_control_has_a_name_to_be_read_aloud(panel: MechanismPanel) -> None:
@@ -654,4 +661,6 @@ def test_nothing_is_cut_off_in_a_narrow_column(
     panel.retranslate()
     content = find(panel, QWidget, "mechanism_content")
     qtbot.wait(20)
-    assert content.minimumSizeHint().width() <= panel.minimumWidth() - 10
+    panel.resize(panel.minimumWidth(), 400)
+    qtbot.wait(20)
+    assert content.minimumSizeHint().width() <= content.width() < panel.minimumWidth()

@@ -81,12 +81,14 @@ def panel(qtbot: QtBot) -> Iterator[MechanismPanel]:
 
     made = MechanismPanel(store)
     qtbot.addWidget(made)
+    made.open_all()
     made.start()
     store.changed.connect(compute)
     compute(None, store.document)
     made.resize(276, 1500)
     made.show()
     qtbot.waitExposed(made)
+    qtbot.wait(20)  # the layout is done when events are
     yield made
     store.changed.disconnect(compute)
 

@@ -1,0 +1,96 @@
+"""Scores to weights: the normaliser, the sinks, and dropout."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from attnviz.gui.forms.fields import Choice
+from attnviz.gui.forms.paths import presence, row
+from attnviz.gui.panels.mechanism.head_numbers import HeadNumbers
+from attnviz.gui.panels.mechanism.section import Section
+from attnviz.gui.store import Store
+from attnviz.i18n import N_, _
+from attnviz.model.edit.paths import is_shown, put_at
+from attnviz.model.edit.switching import refusal, set_normaliser, set_sink, set_sinks
+from attnviz.model.normalisers import NORMALISERS
+from attnviz.model.operands.matrices import sinks_array
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.parts import SeededSinks, Sinks
+from attnviz.model.spec.site import Site
+
+TITLES = {row.id: row.title for row in NORMALISERS}
+
+DROPOUT = (
+    row("dropout.p"),
+    Choice(
+        name="dropout_mode_segmented",
+        path="dropout.training",
+        label=N_("Mode"),
+        read=lambda e: "train" if e.dropout.training else "eval",
+        edit=lambda e, mode: put_at(e, "dropout.training", mode == "train"),
+        options=(
+            ("train", N_("train"), N_("Drops weights, as in training")),
+            ("eval", N_("eval"), N_("Drops nothing, as in inference")),
+        ),
+        shown=partial(is_shown, path="dropout.training"),
+    ),
+    row("dropout.seed"),
+    row("dropout.rescale"),
+)
+
+
+class WeightsSection(Section):
+    """Everything between the masked scores and the mixed values."""
+
+    id = "weights"
+    heading = N_("Weights")
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self._last_sinks: Sinks = SeededSinks()
+        self.add_form(
+            (
+                row(
+                    "normaliser",
+                    name="normaliser_choice",
+                    edit=set_normaliser,
+                    options=tuple((row.id, row.title, row.hint) for row in NORMALISERS),
+                    why_not=lambda e, id_: refusal(set_normaliser, e, id_),
+                ),
+                presence(
+                    "sinks",
+                    self._set_sunk,
+                    reason=lambda e: refusal(set_sinks, e, e.sinks or SeededSinks()),
+                ),
+                row("sinks.seed"),
+            )
+        )
+        self.sinks = HeadNumbers(store, "sink", "sinks.values", N_("Sink of head {head}"), set_sink)
+        self.sinks.setObjectName("sink_numbers")
+        self.body.addWidget(self.sinks)
+        self.add_form(DROPOUT)
+
+    def present(self, document: Document) -> str:
+        """The normaliser, then sinks and dropout where they act."""
+        site = document.attention
+        parts = [_(TITLES[site.normaliser])]
+        if site.sinks is not None:
+            parts.append(_("sinks"))
+        if site.dropout.p:
+            parts.append(f"p {site.dropout.p:.2g}")
+        return " · ".join(parts)
+
+    def on_document(self, old: Document | None, new: Document) -> None:
+        site = new.attention
+        self._last_sinks = site.sinks or self._last_sinks
+        super().on_document(old, new)
+        self.sinks.setVisible(site.sinks is not None)
+        if site.sinks is not None:
+            self.sinks.show_values(sinks_array(site).tolist())
+
+    def retranslate(self) -> None:
+        super().retranslate()
+        self.sinks.retranslate()
+
+    def _set_sunk(self, site: Site, is_on: bool) -> Site:
+        return set_sinks(site, self._last_sinks if is_on else None)
