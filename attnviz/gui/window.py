@@ -82,6 +82,7 @@ class Window(QMainWindow):
         self.store = Store(document, self)
         self.live = Live(self.store, self.scheduler, self)
         self.decode_live = DecodeLive(self.store, self.live, self.decode_scheduler, self)
+        self.uncached_live = UncachedLive(self.store, self.decode_scheduler, self)
         self.documents = Documents(self.store, self.scheduler, settings, self)
         self.handlers = Handlers(self)
         self.commands = Commands(self, self.handlers)
@@ -171,7 +172,6 @@ class Window(QMainWindow):
         self.live.chosen.connect(self._on_engine)
         self.live.noticed.connect(self.status.warn)
         self.decode_live.failed.connect(self.status.warn)
-        self.docks["decoding"].visibilityChanged.connect(self.decode_live.set_watched)
         self.documents.failed.connect(self.status.warn)
         self.documents.said.connect(self.status.say)
 
@@ -190,7 +190,6 @@ class Window(QMainWindow):
         for id_, dock in self.docks.items():
             self.panels[id_].set_seen(not self.isVisible() or not dock.visibleRegion().isEmpty())
         self._watch_comparisons()
-        self._watch_player()
         self._watch_mechanism()
         self._on_history()
         self.setFocus()
@@ -215,13 +214,6 @@ class Window(QMainWindow):
     @Slot(str)
     def _on_folded(self, text: str) -> None:
         self.settings.set_folds("mechanism", text)
-
-    def _watch_player(self) -> None:
-        from attnviz.gui.panels.decoding.panel import DecodingPanel
-
-        panel = self.panels["decoding"]
-        assert isinstance(panel, DecodingPanel)
-        self.uncached_live = UncachedLive(panel, self.store, self.decode_scheduler, self)
 
     # --- text, colours, layout
 

@@ -132,6 +132,11 @@ class Decoding:
         """The values of the main site's cache."""
         return self._main_cache[1]
 
+    def fed_together(self, index: int) -> range:
+        """The steps computed in one pass with step `index`: those of its prefill, or it alone."""
+        prefill = self.steps[index].prefill
+        return range(index, index + 1) if prefill is None else prefill
+
     def total(self, step: int) -> tuple[Cost, Cost]:
         """(with a cache, without one) of the steps up to and including `step`, counted from 0."""
         cached, uncached = Cost(), Cost()

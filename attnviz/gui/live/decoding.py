@@ -18,6 +18,7 @@ from attnviz.gui.failure import failure_message, is_expected
 from attnviz.gui.live import freshness
 from attnviz.gui.live.clock import Clock, WallClock
 from attnviz.gui.live.freshness import Freshness, Subject
+from attnviz.gui.live.player import Player
 from attnviz.gui.live.trace import GUI_CORES, Live
 from attnviz.gui.store import Store
 from attnviz.model.spec.document import Document
@@ -31,7 +32,7 @@ KEY = "decode"
 
 
 class DecodeLive(QObject):
-    """Decodes the experiment of every new trace while the panel is visible."""
+    """Decodes the experiment of every new trace while a panel that shows the decoding is visible."""
 
     failed = Signal(object)
 
@@ -50,11 +51,14 @@ class DecodeLive(QObject):
         store.traced.connect(self._on_trace)
         store.changed.connect(self._on_changed)
         store.opened.connect(self._on_opened)
+        store.player_changed.connect(self._on_player)
 
-    @Slot(bool)
-    def set_watched(self, is_watched: bool) -> None:
-        """Set whether the decoding panel is visible; without it, nothing is decoded."""
-        self._become(replace(self._fresh, is_watched=is_watched))
+    @Slot(object, object)
+    def _on_player(self, old: Player, new: Player) -> None:
+        """Decode for the panels in sight; without one, nothing is decoded."""
+        if bool(old.viewers) == bool(new.viewers):
+            return
+        self._become(replace(self._fresh, is_watched=bool(new.viewers)))
         if self._store.trace is not None:
             self._on_trace(self._store.trace)
 

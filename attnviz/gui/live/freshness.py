@@ -57,8 +57,8 @@ class Freshness:
     """Duration of the last one."""
     generation: int = 0
     """One more with every edit: a decoding of an older generation is worthless."""
-    is_watched: bool = True
-    """Whether the decoding panel is visible; without it, nothing is decoded."""
+    is_watched: bool = False
+    """Whether a panel that shows the decoding is visible; without it, nothing is decoded."""
     decode_at: float | None = None
     clear_at: float | None = None
 

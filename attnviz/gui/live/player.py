@@ -8,11 +8,13 @@ The store keeps the present player and emits `player_changed`; the step belongs 
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from attnviz.compute.decoding import Decoded
+    from attnviz.compute.uncached import UncachedStep
 
 STEPS_PER_SECOND = 1.5
 """At speed 1."""
@@ -34,11 +36,30 @@ class Player:
     is_awaited: bool = False
     """Whether it plays as soon as a decoding arrives."""
     speed: float = 1.0
+    viewers: frozenset[str] = frozenset()
+    """Names of the panels in sight that show the decoding; without one, nothing is decoded."""
+    measurers: frozenset[str] = frozenset()
+    """Those of them that show the step without a cache as well."""
+    uncached: Mapping[int, UncachedStep | str] = field(default_factory=dict)
+    """Steps of the decoding without a cache, by the last step of their pass, or why one is missing."""
 
     @property
     def n_steps(self) -> int:
         """Number of steps; 0 without a decoding."""
         return 0 if self.decoded is None else len(self.decoded.decoding.steps)
+
+    def measured(self, step: int) -> UncachedStep | str | None:
+        """The pass without a cache for `step`, why it is missing, or None where it was not computed."""
+        return None if self.decoded is None else self.uncached.get(self._pass(step))
+
+    def unmeasured(self, step: int) -> int | None:
+        """The last step of the pass that is still to be measured for `step`; None without one."""
+        is_wanted = self.measurers and self.n_steps and not self.is_playing
+        return self._pass(step) if is_wanted and self.measured(step) is None else None
+
+    def _pass(self, step: int) -> int:
+        assert self.decoded is not None
+        return self.decoded.decoding.fed_together(self.nearest(step)).stop - 1
 
     @property
     def interval(self) -> float:
@@ -129,10 +150,44 @@ class Arrive:
     decoded: Decoded | None
 
     def on(self, player: Player, step: int) -> Shown:
-        there = replace(player, decoded=self.decoded)
+        is_same = self.decoded is player.decoded
+        there = replace(player, decoded=self.decoded, uncached=player.uncached if is_same else {})
         if self.decoded is None or not player.is_awaited:
             return there, step
         return _begin(replace(there, is_awaited=False), step)
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A step of `decoded` was computed without a cache, or a sentence says why it was not."""
+
+    decoded: Decoded
+    index: int
+    found: UncachedStep | str
+
+    def on(self, player: Player, step: int) -> Shown:
+        if self.decoded is not player.decoded:
+            return player, step
+        return replace(player, uncached={**player.uncached, self.index: self.found}), step
+
+
+@dataclass(frozen=True)
+class Watch:
+    """A panel that shows the decoding came into sight or left it.
+
+    With `measures`, it shows the step without a cache as well.
+    """
+
+    panel: str
+    is_seen: bool
+    measures: bool = False
+
+    def on(self, player: Player, step: int) -> Shown:
+        me = frozenset((self.panel,))
+        viewers = player.viewers | me if self.is_seen else player.viewers - me
+        is_measuring = self.is_seen and self.measures
+        measurers = player.measurers | me if is_measuring else player.measurers - me
+        return replace(player, viewers=viewers, measurers=measurers), step
 
 
 def _begin(player: Player, step: int) -> Shown:

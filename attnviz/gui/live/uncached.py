@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject, QTimer, Slot
 
 from attnviz.compute.scheduler import Cancelled, CancelToken, Scheduler
 from attnviz.core.progress import Progress
 from attnviz.gui.failure import failure_message, is_expected
+from attnviz.gui.live.player import Measure, Player
 from attnviz.gui.live.trace import GUI_CORES
 from attnviz.gui.store import Store
 from attnviz.model.spec.document import Document
@@ -17,31 +18,54 @@ from attnviz.model.spec.experiment import Experiment
 if TYPE_CHECKING:
     from attnviz.compute.decoding import Decoded
     from attnviz.compute.uncached import UncachedStep
-    from attnviz.gui.panels.decoding.panel import DecodingPanel
 
 KEY = "uncached"
 
+REST_MS = 250
+"""Time that the player rests at a step before the pass without a cache runs for it."""
+
 
 class UncachedLive(QObject):
-    """Answers where the panel rests. An edit ends a pass under way: its decoding is not to wait."""
+    """Measures each step once, where the player rests and a panel shows it.
 
-    def __init__(
-        self, panel: DecodingPanel, store: Store, scheduler: Scheduler, parent: QObject | None = None
-    ) -> None:
+    An edit ends a pass under way: its decoding is not to wait.
+    """
+
+    def __init__(self, store: Store, scheduler: Scheduler, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._panel, self._scheduler = panel, scheduler
-        self._store = store
+        self._scheduler, self._store = scheduler, store
         self._generation = 0
         self._asked: tuple[Decoded, int, int, Experiment] | None = None
         """The pending request: decoding, step, generation and the document's experiment."""
-        panel.rested.connect(self._on_rested)
+        self._rest = QTimer(self)
+        self._rest.setSingleShot(True)
+        self._rest.setInterval(REST_MS)
+        self._rest.timeout.connect(self._on_rest)
+        store.player_changed.connect(self._on_player)
         store.changed.connect(self._on_changed)
         store.traced.connect(self._on_trace)
+
+    @property
+    def is_waiting(self) -> bool:
+        """True while the player rests and the pass has not begun."""
+        return self._rest.isActive()
+
+    @Slot(object, object)
+    def _on_player(self, old: Player, new: Player) -> None:
+        self._wait_for_rest()
 
     @Slot(object, object)
     def _on_changed(self, old: Document, new: Document) -> None:
         if old.experiment != new.experiment:
             self._generation += 1
+        if old.view.step != new.view.step:
+            self._wait_for_rest()
+
+    def _wait_for_rest(self) -> None:
+        """Begin to wait anew, where the step without a cache is wanted and missing."""
+        self._rest.stop()
+        if self._store.player.unmeasured(self._store.document.view.step) is not None:
+            self._rest.start()
 
     @Slot(object)
     def _on_trace(self, trace: object) -> None:
@@ -52,10 +76,16 @@ class UncachedLive(QObject):
         if self._store.player.decoded is not decoded:
             self._asked = None  # the decoding is gone: nothing of it is kept
         elif self._store.experiment == experiment:
-            self._on_rested(decoded, index)
+            self._measure(decoded, index)
 
-    @Slot(object, int)
-    def _on_rested(self, decoded: Decoded, index: int) -> None:
+    @Slot()
+    def _on_rest(self) -> None:
+        player = self._store.player
+        index = player.unmeasured(self._store.document.view.step)
+        if player.decoded is not None and index is not None:
+            self._measure(player.decoded, index)
+
+    def _measure(self, decoded: Decoded, index: int) -> None:
         generation = self._generation
         self._asked = decoded, index, generation, self._store.experiment
 
@@ -71,11 +101,11 @@ class UncachedLive(QObject):
 
         def done(step: UncachedStep) -> None:
             self._asked = None
-            self._panel.show_uncached(decoded, index, step)
+            self._store.play(Measure(decoded, index, step))
 
         def failed(error: BaseException) -> None:
             self._asked = None
-            self._panel.show_uncached(decoded, index, failure_message(error).text())
+            self._store.play(Measure(decoded, index, failure_message(error).text()))
             if not is_expected(error):
                 raise error
 

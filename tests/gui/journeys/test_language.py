@@ -25,7 +25,6 @@ from PySide6.QtWidgets import (
 
 from attnviz import resources
 from attnviz.gui.look.theme import DARK, LIGHT, Theme
-from attnviz.gui.panels.decoding.panel import DecodingPanel
 from attnviz.gui.settings import Settings
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 from attnviz.gui.widgets.numbers.grid import NumberGrid
@@ -39,10 +38,10 @@ def texts(desk: Desk) -> dict[Place, str]:
     """Every text of the window by (object names from the window down, which text); no measured times."""
     for name in ("presets", "file"):
         desk.window.commands.menu(name).aboutToShow.emit()
-    player = desk.window.panels["decoding"]
-    assert isinstance(player, DecodingPanel)
     # Where the player rests, the step is made without a cache, and what is said of it changes.
-    desk.qtbot.waitUntil(lambda: not player._rest.isActive() and desk.window.decode_scheduler.idle)
+    desk.qtbot.waitUntil(
+        lambda: not desk.window.uncached_live.is_waiting and desk.window.decode_scheduler.idle
+    )
     found: dict[Place, str] = {}
     for item in (desk.window, *desk.window.findChildren(QWidget), *desk.window.findChildren(QAction)):
         if not is_ours(item) or item.objectName().startswith("count_milliseconds_"):

@@ -20,6 +20,7 @@ from attnviz.compute.scheduler import Scheduler
 from attnviz.engines.decode.decodable import causal_experiment
 from attnviz.gui.bridge import Bridge
 from attnviz.gui.live.decoding import DecodeLive
+from attnviz.gui.live.player import Watch
 from attnviz.gui.live.trace import Live
 from attnviz.gui.store import Store
 from attnviz.model.edit import edits
@@ -33,6 +34,7 @@ class Bench:
         self.schedulers = (Scheduler(self.bridge.post), Scheduler(self.bridge.post))
         self.live = Live(self.store, self.schedulers[0])
         self.decode = DecodeLive(self.store, self.live, self.schedulers[1])
+        self.store.play(Watch("test", True))
         self.log = Log(self.decode, "failed")
         self.runs = 0
         plain = decoded_module.execute_decoding
@@ -88,6 +90,7 @@ class HandBench:
         self.decode = DecodeLive(
             self.store, self.live, Scheduler(_post_nothing, inline=True), clock=self.clock
         )
+        self.store.play(Watch("test", True))
         plain = decoded_module.decode_and_compare
 
         def timed(*args: Any) -> Any:
@@ -172,19 +175,19 @@ def test_while_the_next_trace_does_not_come_an_older_decoding_leaves(by_hand: Ha
 
 
 def test_hidden_it_rests_and_seen_again_it_catches_up(bench: Bench, qtbot: QtBot) -> None:
-    bench.decode.set_watched(False)
+    bench.store.play(Watch("test", False))
     bench.runs = 0
     bench.store.edit(edits.set_vector_cell, 0, 0, 5.0)
     qtbot.waitUntil(lambda: bench.store.trace.experiment == bench.store.experiment)  # type: ignore[union-attr]
     qtbot.wait(40)
     assert bench.runs == 0 and not bench.settled()
-    bench.decode.set_watched(True)
+    bench.store.play(Watch("test", True))
     qtbot.waitUntil(bench.settled)
 
 
 def test_the_same_experiment_is_not_decoded_twice(bench: Bench, qtbot: QtBot) -> None:
     bench.runs = 0
-    bench.decode.set_watched(True)
+    bench.store.play(Watch("other", True))
     bench.live.run_now()
     qtbot.wait(60)
     assert bench.runs == 0
@@ -242,7 +245,7 @@ def test_nothing_is_kept_of_a_decoding_whose_document_is_gone(
     """No newer decoding takes its place: nobody looks, or the next one is refused."""
     seen = weakref.ref(bench.store.player.decoded)
     if how == "hidden":
-        bench.decode.set_watched(False)
+        bench.store.play(Watch("test", False))
         bench.store.open(load_preset("toy-attention"))
         wanted = bench.store.experiment
         qtbot.waitUntil(lambda: bench.store.trace.experiment == wanted)  # type: ignore[union-attr]

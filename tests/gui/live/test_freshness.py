@@ -33,12 +33,14 @@ STEPS = cast(Any, object())
 
 def shown(seconds: float) -> Freshness:
     """`ONE` is on the screen, and took so long."""
-    return finish(Freshness(), ONE, cast(Any, SimpleNamespace(decoding=STEPS, seconds=seconds)))
+    return finish(
+        Freshness(is_watched=True), ONE, cast(Any, SimpleNamespace(decoding=STEPS, seconds=seconds))
+    )
 
 
 def test_a_finished_decoding_is_shown_and_its_steps_may_be_reused() -> None:
     fresh = shown(0.2)
-    assert fresh == Freshness(shown=ONE, earlier=STEPS, seconds=0.2, took=0.2)
+    assert fresh == Freshness(shown=ONE, earlier=STEPS, seconds=0.2, took=0.2, is_watched=True)
     assert fresh.due is None
 
 

@@ -22,8 +22,8 @@ from attnviz.gui.bridge import Bridge
 from attnviz.gui.live.decoding import DecodeLive
 from attnviz.gui.live.player import Pace
 from attnviz.gui.live.trace import Live
-from attnviz.gui.live.uncached import UncachedLive
-from attnviz.gui.panels.decoding.panel import REST_MS, DecodingPanel
+from attnviz.gui.live.uncached import REST_MS, UncachedLive
+from attnviz.gui.panels.decoding.panel import DecodingPanel
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.pictures.row_matrix import RowMatrix
 from attnviz.model.edit.edits import set_vector_cell
@@ -51,7 +51,7 @@ class Bench:
         self.panel = DecodingPanel(self.store)
         self.panel.header().setParent(self.panel)
         qtbot.addWidget(self.panel)
-        self.uncached_live = UncachedLive(self.panel, self.store, self.schedulers[1])
+        self.uncached_live = UncachedLive(self.store, self.schedulers[1])
         self.made: list[UncachedStep] = []
         self.plain = uncached_module.uncached_step
         monkeypatch.setattr(uncached_module, "uncached_step", self.counted)

@@ -15,7 +15,7 @@ from attnviz.gui.forms.marks import Mark
 from attnviz.gui.forms.rows import Note
 from attnviz.gui.look.fonts import number_font
 from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
-from attnviz.gui.panels.decoding.counts import fed_together, grouped, plain_label
+from attnviz.gui.panels.decoding.counts import grouped, plain_label
 from attnviz.gui.panels.decoding.errors import ErrorTable
 from attnviz.gui.panels.decoding.links import shown_step_site
 from attnviz.gui.panels.decoding.slots import Slot as Place
@@ -96,7 +96,7 @@ class CachePage(QWidget):
             return
         step = decoded.decoding.steps[index]
         cache = _cache_of(decoded)
-        fed = fed_together(decoded.decoding, index)
+        fed = decoded.decoding.fed_together(index)
         self._slots.set_groups(slot_groups(cache, fed), self._describe)
         self._show_bytes(decoded, step, cache, fed.stop)
         view = self._store.document.view

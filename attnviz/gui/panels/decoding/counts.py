@@ -178,12 +178,6 @@ def taken_over(decoding: Decoding) -> range:
     return range(decoding.reused if decoding.reused < len(decoding.steps) else 0)
 
 
-def fed_together(decoding: Decoding, index: int) -> range:
-    """The steps that were made in one pass with step `index`: those of its prefill, or it alone."""
-    prefill = decoding.steps[index].prefill
-    return range(index, index + 1) if prefill is None else prefill
-
-
 class Counts(QWidget):
     """A table of two columns: no cache, cache."""
 
@@ -238,7 +232,7 @@ class Counts(QWidget):
     ) -> None:
         """Show the measured times of this step, or of its prefill: with the cache, and without."""
         steps = decoded.decoding.steps
-        fed = fed_together(decoded.decoding, index)
+        fed = decoded.decoding.fed_together(index)
         name = _("ms, prefill of {n}") if steps[index].prefill is not None else _("ms, one step")
         self._labels[TIME][0].setText(name.format(n=len(fed)))
         text, words = self._uncached_time(decoded, fed.stop, uncached, is_playing)

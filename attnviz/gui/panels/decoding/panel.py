@@ -5,20 +5,18 @@ A page shows a step, the sampling or the cache. If the panel is wide or high eno
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, QTimer, Signal, Slot
+from PySide6.QtCore import QSize, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWidget
 
-from attnviz.compute.decoding import Decoded
-from attnviz.compute.uncached import UncachedStep
 from attnviz.core.text import isolated
 from attnviz.gui.live.clock import Clock
 from attnviz.gui.live.playback import Playback
-from attnviz.gui.live.player import END, GoBy, GoTo, Pace, Player, Toggle
+from attnviz.gui.live.player import END, GoBy, GoTo, Pace, Player, Toggle, Watch
 from attnviz.gui.look.icons import icon
 from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.panels.decoding.cache import CachePage
-from attnviz.gui.panels.decoding.counts import fed_together, plain_label
+from attnviz.gui.panels.decoding.counts import plain_label
 from attnviz.gui.panels.decoding.line import WrittenLine
 from attnviz.gui.panels.decoding.links import shown_step_site
 from attnviz.gui.panels.decoding.sampling import SamplingPage
@@ -37,9 +35,6 @@ from attnviz.model.edit.generation import FRESH, rewrite, set_writing
 from attnviz.model.sites.titles import label_among_several
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import Cell
-
-REST_MS = 250
-"""Time that the player rests at a step before the pass without a cache runs for it."""
 
 SHOWN = ("step", "head", "site")
 """Fields of the view that the picture follows."""
@@ -65,24 +60,11 @@ SMALLEST = QSize(552, 132)
 
 
 class DecodingPanel(Panel):
-    """The player, the text, and the pages. The player only ever changes `View.step`.
-
-    `rested` carries the decoding and the step where the player rests, or the last one of its prefill; whoever
-    computes that step without a cache calls `show_uncached`. Each is requested once, and stored with the
-    decoding.
-    """
-
-    rested = Signal(object, int)
+    """The player, the text, and the pages. The player only ever changes `View.step`."""
 
     def __init__(self, store: Store, parent: QWidget | None = None, clock: Clock | None = None) -> None:
         super().__init__(store, parent)
         self.playback = Playback(store, self._is_written_in, clock, self)
-        self._uncached: dict[int, UncachedStep | str] = {}
-        self._uncached_of: Decoded | None = None
-        self._rest = QTimer(self)
-        self._rest.setSingleShot(True)
-        self._rest.setInterval(REST_MS)
-        self._rest.timeout.connect(self._on_rest)
         self._view = StepView(store)
         self._sampling, self._cache = SamplingPage(store), CachePage(store)
         self._page = "step"
@@ -146,18 +128,19 @@ class DecodingPanel(Panel):
         """True if steps follow by themselves."""
         return self.store.player.is_playing
 
-    def show_uncached(self, decoded: Decoded, index: int, step: UncachedStep | str) -> None:
-        """Accept a step without a cache, or the sentence why it is missing."""
-        if decoded is self._uncached_of:
-            self._uncached[index] = step
-            self._show_pages()
-
     # --- following the store
 
     @Slot(bool)
     def set_seen(self, is_seen: bool) -> None:
         super().set_seen(is_seen)
-        self._wait_for_rest()
+        self._watch()
+
+    def start(self) -> None:
+        super().start()
+        self._watch()
+
+    def _watch(self) -> None:
+        self.store.play(Watch("decoding", self.is_seen, self._shows("step")))
 
     def on_document(self, old: Document | None, new: Document) -> None:
         if new.experiment.writing is not None:
@@ -211,6 +194,7 @@ class DecodingPanel(Panel):
             self._show()
         if old.is_playing != new.is_playing:
             self._show_buttons()
+        if (old.is_playing, old.uncached) != (new.is_playing, new.uncached):
             self._show_pages()
 
     def _step(self) -> int:
@@ -242,29 +226,14 @@ class DecodingPanel(Panel):
     def _show_pages(self) -> None:
         """The step on the pages that can be seen: each takes a while for a model of many layers."""
         decoded, step = self.store.player.decoded, self._step()
-        if decoded is not self._uncached_of:
-            self._uncached_of, self._uncached = decoded, {}
         if self._shows("step"):
-            self._view.show_step(decoded, step, self._uncached.get(self._pass()), self.is_playing)
+            self._view.show_step(decoded, step, self.store.player.measured(step), self.is_playing)
         for id_, page in (("sampling", self._sampling), ("cache", self._cache)):
             if self._shows(id_):
                 page.show_step(decoded, step)
-        self._wait_for_rest()
 
     def _shows(self, page: str) -> bool:
         return not self._holders[page].isHidden()
-
-    def _pass(self) -> int:
-        """The last step of the pass that computes the selected step; −1 without one."""
-        decoded = self.store.player.decoded
-        return -1 if decoded is None else fed_together(decoded.decoding, self._step()).stop - 1
-
-    def _wait_for_rest(self) -> None:
-        """Begin to wait anew, where the step without a cache is wanted and not there."""
-        self._rest.stop()
-        is_wanted = self.is_seen and not self.is_playing and self._shows("step")
-        if is_wanted and self.store.player.n_steps and self._pass() not in self._uncached:
-            self._rest.start()
 
     def _show_buttons(self) -> None:
         for name, button in self._buttons.items():
@@ -276,12 +245,6 @@ class DecodingPanel(Panel):
     def _is_written_in(self) -> bool:
         """True if a token is being edited, here or in another panel of the window."""
         return isinstance(self.window().focusWidget(), ChipEditor)
-
-    @Slot()
-    def _on_rest(self) -> None:
-        decoded = self.store.player.decoded
-        if decoded is not None:
-            self.rested.emit(decoded, self._pass())
 
     @Slot(object)
     def _on_speed(self, speed: float) -> None:
@@ -304,6 +267,7 @@ class DecodingPanel(Panel):
         self._page = page
         self._arrange()
         self._show_pages()
+        self._watch()
 
     @Slot()
     def _on_first(self) -> None:
@@ -338,6 +302,7 @@ class DecodingPanel(Panel):
         self._line.set_room(n_lines, is_wide=self.width() >= WIDE)
         if changes:
             self._show_pages()
+            self._watch()
 
     def _lay_out(self) -> None:
         self._player = QWidget()

@@ -17,7 +17,7 @@ from attnviz.compute.uncached import UncachedStep
 from attnviz.core.text import number
 from attnviz.engines.decode.step import DecodeStep, Numbers, SiteStep
 from attnviz.gui.look.theme import GRID, Theme
-from attnviz.gui.panels.decoding.counts import Counts, fed_together, plain_label, taken_over
+from attnviz.gui.panels.decoding.counts import Counts, plain_label, taken_over
 from attnviz.gui.panels.decoding.links import Links, StepCells, shown_step_site
 from attnviz.gui.panels.decoding.text import names_of
 from attnviz.gui.store import Store
@@ -90,7 +90,7 @@ class StepView(QWidget):
         kv_head = head // heads.group_size
         self._show_vectors(step, site, head, kv_head)
         self._show_outputs(decoded, step, name, uncached)
-        fed = fed_together(decoded.decoding, index) if site.experiment.memory is None else range(0)
+        fed = decoded.decoding.fed_together(index) if site.experiment.memory is None else range(0)
         self._show_again(decoded, name, site, kv_head, len(fed) > 1)
         self._show_cache(decoded, site, kv_head, fed)
         self._show_weights(decoded, site, head)

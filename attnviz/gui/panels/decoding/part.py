@@ -1,0 +1,82 @@
+"""Base of the panels that show the decoding: each stands by itself and shares the store's player."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QWidget
+
+from attnviz.compute.decoding import Decoded
+from attnviz.gui.live.player import Player, Watch
+from attnviz.gui.panels.panel import Panel
+from attnviz.gui.store import Store
+from attnviz.model.spec.document import Document
+
+
+class DecodingPart(Panel):
+    """Shows one step of the store's decoding; while it is in sight, the document is decoded."""
+
+    follows = ("step", "head", "site")
+    measures: ClassVar[bool] = False
+    """Whether it shows the step without a cache, which is then computed where the player rests."""
+
+    def __init__(self, store: Store, parent: QWidget | None = None) -> None:
+        super().__init__(store, parent)
+        self._met = Player()
+        """The player as the panel shows it."""
+
+    @property
+    def decoded(self) -> Decoded | None:
+        """The decoding that is shown."""
+        return self.store.player.decoded
+
+    @property
+    def step(self) -> int:
+        """The step that is shown; 0 without one."""
+        return self.store.player.nearest(self.store.document.view.step)
+
+    def start(self) -> None:
+        super().start()
+        self.store.player_changed.connect(self._player_changed)
+        self._watch()
+        self._meet()
+
+    def on_document(self, old: Document | None, new: Document) -> None:
+        if old is None or old.experiment != new.experiment:
+            self.refresh()
+        if old is None or any(getattr(old.view, name) != getattr(new.view, name) for name in self.follows):
+            self.show_step()
+
+    def refresh(self) -> None:
+        """The experiment changed: show its settings."""
+
+    def show_step(self) -> None:
+        """Another step, head, site or decoding is to be shown, or none."""
+
+    def on_player(self, old: Player, new: Player) -> None:
+        """The player changed in something other than its decoding."""
+
+    @Slot(bool)
+    def set_seen(self, is_seen: bool) -> None:
+        was_seen = self.is_seen
+        super().set_seen(is_seen)
+        if self._is_started and was_seen != is_seen:
+            self._watch()
+            self._meet()
+
+    def _watch(self) -> None:
+        self.store.play(Watch(type(self).__name__, self.is_seen, self.measures))
+
+    @Slot(object, object)
+    def _player_changed(self, old: Player, new: Player) -> None:
+        self._meet()
+
+    def _meet(self) -> None:
+        """Show what the player changed since the last time; a panel behind another tab waits."""
+        if not self.is_seen or self._met == self.store.player:
+            return
+        old, self._met = self._met, self.store.player
+        if old.decoded is not self._met.decoded:
+            self.show_step()
+        self.on_player(old, self._met)
