@@ -64,6 +64,8 @@ class Decoded:
     `scores` is the bound |q|·|k| of the scores of all sites: the reference for rounding errors.
     """
 
+    given: Experiment
+    """The document's experiment, without the changes and the tokens of the decoding."""
     decoding: Decoding
     differences: dict[str, float]
     seconds: float
@@ -154,6 +156,7 @@ def decode_and_compare(
     seconds = time.perf_counter() - started
     kept = full if estimate(decoding.experiment, ITEMSIZE[decoding.dtype]).bytes <= KEPT_BYTES else None
     return Decoded(
+        experiment,
         decoding,
         differences,
         seconds,

@@ -63,6 +63,7 @@ ACTIONS: tuple[ActionRow, ...] = (
     ActionRow("step_back", N_("Step back"), "decoding", ("Ctrl+;",), "step_back"),
     ActionRow("first_step", N_("First step"), "decoding", ("Ctrl+Home",), "first"),
     ActionRow("last_step", N_("Last step"), "decoding", ("Ctrl+End",), "last"),
+    ActionRow("follow_player", N_("Follow the player"), "decoding", separated=True, checkable=True),
     ActionRow("export_figure", N_("Export figure…"), "export", ("Ctrl+E",), "export"),
     ActionRow("export_panel", N_("Export panel…"), "export", ("Ctrl+Shift+E",)),
     ActionRow("export_numbers", N_("Export numbers…"), "export"),

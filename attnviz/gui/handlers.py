@@ -186,7 +186,7 @@ class Handlers(QObject):
         store = self._window.store
         if store.trace is None:
             return
-        stages = store.site.stages
+        stages = store.shown_site.stages
         now = store.document.view.stage
         index = stages.index(now) if now in stages else 0
         store.look(stage=stages[(index + step) % len(stages)])
@@ -199,9 +199,15 @@ class Handlers(QObject):
 
     @Slot(object, object)
     def _on_player(self, old: Player, new: Player) -> None:
-        """Play a decoding requested earlier, where it is visible."""
+        """Check the switch, and play a decoding requested earlier where it is visible."""
+        self._window.commands["follow_player"].setChecked(new.follows)
         if old.is_awaited and new.is_playing:
             self._bring_player()
+
+    @Slot(bool)
+    def on_follow_player(self, checked: bool) -> None:
+        self._window.settings["follow"] = checked
+        self._window.store.set_following(checked)
 
     @Slot()
     def on_step_forward(self) -> None:

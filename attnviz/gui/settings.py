@@ -48,6 +48,7 @@ SETTINGS: tuple[Setting, ...] = (
         (("auto", N_("CUDA if available")), ("cpu", N_("CPU")), ("cuda", "CUDA")),
     ),
     Setting("motion", bool, True, N_("Transitions")),
+    Setting("follow", bool, True, N_("Follow the player")),
 )
 
 _BY_KEY = {setting.key: setting for setting in SETTINGS}

@@ -18,16 +18,17 @@ from msgspec.structs import replace
 from PySide6.QtCore import QObject, Signal
 
 from attnviz.gui.live import pointer as pointing
-from attnviz.gui.live.player import Arrive, Event, Player
+from attnviz.gui.live.player import Arrive, Event, Follow, Player
 from attnviz.gui.live.pointer import Pointer
 from attnviz.model.edit.chapters import Chapters
+from attnviz.model.edit.generation import differs_in_writing
 from attnviz.model.edit.layers import companions, edit_alike
 from attnviz.model.provenance import tokens_of
 from attnviz.model.sites.sites import at, put, site_names
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.site import Site
-from attnviz.model.spec.view import Cell
+from attnviz.model.spec.view import Cell, View
 
 if TYPE_CHECKING:
     from attnviz.compute.decoding import Decoded
@@ -53,6 +54,8 @@ class Store(QObject):
     """
     player_changed = Signal(object, object)
     """(old Player, new Player): the decoding, whether it plays, and its speed."""
+    followed_changed = Signal()
+    """`shown_trace` has other tokens: those up to the step of the player, or the document's again."""
     rejected = Signal(object)
     """The error of an edit that was rejected."""
     history_changed = Signal()
@@ -64,6 +67,7 @@ class Store(QObject):
         self.trace: Trace | None = None
         self.pointer = Pointer()
         self.player = Player()
+        self._followed: tuple[Document, Trace] | None = None
 
     # --- reading
 
@@ -97,6 +101,36 @@ class Store(QObject):
         return self.trace.shown(self.document.view.site)
 
     @property
+    def followed(self) -> Document | None:
+        """The document with the tokens generated up to the step of the player; None while the panels show
+        the document itself.
+        """
+        return None if self._followed is None else self._followed[0]
+
+    @property
+    def shown_trace(self) -> Trace | None:
+        """The numbers of `followed`, or of the document without one."""
+        return self.trace if self._followed is None else self._followed[1]
+
+    @property
+    def shown_site(self) -> SiteTrace:
+        """The selected site of `shown_trace`."""
+        assert self.shown_trace is not None
+        return self.shown_trace.shown(self.document.view.site)
+
+    @property
+    def shown_view(self) -> View:
+        """The view, whose query is the newest token of `followed`."""
+        view = self.document.view
+        return view if self.followed is None else replace(view, query=self.followed.experiment.n_queries - 1)
+
+    @property
+    def hovered(self) -> Cell | None:
+        """The cell under the mouse, if the document has its tokens; a followed cell may have others."""
+        cell = self.pointer.cell
+        return None if cell is not None and self._is_past_the_end(self.experiment, cell) else cell
+
+    @property
     def focus(self) -> Cell | None:
         """The cell whose sources are highlighted: the hovered one, else the one of this attention
         that is locked.
@@ -111,10 +145,16 @@ class Store(QObject):
         return trace.shown(cell.site or self.document.view.site)
 
     def is_written(self, cell: Cell) -> bool:
-        """True if a cell belongs to a generated token, or to no attention of the document."""
+        """True if no panel but the decoding shows a cell: it belongs to a generated token that is not
+        followed, or to no attention of the document.
+        """
         if cell.site and cell.site not in site_names(self.experiment):
             return True
-        site = at(self.experiment, cell.site) if cell.site else self.attention
+        return self._is_past_the_end((self.followed or self.document).experiment, cell)
+
+    def _is_past_the_end(self, experiment: Experiment, cell: Cell) -> bool:
+        """True if a cell belongs to a token after the last one of `experiment`."""
+        site = at(experiment, cell.site or self.document.site)
         queries, keys = tokens_of(cell)
         own = queries if site.memory is not None else (*queries, *keys)
         return any(token >= site.n_queries for token in own)
@@ -247,6 +287,16 @@ class Store(QObject):
         """Accept a finished decoding, or None."""
         self.play(Arrive(decoded))
 
+    def set_following(self, is_following: bool) -> None:
+        """Let the panels follow the step of the player, or show the document."""
+        self.play(Follow(is_following))
+
+    def set_followed(self, followed: tuple[Document, Trace] | None) -> None:
+        """Take the numbers of the tokens up to the step of the player; None: show the document again."""
+        if followed is not self._followed:
+            self._followed = followed
+            self.followed_changed.emit()
+
     # --- gestures, undo, files
 
     def begin_gesture(self) -> None:
@@ -293,6 +343,7 @@ class Store(QObject):
         chapters = self._chapters
         self._chapters = chapters.amend(document) if is_entered else chapters.push(document, datetime.now())
         self._point(pointing.enter_history(self.pointer))
+        self._unfollow(old)
         self.changed.emit(old, document)
         self.history_changed.emit()
 
@@ -307,5 +358,11 @@ class Store(QObject):
             self.opened.emit()
         if self.document is not old:
             self._point(pointing.leave_document(self.pointer))
+            self._unfollow(old)
             self.changed.emit(old, self.document)
         self.history_changed.emit()
+
+    def _unfollow(self, old: Document) -> None:
+        """Show the document after an edit of its numbers: those of the followed tokens are out of date."""
+        if self._followed is not None and not differs_in_writing(old.experiment, self.experiment):
+            self.set_followed(None)

@@ -30,6 +30,7 @@ from attnviz.gui.handlers import Handlers
 from attnviz.gui.jobs import JobLine
 from attnviz.gui.live.compare import CompareLive
 from attnviz.gui.live.decoding import DecodeLive
+from attnviz.gui.live.follow import FollowLive
 from attnviz.gui.live.trace import Live
 from attnviz.gui.live.uncached import UncachedLive
 from attnviz.gui.look import look
@@ -83,6 +84,7 @@ class Window(QMainWindow):
         self.live = Live(self.store, self.scheduler, self)
         self.decode_live = DecodeLive(self.store, self.live, self.decode_scheduler, self)
         self.uncached_live = UncachedLive(self.store, self.decode_scheduler, self)
+        self.follow_live = FollowLive(self.store, self.decode_scheduler, self)
         self.documents = Documents(self.store, self.scheduler, settings, self)
         self.handlers = Handlers(self)
         self.commands = Commands(self, self.handlers)
@@ -102,6 +104,8 @@ class Window(QMainWindow):
         self.status.addPermanentWidget(self.jobs)
         self._connect()
         self.resize(first_size(self.screen().availableSize()))
+        self.store.set_following(settings["follow"])
+        self.commands["follow_player"].setChecked(settings["follow"])
         self.retranslate()
         self._first_state = self.saveState(LAYOUT_VERSION)
         self._restore()
@@ -172,6 +176,7 @@ class Window(QMainWindow):
         self.live.chosen.connect(self._on_engine)
         self.live.noticed.connect(self.status.warn)
         self.decode_live.failed.connect(self.status.warn)
+        self.follow_live.failed.connect(self.status.warn)
         self.documents.failed.connect(self.status.warn)
         self.documents.said.connect(self.status.say)
 

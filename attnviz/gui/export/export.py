@@ -132,7 +132,7 @@ class Exporter(QObject):
 
     def write_figure(self, path: Path, choice: FigureChoice) -> None:
         """Draw and write a figure in the worker; the suffix of `path` selects the format."""
-        trace, view = self._store.trace, self._store.document.view
+        trace, view = self._store.shown_trace, self._store.document.view
         if trace is None:
             return
 
@@ -161,7 +161,7 @@ class Exporter(QObject):
 
     def write_numbers(self, path: Path) -> None:
         """Write the shown stage and head as CSV, or all stages as NPZ, by the suffix of `path`."""
-        trace, view = self._store.trace, self._store.document.view
+        trace, view = self._store.shown_trace, self._store.document.view
         if trace is None:
             return
         stage = self._stage()
@@ -219,20 +219,20 @@ class Exporter(QObject):
         return path
 
     def _trace(self) -> Trace | None:
-        if self._store.trace is None:
+        if self._store.shown_trace is None:
             self.failed.emit(InputError(Message("An export needs computed numbers; got none yet.")))
-        return self._store.trace
+        return self._store.shown_trace
 
     def _stage(self) -> str:
         wanted = self._store.document.view.stage
-        known = self._store.trace is not None and wanted in self._store.site.stages
+        known = self._store.shown_trace is not None and wanted in self._store.shown_site.stages
         return wanted if known else "weights"
 
     def _content(self) -> HeatContent | None:
         trace = self._trace()
         theme: Theme = active_theme()
         view = self._store.document.view
-        return None if trace is None else stage_content(self._store.site, view, self._stage(), theme)
+        return None if trace is None else stage_content(self._store.shown_site, view, self._stage(), theme)
 
 
 def _formats_filter(first: str) -> str:

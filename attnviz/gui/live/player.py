@@ -36,6 +36,8 @@ class Player:
     is_awaited: bool = False
     """Whether it plays as soon as a decoding arrives."""
     speed: float = 1.0
+    follows: bool = True
+    """Whether the panels show the tokens up to the step."""
     viewers: frozenset[str] = frozenset()
     """Names of the panels in sight that show the decoding; without one, nothing is decoded."""
     measurers: frozenset[str] = frozenset()
@@ -141,6 +143,16 @@ class Pace:
 
     def on(self, player: Player, step: int) -> Shown:
         return replace(player, speed=self.speed), step
+
+
+@dataclass(frozen=True)
+class Follow:
+    """Show the tokens up to the step in the panels, or the document's."""
+
+    follows: bool
+
+    def on(self, player: Player, step: int) -> Shown:
+        return replace(player, follows=self.follows), step
 
 
 @dataclass(frozen=True)

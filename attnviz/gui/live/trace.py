@@ -25,7 +25,7 @@ from attnviz.model.spec.view import View, shown_head
 from attnviz.model.stages import STAGE_BY_ID
 
 if TYPE_CHECKING:
-    from attnviz.model.trace import Trace
+    from attnviz.model.trace import SiteTrace, Trace
 
 AUTO = "auto"
 """The device that every engine has: the one that it chooses."""
@@ -151,16 +151,20 @@ def try_devices_again() -> None:
 def warm(trace: Trace, view: View, check: Callable[[], None]) -> None:
     """Compute the first views of the pipeline strip, the stage view and the strip of heads."""
     for name in trace.sites:
-        site = trace.site(name)
-        experiment = site.experiment
-        for stage in site.stages:
-            check()
-            site.overview(stage, shown_head(experiment, view, stage))
-        site.blocked()
-        if view.stage in site.stages and STAGE_BY_ID[view.stage].per_head:
-            for head in range(site.shape(view.stage)[0]):
-                check()
-                site.overview(view.stage, head)
+        warm_site(trace.site(name), view, check)
     shown = trace.shown(view.site)
     stage = view.stage if view.stage in shown.stages else "weights"
     shown.window(stage, shown_head(shown.experiment, view, stage))  # of a long run others took its place
+
+
+def warm_site(site: SiteTrace, view: View, check: Callable[[], None]) -> None:
+    """Compute the first views of one attention."""
+    experiment = site.experiment
+    for stage in site.stages:
+        check()
+        site.overview(stage, shown_head(experiment, view, stage))
+    site.blocked()
+    if view.stage in site.stages and STAGE_BY_ID[view.stage].per_head:
+        for head in range(site.shape(view.stage)[0]):
+            check()
+            site.overview(view.stage, head)

@@ -34,6 +34,7 @@ class BlockPanel(Panel):
     """Formulas above, the diagram below. A click selects a stage; the mouse highlights it everywhere."""
 
     follows = ("stage", "head", "orientation", "locked")
+    follows_player = True
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
@@ -120,7 +121,7 @@ class BlockPanel(Panel):
 
     def _show(self) -> None:
         """Fill the boxes with the site's numbers."""
-        site = self.store.site
+        site = self.store.shown_site
         if site.stages != self.diagram.stages:
             hues: dict[str, str] = {stage: STAGE_BY_ID[stage].hue for stage in site.stages}
             self.diagram.set_stages(site.stages, hues)
@@ -155,7 +156,7 @@ class BlockPanel(Panel):
             formula_line.setMinimumWidth(formula_line.fontMetrics().horizontalAdvance(formula_line.text()))
 
     def _light(self) -> None:
-        site, view, focus = self.store.site, self.store.document.view, self.store.focus
+        site, view, focus = self.store.shown_site, self.store.document.view, self.store.focus
         for stage in self.diagram.stages:
             if stage in site.stages:
                 self.diagram.box(stage).set_lit(highlight(site, view, stage, focus))

@@ -29,6 +29,7 @@ class HeadsPanel(Panel):
     """One thumbnail per head. Stages without heads are shown by their weights."""
 
     follows = ("stage", "head", "ranges", "orientation", "locked")
+    follows_player = True
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
@@ -64,30 +65,30 @@ class HeadsPanel(Panel):
             for thumbnail in self._thumbnails:
                 thumbnail.set_side(side)
             if self.store.trace is not None:
-                self._paint(self.store.site)
+                self._paint(self.store.shown_site)
 
     def on_document(self, old: Document | None, new: Document) -> None:
         if old is None or self.store.trace is None:
             return
         before, after = old.view, new.view
         if any(getattr(before, name) != getattr(after, name) for name in ("stage", "orientation", "ranges")):
-            self._paint(self.store.site)
+            self._paint(self.store.shown_site)
         elif before.head != after.head:
-            self._select(self.store.site)
+            self._select(self.store.shown_site)
         if before.locked != after.locked:
-            self._light(self.store.site)
+            self._light(self.store.shown_site)
 
     def on_trace(self, trace: Trace) -> None:
-        self._paint(self.store.site)
+        self._paint(self.store.shown_site)
 
     def on_hover(self, cell: Cell | None) -> None:
         if self.store.trace is not None:
-            self._light(self.store.site)
+            self._light(self.store.shown_site)
 
     def retranslate(self) -> None:
         self.setAccessibleName(_("Heads"))
         if self.store.trace is not None:
-            self._paint(self.store.site)
+            self._paint(self.store.shown_site)
 
     def _stage(self, site: SiteTrace) -> str:
         stage = self.store.document.view.stage
@@ -157,7 +158,7 @@ class HeadsPanel(Panel):
     def _on_walked(self, step: int) -> None:
         """An arrow key: choose the next head, as the command of that name does."""
         head = self.sender().property("head") + step
-        if self.store.trace is not None and 0 <= head < self._count(self.store.site):
+        if self.store.trace is not None and 0 <= head < self._count(self.store.shown_site):
             self._choose(head)
 
     @Slot()
@@ -166,6 +167,9 @@ class HeadsPanel(Panel):
 
     def _choose(self, head: int) -> None:
         """Choose the head, or the first head of the key/value head, that a thumbnail shows."""
-        if self.store.trace is not None and STAGE_BY_ID[self._stage(self.store.site)].axes[0] == "kv_head":
-            head *= self.store.site.experiment.heads.group_size
+        if (
+            self.store.trace is not None
+            and STAGE_BY_ID[self._stage(self.store.shown_site)].axes[0] == "kv_head"
+        ):
+            head *= self.store.shown_site.experiment.heads.group_size
         self.store.look(head=head)

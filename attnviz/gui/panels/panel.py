@@ -25,6 +25,8 @@ class Panel(QWidget):
 
     follows: ClassVar[tuple[str, ...]] = View.__struct_fields__
     """Fields of the view that the panel shows: another look is not told. The experiment always is."""
+    follows_player: ClassVar[bool] = False
+    """Whether the panel shows the tokens up to the step of the player (`store.shown_trace`)."""
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -41,6 +43,8 @@ class Panel(QWidget):
         self.store.opened.connect(self._document_opened)
         self.store.changed.connect(self._document_changed)
         self.store.traced.connect(self._trace_arrived)
+        if self.follows_player:
+            self.store.followed_changed.connect(self._followed_changed)
         self.store.pointer_changed.connect(self._pointer_moved)
         self.retranslate()
         self._tell()
@@ -63,7 +67,10 @@ class Panel(QWidget):
         return None
 
     def on_hover(self, cell: Cell | None) -> None:
-        """The mouse is on this cell in some panel, or on none."""
+        """The mouse is on this cell in some panel, or on none.
+
+        A panel that follows the player receives cells of generated tokens, too.
+        """
 
     def on_stage_hover(self, stage: str) -> None:
         """The mouse is on this stage's picture or symbol in some panel, or (empty) on none."""
@@ -83,18 +90,23 @@ class Panel(QWidget):
         self.is_seen = is_seen
         if is_seen and self._is_started:
             self._tell()
-            self.on_hover(self.store.pointer.cell)
+            self.on_hover(self._hovered())
             self.on_stage_hover(self.store.pointer.stage)
 
     def _tell(self) -> None:
         """Forward the changes since the last time that concern the panel."""
-        (old, old_trace), (new, trace) = self._told, (self.store.document, self.store.trace)
+        store = self.store
+        trace = store.shown_trace if self.follows_player else store.trace
+        (old, old_trace), new = self._told, store.document
         self._told = new, trace
         moved = old is not None and old.site != new.site
         if old is None or moved or old.experiment is not new.experiment or self._looks_anew(old, new):
             self.on_document(old, new)
         if trace is not None and (moved or trace is not old_trace):
             self.on_trace(trace)
+
+    def _hovered(self) -> Cell | None:
+        return self.store.pointer.cell if self.follows_player else self.store.hovered
 
     def _looks_anew(self, old: Document, new: Document) -> bool:
         return any(getattr(old.view, name) != getattr(new.view, name) for name in self.follows)
@@ -114,9 +126,14 @@ class Panel(QWidget):
         if self.is_seen:
             self._tell()
 
+    @Slot()
+    def _followed_changed(self) -> None:
+        if self.is_seen:
+            self._tell()
+
     @Slot(object, object)
     def _pointer_moved(self, old: Pointer, new: Pointer) -> None:
         if self.is_seen and old.cell != new.cell:
-            self.on_hover(new.cell)
+            self.on_hover(self._hovered())
         if self.is_seen and old.stage != new.stage:
             self.on_stage_hover(new.stage)

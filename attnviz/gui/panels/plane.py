@@ -37,6 +37,7 @@ class PlanePanel(Panel):
     """Dragging a tip edits a vector; below stand product, lengths, angle, cosine of the pair in focus."""
 
     follows = ("head", "query", "plane", "locked")
+    follows_player = True
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
@@ -74,28 +75,28 @@ class PlanePanel(Panel):
     def on_document(self, old: Document | None, new: Document) -> None:
         is_here = old is not None and old.site == new.site  # another attention also sends its trace
         if old is not None and is_here and self.store.trace is not None and old.view != new.view:
-            self._show(self.store.site)
+            self._show(self.store.shown_site)
 
     def on_trace(self, trace: Trace) -> None:
         if trace.experiment.n_queries > MANY:
             self._later.start()
         else:
-            self._show(self.store.site)
+            self._show(self.store.shown_site)
 
     @Slot()
     def _show_present(self) -> None:
         if self.store.trace is not None:
-            self._show(self.store.site)
+            self._show(self.store.shown_site)
 
     def on_hover(self, cell: Cell | None) -> None:
         if self.store.trace is not None:
-            self._show(self.store.site)
+            self._show(self.store.shown_site)
 
     def apply_theme(self, theme: Theme) -> None:
         super().apply_theme(theme)
         self._dims_label.setStyleSheet(f"color: {theme.muted}")
         if self.store.trace is not None:
-            self._show(self.store.site)
+            self._show(self.store.shown_site)
 
     def retranslate(self) -> None:
         self._dims_label.setText(_("dims"))
@@ -105,7 +106,7 @@ class PlanePanel(Panel):
             field.setAccessibleName(name)
             field.set_tooltip(name)
         if self.store.trace is not None:
-            self._show(self.store.site)
+            self._show(self.store.shown_site)
 
     # --- showing
 
@@ -125,7 +126,8 @@ class PlanePanel(Panel):
 
     def _fit_anew(self, site: SiteTrace) -> None:
         """Show all arrows of another document or attention, whatever was zoomed in the one before."""
-        shown = self.store.document.title, site.name, site.shape("q"), site.shape("k")
+        own = self.store.site  # what is generated fits itself while it grows
+        shown = self.store.document.title, site.name, own.shape("q"), own.shape("k")
         if shown != self._fitted:
             self._fitted = shown
             self.plot.fit()
@@ -170,13 +172,15 @@ class PlanePanel(Panel):
 
     def _why_fixed(self, site: SiteTrace, name: str) -> str:
         assert self.store.trace is not None
+        if self.store.followed is not None:
+            return _("These are the tokens up to the step of the player.")
         message = why_fixed(self.store.trace.experiment, site.name, name, site.stages)
         return _(message) if message else ""
 
     def _pair(self, site: SiteTrace) -> tuple[int, int]:
         """(query, key) in focus."""
         experiment, focus = site.experiment, self.store.focus
-        query, key = self.store.document.view.query, self.store.document.view.query
+        query = key = self.store.shown_view.query
         locked = self.store.document.locked_here
         if locked is not None and STAGE_BY_ID[locked.stage].score_shaped:
             key = locked.column
@@ -230,7 +234,7 @@ class PlanePanel(Panel):
         if not name or self.store.trace is None:
             self.store.set_hover(None)
             return
-        stages = self.store.site.stages
+        stages = self.store.shown_site.stages
         stage = x_stage(stages) if name == "x" else as_read(name, stages)
         head = 0 if name == "x" else self._head(name)
         self.store.set_hover(Cell(stage, index, self._dims_now(name)[0], head))
@@ -243,7 +247,7 @@ class PlanePanel(Panel):
     @Slot(str)
     def _on_what(self, what: str) -> None:
         if self.store.trace is not None:
-            self._show(self.store.site)
+            self._show(self.store.shown_site)
             self.plot.fit()
 
     @Slot(object)

@@ -62,6 +62,8 @@ SMALLEST = QSize(552, 132)
 class DecodingPanel(Panel):
     """The player, the text, and the pages. The player only ever changes `View.step`."""
 
+    follows_player = True  # a generated token that is hovered in the map is one of its rows
+
     def __init__(self, store: Store, parent: QWidget | None = None, clock: Clock | None = None) -> None:
         super().__init__(store, parent)
         self.playback = Playback(store, self._is_written_in, clock, self)

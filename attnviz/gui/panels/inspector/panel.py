@@ -30,6 +30,7 @@ class InspectorPanel(Panel):
     """Hovering previews a cell, locking keeps it; a click on a term leads to the cell of its origin."""
 
     follows = ("locked",)
+    follows_player = True
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
@@ -102,7 +103,7 @@ class InspectorPanel(Panel):
     @Slot()
     def _show(self) -> None:
         cell, is_decoded = self._shown_cell()
-        site = None if self.store.trace is None else self.store.site
+        site = None if self.store.trace is None else self.store.shown_site
         if cell is not None and is_decoded:
             site = self.store.decoded_site(cell)
         if cell is None or site is None:
@@ -146,13 +147,13 @@ class InspectorPanel(Panel):
         decoded = self.store.player.decoded
         if is_decoded and decoded is not None:
             return decoded.decoding.experiment
-        assert self.store.trace is not None
-        return self.store.trace.experiment
+        assert self.store.shown_trace is not None
+        return self.store.shown_trace.experiment
 
     def _crumb(self, step: Cell) -> str:
         """A cell passed on the way: its stage, and of another attention that one's name too."""
         symbol = stage_symbol(step.stage)
-        return symbol if step.site == self.store.site.name else f"{step.site} · {symbol}"
+        return symbol if step.site == self.store.shown_site.name else f"{step.site} · {symbol}"
 
     def _say(self, text: str) -> None:
         self._empty.set_text(text)

@@ -112,7 +112,7 @@ class RopeDials(QWidget):
         rope: Any = experiment.position
         if changes(rope) != "rotation":
             return
-        pair = pair_looked_at(self._store.document, self._store.pointer.cell)
+        pair = pair_looked_at(self._store.document, self._store.hovered)
         frequencies = pair_frequencies(experiment)
         positions = np.array([pair.query, pair.key]) + rope.start
         query, key = rope_angles(positions, frequencies)
@@ -126,7 +126,7 @@ class RopeDials(QWidget):
     def show_scores(self) -> None:
         """Say q·k of the pair, plain and rotated, from the last run."""
         trace = self._store.trace
-        pair = pair_looked_at(self._store.document, self._store.pointer.cell)
+        pair = pair_looked_at(self._store.document, self._store.hovered)
         scores = None if trace is None else pair_scores(self._store.site, pair)
         for label, place in zip(self._scores, (0, 1), strict=True):
             label.setText("–" if scores is None else number(scores[place], 4))

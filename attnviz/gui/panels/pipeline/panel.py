@@ -29,6 +29,7 @@ class PipelinePanel(Panel):
     """Clicking a thumbnail opens its stage; the stages of the hovered cell's sources are outlined."""
 
     follows = ("stage", "head", "orientation", "locked")
+    follows_player = True
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
@@ -62,16 +63,16 @@ class PipelinePanel(Panel):
         if old.view.stage != new.view.stage:
             self._select()
         if old.view.locked != new.view.locked:
-            self._light(self.store.site)
+            self._light(self.store.shown_site)
         if (old.view.head, old.view.orientation) != (new.view.head, new.view.orientation):
-            self._paint(self.store.site)
+            self._paint(self.store.shown_site)
 
     def on_trace(self, trace: Trace) -> None:
-        self._paint(self.store.site)
+        self._paint(self.store.shown_site)
 
     def on_hover(self, cell: Cell | None) -> None:
         if self.store.trace is not None:
-            self._light(self.store.site)
+            self._light(self.store.shown_site)
 
     def on_stage_hover(self, stage: str) -> None:
         for name, thumbnail in self._thumbnails.items():
@@ -81,8 +82,8 @@ class PipelinePanel(Panel):
         self.sites.retranslate()
         for stage in self._shown:
             self._caption(stage)
-            if self.store.trace is not None and stage in self.store.site.stages:
-                self._steps[stage].set_text(operation(self.store.site, stage))
+            if self.store.trace is not None and stage in self.store.shown_site.stages:
+                self._steps[stage].set_text(operation(self.store.shown_site, stage))
         self.setAccessibleName(_("Pipeline"))
 
     def apply_theme(self, theme: Theme) -> None:
@@ -141,8 +142,8 @@ class PipelinePanel(Panel):
     def _caption(self, stage: str) -> None:
         row = STAGE_BY_ID[stage]
         shape = ""
-        if self.store.trace is not None and stage in self.store.site.stages:
-            shape = " × ".join(map(str, self.store.site.shape(stage)))
+        if self.store.trace is not None and stage in self.store.shown_site.stages:
+            shape = " × ".join(map(str, self.store.shown_site.shape(stage)))
         formula = stage_formula(self.store.attention, stage)
         self._thumbnails[stage].set_caption(_(row.title), f"{formula}\n{stage_axes(stage)} = {shape}")
 

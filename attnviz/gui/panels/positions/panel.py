@@ -106,7 +106,7 @@ class PositionsPanel(Panel):
 
     def _pair(self, site: SiteTrace) -> Pair:
         """The pair in focus; the trace may be a frame older than the document."""
-        experiment, pair = site.experiment, pair_looked_at(self.store.document, self.store.pointer.cell)
+        experiment, pair = site.experiment, pair_looked_at(self.store.document, self.store.hovered)
         return Pair(
             min(pair.head, experiment.heads.n_heads - 1),
             min(pair.query, experiment.n_queries - 1),

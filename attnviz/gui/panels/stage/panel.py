@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from PySide6.QtCore import QSize, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QWidget
@@ -34,6 +36,7 @@ class StageViewPanel(Panel):
     """The stage that the view names: hover lights, click locks, painting blocks cells by hand."""
 
     follows = ("stage", "head", "query", "ranges", "orientation", "locked")
+    follows_player = True
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
@@ -71,14 +74,14 @@ class StageViewPanel(Panel):
         if self.store.trace is None or old is None or old.site != new.site:
             return  # another attention also sends its trace
         if old.view != new.view:
-            self._show(self.store.site)
+            self._show(self.store.shown_site)
 
     def on_trace(self, trace: Trace) -> None:
-        self._show(self.store.site)
+        self._show(self.store.shown_site)
 
     def on_hover(self, cell: Cell | None) -> None:
         if self.store.trace is not None:
-            self._light(self.store.site)
+            self._light(self.store.shown_site)
 
     def on_stage_hover(self, stage: str) -> None:
         self._header.formula.set_lit(stage)
@@ -89,14 +92,14 @@ class StageViewPanel(Panel):
         self._header.apply_theme(theme)
         self._side.apply_theme(theme)
         if self.store.trace is not None:
-            self._show(self.store.site)
+            self._show(self.store.shown_site)
 
     def retranslate(self) -> None:
         self.map.retranslate()
         self._header.retranslate()
         self._side.retranslate()
         if self.store.trace is not None:
-            self._show(self.store.site)
+            self._show(self.store.shown_site)
 
     # --- showing
 
@@ -113,8 +116,9 @@ class StageViewPanel(Panel):
         self._light(site)
 
     def _light(self, site: SiteTrace) -> None:
-        view, focus = self.store.document.view, self.store.focus
-        self.map.set_highlight(highlight(site, view, self._stage(site), focus))
+        view, focus = self.store.shown_view, self.store.focus
+        newest = -1 if self.store.followed is None else view.query
+        self.map.set_highlight(replace(highlight(site, view, self._stage(site), focus), newest=newest))
         if self._is_side_open:
             self._side.light(site, view, focus, self.theme)
 
@@ -130,7 +134,7 @@ class StageViewPanel(Panel):
     def _cell(self, row: int, column: int) -> Cell | None:
         if self.store.trace is None or row < 0:
             return None
-        site = self.store.site
+        site = self.store.shown_site
         stage = self._stage(site)
         return Cell(stage, row, column, shown_head(site.experiment, self.store.document.view, stage))
 
@@ -146,7 +150,7 @@ class StageViewPanel(Panel):
         if is_open != self._is_side_open:
             self._side.setVisible(is_open)
             if is_open and self.store.trace is not None:
-                self._show(self.store.site)
+                self._show(self.store.shown_site)
         self._header.show_side(is_open)
 
     @Slot(bool)
@@ -188,7 +192,7 @@ class StageViewPanel(Panel):
     def _on_stroked(self, row: int, column: int, start: bool) -> None:
         """The first cell of a stroke decides whether it blocks or frees; all of it is one entry."""
         experiment = self.store.attention
-        if self.store.trace is None or not STAGE_BY_ID[self._stage(self.store.site)].score_shaped:
+        if self.store.trace is None or not STAGE_BY_ID[self._stage(self.store.shown_site)].score_shaped:
             return
         if start:
             painted = mask_of(experiment, Painted)
@@ -199,7 +203,7 @@ class StageViewPanel(Panel):
     @Slot(str)
     def _on_range(self, range_id: str) -> None:
         if self.store.trace is not None:
-            stage, view = self._stage(self.store.site), self.store.document.view
+            stage, view = self._stage(self.store.shown_site), self.store.document.view
             self.store.look(ranges=view.with_range(stage, range_id))  # type: ignore[arg-type]
 
     @Slot()
@@ -217,6 +221,8 @@ class StageViewPanel(Panel):
     @Slot(int)
     def _on_bar(self, key: int) -> None:
         """A click on a key's bar marks it as padding, or no longer."""
+        if key >= self.store.attention.n_keys:  # a generated token, which the document does not have
+            return
         padding = mask_of(self.store.attention, Padding)
         self.store.edit_attention(edits.set_padding, key, padding is None or key not in padding.tokens)
 

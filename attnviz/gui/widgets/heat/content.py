@@ -70,7 +70,7 @@ BLOCK_CELLS = 2**16
 @dataclass(frozen=True)
 class Highlight:
     """Highlighted cells, in (row, column) of the values: one cell, whole rows and columns, and
-    source cells.
+    source cells; `newest` is the framed row of the newest token (-1: none).
     """
 
     cell: Cell | None = None
@@ -78,6 +78,7 @@ class Highlight:
     columns: frozenset[int] = field(default_factory=frozenset)
     cells: frozenset[Cell] = field(default_factory=frozenset)
     locked: bool = False
+    newest: int = -1
 
 
 NO_HIGHLIGHT = Highlight()

@@ -132,6 +132,9 @@ class HeatScene:
         for block in blocks(self.turned(cell) for cell in self._inside(lit.cells)):
             outline(painter, geometry, block, self.theme.panel, 3.5, dashed=False)
             outline(painter, geometry, block, self.theme.ink, 1.5, dashed=False)
+        for block in self._newest(lit):
+            outline(painter, geometry, block, self.theme.panel, 4.0, dashed=False)
+            outline(painter, geometry, block, self.theme.accent, 2.0, dashed=False)
         for block, color in self._stripes(lit):
             outline(painter, geometry, block, self.theme.panel, 1.5, dashed=False)
             outline(painter, geometry, block, color, 1.5, dashed=True)
@@ -174,6 +177,13 @@ class HeatScene:
             block = (first, 0, length, rows) if content.transposed else (0, first, rows, length)
             result.append((block, content.column_color))
         return result
+
+    def _newest(self, lit: Highlight) -> list[Block]:
+        """The row of the newest token as a block of the screen."""
+        rows, columns = self.content.values.shape
+        if not 0 <= lit.newest < rows:
+            return []
+        return [(0, lit.newest, columns, 1) if self.content.transposed else (lit.newest, 0, 1, columns)]
 
     def _draw_lit_labels(self, painter: QPainter, lit: Highlight, current: Cell | None) -> None:
         """Draw bold labels of highlighted rows and columns, also of thinned-out ones; a few, not hundreds."""

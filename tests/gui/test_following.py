@@ -1,0 +1,184 @@
+"""A story is played, and the map, the heads, the plane, the inspector and the block grow with it."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+from desk import WAIT_MS, Desk, MakeDesk, count_color, picture
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QToolButton
+
+import attnviz
+from attnviz.checkpoints.presets import load_preset
+from attnviz.gui.live.player import GoTo, Toggle
+from attnviz.gui.panels.block import BlockPanel
+from attnviz.gui.panels.inspector.panel import InspectorPanel
+from attnviz.gui.panels.plane import PlanePanel
+from attnviz.gui.settings import Settings
+from attnviz.gui.widgets.chips import TokenChips
+from attnviz.gui.widgets.heat.thumbnail import Thumbnail
+from attnviz.gui.widgets.pictures.bars import Bars
+from attnviz.model.edit import edits
+from attnviz.model.spec.view import Cell
+
+pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints", r"does not support raise\(\)")
+
+STEP = 40
+
+
+@pytest.fixture
+def desk(make_desk: MakeDesk) -> Desk:
+    made = make_desk(load_preset("stories-en"))
+    made.qtbot.waitUntil(lambda: made.store.player.decoded is not None, timeout=WAIT_MS)
+    return made
+
+
+def go_to(desk: Desk, step: int) -> tuple[str, ...]:
+    """Show a step; the tokens up to it, as the decoding has them."""
+    desk.store.play(GoTo(step))
+    decoded = desk.store.player.decoded
+    assert decoded is not None
+    return tuple(one.token for one in decoded.decoding.steps[: step + 1])
+
+
+def test_the_map_grows_with_the_story_and_frames_its_newest_row(desk: Desk) -> None:
+    assert desk.map.content.values.shape == (13, 13) and desk.map.highlight.newest == -1
+    for step in (13, STEP, 87):
+        tokens = go_to(desk, step)
+        expected = attnviz.run(edits.set_tokens(desk.store.experiment, tokens)).site("layers.0.self")
+        shown = desk.map.content
+        assert shown.values.shape == (step + 1, step + 1)
+        assert shown.row_labels == expected.labels("query")
+        assert abs(shown.values - expected["weights"][3]).max() < 1e-5
+        assert desk.map.highlight.newest == step
+    desk.store.play(GoTo(0))
+    assert desk.map.content.values.shape == (13, 13) and desk.map.highlight.newest == -1
+
+
+@pytest.mark.parametrize("orientation", ["queries_as_rows", "queries_as_columns"])
+def test_the_frame_of_the_newest_row_is_painted_around_it(desk: Desk, orientation: str) -> None:
+    go_to(desk, 20)
+    desk.store.look(orientation=orientation)
+    geometry = desk.map.layout_shown
+    is_turned = orientation == "queries_as_columns"
+    row = geometry.block_rect(0, 20, 21, 1) if is_turned else geometry.block_rect(20, 0, 1, 21)
+    before = geometry.block_rect(0, 15, 21, 1) if is_turned else geometry.block_rect(15, 0, 1, 21)
+    image = picture(desk.map)
+    around = row.width() + row.height()
+    assert count_color(image, desk.theme.accent, row.adjusted(-2, -2, 2, 2)) > around
+    assert count_color(image, desk.theme.accent, before) == 0
+
+
+def test_the_heads_the_block_and_the_row_show_the_same_tokens(desk: Desk) -> None:
+    tokens = go_to(desk, STEP)
+    block = desk.window.panels["block"]
+    assert isinstance(block, BlockPanel)
+    block.set_seen(True)
+    n = len(tokens)
+    for thumbnail in (desk.find(Thumbnail, "head_3"), block.diagram.box("weights")):
+        assert thumbnail._shape == (n, n)
+    desk.find(QToolButton, "side_button").click()
+    bars = desk.find(Bars, "row_bars")
+    newest = desk.store.shown_site.window("weights", 3)[-1]
+    assert bars._values == pytest.approx(newest.tolist())
+
+
+def test_the_plane_shows_them_and_says_why_no_tip_moves(desk: Desk) -> None:
+    plane = desk.window.panels["plane"]
+    assert isinstance(plane, PlanePanel)
+    before = desk.store.experiment
+    tokens = go_to(desk, 30)
+    desk.qtbot.waitUntil(lambda: len(plane.plot._families["k"].tips) == len(tokens), timeout=WAIT_MS)
+    keys = plane.plot._families["k"]
+    assert keys.labels == desk.store.shown_site.labels("key") and keys.strong == len(tokens) - 1
+    assert keys.fixed == "These are the tokens up to the step of the player."
+    desk.store.play(GoTo(12))
+    desk.qtbot.waitUntil(lambda: len(plane.plot._families["k"].tips) == 13, timeout=WAIT_MS)
+    assert desk.store.experiment is before
+
+
+def test_a_generated_cell_opens_down_to_its_arithmetic(desk: Desk) -> None:
+    go_to(desk, STEP)
+    cell = desk.map.cell_center(STEP, STEP - 1)
+    desk.click(desk.map, cell)
+    assert desk.store.document.view.locked == Cell("weights", STEP, STEP - 1, 3)
+    inspector = desk.window.panels["inspector"]
+    assert isinstance(inspector, InspectorPanel)
+    inspector._show()
+    value = float(desk.store.shown_site.window("weights", 3)[STEP, STEP - 1])
+    explained = inspector.page.toPlainText()
+    found = inspector.page._explanation
+    assert explained.startswith("weights[“␣the”₄₀, “␣In”] = exp(") and found is not None
+    assert found.lines[0].value == value == pytest.approx(found.lines[0].recomputed, rel=1e-4)
+    desk.store.play(GoTo(12))  # the cell is locked, and the document does not have it
+    inspector._show()
+    assert not inspector.page.isVisible()
+    desk.store.play(GoTo(STEP))
+    inspector._show()
+    assert inspector.page.isVisible() and inspector.page.toPlainText() == explained
+
+
+def test_panels_of_the_document_keep_its_tokens(desk: Desk) -> None:
+    given = desk.store.experiment.tokens
+    go_to(desk, STEP)
+    chips = desk.find(TokenChips, "token_chips")
+    assert chips._tokens == given
+    desk.hover(desk.map, desk.map.cell_center(STEP, 30))
+    assert desk.store.pointer.cell == Cell("weights", STEP, 30, 3) and desk.store.hovered is None
+    desk.hover(desk.map, desk.map.cell_center(STEP, 2))
+    assert desk.store.hovered is None  # its query is generated
+    desk.hover(desk.map, desk.map.cell_center(5, 2))
+    assert desk.store.hovered == Cell("weights", 5, 2, 3)
+    assert len(desk.vectors.values()) == len(given)
+
+
+def test_the_bar_of_a_generated_key_changes_no_mask(desk: Desk) -> None:
+    go_to(desk, STEP)
+    desk.find(QToolButton, "side_button").click()
+    bars = desk.find(Bars, "row_bars")
+    bars.clicked.emit(STEP)
+    assert desk.store.attention.masks == load_preset("stories-en").attention.masks and not desk.said()
+    bars.clicked.emit(2)
+    assert desk.store.followed is None
+    assert desk.store.attention.masks != load_preset("stories-en").attention.masks
+
+
+def test_figures_and_numbers_are_those_on_the_screen(desk: Desk, tmp_path: Path) -> None:
+    go_to(desk, STEP)
+    path = tmp_path / "weights.csv"
+    desk.window.handlers._exporter.write_numbers(path)
+    with path.open(encoding="utf-8-sig") as file:
+        rows = list(csv.reader(file))
+    assert len(rows) == STEP + 2 and len(rows[-1]) == STEP + 2
+    assert float(rows[-1][-1]) == pytest.approx(float(desk.map.content.values[-1, -1]))
+
+
+def test_the_switch_is_an_action_that_is_remembered(desk: Desk, settings: Settings) -> None:
+    action = desk.window.commands["follow_player"]
+    assert action.isCheckable() and action.isChecked() and settings["follow"] is True
+    go_to(desk, STEP)
+    action.trigger()
+    assert settings["follow"] is False and desk.map.content.values.shape == (13, 13)
+    desk.store.set_following(True)
+    assert action.isChecked() and desk.map.content.values.shape == (STEP + 1, STEP + 1)
+
+
+def test_a_window_that_does_not_follow_starts_so(make_desk: MakeDesk, settings: Settings) -> None:
+    settings["follow"] = False
+    made = make_desk(load_preset("stories-en"))
+    made.qtbot.waitUntil(lambda: made.store.player.decoded is not None, timeout=WAIT_MS)
+    assert not made.window.commands["follow_player"].isChecked()
+    go_to(made, STEP)
+    assert made.map.content.values.shape == (13, 13)
+
+
+def test_space_makes_the_map_grow(desk: Desk) -> None:
+    sizes: list[int] = []
+    desk.store.followed_changed.connect(lambda: sizes.append(len(desk.map.content.row_labels)))
+    QTest.keyClick(desk.window, Qt.Key.Key_Space)
+    assert desk.store.player.is_playing
+    desk.qtbot.waitUntil(lambda: sizes[:2] == [14, 15], timeout=WAIT_MS)
+    desk.store.play(Toggle())
