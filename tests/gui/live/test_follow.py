@@ -19,7 +19,7 @@ from attnviz.gui.bridge import Bridge
 from attnviz.gui.live import follow as follow_module
 from attnviz.gui.live.decoding import DecodeLive
 from attnviz.gui.live.follow import FollowLive, followed
-from attnviz.gui.live.player import GoBy, GoTo, Player, Tick, Toggle
+from attnviz.gui.live.player import GoBy, GoTo, Player, Tick, Toggle, Watch
 from attnviz.gui.live.trace import Live
 from attnviz.gui.store import Store
 from attnviz.model.edit import edits
@@ -40,6 +40,7 @@ class Bench:
         self.live = Live(self.store, self.schedulers[0])
         self.decode = DecodeLive(self.store, self.live, self.schedulers[1])
         self.follow = FollowLive(self.store, self.schedulers[1])
+        self.store.play(Watch("test", True))
         self.log = Log(self.follow, "failed")
         self.executed: list[int] = []
         self.shown: list[int | None] = []
