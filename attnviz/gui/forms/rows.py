@@ -8,13 +8,14 @@ from typing import Any, Generic
 
 from PySide6.QtCore import QEvent, QRectF, Qt, Slot
 from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent, QPalette
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QWidget
+from PySide6.QtWidgets import QLabel, QWidget
 
 from attnviz.errors import Message
 from attnviz.gui.forms.fields import Choice, FormField, Number, Seed, Slider, Switch, Text
 from attnviz.gui.forms.subject import S, Subject
-from attnviz.gui.look.theme import GRID, RADIUS, Theme
+from attnviz.gui.look.theme import RADIUS, Theme
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.breaking_line import BreakingLine
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.control import Availability, active_theme, plain_tooltip
 from attnviz.gui.widgets.dice import HIGHEST_SEED, Dice
@@ -47,7 +48,7 @@ class Note(QLabel):
         self.setPalette(palette)
 
 
-class Row(QWidget, Generic[S]):
+class Row(BreakingLine, Generic[S]):
     """Base of the rows. `show_value` shows without editing; `commit` edits and shows what came of it."""
 
     def __init__(self, field: FormField[S], subject: Subject[S], store: Store) -> None:
@@ -58,10 +59,6 @@ class Row(QWidget, Generic[S]):
         self._error: Message | None = None
         self.setObjectName(f"{field.name}_row")
         self.label: QLabel | None = None
-        self.line = QHBoxLayout(self)
-        self.line.setContentsMargins(0, 0, 0, 0)
-        self.line.setSpacing(GRID)
-        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
 
     def is_about(self, path: str) -> bool:
         """True if an error at `path` concerns this row's field, or a part of it."""

@@ -63,6 +63,10 @@ class SectionHeader(QAbstractButton):
             self._error = sentence
             self.update()
 
+    def is_found(self) -> bool:
+        """True if the title itself answers the search."""
+        return self._is_found
+
     def set_found(self, is_found: bool) -> None:
         """Say that the title itself answers the search."""
         self._is_found = is_found

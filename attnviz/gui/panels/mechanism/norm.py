@@ -13,6 +13,7 @@ from attnviz.gui.forms.marks import Mark
 from attnviz.gui.forms.subject import S, Subject
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.breaking_line import BreakingLine
 from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.segmented import Segmented
@@ -68,7 +69,7 @@ class NormLine(QWidget, Generic[S]):
         self.gain, self.bias = Toggle(""), Toggle("")
         self.gain.setObjectName(f"{slot.id}_gain_toggle")
         self.bias.setObjectName(f"{slot.id}_bias_toggle")
-        self._numbers = QWidget()
+        self._numbers = BreakingLine()
         self._lay_out()
         Mark(store, self, slot.path or slot.id)
         Mark(store, self.eps, f"{slot.path or slot.id}.eps")
@@ -114,20 +115,17 @@ class NormLine(QWidget, Generic[S]):
 
     def _lay_out(self) -> None:
         self._label.setTextFormat(Qt.TextFormat.PlainText)
-        first, second = QHBoxLayout(), QHBoxLayout(self._numbers)
-        for line in (first, second):
-            line.setContentsMargins(0, 0, 0, 0)
-            line.setSpacing(GRID)
-        first.addWidget(self._label)
-        first.addStretch(1)
-        first.addWidget(self.kind)
-        second.addStretch(1)
-        for widget in (self._eps_label, self.eps, self.gain, self.bias):
-            second.addWidget(widget)
+        first = BreakingLine()
+        first.line.addWidget(self._label)
+        first.line.addStretch(1)
+        first.line.addWidget(self.kind)
+        self._numbers.line.addWidget(_beside(self._eps_label, self.eps))
+        self._numbers.line.addStretch(1)
+        self._numbers.line.addWidget(_beside(self.gain, self.bias))
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(GRID // 2)
-        column.addLayout(first)
+        column.addWidget(first)
         column.addWidget(self._numbers)
 
     def _commit(self, change: Callable[[Norm | None], Norm | None]) -> None:
@@ -151,6 +149,16 @@ class NormLine(QWidget, Generic[S]):
     def _on_bias(self, is_on: bool) -> None:
         bias = drawn_bias(self.slot.id, self._last()) if is_on else None
         self._commit(lambda norm: _with(norm, bias=bias))
+
+
+def _beside(*widgets: QWidget) -> QWidget:
+    made = QWidget()
+    line = QHBoxLayout(made)
+    line.setContentsMargins(0, 0, 0, 0)
+    line.setSpacing(GRID)
+    for widget in widgets:
+        line.addWidget(widget)
+    return made
 
 
 def _with(norm: Norm | None, **fields: Any) -> Norm | None:

@@ -50,7 +50,7 @@ SECTIONS: tuple[type[Section], ...] = (
 )
 FIRST_OPEN = "mask"
 
-WIDTH, NARROWEST = 270, 262
+WIDTH, NARROWEST = 248, 232
 PADDING = 12
 
 
@@ -157,22 +157,25 @@ class MechanismPanel(Panel):
             highlight.deleteLater()
         self._highlights.clear()
         words = text.strip()
-        self._found = None if not words else frozenset(s.id for s in self.sections if self._mark(s, words))
-        if not words:
-            for section in self.sections:
-                section.header.set_found(False)
+        for section in self.sections:
+            self._mark(section, words)
+        self._found = self._sections_found() if words else None
         self._count.setVisible(bool(words))
         self._say_count()
         self._show_folds()
 
-    def _mark(self, section: Section, words: str) -> bool:
-        """Tint the controls of a section that answer `words`; True if any does."""
-        found = [term.widget for term in section.terms() if term.answers(words)]
+    def _mark(self, section: Section, words: str) -> None:
+        """Tint the controls of a section that answer `words`."""
+        found = [term.widget for term in section.terms() if words and term.answers(words)]
         section.header.set_found(section.header in found)
-        for widget in found:
-            if widget is not section.header:
-                self._highlights.append(Found(widget))
-        return bool(found)
+        self._highlights += [Found(widget) for widget in found if widget is not section.header]
+
+    def _sections_found(self) -> frozenset[str]:
+        """The sections with controls that were found; those of controls not in use only if no other is."""
+        used = self._found_controls()
+        controls = used or [highlight.control for highlight in self._highlights]
+        found = {s.id for s in self.sections for control in controls if s.content.isAncestorOf(control)}
+        return frozenset(found | {s.id for s in self.sections if s.header.is_found()})
 
     def _say_count(self) -> None:
         if self._found is None:

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QWidget
 from attnviz.gui.forms.marks import Mark
 from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.breaking_line import BreakingLine
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.control import active_theme
 from attnviz.gui.widgets.dice import HIGHEST_SEED, Dice
@@ -63,7 +64,7 @@ class WeightLines(QGridLayout):
 
     def __init__(self, owner: QWidget, store: Store, slots: tuple[WeightSlot, ...]) -> None:
         super().__init__()
-        self.setHorizontalSpacing(GRID)
+        self.setHorizontalSpacing(GRID - 3)
         self.setVerticalSpacing(GRID - 2)
         self.setColumnStretch(1, 1)
         self.lines = tuple(_Line(owner, store, slot) for slot in slots)
@@ -72,13 +73,16 @@ class WeightLines(QGridLayout):
                 self.addWidget(widget, row, column, Qt.AlignmentFlag.AlignVCenter)
         self._biases = QLabel(owner)
         self._biases.setTextFormat(Qt.TextFormat.PlainText)
-        biases = QHBoxLayout()
-        biases.setSpacing(GRID - 2)
-        biases.addWidget(self._biases)
-        biases.addStretch(1)
+        biases, toggles = BreakingLine(owner), QWidget()
+        beside = QHBoxLayout(toggles)
+        beside.setContentsMargins(0, 0, 0, 0)
+        beside.setSpacing(GRID - 2)
         for line in self.lines:
-            biases.addWidget(line.bias)
-        self.addLayout(biases, len(slots), 0, 1, 4)
+            beside.addWidget(line.bias)
+        biases.line.addWidget(self._biases)
+        biases.line.addStretch(1)
+        biases.line.addWidget(toggles)
+        self.addWidget(biases, len(slots), 0, 1, 4)
 
     def refresh(self, site: Site, shown: Callable[[str], bool] = lambda id_: True) -> None:
         """Show the site in the lines whose id is in `shown`, and hide the others."""

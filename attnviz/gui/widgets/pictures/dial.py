@@ -25,6 +25,9 @@ from attnviz.i18n import _
 
 _CIRCLE = 58
 _CAPTION = 18
+_LEAST_ANGLE = 3.0
+_HUB = 5
+_LEAST_FACTOR = 0.05
 _SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 _STEPS = {
     Qt.Key.Key_Up: 1,
@@ -47,11 +50,18 @@ def frequency_text(frequency: float) -> str:
     return f"{mantissa}e{int(exponent)}".replace("-", "\N{MINUS SIGN}")
 
 
+def _turn(angle: float) -> float:
+    """The angle between −π and π of the same direction."""
+    return math.remainder(angle, math.tau)
+
+
 class Dial(Control):
     """A RoPE pair; `changed` carries the new frequency multiplier (1 leaves the base's frequency).
 
-    Dragging up or clockwise, the wheel and the keys raise it by two per cent a step; Shift is fine, Ctrl
-    coarse; Home, 0 or a double-click goes back to 1. Angles are radians, counter-clockwise from the right.
+    A drag round the centre takes the nearer arm along, so that the frequency is the one whose arm points
+    there; the arm of an angle below `_LEAST_ANGLE` lags behind, since a slow pair would leave the range at
+    once. The wheel and the keys change the multiplier by two per cent a step; Shift is fine, Ctrl coarse;
+    Home, 0 or a double-click goes back to 1. Angles are radians, counter-clockwise from the right.
     """
 
     changed = Signal(object)
@@ -69,10 +79,12 @@ class Dial(Control):
         self._range = NumberRange(minimum, maximum, logarithmic=True, step=0.02)
         self._frequency, self._multiplier = 1.0, 1.0
         self._angles = (0.0, 0.0)
-        self._press: tuple[QPointF, float, float] | None = None
+        self._press: QPointF | None = None
+        self._arm = 0
+        """The arm that the hand has: 0 the query's, 1 the key's."""
         self.setFont(number_font(TEXT_PX - 1))
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setCursor(Qt.CursorShape.SizeVerCursor)
+        self.setCursor(Qt.CursorShape.OpenHandCursor)
         self.setAttribute(Qt.WidgetAttribute.WA_Hover)
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self.setAccessibleName(_("Rotation frequency of pair {pair}").format(pair=pair))
@@ -103,7 +115,7 @@ class Dial(Control):
         self.setAccessibleDescription(self.caption())
         sentence = _(
             "Pair {pair}: {frequency} rad per position (× {multiplier}); query at {query} rad, key "
-            "at {key} rad. Drag up or down to change, double-click for × 1."
+            "at {key} rad. Drag round the centre to turn an arm, double-click for × 1."
         )
         query, key = (f"{angle:.3f}" for angle in self._angles)
         shown, factor = frequency_text(self._frequency), f"{self._multiplier:.3g}"
@@ -144,27 +156,31 @@ class Dial(Control):
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if event.button() == Qt.MouseButton.LeftButton:
-            self._press = (event.position(), self._multiplier, 0.0)
+            self._press = event.position()
+            hand = self._direction(event.position())
+            self._arm = min((0, 1), key=lambda arm: abs(_turn(hand - self._angles[arm])))
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         if self._press is None:
             return
-        last, start, travel = self._press
-        moved = self._turned(last, event.position())
+        here, last = event.position(), self._press
         if not self.gesture.is_active:
-            if (event.position() - last).manhattanLength() < DRAG_THRESHOLD_PX:
+            if (here - last).manhattanLength() < DRAG_THRESHOLD_PX:
                 return
             self.gesture.begin()
-        travel += moved * modifier_factor(event.modifiers())
-        self._press = (event.position(), start, travel)
-        self._enter(self._range.moved(start, travel))
+        self._press = here
+        if min((one - self.center()).manhattanLength() for one in (here, last)) < _HUB:
+            return  # no direction to speak of
+        turned = _turn(self._direction(here) - self._direction(last)) * modifier_factor(event.modifiers())
+        angle = self._angles[self._arm]
+        reach = math.copysign(max(abs(angle), _LEAST_ANGLE), angle)
+        factor = max(1 + turned / reach, _LEAST_FACTOR)
+        self._enter(self._range.moved(self._multiplier, math.log(factor) / math.log1p(self._range.step)))
 
-    def _turned(self, last: QPointF, position: QPointF) -> float:
-        """Steps of one move: upwards raises, and so does a mostly sideways move that goes clockwise."""
-        delta, radial = position - last, last - self.center()
-        if abs(delta.y()) >= abs(delta.x()):
-            return -delta.y()
-        return delta.x() if radial.y() <= 0 else -delta.x()
+    def _direction(self, point: QPointF) -> float:
+        """Angle of a point seen from the centre."""
+        away = point - self.center()
+        return math.atan2(-away.y(), away.x())
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         self._press = None
@@ -214,6 +230,6 @@ class Dial(Control):
             return
         # From a pair that stands still the base's frequency is not known here; the owner sets it next.
         factor = multiplier / self._multiplier if self._multiplier else 0.0
-        frequency = self._frequency * factor
-        self.set_state(frequency, multiplier, *self._angles)
+        query, key = (angle * factor for angle in self._angles)
+        self.set_state(self._frequency * factor, multiplier, query, key)
         self.changed.emit(multiplier)

@@ -252,7 +252,7 @@ def test_dots_and_squares_are_painted_in_the_colours_of_query_and_key(panel: Mec
     for theme in (LIGHT, DARK):
         panel.apply_theme(theme)
         assert pixel(wires, wires.dot(1)).name() == theme.query
-        assert pixel(wires, wires.square(1)).name() == theme.key
+        assert pixel(wires, wires.square(1)).name() == theme.key_mark
 
 
 @pytest.mark.parametrize("heads", [Heads(24, 8, 4), Heads(96, 96, 2), Heads(32, 1, 4), Heads(64, 8, 2)])
@@ -575,10 +575,14 @@ def test_showing_a_document_edits_nothing(panel: MechanismPanel) -> None:
         cap=2.0,
         memory=Memory(("m",), SeededVectors(1, 3)),
     )
+    before = panel.store.experiment
     panel.store.open(Document(other))
     panel.retranslate()
     panel.apply_theme(DARK)
-    assert panel.store.experiment == other and not panel.store.can_undo
+    assert panel.store.experiment == other
+    panel.store.undo()
+    assert panel.store.experiment == before and not panel.store.can_undo
+    panel.store.redo()
     assert find(panel, DragNumber, "n_heads_field").value() == 6
     assert find(panel, Segmented, "n_kv_heads_segmented").value() == "3"
     assert find(panel, QLineEdit, "padding_tokens_field").text() == "0"

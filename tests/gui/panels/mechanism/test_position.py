@@ -148,14 +148,14 @@ def test_pairing_changes_the_score_to_the_known_one(qtbot: QtBot, panel: Mechani
 
 def test_a_dial_is_turned_as_one_entry(qtbot: QtBot, panel: MechanismPanel) -> None:
     dial = find(panel, Dial, "rope_dial_1")
-    middle = dial.rect().center()
-    qtbot.mousePress(dial, Qt.MouseButton.LeftButton, pos=middle)
-    for up in (10, 20, 30):
-        qtbot.mouseMove(dial, middle - QPoint(0, up))
-    qtbot.mouseRelease(dial, Qt.MouseButton.LeftButton, pos=middle - QPoint(0, 30))
+    places = [dial.arm_tip(math.pi / 2 * step / 15).toPoint() for step in range(16)]
+    qtbot.mousePress(dial, Qt.MouseButton.LeftButton, pos=places[0])
+    for place in places[1:]:
+        qtbot.mouseMove(dial, place)
+    qtbot.mouseRelease(dial, Qt.MouseButton.LeftButton, pos=places[-1])
     position = panel.store.experiment.layers[0].position
     assert isinstance(position, Rope)
-    assert position.multipliers == (1.0, pytest.approx(1.02**30, rel=1e-5))
+    assert position.multipliers == (1.0, pytest.approx(math.exp(math.pi / 2 / 3), rel=0.03))
     assert dial.multiplier() == position.multipliers[1]
     panel.store.undo()
     assert panel.store.experiment.layers[0].position == Rope() and not panel.store.can_undo

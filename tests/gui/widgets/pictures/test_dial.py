@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from pointer import Log, drag, show_active, wheel
+from pointer import Log, move, show_active, wheel
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QColor
 from PySide6.QtTest import QTest
@@ -40,13 +40,35 @@ def test_arms_are_painted_at_their_angles(qtbot: QtBot) -> None:
             assert middle.y() < dial.center().y() or math.sin(angle) <= 1e-9
 
 
-def test_dragging_up_raises_the_frequency_in_one_gesture(qtbot: QtBot) -> None:
+def turn(dial: Dial, start: float, end: float) -> None:
+    """Drag round the centre in steps of a fifteenth, from one direction to another."""
+    places = [dial.arm_tip(start + (end - start) * step / 15).toPoint() for step in range(16)]
+    QTest.mousePress(dial, Qt.MouseButton.LeftButton, pos=places[0])
+    for place in places[1:]:
+        move(dial, place, held=True)
+    QTest.mouseRelease(dial, Qt.MouseButton.LeftButton, pos=places[-1])
+
+
+@pytest.mark.parametrize(("angle", "by"), [(5.0, 1.2), (-4.0, 0.8), (20.0, -2.5), (12.0, 4.5)])
+def test_a_drag_round_the_centre_takes_the_arm_along_in_one_gesture(
+    qtbot: QtBot, angle: float, by: float
+) -> None:
+    """The query's arm ends where the hand does: θ' = θ (angle + by) / angle."""
     dial, log = make(qtbot)
-    drag(dial, QPoint(30, 30), QPoint(0, -20))
+    dial.set_state(0.5, 1.0, angle, angle + math.pi)
+    turn(dial, angle, angle + by)
     assert log.events[0] == "gesture_started" and log.events[-1] == "gesture_finished"
-    assert log.values("changed")[-1] == pytest.approx(1.02**20, rel=1e-5)
     assert dial.multiplier() == log.values("changed")[-1]
-    assert dial.caption() == "θ₁ 0.0149"
+    assert dial.multiplier() == pytest.approx((angle + by) / angle, abs=0.05 / abs(angle) + 0.004)
+
+
+def test_a_slow_pair_turns_slower_than_the_hand(qtbot: QtBot) -> None:
+    dial, _log = make(qtbot)
+    dial.set_state(1e-4, 1.0, 0.0012, 0.0)
+    turn(dial, 0.0, math.pi)
+    assert 1.5 < dial.multiplier() < 4.0
+    turn(dial, math.pi, 0.0)
+    assert dial.multiplier() == pytest.approx(1.0, abs=0.1)
 
 
 def test_wheel_and_keys_turn(qtbot: QtBot) -> None:
