@@ -27,6 +27,7 @@ from attnviz.errors import (
     whole_number,
 )
 from attnviz.i18n import _
+from attnviz.model.captions import plain_caption
 from attnviz.model.edit.edits import set_tokens
 from attnviz.model.edit.generation import set_stop
 from attnviz.model.io.files import DocumentError, load, save
@@ -51,7 +52,7 @@ def presets(options: Namespace) -> int:
     """List the presets: id and purpose."""
     longest = max(len(id_) for id_ in preset_ids())
     for preset in PRESETS:
-        print(f"{preset.id:<{longest}}  {_(preset.title)} · {_(preset.description)}")
+        print(f"{preset.id:<{longest}}  {_(preset.title)} · {plain_caption(_(preset.description))}")
     return 0
 
 

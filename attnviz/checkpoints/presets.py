@@ -53,7 +53,10 @@ MODEL_PRESETS: tuple[ModelPreset, ...] = (
         "stories-en",
         _MODEL,
         N_("A small model generates a story"),
-        N_("Press play: a trained model continues token by token; this head attends to the previous token."),
+        N_(
+            "Press Space: a trained model continues token by token. This head attends to the previous "
+            "token: [Lily] to [named](key)."
+        ),
         MODEL,
         "Once upon a time, there was a girl named Lily.",
         site="layers.0.self",
@@ -65,7 +68,10 @@ MODEL_PRESETS: tuple[ModelPreset, ...] = (
         "stories-zh",
         _MODEL,
         N_("A small model generates a story in Chinese"),
-        N_("The same model and the same head: it attends to the previous token in any language."),
+        N_(
+            "The same model and the same head: it attends to the previous token in any language, [红] "
+            "to [小](key)."
+        ),
         MODEL,
         "从前，有一个女孩，名字叫小红。",
         site="layers.0.self",
@@ -78,8 +84,8 @@ MODEL_PRESETS: tuple[ModelPreset, ...] = (
         _MODEL,
         N_("Who is she?"),
         N_(
-            "Her name must come next: at she, this head attends to Lily; type he instead, and it "
-            "attends to Tom."
+            "Her name must come next: at [she], this head attends to [Lily](key); type he instead, "
+            "and it attends to [Tom](key)."
         ),
         MODEL,
         "By the lake Lily met Tom. Tom was hungry, so he ate some bread. Names: she",
@@ -92,7 +98,10 @@ MODEL_PRESETS: tuple[ModelPreset, ...] = (
         "stories-name-zh",
         _MODEL,
         N_("Who is she, in Chinese?"),
-        N_("The same question, the same head: 她 stands for 佳佳, and 他 would stand for 大伟."),
+        N_(
+            "The same question, the same head: [她] stands for [佳佳](key 1), and 他 would stand for "
+            "[大伟](key 6)."
+        ),
         MODEL,
         "佳佳看不见大伟，因为他在门后面。名字：她",
         site="layers.2.self",
@@ -105,8 +114,8 @@ MODEL_PRESETS: tuple[ModelPreset, ...] = (
         _MODEL,
         N_("How many cats?"),
         N_(
-            "Earlier copies of the same token: at the last cat, this head attends to the three cats "
-            "being counted."
+            "Earlier copies of the same token: at the last [cat], this head attends to the "
+            "[three](key 3) [cats](key 5) being [counted](key 7)."
         ),
         MODEL,
         "Count: cat dog cat fox cat. How often: cat",
@@ -119,7 +128,7 @@ MODEL_PRESETS: tuple[ModelPreset, ...] = (
         "stories-induction",
         _MODEL,
         N_("An induction head"),
-        N_("Induction: red occurred before, and this head attends to box, which followed it then."),
+        N_("Induction: [red] occurred before, and this head attends to [box](key), which followed it then."),
         MODEL,
         'Tom said: "The red box is by the lake." Lily said: "The red',
         site="layers.2.self",
@@ -132,8 +141,8 @@ MODEL_PRESETS: tuple[ModelPreset, ...] = (
         _MODEL,
         N_("Whose flute is old?"),
         N_(
-            "At her, this head attends to what Lily had; type He and his instead, and it attends to "
-            "Tom's coin."
+            "At [her], this head attends to what Lily had, the [old](key) flute; type He and his "
+            "instead, and it attends to Tom's [red](key) coin."
         ),
         MODEL,
         "Tom had a red coin and Lily had an old flute. She showed us her",
@@ -158,7 +167,7 @@ def needs_model(preset_id: str) -> bool:
 
 
 def load_preset(preset_id: str) -> Document:
-    """The document of a preset, titled with its message; `_` translates it where it is shown.
+    """The document of a preset. Its title and caption are messages: `_` translates them where they are shown.
 
     Raises `DocumentError`: the preset does not exist; the message names the existing ones.
     """
@@ -180,4 +189,4 @@ def _written(preset: ModelPreset) -> Document:
     experiment = replace(document.experiment, writing=writing)
     read = experiment.n_queries - 1  # playback begins with the first generated token
     view = View(stage="weights", site=preset.site, head=preset.head, query=preset.query, step=read)
-    return Document(experiment, view, preset.title)
+    return Document(experiment, view, preset.title, preset.description)

@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject, Slot
 from PySide6.QtGui import QAction
 
 from attnviz.gui.live.player import END, Event, GoBy, GoTo, Player, Toggle
+from attnviz.gui.live.pointer import Pointer
 from attnviz.gui.look import look
 from attnviz.model.edit import edits
 from attnviz.model.sites.sites import site_names
@@ -27,6 +28,7 @@ class Handlers(QObject):
         super().__init__(window)
         self._window = window
         window.store.player_changed.connect(self._on_player)
+        window.store.pointer_changed.connect(self._on_pointer)
 
     @cached_property
     def _exporter(self) -> Exporter:
@@ -141,6 +143,23 @@ class Handlers(QObject):
         self._window.store.look(locked=None)
         self._window.status.clear()
 
+    def show_caption(self) -> None:
+        """Show or hide captions as the settings say."""
+        is_shown = self._window.settings["caption"]
+        self._window.store.set_caption_shown(is_shown)
+        self._window.commands["caption"].setChecked(is_shown)
+
+    @Slot(bool)
+    def on_caption(self, checked: bool) -> None:
+        self._window.store.set_caption_shown(checked)
+
+    @Slot(object, object)
+    def _on_pointer(self, old: Pointer, new: Pointer) -> None:
+        """Remember whether captions are shown."""
+        if old.shows_caption != new.shows_caption:
+            self._window.settings["caption"] = new.shows_caption
+            self._window.commands["caption"].setChecked(new.shows_caption)
+
     @Slot(bool)
     def on_dark(self, checked: bool) -> None:
         self._window.settings["theme"] = "dark" if checked else "light"
@@ -167,6 +186,7 @@ class Handlers(QObject):
         window = self._window
         look.apply(look.application(), window.settings)
         window.retranslate()
+        self.show_caption()
         chosen = window.settings["engine"], window.settings["device"]
         if chosen != (window.live.engine, window.live.device):
             window.live.choose(*chosen)

@@ -49,6 +49,7 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting("motion", bool, True, N_("Transitions")),
     Setting("follow", bool, True, N_("Follow the player")),
+    Setting("caption", bool, True, N_("Captions")),
 )
 
 _BY_KEY = {setting.key: setting for setting in SETTINGS}

@@ -191,6 +191,11 @@ class Store(QObject):
         self._put(replace(self.document, experiment=experiment))
         return True
 
+    def describe(self, caption: str) -> None:
+        """Replace the caption of the document."""
+        if caption != self.document.caption:
+            self._put(replace(self.document, caption=caption))
+
     @property
     def edited_attentions(self) -> tuple[Site, ...]:
         """The attentions that an edit changes: the selected one, then those that are edited alike."""
@@ -262,6 +267,10 @@ class Store(QObject):
     def set_paint_mode(self, is_painting: bool) -> None:
         """Begin or end painting the mask by hand."""
         self._point(dataclasses.replace(self.pointer, paints=is_painting))
+
+    def set_caption_shown(self, is_shown: bool) -> None:
+        """Show or hide the captions of documents."""
+        self._point(dataclasses.replace(self.pointer, shows_caption=is_shown))
 
     def play(self, event: Event) -> None:
         """Let something happen to the player: `store.play(Toggle())`."""

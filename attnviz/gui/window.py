@@ -197,6 +197,7 @@ class Window(QMainWindow):
         self._watch_comparisons()
         self._watch_mechanism()
         self._on_history()
+        self.handlers.show_caption()
         self.setFocus()
         self.live.choose(self.settings["engine"], self.settings["device"])
 

@@ -33,6 +33,8 @@ class Pointer:
     """Whether a press on a score cell blocks or frees it."""
     edits_alike: bool = False
     """Whether an edit of one attention is made in all layers."""
+    shows_caption: bool = True
+    """Whether the caption of the document is shown."""
     gesture: Gesture = "none"
 
 

@@ -36,6 +36,7 @@ ICONS = (
     "theme",
     "language",
     "help",
+    "edit",
     "settings",
     "close",
     "side",

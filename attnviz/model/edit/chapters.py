@@ -46,8 +46,7 @@ class Chapter:
     @property
     def is_modified(self) -> bool:
         """True if the document differs from its file, or from the opened one."""
-        now, saved = self.document, self.saved
-        return now.experiment != saved.experiment or now.title != saved.title
+        return not self.document.has_work_of(self.saved)
 
     @property
     def number_count(self) -> int:

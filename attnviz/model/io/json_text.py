@@ -58,6 +58,7 @@ class File(Struct, frozen=True, forbid_unknown_fields=True):
     experiment: Experiment
     view: View = View()
     title: str = ""
+    caption: str = ""
 
 
 # --- reading ---------------------------------------------------------------------------------------
@@ -126,7 +127,7 @@ def document_from(data: Any, tensors: Mapping[str, Callable[[], Matrix]]) -> Doc
         raise FieldError("key", half, Message("must consist of whole characters")) from None
     except (msgspec.ValidationError, ValueError) as error:
         raise path_in_file(field_error(error, File, data, "$")) from None
-    return Document(file.experiment, file.view, file.title)
+    return Document(file.experiment, file.view, file.title, file.caption)
 
 
 def _tensor(tensors: Mapping[str, Callable[[], Matrix]], name: object) -> Matrix:
@@ -182,6 +183,7 @@ def write(document: Document, names: Mapping[Matrix, str]) -> str:
         "format": FORMAT,
         "version": VERSION,
         "title": document.title,
+        **({"caption": document.caption} if document.caption else {}),
         "experiment": plain(document.experiment),
         "view": plain(document.view),
     }

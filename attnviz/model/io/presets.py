@@ -17,7 +17,8 @@ from attnviz.model.spec.document import Document
 class Preset:
     """One row of the presets menu; the document is `resources/presets/<id>.json`.
 
-    `title` and `description` (one sentence) are messages: translate them with `_` where they are shown.
+    `title` and `description` (one sentence) are messages: translate them with `_` where they are shown. The
+    description is the caption of the document; its words may refer to tokens (see `model/captions.py`).
     Presets of one `group` stand together.
     """
 
@@ -45,7 +46,10 @@ PRESETS: tuple[Preset, ...] = (
         "word-similarity",
         _FIRST,
         N_("Which word is most like 邀请?"),
-        N_("Dot products of four words; a word is not always most similar to itself."),
+        N_(
+            "Dot products of four words; a word is not always most similar to itself: [小] is most "
+            "similar to [阳](key)."
+        ),
     ),
     Preset(
         "softmax-scores",
@@ -57,19 +61,28 @@ PRESETS: tuple[Preset, ...] = (
         "fluffy-blue-creature",
         _FIRST,
         N_("A fluffy blue creature"),
-        N_("Four query heads on two key/value heads: one head of the noun attends to each adjective."),
+        N_(
+            "Four query heads on two key/value heads: at [creature], one head attends to "
+            "[fluffy](key), another to [blue](key)."
+        ),
     ),
     Preset(
         "half-each",
         _FIRST,
         N_("Two adjectives, one half each"),
-        N_("Two equally high scores share the weight: both cannot come near 1."),
+        N_(
+            "At [creature], two equally high scores share the weight: [fluffy](key) and [blue](key) "
+            "cannot both come near 1."
+        ),
     ),
     Preset(
         "sigmoid",
         _FIRST,
         N_("Two adjectives, both near 1"),
-        N_("Sigmoid weighs every key separately: both adjectives come near 1, and the row sums to more."),
+        N_(
+            "Sigmoid weighs every key separately: at [creature], [fluffy](key) and [blue](key) both "
+            "come near 1, and the row sums to more."
+        ),
     ),
     Preset(
         "softmax-of-all",
@@ -95,7 +108,7 @@ PRESETS: tuple[Preset, ...] = (
         "cross-attention",
         _HEADS,
         N_("Two sequences"),
-        N_("Six English words attend to four Chinese ones: 24 pairs, a rectangular map."),
+        N_("Six English words attend to four Chinese ones, [cat] to [猫](key): 24 pairs, a rectangular map."),
     ),
     Preset(
         "grouped-query",
@@ -128,25 +141,37 @@ PRESETS: tuple[Preset, ...] = (
         "fully-masked-row",
         _MASKS,
         N_("A fully masked row"),
-        N_("Padding at the start leaves the first queries no key: defined zeros, or NaN."),
+        N_(
+            "Padding at the start leaves the [first](query 0) [queries](query 1) no key: defined "
+            "zeros, or NaN."
+        ),
     ),
     Preset(
         "added-mask",
         _MASKS,
         N_("−10000 is not −∞"),
-        N_("A mask bias lowers all scores of a fully masked row alike, so it attends to every key."),
+        N_(
+            "A mask bias lowers all scores of a [fully masked row](query 0) alike, so it attends to "
+            "every key."
+        ),
     ),
     Preset(
         "prefix-lm",
         _MASKS,
         N_("A prefix that attends both ways"),
-        N_("A prefix language model: the question attends both ways, the answer one word after the other."),
+        N_(
+            "A prefix language model: the [question](query 4) attends both ways, the [answer](query "
+            "6) one word after the other."
+        ),
     ),
     Preset(
         "sparse-attention",
         _MASKS,
         N_("A window and a global token"),
-        N_("Each word attends to three neighbours on each side, the first token to all: 124 of 256 pairs."),
+        N_(
+            "Each [word] attends to three neighbours on each side, the [first token](query 0) to all: "
+            "124 of 256 pairs."
+        ),
     ),
     Preset(
         "dropout",
@@ -182,13 +207,19 @@ PRESETS: tuple[Preset, ...] = (
         "learned-table",
         _POSITIONS,
         N_("A table of eight positions"),
-        N_("All token vectors are zero, so only the table's rows remain; a ninth token would have none."),
+        N_(
+            "All token vectors are zero, so only the table's rows remain, up to the [eighth](query "
+            "7); a ninth token would have none."
+        ),
     ),
     Preset(
         "rope-pair",
         _POSITIONS,
         N_("One query, one key, five distances"),
-        N_("RoPE rotates the same q and k by their positions: the score depends only on the distance."),
+        N_(
+            "RoPE rotates the same [q] and [k](key) by their positions: the score depends only on the "
+            "distance."
+        ),
     ),
     Preset(
         "yarn",
@@ -245,19 +276,28 @@ PRESETS: tuple[Preset, ...] = (
         "encoder-only",
         _ARCHITECTURES,
         N_("Encoder-only, as BERT"),
-        N_("Words attend to both sides, none to the padding: [MASK] attends to cat and milk, and is drinks."),
+        N_(
+            "Words attend to both sides, none to the padding: [[MASK]] attends to [cat](key) and "
+            "[milk](key), and is drinks."
+        ),
     ),
     Preset(
         "decoder-only",
         _ARCHITECTURES,
         N_("Decoder-only, as GPT"),
-        N_("Words attend to what came before: cat follows the first the, mat the second."),
+        N_(
+            "Words attend to what came before: cat follows the [first the](query 0), mat the "
+            "[second](query 4)."
+        ),
     ),
     Preset(
         "encoder-decoder",
         _ARCHITECTURES,
         N_("Encoder and decoder"),
-        N_("English is encoded in 36 pairs; Chinese attends back in 16 and across in 24 for its next word."),
+        N_(
+            "English is encoded in 36 pairs; Chinese attends back in 16 and across in 24 for its next "
+            "word: [猫] to [sat](key)."
+        ),
     ),
 )
 
@@ -268,7 +308,7 @@ def preset_ids() -> tuple[str, ...]:
 
 
 def load_preset(preset_id: str) -> Document:
-    """The document of a preset, titled with its message; `_` translates it where it is shown.
+    """The document of a preset. Its title and caption are messages: `_` translates them where they are shown.
 
     Raises:
         DocumentError: the preset does not exist; the message names the existing ones.
@@ -276,5 +316,5 @@ def load_preset(preset_id: str) -> Document:
     for preset in PRESETS:
         if preset.id == preset_id:
             document = load(resources.path("presets", f"{preset_id}.json"))
-            return msgspec.structs.replace(document, title=preset.title)
+            return msgspec.structs.replace(document, title=preset.title, caption=preset.description)
     raise DocumentError(FieldError("preset", preset_id, among(preset_ids())).message)

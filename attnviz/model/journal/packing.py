@@ -113,6 +113,7 @@ class Packer:
         data = {
             "version": VERSION,
             "title": document.title,
+            "caption": document.caption,
             "experiment": {name: shared(getattr(experiment, name)) for name in experiment.__struct_fields__},
             "view": msgspec.to_builtins(document.view),
         }

@@ -25,9 +25,8 @@ class Kept:
 
     @property
     def is_modified(self) -> bool:
-        """True if the experiment or the title differs from the saved one."""
-        now = self.history.present
-        return now.experiment != self.saved.experiment or now.title != self.saved.title
+        """True if the document differs from the saved one."""
+        return not self.history.present.has_work_of(self.saved)
 
 
 @dataclass(frozen=True)

@@ -14,16 +14,25 @@ from attnviz.model.spec.view import Cell, View, shown_head
 
 
 class Document(Value, frozen=True):
-    """An experiment and its view. `title` names it in the window and in figures."""
+    """An experiment and its view. `title` names it in the window and in figures.
+
+    `caption` says in a sentence what to see in it; its words may refer to tokens (see `model/captions.py`).
+    """
 
     experiment: Experiment
     view: View = View()
     title: str = ""
+    caption: str = ""
 
     @property
     def site(self) -> str:
         """The selected site: the main one if the experiment has none of its name."""
         return shown_site(self.experiment, self.view.site)
+
+    def has_work_of(self, other: Document) -> bool:
+        """True if two documents differ in their views alone, so that neither has unsaved work of its own."""
+        is_named_alike = self.title == other.title and self.caption == other.caption
+        return is_named_alike and self.experiment == other.experiment
 
     @property
     def attention(self) -> Site:

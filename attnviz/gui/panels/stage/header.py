@@ -49,7 +49,7 @@ class StageHeader(QWidget):
         self._side.setAutoRaise(True)
         self._side.setIconSize(_ICON)
         self._side.clicked.connect(self.side_wanted)
-        row = QHBoxLayout(self)
+        self._row = row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(GRID)
         for widget in (self.name, self.place, self.formula, self.flag):
@@ -58,6 +58,10 @@ class StageHeader(QWidget):
         row.addWidget(self._range)
         row.addWidget(self._side)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+    def add_opener(self, button: QWidget) -> None:
+        """Add the button that brings the caption back."""
+        self._row.insertWidget(self._row.indexOf(self._range), button)
 
     def show_name(self, title: str) -> None:
         """The name of the document; one without a name has no place for it."""

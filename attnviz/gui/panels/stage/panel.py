@@ -6,9 +6,10 @@ from dataclasses import replace
 
 from PySide6.QtCore import QSize, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from attnviz.core.text import isolated, visible
+from attnviz.gui.caption import DocumentCaption
 from attnviz.gui.live.pointer import Pointer
 from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.panels.panel import Panel
@@ -57,9 +58,15 @@ class StageViewPanel(Panel):
         self._side.output_pointed.connect(self._on_output_pointed)
         self._wants_side: bool | None = None
         self._stroke_blocks = True
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
+        self._caption = DocumentCaption(store)
+        self._header.add_opener(self._caption.opener)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self._caption)
+        row = QHBoxLayout()
         row.setSpacing(2 * GRID)
+        column.addLayout(row, 1)
         row.addWidget(self.map, 1)
         row.addWidget(self._side)
         self._fold()
@@ -96,6 +103,7 @@ class StageViewPanel(Panel):
 
     def retranslate(self) -> None:
         self.map.retranslate()
+        self._caption.retranslate()
         self._header.retranslate()
         self._side.retranslate()
         if self.store.trace is not None:

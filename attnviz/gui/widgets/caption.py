@@ -1,0 +1,355 @@
+"""A caption: at most two lines of text with words that light and lock tokens, edited where it stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtGui import (
+    QColor,
+    QFocusEvent,
+    QFont,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QResizeEvent,
+    QTextCharFormat,
+    QTextLayout,
+    QTextLine,
+    QTextOption,
+)
+from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QSizePolicy, QToolButton, QWidget
+
+from attnviz.gui.look.fonts import ui_font
+from attnviz.gui.look.icons import icon
+from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.widgets.control import MOUSE_ONLY, Control, draw_focus_ring, plain_tooltip
+from attnviz.i18n import _
+
+TEXT_PX = 15
+LINE = 24
+MOST_LINES = 2
+_ICON = QSize(16, 16)
+_WASH = 0.16
+"""Opacity of a link's colour behind it while the mouse is on it."""
+
+
+@dataclass(frozen=True)
+class Phrase:
+    """Some text; `axis` is "query" or "key" for a link to a token, empty for plain text."""
+
+    text: str
+    axis: str = ""
+
+
+class CaptionText(Control):
+    """The text. `pointed` carries the phrase under mouse or keys (-1: none), `clicked` the chosen one.
+
+    Left and Right go from link to link, Enter chooses.
+    """
+
+    pointed = Signal(int)
+    clicked = Signal(int)
+    edit_wanted = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("caption_text")
+        self.setFont(ui_font(TEXT_PX))
+        self.setMouseTracking(True)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self._phrases: tuple[Phrase, ...] = ()
+        self._pointed = -1
+        self._lines: list[tuple[int, QTextLayout]] = []
+        """Position of the first character of each line in the whole text, and the line."""
+
+    def set_phrases(self, phrases: tuple[Phrase, ...]) -> None:
+        """Show a text."""
+        if phrases != self._phrases:
+            self._phrases = phrases
+            self._point(-1)
+            text = "".join(phrase.text for phrase in phrases)
+            self.setAccessibleName(text)
+            has_links = any(phrase.axis for phrase in phrases)
+            self.setFocusPolicy(Qt.FocusPolicy.TabFocus if has_links else Qt.FocusPolicy.NoFocus)
+            self._break_lines()
+
+    def apply_theme(self, theme: Theme) -> None:
+        super().apply_theme(theme)
+        self._break_lines()
+
+    def link_at(self, at: QPointF) -> int:
+        """The phrase at a point, if it is a link; else -1."""
+        index = int(at.y() // LINE)
+        if not 0 <= index < len(self._lines):
+            return -1
+        start, layout = self._lines[index]
+        line = layout.lineAt(0)
+        if not 0 <= at.x() < line.naturalTextWidth():
+            return -1
+        found = line.xToCursor(at.x(), line.CursorPosition.CursorOnCharacter)
+        place = start + (found[0] if isinstance(found, tuple) else found)
+        return next((i for i, first, last in self._spans() if first <= place < last), -1)
+
+    def link_rects(self, link: int) -> tuple[QRectF, ...]:
+        """Rectangles of a phrase on the widget, one for each line that it is on."""
+        first, last = next((a, b) for i, a, b in self._spans(all_of_them=True) if i == link)
+        rects = []
+        for index, (start, layout) in enumerate(self._lines):
+            end = start + len(layout.text())
+            if first < end and last > start:
+                line = layout.lineAt(0)
+                left, right = (_x(line, min(max(at - start, 0), end - start)) for at in (first, last))
+                rects.append(QRectF(min(left, right), index * LINE, abs(right - left), LINE))
+        return tuple(rects)
+
+    # --- layout and paint
+
+    def _spans(self, *, all_of_them: bool = False) -> list[tuple[int, int, int]]:
+        """(index, first character, one past the last) of the links, or of all phrases."""
+        spans, start = [], 0
+        for index, phrase in enumerate(self._phrases):
+            if phrase.axis or all_of_them:
+                spans.append((index, start, start + len(phrase.text)))
+            start += len(phrase.text)
+        return spans
+
+    def _break_lines(self) -> None:
+        """Break the text into lines; what does not fit ends in dots, and is whole in the tooltip."""
+        text, width = "".join(phrase.text for phrase in self._phrases), max(1.0, float(self.width()))
+        starts = _line_starts(text, self.font(), width)
+        shown = starts[:MOST_LINES]
+        self._lines = []
+        for index, start in enumerate(shown):
+            end = starts[index + 1] if index + 1 < len(starts) else len(text)
+            is_cut = index == MOST_LINES - 1 and len(starts) > MOST_LINES
+            part = text[start:] if is_cut else text[start:end].rstrip()
+            if is_cut:
+                part = self.fontMetrics().elidedText(part, Qt.TextElideMode.ElideRight, int(width))
+            self._lines.append((start, self._laid_out(part, start)))
+        self.setToolTip(plain_tooltip(text if len(starts) > MOST_LINES else ""))
+        self.setFixedHeight(LINE * max(1, len(self._lines)))
+        self.update()
+
+    def _laid_out(self, part: str, start: int) -> QTextLayout:
+        layout = QTextLayout(part, self.font())
+        ranges = []
+        for index, first, last in self._spans():
+            marked = QTextLayout.FormatRange()
+            marked.start, marked.length = max(0, first - start), min(last - start, len(part))
+            marked.length -= marked.start
+            if marked.length > 0:
+                style = QTextCharFormat()
+                style.setForeground(QColor(self._link_color(index)))
+                style.setFontUnderline(True)
+                marked.format = style
+                ranges.append(marked)
+        layout.setFormats(ranges)
+        layout.beginLayout()
+        line = layout.createLine()
+        if line.isValid():
+            line.setLineWidth(1e6)
+        layout.endLayout()
+        return layout
+
+    def _link_color(self, index: int) -> str:
+        return self._theme.query if self._phrases[index].axis == "query" else self._theme.key
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if event.size().width() != event.oldSize().width():
+            self._break_lines()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        if self._pointed >= 0:
+            wash = QColor(self._link_color(self._pointed))
+            wash.setAlphaF(_WASH)
+            for rect in self.link_rects(self._pointed):
+                painter.fillRect(rect.adjusted(-1, 2, 1, -2), wash)
+        painter.setPen(QColor(self._theme.ink))
+        top = (LINE - self.fontMetrics().height()) / 2
+        for index, (_start, layout) in enumerate(self._lines):
+            layout.draw(painter, QPointF(0.0, index * LINE + top))
+        if self.hasFocus():
+            draw_focus_ring(painter, QRectF(self.rect()), self._theme)
+
+    # --- mouse and keys
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        self._point(self.link_at(event.position()))
+
+    def leaveEvent(self, event: QEvent) -> None:
+        super().leaveEvent(event)
+        self._point(-1)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        link = self.link_at(event.position())
+        if link >= 0 and event.button() == Qt.MouseButton.LeftButton:
+            self.clicked.emit(link)
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        if self.link_at(event.position()) < 0 and event.button() == Qt.MouseButton.LeftButton:
+            self.edit_wanted.emit()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        links = [index for index, _first, _last in self._spans()]
+        steps = {Qt.Key.Key_Right: 1, Qt.Key.Key_Left: -1}
+        if links and event.key() in steps:
+            step = steps[Qt.Key(event.key())]
+            at = links.index(self._pointed) + step if self._pointed in links else min(step, 0)
+            self._point(links[at % len(links)])
+        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self._pointed >= 0:
+            self.clicked.emit(self._pointed)
+        else:
+            super().keyPressEvent(event)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self._point(-1)
+
+    def _point(self, link: int) -> None:
+        if link == self._pointed:
+            return
+        self._pointed = link
+        self.setCursor(Qt.CursorShape.PointingHandCursor if link >= 0 else Qt.CursorShape.ArrowCursor)
+        self.pointed.emit(link)
+        self.update()
+
+
+class CaptionEditor(QPlainTextEdit):
+    """The caption with its marks, edited: Enter or leaving takes the text, Esc does not."""
+
+    finished = Signal(str)
+    cancelled = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("caption_editor")
+        self.setFont(ui_font(TEXT_PX))
+        self.setTabChangesFocus(True)
+        self.setFixedHeight(MOST_LINES * LINE + 2 * GRID)
+        self.hide()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self._finish()
+        elif event.key() == Qt.Key.Key_Escape:
+            self.hide()
+            self.cancelled.emit()
+        else:
+            super().keyPressEvent(event)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        if event.reason() not in (
+            Qt.FocusReason.PopupFocusReason,
+            Qt.FocusReason.ActiveWindowFocusReason,
+        ):
+            self._finish()
+
+    def _finish(self) -> None:
+        if not self.isHidden():
+            self.hide()
+            self.finished.emit(" ".join(self.toPlainText().split()))
+
+
+class Caption(QWidget):
+    """A caption with a pencil and a cross.
+
+    `edited` carries the text when editing ends, the old one after Esc; `closed` asks to hide the caption.
+    """
+
+    edited = Signal(str)
+    closed = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("caption")
+        self.text, self._editor = CaptionText(), CaptionEditor()
+        self._pencil, self._cross = QToolButton(), QToolButton()
+        self._source = ""
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, GRID // 2)
+        row.setSpacing(GRID // 2)
+        row.addWidget(self.text, 1, Qt.AlignmentFlag.AlignTop)
+        row.addWidget(self._editor, 1)
+        for button, name in ((self._pencil, "caption_edit_button"), (self._cross, "caption_close_button")):
+            button.setObjectName(name)
+            button.setAutoRaise(True)
+            button.setIconSize(_ICON)
+            button.setProperty(MOUSE_ONLY, True)
+            row.addWidget(button, 0, Qt.AlignmentFlag.AlignTop)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        self.text.edit_wanted.connect(self.begin_edit)
+        self._pencil.clicked.connect(self.begin_edit)
+        self._cross.clicked.connect(self.closed)
+        self._editor.finished.connect(self._on_finished)
+        self._editor.cancelled.connect(self._on_cancelled)
+
+    def set_caption(self, phrases: tuple[Phrase, ...], source: str) -> None:
+        """Show a caption; `source` is edited in its place."""
+        self._source = source
+        self.text.set_phrases(phrases)
+
+    @Slot()
+    def begin_edit(self) -> None:
+        """Edit the text where it stands."""
+        self._editor.setPlainText(self._source)
+        self.text.hide()
+        self._editor.show()
+        self._editor.setFocus(Qt.FocusReason.OtherFocusReason)
+        self._editor.selectAll()
+
+    def apply_theme(self, theme: Theme) -> None:
+        """Use the colours of `theme`."""
+        self._pencil.setIcon(icon("edit", theme))
+        self._cross.setIcon(icon("close", theme))
+
+    def retranslate(self) -> None:
+        """Update the texts to the active language."""
+        for button, says in ((self._pencil, _("Edit the caption")), (self._cross, _("Hide the caption"))):
+            button.setToolTip(plain_tooltip(says))
+            button.setAccessibleName(says)
+        self._editor.setAccessibleName(_("Caption"))
+        self._editor.setPlaceholderText(_("A sentence; [word] lights its query, [word](key) its key"))
+
+    @property
+    def is_edited(self) -> bool:
+        """True while the editor is open."""
+        return not self._editor.isHidden()
+
+    @Slot(str)
+    def _on_finished(self, text: str) -> None:
+        self.text.show()
+        self.edited.emit(text)
+
+    @Slot()
+    def _on_cancelled(self) -> None:
+        self._on_finished(self._source)
+
+
+def _x(line: QTextLine, character: int) -> float:
+    """Horizontal position of the cursor before a character; Qt returns the cursor with it."""
+    found: Any = line.cursorToX(character)
+    return float(found[0] if isinstance(found, tuple) else found)
+
+
+def _line_starts(text: str, font: QFont, width: float) -> list[int]:
+    """Position of the first character of each line of `text`, broken at `width`."""
+    layout = QTextLayout(text, font)
+    option = QTextOption()
+    option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
+    layout.setTextOption(option)
+    starts: list[int] = []
+    layout.beginLayout()
+    while len(starts) <= MOST_LINES:
+        line = layout.createLine()
+        if not line.isValid():
+            break
+        line.setLineWidth(width)
+        starts.append(line.textStart())
+    layout.endLayout()
+    return starts

@@ -1,0 +1,92 @@
+"""The caption of a document: a sentence whose words may refer to tokens, as `[she] attends to [Lily](key)`.
+
+`[word]` names the query of that token, `[word](key)` its key, `[word](query 3)` the token at a position, and
+`[word](key Tom)` another token than the word. A backslash keeps a bracket. Everything else is plain text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+Axis = Literal["query", "key"]
+
+_LINK = re.compile(
+    r"\\(?P<kept>[\[\]\\])"
+    r"|\[(?P<word>(?:[^\[\]]|\[[^\[\]]*\])+)\]"
+    r"(?:\((?P<axis>query|key)(?: (?P<token>[^()]*[^() ]))?\))?"
+)
+_SPACES = " \u2581\u0120"
+"""A space, and the signs that vocabularies write for it."""
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """A token that a word refers to: along the query or the key axis, by its text or by its position."""
+
+    axis: Axis
+    token: str
+    position: int | None = None
+
+    def position_in(self, tokens: Sequence[str]) -> int | None:
+        """Position of the token among `tokens`; None without it.
+
+        Of several equal tokens, the last is the query and the first the key. A word of several tokens has the
+        position of its last one.
+        """
+        if self.position is not None:
+            return self.position if self.position < len(tokens) else None
+        starts = range(len(tokens))
+        for start in reversed(starts) if self.axis == "query" else starts:
+            end = self._end_of_word(tokens, start)
+            if end is not None:
+                return end
+        return None
+
+    def _end_of_word(self, tokens: Sequence[str], start: int) -> int | None:
+        """Position of the last token of the word, if it begins at `start`."""
+        read = ""
+        for index in range(start, len(tokens)):
+            read += tokens[index] if read else tokens[index].lstrip(_SPACES)
+            if read.rstrip(_SPACES) == self.token:
+                return index
+            if not self.token.startswith(read):
+                return None
+        return None
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some text of a caption, and the token that it refers to."""
+
+    text: str
+    anchor: Anchor | None = None
+
+
+def pieces(caption: str) -> tuple[Piece, ...]:
+    """The caption as its pieces of text, in order."""
+    found: list[Piece] = []
+    plain, end = "", 0
+    for link in _LINK.finditer(caption):
+        plain += caption[end : link.start()] + (link["kept"] or "")
+        end = link.end()
+        if link["kept"] is None:
+            found += [Piece(plain)] if plain else []
+            found.append(Piece(link["word"], _anchor(link["word"], link["axis"], link["token"])))
+            plain = ""
+    plain += caption[end:]
+    return (*found, Piece(plain)) if plain else tuple(found)
+
+
+def plain_caption(caption: str) -> str:
+    """The caption without its marks."""
+    return "".join(piece.text for piece in pieces(caption))
+
+
+def _anchor(word: str, axis: str | None, token: str | None) -> Anchor:
+    which: Axis = "key" if axis == "key" else "query"
+    if token is not None and token.isdecimal() and len(token) < 10:
+        return Anchor(which, word, int(token))
+    return Anchor(which, token or word)

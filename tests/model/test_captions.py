@@ -1,0 +1,65 @@
+"""Captions: the words that refer to tokens, and the tokens that they find."""
+
+from __future__ import annotations
+
+import pytest
+
+from attnviz.model.captions import Anchor, Piece, pieces, plain_caption
+
+SHE = ("<|begin|>", "By", " the", " lake", " Lily", " met", " Tom", ".", " Tom", "s", ":", " she")
+
+READ = {
+    "": (),
+    "No link at all (really).": (Piece("No link at all (really)."),),
+    "At [she], [Lily](key).": (
+        Piece("At "),
+        Piece("she", Anchor("query", "she")),
+        Piece(", "),
+        Piece("Lily", Anchor("key", "Lily")),
+        Piece("."),
+    ),
+    "[the three](key cat)": (Piece("the three", Anchor("key", "cat")),),
+    "[here](query 3)[x](see below)": (
+        Piece("here", Anchor("query", "here", 3)),
+        Piece("x", Anchor("query", "x")),
+        Piece("(see below)"),
+    ),
+    "[[MASK]] \\[x\\] \\\\ [": (Piece("[MASK]", Anchor("query", "[MASK]")), Piece(" [x] \\ [")),
+    "[] <b>[a](key )": (Piece("[] <b>"), Piece("a", Anchor("query", "a")), Piece("(key )")),
+    "[她](query)说": (Piece("她", Anchor("query", "她")), Piece("说")),
+}
+
+
+@pytest.mark.parametrize("caption", READ)
+def test_links_are_read_and_all_else_is_text(caption: str) -> None:
+    assert pieces(caption) == READ[caption]
+    assert plain_caption(caption) == "".join(piece.text for piece in READ[caption])
+
+
+FOUND = (
+    (Anchor("query", "she"), 11),
+    (Anchor("key", "Lily"), 4),
+    (Anchor("query", "Tom"), 8),
+    (Anchor("key", "Tom"), 6),
+    (Anchor("key", "Toms"), 9),
+    (Anchor("key", "the lake"), 3),
+    (Anchor("query", "he"), None),
+    (Anchor("query", "anything", 11), 11),
+    (Anchor("query", "anything", 12), None),
+)
+
+
+@pytest.mark.parametrize(("anchor", "position"), FOUND)
+def test_an_anchor_finds_its_token(anchor: Anchor, position: int | None) -> None:
+    assert anchor.position_in(SHE) == position
+
+
+def test_of_equal_tokens_the_query_is_the_last_and_the_key_the_first() -> None:
+    cats = ("cat", " dog", " cat", " cat")
+    assert Anchor("query", "cat").position_in(cats) == 3
+    assert Anchor("key", "cat").position_in(cats) == 0
+
+
+@pytest.mark.parametrize("part", ["[", "[a", "[[", "[a]", "]", "\\", "[a][", "(key"])
+def test_a_long_hostile_caption_is_read_in_time_that_grows_with_its_length(part: str) -> None:
+    assert len(plain_caption(part * 50_000)) > 0
