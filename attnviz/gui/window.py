@@ -28,7 +28,7 @@ from attnviz.gui.edits_menu import EditsMenu
 from attnviz.gui.focus import Focus
 from attnviz.gui.handlers import Handlers
 from attnviz.gui.jobs import JobLine
-from attnviz.gui.live.compare import CompareLive
+from attnviz.gui.live.compare.live import CompareLive
 from attnviz.gui.live.decoding import DecodeLive
 from attnviz.gui.live.follow import FollowLive
 from attnviz.gui.live.trace import Live
@@ -202,11 +202,12 @@ class Window(QMainWindow):
         self.live.choose(self.settings["engine"], self.settings["device"])
 
     def _watch_comparisons(self) -> None:
-        from attnviz.gui.panels.compare import ComparePanel
+        from attnviz.gui.panels.compare.panel import ComparePanel
 
         panel = self.panels["compare"]
         assert isinstance(panel, ComparePanel)
         self.compare_live = CompareLive(panel, self.live, self.decode_scheduler, self)
+        self.compare_live.said.connect(self.status.say)
 
     def _watch_mechanism(self) -> None:
         from attnviz.gui.panels.mechanism.panel import MechanismPanel

@@ -83,5 +83,5 @@ PANELS: tuple[PanelRow, ...] = (
         "tab_right",
         titled=False,
     ),
-    PanelRow("compare", N_("Compare"), "bottom", "compare:ComparePanel", "tab_right", titled=False),
+    PanelRow("compare", N_("Compare"), "bottom", "compare.panel:ComparePanel", "tab_right", titled=False),
 )

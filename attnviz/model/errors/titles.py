@@ -8,9 +8,14 @@ from attnviz.model.fields import field_at
 
 _STACK = {
     "tokens": N_("Tokens"),
+    "vectors": N_("Token vectors"),
     "memory": N_("Second sequence"),
     "layers": N_("Layers"),
     "encoder": N_("Encoder layers"),
+    "embedding_norm": N_("Norm before the layers"),
+    "final_norm": N_("Final norm"),
+    "encoder_norm": N_("Norm after the encoder"),
+    "writing": N_("Generation"),
     "readout": N_("Similarity readout"),
     "vocabulary": N_("vocabulary"),
     "dtype": N_("Precision"),

@@ -1,72 +1,98 @@
-"""One of several heat maps side by side: its caption, its range if the bar does not fit, the map."""
+"""One of several heat maps side by side: its badge and caption, the map, and its range below."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Qt
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
+from collections.abc import Callable
 
-from attnviz.core.text import number
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
+
+from attnviz.core.color_maps import Kind
 from attnviz.gui.look.fonts import ui_font
-from attnviz.gui.look.theme import GRID, Theme
-from attnviz.gui.widgets.control import plain_tooltip
+from attnviz.gui.look.theme import GRID, LIGHT, TEXT_PX, Theme
+from attnviz.gui.widgets.elided import ElidedLabel
 from attnviz.gui.widgets.heat.content import HeatContent
 from attnviz.gui.widgets.heat.map import HeatMap
+from attnviz.gui.widgets.heat.range_bar import RangeBar
 
-BAR_FROM = 300
-"""Width from which a colour bar fits; below it the range is written beside the caption."""
-
-CAPTION_HEIGHT = 18
+CAPTION_HEIGHT = 22
 """Equal for all scripts, so that the maps are aligned."""
 
-
-def range_text(low: float, high: float) -> str:
-    """The ends of a colour range, short."""
-    return f"±{_short(high)}" if low == -high else f"{_short(low)} … {_short(high)}"
+CellText = Callable[[int, int], str]
 
 
-def _short(end: float) -> str:
-    return str(int(end)) if end == int(end) else number(end, 2)
+class PairMap(HeatMap):
+    """A heat map whose cells are described by its owner: a hatched cell may be absent, not masked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.says: CellText | None = None
+
+    def cell_text(self, row: int, column: int) -> str:
+        """The owner's line about a cell."""
+        return super().cell_text(row, column) if self.says is None else self.says(row, column)
 
 
 class CompareMap(QWidget):
-    """A caption over a heat map. `name` begins the object names of its parts."""
+    """A badge and a caption over a heat map. `name` begins the object names of its parts."""
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.map = HeatMap()
+        self.map = PairMap()
         self.map.setObjectName(f"{name}_map")
         self.map.setMinimumSize(72, 64)
-        self._caption, self._range = QLabel(), QLabel()
-        for label, part in ((self._caption, "caption"), (self._range, "range")):
+        self.map.set_compact(True)
+        self._badge, self._caption, self.range_bar = QLabel(), ElidedLabel(), RangeBar()
+        self._is_accented, self._theme = False, LIGHT
+        for label, part in ((self._badge, "badge"), (self._caption, "caption")):
             label.setObjectName(f"{name}_{part}")
             label.setTextFormat(Qt.TextFormat.PlainText)
-            label.setFont(ui_font(11))
-            label.setFixedHeight(CAPTION_HEIGHT)
-        self._caption.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self._badge.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._caption.setFont(ui_font(TEXT_PX))
+        self._caption.setFixedHeight(CAPTION_HEIGHT)
+        self._badge.setFixedHeight(CAPTION_HEIGHT)
+        self.range_bar.setObjectName(f"{name}_range")
         top = QHBoxLayout()
-        top.setSpacing(GRID // 2)
+        top.setSpacing(GRID)
+        top.addWidget(self._badge)
         top.addWidget(self._caption, 1)
-        top.addWidget(self._range)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(2)
         column.addLayout(top)
         column.addWidget(self.map, 1)
+        column.addWidget(self.range_bar)
 
-    def set_content(self, caption: str, content: HeatContent, *, says_range: bool = True) -> None:
-        """Show another matrix; `says_range` is false if the caption contains the range."""
-        self._caption.setText(caption)
-        self._caption.setToolTip(plain_tooltip(caption))
-        has_bar = self.width() >= BAR_FROM
-        self.map.set_compact(not has_bar)
+    @property
+    def caption(self) -> str:
+        """The line over the map."""
+        return self._caption.text()
+
+    @property
+    def badge(self) -> str:
+        """The short name before the caption."""
+        return self._badge.text()
+
+    def set_content(
+        self, badge: str, caption: str, content: HeatContent, kind: Kind, *, is_accented: bool = False
+    ) -> None:
+        """Show another matrix; `is_accented` marks the side that can be edited."""
+        self._badge.setText(badge)
+        self._badge.setVisible(bool(badge))
+        self._caption.set_line(caption)
         self.map.set_content(content)
-        self._range.setVisible(says_range and not has_bar)
-        self._range.setText("" if content.levels is None else range_text(*content.levels))
+        low, high = (0.0, 1.0) if content.levels is None else content.levels
+        self.range_bar.set_range(kind, low, high, shows_sign=low == -high)
+        if is_accented != self._is_accented:
+            self._is_accented = is_accented
+            self._color_badge()
 
     def apply_theme(self, theme: Theme) -> None:
         """Use the colours of `theme`."""
+        self._theme = theme
         self.map.apply_theme(theme)
-        self._range.setStyleSheet(f"color: {theme.muted}")
+        self.range_bar.apply_theme(theme)
+        self._color_badge()
 
     def retranslate(self) -> None:
         """Update the texts to the active language."""
@@ -74,3 +100,10 @@ class CompareMap(QWidget):
 
     def sizeHint(self) -> QSize:
         return QSize(180, 150)
+
+    def _color_badge(self) -> None:
+        theme = self._theme
+        ground, ink = (theme.accent, theme.on_accent) if self._is_accented else (theme.hover, theme.ink)
+        self._badge.setStyleSheet(
+            f"background: {ground}; color: {ink}; border-radius: 4px; padding: 0 7px; font-weight: 600"
+        )

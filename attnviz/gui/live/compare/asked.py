@@ -1,0 +1,125 @@
+"""Requests of the Compare panel and their answers: frozen records that a worker computes from.
+
+`PreparedAsked` is a row of `WHY_NOTS`; `OwnAsked` is the pinned state A beside the present state B.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from attnviz.model.contrast.contrast import Contrast, Shown, contrast
+from attnviz.model.contrast.differences import Difference, differences
+from attnviz.model.contrast.next_tokens import NextToken, next_tokens
+from attnviz.model.sites.sites import site_names
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.trace import Trace
+from attnviz.model.why_not import WhyNot
+
+if TYPE_CHECKING:
+    from attnviz.engines.why_not import Compared
+
+Run = Callable[[Experiment, str, str], Trace]
+"""Computes an experiment on an engine and a device, by their ids."""
+
+NEXT_TOKENS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Pinned:
+    """The state A: its document with its view, the engine that computes it, and its file."""
+
+    document: Document
+    engine: str
+    device: str
+    path: Path | None = None
+
+    @property
+    def experiment(self) -> Experiment:
+        """The experiment of A."""
+        return self.document.experiment
+
+
+@dataclass(frozen=True)
+class Where:
+    """An attention and one of its heads."""
+
+    site: str
+    head: int
+
+
+@dataclass(frozen=True)
+class PreparedAsked:
+    """A row of the table, the state, its place, and the order of shuffled tokens."""
+
+    row: WhyNot
+    experiment: Experiment
+    site: str
+    head: int
+    seed: int
+
+    def answer(self, engine: str, device: str, run: Run) -> Compared:
+        """Compute both sides on the window's engine."""
+        from attnviz.engines.why_not import compare
+
+        def on_engine(experiment: Experiment) -> Trace:
+            return run(experiment, engine, device)
+
+        return compare(self.row, self.experiment, self.site, self.head, self.seed, on_engine)
+
+
+@dataclass(frozen=True, eq=False)
+class OwnAsked:
+    """A beside the present document and its trace, at one stage.
+
+    With `follows`, A is shown at the layer and head of B, else at those where it was pinned.
+    """
+
+    pinned: Pinned
+    document: Document
+    trace: Trace
+    stage: str
+    alignment: str
+    follows: bool
+
+    @property
+    def where(self) -> tuple[Where, Where]:
+        """The places of A and of B."""
+        own = Where(self.document.site, self.document.view.head)
+        first = self.pinned.document
+        if not self.follows:
+            return Where(first.site, first.view.head), own
+        has_site = own.site in site_names(first.experiment)
+        return Where(own.site if has_site else first.site, own.head), own
+
+    def answer(self, first: Trace) -> OwnAnswer:
+        """Compare the trace of A with that of B. Raises as `contrast` does."""
+        shown = [
+            Shown(trace.site(at.site), at.head)
+            for trace, at in zip((first, self.trace), self.where, strict=True)
+        ]
+        return OwnAnswer(
+            pinned=self.pinned,
+            document=self.document,
+            where=self.where,
+            engines=(first.engine, self.trace.engine),
+            contrast=contrast(*shown, self.stage, self.alignment),
+            differences=differences(self.pinned.experiment, self.document.experiment),
+            next_tokens=next_tokens(first, self.trace, NEXT_TOKENS),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class OwnAnswer:
+    """The comparison of A and B, without their traces."""
+
+    pinned: Pinned
+    document: Document
+    where: tuple[Where, Where]
+    engines: tuple[str, str]
+    contrast: Contrast
+    differences: tuple[Difference, ...]
+    next_tokens: tuple[NextToken, ...]

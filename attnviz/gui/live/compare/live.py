@@ -1,0 +1,197 @@
+"""The comparison that the Compare panel asks for, and the pinned state A.
+
+A worker computes it, and the newest request wins. One under way is finished and shown before the next begins,
+so that a drag has pictures. The trace of A is kept while A is pinned, unless it is large.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import QObject, Signal, Slot
+
+from attnviz.compute.scheduler import CancelToken, Scheduler
+from attnviz.gui.failure import failure_message, is_expected
+from attnviz.gui.live.compare.asked import OwnAnswer, OwnAsked, Pinned, PreparedAsked
+from attnviz.gui.live.trace import GUI_CORES, Live, execute
+from attnviz.i18n import _
+from attnviz.model.errors.titles import in_words
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.experiment import Experiment
+
+if TYPE_CHECKING:
+    from attnviz.gui.panels.compare.panel import ComparePanel
+    from attnviz.model.trace import Trace
+
+KEY = "compare"
+
+MOST_KEPT = 2**30
+"""Largest trace of A, in bytes, that is kept between two comparisons; a larger one is computed each time."""
+
+
+class CompareLive(QObject):
+    """Answers the panel's requests, and keeps what is pinned."""
+
+    said = Signal(str)
+    """One sentence: what was pinned."""
+
+    def __init__(
+        self, panel: ComparePanel, live: Live, scheduler: Scheduler, parent: QObject | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._panel, self._live, self._scheduler = panel, live, scheduler
+        self._store = panel.store
+        self._next: PreparedAsked | OwnAsked | None = None
+        self._pinned: Pinned | None = None
+        self._other: Pinned | None = None
+        """What was pinned before the last swap: undo goes back to it."""
+        self._trace: Trace | None = None
+        panel.asked.connect(self._on_asked)
+        panel.pin_wanted.connect(self.pin)
+        panel.unpin_wanted.connect(self.unpin)
+        panel.swap_wanted.connect(self.swap)
+        self._store.opened.connect(self._on_opened)
+        self._store.changed.connect(self._on_changed)
+
+    @property
+    def pinned(self) -> Pinned | None:
+        """The state A; None if nothing is pinned."""
+        return self._pinned
+
+    # --- A
+
+    @Slot()
+    def pin(self) -> None:
+        """Keep the present state as A, with its trace where it is computed."""
+        self._other = None
+        self._set_pinned(self._present(), self._present_trace())
+        self.said.emit(_("Pinned the present state as A."))
+
+    @Slot()
+    def unpin(self) -> None:
+        """Release A and the memory of its trace."""
+        self._other = None
+        self._set_pinned(None, None)
+
+    @Slot()
+    def swap(self) -> None:
+        """Open A as the document, and pin the present state; undo reverses both."""
+        if self._pinned is None:
+            return
+        first, self._other = self._pinned, self._present()
+        # Pinned first: the change of the document is then compared with the new A.
+        self._set_pinned(self._other, self._present_trace())
+        self._other = first
+        if first.path == self._store.path and first.document.title == self._store.document.title:
+            self._store.edit(_become, first.experiment)
+            self._store.look(**_view(first.document))
+        else:
+            self._store.open(first.document, first.path)
+        self._compute_on(first)
+
+    def _present(self) -> Pinned:
+        store = self._store
+        return Pinned(store.document, self._live.engine, self._live.device, store.path)
+
+    def _present_trace(self) -> Trace | None:
+        """The numbers of the document, unless they are on their way."""
+        trace = self._store.trace
+        return trace if trace is not None and trace.experiment == self._store.experiment else None
+
+    def _set_pinned(self, pinned: Pinned | None, trace: Trace | None) -> None:
+        self._pinned, self._trace = pinned, trace
+        self._panel.set_pinned(pinned)
+
+    def _compute_on(self, pinned: Pinned) -> None:
+        """Use the engine of a pinned state from now on."""
+        if (pinned.engine, pinned.device) != (self._live.engine, self._live.device):
+            self._live.choose(pinned.engine, pinned.device)
+
+    @Slot(object, object)
+    def _on_changed(self, old: Document, new: Document) -> None:
+        """Undo and redo of a swap exchange A as well."""
+        first, other = self._pinned, self._other
+        if first is None or other is None:
+            return
+        if new.experiment is first.experiment and old.experiment is other.experiment:
+            self._other = first
+            self._set_pinned(other, None)
+            self._compute_on(first)
+
+    # --- requests and answers
+
+    @Slot(object)
+    def _on_asked(self, asked: PreparedAsked | OwnAsked) -> None:
+        self._next = asked
+        if not self._scheduler.is_busy(KEY):
+            self._begin()
+
+    @Slot()
+    def _on_opened(self) -> None:
+        """Drop the pending request of the previous document."""
+        self._next = None
+
+    def _begin(self) -> None:
+        asked, self._next = self._next, None
+        if isinstance(asked, OwnAsked):
+            self._scheduler.submit(self._own(asked), self._on_own, self._on_failed, key=KEY)
+        elif asked is not None:
+            self._scheduler.submit(self._prepared(asked), self._on_prepared, self._on_failed, key=KEY)
+
+    def _prepared(self, asked: PreparedAsked) -> Any:
+        engine, device = self._live.engine, self._live.device
+
+        def job(token: CancelToken) -> Any:
+            def run(experiment: Experiment, engine: str, device: str) -> Trace:
+                return execute(experiment, engine, device, check=token.progress, reserve=GUI_CORES)
+
+            return asked.answer(engine, device, run)
+
+        return job
+
+    def _own(self, asked: OwnAsked) -> Any:
+        pinned = asked.pinned
+        kept = self._trace if pinned is self._pinned else None
+
+        def job(token: CancelToken) -> tuple[OwnAnswer, Trace | None]:
+            first = kept or execute(
+                pinned.experiment, pinned.engine, pinned.device, check=token.progress, reserve=GUI_CORES
+            )
+            return asked.answer(first), first if _is_small(pinned.experiment) else None
+
+        return job
+
+    def _on_prepared(self, compared: Any) -> None:
+        self._panel.show_compared(compared)
+        self._begin()
+
+    def _on_own(self, answered: tuple[OwnAnswer, Trace | None]) -> None:
+        answer, trace = answered
+        if answer.pinned is self._pinned:
+            self._trace = trace
+            self._panel.show_own(answer)
+        self._begin()
+
+    def _on_failed(self, error: BaseException) -> None:
+        self._panel.show_reason(in_words(failure_message(error)))
+        self._begin()
+        if not is_expected(error):
+            raise error
+
+
+def _is_small(experiment: Experiment) -> bool:
+    """True if the trace of an experiment may be kept."""
+    from attnviz.compute.estimate import estimate
+    from attnviz.engines.decode.run import ITEMSIZE
+
+    return estimate(experiment, ITEMSIZE[experiment.dtype]).bytes <= MOST_KEPT
+
+
+def _become(experiment: Experiment, other: Experiment) -> Experiment:
+    """The edit that opens A."""
+    return other
+
+
+def _view(document: Document) -> dict[str, Any]:
+    """The fields of a document's view."""
+    return {name: getattr(document.view, name) for name in document.view.__struct_fields__}

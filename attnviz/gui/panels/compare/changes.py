@@ -1,0 +1,179 @@
+"""The cells that change most, as rows: query → key, A, B, and a bar of B − A."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QKeyEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QVBoxLayout, QWidget
+
+from attnviz.core.text import number, visible
+from attnviz.gui.look.colors import LEVELS, cell_colors
+from attnviz.gui.look.fonts import number_font, ui_font
+from attnviz.gui.look.theme import GRID, LIGHT, TEXT_PX, Theme
+from attnviz.gui.panels.compare.picture import DIGITS, change_sentence, signed
+from attnviz.gui.widgets.control import draw_focus_ring, plain_tooltip
+from attnviz.model.contrast.contrast import Change
+
+ROWS = 5
+ROW_HEIGHT = 24
+NUMBER_WIDTH = 56.0
+BAR_WIDTH = 72.0
+
+
+class ChangeRow(QAbstractButton):
+    """One changed cell; a click chooses it."""
+
+    def __init__(self, index: int, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName(f"compare_change_{index}")
+        self.setProperty("index", index)
+        self.setCheckable(True)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self._theme = LIGHT
+        self._change: Change | None = None
+        self._most = 1.0
+
+    def set_change(self, change: Change, most: float) -> None:
+        """Show another cell; a full half of the bar is `most`."""
+        self._change, self._most = change, most
+        sentence = change_sentence(change)
+        self.setText(sentence)
+        self.setAccessibleName(sentence)
+        self.setToolTip(plain_tooltip(sentence))
+        self.update()
+
+    def apply_theme(self, theme: Theme) -> None:
+        """Use the colours of `theme`."""
+        self._theme = theme
+        self.update()
+
+    def nextCheckState(self) -> None:
+        """A click only emits; the owner chooses."""
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Enter clicks as Space does."""
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.click()
+        else:
+            super().keyPressEvent(event)
+
+    def sizeHint(self) -> QSize:
+        return QSize(300, ROW_HEIGHT)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(160, ROW_HEIGHT)
+
+    def bar_rect(self) -> QRectF:
+        """The bar of the difference; empty if it has no finite size."""
+        change = self._change
+        size = 0.0 if change is None else change.difference
+        if not math.isfinite(size):
+            size = math.copysign(self._most, size) if math.isinf(size) else 0.0
+        half = BAR_WIDTH / 2
+        length = half * max(-1.0, min(1.0, size / self._most))
+        middle = self._bar_left() + half
+        return QRectF(min(middle, middle + length), 6.0, abs(length), ROW_HEIGHT - 12.0)
+
+    def _bar_left(self) -> float:
+        return self.width() - NUMBER_WIDTH - BAR_WIDTH - 2 * GRID
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        change, theme = self._change, self._theme
+        if change is None:
+            return
+        painter = QPainter(self)
+        if self.isChecked() or self.underMouse():
+            ground = QColor(theme.accent if self.isChecked() else theme.hover)
+            ground.setAlphaF(0.12 if self.isChecked() else 1.0)
+            painter.fillRect(self.rect(), ground)
+        has_bar = self._bar_left() - 2 * NUMBER_WIDTH > 90
+        right = self._bar_left() if has_bar else self.width() - NUMBER_WIDTH - GRID
+        self._paint_cell(painter, change, right - 2 * NUMBER_WIDTH - 2 * GRID)
+        painter.setFont(number_font(TEXT_PX))
+        for text, edge in (
+            (number(change.first, DIGITS), right - NUMBER_WIDTH - GRID),
+            (number(change.second, DIGITS), right - GRID),
+            (signed(change.difference), self.width() - GRID),
+        ):
+            self._paint_number(painter, text, edge)
+        if has_bar:
+            colors = cell_colors("diverging", theme)
+            red, green, blue = colors[LEVELS // 8 if change.difference < 0 else -LEVELS // 8]
+            painter.fillRect(self.bar_rect(), QColor(int(red), int(green), int(blue)))
+        if self.hasFocus():
+            draw_focus_ring(painter, QRectF(self.rect()), theme, 4)
+        painter.end()
+
+    def _paint_cell(self, painter: QPainter, change: Change, room: float) -> None:
+        """`query 21 → key 5`: labels in their colours, positions small."""
+        theme, font, small = self._theme, ui_font(TEXT_PX), ui_font(TEXT_PX - 2)
+        metrics = QFontMetricsF(font)
+        base = (self.height() + metrics.ascent() - metrics.descent()) / 2
+        x = float(GRID)
+        half = max(24.0, (room - 60) / 2)
+        parts: list[tuple[str, str, QFont]] = [
+            (visible(change.row_label), theme.query, font),
+            (str(change.row + 1), theme.muted, small),
+            ("→", theme.ink, font),
+            (visible(change.column_label), theme.key, font),
+            (str(change.column + 1), theme.muted, small),
+        ]
+        for text, color, used in parts:
+            own = QFontMetricsF(used)
+            shown = own.elidedText(text, Qt.TextElideMode.ElideMiddle, half)
+            painter.setFont(used)
+            painter.setPen(QColor(color))
+            painter.drawText(QPointF(x, base), shown)
+            x += own.horizontalAdvance(shown) + 5
+
+    def _paint_number(self, painter: QPainter, text: str, edge: float) -> None:
+        metrics = QFontMetricsF(painter.font())
+        base = (self.height() + metrics.ascent() - metrics.descent()) / 2
+        painter.setPen(QColor(self._theme.ink))
+        painter.drawText(QPointF(edge - metrics.horizontalAdvance(text), base), text)
+
+
+class ChangeRows(QWidget):
+    """The greatest changes, one below the other."""
+
+    chosen = Signal(int)
+    """Index of the row that was clicked."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._rows = [ChangeRow(index) for index in range(ROWS)]
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        for row in self._rows:
+            row.clicked.connect(self._on_clicked)
+            row.hide()
+            column.addWidget(row)
+        column.addStretch(1)
+
+    def set_changes(self, changes: Sequence[Change]) -> None:
+        """Show the first of the changes."""
+        sizes = [abs(one.difference) for one in changes if math.isfinite(one.difference)]
+        most = max(sizes, default=1.0) or 1.0
+        for index, row in enumerate(self._rows):
+            row.setVisible(index < len(changes))
+            if index < len(changes):
+                row.set_change(changes[index], most)
+
+    def set_chosen(self, index: int) -> None:
+        """Mark one row; −1 for none."""
+        for at, row in enumerate(self._rows):
+            row.setChecked(at == index)
+
+    def apply_theme(self, theme: Theme) -> None:
+        """Use the colours of `theme`."""
+        for row in self._rows:
+            row.apply_theme(theme)
+
+    @Slot()
+    def _on_clicked(self) -> None:
+        self.chosen.emit(self.sender().property("index"))

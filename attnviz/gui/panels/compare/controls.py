@@ -1,0 +1,140 @@
+"""The row over the maps: the title, pin, swap, blink, the alignment, the place, and the comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+
+from attnviz.core.alignment import ALIGNMENTS
+from attnviz.gui.look.fonts import ui_font
+from attnviz.gui.look.theme import GRID
+from attnviz.gui.widgets.combo import Combo
+from attnviz.gui.widgets.control import plain_tooltip, transition_ms
+from attnviz.gui.widgets.elided import ElidedLabel
+from attnviz.gui.widgets.segmented import Option
+from attnviz.gui.widgets.toggle import Toggle
+from attnviz.i18n import _
+
+ONE_LINE_FROM = 1180
+"""Width from which the title stands beside the controls, and not over them."""
+
+
+class Controls(QWidget):
+    """Widgets of the row; the panel connects them."""
+
+    moved = Signal()
+    """The row became one line or two."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.title = ElidedLabel()
+        self.title.setObjectName("compare_title")
+        self.title.setFont(ui_font(14))
+        self.pin, self.unpin, self.swap = (_button(name) for name in ("pin", "unpin", "swap"))
+        self.blink, self.export = _button("blink"), _button("export")
+        self.blink.setCheckable(True)
+        self.shuffle = _button("shuffle")
+        self.follows = Toggle("")
+        self.follows.setObjectName("compare_follows")
+        self.align, self.site, self.head, self.stage, self.row = (
+            _combo(name) for name in ("align", "site", "head", "stage", "row")
+        )
+        self._top, self._line = QVBoxLayout(self), QHBoxLayout()
+        self._top.setContentsMargins(0, 0, 0, 0)
+        self._top.setSpacing(GRID // 2)
+        self._line.setSpacing(GRID)
+        self._top.addLayout(self._line)
+        self._line.addWidget(self.title, 1)
+        own = (self.pin, self.unpin, self.swap, self.blink, self.align, self.follows)
+        for widget in (*own, self.shuffle, self.site, self.head, self.stage, self.row, self.export):
+            self._line.addWidget(widget)
+        self._line.addStretch(0)
+        self._is_wide = True
+
+    @property
+    def of_own(self) -> tuple[QWidget, ...]:
+        """Widgets that a comparison of one's own has, and a prepared one lacks."""
+        return (self.unpin, self.swap, self.blink, self.align, self.follows, self.site, self.head, self.stage)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(320, super().minimumSizeHint().height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """The title goes over the controls in a narrow panel."""
+        super().resizeEvent(event)
+        is_wide = self.width() >= ONE_LINE_FROM
+        if is_wide != self._is_wide:
+            self._is_wide = is_wide
+            if is_wide:
+                self._top.removeWidget(self.title)
+                self._line.insertWidget(0, self.title, 1)
+            else:
+                self._line.removeWidget(self.title)
+                self._top.insertWidget(0, self.title)
+            self.moved.emit()
+
+    def set_heads(self, count: int, chosen: int) -> None:
+        """Offer the heads of B."""
+        title = _("Head {number}")
+        self.head.set_options([(str(at), title.format(number=at + 1), "") for at in range(count)])
+        self.head.set_value(str(chosen))
+
+    def set_choices(self, combo: Combo, options: Sequence[Option], chosen: str) -> None:
+        """Offer other options and show the chosen one; a single option needs no control."""
+        combo.set_options(options)
+        combo.set_value(chosen)
+        combo.setVisible(len(options) > 1)
+
+    def say_blink(self) -> None:
+        """Enable blinking, unless motion is reduced."""
+        is_still = transition_ms(self) == 0
+        self.blink.setEnabled(not is_still)
+        still = _("Transitions are switched off in the preferences or by the system.")
+        self.blink.setToolTip(
+            plain_tooltip(still if is_still else _("Shows A and B by turns in the map of B"))
+        )
+
+    def retranslate(self) -> None:
+        """Update the texts to the active language."""
+        for button, text, tip in (
+            (self.pin, _("Pin as A"), _("Keeps the present state as A, to compare it with what follows")),
+            (self.unpin, _("Unpin"), _("Releases A and its memory")),
+            (self.swap, _("Swap"), _("Opens A as the document and pins the present state (undoable)")),
+            (self.blink, _("Blink"), ""),
+            (self.export, _("Export…"), _("Saves the three maps as a figure, or their numbers")),
+            (self.shuffle, _("Shuffle"), _("Shuffle the tokens")),
+        ):
+            button.setText(text)
+            button.setToolTip(plain_tooltip(tip))
+        self.swap.setAccessibleName(_("Swap A and B"))
+        self.blink.setAccessibleName(_("Blink between A and B"))
+        self.follows.set_label(_("A follows"))
+        self.follows.set_tooltip(_("Shows A at the layer and head of B, not at those where it was pinned"))
+        for combo, name in (
+            (self.align, _("Alignment of the tokens")),
+            (self.site, _("Attention")),
+            (self.head, _("Head")),
+            (self.stage, _("Stage")),
+            (self.row, _("Comparison")),
+        ):
+            combo.setAccessibleName(name)
+            combo.set_tooltip(name)
+        self.align.set_options([(row.id, _(row.title), _(row.hint)) for row in ALIGNMENTS])
+        self.say_blink()
+
+
+def _button(name: str) -> QPushButton:
+    button = QPushButton()
+    button.setObjectName(f"compare_{name}")
+    button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+    return button
+
+
+def _combo(name: str) -> Combo:
+    combo = Combo(())
+    combo.setObjectName(f"compare_{name}")
+    combo.setMinimumContentsLength(7)
+    return combo

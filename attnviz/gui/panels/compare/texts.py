@@ -1,0 +1,69 @@
+"""Texts of the panel: its title, the captions of A and B, and the lines of what differs."""
+
+from __future__ import annotations
+
+from attnviz.core.text import visible
+from attnviz.engines.table import ENGINE_BY_ID
+from attnviz.gui.live.compare.asked import OwnAnswer, Where
+from attnviz.gui.panels.compare.differs import Line
+from attnviz.i18n import _
+from attnviz.model.sites.titles import label_among_several
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.stages import STAGE_BY_ID
+
+
+def title(document: Document, stage: str) -> str:
+    """The document and the stage."""
+    name = visible(_(document.title))
+    return " · ".join(part for part in (name, _(STAGE_BY_ID[stage].title)) if part)
+
+
+def captions(answer: OwnAnswer) -> tuple[str, str]:
+    """The places of A and B, and what else tells them apart: document, engine, precision."""
+    documents = answer.pinned.document, answer.document
+    names = [visible(_(document.title)) for document in documents]
+    found = []
+    for index, (document, where, first) in enumerate(
+        zip(documents, answer.where, (_("pinned"), _("now")), strict=True)
+    ):
+        parts = [first]
+        if names[0] != names[1]:
+            parts.append(names[index])
+        parts += [_place(document.experiment, where, answer.contrast.sides[index].head, answer)]
+        if answer.engines[0] != answer.engines[1]:
+            parts.append(_engine(answer.engines[index]))
+        found.append(" · ".join(part for part in parts if part))
+    return found[0], found[1]
+
+
+def differing(answer: OwnAnswer) -> tuple[list[Line], str]:
+    """The differing fields with both values, and a sentence about all others."""
+    lines: list[Line] = []
+    first, second = answer.pinned.document, answer.document
+    if first.title != second.title:
+        lines.append((_("Document"), visible(_(first.title)), visible(_(second.title))))
+    pairs = zip((first, second), answer.where, answer.contrast.sides, strict=True)
+    places = [_place(one.experiment, where, side.head, answer) for one, where, side in pairs]
+    if places[0] != places[1]:
+        lines.append((_("Head"), places[0], places[1]))
+    if answer.engines[0] != answer.engines[1]:
+        lines.append((_("Engine"), _engine(answer.engines[0]), _engine(answer.engines[1])))
+    lines += [(one.title(), *one.texts()) for one in answer.differences]
+    if not lines:
+        return lines, _("A and B are the same state. Change anything in the window.")
+    return lines, _("Everything else is equal.")
+
+
+def _place(experiment: Experiment, where: Where, head: int, answer: OwnAnswer) -> str:
+    """The layer of several, and the head of a stage with heads."""
+    parts = [label_among_several(experiment, where.site)]
+    axes = STAGE_BY_ID[answer.contrast.stage].axes
+    if len(axes) == 3:
+        name = _("KV head {head}") if axes[0] == "kv_head" else _("head {head}")
+        parts.append(name.format(head=head + 1))
+    return " · ".join(part for part in parts if part)
+
+
+def _engine(engine: str) -> str:
+    return ENGINE_BY_ID[engine].label

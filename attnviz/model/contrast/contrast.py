@@ -1,0 +1,194 @@
+"""A stage of one run beside the same stage of another: A, B and B − A on common axes.
+
+Rows and columns are aligned token by token. What exists on one side alone is absent on the other: it has no
+number there, and none in the difference.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from attnviz.core.alignment import ALIGNMENT_BY_ID, Pairs, by_position, by_text
+from attnviz.core.contrast import Bools, Floats, Positions, difference, greatest, placed
+from attnviz.core.text import visible
+from attnviz.errors import InputError, Message
+from attnviz.model.spec.site import Site
+from attnviz.model.stages import STAGE_BY_ID, Axis
+from attnviz.model.trace import SiteTrace
+
+MOST_CELLS = 2**22
+"""Largest number of cells of a comparison: its matrices then take 150 MB."""
+
+NAMED = 24
+"""Number of greatest changes that are kept by name."""
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One side on the common axes, (rows, columns).
+
+    `rows` and `columns` are its own positions, None where it has no such token. `absent` cells do not exist;
+    `blocked` ones exist and are masked, unless they are NaN by the mask. Absent cells of `values` are NaN.
+    """
+
+    site: Site
+    head: int
+    values: Floats
+    absent: Bools
+    blocked: Bools | None
+    rows: Positions
+    columns: Positions
+    row_labels: tuple[str, ...]
+    column_labels: tuple[str, ...]
+
+    @cached_property
+    def hatched(self) -> Bools | None:
+        """Cells without a number to show: absent or masked; None if all have one."""
+        hidden = self.absent if self.blocked is None else self.absent | self.blocked
+        return hidden if hidden.any() else None
+
+
+@dataclass(frozen=True)
+class Change:
+    """One changed cell, at (row, column) of the common axes: its two numbers and its labels."""
+
+    row: int
+    column: int
+    row_label: str
+    column_label: str
+    first: float
+    second: float
+
+    @property
+    def difference(self) -> float:
+        """second − first."""
+        return float(difference(np.float64(self.first), np.float64(self.second)))  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, eq=False)
+class Contrast:
+    """A, B and B − A of one stage. Labels name a token of both sides once, and two tokens as `A | B`.
+
+    `hatched` cells of the difference are absent on a side, or masked on both. `n_nan` counts the others whose
+    difference is not a number.
+    """
+
+    stage: str
+    first: Side
+    second: Side
+    difference: Floats
+    hatched: Bools | None
+    row_labels: tuple[str, ...]
+    column_labels: tuple[str, ...]
+    changes: tuple[Change, ...]
+    n_nan: int
+    n_changed: int
+
+    @property
+    def sides(self) -> tuple[Side, Side]:
+        """A, then B."""
+        return self.first, self.second
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """One of the two states that are compared: an attention, and the head of each of its stages."""
+
+    site: SiteTrace
+    head: int
+
+    def head_of(self, stage: str) -> int:
+        """The head of `stage`: the chosen query head or the last one, or the key/value head it reads."""
+        heads = self.site.experiment.heads
+        head = min(self.head, heads.n_heads - 1)
+        return head // heads.group_size if STAGE_BY_ID[stage].axes[0] == "kv_head" else head
+
+    def labels(self, axis: Axis, length: int) -> tuple[str, ...]:
+        """Labels of an axis: tokens, or numbers from 0."""
+        if axis in ("feature", "head", "kv_head"):
+            return tuple(map(str, range(length)))
+        return self.site.labels(axis)
+
+
+def contrast(first: Shown, second: Shown, stage: str, alignment: str) -> Contrast:
+    """Compare `stage` of two states; tokens are aligned by a row of `ALIGNMENTS`.
+
+    Raises `InputError` if a side lacks the stage, and for more than `MOST_CELLS` cells.
+    """
+    for name, one in (("A", first), ("B", second)):
+        if stage not in one.site.stages:
+            raise InputError(
+                Message("{side} has no stage “{stage}”.", side=name, stage=Message(STAGE_BY_ID[stage].title))
+            )
+    rows, columns = (_pairs(first, second, stage, axis, alignment) for axis in (-2, -1))
+    if len(rows) * len(columns) > MOST_CELLS:
+        raise InputError(
+            Message(
+                "A comparison must have at most {most:,} cells; got {n:,}.",
+                most=MOST_CELLS,
+                n=len(rows) * len(columns),
+            )
+        )
+    sides = tuple(_side(one, stage, index, rows, columns) for index, one in enumerate((first, second)))
+    return _compared(stage, sides[0], sides[1])
+
+
+def _pairs(first: Shown, second: Shown, stage: str, axis: int, alignment: str) -> Pairs:
+    """Tokens by the chosen way; features by their number, a vocabulary by its texts."""
+    kind = STAGE_BY_ID[stage].axes[axis]
+    labels = [one.labels(kind, one.site.shape(stage)[axis]) for one in (first, second)]
+    if kind == "vocabulary":
+        return by_text(*labels)
+    return by_position(*labels) if kind == "feature" else ALIGNMENT_BY_ID[alignment].pair(*labels)
+
+
+def _side(shown: Shown, stage: str, index: int, rows: Pairs, columns: Pairs) -> Side:
+    """One of the two on the common axes; `index` is its place in each pair."""
+    site, axes = shown.site, STAGE_BY_ID[stage].axes
+    own = [tuple(pair[index] for pair in pairs) for pairs in (rows, columns)]
+    n_rows, n_columns = site.shape(stage)[-2:]
+    head = shown.head_of(stage) if STAGE_BY_ID[stage].per_head else 0
+    # Explicit ends: the worker reads numbers that the window may read at the same moment.
+    numbers = site.window(stage, head, slice(0, n_rows), slice(0, n_columns))
+    values, absent = placed(numbers, *own)
+    hidden = site.hatched(stage)
+    blocked = None if hidden is None else (placed(hidden, *own)[0] == 1.0) & ~np.isnan(values)
+    labels = [
+        tuple("" if at is None else names[at] for at in positions)
+        for positions, names in zip(
+            own, (shown.labels(axes[-2], n_rows), shown.labels(axes[-1], n_columns)), strict=True
+        )
+    ]
+    return Side(site.experiment, head, values, absent, blocked, *own, *labels)
+
+
+def _compared(stage: str, first: Side, second: Side) -> Contrast:
+    change = difference(first.values, second.values)
+    hidden = first.absent | second.absent
+    if first.blocked is not None and second.blocked is not None:
+        hidden |= first.blocked & second.blocked
+    labels = [
+        tuple(map(_joint, *names))
+        for names in (
+            (first.row_labels, second.row_labels),
+            (first.column_labels, second.column_labels),
+        )
+    ]
+    changes = tuple(
+        Change(r, c, labels[0][r], labels[1][c], float(first.values[r, c]), float(second.values[r, c]))
+        for r, c in greatest(change, ~hidden, NAMED)
+    )
+    n_nan = int(np.count_nonzero(np.isnan(change) & ~hidden))
+    n_changed = int(np.count_nonzero((change != 0) & ~hidden))
+    hatched = hidden if hidden.any() else None
+    return Contrast(stage, first, second, change, hatched, *labels, changes, n_nan, n_changed)
+
+
+def _joint(one: str, other: str) -> str:
+    """The label of a token of both sides, or of the two that stand there."""
+    if not one or not other or one == other:
+        return one or other
+    return f"{visible(one)} | {visible(other)}"
