@@ -104,6 +104,16 @@ class Handlers(QObject):
         dock.raise_()
         self._window.mechanism.focus_search()
 
+    @Slot()
+    def on_pin(self) -> None:
+        if self._window.panels:
+            self._window.compare_live.pin()
+
+    @Slot()
+    def on_swap(self) -> None:
+        if self._window.panels:
+            self._window.compare_live.swap()
+
     # --- view
 
     @Slot(bool)

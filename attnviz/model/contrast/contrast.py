@@ -70,7 +70,7 @@ class Change:
 
 @dataclass(frozen=True, eq=False)
 class Contrast:
-    """A, B and B − A of one stage. Labels name a token of both sides once, and two tokens as `A | B`.
+    """A, B and B − A of one stage. Labels name a token of both sides once, and two tokens as `a|b`.
 
     `hatched` cells of the difference are absent on a side, or masked on both. `n_nan` counts the others whose
     difference is not a number.
@@ -148,21 +148,32 @@ def _pairs(first: Shown, second: Shown, stage: str, axis: int, alignment: str) -
 def _side(shown: Shown, stage: str, index: int, rows: Pairs, columns: Pairs) -> Side:
     """One of the two on the common axes; `index` is its place in each pair."""
     site, axes = shown.site, STAGE_BY_ID[stage].axes
-    own = [tuple(pair[index] for pair in pairs) for pairs in (rows, columns)]
+    own_rows, own_columns = (tuple(pair[index] for pair in pairs) for pairs in (rows, columns))
     n_rows, n_columns = site.shape(stage)[-2:]
     head = shown.head_of(stage) if STAGE_BY_ID[stage].per_head else 0
     # Explicit ends: the worker reads numbers that the window may read at the same moment.
     numbers = site.window(stage, head, slice(0, n_rows), slice(0, n_columns))
-    values, absent = placed(numbers, *own)
+    values, absent = placed(numbers, own_rows, own_columns)
     hidden = site.hatched(stage)
-    blocked = None if hidden is None else (placed(hidden, *own)[0] == 1.0) & ~np.isnan(values)
-    labels = [
-        tuple("" if at is None else names[at] for at in positions)
-        for positions, names in zip(
-            own, (shown.labels(axes[-2], n_rows), shown.labels(axes[-1], n_columns)), strict=True
-        )
-    ]
-    return Side(site.experiment, head, values, absent, blocked, *own, *labels)
+    blocked = None
+    if hidden is not None:
+        blocked = (placed(hidden, own_rows, own_columns)[0] == 1.0) & ~np.isnan(values)
+    return Side(
+        site=site.experiment,
+        head=head,
+        values=values,
+        absent=absent,
+        blocked=blocked,
+        rows=own_rows,
+        columns=own_columns,
+        row_labels=_named(shown.labels(axes[-2], n_rows), own_rows),
+        column_labels=_named(shown.labels(axes[-1], n_columns), own_columns),
+    )
+
+
+def _named(labels: tuple[str, ...], own: Positions) -> tuple[str, ...]:
+    """The label of each place; empty where the side has no token."""
+    return tuple("" if at is None else labels[at] for at in own)
 
 
 def _compared(stage: str, first: Side, second: Side) -> Contrast:
@@ -170,25 +181,28 @@ def _compared(stage: str, first: Side, second: Side) -> Contrast:
     hidden = first.absent | second.absent
     if first.blocked is not None and second.blocked is not None:
         hidden |= first.blocked & second.blocked
-    labels = [
-        tuple(map(_joint, *names))
-        for names in (
-            (first.row_labels, second.row_labels),
-            (first.column_labels, second.column_labels),
-        )
-    ]
+    rows = tuple(map(_joint, first.row_labels, second.row_labels))
+    columns = tuple(map(_joint, first.column_labels, second.column_labels))
     changes = tuple(
-        Change(r, c, labels[0][r], labels[1][c], float(first.values[r, c]), float(second.values[r, c]))
+        Change(r, c, rows[r], columns[c], float(first.values[r, c]), float(second.values[r, c]))
         for r, c in greatest(change, ~hidden, NAMED)
     )
-    n_nan = int(np.count_nonzero(np.isnan(change) & ~hidden))
-    n_changed = int(np.count_nonzero((change != 0) & ~hidden))
-    hatched = hidden if hidden.any() else None
-    return Contrast(stage, first, second, change, hatched, *labels, changes, n_nan, n_changed)
+    return Contrast(
+        stage=stage,
+        first=first,
+        second=second,
+        difference=change,
+        hatched=hidden if hidden.any() else None,
+        row_labels=rows,
+        column_labels=columns,
+        changes=changes,
+        n_nan=int(np.count_nonzero(np.isnan(change) & ~hidden)),
+        n_changed=int(np.count_nonzero((change != 0) & ~hidden)),
+    )
 
 
 def _joint(one: str, other: str) -> str:
     """The label of a token of both sides, or of the two that stand there."""
     if not one or not other or one == other:
         return one or other
-    return f"{visible(one)} | {visible(other)}"
+    return f"{visible(one)}|{visible(other)}"

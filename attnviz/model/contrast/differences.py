@@ -1,4 +1,4 @@
-"""What differs between two experiments: field by field, through the table of fields, never by hand."""
+"""Differences between two experiments: field by field, through the table of fields, never by hand."""
 
 from __future__ import annotations
 
@@ -45,8 +45,9 @@ class Difference:
         """The field in the active language: its title, after that of the part that holds it."""
         own = _(self.row.field.title) if self.row is not None else self._own_title()
         names = [own or self.path]
-        for owner in reversed(self.owners):
-            title = _(owner.field.title)
+        head = re.split(r"[.\[]", self.path)[0]
+        around = [field_title(head)] if head not in (*_STACKS, "tokens") and head != self.path else []
+        for title in reversed([*around, *(_(owner.field.title) for owner in self.owners)]):
             if title.casefold() not in names[0].casefold() and names[0].casefold() not in title.casefold():
                 names.insert(0, title)
         return " · ".join([*names[-2:], *([self.place()] if self.place() else [])])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import chain
 from typing import Any
 
 import msgspec
@@ -38,12 +37,18 @@ _BY_TAG = {
 """Kinds without a table: of matrices and rows, and of the scale."""
 
 _BY_RECORD: dict[type, str] = {
-    **{row.kind: row.title for row in chain(MASKS, CACHES, SAMPLING_OPERATIONS)},
-    **{row.record: row.title for row in chain(POSITIONS, SCALINGS)},
+    **{mask.kind: mask.title for mask in MASKS},
+    **{cache.kind: cache.title for cache in CACHES},
+    **{operation.kind: operation.title for operation in SAMPLING_OPERATIONS},
+    **{position.record: position.title for position in POSITIONS},
+    **{scaling.record: scaling.title for scaling in SCALINGS},
 }
 """Titles of the kinds that have a row in a table."""
 
-_BY_ID = {row.id: row.title for row in chain(NORMALISERS, QK_NORMS)}
+_BY_ID: dict[str, str] = {
+    **{normaliser.id: normaliser.title for normaliser in NORMALISERS},
+    **{norm.id: norm.title for norm in QK_NORMS},
+}
 
 
 def value_text(value: Any, row: FieldRow | None = None) -> str:
@@ -83,7 +88,9 @@ def _titled(row: FieldRow, value: Any) -> str:
 
 
 def _list(values: tuple[Any, ...]) -> str:
-    return " + ".join(map(value_text, values)) if any(isinstance(v, Value) for v in values) else _plain(values)
+    return (
+        " + ".join(map(value_text, values)) if any(isinstance(v, Value) for v in values) else _plain(values)
+    )
 
 
 def _plain(values: tuple[Any, ...]) -> str:

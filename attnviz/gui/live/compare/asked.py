@@ -97,10 +97,8 @@ class OwnAsked:
 
     def answer(self, first: Trace) -> OwnAnswer:
         """Compare the trace of A with that of B. Raises as `contrast` does."""
-        shown = [
-            Shown(trace.site(at.site), at.head)
-            for trace, at in zip((first, self.trace), self.where, strict=True)
-        ]
+        a, b = self.where
+        shown = Shown(first.site(a.site), a.head), Shown(self.trace.site(b.site), b.head)
         return OwnAnswer(
             pinned=self.pinned,
             document=self.document,

@@ -44,7 +44,7 @@ class CompareLive(QObject):
         self._next: PreparedAsked | OwnAsked | None = None
         self._pinned: Pinned | None = None
         self._other: Pinned | None = None
-        """What was pinned before the last swap: undo goes back to it."""
+        """The state that was pinned before the last swap: undo goes back to it."""
         self._trace: Trace | None = None
         panel.asked.connect(self._on_asked)
         panel.pin_wanted.connect(self.pin)

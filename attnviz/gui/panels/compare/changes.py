@@ -114,17 +114,19 @@ class ChangeRow(QAbstractButton):
         metrics = QFontMetricsF(font)
         base = (self.height() + metrics.ascent() - metrics.descent()) / 2
         x = float(GRID)
-        half = max(24.0, (room - 60) / 2)
-        parts: list[tuple[str, str, QFont]] = [
-            (visible(change.row_label), theme.query, font),
-            (str(change.row + 1), theme.muted, small),
-            ("→", theme.ink, font),
-            (visible(change.column_label), theme.key, font),
-            (str(change.column + 1), theme.muted, small),
+        wide = room - x - 76  # what positions, arrow and gaps leave
+        query, key = visible(change.row_label), visible(change.column_label)
+        of_query = max(wide / 2, wide - metrics.horizontalAdvance(key))
+        parts: list[tuple[str, str, QFont, float]] = [
+            (query, theme.query, font, of_query),
+            (str(change.row + 1), theme.muted, small, 40),
+            ("→", theme.ink, font, 40),
+            (key, theme.key, font, wide - min(of_query, metrics.horizontalAdvance(query))),
+            (str(change.column + 1), theme.muted, small, 40),
         ]
-        for text, color, used in parts:
+        for text, color, used, most in parts:
             own = QFontMetricsF(used)
-            shown = own.elidedText(text, Qt.TextElideMode.ElideMiddle, half)
+            shown = own.elidedText(text, Qt.TextElideMode.ElideMiddle, most)
             painter.setFont(used)
             painter.setPen(QColor(color))
             painter.drawText(QPointF(x, base), shown)

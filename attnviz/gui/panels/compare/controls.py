@@ -10,7 +10,8 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from attnviz.core.alignment import ALIGNMENTS
 from attnviz.gui.look.fonts import ui_font
-from attnviz.gui.look.theme import GRID
+from attnviz.gui.look.icons import icon
+from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.control import plain_tooltip, transition_ms
 from attnviz.gui.widgets.elided import ElidedLabel
@@ -20,6 +21,10 @@ from attnviz.i18n import _
 
 ONE_LINE_FROM = 1180
 """Width from which the title stands beside the controls, and not over them."""
+
+
+_LETTERS = {"align": 7, "site": 11, "head": 4, "stage": 7, "row": 12}
+"""Room of each drop-down list, in letters."""
 
 
 class Controls(QWidget):
@@ -35,6 +40,7 @@ class Controls(QWidget):
         self.title.setFont(ui_font(14))
         self.pin, self.unpin, self.swap = (_button(name) for name in ("pin", "unpin", "swap"))
         self.blink, self.export = _button("blink"), _button("export")
+        self._icons = ((self.unpin, "close"), (self.export, "export"))
         self.blink.setCheckable(True)
         self.shuffle = _button("shuffle")
         self.follows = Toggle("")
@@ -97,6 +103,11 @@ class Controls(QWidget):
             plain_tooltip(still if is_still else _("Shows A and B by turns in the map of B"))
         )
 
+    def apply_theme(self, theme: Theme) -> None:
+        """Use the colours of `theme`."""
+        for button, name in self._icons:
+            button.setIcon(icon(name, theme))
+
     def retranslate(self) -> None:
         """Update the texts to the active language."""
         for button, text, tip in (
@@ -107,8 +118,10 @@ class Controls(QWidget):
             (self.export, _("Export…"), _("Saves the three maps as a figure, or their numbers")),
             (self.shuffle, _("Shuffle"), _("Shuffle the tokens")),
         ):
-            button.setText(text)
+            button.setAccessibleName(text)
             button.setToolTip(plain_tooltip(tip))
+            if button not in (self.unpin, self.export):
+                button.setText(text)
         self.swap.setAccessibleName(_("Swap A and B"))
         self.blink.setAccessibleName(_("Blink between A and B"))
         self.follows.set_label(_("A follows"))
@@ -136,5 +149,5 @@ def _button(name: str) -> QPushButton:
 def _combo(name: str) -> Combo:
     combo = Combo(())
     combo.setObjectName(f"compare_{name}")
-    combo.setMinimumContentsLength(7)
+    combo.setMinimumContentsLength(_LETTERS[name])
     return combo

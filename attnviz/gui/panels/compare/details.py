@@ -88,9 +88,7 @@ class Details(QWidget):
     def retranslate(self, is_own: bool) -> None:
         """Update the texts to the active language."""
         first = _("What differs") if is_own else _("What follows")
-        for label, title in zip(
-            self._titles, (first, _("Greatest change"), _("Next token")), strict=True
-        ):
+        for label, title in zip(self._titles, (first, _("Greatest change"), _("Next token")), strict=True):
             label.setText(title.upper())
         self.changes.setAccessibleName(_("Greatest change"))
         self.differs.setAccessibleName(_("What differs"))

@@ -1,4 +1,4 @@
-"""What differs between A and B, in words: one line per field, from the table of fields."""
+"""Lines of what differs between A and B: one per field, from the table of fields."""
 
 from __future__ import annotations
 

@@ -65,9 +65,7 @@ class NextBars(QWidget):
             painter.setPen(QColor(theme.ink))
             label = metrics.elidedText(visible(token.token), Qt.TextElideMode.ElideRight, _LABEL - GRID)
             painter.drawText(QPointF(0, base), label)
-            for side, (share, color) in enumerate(
-                ((token.first, theme.muted), (token.second, theme.accent))
-            ):
+            for side, (share, color) in enumerate(((token.first, theme.muted), (token.second, theme.accent))):
                 bar = self.bar_rect(row, side)
                 painter.fillRect(bar, QColor(color))
                 self._paint_number(painter, _share_text(share), bar.center().y())

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 SIDES = ("left", "right", "difference")
 OWN = "own"
 """Entry of the menu for a comparison of one's own."""
-OWN_TITLE = N_("A and B of your own")
+OWN_TITLE = N_("Pinned state")
 
 BELOW_FROM = 380
 """Height from which the details stand below the maps."""
@@ -51,7 +51,7 @@ class ComparePanel(Panel):
     """Asks for a comparison while it is seen, and draws the answer."""
 
     asked = Signal(object)
-    """An OwnAsked or a PreparedAsked; the answer comes through `show_own`, `show_compared` or `show_reason`."""
+    """An OwnAsked or a PreparedAsked; `show_own`, `show_compared` or `show_reason` gets the answer."""
     pin_wanted = Signal()
     unpin_wanted = Signal()
     swap_wanted = Signal()
@@ -126,6 +126,7 @@ class ComparePanel(Panel):
         for one in self.maps.values():
             one.apply_theme(theme)
         self.details.apply_theme(theme)
+        self.controls.apply_theme(theme)
         self.controls.title.setStyleSheet("font-weight: 600")
         self._empty.apply_theme(theme)
         self._draw()
@@ -235,7 +236,9 @@ class ComparePanel(Panel):
         self._empty.setVisible(not self._body.isVisibleTo(self))
         says = self._reason or _("Comparing…")
         if is_empty:
-            says = _("Pin the present state as A, then change anything in the window: the text, the mask, a head.")
+            says = _(
+                "Pin the present state as A, then change anything in the window: the text, the mask, a head."
+            )
         self._empty.set_text(says)
         self._empty.set_action(_("Pin as A") if is_empty else "")
         self._show_controls()
@@ -304,7 +307,7 @@ class ComparePanel(Panel):
             widget.setVisible(self.is_own and is_pinned)
         compared = self._compared
         controls.shuffle.setVisible(compared is not None and compared.row.how == "permuted")
-        controls.export.setEnabled(self._picture is not None)
+        controls.export.hide()
         if self.is_own:
             self._show_places()
 
@@ -344,7 +347,7 @@ class ComparePanel(Panel):
             lit = Highlight(cell, frozenset({cell[0]}), frozenset({cell[1]}), locked=is_locked)
         for one in self.maps.values():
             one.map.set_highlight(lit)
-        self._read(cell)
+        self._read(hovered, chosen)
         changes = () if self._picture is None else self._picture.changes
         places = [(change.row, change.column) for change in changes]
         self.details.changes.set_chosen(places.index(chosen) if chosen in places else -1)
@@ -374,15 +377,17 @@ class ComparePanel(Panel):
             return None
         return Cell(answer.contrast.stage, at[0], at[1], second.head, answer.where[1].site)
 
-    def _read(self, cell: tuple[int, int] | None) -> None:
-        """The numbers of one cell, or the greatest change."""
+    def _read(self, hovered: tuple[int, int] | None, chosen: tuple[int, int] | None) -> None:
+        """The numbers of the hovered cell; else those of the chosen one, and the greatest change."""
         picture = self._picture
         if picture is None:
             self._readout.setText("")
-        elif cell is not None and cell[0] < len(picture.sheets[2].row_labels):
-            self._readout.setText(picture.cell_text(cell))
-        else:
-            self._readout.setText(_summary(picture) if self.is_own else "")
+            return
+        if hovered is not None:
+            self._readout.setText(picture.cell_text(hovered))
+            return
+        said = [] if chosen is None else [picture.cell_text(chosen)]
+        self._readout.setText(" · ".join([*said, *([_summary(picture)] if self.is_own else [])]))
 
     @Slot(int, int)
     def _on_hovered(self, row: int, column: int) -> None:
@@ -393,7 +398,7 @@ class ComparePanel(Panel):
             lit = Highlight((row, column), frozenset({row}), frozenset({column}))
             for one in self.maps.values():
                 one.map.set_highlight(lit)
-            self._read((row, column))
+            self._read((row, column), None)
         elif row < 0:
             self._light()
 

@@ -160,7 +160,9 @@ def of_compared(compared: Compared) -> Picture:
     n_nan = int(np.isnan(change).sum())
     if n_nan:
         caption = _("difference: NaN")
-    size = max(map(abs, ends)) if compared.is_equal else _about_zero(change, None)[1]  # rounding is no picture
+    size = (
+        max(map(abs, ends)) if compared.is_equal else _about_zero(change, None)[1]
+    )  # rounding is no picture
     third = Sheet("", caption, change, None, None, *labels, (-size, size), "diverging")
     return Picture(stage, (two[0], two[1], third), () if compared.is_equal else _changes(compared), n_nan)
 

@@ -79,5 +79,3 @@ class RangeBar(QWidget):
         painter.drawText(QPointF(strip.left() - _GAP - metrics.horizontalAdvance(low), base), low)
         painter.drawText(QPointF(strip.right() + _GAP, base), high)
         painter.end()
-
-

@@ -1,4 +1,4 @@
-"""The Compare tab: it asks while it is seen, draws what is answered, links hover, and opens a side."""
+"""Prepared comparisons: the panel asks while it is seen, draws the answer, links hover, opens a side."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from desk import Desk, MakeDesk
 from first_layer import change
 from PySide6.QtWidgets import QLabel, QPushButton
 
-from attnviz.gui.panels.compare import SIDES, ComparePanel
-from attnviz.gui.widgets.heat.compare_map import BAR_FROM, range_text
+from attnviz.gui.panels.compare.panel import SIDES, ComparePanel
+from attnviz.gui.widgets.heat.range_bar import end_text
 from attnviz.i18n import set_language
 from attnviz.model.spec.parts import Causal
 from attnviz.model.why_not import WHY_NOTS
@@ -42,7 +42,7 @@ def test_it_shows_both_sides_and_their_difference(make_desk: MakeDesk) -> None:
     left, right = (panel.maps[side].map.content for side in SIDES[:2])
     assert left.levels == right.levels == (0.0, 1.0)
     assert left.blocked is not None and left.blocked[0, 1]
-    assert desk.find(QLabel, "compare_difference_caption").text() == "difference, at most 0.560"
+    assert panel.maps["difference"].caption == "difference, at most 0.560"
 
 
 def test_it_follows_an_edit_while_it_is_seen_and_rests_while_it_is_not(make_desk: MakeDesk) -> None:
@@ -103,7 +103,7 @@ def test_a_cell_is_lit_in_all_three_and_its_numbers_are_read_out(make_desk: Make
     desk.hover(one, one.cell_center(0, 0))
     assert all(panel.maps[side].map.highlight.cell == (0, 0) for side in SIDES)
     readout = desk.find(QLabel, "compare_readout")
-    assert readout.text().endswith("one: 1.0000 | 0.4397 | −0.5603")
+    assert readout.text().endswith("one: 1.000 | 0.440 | −0.560")
     desk.hover(one, one.cell_center(0, 2))
     assert "masked | masked" in readout.text()
 
@@ -121,24 +121,19 @@ def test_a_refusal_is_said_in_place_of_the_maps(make_desk: MakeDesk) -> None:
 def test_an_answer_that_comes_too_late_is_not_drawn(make_desk: MakeDesk) -> None:
     desk = make_desk("toy-attention")
     panel = panel_of(desk, "late-mask")
-    old = panel._shown
+    old = panel._compared
     panel_of(desk, "scale")
     assert old is not None
     panel.show_compared(old)
     assert "512" in desk.find(QLabel, "compare_sentence").text()
 
 
-def test_wide_maps_have_a_bar_and_narrow_ones_their_range_in_words(make_desk: MakeDesk) -> None:
+def test_each_map_has_its_range_below_it(make_desk: MakeDesk) -> None:
     desk = make_desk("toy-attention")
     panel = panel_of(desk, "late-mask")
-    one, words = panel.maps["left"], desk.find(QLabel, "compare_left_range")
-    assert one.width() < BAR_FROM and not one.map.color_bar.isVisible()
-    assert words.isVisible() and words.text() == "0 … 1"
-    desk.window.resize(2560, 1440)
-    desk.qtbot.waitUntil(lambda: one.width() >= BAR_FROM)
-    desk.qtbot.waitUntil(one.map.color_bar.isVisible)
-    assert not words.isVisible()
-    assert (range_text(-2.5, 2.5), range_text(0.0, 0.98)) == ("±2.50", "0 … 0.98")
+    texts = [panel.maps[side].range_bar.texts for side in SIDES]
+    assert texts[0] == texts[1] == ("0", "1") and texts[2] == ("−0.560", "+0.560")
+    assert [end_text(end) for end in (0.0, 0.98, -3.0)] == ["0", "0.980", "−3"]
 
 
 def test_every_row_can_be_chosen_in_both_languages(make_desk: MakeDesk) -> None:

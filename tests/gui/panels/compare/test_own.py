@@ -1,0 +1,292 @@
+"""A of one's own: pinned, compared with what follows, swapped, aligned, blinked, released."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+from desk import Desk, MakeDesk, picture
+from first_layer import change
+from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QPushButton
+
+from attnviz.gui.panels.compare.panel import OWN, SIDES, ComparePanel
+from attnviz.gui.widgets.combo import Combo
+from attnviz.gui.widgets.control import MOTION_PROPERTY
+from attnviz.gui.widgets.elided import ElidedLabel
+from attnviz.model.edit import edits
+from attnviz.model.io.presets import load_preset
+from attnviz.model.spec.parts import Causal
+from attnviz.model.spec.view import Cell
+
+pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints", r"raise\(\)")
+
+
+def panel_of(desk: Desk) -> ComparePanel:
+    """The panel in front, large enough for its details."""
+    panel = desk.window.panels["compare"]
+    assert isinstance(panel, ComparePanel)
+    dock = desk.window.docks["compare"]
+    dock.raise_()
+    dock.setFloating(True)
+    dock.resize(1264, 720)
+    desk.qtbot.waitUntil(panel.isVisible)
+    panel.set_seen(True)
+    return panel
+
+
+def pinned(desk: Desk) -> ComparePanel:
+    panel = panel_of(desk)
+    desk.click(desk.find(QPushButton, "compare_pin"))
+    desk.qtbot.waitUntil(lambda: panel.picture is not None)
+    return panel
+
+
+def values(panel: ComparePanel, side: str) -> np.ndarray:
+    return panel.maps[side].map.content.values
+
+
+def readout(desk: Desk) -> str:
+    return desk.find(QLabel, "compare_readout").text()
+
+
+def test_before_a_pin_the_panel_says_what_to_do(make_desk: MakeDesk) -> None:
+    desk = make_desk("toy-attention")
+    panel = panel_of(desk)
+    assert panel.is_own and panel.picture is None
+    empty = panel.findChild(QLabel, "empty_state_text")
+    assert (
+        isinstance(empty, QLabel) and empty.isVisible() and empty.text().startswith("Pin the present state")
+    )
+    assert not any(one.isVisible() for one in panel.maps.values())
+    desk.click(panel.findChild(QPushButton, "empty_state_action"))
+    assert all(one.isVisible() for one in panel.maps.values())
+    assert readout(desk) == "one → one: 0.440 | 0.440 | 0.000 · No number differs."  # the preset locks a cell
+    desk.store.look(locked=None)
+    assert readout(desk) == "No number differs."
+    assert "same state" in desk.find(QLabel, "compare_note").text()
+
+
+def test_the_greatest_change_is_named_and_is_that_of_the_traces(make_desk: MakeDesk) -> None:
+    desk = make_desk("toy-attention")
+    panel = pinned(desk)
+    desk.store.look(locked=None)
+    before = desk.store.site["weights"][0].astype(float)
+    change(desk.store, masks=(Causal(),))
+    desk.settle()
+    after = desk.store.site["weights"][0].astype(float)
+    np.testing.assert_array_equal(values(panel, "left"), before)
+    np.testing.assert_array_equal(values(panel, "difference"), after - before)
+    row, column = np.unravel_index(np.argmax(np.abs(after - before)), before.shape)
+    tokens = desk.store.experiment.tokens
+    sign = "+" if after[row, column] > before[row, column] else "\N{MINUS SIGN}"
+    assert readout(desk) == (
+        f"greatest change: {tokens[row]} → {tokens[column]}: {before[row, column]:.3f} → "
+        f"{after[row, column]:.3f}, {sign}{abs(after - before)[row, column]:.3f}"
+    )
+    assert panel.details.differs.lines == (("Mask", "none", "causal"),)
+    assert desk.find(QLabel, "compare_note").text() == "Everything else is equal."
+
+
+def test_a_click_on_a_change_locks_its_cell_in_the_document_and_another_frees_it(make_desk: MakeDesk) -> None:
+    desk = make_desk("toy-attention")
+    panel = pinned(desk)
+    change(desk.store, temperature=4.0)
+    desk.settle()
+    top = desk.find(QAbstractButton, "compare_change_0")  # type: ignore[type-abstract]
+    desk.click(top)
+    assert panel.picture is not None
+    first = panel.picture.changes[0]
+    locked = desk.store.document.view.locked
+    assert locked is not None and (locked.stage, locked.row, locked.column) == (
+        "weights",
+        first.row,
+        first.column,
+    )
+    for side in SIDES:
+        lit = panel.maps[side].map.highlight
+        assert lit.cell == (first.row, first.column) and lit.locked
+    assert top.isChecked()
+    desk.click(top)
+    assert desk.store.document.view.locked is None and not top.isChecked()
+
+
+def test_hover_is_linked_with_the_other_panels_both_ways(make_desk: MakeDesk) -> None:
+    desk = make_desk("toy-attention")
+    panel = pinned(desk)
+    one = panel.maps["left"].map
+    desk.hover(one, one.cell_center(2, 1))
+    cell = desk.store.pointer.cell
+    assert cell is not None and (cell.stage, cell.row, cell.column) == ("weights", 2, 1)
+    assert all(panel.maps[side].map.highlight.cell == (2, 1) for side in SIDES)
+    desk.store.set_hover(Cell("weights", 3, 0))
+    assert all(panel.maps[side].map.highlight.cell == (3, 0) for side in SIDES)
+    assert readout(desk).startswith("four → one: ")
+
+
+def test_another_document_stays_comparable_and_a_is_kept(make_desk: MakeDesk) -> None:
+    desk = make_desk("toy-attention")
+    panel = pinned(desk)
+    before = values(panel, "left").copy()
+    desk.store.open(load_preset("grouped-query"))
+    desk.store.look(stage="weights")
+    desk.settle()
+    desk.qtbot.waitUntil(lambda: panel.picture is not None)
+    assert values(panel, "right").shape == (8, 8)
+    left = panel.picture.sheets[0] if panel.picture is not None else None
+    assert left is not None and left.absent is not None and left.absent[4:].all() and left.absent[:, 4:].all()
+    np.testing.assert_array_equal(left.values[:4, :4], before)
+    assert panel.maps["left"].map.content.row_labels[4:] == ("",) * 4
+    assert "absent |" in panel.maps["left"].map.cell_text(6, 1)
+
+
+def test_swap_exchanges_both_and_undo_exchanges_them_back(make_desk: MakeDesk) -> None:
+    desk = make_desk("toy-attention")
+    panel = pinned(desk)
+    first = desk.store.experiment
+    change(desk.store, temperature=4.0)
+    desk.settle()
+    second, shown = desk.store.experiment, values(panel, "difference").copy()
+    desk.click(desk.find(QPushButton, "compare_swap"))
+    desk.settle()
+    live = desk.window.compare_live
+    assert desk.store.experiment == first and live.pinned is not None and live.pinned.experiment == second
+    np.testing.assert_array_equal(values(panel, "difference"), -shown)
+    desk.store.undo()
+    desk.settle()
+    assert desk.store.experiment == second and live.pinned.experiment == first
+    np.testing.assert_array_equal(values(panel, "difference"), shown)
+    desk.store.redo()
+    desk.settle()
+    assert desk.store.experiment == first and live.pinned.experiment == second
+
+
+def test_swap_over_documents_goes_back_by_undo(make_desk: MakeDesk) -> None:
+    desk = make_desk("toy-attention")
+    pinned(desk)
+    desk.store.open(load_preset("grouped-query"))
+    desk.settle()
+    desk.window.handlers.on_swap()
+    desk.settle()
+    live = desk.window.compare_live
+    assert desk.store.document.title == load_preset("toy-attention").title
+    assert live.pinned is not None and live.pinned.document.title == load_preset("grouped-query").title
+    desk.store.undo()
+    desk.settle()
+    assert desk.store.document.title == load_preset("grouped-query").title
+    assert live.pinned.document.title == load_preset("toy-attention").title
+
+
+def test_a_keeps_its_head_unless_it_follows(make_desk: MakeDesk) -> None:
+    desk = make_desk("grouped-query")
+    desk.store.look(stage="weights", locked=None)
+    panel = pinned(desk)
+    desk.store.look(head=5)
+    weights = desk.store.site["weights"]
+    np.testing.assert_array_equal(values(panel, "left"), weights[0])
+    np.testing.assert_array_equal(values(panel, "right"), weights[5])
+    assert ("Head", "head 1", "head 6") in panel.details.differs.lines
+    desk.switch("compare_follows")
+    np.testing.assert_array_equal(values(panel, "left"), weights[5])
+    assert readout(desk) == "No number differs."
+
+
+def test_tokens_are_aligned_by_text_where_chosen(make_desk: MakeDesk) -> None:
+    desk = make_desk("toy-attention")
+    panel = pinned(desk)
+    desk.store.edit(edits.set_tokens, ("one", "more", "two", "three", "four"))
+    desk.settle()
+    align = desk.find(Combo, "compare_align")
+    assert panel.maps["difference"].map.content.row_labels[1] == "two|more"
+    align.set_value("text")
+    align.changed.emit("text")
+    assert panel.maps["difference"].map.content.row_labels == ("one", "more", "two", "three", "four")
+    hatched = panel.maps["left"].map.content.blocked
+    assert hatched is not None and hatched[1].all() and not hatched[2, 2]
+
+
+def test_blink_shows_a_in_the_map_of_b_and_rests_without_motion(make_desk: MakeDesk) -> None:
+    desk = make_desk("toy-attention")
+    panel = pinned(desk)
+    change(desk.store, temperature=4.0)
+    desk.settle()
+    before = picture(panel.maps["right"].map)
+    blink = desk.find(QPushButton, "compare_blink")
+    desk.click(blink)
+    assert panel.maps["right"].badge == "A" and picture(panel.maps["right"].map) != before
+    panel._on_blink()
+    assert panel.maps["right"].badge == "B"
+    desk.click(blink)
+    assert panel.maps["right"].badge == "B" and not panel._blink.isActive()
+    app = QApplication.instance()
+    assert app is not None
+    try:
+        app.setProperty(MOTION_PROPERTY, False)
+        panel.retranslate()
+        assert not blink.isEnabled() and "switched off" in blink.toolTip()
+    finally:
+        app.setProperty(MOTION_PROPERTY, True)
+
+
+def test_unpin_gives_the_memory_of_the_trace_back(make_desk: MakeDesk) -> None:
+    desk = make_desk("toy-attention")
+    panel = pinned(desk)
+    desk.store.open(load_preset("grouped-query"))  # then no panel remembers the trace of A
+    desk.settle()
+    kept = desk.window.compare_live._trace
+    assert kept is not None
+    gone = weakref.ref(kept)
+    del kept
+    desk.click(desk.find(QPushButton, "compare_unpin"))
+    gc.collect()
+    assert gone() is None and panel.picture is None
+
+
+def test_a_large_trace_is_not_kept(make_desk: MakeDesk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("attnviz.gui.live.compare.live.MOST_KEPT", 16)
+    desk = make_desk("toy-attention")
+    panel = pinned(desk)
+    change(desk.store, temperature=4.0)
+    desk.settle()
+    assert desk.window.compare_live._trace is None
+    change(desk.store, temperature=5.0)
+    desk.settle()
+    assert panel.picture is not None and len(panel.picture.changes) > 0
+
+
+def test_a_prepared_comparison_stands_in_the_same_menu_and_leads_back(make_desk: MakeDesk) -> None:
+    desk = make_desk("toy-attention")
+    panel = pinned(desk)
+    panel.choose("late-mask")
+    assert desk.find(QLabel, "compare_sentence").isVisible()
+    assert not desk.find(QPushButton, "compare_swap").isVisible()
+    panel.choose(OWN)
+    assert desk.find(QPushButton, "compare_swap").isVisible()
+    assert panel.maps["left"].badge == "A" and not desk.find(QLabel, "compare_sentence").isVisible()
+
+
+def test_a_stage_that_a_lacks_is_said_and_other_stages_go_on(make_desk: MakeDesk) -> None:
+    desk = make_desk("toy-attention")
+    panel = pinned(desk)
+    change(desk.store, masks=(Causal(),))
+    desk.settle()
+    desk.store.look(stage="masked")
+    assert panel.picture is None
+    texts = [label.text() for label in panel.findChildren(QLabel)]
+    assert "A has no stage “masked”." in texts
+    desk.store.look(stage="weights")
+    assert panel.picture is not None
+
+
+def test_titles_and_captions_are_plain_text(make_desk: MakeDesk) -> None:
+    desk = make_desk("toy-attention")
+    desk.store.edit(edits.set_tokens, ("<b>one</b>", "two", "three", "four"))
+    desk.settle()
+    panel = pinned(desk)
+    desk.store.edit(edits.set_tokens, ("<i>other</i>", "two", "three", "four"))
+    desk.settle()
+    assert panel.details.differs.lines[0] == ("Token 1", "<b>one</b>", "<i>other</i>")
+    for label in panel.findChildren(ElidedLabel):
+        assert label.toolTip() == "" or label.toolTip().startswith("<qt>")
+        assert "<b>" not in label.toolTip()
