@@ -14,6 +14,7 @@ from attnviz.gui.look.colors import LEVELS, cell_colors
 from attnviz.gui.look.fonts import number_font, ui_font
 from attnviz.gui.look.theme import GRID, LIGHT, TEXT_PX, Theme
 from attnviz.gui.panels.compare.picture import DIGITS, change_sentence, signed
+from attnviz.gui.widgets.button import rove
 from attnviz.gui.widgets.control import draw_focus_ring, plain_tooltip
 from attnviz.model.contrast.contrast import Change
 
@@ -31,7 +32,6 @@ class ChangeRow(QAbstractButton):
         self.setObjectName(f"compare_change_{index}")
         self.setProperty("index", index)
         self.setCheckable(True)
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self._theme = LIGHT
         self._change: Change | None = None
@@ -163,13 +163,28 @@ class ChangeRows(QWidget):
         most = max(sizes, default=1.0) or 1.0
         for index, row in enumerate(self._rows):
             row.setVisible(index < len(changes))
+            row.setEnabled(index < len(changes))
             if index < len(changes):
                 row.set_change(changes[index], most)
+        rove(self._rows, -1)
 
     def set_chosen(self, index: int) -> None:
         """Mark one row; −1 for none."""
         for at, row in enumerate(self._rows):
             row.setChecked(at == index)
+        if index >= 0:
+            rove(self._rows, index)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Up and down go from row to row; Tab stops once."""
+        step = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1}.get(Qt.Key(event.key()), 0)
+        at = next((index for index, row in enumerate(self._rows) if row.hasFocus()), -1)
+        if not step or at < 0:
+            super().keyPressEvent(event)
+            return
+        there = at + step
+        if 0 <= there < len(self._rows) and self._rows[there].isEnabled():
+            rove(self._rows, there)
 
     def apply_theme(self, theme: Theme) -> None:
         """Use the colours of `theme`."""

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtCore import QSize, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from attnviz.core.alignment import ALIGNMENTS
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.icons import icon
 from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.control import plain_tooltip, transition_ms
 from attnviz.gui.widgets.elided import ElidedLabel
@@ -139,10 +140,9 @@ class Controls(QWidget):
         self.say_blink()
 
 
-def _button(name: str) -> QPushButton:
-    button = QPushButton()
+def _button(name: str) -> Button:
+    button = Button()
     button.setObjectName(f"compare_{name}")
-    button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
     return button
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from attnviz.gui.look.fonts import section_title_font, ui_font
 from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
 from attnviz.gui.panels.compare.changes import ChangeRows
 from attnviz.gui.panels.compare.differs import Differs
 from attnviz.gui.panels.compare.next_bars import NextBars
+from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.i18n import _
 
@@ -32,7 +33,7 @@ class Details(QWidget):
         self.sentence.setAlignment(Qt.AlignmentFlag.AlignTop)
         self.sentence.setFont(ui_font(TEXT_PX))
         self.sentence.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
-        self.open = {side: QPushButton() for side in SIDES}
+        self.open = {side: Button() for side in SIDES}
         for side, button in self.open.items():
             button.setObjectName(f"compare_open_{side}")
             button.setProperty("side", side)

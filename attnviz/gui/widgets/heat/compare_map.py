@@ -103,7 +103,7 @@ class CompareMap(QWidget):
 
     def _color_badge(self) -> None:
         theme = self._theme
-        ground, ink = (theme.accent, theme.on_accent) if self._is_accented else (theme.hover, theme.ink)
+        ground, ink = (theme.filled, theme.on_filled) if self._is_accented else (theme.hover, theme.ink)
         self._badge.setStyleSheet(
             f"background: {ground}; color: {ink}; border-radius: 4px; padding: 0 7px; font-weight: 600"
         )
