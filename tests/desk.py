@@ -11,7 +11,7 @@ from pointer import move
 from PySide6.QtCore import QCoreApplication, QEvent, QPoint, QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QColor, QImage, QKeyEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractButton, QApplication, QLineEdit, QMessageBox, QWidget
+from PySide6.QtWidgets import QAbstractButton, QApplication, QLineEdit, QMessageBox, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from attnviz.engines.decode.decodable import causal_experiment
@@ -114,6 +114,12 @@ class Desk:
         editor.selectAll()
         QTest.keyClicks(editor, text)
         QTest.keyClick(editor, Qt.Key.Key_Return)
+
+    def open_side(self) -> None:
+        """Unfold the output and the row of the query beside the map."""
+        button = self.find(QToolButton, "side_button")
+        if not button.isChecked():
+            self.click(button)
 
     def hover(self, widget: QWidget, at: QPoint | QPointF) -> None:
         move(widget, QPointF(at).toPoint(), held=False)

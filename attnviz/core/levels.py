@@ -6,7 +6,9 @@ cells, NaN and infinities are left out: they have marks of their own.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,32 +23,37 @@ SIGNED_DECADES = 4
 """Powers of ten that a logarithmic range of signed data spans towards zero, on both sides."""
 
 
-@dataclass(frozen=True)
-class Range:
-    """One way of choosing the ends of the colour map; `label` is a message to translate where it is shown."""
-
-    id: str
-    label: str
-
-
-RANGES = (
-    Range("row", N_("Each row")),
-    Range("head", N_("This head")),
-    Range("global", N_("All heads")),
-    Range("log", N_("Logarithmic")),
-    Range("symmetric", N_("Symmetric about 0")),
-)
-
-RANGE_BY_ID = {row.id: row for row in RANGES}
+PERCENTILES = (2.0, 98.0)
+"""The percentiles that the range of that name ends with."""
 
 FloatArray = NDArray[np.floating]
 BoolArray = NDArray[np.bool_]
+Ends = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Range:
+    """One way of choosing the ends of the colour map; `label` is a message to translate where it is shown.
+
+    `ends` measures (values, signed, blocked). `clips` says that cells may lie beyond the ends: they have the
+    colours of the ends. `skips_first` leaves the first token out.
+    """
+
+    id: str
+    label: str
+    ends: Callable[[FloatArray, bool, BoolArray | None], Ends]
+    clips: bool = False
+    skips_first: bool = False
 
 
 def levels(
-    values: FloatArray, range_id: str, signed: bool, blocked: BoolArray | None = None
-) -> tuple[float, float]:
-    """The (low, high) ends of range `range_id` over all finite, unblocked cells of `values` (any shape).
+    values: FloatArray,
+    range_id: str,
+    signed: bool,
+    blocked: BoolArray | None = None,
+    token_axis: Literal[0, 1] = 1,
+) -> Ends:
+    """The (low, high) ends of range `range_id` over all finite, unblocked cells of `values` (rows, columns).
 
     - Signed data are always centred on zero: (−m, m) with m the largest |value|. So is "symmetric", for
       all data.
@@ -55,19 +62,17 @@ def levels(
       uses each row's own. "head" and "global" differ in their argument: one head, or all.
     - "log": (floor, largest), where floor is the smallest positive value, at most `WEIGHT_DECADES` below the
       largest.
+    - "percentile": the 2nd and the 98th percentile; for signed data m is the 98th percentile of |value|.
+    - "without_first": those of "head" over all tokens but the first, which is left out along `token_axis`.
 
     Without a cell to measure, or if all are zero, the result is (0, 1), or (−1, 1) about zero. `low` is
     always below `high`. Raises ValueError for an unknown range.
     """
-    _check(range_id)
-    low, high = _extremes(values, blocked)
-    if signed or range_id == "symmetric":
-        largest = max(abs(low), abs(high))
-        return (-largest, largest) if largest > 0 else (-1.0, 1.0)
-    if range_id == "log":
-        return _log_levels(values, high, blocked)
-    low, high = min(0.0, low), max(0.0, high)
-    return (low, high) if high > low else (low, low + 1.0)
+    row = _row(range_id)
+    if row.skips_first:
+        part = (slice(1, None), slice(None))[:: 1 if token_axis == 0 else -1]
+        values, blocked = values[part], None if blocked is None else blocked[part]
+    return row.ends(values, signed, blocked)
 
 
 def normalise(
@@ -85,7 +90,7 @@ def normalise(
     log10(value) from the floor up (signed data: in log10|value| on both sides of 0.5). All other ranges are
     linear.
     """
-    _check(range_id)
+    _row(range_id)
     with np.errstate(all="ignore"):
         if range_id == "log":
             result = _log_positions(values, levels, signed)
@@ -103,9 +108,43 @@ def row_levels(
     return low[:, 0], high[:, 0]
 
 
-def _check(range_id: str) -> None:
+def _row(range_id: str) -> Range:
     if range_id not in RANGE_BY_ID:
-        raise FieldError("range", range_id, among(row.id for row in RANGES))
+        raise FieldError("range", range_id, among(RANGE_BY_ID))
+    return RANGE_BY_ID[range_id]
+
+
+def _whole(values: FloatArray, signed: bool, blocked: BoolArray | None) -> Ends:
+    """Ends over all cells that count."""
+    low, high = _extremes(values, blocked)
+    if signed:
+        largest = max(abs(low), abs(high))
+        return (-largest, largest) if largest > 0 else (-1.0, 1.0)
+    low, high = min(0.0, low), max(0.0, high)
+    return (low, high) if high > low else (low, low + 1.0)
+
+
+def _about_zero(values: FloatArray, signed: bool, blocked: BoolArray | None) -> Ends:
+    return _whole(values, True, blocked)
+
+
+def _logarithmic(values: FloatArray, signed: bool, blocked: BoolArray | None) -> Ends:
+    if signed:
+        return _whole(values, True, blocked)
+    _low, high = _extremes(values, blocked)
+    return _log_levels(values, high, blocked)
+
+
+def _percentiles(values: FloatArray, signed: bool, blocked: BoolArray | None) -> Ends:
+    """Ends that leave the outermost cells out; those of all cells if nearly all are equal."""
+    cells = values[_kept(values, blocked)].astype(np.float64, copy=False)
+    if not cells.size:
+        return _whole(values, signed, blocked)
+    if signed:
+        largest = float(np.percentile(np.abs(cells), PERCENTILES[1], method="nearest"))
+        return (-largest, largest) if largest > 0 else _whole(values, True, blocked)
+    low, high = (float(end) for end in np.percentile(cells, PERCENTILES, method="nearest"))
+    return (low, high) if high > low else _whole(values, False, blocked)
 
 
 def _kept(values: FloatArray, blocked: BoolArray | None) -> BoolArray:
@@ -180,3 +219,16 @@ def _log_positions(values: FloatArray, levels: tuple[float, float], signed: bool
     decades = np.log10(np.abs(values) / high).astype(np.float32) + SIGNED_DECADES
     size = np.clip(decades / SIGNED_DECADES, 0, 1)
     return (0.5 + 0.5 * np.sign(values).astype(np.float32) * size).astype(np.float32)
+
+
+RANGES = (
+    Range("row", N_("Each row"), _whole),
+    Range("head", N_("This head"), _whole),
+    Range("global", N_("All heads"), _whole),
+    Range("log", N_("Logarithmic"), _logarithmic),
+    Range("symmetric", N_("Symmetric about 0"), _about_zero),
+    Range("percentile", N_("Percentiles 2 to 98"), _percentiles, clips=True),
+    Range("without_first", N_("Without first token"), _whole, clips=True, skips_first=True),
+)
+
+RANGE_BY_ID = {row.id: row for row in RANGES}

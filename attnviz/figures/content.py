@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.core.color_maps import Kind
-from attnviz.core.levels import RANGES, levels, normalise
+from attnviz.core.levels import RANGE_BY_ID, normalise
 from attnviz.core.shades import Shades
 from attnviz.core.text import elide, visible
 from attnviz.errors import FieldError, among, must_be
 from attnviz.i18n import _
 from attnviz.model.explain.formulas.stages import stage_formula
+from attnviz.model.ranges import range_ends
 from attnviz.model.spec.view import View, shown_head
 from attnviz.model.stages import AXIS_NAMES, STAGE_BY_ID, Axis, Stage
 from attnviz.model.trace import SiteTrace
@@ -57,13 +58,8 @@ class Scale:
         return normalise(values, self.range_id, (self.low, self.high), self.signed, blocked)
 
     def named(self, quantity: str) -> str:
-        """Name of the colour bar: the quantity, and the range where equal values may differ in colour or
-        equal steps in width.
-        """
-        if self.range_id not in ("row", "log"):
-            return quantity
-        label = next(row.label for row in RANGES if row.id == self.range_id)
-        return f"{quantity} · {_(label)}"
+        """Name of the colour bar: the quantity and the range."""
+        return f"{quantity} · {_(RANGE_BY_ID[self.range_id].label)}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +112,7 @@ def content(
     row = STAGE_BY_ID[stage]
     heads = _heads(site, view, row, head)
     blocked = site.hatched(stage)
-    scale = scale or _scale(site, view, row, heads, blocked)
+    scale = scale or _scale(site, view, row, heads)
     turned = view.orientation == "queries_as_columns"
     on_rows, on_columns = (_side(site, row, axis, shades) for axis in (-2, -1))
     return Content(
@@ -142,22 +138,13 @@ def _heads(site: SiteTrace, view: View, stage: Stage, head: Head) -> tuple[int, 
     return (head,)
 
 
-def _scale(
-    site: SiteTrace, view: View, stage: Stage, heads: tuple[int, ...], blocked: NDArray[np.bool_] | None
-) -> Scale:
+def _scale(site: SiteTrace, view: View, stage: Stage, heads: tuple[int, ...]) -> Scale:
     range_id: str = view.range_of(stage.id)
     if range_id == "head" and len(heads) > 1:
         range_id = "global"  # one colour bar for all
-    if range_id == "global" and stage.per_head:
-        heads = tuple(range(site.shape(stage.id)[0]))
-    ends = [levels(site.window(stage.id, head), range_id, stage.signed, blocked) for head in heads]
-    return Scale(
-        kind="diverging" if stage.signed or range_id == "symmetric" else "sequential",
-        range_id=range_id,
-        low=min(low for low, _high in ends),
-        high=max(high for _low, high in ends),
-        signed=stage.signed,
-    )
+    low, high = range_ends(site, stage.id, range_id, heads)
+    kind: Kind = "diverging" if stage.signed or range_id == "symmetric" else "sequential"
+    return Scale(kind, range_id, low, high, stage.signed)
 
 
 def _map(

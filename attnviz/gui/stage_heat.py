@@ -8,14 +8,15 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
-from attnviz.core.levels import levels
 from attnviz.gui.look.theme import Theme
 from attnviz.gui.widgets.heat.content import NO_HIGHLIGHT, Highlight
 from attnviz.gui.widgets.heat.map import HeatContent
 from attnviz.i18n import _
 from attnviz.model.explain.arithmetic.cell import exists
 from attnviz.model.provenance import Region, consumers, sources, tokens_of
+from attnviz.model.ranges import range_ends
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import vectors_shape
 from attnviz.model.spec.view import Cell, View, shown_head
@@ -38,6 +39,7 @@ def stage_content(
     values = site.window(stage, head)
     on_rows, on_columns = row.axes[-2:]
     range_id = view.range_of(stage)
+    is_shared = stage in SUMMED and row.score_shaped
     return HeatContent(
         values=values,
         row_labels=axis_labels(site, on_rows, values.shape[0]),
@@ -47,13 +49,25 @@ def stage_content(
         blocked=site.hatched(stage),
         signed=row.signed,
         range_id=range_id,
-        levels=all_head_levels(site, stage, range_id) if range_id == "global" and row.per_head else None,
+        levels=range_ends(site, stage, range_id, (head,)),
         row_sums=values.sum(axis=1) if stage in SUMMED else None,
+        column_means=_column_means(values) if is_shared else None,
+        chosen=tuple(key for key in view.keys if key < values.shape[1]) if is_shared else (),
         title=stage_title(site, view, stage),
         transposed=view.orientation == "queries_as_columns",
         row_axis=_(AXIS_NAMES[on_rows]),
         column_axis=_(AXIS_NAMES[on_columns]),
     )
+
+
+def _column_means(values: NDArray[np.floating]) -> NDArray[np.floating]:
+    """Mean of each column over the rows that are not NaN: those of fully masked queries may be."""
+    means = values.mean(axis=0)
+    return np.nan_to_num(values).sum(axis=0) / max(1, _whole_rows(values)) if np.isnan(means).any() else means
+
+
+def _whole_rows(values: NDArray[np.floating]) -> int:
+    return int(np.count_nonzero(~np.isnan(values).any(axis=1)))
 
 
 def stage_title(site: SiteTrace, view: View, stage: str) -> str:
@@ -66,16 +80,6 @@ def stage_title(site: SiteTrace, view: View, stage: str) -> str:
     if row.axes[0] == "kv_head":
         return _("{stage} · KV head {head} of {count}").format(stage=title, head=head, count=count)
     return _("{stage} · head {head} of {count}").format(stage=title, head=head, count=count)
-
-
-def all_head_levels(site: SiteTrace, stage: str, range_id: str) -> tuple[float, float]:
-    """The ends of the colour map over all heads of a stage; an overview preserves their inputs."""
-    signed = STAGE_BY_ID[stage].signed
-    ends = [
-        levels(values, range_id, signed, hidden)
-        for values, hidden in (site.overview(stage, head) for head in range(site.shape(stage)[0]))
-    ]
-    return min(low for low, _high in ends), max(high for _low, high in ends)
 
 
 def axis_labels(site: SiteTrace, axis: Axis, length: int) -> tuple[str, ...]:

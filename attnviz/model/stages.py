@@ -79,6 +79,11 @@ class Stage:
         return "scores" if self.score_shaped or self.axes[-1] == "vocabulary" else "features"
 
     @cached_property
+    def token_axis(self) -> Literal[0, 1]:
+        """Axis of one head's matrix along which a range may leave the first token out: keys, else tokens."""
+        return 1 if self.score_shaped else 0
+
+    @cached_property
     def per_head(self) -> bool:
         """True if the first axis counts heads."""
         return len(self.axes) == 3

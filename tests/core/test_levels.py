@@ -30,6 +30,9 @@ def test_one_bright_cell_in_a_million_counts() -> None:
         ("symmetric", False, (-1.0, 1.0)),
         ("log", False, (0.1, 1.0)),
         ("head", True, (-1.0, 1.0)),
+        ("without_first", False, (0.0, 0.75)),
+        ("without_first", True, (-0.75, 0.75)),
+        ("percentile", False, (0.0, 1.0)),
     ],
 )
 def test_levels_of_weights(range_id: str, signed: bool, expected: tuple[float, float]) -> None:
@@ -123,6 +126,35 @@ def test_fully_masked_row() -> None:
 
 def test_unknown_range_is_named() -> None:
     with pytest.raises(
-        ValueError, match=r"range must be one of 'row', 'head', 'global', 'log', 'symmetric'; got 'rows'\."
+        ValueError,
+        match=r"range must be one of 'row', 'head', 'global', 'log', 'symmetric', 'percentile', "
+        r"'without_first'; got 'rows'\.",
     ):
         levels(WEIGHTS, "rows", signed=False)
+
+
+def test_percentiles_leave_the_outermost_cells_out() -> None:
+    values = np.random.default_rng(0).permutation(np.arange(1.0, 1001.0)).reshape(40, 25)
+    low, high = np.quantile(values, [0.02, 0.98], method="nearest")
+    assert levels(values, "percentile", signed=False) == (low, high) == (21, 980)
+    assert levels(values - 500, "percentile", signed=True) == (-490, 490)
+    blocked = values > 500
+    assert levels(values, "percentile", False, blocked) == (11, 490)
+    shown = normalise(values, "percentile", (21, 980))
+    assert shown[values == 1000] == 1 and shown[values == 1] == 0
+
+
+def test_of_many_equal_cells_the_percentiles_are_those_of_all() -> None:
+    values = np.zeros((100, 100))
+    values[0, 0] = 3.0
+    assert levels(values, "percentile", signed=False) == (0.0, 3.0)
+    assert levels(values, "percentile", signed=True) == (-3.0, 3.0)
+
+
+def test_the_first_token_is_left_out_along_its_axis() -> None:
+    values = np.array([[9.0, 1.0], [8.0, 2.0], [7.0, 3.0]])
+    assert levels(values, "without_first", False, token_axis=1) == (0.0, 3.0)
+    assert levels(values, "without_first", False, token_axis=0) == (0.0, 8.0)
+    hidden = values == 3.0
+    assert levels(values, "without_first", False, hidden, token_axis=1) == (0.0, 2.0)
+    assert levels(values[:, :1], "without_first", False) == (0.0, 1.0)

@@ -8,12 +8,13 @@ from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.panels.panel import Panel
-from attnviz.gui.stage_heat import all_head_levels, highlight
+from attnviz.gui.stage_heat import highlight
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.button import rove
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.i18n import _
+from attnviz.model.ranges import overview_ends, range_ends
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID
@@ -101,12 +102,13 @@ class HeadsPanel(Panel):
         count = self._count(site)
         self._ensure(count)
         range_id = view.range_of(stage)
-        ends = all_head_levels(site, stage, "global") if range_id == "global" else None
+        of_all = range_ends(site, stage, range_id, ()) if range_id == "global" else None
         for head, thumbnail in enumerate(self._thumbnails):
             thumbnail.setVisible(head < count)
             if head < count:
                 transposed = view.orientation == "queries_as_columns"
                 values, hidden = site.overview(stage, head)
+                ends = of_all or overview_ends(site, stage, range_id, head)
                 shape = site.shape(stage)[-2:]
                 thumbnail.set_values(values, row.signed, hidden, range_id, ends, transposed, shape)
                 thumbnail.set_caption(self._caption(site, row.axes[0], head))

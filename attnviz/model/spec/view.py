@@ -14,7 +14,7 @@ from attnviz.model.stages import STAGE_BY_ID
 
 Count = Annotated[int, Meta(ge=0)]
 Orientation = Literal["queries_as_rows", "queries_as_columns"]
-Range = Literal["row", "head", "global", "log", "symmetric"]
+Range = Literal["row", "head", "global", "log", "symmetric", "percentile", "without_first"]
 
 
 class Cell(Value, frozen=True):
@@ -46,7 +46,8 @@ class Ranges(Value, frozen=True):
 class View(Value, frozen=True):
     """Display of a trace: stage, head, query, decoding step, colour ranges, orientation.
 
-    `plane` are the two features drawn as the axes of the plane; `locked` is the cell under inspection, `site`
+    `plane` are the two features drawn as the axes of the plane; `keys` the keys whose share of each row of
+    weights is summed; `locked` is the cell under inspection, `site`
     the selected attention (empty: the main one). A value past the end of the experiment (a head it does not
     have) is shown as the last one.
     """
@@ -58,6 +59,7 @@ class View(Value, frozen=True):
     ranges: Ranges = Ranges()
     orientation: Orientation = "queries_as_rows"
     plane: tuple[Count, Count] = (0, 1)
+    keys: tuple[Count, ...] = ()
     locked: Cell | None = None
     site: str = ""
 

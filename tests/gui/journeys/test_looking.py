@@ -107,6 +107,7 @@ def _left_of(desk: Desk) -> QRectF:
 
 
 def test_a_hovered_weight_lights_its_sources_in_every_panel(desk: Desk) -> None:
+    desk.open_side()
     desk.store.look(locked=None, query=0)
     chips = desk.find(TokenChips, "token_chips")
     heads, strip = thumbnails(desk, "head_"), {t.property("stage"): t for t in thumbnails(desk, "stage_")}
@@ -191,6 +192,7 @@ def test_keys_step_through_stages_and_heads(desk: Desk) -> None:
 
 
 def test_a_bar_is_clicked_to_pad_its_key(desk: Desk) -> None:
+    desk.open_side()
     desk.store.look(locked=None, query=3)
     bars = desk.find(Bars, "row_bars")
     desk.click(bars, bars.row_rect(1).center())
@@ -203,6 +205,7 @@ def test_a_bar_is_clicked_to_pad_its_key(desk: Desk) -> None:
 
 
 def test_the_output_opens_by_its_picture(desk: Desk) -> None:
+    desk.open_side()
     desk.click(desk.find(Thumbnail, "output_thumbnail"))
     assert desk.store.document.view.stage == "attention_output"
     assert desk.map.content.values.shape == (4, 8)

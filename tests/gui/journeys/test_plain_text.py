@@ -83,6 +83,7 @@ def test_no_label_takes_a_token_for_markup(make_desk: MakeDesk) -> None:
         for edit in (*desk.window.findChildren(QTextEdit), *desk.window.findChildren(QTextBrowser)):
             assert "<img" not in edit.toHtml() or "&lt;img" in edit.toHtml()
 
+    desk.open_side()
     visit(desk, look)
     assert {"row_title", "plane_facts", "padded_tokens", "decode_where"} <= seen
 
@@ -106,6 +107,7 @@ def test_tool_tips_show_the_token_itself(make_desk: MakeDesk) -> None:
     assert "a␊b" in tool_tip(heat, heat.cell_center(3, 0).toPoint())
     assert "⟨U+202E⟩abc" in tool_tip(heat, heat.cell_center(4, 0).toPoint())
     assert "<s>" in tool_tip(chips.viewport(), chips.chip_rect(0).center())
+    desk.open_side()
     bars = desk.find(Bars, "row_bars")
     assert "<s>" in tool_tip(bars, bars.row_rect(0).center())
 
@@ -114,6 +116,8 @@ def test_an_unfinished_tag_is_painted_in_full_everywhere(make_desk: MakeDesk) ->
     """Had any panel taken the token for markup, it would be narrower than the same letters without it."""
     marked = make_desk(hostile(("<b>w</b>", "a", "b")))
     bare = make_desk(hostile(("w", "a", "b")))
+    for desk in (marked, bare):
+        desk.open_side()
     for name in ("token_chips", "stage_map", "row_bars", "vectors_grid", "plane_plot"):
         one, other = (picture(desk.find(QWidget, name)) for desk in (marked, bare))
         assert one != other, name
@@ -122,6 +126,7 @@ def test_an_unfinished_tag_is_painted_in_full_everywhere(make_desk: MakeDesk) ->
 def test_the_same_text_in_every_panel(make_desk: MakeDesk) -> None:
     desk = make_desk(hostile())
     desk.settle_decoding()
+    desk.open_side()
     assert desk.find(QLabel, "row_title").text() == "ROW OF “<img src=x>”"
     assert "“⟨" not in desk.find(QLabel, "decode_where").text()
     desk.store.look(step=4)

@@ -6,7 +6,7 @@ from PySide6.QtCore import QSize, Qt, Signal, Slot
 from PySide6.QtGui import QFont, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QToolButton, QWidget
 
-from attnviz.core.levels import RANGES
+from attnviz.core.levels import RANGE_BY_ID, RANGES
 from attnviz.core.text import visible
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.icons import icon
@@ -43,6 +43,12 @@ class StageHeader(QWidget):
         self._range = DropDown()
         self._range.setObjectName("range_box")
         self._range.activated.connect(self._on_range)
+        self._proposal = QToolButton()
+        self._proposal.setObjectName("range_proposal")
+        self._proposal.setAutoRaise(True)
+        self._proposal.setCursor(Qt.CursorShape.PointingHandCursor)
+        self._proposal.clicked.connect(self._on_proposal)
+        self._proposed = ""
         self._side = QToolButton()
         self._side.setObjectName("side_button")
         self._side.setCheckable(True)
@@ -55,6 +61,7 @@ class StageHeader(QWidget):
         for widget in (self.name, self.place, self.formula, self.flag):
             row.addWidget(widget)
         row.addStretch(1)
+        row.addWidget(self._proposal)
         row.addWidget(self._range)
         row.addWidget(self._side)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
@@ -68,9 +75,14 @@ class StageHeader(QWidget):
         self.name.set_line(visible(title))
         self.name.setVisible(bool(title))
 
-    def show_range(self, range_id: str) -> None:
-        """The colour range of the stage."""
+    def show_range(self, range_id: str, proposed: str) -> None:
+        """The colour range of the stage; and one in which more of the map can be read, or ""."""
         self._range.setCurrentIndex(self._range.findData(range_id))
+        self._proposed = proposed
+        self._proposal.setVisible(bool(proposed))
+        if proposed:
+            self._proposal.setText(_("Try: {range}").format(range=_(RANGE_BY_ID[proposed].label)))
+        self._fit()
 
     def show_side(self, is_open: bool) -> None:
         """Say by the button whether the side is open."""
@@ -82,6 +94,7 @@ class StageHeader(QWidget):
         self.place.setStyleSheet(f"color: {theme.muted}")
         self.flag.setStyleSheet(f"color: {theme.warning}")
         self._side.setIcon(icon("side", theme))
+        self._proposal.setStyleSheet(f"color: {theme.accent}; text-decoration: underline")
 
     def retranslate(self) -> None:
         """Update the texts to the active language."""
@@ -92,6 +105,8 @@ class StageHeader(QWidget):
         self._range.setCurrentIndex(self._range.findData(chosen))
         self._range.setAccessibleName(_("Colour range"))
         self._range.setToolTip(_("Colour range"))
+        says = _("One token takes nearly all of each row: in this range more of the map can be read")
+        self._proposal.setToolTip(plain_tooltip(says))
         says = _("Show the output and the row of the query beside the map")
         self._side.setToolTip(plain_tooltip(says))
         self._side.setAccessibleName(says)
@@ -109,7 +124,11 @@ class StageHeader(QWidget):
 
     def _fit(self) -> None:
         """The names come first; the formula is shown if a wide line has room for all of it."""
-        shown = [w for w in (self.name, self.place, self.flag, self._range, self._side) if not w.isHidden()]
+        shown = [
+            w
+            for w in (self.name, self.place, self.flag, self._proposal, self._range, self._side)
+            if not w.isHidden()
+        ]
         taken = sum(widget.sizeHint().width() + GRID for widget in shown)
         room = self.width() - taken
         self.formula.setVisible(self.width() >= FORMULA_FROM and room >= self.formula.sizeHint().width())
@@ -121,3 +140,7 @@ class StageHeader(QWidget):
     @Slot(int)
     def _on_range(self, index: int) -> None:
         self.range_chosen.emit(self._range.itemData(index))
+
+    @Slot()
+    def _on_proposal(self) -> None:
+        self.range_chosen.emit(self._proposed)

@@ -22,6 +22,7 @@ from attnviz.i18n import _
 from attnviz.model.edit import edits
 from attnviz.model.explain.formulas.symbols import stage_parts
 from attnviz.model.masks import mask_of
+from attnviz.model.ranges import proposed_range
 from attnviz.model.sites.titles import label_among_several
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.parts import Padding, Painted
@@ -36,7 +37,7 @@ SIDE_FROM = 900
 class StageViewPanel(Panel):
     """The stage that the view names: hover lights, click locks, painting blocks cells by hand."""
 
-    follows = ("stage", "head", "query", "ranges", "orientation", "locked")
+    follows = ("stage", "head", "query", "ranges", "orientation", "locked", "keys")
     follows_player = True
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
@@ -46,6 +47,7 @@ class StageViewPanel(Panel):
         self.map.cell_hovered.connect(self._on_hovered)
         self.map.cell_clicked.connect(self._on_clicked)
         self.map.cell_stroked.connect(self._on_stroked)
+        self.map.label_clicked.connect(self._on_label)
         self.map.stroke_finished.connect(store.end_gesture)
         self._header = StageHeader()
         self._header.formula.stage_pointed.connect(store.set_stage_hover)
@@ -114,14 +116,24 @@ class StageViewPanel(Panel):
     def _show(self, site: SiteTrace) -> None:
         view = self.store.document.view
         stage = self._stage(site)
-        self.map.set_content(stage_content(site, view, stage, self.theme))
+        content = stage_content(site, view, stage, self.theme)
+        self.map.set_content(content)
+        self._help_labels(stage, has_shares=content.column_means is not None)
         self._header.show_name(_(self.store.document.title) if self.store.document.title else "")
         parts = stage_parts(site.experiment, stage, site.stages)
         self._header.show_place(self._titled(stage_title(site, view, stage)), parts, _flags(site, stage))
-        self._header.show_range(view.range_of(stage))
+        range_id, head = view.range_of(stage), shown_head(site.experiment, view, stage)
+        self._header.show_range(range_id, proposed_range(site, stage, range_id, head))
         if self._is_side_open:
             self._side.show_output(site, view)
         self._light(site)
+
+    def _help_labels(self, stage: str, *, has_shares: bool) -> None:
+        """Let the labels of queries take clicks, and those of keys that have shares of each row."""
+        on_query = STAGE_BY_ID[stage].axes[-2] in ("query", "token")
+        of_row = _("Click: select this query") if on_query else ""
+        of_column = _("Click: the share of each row that goes to this key; Ctrl+click: to several")
+        self.map.set_label_help(of_row, of_column if has_shares else "")
 
     def _light(self, site: SiteTrace) -> None:
         view, focus = self.store.shown_view, self.store.focus
@@ -195,6 +207,17 @@ class StageViewPanel(Panel):
         locked = None if cell == self.store.document.view.locked else cell
         on_query = STAGE_BY_ID[cell.stage].axes[-2] in ("query", "token")
         self.store.look(locked=locked, query=row if on_query else self.store.document.view.query)
+
+    @Slot(bool, int, bool)
+    def _on_label(self, is_row: bool, index: int, is_added: bool) -> None:
+        """A row's label selects its query; a column's label sums what goes to its key, Ctrl to several."""
+        view = self.store.document.view
+        if is_row:
+            self.store.look(query=index)
+        elif is_added:
+            self.store.look(keys=tuple(sorted({*view.keys} ^ {index})))
+        else:
+            self.store.look(keys=() if view.keys == (index,) else (index,))
 
     @Slot(int, int, bool)
     def _on_stroked(self, row: int, column: int, start: bool) -> None:

@@ -31,7 +31,8 @@ class ColorScale:
     """Content of a colour bar: the colour map, its ends, and the name of the range.
 
     `per_row` means that every row has its own ends: then `low` and `high` belong to no particular row and the
-    bar names them instead of showing numbers, unless `row` names their row. `lacking` counts the cells
+    bar names them instead of showing numbers, unless `row` names their row. `beyond`: cells lie below the
+    lower, above the upper end, and have its colour. `lacking` counts the cells
     without a colour: NaN, and infinite ones.
     """
 
@@ -39,6 +40,7 @@ class ColorScale:
     low: float
     high: float
     name: str = ""
+    beyond: tuple[bool, bool] = (False, False)
     per_row: bool = False
     row: str | None = None
     lacking: tuple[int, int] = (0, 0)
@@ -49,7 +51,8 @@ class ColorScale:
             return _("\u2212row max") if self.kind == "diverging" else "0", _("row max")
         longest = max(abs(self.low), abs(self.high))
         digits = 3 if longest < 100 else 2 if longest < 1000 else 1
-        return number(self.low, digits), number(self.high, digits)
+        below, above = ("\u2264" if self.beyond[0] else ""), ("\u2265" if self.beyond[1] else "")
+        return below + number(self.low, digits), above + number(self.high, digits)
 
     def notes(self) -> list[tuple[str, Literal["error", "warning"]]]:
         """Notes under the strip about cells without a colour, with the shade of their mark."""

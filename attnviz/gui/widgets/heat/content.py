@@ -20,7 +20,8 @@ class HeatContent:
 
     `values` is (rows, columns); rows are drawn downwards unless `transposed`, which exchanges axes, labels
     and sums together, while every index of the widget's interface stays (row, column) of `values`. `blocked`
-    cells are hatched. `row_sums` is (rows,), if the rows are distributions. `levels` are the ends of the
+    cells are hatched. `row_sums` is (rows,), if the rows are distributions; then `column_means` may be
+    (columns,), and `chosen` columns whose share of each row is shown. `levels` are the ends of the
     colour map if they cover more than this matrix (range "global"); None measures `values`. `row_axis` and
     `column_axis` name the axes; `title` is read by screen readers.
     """
@@ -35,6 +36,8 @@ class HeatContent:
     range_id: str = "head"
     levels: tuple[float, float] | None = None
     row_sums: NDArray[np.floating] | None = None
+    column_means: NDArray[np.floating] | None = None
+    chosen: tuple[int, ...] = ()
     title: str = ""
     transposed: bool = False
     row_axis: str = ""
@@ -52,6 +55,10 @@ class HeatContent:
             raise ValueError(f"blocked: shape {self.blocked.shape}; values have {self.values.shape}")
         if self.row_sums is not None and self.row_sums.shape != (rows,):
             raise ValueError(f"row_sums: shape {self.row_sums.shape}; one for each of {rows} rows")
+        if self.column_means is not None and self.column_means.shape != (columns,):
+            raise ValueError(f"column_means: shape {self.column_means.shape}; {columns} columns")
+        if any(not 0 <= column < columns for column in self.chosen):
+            raise ValueError(f"chosen: {self.chosen} of {columns} columns")
 
     @property
     def kind(self) -> Kind:

@@ -9,10 +9,11 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter
 
 from attnviz.core.text import elide, visible
-from attnviz.gui.widgets.heat.layout import LABEL_LINE, Geometry
+from attnviz.gui.widgets.heat.layout import LABEL_LINE, MARGIN, Geometry
 
 _LONGEST = 24
 _MEASURED = 12
+_SLANTED_LIFT = 8.0
 
 
 class Labels:
@@ -121,7 +122,7 @@ def _draw_across_one(
     ground: str | None,
 ) -> None:
     angle = geometry.across_angle
-    bottom = geometry.plot.top() - (8 if angle == 45 else 5)
+    bottom = geometry.plot.top() - (_SLANTED_LIFT if angle == 45 else 5)
     text = labels.elided(across, geometry.across_room + 1)
     metrics = labels.metrics
     width = labels.advance(text, bold=ground is not None)
@@ -158,7 +159,8 @@ def draw_axis_names(
     painter.setFont(font)
     metrics = QFontMetricsF(font)
     room = geometry.plot.left() - 8
-    baseline = geometry.plot.top() - metrics.descent() - 2
+    over_labels = max(0.0, (LABEL_LINE - geometry.cell_h) / 2)
+    baseline = geometry.plot.top() - metrics.descent() - 2 - over_labels
     for (name, color), arrow in ((down, "\u2193"), (across, "\u2192")):
         text = f"{name} {arrow}"
         width = metrics.horizontalAdvance(text)
@@ -167,3 +169,21 @@ def draw_axis_names(
         painter.setPen(QColor(color))
         painter.drawText(QPointF(room - width, baseline), text)
         baseline -= metrics.ascent() + 1
+
+
+def across_label_at(geometry: Geometry, point: QPointF) -> int | None:
+    """The column of the screen whose label is under `point`."""
+    lift = geometry.plot.top() - point.y()
+    if not 0 < lift <= point.y() + lift - MARGIN / 2:
+        return None
+    slant = lift - _SLANTED_LIFT if geometry.across_angle == 45 else 0.0
+    cell = geometry.cell_at(QPointF(point.x() - max(0.0, slant), geometry.plot.center().y()))
+    return None if cell is None else cell[1]
+
+
+def down_label_at(geometry: Geometry, point: QPointF) -> int | None:
+    """The row of the screen whose label is under `point`."""
+    if not geometry.plot.left() - geometry.down_room - MARGIN <= point.x() < geometry.plot.left():
+        return None
+    cell = geometry.cell_at(QPointF(geometry.plot.center().x(), point.y()))
+    return None if cell is None else cell[0]

@@ -27,24 +27,27 @@ MAX_ZOOMED_CELL = 120.0
 LABEL_LINE = 14.0
 LABEL_MAX = 110.0
 SLANTED_FROM = 20.0
-SUMS_FROM = 340.0
+STRIPS_FROM = QSizeF(340.0, 200.0)
 
 
 @dataclass(frozen=True)
 class Measures:
-    """Sizes of the texts around the matrix, in pixels; 0 without text."""
+    """Sizes of what stands around the matrix, in pixels; 0 without.
+
+    `beside` and `below` are the strips of bars at its right and under it, `bar` the colour bar.
+    """
 
     down_label: float
     across_label: float
-    sum_width: float
-    sums_below: bool
+    beside: float
+    below: float
     bar: float
 
 
 @dataclass(frozen=True)
 class Geometry:
     """The result: the visible part of the matrix `plot`, the size of a cell, and the drawing of labels: their
-    longest extent, their step, their angle; whether the spread of the rows fits.
+    longest extent, their step, their angle; whether strips of bars fit.
     """
 
     n_down: int
@@ -58,7 +61,7 @@ class Geometry:
     across_angle: int
     down_step: int
     across_step: int
-    sums: bool
+    strips: bool
     bar: QRectF
 
     def cell_rect(self, down: int, across: int) -> QRectF:
@@ -96,17 +99,17 @@ class Geometry:
 def arrange(
     size: QSizeF, n_down: int, n_across: int, measures: Measures, zoom: float, offset: QPointF
 ) -> Geometry:
-    """Fit a matrix into `size`: as large as possible, centred, with labels, spread and colour bar around it.
+    """Fit a matrix into `size`: as large as possible, centred, with labels, strips and colour bar around it.
 
-    If the space is small, the spread of the rows is dropped first, then labels are elided.
+    If the space is small, the strips are dropped first, then labels are elided.
     """
-    sums = measures.sum_width > 0 and size.width() >= SUMS_FROM
-    beside = measures.sum_width if sums and not measures.sums_below else 0.0
+    strips = size.width() >= STRIPS_FROM.width() and size.height() >= STRIPS_FROM.height()
+    beside, below = (measures.beside, measures.below) if strips else (0.0, 0.0)
     down_room = min(measures.down_label, LABEL_MAX, size.width() / 4)
     across_room = min(measures.across_label, LABEL_MAX, size.height() / 3)
     left = MARGIN + down_room + MARGIN
     right = measures.bar + MARGIN + beside
-    bottom = MARGIN + (measures.sum_width if sums and measures.sums_below else 0.0)
+    bottom = MARGIN + below
     for angle in (0, 45, 90):
         top = MARGIN + _across_height(across_room, angle)
         room = QSizeF(max(1.0, size.width() - left - right), max(1.0, size.height() - top - bottom))
@@ -134,7 +137,7 @@ def arrange(
         across_angle=angle,
         down_step=nice_step(LABEL_LINE / cell_h),
         across_step=across_step,
-        sums=sums,
+        strips=strips,
         bar=QRectF(
             min(x + plot_w + beside + 2 * MARGIN, size.width() - measures.bar),
             min(y, size.height() - MARGIN - bar_h),

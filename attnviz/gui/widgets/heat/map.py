@@ -25,6 +25,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QApplication, QSizePolicy, QToolTip, QWidget
 
+from attnviz.core.text import visible
 from attnviz.gui.look.theme import Theme
 from attnviz.gui.widgets.control import RING_PX
 from attnviz.gui.widgets.heat.color_bar import ColorBar
@@ -33,7 +34,7 @@ from attnviz.gui.widgets.heat.hatch import device_scale, is_vector
 from attnviz.gui.widgets.heat.layout import Geometry, cells_between
 from attnviz.gui.widgets.heat.minimap import Minimap
 from attnviz.gui.widgets.heat.scene import HeatScene
-from attnviz.gui.widgets.heat.words import exact_text, spoken_text, spread_text
+from attnviz.gui.widgets.heat.words import exact_text, received_text, spoken_text, spread_text
 from attnviz.i18n import _
 
 __all__ = ["NO_HIGHLIGHT", "Cell", "HeatContent", "HeatMap", "Highlight"]
@@ -51,6 +52,7 @@ _BY_KEYS = (
     Qt.FocusReason.ShortcutFocusReason,
 )
 _ZOOM_STEP = 1.25
+_HAND = Qt.CursorShape.PointingHandCursor
 
 
 class HeatMap(QWidget):
@@ -72,6 +74,9 @@ class HeatMap(QWidget):
     cell_stroked = Signal(int, int, bool)
     """(row, column, whether the stroke starts here) while dragging in paint mode; no cell is skipped."""
 
+    label_clicked = Signal(bool, int, bool)
+    """(whether it is of a row, row or column, whether Ctrl adds it); see `set_label_help`."""
+
     stroke_finished = Signal()
     """The button of the stroke was released; all cells since its start belong together."""
 
@@ -91,6 +96,7 @@ class HeatMap(QWidget):
         self._panned_from: QPointF | None = None
         self._stroke: Cell | None = None
         self._focus_shown = False
+        self._label_help = ("", "")
         self._base: QPixmap | None = None
         self._spare = QPixmap()
         self._bar = ColorBar(self)
@@ -158,6 +164,10 @@ class HeatMap(QWidget):
         self._paint_mode = on
         self._end_stroke()
         self.setCursor(Qt.CursorShape.CrossCursor if on else Qt.CursorShape.ArrowCursor)
+
+    def set_label_help(self, of_row: str, of_column: str) -> None:
+        """Say the effect of a click on the label of a row, of a column; labels without help take no click."""
+        self._label_help = of_row, of_column
 
     def apply_theme(self, theme: Theme) -> None:
         """Use the colours of `theme`."""
@@ -285,6 +295,9 @@ class HeatMap(QWidget):
             self._pan_to(here)
         if self._panned_from is None:
             self._set_current(self._scene.cell_at(here))
+        if not self._paint_mode:
+            shape = Qt.CursorShape.ArrowCursor if self._label_at(here) is None else _HAND
+            self.setCursor(shape)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         """Begin a click, a stroke or a move."""
@@ -307,6 +320,10 @@ class HeatMap(QWidget):
         if self._pressed is not None and self._panned_from is None and cell is not None:
             if self._scene.cell_at(self._pressed) == cell:
                 self.cell_clicked.emit(*cell)
+        label = self._label_at(event.position())
+        if self._pressed is not None and label is not None and self._label_at(self._pressed) == label:
+            is_added = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
+            self.label_clicked.emit(*label, is_added)
         self._pressed = self._panned_from = None
         self._end_stroke()
 
@@ -379,14 +396,28 @@ class HeatMap(QWidget):
                 return True
         return super().event(event)
 
+    def _label_at(self, at: QPointF) -> tuple[bool, int] | None:
+        """(whether it is of a row, its index) of the label under `at` that takes clicks."""
+        row, column = self._scene.row_label_at(at), self._scene.column_label_at(at)
+        if row is not None and self._label_help[0]:
+            return True, row
+        return (False, column) if column is not None and self._label_help[1] else None
+
     def _show_tooltip(self, event: QHelpEvent) -> None:
-        """A cell's exact value, or the spread of the row whose bar is under the pointer."""
+        """A cell's exact value, or what the bar under the pointer stands for."""
         at = QPointF(event.pos())
         cell, row = self._scene.cell_at(at), self._scene.spread_row_at(at)
+        column, label = self._scene.received_column_at(at), self._label_at(at)
         if cell is not None:
             text, area = self.cell_text(*cell), self.layout_shown.cell_rect(*self._scene.turned(cell))
         elif row is not None:
             text, area = spread_text(self.content, row), QRectF(at, QSizeF(2, 2))
+        elif column is not None:
+            text, area = received_text(self.content, column), QRectF(at, QSizeF(2, 2))
+        elif label is not None:
+            texts = self.content.row_labels if label[0] else self.content.column_labels
+            says = self._label_help[0 if label[0] else 1]
+            text, area = f"{visible(texts[label[1]])}\n{says}", QRectF(at, QSizeF(2, 2))
         else:
             QToolTip.hideText()
             return

@@ -7,8 +7,8 @@ highlight changes with every move of the pointer and is drawn over a cached pict
 from __future__ import annotations
 
 import numpy as np
-from PySide6.QtCore import QPointF, QSizeF
-from PySide6.QtGui import QFont, QPainter
+from PySide6.QtCore import QPointF, QRectF, QSizeF
+from PySide6.QtGui import QColor, QFont, QPainter
 
 from attnviz.core.levels import RANGE_BY_ID, row_levels
 from attnviz.core.ranges import runs
@@ -18,11 +18,19 @@ from attnviz.gui.look.fonts import number_font, ui_font
 from attnviz.gui.look.theme import LIGHT, TEXT_PX
 from attnviz.gui.widgets.heat.color_bar import ColorScale
 from attnviz.gui.widgets.heat.content import Cell, HeatContent, Highlight, cell_indices
-from attnviz.gui.widgets.heat.labels import Labels, draw_across, draw_axis_names, draw_down
+from attnviz.gui.widgets.heat.labels import (
+    Labels,
+    across_label_at,
+    down_label_at,
+    draw_across,
+    draw_axis_names,
+    draw_down,
+)
 from attnviz.gui.widgets.heat.layout import Geometry, Measures, arrange
+from attnviz.gui.widgets.heat.margins.received import draw_received, received_size, received_strip
+from attnviz.gui.widgets.heat.margins.spread import draw_spread, spread_size, spread_strip
 from attnviz.gui.widgets.heat.overlay import Block, blocks, clip_to_plot, outline, strong_outline
 from attnviz.gui.widgets.heat.paint import draw_cells, draw_numbers
-from attnviz.gui.widgets.heat.spread import draw_heading, draw_spread, row_at, spread_width
 from attnviz.i18n import _
 
 EMPTY = HeatContent(np.zeros((0, 0), np.float32), (), (), LIGHT.query, LIGHT.key)
@@ -43,9 +51,9 @@ class HeatScene:
         self.content = EMPTY
         self.indices: Indices = np.zeros((0, 0), np.uint8)
         self.ends = (0.0, 1.0)
-        self._lacking = (0, 0)
+        self._lacking, self._beyond = (0, 0), (False, False)
         self._labels: dict[str, Labels] = {}
-        self.geometry: Geometry = arrange(QSizeF(1, 1), 0, 0, Measures(0, 0, 0, False, 0), 1.0, QPointF())
+        self.geometry: Geometry = arrange(QSizeF(1, 1), 0, 0, Measures(0, 0, 0, 0, 0), 1.0, QPointF())
 
     def set_content(self, content: HeatContent) -> None:
         """Colour another matrix; call `arrange` afterwards."""
@@ -57,15 +65,17 @@ class HeatScene:
         if self.indices.size and self.indices.max() > BLOCKED:
             nan = int(np.count_nonzero(self.indices == NAN))
             self._lacking = (nan, int(np.count_nonzero(self.indices > BLOCKED)) - nan)
+        self._beyond = _beyond(content, self.ends)
         if content.transposed:
             self.indices = self.indices.T
 
     def arrange(self, size: QSizeF, zoom: float, offset: QPointF) -> None:
         """Compute the layout."""
         down, across = self._axis("down"), self._axis("across")
-        spread = 0.0 if self.is_compact else spread_width(self.content)
+        strips = (0.0, 0.0) if self.is_compact else (spread_size(self.content), received_size(self.content))
+        beside, below = strips[:: -1 if self.content.transposed else 1]
         bar = _SLANT_ROOM if self.is_compact else self.color_scale(None).width() + _BAR_MARGIN
-        measures = Measures(down.width, across.width, spread, self.content.transposed, bar)
+        measures = Measures(down.width, across.width, beside, below, bar)
         self.geometry = arrange(size, len(down.texts), len(across.texts), measures, zoom, offset)
 
     def set_compact(self, is_compact: bool) -> None:
@@ -87,9 +97,23 @@ class HeatScene:
         cell = self.geometry.cell_at(point)
         return None if cell is None else self.turned(cell)
 
+    def row_label_at(self, point: QPointF) -> int | None:
+        """The row whose label is under `point`."""
+        return (across_label_at if self.content.transposed else down_label_at)(self.geometry, point)
+
+    def column_label_at(self, point: QPointF) -> int | None:
+        """The column whose label is under `point`."""
+        return (down_label_at if self.content.transposed else across_label_at)(self.geometry, point)
+
     def spread_row_at(self, point: QPointF) -> int | None:
-        """The row whose entropy and sum are under `point`."""
-        return row_at(self.geometry, point, self.content.transposed)
+        """The row whose entropy or share is under `point`."""
+        shown = self.geometry.strips and self.content.row_sums is not None
+        return spread_strip(self.geometry, self.content).index_at(point) if shown else None
+
+    def received_column_at(self, point: QPointF) -> int | None:
+        """The column whose mean is under `point`."""
+        shown = self.geometry.strips and self.content.column_means is not None
+        return received_strip(self.geometry, self.content).index_at(point) if shown else None
 
     def color_scale(self, row: int | None) -> ColorScale:
         """Content of the colour bar; `row` is the row under the pointer, whose ends count in range "row"."""
@@ -101,10 +125,10 @@ class HeatScene:
             lows, highs = row_levels(content.values[row : row + 1], content.signed, blocked)
             low, high, of_row = float(lows[0]), float(highs[0]), visible(content.row_labels[row])
         name = _(RANGE_BY_ID[content.range_id].label)
-        return ColorScale(content.kind, low, high, name, per_row, of_row, self._lacking)
+        return ColorScale(content.kind, low, high, name, self._beyond, per_row, of_row, self._lacking)
 
     def draw_base(self, painter: QPainter) -> None:
-        """Cells, numbers, labels, and the spread of the rows."""
+        """Cells, numbers, labels, and the strips of bars."""
         content, geometry, theme = self.content, self.geometry, self.theme
         draw_cells(painter, geometry, self.indices, content.kind, theme)
         values = content.values.T if content.transposed else content.values
@@ -116,9 +140,13 @@ class HeatScene:
             names = (content.row_axis, content.column_axis)[:: -1 if content.transposed else 1]
             small = ui_font(_SMALL_PX)
             draw_axis_names(painter, geometry, (names[0], down_color), (names[1], across_color), small)
-        if geometry.sums:
-            draw_spread(painter, geometry, content, theme)
-            draw_heading(painter, geometry, content.transposed, ui_font(_SMALL_PX), theme.muted)
+        for column in content.chosen:
+            self._draw_chosen(painter, column)
+        if geometry.strips and not self.is_compact:
+            if content.row_sums is not None and content.row_sums.size:
+                draw_spread(painter, geometry, content, theme)
+            if content.column_means is not None and content.column_means.size:
+                draw_received(painter, geometry, content, theme)
 
     def draw_overlay(self, painter: QPainter, lit: Highlight, current: Cell | None) -> None:
         """Draw outlines and labels of the highlight; `current` is the cell under pointer or
@@ -145,6 +173,19 @@ class HeatScene:
         painter.restore()
         if self.shows_labels:
             self._draw_lit_labels(painter, lit, current)
+
+    def _draw_chosen(self, painter: QPainter, column: int) -> None:
+        """A chosen column has a bold label, and a line between it and its cells."""
+        geometry, color = self.geometry, self.content.column_color
+        if self.content.transposed:
+            edge = geometry.block_rect(column, 0, 1, 1).intersected(geometry.plot)
+            line = QRectF(geometry.plot.left() - 4, edge.top(), 3, edge.height())
+            draw_down(painter, geometry, self._axis("down"), color, column, self.theme.panel)
+        else:
+            edge = geometry.block_rect(0, column, 1, 1).intersected(geometry.plot)
+            line = QRectF(edge.left(), geometry.plot.top() - 4, edge.width(), 3)
+            draw_across(painter, geometry, self._axis("across"), color, column, self.theme.panel)
+        painter.fillRect(line, QColor(color))
 
     def _axis(self, axis: str) -> Labels:
         """The labels drawn `down` or `across`; measured again only when their texts change."""
@@ -208,3 +249,13 @@ def _number_font(geometry: Geometry) -> QFont:
     """The font of the numbers in cells, larger in larger cells."""
     steps = ((84.0, 16), (68.0, 14), (56.0, 13), (44.0, 12))
     return number_font(next((px for least, px in steps if geometry.cell_w >= least), _SMALL_PX))
+
+
+def _beyond(content: HeatContent, ends: tuple[float, float]) -> tuple[bool, bool]:
+    """True for each of `ends` beyond which finite cells lie, in a range that leaves cells out."""
+    if not RANGE_BY_ID[content.range_id].clips:
+        return False, False
+    kept = np.isfinite(content.values)
+    if content.blocked is not None:
+        kept &= ~content.blocked
+    return bool(((content.values < ends[0]) & kept).any()), bool(((content.values > ends[1]) & kept).any())

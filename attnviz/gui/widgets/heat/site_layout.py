@@ -150,6 +150,6 @@ def _geometry(one: MapSizes, cell: _Cell, plot: QRectF) -> Geometry:
         across_angle=cell.angle,
         down_step=1,
         across_step=1,
-        sums=False,
+        strips=False,
         bar=QRectF(),
     )

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from attnviz.core.entropy import effective_count, entropy_bits
 from attnviz.core.progress import Check, never_cancelled, progress_of
 from attnviz.core.text import isolated, number, spreadsheet_text, visible
 from attnviz.gui.widgets.heat.content import Cell, HeatContent
 from attnviz.i18n import _
+
+_NAMED = 4
+"""Chosen columns that a tooltip names."""
 
 
 def table_text(content: HeatContent, check: Check = never_cancelled) -> str:
@@ -41,10 +46,35 @@ def spread_text(content: HeatContent, row: int) -> str:
     bits = entropy_bits(content.values[row : row + 1])
     lines = [
         isolated(visible(content.row_labels[row])),
+        *_share_lines(content, row),
         _("Sum: {sum}").format(sum=number(float(content.row_sums[row]), 4)),
         _("Entropy: {bits} bits").format(bits=number(float(bits[0]))),
         _("Effective number of tokens: {count}").format(count=number(float(effective_count(bits)[0]), 2)),
     ]
+    return "\n".join(lines)
+
+
+def _share_lines(content: HeatContent, row: int) -> list[str]:
+    if not content.chosen:
+        return []
+    share = float(content.values[row, list(content.chosen)].sum(dtype=np.float64))
+    named = ", ".join(isolated(visible(content.column_labels[column])) for column in content.chosen[:_NAMED])
+    more = ", \u2026" if len(content.chosen) > _NAMED else ""
+    return [_("To {tokens}: {share}").format(tokens=named + more, share=number(share, 4))]
+
+
+def received_text(content: HeatContent, column: int) -> str:
+    """Lines about the weight that a column receives: its mean over all rows, and over those that see it."""
+    assert content.column_means is not None
+    lines = [isolated(visible(content.column_labels[column]))]
+    mean = number(float(content.column_means[column]), 4)
+    lines.append(_("Mean weight received: {mean}").format(mean=mean))
+    if content.blocked is not None and content.blocked[:, column].any():
+        seen = content.values[~content.blocked[:, column], column]
+        if seen.size:
+            of_those = number(float(seen.mean(dtype=np.float64)), 4)
+            text = _("Over the {count} queries that see it: {mean}")
+            lines.append(text.format(count=seen.size, mean=of_those))
     return "\n".join(lines)
 
 

@@ -9,7 +9,8 @@ from experiments import sited
 from first_layer import change
 from panels import PanelBench
 from pointer import drag, move, press, release
-from PySide6.QtCore import QPoint
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QComboBox, QLabel, QToolButton
 from pytestqt.qtbot import QtBot
 
@@ -21,6 +22,7 @@ from attnviz.gui.look.theme import LIGHT
 from attnviz.gui.panels.stage.panel import SIDE_FROM, StageViewPanel
 from attnviz.gui.panels.stage.side import MOST_BARS
 from attnviz.gui.widgets.formula_line import FormulaLine
+from attnviz.gui.widgets.heat.margins.spread import shares
 from attnviz.gui.widgets.pictures.bars import Bars
 from attnviz.model.edit import edits
 from attnviz.model.edit.layers import set_n_layers
@@ -266,3 +268,70 @@ def test_thirteen_tokens_fill_the_card_of_the_smallest_window(qtbot: QtBot) -> N
     geometry = bench.panel.map.layout_shown
     assert min(geometry.plot.width(), geometry.plot.height()) >= 400
     assert geometry.cell_w / geometry.cell_h <= 1.3
+
+
+NO_KEY, CTRL = Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ControlModifier
+
+
+def click_row_label(bench: PanelBench[StageViewPanel], row: int) -> None:
+    at, plot = bench.panel.map.cell_center(row, 0), bench.panel.map.layout_shown.plot
+    QTest.mouseClick(
+        bench.panel.map, Qt.MouseButton.LeftButton, NO_KEY, QPointF(plot.left() - 12, at.y()).toPoint()
+    )
+
+
+def click_column_label(
+    bench: PanelBench[StageViewPanel], column: int, modifier: Qt.KeyboardModifier = NO_KEY
+) -> None:
+    at, plot = bench.panel.map.cell_center(0, column), bench.panel.map.layout_shown.plot
+    place = QPointF(at.x(), plot.top() - 8).toPoint()
+    QTest.mouseClick(bench.panel.map, Qt.MouseButton.LeftButton, modifier, place)
+
+
+def test_labels_choose_the_query_and_the_keys_whose_share_is_summed(qtbot: QtBot) -> None:
+    bench = make(qtbot)
+    click_row_label(bench, 2)
+    assert bench.store.document.view.query == 2
+    click_column_label(bench, 0)
+    click_column_label(bench, 2, CTRL)
+    assert bench.store.document.view.keys == (0, 2)
+    weights = attnviz.run(bench.store.experiment)["weights"][0]
+    np.testing.assert_allclose(shares(bench.panel.map.content), weights[:, 0] + weights[:, 2])
+    click_column_label(bench, 0, CTRL)
+    assert bench.store.document.view.keys == (2,)
+    click_column_label(bench, 2)
+    assert bench.store.document.view.keys == () and bench.store.document.view.locked is None
+    bench.store.look(stage="q")
+    click_column_label(bench, 1)
+    assert bench.store.document.view.keys == ()
+
+
+def test_chosen_keys_past_the_end_are_left_out(qtbot: QtBot) -> None:
+    bench = make(qtbot)
+    bench.store.look(keys=(1, 3))
+    bench.store.edit(edits.set_n_tokens, 3)
+    assert bench.panel.map.content.chosen == (1,)
+
+
+def test_each_key_has_its_mean_weight(qtbot: QtBot) -> None:
+    bench = make(qtbot)
+    weights = attnviz.run(bench.store.experiment)["weights"][0]
+    np.testing.assert_allclose(bench.panel.map.content.column_means, weights.mean(axis=0))
+    change(bench.store, masks=(Causal(), Padding((0,))), fully_masked_row="nan")
+    weights = attnviz.run(bench.store.experiment)["weights"][0]
+    assert np.isnan(weights[0]).all()
+    np.testing.assert_allclose(bench.panel.map.content.column_means, weights[1:].mean(axis=0))
+    bench.store.look(stage="scores")
+    assert bench.panel.map.content.column_means is None
+
+
+def test_a_long_map_proposes_a_range_in_which_it_can_be_read(qtbot: QtBot) -> None:
+    bench = PanelBench(qtbot, StageViewPanel, "long-sentence", 720, 420)
+    link = bench.find(QToolButton, "range_proposal")
+    assert link.isVisible() and link.text() == "Try: Each row"
+    link.click()
+    assert bench.store.document.view.range_of("weights") == "row" and not link.isVisible()
+    assert bench.panel.map.content.range_id == "row"
+    bench.store.edit(edits.set_n_tokens, 8)
+    bench.store.look(ranges=Ranges())
+    assert not link.isVisible()

@@ -8,7 +8,7 @@ from attnviz.gui.widgets.heat.layout import MAX_CELL, Geometry, Measures, arrang
 from attnviz.gui.widgets.heat.overlay import blocks
 from attnviz.gui.widgets.heat.paint import NUMBERS_FROM_WIDTH
 
-WORDS = Measures(down_label=60, across_label=50, sum_width=48, sums_below=False, bar=58)
+WORDS = Measures(down_label=60, across_label=50, beside=48, below=32, bar=58)
 SIZES = [QSizeF(w, h) for w, h in ((1440, 900), (560, 320), (300, 200), (220, 140))]
 
 
@@ -29,7 +29,7 @@ def test_everything_lies_inside(size: QSizeF, n_down: int, n_across: int, zoom: 
     assert not geometry.bar.intersects(geometry.plot)
     assert geometry.plot.height() >= 20
     assert geometry.plot.width() >= 20
-    assert geometry.sums == (size.width() > 300)
+    assert geometry.strips == (size.width() > 300)
     if zoom == 1 and max(n_down, n_across) < 20 * min(n_down, n_across):
         assert geometry.cell_h <= geometry.cell_w <= 1.25 * geometry.cell_h + 1
     if zoom == 1:

@@ -1,0 +1,50 @@
+"""Ends of ranges over the stages of a run, against the extremes of its arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from experiments import small
+
+import attnviz
+from attnviz.core.levels import RANGES, Range
+from attnviz.figures.content import content
+from attnviz.figures.palette import PALETTES
+from attnviz.gui.look.theme import LIGHT
+from attnviz.gui.stage_heat import stage_content
+from attnviz.model.ranges import overview_ends, proposed_range, range_ends
+from attnviz.model.spec.parts import Causal, Heads
+from attnviz.model.spec.view import Ranges, View, shown_head
+
+SITE = attnviz.run(small(heads=Heads(4, 2, 4), masks=(Causal(),))).only
+
+
+def test_all_heads_have_one_range_and_each_head_its_own() -> None:
+    weights = SITE["weights"]
+    assert range_ends(SITE, "weights", "global", (0,)) == pytest.approx((0, weights.max()))
+    for head in range(4):
+        largest = np.abs(SITE["q"][head]).max()
+        assert range_ends(SITE, "q", "head", (head,)) == pytest.approx((-largest, largest))
+        assert range_ends(SITE, "weights", "without_first", (head,))[1] == weights[head][:, 1:].max()
+        largest = np.abs(SITE["q"][head][1:]).max()
+        assert range_ends(SITE, "q", "without_first", (head,)) == pytest.approx((-largest, largest))
+
+
+@pytest.mark.parametrize("row", RANGES, ids=lambda row: row.id)
+@pytest.mark.parametrize("stage", SITE.stages)
+def test_map_thumbnail_and_figure_have_the_same_ends(row: Range, stage: str) -> None:
+    range_id: Any = row.id
+    view = View(stage=stage, head=1, ranges=Ranges.of_all(range_id))
+    drawn = stage_content(SITE, view, stage, LIGHT)
+    scale = content(SITE, view, stage, None, PALETTES[0]).scale
+    assert drawn.levels == (scale.low, scale.high)
+    assert scale.named("x") == f"x · {row.label}"
+    if range_id != "global":
+        assert overview_ends(SITE, stage, range_id, shown_head(SITE.experiment, view, stage)) == drawn.levels
+
+
+def test_a_range_is_proposed_for_weights_alone() -> None:
+    for stage in SITE.stages:
+        assert proposed_range(SITE, stage, "head", 0) == ""
