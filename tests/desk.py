@@ -78,6 +78,19 @@ class Desk:
         """The sentence in the status line."""
         return self.window.status.message()
 
+    def bring(self, panel: str) -> None:
+        """Show a panel in front of others, in the present workspace."""
+        dock = self.window.docks[panel]
+        dock.show()
+        dock.raise_()
+        QApplication.processEvents()
+
+    def go(self, workspace: str) -> None:
+        """Show a workspace as its tab does."""
+        self.window.workspaces.switch(workspace)
+        QApplication.processEvents()
+        QApplication.processEvents()
+
     # --- touching
 
     def type_text(self, widget: QWidget, text: str) -> None:

@@ -1,17 +1,19 @@
-"""`ACTIONS`: the command surface as one list; menus, tool bar, shortcuts and their dialog read it."""
+"""`ACTIONS`: the command surface as one list; menus, buttons, shortcuts and their dialog read it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from attnviz.gui.workspaces.table import WORKSPACES
 from attnviz.i18n import N_
 
 
 @dataclass(frozen=True)
 class ActionRow:
-    """One command: the window's method `on_<id>` runs it. An empty `menu` keeps it out of the menus.
+    """One command. An empty `menu` keeps it out of the menus.
 
-    A held key runs the command again and again where it `repeats`.
+    The handler `on_<id>` runs it, or `on_<run>` with `argument` as the action's data. A held key runs the
+    command again and again where it `repeats`.
     """
 
     id: str
@@ -22,6 +24,8 @@ class ActionRow:
     separated: bool = False
     checkable: bool = False
     repeats: bool = True
+    run: str = ""
+    argument: str = ""
 
 
 MENUS: tuple[tuple[str, str], ...] = (
@@ -60,6 +64,18 @@ ACTIONS: tuple[ActionRow, ...] = (
     ActionRow("dark", N_("Dark theme"), "view", ("Ctrl+D",), "theme", checkable=True),
     ActionRow("language", N_("中文"), "view", ("Ctrl+L",), "language"),
     ActionRow("full_screen", N_("Full screen"), "view", ("F11",), checkable=True),
+    *(
+        ActionRow(
+            f"workspace_{row.id}",
+            row.title,
+            "view",
+            (f"Ctrl+{number}",),
+            separated=number == 1,
+            run="workspace",
+            argument=row.id,
+        )
+        for number, row in enumerate(WORKSPACES, start=1)
+    ),
     ActionRow("reset_layout", N_("Reset the layout"), "view", separated=True),
     ActionRow("play", N_("Play or pause"), "decoding", ("Space", "F5"), "play", repeats=False),
     ActionRow("step_forward", N_("Step forward"), "decoding", ("Ctrl+.",), "step_forward"),

@@ -189,7 +189,11 @@ class Handlers(QObject):
 
     @Slot()
     def on_reset_layout(self) -> None:
-        self._window.reset_layout()
+        self._window.workspaces.reset()
+
+    @Slot()
+    def on_workspace(self) -> None:
+        self._window.workspaces.switch(_sender(self).data())
 
     def apply_preferences(self) -> None:
         """Take colours, language and engine from the settings."""
@@ -262,8 +266,7 @@ class Handlers(QObject):
     def _bring_player(self) -> None:
         """The player in front of other tabs, once the window has its panels."""
         if "decoding" in self._window.panels:
-            self._window.docks["decoding"].show()
-            self._window.docks["decoding"].raise_()  # another tab may lie over it
+            self._window.workspaces.show_panel("decoding")
 
     # --- export, help
 

@@ -1,4 +1,4 @@
-"""Menus, tool bar and shortcuts, built from `ACTIONS` and relabelled when the language changes."""
+"""Menus, buttons and shortcuts, built from `ACTIONS` and relabelled when the language changes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Qt, Slot
 from PySide6.QtGui import QAction, QKeyEvent, QKeySequence
-from PySide6.QtWidgets import QMenu, QMenuBar, QToolBar
+from PySide6.QtWidgets import QMenu, QMenuBar, QToolButton
 
 from attnviz.gui.actions import ACTIONS, MENUS
 from attnviz.gui.look.icons import icon
@@ -37,7 +37,8 @@ class Commands(QObject):
             action.setShortcuts([QKeySequence(key) for key in row.shortcuts if key not in taken])
             for key in taken:
                 self._plain[PLAIN_KEYS[key]] = action
-            action.triggered.connect(getattr(handlers, f"on_{row.id}"))
+            action.setData(row.argument)
+            action.triggered.connect(getattr(handlers, f"on_{row.run or row.id}"))
             self._actions[row.id] = action
 
     def __getitem__(self, id_: str) -> QAction:
@@ -80,11 +81,11 @@ class Commands(QObject):
             self._actions[row.id].setToolTip(self._tool_tip(row.id, text))
 
     def apply_theme(self, theme: Theme) -> None:
-        """Set the ink of the icons to that of `theme`: at once in a tool bar, in a menu when it opens."""
+        """Set the ink of the icons to that of `theme`: at once in a bar, in a menu when it opens."""
         self._theme = theme
         for row in ACTIONS:
             owners = self._actions[row.id].associatedObjects()
-            if row.icon and any(isinstance(owner, QToolBar) for owner in owners):
+            if row.icon and any(isinstance(owner, QToolButton) for owner in owners):
                 self._actions[row.id].setIcon(icon(row.icon, theme))
 
     @Slot()

@@ -90,14 +90,29 @@ class Settings:
         """Remember the open sections of a panel."""
         self._store.setValue(f"folds/{panel}", text)
 
-    def window(self) -> tuple[bytes, bytes]:
-        """(geometry, state) of the window when it was last closed; empty at first."""
-        return self._bytes("window/geometry"), self._bytes("window/state")
+    def geometry(self) -> bytes:
+        """Place and size of the window when it was last closed; empty at first."""
+        return self._bytes("window/geometry")
 
-    def set_window(self, geometry: bytes, state: bytes) -> None:
-        """Remember the window's place and its docks."""
+    def set_geometry(self, geometry: bytes) -> None:
+        """Remember the window's place and size."""
         self._store.setValue("window/geometry", QByteArray(geometry))
-        self._store.setValue("window/state", QByteArray(state))
+
+    def workspace(self) -> str:
+        """The id of the workspace that was shown last; empty at first."""
+        return str(self._store.value("window/workspace", "", type=str))
+
+    def set_workspace(self, id_: str) -> None:
+        """Remember which workspace is shown."""
+        self._store.setValue("window/workspace", id_)
+
+    def layout(self, workspace: str) -> bytes:
+        """The docks of a workspace as a person arranged them; empty where nobody did."""
+        return self._bytes(f"window/layouts/{workspace}")
+
+    def set_layout(self, workspace: str, state: bytes) -> None:
+        """Remember the docks of a workspace; an empty state forgets them."""
+        self._store.setValue(f"window/layouts/{workspace}", QByteArray(state))
 
     def _bytes(self, key: str) -> bytes:
         value = self._store.value(key, QByteArray(), type=QByteArray)

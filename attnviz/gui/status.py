@@ -80,6 +80,10 @@ class StatusLine(QStatusBar):
         """Show an unexpected error; `path` names the log file with the details."""
         self._show(sentence, self._theme.error, details)
 
+    def hint(self, keys: str) -> None:
+        """Show the keys that work in the present workspace, at the right end."""
+        self._hint.setText(keys)
+
     @Slot()
     def clear(self) -> None:
         """Take the sentence away."""
@@ -93,7 +97,6 @@ class StatusLine(QStatusBar):
 
     def retranslate(self) -> None:
         """Set the texts again, in the present language."""
-        self._hint.setText(_("hover a cell to see its sources · click to lock · Esc to unlock"))
         if self._store.trace is not None:
             self._on_trace(self._store.trace)
         if self._error is not None:

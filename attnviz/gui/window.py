@@ -1,4 +1,4 @@
-"""The window: panels in docks around the stage, menus, tool bar, status line."""
+"""The window: panels in docks, arranged by workspaces, under one bar and over the status line."""
 
 from __future__ import annotations
 
@@ -6,16 +6,14 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QByteArray, QSize, Qt, Slot
-from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent, QShowEvent
+from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent
 from PySide6.QtWidgets import (
     QAbstractButton,
     QComboBox,
     QGraphicsOpacityEffect,
+    QLayout,
     QMainWindow,
     QMenu,
-    QTabWidget,
-    QVBoxLayout,
-    QWidget,
 )
 
 from attnviz.checkpoints.presets import PRESETS
@@ -42,24 +40,20 @@ from attnviz.gui.panels.table import PANELS
 from attnviz.gui.settings import Settings
 from attnviz.gui.status import StatusLine
 from attnviz.gui.store import Store
-from attnviz.gui.tool_bar import ToolBar
-from attnviz.gui.widgets.card import Card
-from attnviz.gui.widgets.centre_splitter import CentreSplitter
+from attnviz.gui.top_bar import TopBar
 from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.document_line import DocumentLine
 from attnviz.gui.widgets.panel_dock import PanelDock
+from attnviz.gui.workspaces.switcher import Workspaces
 from attnviz.i18n import _
 from attnviz.model.sites.titles import label_among_several
 from attnviz.model.spec.document import Document
 
-AREAS = {
-    "left": Qt.DockWidgetArea.LeftDockWidgetArea,
-    "right": Qt.DockWidgetArea.RightDockWidgetArea,
-    "bottom": Qt.DockWidgetArea.BottomDockWidgetArea,
-}
-LAYOUT_VERSION = 1
+PICTURES = ("pipeline", "stage", "heads")
+"""The panels that fade while their numbers belong to an earlier document."""
 FADED = 0.35
 FIRST_SIZE = QSize(1280, 800)
+SMALLEST_SIZE = QSize(1000, 600)
 _ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 TITLE_BAR = 28
 """Height that the desktop's own title bar takes, about; known only once the window is shown."""
@@ -73,6 +67,9 @@ class Window(QMainWindow):
         self.setObjectName("window")
         self.setWindowIcon(app_icon())
         self.setDockNestingEnabled(True)
+        # A narrower window gets another arrangement: the present one must not keep it from shrinking.
+        self.layout().setSizeConstraint(QLayout.SizeConstraint.SetNoConstraint)
+        self.setMinimumSize(SMALLEST_SIZE)
         self.setContentsMargins(GRID, 0, GRID, 0)
         self.setAcceptDrops(True)
         self.settings = settings
@@ -91,82 +88,43 @@ class Window(QMainWindow):
         self._focus = Focus(self, self.leave)
         self.panels: dict[str, Panel] = {}
         self.docks: dict[str, PanelDock] = {}
-        self.cards: dict[str, Card] = {}
-        self._make_places()
-        self.commands.fill(self.menuBar(), self._extend_menu)
-        self.tool_bar = ToolBar(self.store, self.live, self.commands)
-        self.tool_bar.preset_menu.aboutToShow.connect(self._fill_preset_menu)
-        self.tool_bar.preset_menu.aboutToShow.connect(self._point_at_nothing)
-        self.addToolBar(self.tool_bar)
+        self._make_docks()
+        self.top_bar = TopBar(self.store, self.live, self.commands)
+        self.commands.fill(self.top_bar.menus, self._extend_menu)
+        self.top_bar.layout_menu.aboutToShow.connect(self._fill_layout_menu)
+        self.setMenuWidget(self.top_bar)
         self.status = StatusLine(self.store, self.live)
         self.setStatusBar(self.status)
         self.jobs = JobLine((self.scheduler, self.decode_scheduler))
         self.status.addPermanentWidget(self.jobs)
-        self._connect()
         self.resize(first_size(self.screen().availableSize()))
         self.store.set_following(settings["follow"])
         self.commands["follow_player"].setChecked(settings["follow"])
+        self.restoreGeometry(QByteArray(settings.geometry()))
+        self.workspaces = Workspaces(self, self.docks, settings)
+        self._connect()
+        self.workspaces.start()
+        self.top_bar.show_workspace(self.workspaces.present.id)
         self.retranslate()
-        self._first_state = self.saveState(LAYOUT_VERSION)
-        self._restore()
 
     # --- building
 
-    def _make_places(self) -> None:
-        centre = CentreSplitter()
-        first: dict[str, PanelDock] = {}
-        at_right: dict[str, PanelDock] = {}
+    def _make_docks(self) -> None:
         for row in PANELS:
-            if row.area == "centre":
-                self.cards[row.id] = Card("")
-                centre.addWidget(self.cards[row.id])
-                centre.setStretchFactor(centre.count() - 1, 1 if row.id == "stage" else 0)
-                continue
-            dock = PanelDock(row.id, shows_title=row.titled, has_frame=row.framed)
-            self.docks[row.id] = dock
-            self.addDockWidget(AREAS[row.area], dock)
-            if row.beside == "tab":
-                self.tabifyDockWidget(first[row.area], dock)
-            elif row.beside == "right":
-                self.splitDockWidget(first[row.area], dock, Qt.Orientation.Horizontal)
-                at_right[row.area] = dock
-            elif row.beside == "tab_right":
-                self.tabifyDockWidget(at_right[row.area], dock)
-            first.setdefault(row.area, dock)
-        for corner, area in (
-            (Qt.Corner.BottomLeftCorner, AREAS["bottom"]),
-            (Qt.Corner.BottomRightCorner, AREAS["bottom"]),
-        ):
-            self.setCorner(corner, area)
-        self.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
-        frame = QWidget()
-        layout = QVBoxLayout(frame)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(centre)
-        self.setCentralWidget(frame)
+            self.docks[row.id] = PanelDock(row.id, has_frame=row.framed, may_scroll=bool(row.width))
 
     def _make_panels(self) -> None:
         for row in PANELS:
             panel = row.make(self.store)
             panel.setObjectName(f"{row.id}_panel")
             self.panels[row.id] = panel
-            if row.id in self.docks:
-                self.docks[row.id].put(panel, panel.header())
-                self.docks[row.id].visibilityChanged.connect(panel.set_seen)
-            else:
-                self.cards[row.id].put(panel, panel.header(), is_titled=row.titled)
-
-    def _first_sizes(self) -> None:
-        wide, high = Qt.Orientation.Horizontal, Qt.Orientation.Vertical
-        for area in AREAS:
-            rows = [row for row in PANELS if row.area == area and not row.beside.startswith("tab")]
-            docks = [self.docks[row.id] for row in rows]
-            self.resizeDocks(docks, [row.width for row in rows], wide)
-            self.resizeDocks(docks, [row.height or docks[0].height() for row in rows], high)
-        self.docks["inspector"].raise_()
-        self.docks["decoding"].raise_()
+            self.docks[row.id].put(panel, panel.header())
+            self.docks[row.id].visibilityChanged.connect(panel.set_seen)
 
     def _connect(self) -> None:
+        self.top_bar.chosen.connect(self.workspaces.switch)
+        self.workspaces.switched.connect(self.top_bar.show_workspace)
+        self.workspaces.switched.connect(self._on_workspace)
         self.store.changed.connect(self._on_changed)
         self.store.history_changed.connect(self._on_history)
         self.store.rejected.connect(self.status.warn)
@@ -190,8 +148,6 @@ class Window(QMainWindow):
         for panel in self.panels.values():
             panel.start()
         self.retranslate()
-        if not self._is_restored:
-            self._first_sizes()
         for id_, dock in self.docks.items():
             self.panels[id_].set_seen(not self.isVisible() or not dock.visibleRegion().isEmpty())
         self._watch_comparisons()
@@ -227,17 +183,14 @@ class Window(QMainWindow):
     def retranslate(self) -> None:
         """Set every text of the window again, in the present language."""
         self.commands.retranslate()
+        self._panel_menu.setTitle(_("Panels"))
         for row in PANELS:
-            title = _(row.title)
-            if row.id in self.docks:
-                self.docks[row.id].set_title(title)
-            else:
-                self.cards[row.id].set_title(title if row.titled else "")
-                self.cards[row.id].setAccessibleName(title)
+            self.docks[row.id].set_title(_(row.title))
         for panel in self.panels.values():
             panel.retranslate()
-        self.tool_bar.retranslate()
+        self.top_bar.retranslate()
         self.status.retranslate()
+        self.status.hint(_(self.workspaces.present.keys))
         self.jobs.retranslate()
         self._show_title()
 
@@ -245,20 +198,6 @@ class Window(QMainWindow):
         """Recolour what style sheets do not reach; widgets below are told by `apply_style`."""
         self.commands.apply_theme(theme)
         self.commands["dark"].setChecked(theme.is_dark)
-
-    def reset_layout(self) -> None:
-        """Put every dock back where it stood at first."""
-        self.restoreState(self._first_state, LAYOUT_VERSION)
-        for dock in self.docks.values():
-            dock.show()
-        self._first_sizes()
-
-    def _restore(self) -> None:
-        geometry, state = self.settings.window()
-        if geometry:
-            self.restoreGeometry(QByteArray(geometry))
-        self._is_restored = bool(state) and self.restoreState(QByteArray(state), LAYOUT_VERSION)
-        self._needs_sizes = not self._is_restored
 
     def _show_title(self) -> None:
         document = self.store.document
@@ -280,8 +219,10 @@ class Window(QMainWindow):
             menu.aboutToShow.connect(self._name_recent_menu)
         if id_ == "view":
             menu.addSeparator()
+            self._panel_menu = menu.addMenu("")
+            self._panel_menu.setObjectName("menu_panels")
             for dock in self.docks.values():
-                menu.addAction(dock.toggleViewAction())
+                self._panel_menu.addAction(dock.toggleViewAction())
         if id_ == "presets":
             menu.aboutToShow.connect(self._fill_preset_menu)
         menu.aboutToShow.connect(self._point_at_nothing)
@@ -307,19 +248,28 @@ class Window(QMainWindow):
             action.triggered.connect(self.handlers.on_recent)
 
     @Slot()
+    def _fill_layout_menu(self) -> None:
+        menu = self.top_bar.layout_menu
+        menu.clear()
+        for dock in self.docks.values():
+            menu.addAction(dock.toggleViewAction())
+        menu.addSeparator()
+        menu.addAction(self.commands["reset_layout"])
+
+    @Slot()
     def _fill_preset_menu(self) -> None:
-        for menu in (self.commands.menu("presets"), self.tool_bar.preset_menu):
-            menu.clear()
-            group = ""
-            for preset in PRESETS:
-                if group and preset.group != group:
-                    menu.addSeparator()
-                group = preset.group
-                action = menu.addAction(_(preset.title).replace("&", "&&"))
-                action.setObjectName(f"preset_{preset.id}")
-                action.setStatusTip(_(preset.description))
-                action.setData(preset.id)
-                action.triggered.connect(self.handlers.on_preset)
+        menu = self.commands.menu("presets")
+        menu.clear()
+        group = ""
+        for preset in PRESETS:
+            if group and preset.group != group:
+                menu.addSeparator()
+            group = preset.group
+            action = menu.addAction(_(preset.title).replace("&", "&&"))
+            action.setObjectName(f"preset_{preset.id}")
+            action.setStatusTip(_(preset.description))
+            action.setData(preset.id)
+            action.triggered.connect(self.handlers.on_preset)
 
     # --- what happens
 
@@ -337,15 +287,16 @@ class Window(QMainWindow):
     @Slot(object)
     def _on_failed(self, error: BaseException) -> None:
         """The picture belongs to an earlier document: it fades until new numbers arrive."""
-        for card in self.cards.values():
-            effect = QGraphicsOpacityEffect(card)
+        for id_ in PICTURES:
+            body = self.docks[id_].widget()
+            effect = QGraphicsOpacityEffect(body)
             effect.setOpacity(FADED)
-            card.setGraphicsEffect(effect)
+            body.setGraphicsEffect(effect)
 
     @Slot(object)
     def _on_trace(self, trace: object) -> None:
-        for card in self.cards.values():
-            card.setGraphicsEffect(None)  # type: ignore[arg-type]
+        for id_ in PICTURES:
+            self.docks[id_].widget().setGraphicsEffect(None)  # type: ignore[arg-type]
 
     @Slot()
     def _on_history(self) -> None:
@@ -353,11 +304,9 @@ class Window(QMainWindow):
         self.commands["redo"].setEnabled(self.store.can_redo)
         self._show_title()
 
-    def showEvent(self, event: QShowEvent) -> None:
-        super().showEvent(event)
-        if self._needs_sizes:  # docks keep only sizes that are set while visible
-            self._needs_sizes = False
-            self._first_sizes()
+    @Slot(str)
+    def _on_workspace(self, id_: str) -> None:
+        self.status.hint(_(self.workspaces.present.keys))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """A key that the control with the focus did not want."""
@@ -405,9 +354,8 @@ class Window(QMainWindow):
         if not self.documents.may_close():
             event.ignore()
             return
-        self.settings.set_window(
-            bytes(self.saveGeometry().data()), bytes(self.saveState(LAYOUT_VERSION).data())
-        )
+        self.workspaces.keep()
+        self.settings.set_geometry(bytes(self.saveGeometry().data()))
         self.settings.sync()
         self.bridge.close()
         closed = [scheduler.close() for scheduler in (self.scheduler, self.decode_scheduler)]

@@ -89,7 +89,7 @@ class Walk:
     def visit(self, id_: str) -> None:
         """Act on one control of the panel, wherever it stands, and wait for the numbers."""
         if id_ in self.desk.window.docks:
-            self.desk.window.docks[id_].raise_()
+            self.desk.bring(id_)
         self.note(f"visit {id_}")
         self.touch([self.desk.window.panels[id_]])
         self.wait()
@@ -140,7 +140,7 @@ class Walk:
     def tab(self) -> None:
         name = self.chance.choice([row.id for row in PANELS if row.id in self.desk.window.docks])
         self.note(f"tab {name}")
-        self.desk.window.docks[name].raise_()
+        self.desk.bring(name)
 
     def undo(self) -> None:
         times = self.chance.randrange(1, 4)

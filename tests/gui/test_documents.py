@@ -420,7 +420,6 @@ def test_a_new_document_and_an_open_menu_point_at_no_stage(desk: Desk) -> None:
     desk.store.set_stage_hover("weights")
     desk.store.open(load_preset("toy-attention"))
     assert desk.store.pointer.stage == ""
-    for menu in (desk.window.commands.menu("presets"), desk.window.tool_bar.preset_menu):
-        desk.store.set_stage_hover("weights")
-        menu.aboutToShow.emit()
-        assert desk.store.pointer.stage == ""
+    desk.store.set_stage_hover("weights")
+    desk.window.commands.menu("presets").aboutToShow.emit()
+    assert desk.store.pointer.stage == ""

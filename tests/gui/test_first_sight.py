@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from desk import MakeDesk
 from PySide6.QtCore import QSize
-from PySide6.QtWidgets import QLineEdit, QToolButton
+from PySide6.QtWidgets import QLineEdit
 
 import attnviz
 from attnviz.gui.window import first_size
@@ -24,13 +24,11 @@ def test_a_long_sentence_is_shown_from_its_beginning(make_desk: MakeDesk) -> Non
     assert [line.cursorPosition() for line in lines] == [0]
 
 
-def test_a_document_from_a_file_is_not_called_a_preset(make_desk: MakeDesk, tmp_path: Path) -> None:
+def test_a_document_from_a_file_is_called_by_the_files_name(make_desk: MakeDesk, tmp_path: Path) -> None:
     desk = make_desk()
-    button = desk.find(QToolButton, "preset_button")
-    assert button.text() == "Preset: A fluffy blue creature"
+    assert desk.window.windowTitle().startswith("A fluffy blue creature")
     attnviz.save(load_preset("toy-attention").experiment, tmp_path / "mine.json")
     desk.store.open(attnviz.load(tmp_path / "mine.json"), tmp_path / "mine.json")
-    assert button.text() == "Preset"
     assert desk.window.windowTitle().startswith("mine.json")
 
 

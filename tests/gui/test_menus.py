@@ -24,7 +24,7 @@ def test_the_table_is_consistent() -> None:
     assert all(row.menu in menus or row.menu == "" for row in ACTIONS)
     keys = Counter(QKeySequence(key).toString() for row in ACTIONS for key in row.shortcuts)
     assert "" not in keys and [key for key, count in keys.items() if count > 1] == []
-    assert all(callable(getattr(Handlers, f"on_{row.id}")) for row in ACTIONS)
+    assert all(callable(getattr(Handlers, f"on_{row.run or row.id}")) for row in ACTIONS)
 
 
 def test_every_row_stands_in_its_menu_with_its_keys(desk: Desk) -> None:
@@ -59,7 +59,7 @@ def test_undo_and_redo_are_there_when_there_is_something(desk: Desk) -> None:
 
 
 def test_docks_are_hidden_and_shown_from_the_view_menu(desk: Desk) -> None:
-    menu = desk.find(QMenu, "menu_view")
+    menu = desk.find(QMenu, "menu_panels")
     for id_ in ("tokens", "mechanism"):
         toggle = desk.window.docks[id_].toggleViewAction()
         assert toggle in menu.actions() and toggle.isChecked()
@@ -85,8 +85,8 @@ def test_dialogs_open_and_list_the_keys(desk: Desk, monkeypatch: pytest.MonkeyPa
 
 
 def test_the_engine_menu_says_why_an_engine_is_not_there(desk: Desk) -> None:
-    menu = desk.window.tool_bar.findChildren(QMenu)[-1]
-    for candidate in desk.window.tool_bar.findChildren(QMenu):
+    menu = desk.window.top_bar.findChildren(QMenu)[-1]
+    for candidate in desk.window.top_bar.findChildren(QMenu):
         candidate.aboutToShow.emit()
         if any("NumPy" in action.text() for action in candidate.actions()):
             menu = candidate

@@ -33,7 +33,7 @@ def is_on_top(desk: Desk) -> bool:
 
 
 def test_space_brings_the_player_to_the_front(desk: Desk) -> None:
-    desk.window.docks["block"].raise_()
+    desk.bring("block")
     desk.qtbot.waitUntil(lambda: not is_on_top(desk))
     desk.press_key(Qt.Key.Key_Space)
     desk.qtbot.waitUntil(lambda: is_on_top(desk))

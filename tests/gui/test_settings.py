@@ -33,11 +33,14 @@ def test_defaults_are_legal_and_there_without_a_file(file: Path) -> None:
 def test_what_was_chosen_is_there_in_the_next_session_with_its_type(file: Path) -> None:
     settings = opened(file)
     settings["theme"], settings["motion"] = "dark", False
-    settings.set_window(b"\x00geometry\xff", b"state")
+    settings.set_geometry(b"\x00geometry\xff")
+    settings.set_layout("explore", b"\x00state\xff")
+    settings.set_workspace("compare")
     settings.sync()
     again = opened(file)
     assert again["theme"] == "dark" and again["motion"] is False
-    assert again.window() == (b"\x00geometry\xff", b"state")
+    assert again.geometry() == b"\x00geometry\xff" and again.layout("explore") == b"\x00state\xff"
+    assert again.layout("compare") == b"" and again.workspace() == "compare"
 
 
 @pytest.mark.parametrize(("key", "value"), [("theme", "plaid"), ("language", "tlh"), ("engine", "abacus")])
@@ -58,7 +61,8 @@ def test_an_unknown_key_is_a_mistake(file: Path) -> None:
 def test_a_broken_file_gives_the_defaults(file: Path) -> None:
     file.write_bytes(b"\x00\xff[preferences\ntheme=@ByteArray(\nwindow/state=nonsense")
     settings = opened(file)
-    assert settings["theme"] == "system" and settings.recent() == () and settings.window() == (b"", b"")
+    assert settings["theme"] == "system" and settings.recent() == ()
+    assert (settings.geometry(), settings.layout("explore"), settings.workspace()) == (b"", b"", "")
 
 
 def test_recent_files_latest_first_each_once_and_no_more_than_ten(file: Path, tmp_path: Path) -> None:

@@ -100,9 +100,9 @@ QMenu::item:selected { background: @hover; color: @ink; }
 QMenu::item:disabled { color: @faded; }
 QMenu::separator { height: 1px; background: @line; margin: 4px 6px; }
 
-QToolBar { background: @ground; border: none; spacing: 8px; padding: 2px 0px; min-height: 36px;
-    max-height: 36px; }
-QToolBar::separator { background: @line; width: 1px; margin: 4px 4px; }
+#layout_button::menu-indicator { width: 0px; }
+#workspace_tabs::tab { padding: 8px 10px 8px 10px; margin: 0px; min-height: 20px; }
+#workspace_tabs::tab:selected { background: @hover; color: @accent; }
 QStatusBar { background: @ground; border: none; color: @muted; }
 QStatusBar::item { border: none; }
 QStatusBar QLabel { color: @muted; }
@@ -110,16 +110,18 @@ QMainWindow::separator { background: @ground; width: 8px; height: 8px; }
 QMainWindow::separator:hover { background: @line; }
 
 QDialogButtonBox { dialogbuttonbox-buttons-have-icons: 0; }
-QPushButton, QToolBar QToolButton, QToolButton[framed="true"] {
+QPushButton, #top_bar QToolButton, QToolButton[framed="true"] {
     background: @field; color: @ink; border: 1px solid @line; border-radius: @radius; padding: 3px 10px;
     min-height: 16px;
 }
-QPushButton:hover, QToolBar QToolButton:hover, QToolButton[framed="true"]:hover { background: @hover; }
-QPushButton:pressed, QToolBar QToolButton:pressed { background: @line; }
-QPushButton:checked, QToolBar QToolButton:checked { border: 1px solid @accent; color: @accent; }
+#top_bar #layout_button, #top_bar #undo_button, #top_bar #redo_button, #top_bar #dark_button {
+    padding: 3px 6px; }
+QPushButton:hover, #top_bar QToolButton:hover, QToolButton[framed="true"]:hover { background: @hover; }
+QPushButton:pressed, #top_bar QToolButton:pressed { background: @line; }
+QPushButton:checked, #top_bar QToolButton:checked { border: 1px solid @accent; color: @accent; }
 QPushButton:default { border: 1px solid @accent; }
-QPushButton:disabled, QToolBar QToolButton:disabled { color: @faded; background: @ground; }
-QPushButton:focus, QPushButton:checked:focus, QToolBar QToolButton:focus,
+QPushButton:disabled, #top_bar QToolButton:disabled { color: @faded; background: @ground; }
+QPushButton:focus, QPushButton:checked:focus, #top_bar QToolButton:focus,
 QToolButton[framed="true"]:focus { border: 2px solid @accent;
     padding: 2px 9px; }
 QPushButton[primary="true"] { background: @filled; color: @on_filled; border: 1px solid @filled; }
@@ -129,7 +131,7 @@ QPushButton:flat:focus { padding: 0px 4px; border: 2px solid @accent; }
 QPushButton::menu-indicator { width: 10px; subcontrol-position: right center; subcontrol-origin: padding;
     right: 5px; }
 QToolButton::menu-indicator { width: 10px; subcontrol-position: right center; right: 4px; }
-QToolBar QToolButton[popupMode="2"] { padding-right: 18px; }
+#top_bar QToolButton[popupMode="2"] { padding-right: 18px; }
 QToolButton { background: transparent; color: @ink; border: 1px solid transparent; border-radius: @radius;
     padding: 3px; }
 QToolButton:hover { background: @hover; }
@@ -175,6 +177,9 @@ QTabWidget::pane { background: @panel; border: 1px solid @line; border-radius: @
 QTabBar { background: transparent; qproperty-drawBase: 0; }
 QTabBar::tab { background: transparent; color: @muted; padding: 5px 2px 5px 2px; margin: 0px 8px 0px 8px;
     border: none; border-bottom: 2px solid transparent; }
+QTabBar::tab:right { padding: 2px 6px 2px 4px; margin: 6px 0px 6px 0px; border-bottom: none;
+    border-left: 2px solid transparent; }
+QTabBar::tab:right:selected { border-bottom: none; border-left: 2px solid @accent; }
 QTabBar::tab:hover { color: @ink; }
 QTabBar::tab:selected { color: @ink; border-bottom: 2px solid @accent; font-weight: 600; }
 QTabBar::tab:selected:focus { border: 2px solid @accent; border-radius: 4px; padding: 3px 0px 5px 0px; }

@@ -1,4 +1,4 @@
-"""`PANELS`: the closed set of panels, with their initial places and titles.
+"""`PANELS`: the closed set of panels. Their places are in `WORKSPACES`.
 
 A panel's module is imported with the panel, after the window's first frame.
 """
@@ -7,33 +7,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Literal
 
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
 from attnviz.i18n import N_
 
-Area = Literal["left", "centre", "right", "bottom"]
-
 
 @dataclass(frozen=True)
 class PanelRow:
-    """One panel: its id, its title, its area, and its class as `module:Class` inside this package.
+    """One panel: its id, its title, and its class as `module:Class` inside this package.
 
-    `beside` is its place relative to the first panel of its area; `tab_right` is a tab of the one at that
-    panel's right. `width` and `height` are its first size in pixels; a panel without a title is named by its
-    tab or by the cards inside it; one without a frame brings its own.
+    A panel without a title is named by its tab or by the cards inside it; one without a frame brings its own.
+    A panel with a `width` needs that many pixels: in a narrower place it scrolls, and among tabs it widens
+    the place while it is in front.
     """
 
     id: str
     title: str
-    area: Area
     source: str
-    beside: Literal["below", "right", "tab", "tab_right"] = "below"
-    width: int = 0
-    height: int = 0
     titled: bool = True
     framed: bool = True
+    width: int = 0
 
     def make(self, store: Store) -> Panel:
         """A new panel over `store`."""
@@ -44,44 +38,20 @@ class PanelRow:
 
 
 PANELS: tuple[PanelRow, ...] = (
-    PanelRow("tokens", N_("Tokens"), "left", "tokens:TokensPanel", width=252, height=146),
-    PanelRow("vectors", N_("Vectors"), "left", "vectors:VectorsPanel", width=252, height=172),
-    PanelRow("plane", N_("Plane"), "left", "plane:PlanePanel", width=252, height=222),
-    PanelRow("pipeline", N_("Pipeline"), "centre", "pipeline.panel:PipelinePanel", titled=False),
-    PanelRow("stage", N_("Stage"), "centre", "stage.panel:StageViewPanel", titled=False),
-    PanelRow("heads", N_("Heads"), "centre", "heads:HeadsPanel"),
-    PanelRow(
-        "mechanism",
-        N_("Mechanism"),
-        "right",
-        "mechanism.panel:MechanismPanel",
-        width=288,
-        titled=False,
-        framed=False,
-    ),
-    PanelRow(
-        "inspector",
-        N_("Inspector"),
-        "bottom",
-        "inspector.panel:InspectorPanel",
-        width=456,
-        height=150,
-        titled=False,
-    ),
-    PanelRow(
-        "decoding", N_("Decoding"), "bottom", "decoding.panel:DecodingPanel", "right", width=800, height=150
-    ),
-    PanelRow("matrices", N_("Matrices"), "bottom", "matrices:MatricesPanel", "tab", titled=False),
-    PanelRow("cost", N_("Cost"), "bottom", "cost.panel:CostPanel", "tab", titled=False),
-    PanelRow("positions", N_("Positions"), "bottom", "positions.panel:PositionsPanel", "tab", titled=False),
-    PanelRow("block", N_("Block"), "bottom", "block:BlockPanel", "tab_right", titled=False),
-    PanelRow(
-        "architecture",
-        N_("Architecture"),
-        "bottom",
-        "architecture.panel:ArchitecturePanel",
-        "tab_right",
-        titled=False,
-    ),
-    PanelRow("compare", N_("Compare"), "bottom", "compare.panel:ComparePanel", "tab_right", titled=False),
+    PanelRow("tokens", N_("Tokens"), "tokens:TokensPanel"),
+    PanelRow("vectors", N_("Vectors"), "vectors:VectorsPanel"),
+    PanelRow("pipeline", N_("Pipeline"), "pipeline.panel:PipelinePanel", titled=False),
+    PanelRow("stage", N_("Stage"), "stage.panel:StageViewPanel", titled=False),
+    PanelRow("heads", N_("Heads"), "heads:HeadsPanel"),
+    PanelRow("mechanism", N_("Mechanism"), "mechanism.panel:MechanismPanel", titled=False, framed=False),
+    PanelRow("inspector", N_("Inspector"), "inspector.panel:InspectorPanel"),
+    PanelRow("plane", N_("Plane"), "plane:PlanePanel"),
+    PanelRow("positions", N_("Positions"), "positions.panel:PositionsPanel", width=400),
+    PanelRow("cost", N_("Cost"), "cost.panel:CostPanel", width=440),
+    PanelRow("block", N_("Block"), "block:BlockPanel", width=400),
+    PanelRow("matrices", N_("Matrices"), "matrices:MatricesPanel", width=280),
+    PanelRow("architecture", N_("Architecture"), "architecture.panel:ArchitecturePanel", width=400),
+    PanelRow("decoding", N_("Decoding"), "decoding.panel:DecodingPanel", width=560),
+    PanelRow("compare", N_("Compare"), "compare.panel:ComparePanel", width=560),
 )
+PANEL_BY_ID = {row.id: row for row in PANELS}

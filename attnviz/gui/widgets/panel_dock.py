@@ -8,38 +8,48 @@ from PySide6.QtWidgets import QApplication, QDockWidget, QHBoxLayout, QLabel, QV
 
 from attnviz.gui.look.fonts import section_title_font
 from attnviz.gui.look.theme import GRID, LIGHT, RADIUS, Theme
+from attnviz.gui.widgets.narrow_scroll import NarrowScroll
 
 PADDING = 12
 
 
 class PanelDock(QDockWidget):
-    """Holds one panel. With `shows_title` false (docks in tabs) the tab is the title."""
+    """Holds one panel. Among tabs the tab is the title; alone, a small title above the panel is.
 
-    def __init__(self, name: str, *, shows_title: bool, has_frame: bool) -> None:
+    With `may_scroll`, a place that is too narrow scrolls sideways and never squeezes the panel.
+    """
+
+    def __init__(self, panel_id: str, *, has_frame: bool, may_scroll: bool) -> None:
         super().__init__()
-        self.setObjectName(f"{name}_dock")
+        self.panel_id = panel_id
+        self.setObjectName(f"{panel_id}_dock")
         self._theme = LIGHT
-        self._has_frame = has_frame
+        self._has_frame, self._may_scroll = has_frame, may_scroll
         self._label = QLabel()
         self._label.setTextFormat(Qt.TextFormat.PlainText)
         self._label.setFont(section_title_font())
         bar, body = QWidget(), QWidget()
         self._bar, self._body = QHBoxLayout(bar), QVBoxLayout(body)
-        self._bar.setContentsMargins(0, 0, 0, 0)
-        if shows_title:
-            self._bar.setContentsMargins(PADDING, GRID, PADDING, 0)
-            self._bar.addWidget(self._label, 1)
-        top = GRID // 2 if shows_title else PADDING
-        self._body.setContentsMargins(*((PADDING, top, PADDING, GRID) if has_frame else (0, 0, 0, 0)))
+        self._bar.addWidget(self._label, 1)
+        self.show_title(False)
         self.setTitleBarWidget(bar)
         self.setWidget(body)
         self.visibilityChanged.connect(self._on_visible)
 
     def put(self, panel: QWidget, header: QWidget | None) -> None:
         """Fill the dock with its panel; `header` goes to the right end of the title."""
-        self._body.addWidget(panel)
+        self._body.addWidget(NarrowScroll(panel) if self._may_scroll else panel)
         if header is not None:
             self._bar.addWidget(header)
+        self.show_title(not self._label.isHidden())
+
+    def show_title(self, is_shown: bool) -> None:
+        """Show or hide the title above the panel; it is also what a person drags."""
+        self._label.setVisible(is_shown)
+        has_bar = is_shown or self._bar.count() > 1
+        self._bar.setContentsMargins(*((PADDING, GRID, PADDING, 0) if has_bar else (0, 0, 0, 0)))
+        top = GRID // 2 if has_bar else PADDING
+        self._body.setContentsMargins(*((PADDING, top, PADDING, GRID) if self._has_frame else (0, 0, 0, 0)))
 
     @Slot(bool)
     def _on_visible(self, is_visible: bool) -> None:

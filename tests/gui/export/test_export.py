@@ -208,7 +208,7 @@ def test_a_panel_is_exported_whole_and_without_what_only_the_mouse_needs(desk: D
     desk.store.look(locked=Cell("weights", 2, 1))
     desk.settle()
     block, inspector = desk.window.panels["block"], desk.window.panels["inspector"]
-    desk.window.docks["block"].raise_()
+    desk.bring("block")
     desk.qtbot.waitUntil(lambda: not desk.window.docks["block"].visibleRegion().isEmpty())
     frames = [_framed(panel) for panel in (block, inspector)]
     before = [frame.geometry() for frame in frames], desk.window.focusWidget()
@@ -441,7 +441,7 @@ def test_a_panel_is_offered_while_it_can_be_seen(make_desk: MakeDesk) -> None:
     desk = make_desk("toy-attention")
     assert {"stage", "decoding", "inspector"} <= set(seen_titles(desk.window.panels))
     assert not {"compare", "cost"} & set(seen_titles(desk.window.panels))
-    desk.window.docks["compare"].raise_()
+    desk.bring("compare")
     desk.qtbot.waitUntil(lambda: "compare" in seen_titles(desk.window.panels))
     assert "decoding" not in seen_titles(desk.window.panels)
 

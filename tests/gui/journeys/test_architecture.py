@@ -18,7 +18,7 @@ pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 def test_from_the_cross_attention_to_the_encoder_and_back_by_a_click(make_desk: MakeDesk) -> None:
     desk = make_desk("encoder-decoder")
     trace = attnviz.run(load_preset("encoder-decoder"))
-    desk.window.docks["architecture"].raise_()
+    desk.bring("architecture")
     desk.settle()
     cross = desk.find(SiteMap, "site_map_decoder.0.cross")
     encoder = desk.find(SiteMap, "site_map_encoder.0.self")

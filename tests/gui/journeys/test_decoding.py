@@ -28,7 +28,7 @@ pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 @pytest.fixture
 def desk(make_desk: MakeDesk) -> Desk:
     made = make_desk("causal-decode")
-    made.window.docks["decoding"].raise_()
+    made.bring("decoding")
     made.settle_decoding()
     return made
 
@@ -165,7 +165,7 @@ def test_fewer_tokens_than_the_step_show_the_last_step(desk: Desk) -> None:
 
 
 def test_masks_positions_and_heads_decode_to_the_full_pass(desk: Desk) -> None:
-    desk.window.docks["decoding"].raise_()
+    desk.bring("decoding")
     changes: tuple[dict[str, Any], ...] = (
         {"heads": 1},
         {"heads": 2, "dtype": "float64"},
@@ -211,7 +211,6 @@ def test_a_hidden_panel_decodes_nothing_until_it_is_seen(desk: Desk) -> None:
     desk.settle()
     QTest.qWait(60)
     assert desk.store.player.decoded is None, "the old decoding is given back, and no other is computed"
-    desk.window.docks["decoding"].show()
-    desk.window.docks["decoding"].raise_()  # other panels may lie over it
+    desk.bring("decoding")
     desk.settle_decoding()
     assert desk.store.player.decoded is not None

@@ -30,7 +30,7 @@ def desk(make_desk: MakeDesk) -> Desk:
 
     made = make_desk(load_preset("stories-en"))
     made.window.resize(1900, 1100)
-    made.window.docks["decoding"].raise_()
+    made.bring("decoding")
     made.qtbot.waitUntil(lambda: made.store.player.decoded is not None, timeout=8000)
     made.store.look(step=STEP, site="layers.1.self", head=0)
     made.qtbot.waitUntil(lambda: made.find(RowMatrix, "k_cache").isVisible(), timeout=8000)
@@ -41,7 +41,7 @@ def desk(make_desk: MakeDesk) -> Desk:
 def said(desk: Desk) -> str:
     panel = desk.window.panels["inspector"]
     assert isinstance(panel, InspectorPanel)
-    desk.window.docks["inspector"].raise_()
+    desk.bring("inspector")
     desk.settle()
     QTest.qWait(20)
     return panel.page.toPlainText().replace("\u2060", "").replace("\u00a0", " ").replace("−", "-")
@@ -54,7 +54,7 @@ def result(desk: Desk) -> float:
 
 
 def point(desk: Desk, widget: QWidget, at: QPoint) -> None:
-    desk.window.docks["decoding"].raise_()
+    desk.bring("decoding")
     desk.settle()
     QTest.mouseMove(widget, at + QPoint(1, 0))
     QTest.mouseMove(widget, at)
@@ -88,7 +88,7 @@ def test_a_token_of_the_document_is_lit_everywhere_and_opens_in_the_decoding(mak
     """Without a causal mask the document has other numbers in its own pass than the player has."""
     desk = make_desk(Document(small(readout="similarity", writing=Writing())), inline=False)
     desk.window.resize(1900, 1100)
-    desk.window.docks["decoding"].raise_()
+    desk.bring("decoding")
     desk.qtbot.waitUntil(lambda: desk.store.player.decoded is not None, timeout=8000)
     desk.store.look(step=2)
     weights = desk.find(Bars, "decode_weights")

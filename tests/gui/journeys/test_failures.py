@@ -221,7 +221,7 @@ def test_many_tokens_are_typed_live(make_desk: MakeDesk) -> None:
 
 
 def test_pictures_of_an_earlier_document_fade_until_there_are_numbers(desk: Desk) -> None:
-    card = desk.window.cards["stage"]
+    card = desk.window.docks["stage"].widget()
     assert card.graphicsEffect() is None
     desk.window.live.failed.emit(ValueError("scores: too many"))
     effect = card.graphicsEffect()

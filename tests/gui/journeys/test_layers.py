@@ -19,8 +19,7 @@ STACK = set_n_layers(small(block=block("pre")), 3)
 
 
 def block_tab(desk: Desk) -> BlockPanel:
-    desk.window.docks["block"].show()
-    desk.window.docks["block"].raise_()
+    desk.bring("block")
     desk.settle()
     panel = desk.window.panels["block"]
     assert isinstance(panel, BlockPanel)

@@ -198,7 +198,7 @@ def test_features_are_added_and_taken_away(desk: Desk) -> None:
 
 
 def test_a_weight_matrix_is_edited_like_the_vectors(desk: Desk) -> None:
-    desk.window.docks["matrices"].raise_()
+    desk.bring("matrices")
     box = desk.find(QComboBox, "matrix_choice")
     box.setCurrentIndex(box.findData("projections.key"))
     grid = desk.window.panels["matrices"].grid
@@ -237,12 +237,12 @@ def test_a_panel_behind_a_tab_gives_the_keyboard_up(desk: Desk) -> None:
 
 
 def test_a_hidden_grid_writes_nothing_into_another_document(desk: Desk) -> None:
-    desk.window.docks["matrices"].raise_()
+    desk.bring("matrices")
     QApplication.processEvents()
     grid = desk.find(NumberGrid, "matrix_grid")
     desk.click(grid, grid.cell_rect(0, 0).center())
     assert desk.window.focusWidget() is grid
-    desk.window.docks["inspector"].raise_()
+    desk.bring("inspector")
     QApplication.processEvents()
     desk.store.open(load_preset("toy-attention"))
     desk.settle()

@@ -51,7 +51,7 @@ def visit(desk: Desk, look: Any) -> None:
     """Point at every token in every panel, and call `look` each time."""
     desk.settle_decoding()
     for dock in ("inspector", "matrices", "decoding"):
-        desk.window.docks[dock].raise_()
+        desk.bring(dock)
         QApplication.processEvents()
         look()
     for stage in ("weights", "x", "q", "attention_output", "probabilities"):

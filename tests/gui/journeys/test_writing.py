@@ -71,7 +71,7 @@ def model(length: int = 100) -> Experiment:
 @pytest.fixture
 def desk(make_desk: MakeDesk) -> Desk:
     made = make_desk(Document(model()))
-    made.window.docks["decoding"].raise_()
+    made.bring("decoding")
     settle(made)
     return made
 
@@ -383,7 +383,7 @@ def test_a_decoding_that_is_long_in_coming_does_not_leave_the_old_one_on_the_scr
     from attnviz.compute import decoding as decoded
 
     desk = make_desk(Document(model()), inline=False)
-    desk.window.docks["decoding"].raise_()
+    desk.bring("decoding")
     settle(desk)
 
     made, released = decoded.decode_and_compare, threading.Event()

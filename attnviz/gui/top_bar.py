@@ -1,0 +1,150 @@
+"""The bar at the top: menus, workspaces, layout, undo, engine, colours, language."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSize, Qt, Signal, Slot
+from PySide6.QtGui import QActionGroup
+from PySide6.QtWidgets import QHBoxLayout, QMenu, QMenuBar, QTabBar, QToolButton, QWidget
+
+from attnviz.engines.table import ENGINES
+from attnviz.gui.live.trace import Live
+from attnviz.gui.look.theme import GRID
+from attnviz.gui.menus import Commands
+from attnviz.gui.store import Store
+from attnviz.gui.widgets.control import plain_tooltip
+from attnviz.gui.workspaces.table import WORKSPACES
+from attnviz.i18n import _
+from attnviz.model.spec.document import Document
+
+HEIGHT = 40
+
+
+class TopBar(QWidget):
+    """The menus, one tab for each workspace, and what is used all the time.
+
+    The engine button shows engine and dtype of the run.
+    """
+
+    chosen = Signal(str)
+    """The id of the workspace whose tab was chosen."""
+
+    def __init__(self, store: Store, live: Live, commands: Commands) -> None:
+        super().__init__()
+        self.setObjectName("top_bar")
+        self.setFixedHeight(HEIGHT)
+        self._store, self._live = store, live
+        self.menus = QMenuBar()
+        self.menus.setNativeMenuBar(False)
+        self.menus.setObjectName("menu_bar")
+        self.layout_menu = QMenu(self)
+        self._tabs = self._workspace_tabs()
+        self._layout = self._menu_button("layout_button", self.layout_menu)
+        self._layout.setText("…")
+        self._engine_menu = QMenu(self)
+        self._engine_menu.setToolTipsVisible(True)
+        self._engine_menu.aboutToShow.connect(self._fill_engine_menu)
+        self._engine = self._menu_button("engine_button", self._engine_menu)
+        box = QHBoxLayout(self)
+        box.setContentsMargins(0, 0, 0, 0)
+        box.setSpacing(GRID // 2)
+        box.addWidget(self.menus, 0, Qt.AlignmentFlag.AlignVCenter)
+        box.addStretch(1)
+        box.addWidget(self._tabs)
+        box.addStretch(1)
+        for widget in (
+            self._layout,
+            *(self._button(commands, id_) for id_ in ("undo", "redo")),
+            self._engine,
+            *(self._button(commands, id_) for id_ in ("dark", "language")),
+        ):
+            box.addWidget(widget)
+        store.changed.connect(self._on_changed)
+        store.traced.connect(self._on_trace)
+
+    def retranslate(self) -> None:
+        """Set the texts again, in the present language."""
+        for index, row in enumerate(WORKSPACES):
+            self._tabs.setTabText(index, _(row.title))
+            self._tabs.setTabToolTip(index, plain_tooltip(f"{_(row.hint)} (Ctrl+{index + 1})"))
+        self._tabs.setAccessibleName(_("Workspaces"))
+        for button, name in ((self._layout, _("Layout")), (self._engine, _("Engine"))):
+            button.setAccessibleName(name)
+            button.setToolTip(name)
+        self._show_engine()
+
+    @Slot(str)
+    def show_workspace(self, id_: str) -> None:
+        """Select the tab of a workspace."""
+        self._tabs.setCurrentIndex([row.id for row in WORKSPACES].index(id_))
+
+    def _workspace_tabs(self) -> QTabBar:
+        tabs = QTabBar()
+        tabs.setObjectName("workspace_tabs")
+        tabs.setDrawBase(False)
+        tabs.setExpanding(False)
+        tabs.setUsesScrollButtons(False)
+        tabs.setElideMode(Qt.TextElideMode.ElideNone)
+        tabs.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        for _row in WORKSPACES:
+            tabs.addTab("")
+        tabs.currentChanged.connect(self._on_tab)
+        return tabs
+
+    def _menu_button(self, name: str, menu: QMenu) -> QToolButton:
+        button = QToolButton()
+        button.setObjectName(name)
+        button.setMenu(menu)
+        button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        return button
+
+    def _button(self, commands: Commands, id_: str) -> QToolButton:
+        button = QToolButton()
+        button.setObjectName(f"{id_}_button")
+        button.setDefaultAction(commands[id_])
+        button.setIconSize(QSize(16, 16))
+        button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        if id_ == "language":
+            button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
+        return button
+
+    def _show_engine(self) -> None:
+        trace = self._store.trace
+        engine = trace.engine if trace else self._live.engine
+        label = next(row.label for row in ENGINES if row.id == engine)
+        device = "" if trace is None or trace.device == "cpu" else f" {trace.device}"
+        self._engine.setText(f"{label}{device} · {self._store.experiment.dtype}")
+
+    @Slot(int)
+    def _on_tab(self, index: int) -> None:
+        self.chosen.emit(WORKSPACES[index].id)
+
+    @Slot(object, object)
+    def _on_changed(self, old: Document, new: Document) -> None:
+        if old.experiment.dtype != new.experiment.dtype:
+            self._show_engine()
+
+    @Slot(object)
+    def _on_trace(self, trace: object) -> None:
+        self._show_engine()
+
+    @Slot()
+    def _fill_engine_menu(self) -> None:
+        self._engine_menu.clear()
+        group = QActionGroup(self._engine_menu)
+        for row in ENGINES:
+            reason = row.unavailable()
+            for device in row.devices:
+                action = self._engine_menu.addAction(f"{row.label} · {device}")
+                action.setCheckable(True)
+                action.setChecked((row.id, device) == (self._live.engine, self._live.device))
+                action.setEnabled(not reason)
+                action.setToolTip(reason)
+                action.setData((row.id, device))
+                action.triggered.connect(self._on_engine)
+                group.addAction(action)
+
+    @Slot()
+    def _on_engine(self) -> None:
+        engine, device = self.sender().data()  # type: ignore[attr-defined]
+        self._live.choose(engine, device)

@@ -1,0 +1,224 @@
+"""The workspaces of a window: arranges the docks, follows the window's size, keeps what a person moved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from PySide6.QtCore import QByteArray, QEvent, QObject, Qt, QTimer, Signal, Slot
+from PySide6.QtWidgets import QMainWindow, QTabWidget
+
+from attnviz.gui.panels.table import PANEL_BY_ID
+from attnviz.gui.settings import Settings
+from attnviz.gui.widgets.panel_dock import PanelDock
+from attnviz.gui.workspaces.arrangement import Node, Split, Stack, first_panel, splits, stacks
+from attnviz.gui.workspaces.table import WORKSPACE_BY_ID, WORKSPACES, WorkspaceRow
+
+LAYOUT_VERSION = 2
+_TABS = {"top": QTabWidget.TabPosition.North, "right": QTabWidget.TabPosition.East}
+_ORIENTATION = {"across": Qt.Orientation.Horizontal, "down": Qt.Orientation.Vertical}
+
+
+class Workspaces(QObject):
+    """Shows one row of `WORKSPACES` at a time.
+
+    An arrangement that nobody touched follows the window's size. One that a person changed is stored when
+    another workspace is shown or the window is closed, and is restored as it was left.
+    """
+
+    switched = Signal(str)
+    """The id of the workspace now shown."""
+
+    def __init__(self, window: QMainWindow, docks: Mapping[str, PanelDock], settings: Settings) -> None:
+        super().__init__(window)
+        self._window, self._docks, self._settings = window, docks, settings
+        self._row = WORKSPACE_BY_ID.get(settings.workspace(), WORKSPACES[0])
+        self._node: Node = self._row.arrangement(window.width())
+        self._is_arranging = False
+        self._is_touched = False
+        self._later = QTimer(self)
+        self._later.setSingleShot(True)
+        self._later.setInterval(0)
+        self._later.timeout.connect(self._size)
+        for dock in docks.values():
+            dock.topLevelChanged.connect(self._on_touched)
+            dock.dockLocationChanged.connect(self._on_touched)
+            dock.toggleViewAction().triggered.connect(self._on_touched)
+            dock.visibilityChanged.connect(self._on_visible)
+        window.installEventFilter(self)
+
+    @property
+    def present(self) -> WorkspaceRow:
+        """The workspace that is shown."""
+        return self._row
+
+    def start(self) -> None:
+        """Arrange the docks for the first time."""
+        self._enter()
+
+    def switch(self, id_: str) -> None:
+        """Show the workspace `id_`."""
+        if id_ == self._row.id:
+            return
+        self.keep()
+        self._row = WORKSPACE_BY_ID[id_]
+        self._enter()
+        self.switched.emit(id_)
+
+    def reset(self) -> None:
+        """Arrange the present workspace as its row says."""
+        self._settings.set_layout(self._row.id, b"")
+        self._enter()
+
+    def show_panel(self, id_: str) -> None:
+        """Bring a panel to the front: here if it stands here, otherwise in the workspace that has it."""
+        dock = self._docks[id_]
+        if dock.isHidden() and not dock.isFloating() and id_ not in self._panels():
+            home = next((row for row in WORKSPACES if id_ in row.panels), self._row)
+            self.switch(home.id)
+        dock.show()
+        dock.raise_()
+
+    def keep(self) -> None:
+        """Store which workspace is shown, and its arrangement if a person changed it."""
+        self._settings.set_workspace(self._row.id)
+        if self._is_touched:
+            state = bytes(self._window.saveState(LAYOUT_VERSION).data())
+            self._settings.set_layout(self._row.id, state)
+
+    # --- arranging
+
+    def _enter(self) -> None:
+        with self._arranging():
+            self._window.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, _TABS[self._row.tabs])
+            state = self._settings.layout(self._row.id)
+            self._is_touched = bool(state) and self._window.restoreState(QByteArray(state), LAYOUT_VERSION)
+            self._node = self._row.arrangement(self._window.width())
+            if not self._is_touched:
+                self._arrange()
+        self._dress()
+        if not self._is_touched:
+            self._size()
+            self._later.start()  # some docks take their sizes only once they have been laid out
+
+    @contextmanager
+    def _arranging(self) -> Iterator[None]:
+        self._is_arranging = True
+        self._window.setUpdatesEnabled(False)
+        try:
+            yield
+        finally:
+            self._window.setUpdatesEnabled(True)
+            self._is_arranging = False
+
+    def _arrange(self) -> None:
+        window = self._window
+        for dock in self._docks.values():
+            dock.setFloating(False)
+            window.removeDockWidget(dock)
+        first = self._docks[first_panel(self._node)]
+        window.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, first)
+        self._divide(self._node)
+        drawer = self._docks[self._row.drawer]
+        placed = self._panels()
+        for id_, dock in self._docks.items():
+            if id_ not in placed:
+                window.tabifyDockWidget(drawer, dock)
+            dock.setVisible(id_ in placed)
+        for stack in stacks(self._node):
+            self._docks[stack.panels[0]].raise_()
+
+    def _divide(self, node: Node) -> None:
+        """Divide the place of a node's first panel, outer places before inner ones."""
+        if isinstance(node, Stack):
+            first, *others = (self._docks[panel] for panel in node.panels)
+            for other in others:
+                self._window.tabifyDockWidget(first, other)
+            return
+        heads = [self._docks[first_panel(part)] for part in node.parts]
+        for left, right in zip(heads, heads[1:], strict=False):
+            self._window.splitDockWidget(left, right, _ORIENTATION[node.direction])
+        for part in node.parts:
+            self._divide(part)
+
+    @Slot()
+    def _size(self) -> None:
+        """Give every place its pixels; Qt keeps them only for docks that are visible."""
+        if self._is_touched:
+            return
+        margins = self._window.contentsMargins()
+        width = self._window.width() - margins.left() - margins.right()
+        height = self._height()
+        self._is_arranging = True
+        for split, lengths in splits(self._node, width, height):
+            self._resize(split, lengths)
+        self._is_arranging = False
+
+    def _resize(self, split: Split, lengths: tuple[int, ...]) -> None:
+        pairs = [
+            (self._docks[panel], length)
+            for part, length in zip(split.parts, lengths, strict=True)
+            if (panel := self._front(part)) is not None
+        ]
+        docks, sizes = [dock for dock, _length in pairs], [length for _dock, length in pairs]
+        self._window.resizeDocks(docks, sizes, _ORIENTATION[split.direction])
+
+    def _front(self, node: Node) -> str | None:
+        """A panel of the place that is in front; None if all its panels are closed."""
+        stack = next(stacks(node))
+        return next((panel for panel in stack.panels if not self._docks[panel].isHidden()), None)
+
+    def _height(self) -> int:
+        used = sum(
+            part.height()
+            for part in (self._window.menuWidget(), self._window.statusBar())
+            if part is not None and part.isVisible()
+        )
+        return self._window.height() - used
+
+    def _dress(self) -> None:
+        """A panel alone in its place shows its title; among tabs, its tab is the title."""
+        alone = {stack.panels[0] for stack in stacks(self._node) if len(stack.panels) == 1}
+        for id_, dock in self._docks.items():
+            dock.show_title(PANEL_BY_ID[id_].titled and id_ in alone)
+
+    def _panels(self) -> frozenset[str]:
+        return frozenset(panel for stack in stacks(self._node) for panel in stack.panels)
+
+    # --- what happens
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Resize and not self._is_touched:
+            self._follow()
+        elif event.type() == QEvent.Type.MouseButtonPress and watched is self._window:
+            if self._window.isSeparator(event.position().toPoint()):  # type: ignore[attr-defined]
+                self._is_touched = True
+        return False
+
+    def _follow(self) -> None:
+        node = self._row.arrangement(self._window.width())
+        if node is not self._node and self._window.isVisible():
+            self._enter()
+        else:
+            self._later.start()
+
+    @Slot()
+    def _on_touched(self) -> None:
+        if not self._is_arranging and self._window.isVisible():
+            self._is_touched = True
+
+    @Slot(bool)
+    def _on_visible(self, is_visible: bool) -> None:
+        """A wide panel that comes to the front of a narrow drawer widens it."""
+        dock = self.sender()
+        if not is_visible or self._is_arranging or not isinstance(dock, PanelDock) or dock.isFloating():
+            return
+        least = PANEL_BY_ID[dock.panel_id].width
+        if self._is_touched or not dock.isVisible() or not self._window.tabifiedDockWidgets(dock):
+            return
+        if dock.width() < least:
+            self._is_arranging = True
+            self._window.resizeDocks([dock], [least], Qt.Orientation.Horizontal)
+            self._is_arranging = False
+        elif not least:
+            self._later.start()

@@ -1,0 +1,165 @@
+"""`WORKSPACES`: arrangements of the same panels over the same document, each for one purpose."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from attnviz.gui.workspaces.arrangement import Node, Split, Stack, stacks
+from attnviz.i18n import N_
+
+
+@dataclass(frozen=True)
+class WorkspaceRow:
+    """One workspace: its tab, what it is for, the keys that work in it, and its arrangements.
+
+    `arrangements` are (smallest width of the window, places), the widest first. Panels outside an arrangement
+    are closed at first; the View menu opens them as tabs of its `drawer`, named by one of the panels there.
+    `tabs` is the side of a place where its tabs stand.
+    """
+
+    id: str
+    title: str
+    hint: str
+    keys: str
+    drawer: str
+    arrangements: tuple[tuple[int, Node], ...]
+    tabs: Literal["top", "right"] = "top"
+
+    def arrangement(self, width: int) -> Node:
+        """The places for a window of `width` pixels."""
+        return next(node for least, node in self.arrangements if width >= least)
+
+    @property
+    def panels(self) -> frozenset[str]:
+        """The panels of its widest arrangement."""
+        return frozenset(panel for stack in stacks(self.arrangements[0][1]) for panel in stack.panels)
+
+
+_DETAILS = ("plane", "positions", "cost", "block", "matrices")
+
+_INPUTS = Split("down", (Stack(("tokens",), 232, 0.2), Stack(("vectors",), 480, 0.8)), size=208, grows=0.12)
+
+_EXPLORE = Split(
+    "across",
+    (
+        _INPUTS,
+        Split(
+            "down",
+            (
+                Stack(("pipeline",), 76),
+                Split(
+                    "across",
+                    (
+                        Stack(("stage",), 552, 0.7),
+                        Stack(("inspector", *_DETAILS), 240, 0.3),
+                    ),
+                    size=524,
+                    grows=0.8,
+                ),
+                Stack(("heads",), 104, 0.2),
+            ),
+            size=800,
+            grows=0.76,
+        ),
+        Stack(("mechanism",), 240, 0.12),
+    ),
+)
+
+_EXPLORE_NARROW = Split(
+    "across",
+    (
+        Split(
+            "down",
+            (
+                Stack(("pipeline",), 76),
+                Stack(("stage",), 524, 0.8),
+                Stack(("heads",), 104, 0.2),
+            ),
+            size=752,
+            grows=0.8,
+        ),
+        Stack(("inspector", "mechanism", "tokens", "vectors", *_DETAILS), 264, 0.2),
+    ),
+)
+
+_GENERATE = Split(
+    "across",
+    (
+        Split(
+            "down",
+            (Stack(("stage",), 560, 0.8), Stack(("heads",), 144, 0.2)),
+            size=544,
+            grows=0.5,
+        ),
+        Split(
+            "down",
+            (Stack(("decoding",), 480, 0.7), Stack(("inspector", "tokens", "plane"), 224, 0.3)),
+            size=712,
+            grows=0.5,
+        ),
+    ),
+)
+
+_COMPARE = Split(
+    "across",
+    (
+        Stack(("compare",), 1000, 0.9),
+        Stack(("mechanism", "tokens", "inspector", "vectors"), 256, 0.1),
+    ),
+)
+
+_MODEL = Split(
+    "across",
+    (
+        Split(
+            "down",
+            (Stack(("architecture",), 424, 0.6), Stack(("block", "cost"), 280, 0.4)),
+            size=744,
+            grows=0.6,
+        ),
+        Split(
+            "down",
+            (Stack(("stage",), 544, 0.8), Stack(("heads",), 160, 0.2)),
+            size=512,
+            grows=0.4,
+        ),
+    ),
+)
+
+WORKSPACES: tuple[WorkspaceRow, ...] = (
+    WorkspaceRow(
+        "explore",
+        N_("Explore"),
+        N_("One attention, from the token vectors to the output"),
+        N_("Space plays · click locks a cell · Esc unlocks"),
+        "inspector",
+        ((1180, _EXPLORE), (0, _EXPLORE_NARROW)),
+        tabs="right",
+    ),
+    WorkspaceRow(
+        "generate",
+        N_("Generate"),
+        N_("Text that the model generates, token by token, with the map that grows"),
+        N_("Space plays · Ctrl+. steps forward · Ctrl+; steps back"),
+        "inspector",
+        ((0, _GENERATE),),
+    ),
+    WorkspaceRow(
+        "compare",
+        N_("Compare"),
+        N_("Two states side by side, and their difference"),
+        N_("click locks a cell · Esc unlocks · Ctrl+Z undoes"),
+        "mechanism",
+        ((0, _COMPARE),),
+    ),
+    WorkspaceRow(
+        "model",
+        N_("Model"),
+        N_("All layers and heads, and the way between them"),
+        N_("PgUp and PgDown change the layer · Ctrl+] and Ctrl+[ the head"),
+        "block",
+        ((0, _MODEL),),
+    ),
+)
+WORKSPACE_BY_ID = {row.id: row for row in WORKSPACES}

@@ -1,0 +1,114 @@
+"""Workspaces in the window: what stands where, what a person moved, what Space does."""
+
+from __future__ import annotations
+
+import pytest
+from desk import Desk, MakeDesk
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication, QTabBar
+
+from attnviz.gui.settings import Settings
+from attnviz.gui.workspaces.arrangement import stacks
+from attnviz.gui.workspaces.table import WORKSPACES, WorkspaceRow
+
+pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
+MOST_IN_VIEW = 7
+
+
+@pytest.fixture
+def desk(make_desk: MakeDesk) -> Desk:
+    made = make_desk("toy-attention")
+    made.window.resize(1280, 800)
+    made.go("compare")
+    made.go("explore")
+    return made
+
+
+def in_view(desk: Desk) -> set[str]:
+    return {id_ for id_, dock in desk.window.docks.items() if not dock.visibleRegion().isEmpty()}
+
+
+@pytest.mark.parametrize("row", WORKSPACES, ids=lambda row: row.id)
+def test_a_workspace_shows_the_first_panel_of_each_of_its_places(desk: Desk, row: WorkspaceRow) -> None:
+    desk.go(row.id)
+    wanted = {stack.panels[0] for stack in stacks(row.arrangement(1280))}
+    assert in_view(desk) == wanted and len(wanted) <= MOST_IN_VIEW
+    tabs = desk.find(QTabBar, "workspace_tabs")
+    assert tabs.currentIndex() == list(WORKSPACES).index(row)
+
+
+@pytest.mark.parametrize("size", [(1024, 640), (1280, 800), (1920, 1080), (2560, 1440)])
+@pytest.mark.parametrize("row", WORKSPACES, ids=lambda row: row.id)
+def test_panels_lie_in_the_window_beside_one_another(
+    desk: Desk, row: WorkspaceRow, size: tuple[int, int]
+) -> None:
+    desk.window.resize(*size)
+    desk.go(row.id)
+    desk.qtbot.wait(20)
+    assert (desk.window.width(), desk.window.height()) == size
+    places = [desk.window.docks[id_].geometry() for id_ in in_view(desk)]
+    for index, place in enumerate(places):
+        assert desk.window.rect().contains(place)
+        assert not any(place.intersects(other) for other in places[index + 1 :])
+
+
+def test_the_map_has_half_of_the_window(desk: Desk) -> None:
+    stage = desk.window.docks["stage"]
+    desk.window.resize(1920, 1080)
+    desk.qtbot.wait(20)
+    assert stage.width() >= 0.45 * 1920 and stage.height() >= 0.6 * 1080
+
+
+def test_the_tabs_and_the_keys_switch(desk: Desk) -> None:
+    tabs = desk.find(QTabBar, "workspace_tabs")
+    tabs.setCurrentIndex(1)
+    assert desk.window.workspaces.present.id == "generate"
+    desk.press_key(Qt.Key.Key_4, Qt.KeyboardModifier.ControlModifier)
+    assert desk.window.workspaces.present.id == "model" and tabs.currentIndex() == 3
+
+
+def test_a_switch_computes_nothing_and_keeps_the_document(desk: Desk) -> None:
+    trace, document = desk.store.trace, desk.store.document
+    for row in WORKSPACES:
+        desk.go(row.id)
+    assert desk.store.trace is trace and desk.store.document is document
+
+
+def test_what_a_person_moved_stays_in_its_workspace(desk: Desk, settings: Settings) -> None:
+    desk.window.docks["heads"].toggleViewAction().trigger()
+    desk.go("generate")
+    assert "heads" in in_view(desk)
+    desk.go("explore")
+    assert "heads" not in in_view(desk)
+    assert settings.layout("explore") != b"" and settings.layout("generate") == b""
+    desk.window.commands["reset_layout"].trigger()
+    QApplication.processEvents()
+    assert "heads" in in_view(desk) and settings.layout("explore") == b""
+
+
+def test_a_panel_outside_the_arrangement_opens_as_a_tab_of_the_drawer(desk: Desk) -> None:
+    desk.window.docks["architecture"].toggleViewAction().trigger()
+    docks = desk.window.docks
+    assert docks["architecture"] in desk.window.tabifiedDockWidgets(docks["inspector"])
+
+
+@pytest.mark.qt_log_ignore("does not support raise")
+def test_a_panel_can_be_torn_off_and_comes_back(desk: Desk) -> None:
+    dock = desk.window.docks["plane"]
+    dock.setFloating(True)
+    QApplication.processEvents()
+    assert dock.isFloating() and dock.isVisible()
+    desk.window.workspaces.reset()
+    assert not dock.isFloating() and desk.window.docks["inspector"] in desk.window.tabifiedDockWidgets(dock)
+
+
+def test_the_workspace_is_remembered(desk: Desk, make_desk: MakeDesk) -> None:
+    desk.go("compare")
+    desk.window.close()
+    assert make_desk("toy-attention").window.workspaces.present.id == "compare"
+
+
+def test_play_goes_where_the_player_is(desk: Desk) -> None:
+    desk.store.open(desk.store.document)
+    desk.press_key(Qt.Key.Key_Space)
+    assert desk.window.workspaces.present.id == "generate" and "decoding" in in_view(desk)
