@@ -68,7 +68,9 @@ class Window(QMainWindow):
         self.setWindowIcon(app_icon())
         self.setDockNestingEnabled(True)
         # A narrower window gets another arrangement: the present one must not keep it from shrinking.
-        self.layout().setSizeConstraint(QLayout.SizeConstraint.SetNoConstraint)
+        layout = self.layout()
+        assert layout is not None
+        layout.setSizeConstraint(QLayout.SizeConstraint.SetNoConstraint)
         self.setMinimumSize(SMALLEST_SIZE)
         self.setContentsMargins(GRID, 0, GRID, 0)
         self.setAcceptDrops(True)

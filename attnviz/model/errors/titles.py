@@ -3,23 +3,8 @@
 from __future__ import annotations
 
 from attnviz.errors import Message, message_of
-from attnviz.i18n import N_, _, current_language
+from attnviz.i18n import _, current_language
 from attnviz.model.fields import field_at
-
-_STACK = {
-    "tokens": N_("Tokens"),
-    "vectors": N_("Token vectors"),
-    "memory": N_("Second sequence"),
-    "layers": N_("Layers"),
-    "encoder": N_("Encoder layers"),
-    "embedding_norm": N_("Norm before the layers"),
-    "final_norm": N_("Final norm"),
-    "encoder_norm": N_("Norm after the encoder"),
-    "writing": N_("Generation"),
-    "readout": N_("Similarity readout"),
-    "vocabulary": N_("vocabulary"),
-    "dtype": N_("Precision"),
-}
 
 
 def field_title(path: str) -> str:
@@ -27,7 +12,7 @@ def field_title(path: str) -> str:
     row = field_at(path)
     if row is None and path.endswith(".kind"):  # which of the parts it is: the field that holds the part
         row = field_at(path.removesuffix(".kind"))
-    return _(_STACK.get(path, "") if row is None else row.field.title)
+    return "" if row is None else _(row.field.title)
 
 
 def in_words(error: BaseException | Message) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from attnviz.errors import NEEDS_MEMORY, Message, must_be, of_length
+from attnviz.i18n import N_
 from attnviz.model.spec.attention import Layer
 from attnviz.model.spec.block import Norm, Vocabulary
+from attnviz.model.spec.field import Field
 from attnviz.model.spec.generation import Writing
 from attnviz.model.spec.parts import DType, Memory, Readout, Vectors, check_tokens, vectors_shape
 from attnviz.model.spec.value import Value, require
@@ -51,18 +53,38 @@ class Experiment(Value, frozen=True, weakref=True):
         FieldError: the field, its value, and the requirement that it breaks.
     """
 
-    tokens: tuple[str, ...]
-    vectors: Vectors
-    memory: Memory | None = None
-    embedding_norm: Norm | None = None
-    layers: tuple[Layer, ...] = (Layer(),)
-    final_norm: Norm | None = None
-    encoder: tuple[Layer, ...] = ()
-    encoder_norm: Norm | None = None
-    vocabulary: Vocabulary | None = None
-    readout: Readout = "none"
-    writing: Writing | None = None
-    dtype: DType = "float32"
+    tokens: Annotated[tuple[str, ...], Field(N_("Tokens"), N_("Texts of the tokens, in order"))]
+    vectors: Annotated[Vectors, Field(N_("Token vectors"), N_("Vector of each token"))]
+    memory: Annotated[
+        Memory | None, Field(N_("Second sequence"), N_("Sequence that cross-attention reads"))
+    ] = None
+    embedding_norm: Annotated[
+        Norm | None, Field(N_("Norm before the layers"), N_("Normalises the token vectors before the first layer"))
+    ] = None
+    layers: Annotated[tuple[Layer, ...], Field(N_("Layers"), N_("Layers that read the tokens, in order"))] = (
+        Layer(),
+    )
+    final_norm: Annotated[
+        Norm | None, Field(N_("Final norm"), N_("Normalises the output of the last layer"))
+    ] = None
+    encoder: Annotated[
+        tuple[Layer, ...],
+        Field(N_("Encoder layers"), N_("Layers that read the second sequence before cross-attention does")),
+    ] = ()
+    encoder_norm: Annotated[
+        Norm | None, Field(N_("Norm after the encoder"), N_("Normalises the output of the encoder"))
+    ] = None
+    vocabulary: Annotated[
+        Vocabulary | None, Field(N_("Vocabulary"), N_("Tokens that the model can generate, with embeddings"))
+    ] = None
+    readout: Annotated[
+        Readout,
+        Field(N_("Similarity readout"), N_("Computes logits and probabilities from the output")),
+    ] = "none"
+    writing: Annotated[
+        Writing | None, Field(N_("Generation"), N_("How the text continues after the prompt"))
+    ] = None
+    dtype: Annotated[DType, Field(N_("Precision"), N_("Number format of the engine"))] = "float32"
 
     def check(self) -> None:
         require(bool(self.layers), "layers", of_length(0), must_be("a list of one layer or more"))
