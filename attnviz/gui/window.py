@@ -151,7 +151,8 @@ class Window(QMainWindow):
             panel.start()
         self.retranslate()
         for id_, dock in self.docks.items():
-            self.panels[id_].set_seen(not self.isVisible() or not dock.visibleRegion().isEmpty())
+            is_painted = not self.isVisible() or not dock.visibleRegion().isEmpty()
+            self.panels[id_].set_seen(is_painted and not dock.isHidden())
         self._watch_comparisons()
         self._watch_mechanism()
         self._on_history()

@@ -28,6 +28,7 @@ def test_in_the_plane_the_inspector_and_the_tooltip(make_desk: MakeDesk) -> None
     desk = make_desk("toy-attention")
     desk.store.edit(edits.set_tokens, ("שלום", "مرحبا", "three", "four"))
     desk.settle()
+    desk.bring("plane")
     facts = next(label for label in desk.window.findChildren(QLabel) if label.text().startswith("q \u2068"))
     assert reading_order(facts.text()).startswith("q □ · k □ = ")
     assert reading_order(exact_text(desk.map.content, (0, 1))).startswith("□ × □: 0.")

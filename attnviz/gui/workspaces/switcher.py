@@ -92,10 +92,9 @@ class Workspaces(QObject):
         with self._arranging():
             self._window.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, _TABS[self._row.tabs])
             state = self._settings.layout(self._row.id)
-            self._is_touched = bool(state) and self._window.restoreState(QByteArray(state), LAYOUT_VERSION)
             self._node = self._row.arrangement(self._window.width())
-            if not self._is_touched:
-                self._arrange()
+            self._arrange()  # also before a stored state, which may not know all panels
+            self._is_touched = bool(state) and self._window.restoreState(QByteArray(state), LAYOUT_VERSION)
         self._dress()
         if not self._is_touched:
             self._size()

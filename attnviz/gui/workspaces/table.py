@@ -51,8 +51,8 @@ _EXPLORE = Split(
                 Split(
                     "across",
                     (
-                        Stack(("stage",), 552, 0.7),
-                        Stack(("inspector", *_DETAILS), 240, 0.3),
+                        Stack(("stage",), 552, 0.8),
+                        Stack(("inspector", *_DETAILS), 240, 0.2),
                     ),
                     size=524,
                     grows=0.8,

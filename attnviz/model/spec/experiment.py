@@ -59,7 +59,8 @@ class Experiment(Value, frozen=True, weakref=True):
         Memory | None, Field(N_("Second sequence"), N_("Sequence that cross-attention reads"))
     ] = None
     embedding_norm: Annotated[
-        Norm | None, Field(N_("Norm before the layers"), N_("Normalises the token vectors before the first layer"))
+        Norm | None,
+        Field(N_("Norm before the layers"), N_("Normalises the token vectors before the first layer")),
     ] = None
     layers: Annotated[tuple[Layer, ...], Field(N_("Layers"), N_("Layers that read the tokens, in order"))] = (
         Layer(),

@@ -439,11 +439,11 @@ def test_from_the_command_to_the_file(
 @pytest.mark.qt_log_ignore("propagateSizeHints")
 def test_a_panel_is_offered_while_it_can_be_seen(make_desk: MakeDesk) -> None:
     desk = make_desk("toy-attention")
-    assert {"stage", "decoding", "inspector"} <= set(seen_titles(desk.window.panels))
+    assert {"stage", "heads", "inspector"} <= set(seen_titles(desk.window.panels))
     assert not {"compare", "cost"} & set(seen_titles(desk.window.panels))
     desk.bring("compare")
     desk.qtbot.waitUntil(lambda: "compare" in seen_titles(desk.window.panels))
-    assert "decoding" not in seen_titles(desk.window.panels)
+    assert "inspector" not in seen_titles(desk.window.panels)
 
 
 def test_the_panel_dialog_starts_with_the_panel_in_focus(bench: Bench) -> None:

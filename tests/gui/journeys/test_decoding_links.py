@@ -30,7 +30,7 @@ def desk(make_desk: MakeDesk) -> Desk:
 
     made = make_desk(load_preset("stories-en"))
     made.window.resize(1900, 1100)
-    made.bring("decoding")
+    made.go("generate")
     made.qtbot.waitUntil(lambda: made.store.player.decoded is not None, timeout=8000)
     made.store.look(step=STEP, site="layers.1.self", head=0)
     made.qtbot.waitUntil(lambda: made.find(RowMatrix, "k_cache").isVisible(), timeout=8000)
@@ -88,10 +88,11 @@ def test_a_token_of_the_document_is_lit_everywhere_and_opens_in_the_decoding(mak
     """Without a causal mask the document has other numbers in its own pass than the player has."""
     desk = make_desk(Document(small(readout="similarity", writing=Writing())), inline=False)
     desk.window.resize(1900, 1100)
-    desk.bring("decoding")
+    desk.go("generate")
     desk.qtbot.waitUntil(lambda: desk.store.player.decoded is not None, timeout=8000)
     desk.store.look(step=2)
     weights = desk.find(Bars, "decode_weights")
+    desk.qtbot.waitUntil(lambda: not weights.visibleRegion().isEmpty())
     point(desk, weights, weights.row_rect(0).center())
     assert desk.store.pointer.cell == desk.store.pointer.decoded == Cell("weights", 2, 0, 0)
     shown = desk.store.player.decoded.decoding.steps[2].weights[0, 0]  # type: ignore[union-attr]

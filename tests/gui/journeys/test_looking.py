@@ -79,7 +79,7 @@ def test_one_switch_turns_axes_labels_and_sums(make_desk: MakeDesk) -> None:
     a, b = desk.map.cell_center(1, 0), desk.map.cell_center(0, 1)
     assert a.y() > b.y() and a.x() < b.x()
 
-    desk.click(desk.find(QToolButton, "transpose_button"))
+    desk.window.commands["transpose"].trigger()
     assert desk.store.document.view.orientation == "queries_as_columns"
     turned = desk.map.layout_shown
     assert (turned.n_down, turned.n_across) == (4, 6)
@@ -123,6 +123,7 @@ def test_a_hovered_weight_lights_its_sources_in_every_panel(desk: Desk) -> None:
     assert picture(chips) != dark["chips"]
     assert picture(strip["q_rotated"]) != plain_q
     # Row of the selected query, as bars with the hovered key lit.
+    desk.click(desk.find(QToolButton, "side_button"))
     assert desk.find(QLabel, "row_title").text() == "ROW OF “creature”"
     assert heads[0].grab().toImage() != heads[1].grab().toImage()
 
@@ -194,6 +195,7 @@ def test_keys_step_through_stages_and_heads(desk: Desk) -> None:
 def test_a_bar_is_clicked_to_pad_its_key(desk: Desk) -> None:
     desk.open_side()
     desk.store.look(locked=None, query=3)
+    desk.click(desk.find(QToolButton, "side_button"))
     bars = desk.find(Bars, "row_bars")
     desk.click(bars, bars.row_rect(1).center())
     desk.settle()

@@ -21,7 +21,7 @@ def panel_of(desk: Desk, row: str) -> ComparePanel:
     """The panel in front, on one row of the table, answered."""
     panel = desk.window.panels["compare"]
     assert isinstance(panel, ComparePanel)
-    desk.bring("compare")
+    desk.go("compare")
     desk.qtbot.waitUntil(panel.isVisible)
     panel.choose(row)
     desk.qtbot.waitUntil(lambda: desk.find(QLabel, "compare_sentence").text() != "")
@@ -54,12 +54,12 @@ def test_it_follows_an_edit_while_it_is_seen_and_rests_while_it_is_not(make_desk
     change(desk.store, temperature=3.0)
     desk.settle()
     assert len(asked) == 1 and not np.array_equal(values(panel, "left"), before)
-    desk.bring("decoding")
+    desk.go("explore")
     desk.qtbot.waitUntil(lambda: not panel.is_seen)
     change(desk.store, temperature=5.0)
     desk.settle()
     assert len(asked) == 1
-    desk.bring("compare")
+    desk.go("compare")
     desk.qtbot.waitUntil(lambda: len(asked) == 2)
 
 
