@@ -67,8 +67,11 @@ class Desk:
     def settle_decoding(self) -> None:
         """Until the decoding on the screen is the document's, too."""
         self.settle()
-        wanted = causal_experiment(self.store.experiment)
+        wanted, here = causal_experiment(self.store.experiment), self.window.workspaces.present.id
+        if self.window.docks["decoding"].isHidden():  # a player that nobody sees computes nothing
+            self.go("generate")
         self.qtbot.waitUntil(lambda: self._decoded() == wanted, timeout=WAIT_MS)
+        self.go(here)
 
     def _decoded(self) -> Experiment | None:
         decoded = self.store.player.decoded

@@ -264,9 +264,8 @@ class Handlers(QObject):
         self._window.store.play(event)
 
     def _bring_player(self) -> None:
-        """The player in front of other tabs, once the window has its panels."""
-        if "decoding" in self._window.panels:
-            self._window.workspaces.show_panel("decoding")
+        """Show the player, in the workspace where it stands."""
+        self._window.workspaces.show_panel("decoding")
 
     # --- export, help
 

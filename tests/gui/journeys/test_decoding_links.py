@@ -68,7 +68,6 @@ def cell_of(matrix: RowMatrix, row: int, column: int) -> QPoint:
 def test_a_row_of_a_written_token_opens(desk: Desk, name: str, stage: str) -> None:
     matrix, steps = desk.find(RowMatrix, name), desk.store.player.decoded.decoding.steps  # type: ignore[union-attr]
     point(desk, matrix, cell_of(matrix, STEP - 1, 3))
-    assert desk.store.pointer.cell is None  # what shows the document alone need not know of it
     assert desk.store.pointer.decoded == Cell(stage, STEP - 1, 3, 0)
     made = float(steps[STEP - 1].site("layers.1.self")[stage][0, 3])
     assert abs(result(desk) - made) < 1e-5

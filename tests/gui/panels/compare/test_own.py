@@ -28,7 +28,7 @@ def panel_of(desk: Desk) -> ComparePanel:
     panel = desk.window.panels["compare"]
     assert isinstance(panel, ComparePanel)
     dock = desk.window.docks["compare"]
-    dock.raise_()
+    dock.show()
     dock.setFloating(True)
     dock.resize(1264, 720)
     desk.qtbot.waitUntil(panel.isVisible)
