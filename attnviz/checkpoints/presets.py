@@ -161,6 +161,12 @@ def preset_ids() -> tuple[str, ...]:
     return tuple(preset.id for preset in PRESETS)
 
 
+def grouped_presets() -> tuple[tuple[str, tuple[Preset, ...]], ...]:
+    """(group, its presets) in the order of the menu; the name of a group is a message."""
+    groups = tuple(dict.fromkeys(preset.group for preset in PRESETS))
+    return tuple((group, tuple(one for one in PRESETS if one.group == group)) for group in groups)
+
+
 def needs_model(preset_id: str) -> bool:
     """True if a preset reads a model, which takes longer than reading a file."""
     return any(preset.id == preset_id for preset in MODEL_PRESETS)

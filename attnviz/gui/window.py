@@ -16,7 +16,6 @@ from PySide6.QtWidgets import (
     QMenu,
 )
 
-from attnviz.checkpoints.presets import PRESETS
 from attnviz.compute.scheduler import Scheduler
 from attnviz.core.text import visible
 from attnviz.engines.table import ENGINE_BY_ID
@@ -37,6 +36,7 @@ from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.menus import Commands
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.panels.table import PANELS
+from attnviz.gui.presets_menu import fill_presets
 from attnviz.gui.settings import Settings
 from attnviz.gui.status import StatusLine
 from attnviz.gui.store import Store
@@ -261,18 +261,7 @@ class Window(QMainWindow):
 
     @Slot()
     def _fill_preset_menu(self) -> None:
-        menu = self.commands.menu("presets")
-        menu.clear()
-        group = ""
-        for preset in PRESETS:
-            if group and preset.group != group:
-                menu.addSeparator()
-            group = preset.group
-            action = menu.addAction(_(preset.title).replace("&", "&&"))
-            action.setObjectName(f"preset_{preset.id}")
-            action.setStatusTip(_(preset.description))
-            action.setData(preset.id)
-            action.triggered.connect(self.handlers.on_preset)
+        fill_presets(self.commands.menu("presets"), self.handlers.on_preset)
 
     # --- what happens
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
+from html import escape
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +14,12 @@ from documents import explicit
 from msgspec.structs import replace
 from pointer import drag
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
-from PySide6.QtGui import QDragEnterEvent, QDropEvent
+from PySide6.QtGui import QAction, QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QApplication, QFileDialog, QMenu, QMessageBox
 
 import attnviz
-from attnviz.checkpoints.presets import PRESETS, load_preset
+from attnviz.checkpoints.presets import PRESETS, grouped_presets, load_preset
+from attnviz.model.captions import plain_caption
 from attnviz.model.edit.edits import set_vectors
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
@@ -209,6 +211,13 @@ def test_a_place_that_cannot_be_written_loses_nothing(
 WAYS = ("new", "open", "preset", "recent", "drop")
 
 
+def leaves(menu: QMenu) -> list[QAction]:
+    """The entries of a menu and of its submenus, in order."""
+    parts = {part.menuAction(): part for part in menu.findChildren(QMenu)}
+    found = [leaves(parts[action]) if action in parts else [action] for action in menu.actions()]
+    return [action for some in found for action in some if not action.isSeparator()]
+
+
 def leave_by(desk: Desk, way: str, file: Path) -> None:
     """Another document, as a person opens it."""
     before = desk.store.document
@@ -217,7 +226,7 @@ def leave_by(desk: Desk, way: str, file: Path) -> None:
     elif way in ("preset", "recent"):
         menu = desk.find(QMenu, "menu_presets" if way == "preset" else "menu_recent")
         menu.aboutToShow.emit()
-        menu.actions()[0].trigger()
+        leaves(menu)[0].trigger()
     else:
         trigger(desk, way)
     desk.qtbot.waitUntil(lambda: desk.store.document is not before, timeout=WAIT_MS)
@@ -375,11 +384,13 @@ def test_every_preset_opens_runs_and_is_painted(make_desk: MakeDesk) -> None:
     desk = make_desk("toy-attention")
     menu = desk.find(QMenu, "menu_presets")
     menu.aboutToShow.emit()
-    names = [action.objectName() for action in menu.actions() if not action.isSeparator()]
-    assert names == [f"preset_{preset.id}" for preset in PRESETS]
+    assert [action.objectName() for action in leaves(menu)] == [f"preset_{preset.id}" for preset in PRESETS]
+    assert [action.text() for action in menu.actions()] == [group for group, _presets in grouped_presets()]
     for preset in PRESETS:
         menu.aboutToShow.emit()
-        next(a for a in menu.actions() if a.data() == preset.id).trigger()
+        action = next(action for action in leaves(menu) if action.data() == preset.id)
+        assert escape(plain_caption(preset.description)) in action.toolTip()
+        action.trigger()
         desk.qtbot.waitUntil(lambda title=preset.title: desk.store.document.title == title, timeout=WAIT_MS)
         desk.settle()
         document = load_preset(preset.id)

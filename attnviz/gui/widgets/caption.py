@@ -9,16 +9,13 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import (
     QColor,
     QFocusEvent,
-    QFont,
     QKeyEvent,
     QMouseEvent,
     QPainter,
     QPaintEvent,
     QResizeEvent,
-    QTextCharFormat,
     QTextLayout,
     QTextLine,
-    QTextOption,
 )
 from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QSizePolicy, QToolButton, QWidget
 
@@ -26,6 +23,7 @@ from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.icons import icon
 from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.widgets.control import MOUSE_ONLY, Control, draw_focus_ring, plain_tooltip
+from attnviz.gui.widgets.paragraph import Mark, broken, laid_out
 from attnviz.i18n import _
 
 TEXT_PX = 15
@@ -118,41 +116,14 @@ class CaptionText(Control):
 
     def _break_lines(self) -> None:
         """Break the text into lines; what does not fit ends in dots, and is whole in the tooltip."""
-        text, width = "".join(phrase.text for phrase in self._phrases), max(1.0, float(self.width()))
-        starts = _line_starts(text, self.font(), width)
-        shown = starts[:MOST_LINES]
-        self._lines = []
-        for index, start in enumerate(shown):
-            end = starts[index + 1] if index + 1 < len(starts) else len(text)
-            is_cut = index == MOST_LINES - 1 and len(starts) > MOST_LINES
-            part = text[start:] if is_cut else text[start:end].rstrip()
-            if is_cut:
-                part = self.fontMetrics().elidedText(part, Qt.TextElideMode.ElideRight, int(width))
-            self._lines.append((start, self._laid_out(part, start)))
-        self.setToolTip(plain_tooltip(text if len(starts) > MOST_LINES else ""))
+        text = "".join(phrase.text for phrase in self._phrases)
+        lines = broken(text, self.font(), float(self.width()), MOST_LINES)
+        marks = [Mark(first, last, self._link_color(index)) for index, first, last in self._spans()]
+        self._lines = [(line.start, laid_out(line, self.font(), marks)) for line in lines]
+        is_cut = bool(lines) and not text.endswith(lines[-1].text)
+        self.setToolTip(plain_tooltip(text if is_cut else ""))
         self.setFixedHeight(LINE * max(1, len(self._lines)))
         self.update()
-
-    def _laid_out(self, part: str, start: int) -> QTextLayout:
-        layout = QTextLayout(part, self.font())
-        ranges = []
-        for index, first, last in self._spans():
-            marked = QTextLayout.FormatRange()
-            marked.start, marked.length = max(0, first - start), min(last - start, len(part))
-            marked.length -= marked.start
-            if marked.length > 0:
-                style = QTextCharFormat()
-                style.setForeground(QColor(self._link_color(index)))
-                style.setFontUnderline(True)
-                marked.format = style
-                ranges.append(marked)
-        layout.setFormats(ranges)
-        layout.beginLayout()
-        line = layout.createLine()
-        if line.isValid():
-            line.setLineWidth(1e6)
-        layout.endLayout()
-        return layout
 
     def _link_color(self, index: int) -> str:
         return self._theme.query if self._phrases[index].axis == "query" else self._theme.key
@@ -335,21 +306,3 @@ def _x(line: QTextLine, character: int) -> float:
     """Horizontal position of the cursor before a character; Qt returns the cursor with it."""
     found: Any = line.cursorToX(character)
     return float(found[0] if isinstance(found, tuple) else found)
-
-
-def _line_starts(text: str, font: QFont, width: float) -> list[int]:
-    """Position of the first character of each line of `text`, broken at `width`."""
-    layout = QTextLayout(text, font)
-    option = QTextOption()
-    option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
-    layout.setTextOption(option)
-    starts: list[int] = []
-    layout.beginLayout()
-    while len(starts) <= MOST_LINES:
-        line = layout.createLine()
-        if not line.isValid():
-            break
-        line.setLineWidth(width)
-        starts.append(line.textStart())
-    layout.endLayout()
-    return starts
