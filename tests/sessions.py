@@ -7,10 +7,10 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from attnviz.model.edit.chapters import Chapter, Chapters
 from attnviz.model.edit.history import History
 from attnviz.model.journal.abandoned import find_abandoned
 from attnviz.model.journal.journal import Journal
-from attnviz.model.journal.session import Kept, Session
 from attnviz.model.spec.document import Document
 
 
@@ -19,13 +19,13 @@ def titled(document: Document, *titles: str) -> tuple[Document, ...]:
     return tuple(replace(document, title=title) for title in titles)
 
 
-def session_of(entries: Iterable[Document], index: int = -1, path: Path | None = None) -> Session:
+def session_of(entries: Iterable[Document], index: int = -1, path: Path | None = None) -> Chapters:
     """One document with these steps; its file holds the first."""
     steps = tuple(entries)
-    return Session((Kept(History(steps, index % len(steps)), steps[0], path),))
+    return Chapters((Chapter(0, History(steps, index % len(steps)), steps[0], path),))
 
 
-def left_behind(folder: Path, *sessions: Session) -> Path:
+def left_behind(folder: Path, *sessions: Chapters) -> Path:
     """The file of a journal that its process has left without removing it."""
     journal = Journal(folder)
     for session in sessions:
@@ -35,7 +35,7 @@ def left_behind(folder: Path, *sessions: Session) -> Path:
     return path
 
 
-def read_only(folder: Path) -> Session:
+def read_only(folder: Path) -> Chapters:
     """The session of the one abandoned journal in a folder, which stays."""
     (found,) = find_abandoned(folder)
     try:

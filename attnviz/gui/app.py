@@ -15,7 +15,7 @@ from attnviz.compute.scheduler import end_process
 from attnviz.gui import app_errors
 from attnviz.gui.display import sentence_for_abort
 from attnviz.gui.documents import FIRST_PRESET, STORIES, title_of
-from attnviz.gui.interrupt import INTERRUPTED, Interrupt
+from attnviz.gui.interrupt import SIGNALLED, Interrupt
 from attnviz.gui.look import look
 from attnviz.gui.look.fonts import load_fonts
 from attnviz.gui.look.icons import app_icon
@@ -61,13 +61,13 @@ def main(path: Path | None = None) -> int:
     errors = app_errors.install(notices.show)
     window = notices.window = Window(_first_document(path), settings)
     look.apply(app, settings)
-    interrupt = Interrupt(window)
+    interrupt = Interrupt(window, window.keeping)
     window.show()
     FirstFrame(window, partial(_fill, window, path))
     code = app.exec()
     interrupt.uninstall()
     errors.uninstall()
-    code = INTERRUPTED if interrupt.was_obeyed else code
+    code = SIGNALLED + interrupt.obeyed if interrupt.obeyed else code
     if not window.ended_cleanly:
         end_process(code)
     return code
@@ -82,10 +82,15 @@ def _first_document(path: Path | None) -> Document:
 def _fill(window: Window, path: Path | None) -> None:
     window.store.stand_in()
     if path is None:
-        window.documents.open_story(window.start)
+        window.documents.open_story(partial(_start, window))
     else:
-        window.start()
+        _start(window)
         window.documents.open(path)
+
+
+def _start(window: Window) -> None:
+    window.start()
+    window.keeping.restoring.start()
 
 
 class FirstFrame(QObject):

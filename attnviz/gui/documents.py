@@ -27,6 +27,8 @@ from attnviz.model.io.files import (
     load,
     number_count,
 )
+from attnviz.model.io.stamp import Stamp
+from attnviz.model.io.turns import ChangedOnDisk
 from attnviz.model.spec.document import Document
 
 FIRST_PRESET = "fluffy-blue-creature"
@@ -132,12 +134,34 @@ class Documents(QObject):
         if not self.may_leave():
             return
 
-        def job(token: CancelToken) -> Document:
-            return load(path, token.progress.at)
-
-        def done(document: Document) -> None:
-            self._store.open(document, path)
+        def done(found: tuple[Document, Stamp | None]) -> None:
+            self._store.open(found[0], path, found[1])
             self._remember(path)
+
+        self._load(path, done)
+
+    def reload(self) -> None:
+        """Take the present content of the document's file; undo returns to the own edits."""
+        chapter = self._store.chapters.present
+        path = chapter.path
+        if path is None:
+            return
+
+        def done(found: tuple[Document, Stamp | None]) -> None:
+            if self._store.path == path:
+                self._store.reload(*found)
+                self.said.emit(
+                    _("Reloaded {file}; undo returns to the state before").format(file=name_of(chapter))
+                )
+
+        self._load(path, done)
+
+    def _load(self, path: Path, done: Callable[[tuple[Document, Stamp | None]], None]) -> None:
+        """Have the worker read a file, and its stamp before it: a later change is noticed."""
+
+        def job(token: CancelToken) -> tuple[Document, Stamp | None]:
+            stamp = Stamp.of(path) if path.is_file() else None
+            return load(path, token.progress.at), stamp
 
         self._scheduler.submit(job, done, self._on_failed, key="file")
 
@@ -236,12 +260,17 @@ class Documents(QObject):
         box.deleteLater()
         return answer
 
-    def _write(self, path: Path) -> bool:
-        document = self._store.document
-        saving = Saving(self._window, self._scheduler, document, path)
+    def _write(self, path: Path, *, overwrites: bool = False) -> bool:
+        """Write the document; `overwrites`: also if the file has changed since it was read."""
+        chapter = self._store.chapters.present
+        document = chapter.document
+        expected = chapter.stamp if path == chapter.path and not overwrites else None
+        saving = Saving(self._window, self._scheduler, document, path, expected)
         saving.run()
-        written, error = saving.written, saving.error
+        written, stamp, error = saving.written, saving.stamp, saving.error
         saving.deleteLater()
+        if isinstance(error, ChangedOnDisk):
+            return self._save_over_change(path)
         if error is not None:
             message = failure_message(error)
             self.failed.emit(message)
@@ -250,10 +279,24 @@ class Documents(QObject):
         if written is None:
             self.said.emit(_("Saving was cancelled; the file is as it was"))
             return False
-        self._store.mark_saved(written, document)
+        self._store.mark_saved(written, document, stamp)
         self._remember(written)
         self.said.emit(_("Saved {file}").format(file=visible(written.name)))
         return True
+
+    def _save_over_change(self, path: Path) -> bool:
+        """Ask what becomes of a file that somebody else has changed; nothing was written yet."""
+        buttons = QMessageBox.StandardButton
+        text = _("{file} has changed on the disk since it was opened.").format(file=visible(path.name))
+        box = self._box("changed_box", _("Save the document"), text)
+        box.setInformativeText(_("Overwriting it discards the other changes."))
+        box.setIcon(QMessageBox.Icon.Warning)
+        box.addButton(buttons.SaveAll).setText(_("Save as…"))
+        box.setDefaultButton(buttons.SaveAll)
+        answer = self._ask(box, _("Overwrite"))
+        if answer == buttons.SaveAll:
+            return self.save_as(path)
+        return bool(answer == buttons.Save) and self._write(path, overwrites=True)
 
     def _save_elsewhere(self, path: Path, sentence: str) -> bool:
         """Say why nothing was written, so that nobody takes the work for saved, and offer another file.

@@ -23,6 +23,7 @@ from attnviz.gui.live.pointer import Pointer
 from attnviz.model.edit.chapters import Chapters
 from attnviz.model.edit.generation import differs_in_writing
 from attnviz.model.edit.layers import companions, edit_alike
+from attnviz.model.io.stamp import Stamp
 from attnviz.model.provenance import tokens_of
 from attnviz.model.sites.sites import at, put, site_names
 from attnviz.model.spec.document import Document
@@ -329,9 +330,18 @@ class Store(QObject):
         self._point(pointing.split_gesture(self.pointer))
         self._move_to(self._chapters.redo())
 
-    def open(self, document: Document, path: Path | None = None) -> None:
+    def open(self, document: Document, path: Path | None = None, stamp: Stamp | None = None) -> None:
         """Begin a chapter of the history with another document; undo returns to the present one."""
-        self._move_to(self._chapters.open(document, path))
+        self._move_to(self._chapters.open(document, path, stamp))
+
+    def restore(self, chapters: Chapters) -> None:
+        """Add the documents of an earlier session, each with its history."""
+        self._move_to(self._chapters.join(chapters))
+
+    def reload(self, document: Document, stamp: Stamp | None) -> None:
+        """Take the present content of the document's file; undo returns to the own edits."""
+        self._point(pointing.split_gesture(self.pointer))
+        self._move_to(self._chapters.reload(document, stamp, datetime.now()))
 
     def go_to_chapter(self, number: int) -> None:
         """Return to an earlier document; undo returns to the present one."""
@@ -341,9 +351,9 @@ class Store(QObject):
         """Let the present document leave no chapter when another one opens, unless it is edited before."""
         self._chapters = self._chapters.stand_in()
 
-    def mark_saved(self, path: Path, document: Document) -> None:
+    def mark_saved(self, path: Path, document: Document, stamp: Stamp | None = None) -> None:
         """Note that the file at `path` holds `document`."""
-        self._chapters = self._chapters.mark_saved(path, document)
+        self._chapters = self._chapters.mark_saved(path, document, stamp)
         self.history_changed.emit()
 
     def _put(self, document: Document) -> None:

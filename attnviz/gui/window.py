@@ -37,6 +37,7 @@ from attnviz.gui.menus import Commands
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.panels.table import PANELS
 from attnviz.gui.presets_menu import fill_presets
+from attnviz.gui.recovery.keeping import Keeping
 from attnviz.gui.settings import Settings
 from attnviz.gui.status import StatusLine
 from attnviz.gui.store import Store
@@ -99,6 +100,7 @@ class Window(QMainWindow):
         self.setStatusBar(self.status)
         self.jobs = JobLine((self.scheduler, self.decode_scheduler))
         self.status.addPermanentWidget(self.jobs)
+        self.keeping = Keeping(self, self.store, self.documents, self.status, self.bridge.post, inline=inline)
         self.resize(first_size(self.screen().availableSize()))
         self.store.set_following(settings["follow"])
         self.commands["follow_player"].setChecked(settings["follow"])
@@ -195,6 +197,7 @@ class Window(QMainWindow):
         self.status.retranslate()
         self.status.hint(_(self.workspaces.present.keys))
         self.jobs.retranslate()
+        self.keeping.card.retranslate()
         self._show_title()
 
     def apply_theme(self, theme: Theme) -> None:
@@ -343,7 +346,7 @@ class Window(QMainWindow):
             self.documents.open(path)
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        if not self.documents.may_close():
+        if not self.keeping.is_session_ending and not self.documents.may_close():
             event.ignore()
             return
         self.workspaces.keep()
@@ -351,7 +354,7 @@ class Window(QMainWindow):
         self.settings.sync()
         self.bridge.close()
         closed = [scheduler.close() for scheduler in (self.scheduler, self.decode_scheduler)]
-        self.ended_cleanly = all(closed)
+        self.ended_cleanly = all((*closed, self.keeping.close()))
         event.accept()
 
 

@@ -13,13 +13,15 @@ from desk import WAIT_MS, Answers, Desk
 from PySide6.QtWidgets import QApplication, QDialog, QMessageBox
 
 from attnviz.gui import interrupt as interrupt_
-from attnviz.gui.interrupt import INTERRUPTED, Interrupt
+from attnviz.gui.interrupt import SIGNALLED, Interrupt
 from attnviz.model.edit.paths import putting
 
 pytestmark = [
     pytest.mark.qt_log_ignore("propagateSizeHints"),
     pytest.mark.skipif(sys.platform == "win32", reason="a process cannot send itself Ctrl+C there"),
 ]
+
+INTERRUPTED = SIGNALLED + signal.SIGINT
 
 WINDOW = """
 import sys
@@ -42,9 +44,10 @@ sys.exit(app.main())
 
 @pytest.fixture
 def interrupt(desk: Desk) -> Iterator[Interrupt]:
-    made = Interrupt(desk.window)
+    made = Interrupt(desk.window, desk.window.keeping)
     yield made
     made.uninstall()
+    made.__dict__.clear()  # as `Desk.leave`: it holds nothing of the window
 
 
 @pytest.mark.parametrize("wait", [1500, 0], ids=["idle", "busy"])
@@ -71,10 +74,10 @@ def test_unsaved_work_is_asked_about_and_cancel_keeps_the_window(
         os.kill(os.getpid(), signal.SIGINT)
         desk.qtbot.waitUntil(lambda times=times: answers.boxes == ["unsaved_box"] * times, timeout=WAIT_MS)
         desk.settle()
-        assert desk.window.isVisible() and not interrupt.was_obeyed
+        assert desk.window.isVisible() and not interrupt.obeyed
     answers.button = QMessageBox.StandardButton.Discard
     os.kill(os.getpid(), signal.SIGINT)
-    desk.qtbot.waitUntil(lambda: interrupt.was_obeyed, timeout=WAIT_MS)
+    desk.qtbot.waitUntil(lambda: interrupt.obeyed != 0, timeout=WAIT_MS)
     assert not desk.window.isVisible()
 
 
@@ -91,7 +94,7 @@ def test_a_second_signal_while_the_window_asks_ends_the_process(
     monkeypatch.setattr(QMessageBox, "exec", press_again)
     desk.store.edit_attention(putting("temperature"), 2.0)
     os.kill(os.getpid(), signal.SIGINT)
-    desk.qtbot.waitUntil(lambda: interrupt.was_obeyed, timeout=WAIT_MS)
+    desk.qtbot.waitUntil(lambda: interrupt.obeyed != 0, timeout=WAIT_MS)
     assert ended == [INTERRUPTED]
 
 
@@ -99,14 +102,14 @@ def test_a_dialog_goes_before_the_window(desk: Desk, interrupt: Interrupt) -> No
     dialog = QDialog(desk.window)
     dialog.open()
     os.kill(os.getpid(), signal.SIGINT)
-    desk.qtbot.waitUntil(lambda: interrupt.was_obeyed, timeout=WAIT_MS)
+    desk.qtbot.waitUntil(lambda: interrupt.obeyed != 0, timeout=WAIT_MS)
     assert not dialog.isVisible() and QApplication.activeModalWidget() is None
     dialog.deleteLater()
 
 
 def test_afterwards_ctrl_c_is_what_it_was(desk: Desk) -> None:
     before = signal.getsignal(signal.SIGINT)
-    made = Interrupt(desk.window)
+    made = Interrupt(desk.window, desk.window.keeping)
     assert signal.getsignal(signal.SIGINT) != before
     made.uninstall()
     assert signal.getsignal(signal.SIGINT) == before

@@ -10,8 +10,10 @@ from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLabel, QProgressBar, Q
 from attnviz.compute.scheduler import Cancelled, CancelToken, Scheduler
 from attnviz.core.text import visible
 from attnviz.gui.look.theme import GRID
+from attnviz.gui.recovery.folder import state_folder
 from attnviz.i18n import _
-from attnviz.model.io.files import save
+from attnviz.model.io.stamp import Stamp
+from attnviz.model.io.turns import save_in_turn
 from attnviz.model.spec.document import Document
 
 SHOWN_AFTER_MS = 300
@@ -24,18 +26,30 @@ _STEPS = 1000
 
 
 class Saving(QDialog):
-    """One saving: what was written, or the error; neither if the user cancelled."""
+    """One saving: what was written, or the error; neither if the user cancelled.
+
+    A file that does not have the `expected` stamp any more is not overwritten: the error is `ChangedOnDisk`.
+    """
 
     written: Path | None = None
+    stamp: Stamp | None = None
     error: BaseException | None = None
 
-    def __init__(self, window: QWidget, scheduler: Scheduler, document: Document, path: Path) -> None:
+    def __init__(
+        self,
+        window: QWidget,
+        scheduler: Scheduler,
+        document: Document,
+        path: Path,
+        expected: Stamp | None = None,
+    ) -> None:
         super().__init__(window)
         self.setObjectName("saving_dialog")
         self.setWindowTitle(_("Save the document"))
         self.setMinimumWidth(WIDTH)
         self.setWindowModality(Qt.WindowModality.ApplicationModal)
         self._scheduler, self._document, self._path = scheduler, document, path
+        self._expected = expected
         self._share = 0.0
         self._decision = [True]
         """Whoever takes it decides: the worker puts the new file in its place, or the user cancels."""
@@ -80,14 +94,15 @@ class Saving(QDialog):
         self._scheduler.submit(_nothing, _forget, _forget, key=KEY)
         super().reject()
 
-    def _job(self, token: CancelToken) -> Path:
+    def _job(self, token: CancelToken) -> tuple[Path, Stamp | None]:
         def progress(share: float) -> None:
             token.progress.at(share)
             self._share = share  # read by the window's thread, which paints it
             if share >= 1.0 and not self._decides():
                 raise Cancelled
 
-        return save(self._document, self._path, progress)
+        locks = state_folder() / "locks"
+        return save_in_turn(self._document, self._path, self._expected, locks, progress)
 
     def _decides(self) -> bool:
         """True for the first who asks, of any thread: taking an element from a list is one step."""
@@ -96,8 +111,8 @@ class Saving(QDialog):
         except IndexError:
             return False
 
-    def _on_done(self, written: Path) -> None:
-        self.written = written
+    def _on_done(self, written: tuple[Path, Stamp | None]) -> None:
+        self.written, self.stamp = written
         self._end()
 
     def _on_failed(self, error: BaseException) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from attnviz.model.edit.history import History
+from attnviz.model.io.stamp import Stamp
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.document import Document
 
@@ -35,6 +36,8 @@ class Chapter:
     path: Path | None = None
     edited: datetime | None = None
     """Time of the last edit; None before the first."""
+    stamp: Stamp | None = None
+    """The file as it was when it was read or written last."""
     stands_in: bool = False
     """Whether it only waits for another document to open: unedited, it leaves no trace."""
 
@@ -93,6 +96,11 @@ class Chapters:
         modified = [chapter for chapter in self.others if chapter.is_modified]
         return tuple(sorted(modified, key=_last_edit, reverse=True))
 
+    @property
+    def is_worth_keeping(self) -> bool:
+        """True if the end of the process would lose an edit, or one that undo has set aside."""
+        return any(chapter.is_modified or chapter.history.can_redo for chapter in self.chapters)
+
     # --- changing
 
     def undo(self) -> Chapters:
@@ -119,12 +127,18 @@ class Chapters:
         """Replace the present entry; used within one gesture and for changes of the view."""
         return self._with(replace(self.present, history=self.present.history.amend(document)))
 
-    def open(self, document: Document, path: Path | None = None) -> Chapters:
+    def open(self, document: Document, path: Path | None = None, stamp: Stamp | None = None) -> Chapters:
         """Begin a chapter with another document, and drop what no longer fits."""
+        return self.join(Chapters((Chapter(0, History((document,)), document, path, stamp=stamp),)))
+
+    def join(self, others: Chapters) -> Chapters:
+        """Add other chapters, whose present one becomes the present one, and drop what no longer fits."""
         number = 1 + max(chapter.number for chapter in self.chapters)
-        made = Chapter(number, History((document,)), document, path)
+        added = (replace(one, number=number + place) for place, one in enumerate(others.chapters))
         left = () if self.present.stands_in else (self.present,)
-        return self._ended_by(*left, made).trimmed()
+        ended = self._ended_by(*left, *added)
+        index = len(ended.chapters) - len(others.chapters) + others.index
+        return replace(ended, index=index).trimmed()
 
     def go_to(self, number: int) -> Chapters:
         """Make a chapter the last and the present one; unchanged if it was dropped."""
@@ -132,12 +146,19 @@ class Chapters:
         rest = tuple(chapter for chapter in self.chapters if chapter.number != number)
         return Chapters((*rest, *found), len(rest)) if found else self
 
-    def mark_saved(self, path: Path, document: Document) -> Chapters:
+    def mark_saved(self, path: Path, document: Document, stamp: Stamp | None = None) -> Chapters:
         """Note that the file at `path` holds `document`: the present chapter's, whoever else shares it."""
-        present = replace(self.present, path=path, saved=document, stands_in=False)
-        here = self._with(present)
-        marked = (replace(one, saved=document) if one.path == path else one for one in here.chapters)
+        here = self._with(replace(self.present, path=path, stands_in=False))
+        marked = (
+            replace(one, saved=document, stamp=stamp) if one.path == path else one for one in here.chapters
+        )
         return replace(here, chapters=tuple(marked))
+
+    def reload(self, document: Document, stamp: Stamp | None, when: datetime) -> Chapters:
+        """Add the present content of the file as an entry, from which undo returns to the own edits."""
+        path = self.present.path
+        pushed = self.push(document, when)
+        return pushed if path is None else pushed.mark_saved(path, document, stamp)
 
     def stand_in(self) -> Chapters:
         """Mark the present document as one that only waits for another to open."""

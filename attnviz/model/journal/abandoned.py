@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
@@ -11,13 +12,13 @@ from typing import BinaryIO
 import msgspec
 
 from attnviz.errors import about, message_of
+from attnviz.model.edit.chapters import Chapter, Chapters
 from attnviz.model.edit.history import History
 from attnviz.model.io.json_text import parse
-from attnviz.model.journal.journal import LOCK_SUFFIX, SUFFIX, Chapter, State
-from attnviz.model.journal.lock import Lock
+from attnviz.model.io.lock import Lock
+from attnviz.model.journal.journal import LOCK_SUFFIX, SUFFIX, State, StoredChapter
 from attnviz.model.journal.packing import Unpacker
 from attnviz.model.journal.records import STATE, Entry, JournalError, Key, altered, content_at, scan
-from attnviz.model.journal.session import Kept, Session
 from attnviz.model.spec.document import Document
 
 MOST_TRIED = 8
@@ -57,7 +58,7 @@ class Abandoned:
         """When the journal was written last, in seconds since 1970."""
         return self.path.stat().st_mtime if self._state is None else self._state.time
 
-    def read(self) -> Session:
+    def read(self) -> Chapters:
         """The session. Of a damaged journal: the newest state that can be read, and the steps around it.
 
         Raises `JournalError`, one sentence, and `OSError`.
@@ -133,27 +134,26 @@ def _getter(file: BinaryIO, entries: Iterable[Entry]) -> Callable[[Key], bytes]:
     return get
 
 
-def _session(state: State, unpacker: Unpacker) -> Session:
+def _session(state: State, unpacker: Unpacker) -> Chapters:
     """The session of a state; of the other documents, those that can be read."""
-    present = _kept(state.chapters[state.index], unpacker)
-    kept, index = [present], 0
-    for place, chapter in enumerate(state.chapters):
-        if place != state.index:
-            with contextlib.suppress(ValueError):
-                kept.insert(index if place < state.index else len(kept), _kept(chapter, unpacker))
-                index += place < state.index
-    return Session(tuple(kept), index)
+    found = {state.index: _chapter(state.index, state.chapters[state.index], unpacker)}
+    for number, stored in enumerate(state.chapters):
+        with contextlib.suppress(ValueError):
+            found.setdefault(number, _chapter(number, stored, unpacker))
+    numbers = sorted(found)
+    return Chapters(tuple(found[number] for number in numbers), numbers.index(state.index))
 
 
-def _kept(chapter: Chapter, unpacker: Unpacker) -> Kept:
+def _chapter(number: int, stored: StoredChapter, unpacker: Unpacker) -> Chapter:
     """A document with the steps around its present one that can be read. Raises `ValueError`."""
-    present = unpacker.document(chapter.entries[chapter.index])
-    before = _readable(reversed(chapter.entries[: chapter.index]), unpacker)[::-1]
-    behind = _readable(chapter.entries[chapter.index + 1 :], unpacker)
+    present = unpacker.document(stored.entries[stored.index])
+    before = _readable(reversed(stored.entries[: stored.index]), unpacker)[::-1]
+    behind = _readable(stored.entries[stored.index + 1 :], unpacker)
     history = History((*before, present, *behind), len(before))
-    saved = _readable((chapter.saved,), unpacker)
-    path = None if chapter.path is None else Path(chapter.path)
-    return Kept(history, saved[0] if saved else history.entries[0], path, chapter.stamp, chapter.edited)
+    saved = (*_readable((stored.saved,), unpacker), history.entries[0])[0]
+    path = None if stored.path is None else Path(stored.path)
+    edited = None if stored.edited is None else datetime.fromtimestamp(stored.edited)
+    return Chapter(number, history, saved, path, edited, stored.stamp)
 
 
 def _readable(keys: Iterable[Key], unpacker: Unpacker) -> tuple[Document, ...]:

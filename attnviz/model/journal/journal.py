@@ -12,11 +12,11 @@ import msgspec
 from msgspec import Struct
 
 from attnviz.errors import Message
+from attnviz.model.edit.chapters import Chapter, Chapters
+from attnviz.model.io.lock import Lock
 from attnviz.model.io.stamp import Stamp
-from attnviz.model.journal.lock import Lock
 from attnviz.model.journal.packing import Full, Packer
 from attnviz.model.journal.records import JournalError, Key, Records, altered
-from attnviz.model.journal.session import Kept, Session
 from attnviz.model.spec.document import Document
 
 MOST_BYTES = 2**29
@@ -28,21 +28,21 @@ SLACK_BYTES = 2**22
 SUFFIX, LOCK_SUFFIX = ".journal", ".lock"
 
 
-class Chapter(Struct, frozen=True, forbid_unknown_fields=True):
-    """One document of a state: the keys of its history."""
+class StoredChapter(Struct, frozen=True, forbid_unknown_fields=True):
+    """One document of a state: the keys of its history. `edited` counts seconds since 1970."""
 
     entries: tuple[Key, ...]
     index: int
     saved: Key
     path: str | None = None
     stamp: Stamp | None = None
-    edited: float = 0.0
+    edited: float | None = None
 
 
 class State(Struct, frozen=True, forbid_unknown_fields=True):
     """A state: the documents, which of them is the present one, the title of that, and the time."""
 
-    chapters: tuple[Chapter, ...]
+    chapters: tuple[StoredChapter, ...]
     index: int
     title: str
     time: float
@@ -65,7 +65,7 @@ class Journal:
         self._records: Records | None = None
         self._packer: Packer | None = None
 
-    def write(self, session: Session) -> None:
+    def write(self, session: Chapters) -> None:
         """Write the session, and return when it is on the disk.
 
         Raises `OSError`, and `JournalError` for a document that is too large; the journal then holds the
@@ -113,10 +113,10 @@ class Journal:
         return self._records
 
 
-def _packed(session: Session, packer: Packer, most: int) -> bytes:
+def _packed(session: Chapters, packer: Packer, most: int) -> bytes:
     """The state of a session, whose records are in the file then."""
     packer.begin(most)
-    present = session.present.history.present
+    present = session.present.document
     try:
         keys = {id(present): packer.document(present)}
     except Full:
@@ -130,36 +130,35 @@ def _packed(session: Session, packer: Packer, most: int) -> bytes:
             keys[id(document)] = packer.document(document)
         except Full:
             break
-    chapters = [_chapter(kept, keys) for kept in session.kept]
-    index = sum(chapter is not None for chapter in chapters[: session.index])
-    found = tuple(chapter for chapter in chapters if chapter is not None)
+    stored = [_stored(chapter, keys) for chapter in session.chapters]
+    index = sum(chapter is not None for chapter in stored[: session.index])
+    found = tuple(chapter for chapter in stored if chapter is not None)
     state = State(found, index, present.title, time.time())
     return json.dumps(msgspec.to_builtins(state)).encode("ascii")
 
 
-def _by_nearness(session: Session) -> Iterator[Document]:
+def _by_nearness(session: Chapters) -> Iterator[Document]:
     """All documents of a session, what is needed most first."""
-    others = (kept for index, kept in enumerate(session.kept) if index != session.index)
-    for kept in (session.present, *others):
-        entries, index = kept.history.entries, kept.history.index
+    for chapter in (session.present, *session.others):
+        entries, index = chapter.history.entries, chapter.history.index
         yield entries[index]
-        yield kept.saved
+        yield chapter.saved
         yield from reversed(entries[:index])
         yield from entries[index + 1 :]
 
 
-def _chapter(kept: Kept, keys: dict[int, Key]) -> Chapter | None:
-    """The record of a document with the steps that have a key; None if its present one has none."""
-    entries, index = kept.history.entries, kept.history.index
+def _stored(chapter: Chapter, keys: dict[int, Key]) -> StoredChapter | None:
+    """A document with the steps that have a key; None if its present one has none."""
+    entries, index = chapter.history.entries, chapter.history.index
     if id(entries[index]) not in keys:
         return None
     first = next(i for i in range(index + 1) if all(id(entry) in keys for entry in entries[i : index + 1]))
     behind = next((i for i in range(index, len(entries)) if id(entries[i]) not in keys), len(entries))
-    return Chapter(
+    return StoredChapter(
         tuple(keys[id(entry)] for entry in entries[first:behind]),
         index - first,
-        keys.get(id(kept.saved), keys[id(entries[first])]),
-        None if kept.path is None else str(kept.path),
-        kept.stamp,
-        kept.edited,
+        keys.get(id(chapter.saved), keys[id(entries[first])]),
+        None if chapter.path is None else str(chapter.path),
+        chapter.stamp,
+        None if chapter.edited is None else chapter.edited.timestamp(),
     )

@@ -16,7 +16,7 @@ import numpy as np
 from msgspec import Struct
 
 from attnviz.model.io.json_text import FORMAT, VERSION, document_from, parse
-from attnviz.model.journal.records import Key, Records, altered
+from attnviz.model.journal.records import JournalError, Key, Records, altered
 from attnviz.model.spec.arrays import MAX_NUMBERS, STORED_DTYPES, Matrix
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
@@ -183,7 +183,9 @@ class Unpacker:
 
         try:
             return msgspec.convert(data, kind, dec_hook=decode)
-        except msgspec.ValidationError:
+        except msgspec.ValidationError as error:
+            if isinstance(error.__cause__, JournalError):
+                raise error.__cause__ from None
             return data  # refused with a sentence, together with the whole document
 
 

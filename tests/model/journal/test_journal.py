@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import errno
+from datetime import datetime
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +16,7 @@ from msgspec.structs import replace
 from sessions import left_behind, read_only, session_of, titled
 from stacks import stacks
 
+from attnviz.model.edit.chapters import Chapter, Chapters
 from attnviz.model.edit.history import History
 from attnviz.model.io.files import loads
 from attnviz.model.io.stamp import Stamp
@@ -21,7 +24,6 @@ from attnviz.model.journal import journal as journal_
 from attnviz.model.journal.abandoned import find_abandoned
 from attnviz.model.journal.journal import Journal
 from attnviz.model.journal.records import JournalError, Records
-from attnviz.model.journal.session import Kept, Session
 from attnviz.model.spec.arrays import BFLOAT16, Matrix
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
@@ -29,9 +31,10 @@ from attnviz.model.spec.parts import ExplicitVectors
 from attnviz.model.spec.view import Cell, View
 
 DOCUMENT = loads(FITTING)
+WHEN = datetime(2026, 11, 23, 9, 30, 5, 123456)
 
 
-def size_after(folder: Path, *sessions: Session) -> int:
+def size_after(folder: Path, *sessions: Chapters) -> int:
     journal = Journal(folder)
     for session in sessions:
         journal.write(session)
@@ -55,7 +58,7 @@ def with_number(document: Document, row: int, column: int, value: float) -> Docu
 @pytest.mark.parametrize("experiment", [*SPREAD.values(), *STACKS.values()], ids=[*SPREAD, *STACKS])
 def test_a_session_is_read_as_it_was_written(tmp_path: Path, experiment: Experiment) -> None:
     view = View(stage="scores", head=1, locked=Cell("scores", 0, 1))
-    steps = (*titled(Document(experiment, view), "a", "b", "猫\ud800\n"), DOCUMENT)
+    steps = (*titled(Document(experiment, view, caption="why"), "a", "b", "猫\ud800\n"), DOCUMENT)
     session = session_of(steps, index=1, path=tmp_path / "größe 注意.json")
     left_behind(tmp_path, session)
     assert read_only(tmp_path) == session
@@ -72,11 +75,11 @@ def test_any_document_comes_back(tmp_path_factory: pytest.TempPathFactory, exper
 def test_several_documents_keep_their_order_files_and_stamps(tmp_path: Path) -> None:
     file = tmp_path / "d.json"
     file.write_text("{}")
-    first = Kept(History(titled(DOCUMENT, "a", "b")), DOCUMENT, file, Stamp.of(file), edited=5.5)
-    second = Kept(History((explicit(3, 4),)), explicit(3, 4))
-    third = Kept(History(titled(explicit(5, 4), "x", "y"), 1), explicit(5, 4))
+    first = Chapter(0, History(titled(DOCUMENT, "a", "b")), DOCUMENT, file, WHEN, Stamp.of(file))
+    second = Chapter(1, History((explicit(3, 4),)), explicit(3, 4))
+    third = Chapter(2, History(titled(explicit(5, 4), "x", "y"), 1), explicit(5, 4))
     for index in range(3):
-        session = Session((first, second, third), index)
+        session = Chapters((first, second, third), index)
         left_behind(tmp_path, session)
         (found,) = find_abandoned(tmp_path)
         assert found.read() == session
@@ -147,7 +150,7 @@ def test_the_steps_farthest_away_are_left_out_of_a_full_journal(tmp_path: Path) 
     steps = [explicit(100, 100, seed) for seed in range(10)]
     journal = Journal(tmp_path, most=400_000)  # four or five matrices of 80 kB
     whole = session_of(steps, index=5)
-    journal.write(Session((replace_saved(whole.present, steps[5]),)))
+    journal.write(Chapters((replace_saved(whole.present, steps[5]),)))
     journal.leave()
     history = read_only(tmp_path).present.history
     assert history.present == steps[5]
@@ -161,8 +164,8 @@ def test_the_steps_farthest_away_are_left_out_of_a_full_journal(tmp_path: Path) 
     assert read_only(tmp_path / "other") == session_of([DOCUMENT])
 
 
-def replace_saved(kept: Kept, saved: Document) -> Kept:
-    return Kept(kept.history, saved, kept.path)
+def replace_saved(chapter: Chapter, saved: Document) -> Chapter:
+    return dataclasses.replace(chapter, saved=saved)
 
 
 def test_after_a_full_disk_the_session_of_before_is_there_and_the_next_one_is_written(

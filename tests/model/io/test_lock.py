@@ -6,12 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from attnviz.model.journal.lock import Lock
+from attnviz.model.io.lock import Lock
 
 HOLDER = """
 import sys
 from pathlib import Path
-from attnviz.model.journal.lock import Lock
+from attnviz.model.io.lock import Lock
 lock = Lock.take(Path(sys.argv[1]))
 print("held", flush=True)
 sys.stdin.read()

@@ -1,0 +1,129 @@
+"""The window's journal: a moment after every edit, a worker of its own writes it."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
+
+from attnviz.compute.scheduler import CancelToken, Post, Scheduler
+from attnviz.errors import Message
+from attnviz.gui.failure import failure_message, log_unexpected
+from attnviz.gui.recovery.folder import state_folder
+from attnviz.gui.store import Store
+from attnviz.model.edit.chapters import Chapters
+from attnviz.model.journal.abandoned import Abandoned
+from attnviz.model.journal.journal import Journal
+
+EDIT_MS = 200
+"""Time after an edit at which it is written, with all others until then."""
+
+VIEW_MS = 5_000
+"""The same after a change of the view, which happens at every step of a playing decoding."""
+
+AGAIN_MS = 10_000
+"""Time after which a failed writing is tried again."""
+
+FLUSH_S = 5.0
+"""Longest time that an ending process waits for its journal."""
+
+KEY = "journal"
+
+
+class Autosave(QObject):
+    """Writes the store's documents with their history to a journal, while something is unsaved.
+
+    The journal has a worker of its own, so that no long run delays it.
+    """
+
+    failed = Signal(object)
+    """One sentence: why the journal was not written. Once, until it is written again."""
+    written = Signal()
+
+    def __init__(self, store: Store, post: Post, *, inline: bool = False) -> None:
+        super().__init__(store)
+        self._store = store
+        self.folder = state_folder() / "journals"
+        self.scheduler = Scheduler(post, inline=inline)
+        self._journal = Journal(self.folder)
+        self._written: Chapters | None = None
+        self._superseded: list[Abandoned] = []
+        self._has_failed = False
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.timeout.connect(self._write)
+        store.changed.connect(self._on_changed)
+        store.history_changed.connect(self._on_history)
+
+    def supersede(self, journal: Abandoned) -> None:
+        """Remove a journal as soon as the own one has what was restored from it."""
+        self._superseded.append(journal)
+        self._arm(0)
+
+    def close(self, *, keeps: bool) -> bool:
+        """End the journal: remove it, or write it a last time and leave it for the next start.
+
+        Returns whether its worker has ended.
+        """
+        if keeps:
+            self.flush()
+        self._timer.stop()
+        has_ended = self.scheduler.close(FLUSH_S)
+        try:
+            for journal in self._superseded:
+                journal.release() if keeps else journal.remove()
+            self._journal.leave() if keeps else self._journal.remove()
+        except OSError as error:
+            self.failed.emit(failure_message(error))
+        return has_ended
+
+    def flush(self) -> None:
+        """Write the journal now, and wait for it: the process may be about to end."""
+        self._timer.stop()
+        if self._store.chapters is not self._written:
+            self._submit()
+        self.scheduler.wait(FLUSH_S)
+
+    @Slot()
+    def _on_changed(self) -> None:
+        self._arm(VIEW_MS)
+
+    @Slot()
+    def _on_history(self) -> None:
+        self._arm(EDIT_MS)
+
+    def _arm(self, milliseconds: int) -> None:
+        """Write after this time, or earlier where that was decided before."""
+        if not self._timer.isActive() or self._timer.remainingTime() > milliseconds:
+            self._timer.start(milliseconds)
+
+    @Slot()
+    def _write(self) -> None:
+        if self.scheduler.is_busy(KEY):
+            self._arm(EDIT_MS)
+        elif self._store.chapters is not self._written or self._superseded:
+            self._submit()
+
+    def _submit(self) -> None:
+        chapters, superseded = self._store.chapters, tuple(self._superseded)
+
+        def job(token: CancelToken) -> None:
+            if chapters.is_worth_keeping:
+                self._journal.write(chapters)
+            else:
+                self._journal.remove()
+            for journal in superseded:
+                journal.remove()
+
+        def done(_nothing: None) -> None:
+            self._written, self._has_failed = chapters, False
+            self._superseded = [journal for journal in self._superseded if journal not in superseded]
+            self.written.emit()
+
+        self.scheduler.submit(job, done, self._on_failed, key=KEY)
+
+    def _on_failed(self, error: BaseException) -> None:
+        log_unexpected(error)
+        if not self._has_failed:
+            problem = failure_message(error)
+            self.failed.emit(Message("Changes are not saved automatically: {problem}", problem=problem))
+        self._has_failed = True
+        self._arm(AGAIN_MS)

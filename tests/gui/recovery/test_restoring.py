@@ -1,0 +1,140 @@
+"""The start after a crash: offered by name and time, restored with its history, or discarded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from desk import WAIT_MS, Desk, MakeDesk
+from documents import explicit
+from PySide6.QtWidgets import QApplication, QLabel, QPushButton
+from sessions import left_behind, session_of, titled
+
+from attnviz.gui.recovery.folder import state_folder
+from attnviz.model.journal.abandoned import find_abandoned
+
+pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
+
+
+@pytest.fixture
+def folder() -> Path:
+    """The folder of the journals."""
+    return state_folder() / "journals"
+
+
+def start(desk: Desk) -> None:
+    desk.window.keeping.restoring.start()
+    scheduler = desk.window.keeping.autosave.scheduler
+    desk.qtbot.waitUntil(lambda: not scheduler.is_busy("find"), timeout=WAIT_MS)
+
+
+def press(desk: Desk, answer: str) -> None:
+    QApplication.processEvents()  # the buttons of another question show themselves
+    buttons = desk.window.findChildren(QPushButton, f"answer_{answer}")
+    desk.click(next(button for button in buttons if button.isVisible()))
+
+
+def sentence(desk: Desk) -> str:
+    label = desk.find(QLabel, "question_sentence")
+    return label.text() if label.isVisible() else ""
+
+
+def test_restored_it_has_its_history_and_its_file_and_undo_works(
+    make_desk: MakeDesk, folder: Path, tmp_path: Path
+) -> None:
+    steps = [explicit(5, 4, seed) for seed in range(4)]
+    session = session_of(steps, index=2, path=tmp_path / "größe\n.json")
+    old = left_behind(folder, session)
+    desk = make_desk(inline=False)
+    before = desk.store.document
+    start(desk)
+    assert "größe␊.json" in sentence(desk) and sentence(desk).startswith("The program ended at ")
+    assert desk.store.document is before  # nobody is held up, nothing changes unasked
+    press(desk, "restore")
+    desk.qtbot.waitUntil(lambda: desk.store.document == steps[2], timeout=WAIT_MS)
+    assert desk.store.path == tmp_path / "größe\n.json" and desk.store.is_modified
+    desk.store.undo()
+    assert desk.store.document == steps[1]
+    desk.store.redo()
+    desk.store.redo()
+    assert desk.store.document == steps[3]
+    assert sentence(desk) == ""
+    # The window's own journal takes over, and then the old one goes.
+    desk.qtbot.waitUntil(lambda: not old.exists(), timeout=WAIT_MS)
+    assert len(list(folder.glob("*.journal"))) == 1
+
+
+def test_discarded_it_is_gone(desk: Desk, folder: Path) -> None:
+    left_behind(folder, session_of(titled(explicit(3, 3), "a", "b")))
+    before = desk.store.document
+    start(desk)
+    press(desk, "discard")
+    assert desk.store.document is before and list(folder.iterdir()) == [] and sentence(desk) == ""
+
+
+@pytest.mark.parametrize("answer", ["later", None])
+def test_not_answered_it_is_offered_at_the_next_start(
+    make_desk: MakeDesk, folder: Path, answer: str | None
+) -> None:
+    left_behind(folder, session_of(titled(explicit(3, 3), "a", "b")))
+    desk = make_desk()
+    start(desk)
+    if answer is not None:
+        press(desk, answer)
+    desk.window.close()
+    again = make_desk()
+    start(again)
+    assert "“b”" in sentence(again)
+
+
+def test_several_are_offered_one_after_the_other_and_undo_reaches_all(desk: Desk, folder: Path) -> None:
+    for name in ("first", "second"):
+        path = left_behind(folder / name, session_of(titled(explicit(3, 3), "", name)))
+        path.rename(folder / f"{name}.journal")
+    start(desk)
+    assert "“second”" in sentence(desk)
+    press(desk, "restore")
+    assert "“first”" in sentence(desk)
+    press(desk, "restore")
+    assert [chapter.document.title for chapter in desk.store.chapters.chapters][-2:] == ["second", "first"]
+    for title in ("", "second"):
+        desk.store.undo()
+        assert desk.store.document.title == title
+
+
+def test_markup_in_a_title_is_shown_as_it_is(desk: Desk, folder: Path) -> None:
+    left_behind(folder, session_of(titled(explicit(3, 3), "a", "<b>{x} 猫\u202e\ud800")))
+    start(desk)
+    assert "“<b>{x} 猫⟨U+202E⟩⟨U+D800⟩”" in sentence(desk)
+
+
+def test_a_damaged_journal_is_one_sentence_and_is_kept(desk: Desk, folder: Path) -> None:
+    path = left_behind(folder, session_of([explicit(3, 3)], index=0))
+    content = bytearray(path.read_bytes())
+    content[60] ^= 1  # in the first record
+    path.write_bytes(content)
+    before = desk.store.document
+    start(desk)
+    press(desk, "restore")
+    kept = path.with_suffix(".damaged")
+    assert sentence(desk) == (
+        f"The changes in “large” cannot be restored. {path.name}: Every record of a journal must be as it "
+        f"was written; got a damaged one. The journal is kept as {kept}."
+    )
+    assert kept.read_bytes() == content and find_abandoned(folder) == ()
+    press(desk, "close")
+    assert sentence(desk) == "" and desk.store.document is before
+
+
+def test_the_question_is_translated_and_stays_in_the_window(desk: Desk, folder: Path) -> None:
+    left_behind(folder, session_of(titled(explicit(3, 3), "a", "b" * 300)))
+    start(desk)
+    card = desk.window.keeping.card
+    for size in ((1024, 640), (1600, 900)):
+        desk.window.resize(*size)
+        assert desk.window.rect().contains(card.geometry())
+        assert card.geometry().bottom() < desk.window.statusBar().geometry().top()
+    english = sentence(desk)
+    desk.window.commands["language"].trigger()
+    assert sentence(desk) != english and "b" * 300 in sentence(desk)
+    assert not card.hasFocus() and not any(b.hasFocus() for b in card.findChildren(QPushButton))
