@@ -91,6 +91,11 @@ def _(message: str) -> str:
     return _current()[1].gettext(message) if message else ""
 
 
+def in_every_language(message: str) -> tuple[str, ...]:
+    """The message in each of `LANGUAGES`, in their order: a search finds it by any of them."""
+    return tuple(_load(language.code).gettext(message) if message else "" for language in LANGUAGES)
+
+
 def N_(message: str) -> str:
     """Mark `message` for extraction where it is stored; translate it with `_` where it is shown."""
     return message

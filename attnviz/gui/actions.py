@@ -52,6 +52,7 @@ ACTIONS: tuple[ActionRow, ...] = (
     ActionRow("find_setting", N_("Find a setting"), "edit", ("Ctrl+F",)),
     ActionRow("pin", N_("Pin as A"), "edit", ("Ctrl+P",), separated=True),
     ActionRow("swap", N_("Swap A and B"), "edit", ("Ctrl+Shift+X",)),
+    ActionRow("palette", N_("Command palette…"), "view", ("Ctrl+K",)),
     ActionRow("transpose", N_("Queries as columns"), "view", ("Ctrl+T",), "transpose", checkable=True),
     ActionRow("next_head", N_("Next head"), "view", ("Ctrl+]",), separated=True),
     ActionRow("previous_head", N_("Previous head"), "view", ("Ctrl+[",)),

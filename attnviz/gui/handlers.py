@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,11 +13,13 @@ from PySide6.QtGui import QAction
 from attnviz.gui.live.player import END, Event, GoBy, GoTo, Player, Toggle
 from attnviz.gui.live.pointer import Pointer
 from attnviz.gui.look import look
+from attnviz.gui.widgets.control import active_theme
 from attnviz.model.edit import edits
 from attnviz.model.sites.sites import site_names
 
 if TYPE_CHECKING:
     from attnviz.gui.export.export import Exporter
+    from attnviz.gui.palette.palette import Palette
     from attnviz.gui.window import Window
 
 
@@ -40,6 +42,16 @@ class Handlers(QObject):
         exporter.failed.connect(self._warn)
         exporter.said.connect(self._say)
         return exporter
+
+    @cached_property
+    def _palette(self) -> Palette:
+        """Created on first use: few starts of the program need it."""
+        from attnviz.gui.palette.palette import Palette
+        from attnviz.gui.palette.providers import all_entries
+
+        palette = Palette(self._window, partial(all_entries, self._window))
+        palette.apply_theme(active_theme())
+        return palette
 
     # --- file
 
@@ -115,6 +127,10 @@ class Handlers(QObject):
             self._window.compare_live.swap()
 
     # --- view
+
+    @Slot()
+    def on_palette(self) -> None:
+        self._palette.open()
 
     @Slot(bool)
     def on_transpose(self, checked: bool) -> None:

@@ -144,6 +144,10 @@ QLineEdit, QPlainTextEdit, QTextEdit, QComboBox {
 }
 QLineEdit:focus, QPlainTextEdit:focus, QTextEdit:focus, QComboBox:focus {
     border: 2px solid @accent; padding: 2px 5px; }
+QLineEdit[bare="true"], QLineEdit[bare="true"]:focus { background: transparent; border: none;
+    padding: 4px 16px 4px 16px; font-size: 15px; }
+QListView[bare="true"] { background: transparent; border: none; border-top: 1px solid @line;
+    border-radius: 0px; }
 QTextEdit[bare="true"] { background: transparent; border: 2px solid transparent; padding: 0px; }
 QTextEdit[bare="true"]:focus { border: 2px solid @accent; padding: 0px; }
 QLineEdit:disabled, QComboBox:disabled { color: @faded; }

@@ -19,6 +19,7 @@ ROLES: dict[str, QAccessible.Role] = {
     "Bars": QAccessible.Role.List,
     "TokenChips": QAccessible.Role.List,
     "TextLine": QAccessible.Role.List,
+    "CaptionText": QAccessible.Role.StaticText,
     "HeadWires": QAccessible.Role.List,
     "Dial": QAccessible.Role.Dial,
     "LatentDiagram": QAccessible.Role.Chart,

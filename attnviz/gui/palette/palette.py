@@ -1,0 +1,193 @@
+"""The command palette: type a few letters, Enter runs the line that they name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QEvent, QModelIndex, QObject, QRect, QRectF, Qt, Slot
+from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtWidgets import QAbstractItemView, QApplication, QLabel, QListView, QVBoxLayout, QWidget
+
+from attnviz.gui.look.theme import GRID, RADIUS, Theme
+from attnviz.gui.palette.entry import Entry
+from attnviz.gui.palette.lines import LINE, LinePainter, Lines
+from attnviz.gui.palette.match import Found, search
+from attnviz.gui.widgets.control import active_theme
+from attnviz.gui.widgets.window_keys import LineEdit
+from attnviz.i18n import _
+
+WIDTH, MOST_LINES = 640, 10
+TOP = 56
+"""Distance from the window's upper edge."""
+SHADOW = 16
+MOST_RECENT = 5
+"""Lines run last that come first while nothing is typed."""
+_STEPS = {
+    Qt.Key.Key_Up: -1,
+    Qt.Key.Key_Down: 1,
+    Qt.Key.Key_PageUp: -MOST_LINES,
+    Qt.Key.Key_PageDown: MOST_LINES,
+}
+
+
+class Palette(QWidget):
+    """Lies over its window, at the top. `entries` is called when it opens."""
+
+    def __init__(self, window: QWidget, entries: Callable[[], list[Entry]]) -> None:
+        super().__init__(window)
+        self._make_entries, self._entries = entries, list[Entry]()
+        self._recent: list[str] = []
+        self._before: QWidget | None = None
+        self.setObjectName("palette")
+        self.line, self.list, self._empty = LineEdit(), QListView(), QLabel()
+        self._lines = Lines(self.list)
+        self.line.setObjectName("palette_line")
+        self.line.setProperty("bare", True)
+        self.line.textChanged.connect(self._on_typed)
+        self.line.installEventFilter(self)
+        self.list.setObjectName("palette_list")
+        self.list.setProperty("bare", True)
+        self.list.setModel(self._lines)
+        self.list.setItemDelegate(LinePainter(self.list))
+        self.list.setUniformItemSizes(True)
+        self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.list.setMouseTracking(True)
+        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.list.entered.connect(self.list.setCurrentIndex)
+        self.list.clicked.connect(self._on_clicked)
+        self._empty.setObjectName("palette_empty")
+        self._empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._empty.setFixedHeight(2 * LINE)
+        self.list.viewport().setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
+        self.setFocusProxy(self.line)  # a click beside the line stays in it
+        self._column = column = QVBoxLayout(self)
+        column.setContentsMargins(SHADOW, SHADOW + GRID, SHADOW, SHADOW + GRID)
+        column.setSpacing(GRID)
+        for widget in (self.line, self.list, self._empty):
+            column.addWidget(widget)
+        self.hide()
+
+    def open(self) -> None:
+        """Show the palette with an empty line, or close it where it is open."""
+        if self.isVisible():
+            self.close_palette()
+            return
+        self._before = self.window().focusWidget()
+        self._entries = self._make_entries()
+        self.line.setPlaceholderText(_("Search commands, presets, stages, heads, layers, panels, settings"))
+        self.line.setAccessibleName(_("Command palette"))
+        self.list.setAccessibleName(_("Found"))
+        self._empty.setText(_("Nothing has this name"))
+        self.line.clear()
+        self._on_typed("")
+        self.show()
+        self.raise_()
+        self.line.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.window().installEventFilter(self)
+
+    def close_palette(self) -> None:
+        """Hide the palette; the focus returns to its former place."""
+        if not self.isVisible():
+            return
+        before, self._before, self._entries = self._before, None, []
+        self._lines.show([])
+        self.window().removeEventFilter(self)
+        if before is not None and self.line.hasFocus():
+            before.setFocus(Qt.FocusReason.OtherFocusReason)
+        self.hide()
+
+    def found(self) -> list[Entry]:
+        """The entries that show, in their order."""
+        return [self._lines.at(row).entry for row in range(self._lines.rowCount())]
+
+    def apply_theme(self, theme: Theme) -> None:
+        """Take the colours of `theme`."""
+        self._empty.setStyleSheet(f"color: {theme.muted}")
+        self.update()
+
+    # --- what is typed
+
+    @Slot(str)
+    def _on_typed(self, text: str) -> None:
+        found = search(text, self._entries) if text.strip() else self._unsearched()
+        self._lines.show(found)
+        self.list.setVisible(bool(found))
+        self._empty.setVisible(not found)
+        if found:
+            self.list.setCurrentIndex(self._lines.index(0, 0))
+        self._place()
+
+    def _unsearched(self) -> list[Found]:
+        """All entries, those that ran last before the others."""
+        by_key = {entry.key: entry for entry in self._entries}
+        recent = [by_key[key] for key in self._recent if key in by_key]
+        others = [entry for entry in self._entries if entry.key not in self._recent]
+        return [Found(entry, 0, frozenset()) for entry in (*recent, *others)]
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if watched is self.window():
+            if isinstance(event, QResizeEvent):
+                self._place()
+            return False
+        if event.type() == QEvent.Type.FocusOut:
+            popup = QApplication.activePopupWidget()  # the line's own menu keeps the palette open
+            if popup is None and self.window().isActiveWindow():
+                self.close_palette()
+        return event.type() == QEvent.Type.KeyPress and isinstance(event, QKeyEvent) and self._press(event)
+
+    def _press(self, event: QKeyEvent) -> bool:
+        key = Qt.Key(event.key())
+        if key == Qt.Key.Key_Escape:
+            self.close_palette()
+        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self._run(self.list.currentIndex().row())
+        elif key in _STEPS:
+            self._step(_STEPS[key])
+        else:
+            return key in (Qt.Key.Key_Tab, Qt.Key.Key_Backtab)
+        return True
+
+    def _step(self, step: int) -> None:
+        """Go on in the list, from its end to its beginning with single steps."""
+        count, row = self._lines.rowCount(), self.list.currentIndex().row() + step
+        if count:
+            row = row % count if abs(step) == 1 else min(max(row, 0), count - 1)
+            self.list.setCurrentIndex(self._lines.index(row, 0))
+
+    @Slot(QModelIndex)
+    def _on_clicked(self, index: QModelIndex) -> None:
+        self._run(index.row())
+
+    def _run(self, row: int) -> None:
+        if not 0 <= row < self._lines.rowCount():
+            return
+        entry = self._lines.at(row).entry
+        self._recent = [entry.key, *(key for key in self._recent if key != entry.key)][:MOST_RECENT]
+        self.close_palette()
+        entry.run()
+
+    # --- place and paint
+
+    def _place(self) -> None:
+        """Centre the palette below the window's upper edge, as high as its lines."""
+        window = self.window()
+        shown = min(self._lines.rowCount(), MOST_LINES, (window.height() - TOP - 3 * LINE) // LINE)
+        self.list.setFixedHeight(max(shown, 1) * LINE + 2)
+        self.list.scrollTo(self.list.currentIndex(), QAbstractItemView.ScrollHint.EnsureVisible)
+        width = min(WIDTH, window.width() - 4 * GRID) + 2 * SHADOW
+        height = self._column.totalSizeHint().height()
+        self.setGeometry(QRect((window.width() - width) // 2, TOP - SHADOW, width, height))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """A card with a soft shadow."""
+        theme, painter = active_theme(), QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        card = QRectF(self.rect()).adjusted(SHADOW, SHADOW, -SHADOW, -SHADOW)
+        painter.setPen(Qt.PenStyle.NoPen)
+        for out in range(SHADOW, 0, -2):
+            painter.setBrush(QColor(0, 0, 0, 6 if not theme.is_dark else 14))
+            painter.drawRoundedRect(card.adjusted(-out, 2 - out, out, 2 + out), RADIUS + out, RADIUS + out)
+        painter.setPen(QPen(QColor(theme.line), 1))
+        painter.setBrush(QColor(theme.panel))
+        painter.drawRoundedRect(card.adjusted(0.5, 0.5, -0.5, -0.5), RADIUS, RADIUS)

@@ -1,0 +1,191 @@
+"""`PROVIDERS`: where the lines of the palette come from, one row for each kind.
+
+A provider reads the table of its kind when the palette opens, so a new row of that table is a new line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from PySide6.QtGui import QKeySequence
+
+from attnviz.checkpoints.presets import PRESETS
+from attnviz.core.levels import RANGES
+from attnviz.core.text import visible
+from attnviz.engines.table import ENGINES
+from attnviz.gui.actions import ACTIONS
+from attnviz.gui.palette.entry import Entry
+from attnviz.gui.panels.table import PANELS
+from attnviz.gui.settings import SETTINGS, Setting
+from attnviz.i18n import N_, _, in_every_language
+from attnviz.model.explain.formulas.stages import stage_formula
+from attnviz.model.sites.sites import site_names
+from attnviz.model.sites.titles import site_title
+from attnviz.model.stages import STAGE_BY_ID
+
+if TYPE_CHECKING:
+    from attnviz.gui.window import Window
+
+
+@dataclass(frozen=True)
+class Provider:
+    """One kind of lines: its title, and the lines for a window."""
+
+    id: str
+    title: str
+    entries: Callable[[Window], Iterator[Entry]]
+
+
+def all_entries(window: Window) -> list[Entry]:
+    """Every line of the palette, in the order of `PROVIDERS`."""
+    return [
+        replace(entry, kind=_(provider.title), words=(*entry.words, *in_every_language(provider.title)))
+        for provider in PROVIDERS
+        for entry in provider.entries(window)
+    ]
+
+
+def _actions(window: Window) -> Iterator[Entry]:
+    native = QKeySequence.SequenceFormat.NativeText
+    for row in ACTIONS:
+        action = window.commands[row.id]
+        if row.id == "palette" or not action.isEnabled():
+            continue
+        keys = ", ".join(QKeySequence(key).toString(native) for key in row.shortcuts)
+        yield Entry(
+            f"action:{row.id}",
+            _(row.text).replace("…", ""),
+            action.trigger,
+            in_every_language(row.text),
+            keys,
+        )
+
+
+def _presets(window: Window) -> Iterator[Entry]:
+    for preset in PRESETS:
+        words = (preset.title, preset.description, preset.group)
+        yield Entry(
+            f"preset:{preset.id}",
+            _(preset.title),
+            partial(window.documents.open_preset, preset.id),
+            (preset.id, *(text for word in words for text in in_every_language(word))),
+        )
+
+
+def _recent(window: Window) -> Iterator[Entry]:
+    for path in window.settings.recent():
+        yield Entry(
+            f"recent:{path}",
+            visible(path.name),
+            partial(window.documents.open, path),
+            (visible(str(path)),),
+        )
+
+
+def _stages(window: Window) -> Iterator[Entry]:
+    store = window.store
+    for stage in store.site.stages if store.trace is not None else ():
+        title = STAGE_BY_ID[stage].title
+        yield Entry(
+            f"stage:{stage}",
+            _(title),
+            partial(store.look, stage=stage),
+            (stage, stage_formula(store.attention, stage), *in_every_language(title)),
+        )
+
+
+def _heads(window: Window) -> Iterator[Entry]:
+    for head in range(window.store.attention.heads.n_heads):
+        title = N_("Head {number}")
+        yield Entry(
+            f"head:{head}",
+            _(title).format(number=head + 1),
+            partial(window.store.look, head=head),
+            tuple(text.format(number=head + 1) for text in in_every_language(title)),
+        )
+
+
+def _sites(window: Window) -> Iterator[Entry]:
+    store = window.store
+    names = site_names(store.experiment)
+    for name in names if len(names) > 1 else ():
+        yield Entry(
+            f"site:{name}",
+            site_title(store.experiment, name),
+            partial(store.look, site=name),
+            (name, name.replace(".", " ")),
+        )
+
+
+def _ranges(window: Window) -> Iterator[Entry]:
+    title = N_("Colour range")
+    for row in RANGES:
+        yield Entry(
+            f"range:{row.id}",
+            f"{_(title)}: {_(row.label)}",
+            partial(_choose_range, window, row.id),
+            (row.id, *in_every_language(title), *in_every_language(row.label)),
+        )
+
+
+def _choose_range(window: Window, range_id: str) -> None:
+    view = window.store.document.view
+    window.store.look(ranges=view.with_range(view.stage, range_id))  # type: ignore[arg-type]
+
+
+def _settings(window: Window) -> Iterator[Entry]:
+    for row in SETTINGS:
+        for value, title in _choices(row):
+            yield Entry(
+                f"setting:{row.key}:{value}",
+                f"{_(row.title)}: {_(title)}",
+                partial(_set, window, row.key, value),
+                (*in_every_language(row.title), *in_every_language(title), str(value)),
+            )
+
+
+def _choices(row: Setting) -> tuple[tuple[object, str], ...]:
+    """The values that a setting may have here: an engine that is not installed is none."""
+    if row.kind is bool:
+        return (True, N_("on")), (False, N_("off"))
+    if row.key == "engine":
+        available = {engine.id for engine in ENGINES if not engine.unavailable()}
+        return tuple(choice for choice in row.choices if choice[0] in available)
+    return row.choices
+
+
+def _set(window: Window, key: str, value: object) -> None:
+    window.settings[key] = value
+    window.handlers.apply_preferences()
+
+
+def _panels(window: Window) -> Iterator[Entry]:
+    for row in PANELS:
+        if row.id in window.docks:
+            yield Entry(
+                f"panel:{row.id}",
+                _(row.title),
+                partial(_show_panel, window, row.id),
+                (row.id, *in_every_language(row.title)),
+            )
+
+
+def _show_panel(window: Window, id_: str) -> None:
+    window.docks[id_].show()
+    window.docks[id_].raise_()
+
+
+PROVIDERS: tuple[Provider, ...] = (
+    Provider("actions", N_("Command"), _actions),
+    Provider("presets", N_("Preset"), _presets),
+    Provider("recent", N_("Recent"), _recent),
+    Provider("stages", N_("Stage"), _stages),
+    Provider("heads", N_("Head"), _heads),
+    Provider("sites", N_("Layer"), _sites),
+    Provider("panels", N_("Panel"), _panels),
+    Provider("ranges", N_("Setting"), _ranges),
+    Provider("settings", N_("Setting"), _settings),
+)

@@ -1,0 +1,191 @@
+"""The palette in the window: opened, typed into, run, closed; and every line runs."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+from desk import Desk, MakeDesk
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QLineEdit
+
+from attnviz.checkpoints.presets import PRESETS
+from attnviz.gui.actions import ACTIONS
+from attnviz.gui.palette.entry import Entry
+from attnviz.gui.palette.palette import Palette
+from attnviz.gui.palette.providers import PROVIDERS, all_entries
+from attnviz.gui.panels.table import PANELS
+from attnviz.gui.settings import SETTINGS, Settings
+from attnviz.i18n import LANGUAGES, _, set_language
+from attnviz.model.io.files import save
+from attnviz.model.sites.sites import site_names
+
+pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints", r"raise\(\)", "grabbing the keyboard")
+
+
+def palette(desk: Desk) -> Palette:
+    return desk.find(Palette, "palette")
+
+
+def open_palette(desk: Desk) -> QLineEdit:
+    desk.press_key(Qt.Key.Key_K, Qt.KeyboardModifier.ControlModifier)
+    assert palette(desk).isVisible() and palette(desk).line.hasFocus()
+    return palette(desk).line
+
+
+def keys(desk: Desk) -> list[str]:
+    return [entry.key for entry in palette(desk).found()]
+
+
+def test_a_few_letters_and_enter_run_a_command(desk: Desk) -> None:
+    desk.map.setFocus()
+    line = open_palette(desk)
+    desk.type_text(line, "dark th")
+    assert keys(desk)[0] == "action:dark"
+    QTest.keyClick(line, Qt.Key.Key_Return)
+    assert desk.theme.is_dark and not palette(desk).isVisible() and desk.map.hasFocus()
+
+
+def test_arrows_choose_and_escape_closes(desk: Desk) -> None:
+    line = open_palette(desk)
+    desk.type_text(line, "head 3")
+    assert keys(desk)[0] == "head:2"
+    QTest.keyClick(line, Qt.Key.Key_Backspace)
+    heads = [key for key in keys(desk) if key.startswith("head:")]
+    QTest.keyClick(line, Qt.Key.Key_Down)
+    chosen = keys(desk)[1]
+    assert chosen in heads
+    QTest.keyClick(line, Qt.Key.Key_Return)
+    assert desk.store.document.view.head == int(chosen.split(":")[1])
+    line = open_palette(desk)
+    QTest.keyClick(line, Qt.Key.Key_Up)
+    assert palette(desk).list.currentIndex().row() == len(keys(desk)) - 1
+    QTest.keyClick(line, Qt.Key.Key_Escape)
+    assert not palette(desk).isVisible()
+
+
+def test_the_palette_opens_from_the_prompt_and_gives_the_focus_back(desk: Desk) -> None:
+    prompt = desk.find(QLineEdit, "token_line")
+    prompt.setFocus()
+    line = open_palette(desk)
+    QTest.keyClick(line, Qt.Key.Key_Escape)
+    assert prompt.hasFocus()
+
+
+def test_a_click_on_a_line_runs_it_and_a_click_beside_closes(desk: Desk) -> None:
+    line = open_palette(desk)
+    desk.type_text(line, "masked")
+    row = keys(desk).index("stage:masked")
+    view = palette(desk).list
+    at = view.visualRect(view.model().index(row, 0)).center()
+    QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=at)
+    assert desk.store.document.view.stage == "masked" and not palette(desk).isVisible()
+    open_palette(desk)
+    desk.click(desk.map)
+    assert not palette(desk).isVisible()
+
+
+def test_what_ran_last_comes_first(desk: Desk) -> None:
+    line = open_palette(desk)
+    desk.type_text(line, "scaled")
+    QTest.keyClick(line, Qt.Key.Key_Return)
+    open_palette(desk)
+    assert keys(desk)[0] == "stage:scaled" and keys(desk).count("stage:scaled") == 1
+
+
+def test_nothing_found_is_said_and_enter_does_nothing(desk: Desk) -> None:
+    line = open_palette(desk)
+    desk.type_text(line, "xyzzy")
+    assert keys(desk) == [] and palette(desk).findChild(object, "palette_empty").isVisible()
+    QTest.keyClick(line, Qt.Key.Key_Return)
+    assert palette(desk).isVisible()
+
+
+def test_the_palette_stays_inside_a_small_window(desk: Desk) -> None:
+    desk.window.resize(1024, 640)
+    open_palette(desk)
+    assert desk.window.rect().contains(palette(desk).geometry())
+
+
+def test_every_table_is_in_the_palette(make_desk: MakeDesk) -> None:
+    desk = make_desk("encoder-decoder")
+    found = {entry.key for entry in all_entries(desk.window)}
+    wanted = {f"action:{row.id}" for row in ACTIONS if desk.window.commands[row.id].isEnabled()}
+    wanted |= {f"preset:{preset.id}" for preset in PRESETS}
+    wanted |= {f"stage:{stage}" for stage in desk.store.site.stages}
+    wanted |= {f"head:{head}" for head in range(desk.store.attention.heads.n_heads)}
+    names = site_names(desk.store.experiment)
+    wanted |= {f"site:{name}" for name in names if len(names) > 1}
+    wanted |= {f"setting:{row.key}:{value}" for row in SETTINGS for value, _title in row.choices}
+    missing = wanted - found - {"action:palette"}
+    assert {key for key in missing if not key.startswith("setting:engine")} == set()
+    assert {f"panel:{row.id}" for row in PANELS} - found <= {"panel:pipeline", "panel:stage", "panel:heads"}
+
+
+@pytest.mark.parametrize("language", [language.code for language in LANGUAGES])
+def test_every_line_has_words_and_is_found_by_both_languages(desk: Desk, language: str) -> None:
+    entries = all_entries(desk.window)
+    set_language(language)
+    for entry in entries:
+        assert entry.text and entry.kind and entry.key
+    for row in ACTIONS:
+        if desk.window.commands[row.id].isEnabled() and row.id != "palette":
+            entry = next(entry for entry in entries if entry.key == f"action:{row.id}")
+            assert _(row.text) in entry.words
+
+
+def test_every_line_runs(make_desk: MakeDesk, settings: Settings, tmp_path: Path) -> None:
+    desk = make_desk("encoder-decoder")
+    settings.add_recent(saved(tmp_path / "kept.attnviz.json", desk))
+    done, expected, kinds = _record_actions(desk), [], set()
+    # Presets last: stages, heads and layers are those of the document that the palette opened over.
+    for entry in sorted(all_entries(desk.window), key=lambda entry: entry.key.startswith("preset:")):
+        kinds.add(entry.key.partition(":")[0])
+        expected += _run(desk, entry)
+    assert done == expected and len(done) > 30
+    assert len(kinds) == len(PROVIDERS)
+
+
+def saved(path: Path, desk: Desk) -> Path:
+    """The document of the window as a file."""
+    save(desk.store.document, path)
+    return path
+
+
+def _record_actions(desk: Desk) -> list[str]:
+    """Commands open dialogs and close the window: here they only say that they ran."""
+    done: list[str] = []
+    for row in ACTIONS:
+        action = desk.window.commands[row.id]
+        action.triggered.disconnect()
+        action.triggered.connect(partial(lambda id_, checked=False: done.append(id_), row.id))
+    return done
+
+
+def _run(desk: Desk, entry: Entry) -> list[str]:
+    kind, _sep, id_ = entry.key.partition(":")
+    entry.run()
+    QApplication.processEvents()
+    view = desk.store.document.view
+    if kind == "action":
+        return [id_]
+    if kind == "preset":
+        assert desk.store.document.title == next(preset.title for preset in PRESETS if preset.id == id_)
+    if kind == "stage":
+        assert view.stage == id_
+    if kind == "head":
+        assert view.head == int(id_)
+    if kind == "site":
+        assert desk.store.document.site == id_
+    if kind == "recent":
+        assert desk.store.path == Path(id_)
+    if kind == "panel":
+        assert desk.window.panels[id_].is_seen
+    if kind == "range":
+        assert view.range_of(view.stage) == id_
+    if kind == "setting":
+        key, _sep, value = id_.partition(":")
+        assert str(desk.window.settings[key]) == value
+    return []
