@@ -45,9 +45,7 @@ class Difference:
         """The field in the active language: its title, after that of the part that holds it."""
         own = _(self.row.field.title) if self.row is not None else self._own_title()
         names = [own or self.path]
-        head = re.split(r"[.\[]", self.path)[0]
-        around = [field_title(head)] if head not in (*_STACKS, "tokens") and head != self.path else []
-        for title in reversed([*around, *(_(owner.field.title) for owner in self.owners)]):
+        for title in reversed([_(owner.field.title) for owner in self.owners]):
             if title.casefold() not in names[0].casefold() and names[0].casefold() not in title.casefold():
                 names.insert(0, title)
         return " · ".join([*names[-2:], *([self.place()] if self.place() else [])])
@@ -101,7 +99,7 @@ def _walk(
         yield from _parts(path, (*owners, row) if row is not None else owners, first, second)
     elif _are_alike(first, second):
         for index, pair in enumerate(zip(first, second, strict=True)):
-            yield from _walk(f"{path}[{index}]", owners, row, *pair)
+            yield from _walk(f"{path}[{index}]", owners, None if path in _STACKS else row, *pair)
     elif path in ("tokens", "layers", "encoder"):
         yield Difference(path, owners, row, len(first), len(second))
     else:

@@ -62,6 +62,8 @@ class Bench:
         self.panel.setGeometry(0, 0, WIDTH, HEIGHT)
         self.panel.start()
         self.store.set_trace(attnviz.run(document))
+        for _time in range(2):
+            self.panel.grab()  # the caption takes its height when it is first laid out
         self.scheduler = Scheduler(lambda call: call(), inline=True)
         self.exporter = Exporter(self.window, self.store, self.scheduler)
         self.said: list[str] = []
