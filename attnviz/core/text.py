@@ -10,12 +10,15 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
+from functools import lru_cache
 
 from attnviz.errors import FieldError, whole_number
 
 _PICTURES = {code: 0x2400 + code for code in range(0x20)} | {0x7F: 0x2421}
 _RIGHT_TO_LEFT = ("R", "AL", "AN")
 _LARGE = 1e6
+KEPT_LENGTH = 64
+"""Characters of the texts whose visible form is remembered."""
 SPACE = "\u2423"
 """Glyph of a space that would be invisible."""
 
@@ -35,6 +38,10 @@ def visible(text: str) -> str:
     vocabularies write for one byte, `<0xE4>`, is that byte: `⟨E4⟩`, or its character if it is ASCII. The rest
     is unchanged.
     """
+    return _kept(text) if len(text) <= KEPT_LENGTH else _made_visible(text)
+
+
+def _made_visible(text: str) -> str:
     byte = _BYTE_TOKEN.fullmatch(text) if text[:1] == "<" else None
     if byte is not None:
         return _visible_byte(int(byte[1], 16))
@@ -47,6 +54,10 @@ def visible(text: str) -> str:
     before = len(text) - len(text.lstrip(" "))
     after = len(text) - before - len(inside)
     return SPACE * before + shown + SPACE * after
+
+
+_kept = lru_cache(maxsize=4096)(_made_visible)
+"""The labels of an axis are written again with every frame."""
 
 
 def _visible_byte(byte: int) -> str:

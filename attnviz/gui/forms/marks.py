@@ -78,7 +78,7 @@ class Mark(QWidget):
 
     @Slot(object, object)
     def _on_changed(self, old: Document, new: Document) -> None:
-        if old.experiment is not new.experiment:
+        if old.experiment is not new.experiment and self._error is not None:
             self._show_error(None)
 
     def _show_error(self, error: Message | None) -> None:

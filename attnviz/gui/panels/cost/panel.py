@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from weakref import ref
 
 from PySide6.QtCore import QSize, Qt, QTimer, Slot
 from PySide6.QtGui import QGuiApplication, QResizeEvent
@@ -25,6 +26,7 @@ from attnviz.i18n import _
 from attnviz.model.explain.architectures import architecture_of, stack_of
 from attnviz.model.published import PUBLISHED
 from attnviz.model.spec.document import Document
+from attnviz.model.spec.experiment import Experiment
 from attnviz.model.trace import Trace
 
 WIDE_PX = 720
@@ -68,6 +70,9 @@ class CostPanel(Panel):
         self._rest.setSingleShot(True)
         self._rest.setInterval(REST_MS)
         self._rest.timeout.connect(self._show)
+        self._noted: ref[Experiment] | None = None
+        """The experiment of the last run, whose shapes are `_key`."""
+        self._key: object = None
         self._lay_out()
         store.traced.connect(self._note_run)
 
@@ -191,8 +196,16 @@ class CostPanel(Panel):
     def _note_run(self, trace: Trace) -> None:
         """Write down how long a run took: also one that is made while the panel cannot be seen."""
         run = Measured(trace.experiment.n_queries, trace.seconds, trace.engine)
-        self._runs.append((_run_key(trace), run))
+        self._runs.append((self._key_of(trace.experiment), run))
         del self._runs[:-MOST_RUNS]
+
+    def _key_of(self, experiment: Experiment) -> object:
+        """Runs with the same key differ in n only; counting the shapes of each step of a drag is slow."""
+        before = self._noted() if self._noted is not None else None
+        if before is None or not differ_in_vectors_alone(before, experiment):
+            self._key = _shapes(stack_of(experiment))
+        self._noted = ref(experiment)
+        return self._key
 
     @Slot()
     def _show(self) -> None:
@@ -251,11 +264,6 @@ def _of_experiment(question: Question, store: Store) -> Question:
         kv=experiment.dtype,
         is_edited=False,
     )
-
-
-def _run_key(trace: Trace) -> object:
-    """Runs with the same key differ in n only."""
-    return _shapes(stack_of(trace.experiment))
 
 
 def _shapes(stack: Stack) -> Stack:

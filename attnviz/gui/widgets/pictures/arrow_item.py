@@ -32,10 +32,11 @@ class ArrowItem(pg.GraphicsObject):
         A tip that is NaN is at the origin.
         """
         self.prepareGeometryChange()
-        self._tips = [QPointF(x, y) for x, y in np.nan_to_num(tips).tolist()]
+        finite = np.nan_to_num(tips)
+        self._tips = [QPointF(x, y) for x, y in finite.tolist()]
         self._strong, self._color = strong, QColor(color)
-        xs, ys = ([0.0, *(at(tip) for tip in self._tips)] for at in (QPointF.x, QPointF.y))
-        self._bounds = QRectF(QPointF(min(xs), min(ys)), QPointF(max(xs), max(ys)))
+        least, most = (reach(finite, axis=0, initial=0.0).tolist() for reach in (np.min, np.max))
+        self._bounds = QRectF(QPointF(*least), QPointF(*most))
         self.update()
 
     def viewTransformChanged(self) -> None:
