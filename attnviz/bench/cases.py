@@ -43,8 +43,12 @@ WANTED_BUSY = 1.3
 """Largest ratio of the NumPy engine on all threads to one thread, while another program occupies one core."""
 WANTED_P95_MS = {SIZES[0]: 16.0, SIZES[1]: 16.0, SIZES[2]: 40.0}
 """Most milliseconds from an edit to the end of its paint, in 95 of 100 cases."""
-WANTED_FIRST_FRAME = 1.5
+WANTED_SWITCH_MS = 100.0
+"""Most milliseconds from one workspace to the next."""
+WANTED_FIRST_FRAME = 1.3
 """Largest ratio of the window's first frame to that of an empty window."""
+WANTED_FILLED_S = 1.0
+"""Most seconds from the first frame to the one with numbers."""
 
 
 def experiment(size: Size, projections: str, masks: tuple[Mask, ...] = ()) -> Experiment:

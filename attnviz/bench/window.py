@@ -1,4 +1,4 @@
-"""The window, measured in processes of its own: from an edit to its paint, and the first frame.
+"""The window, measured in processes of its own: edits, workspaces and the start.
 
 No Qt here: `attnviz.gui.timing` has the clock, and an empty window is a few lines of source.
 """
@@ -15,14 +15,18 @@ import time
 from functools import cache
 from typing import Any
 
-from attnviz.bench.cases import WINDOW_SIZES
-from attnviz.bench.timing import percentile
+from attnviz.bench.cases import WINDOW_SIZES, Size
+from attnviz.bench.timing import paired_ratio, percentile
 
 EDITS = 80
 STARTS = 7
+SWITCHES = 8
 QUICK_EDITS = 5
 QUICK_STARTS = 1
+QUICK_SWITCHES = 1
 PATIENCE_S = 180.0
+
+TIMING = (sys.executable, "-m", "attnviz.gui.timing")
 
 EMPTY_WINDOW = """
 import time
@@ -34,7 +38,7 @@ class Window(QMainWindow):
     def event(self, event):
         done = super().event(event)
         if event.type() == QEvent.Type.UpdateRequest:
-            print('{"first_frame": %r}' % time.time(), flush=True)
+            print('{"first_frame": %r, "first_cpu": %r}' % (time.time(), time.process_time()), flush=True)
             QTimer.singleShot(0, app.quit)
         return done
 
@@ -49,44 +53,59 @@ app.exec()
 
 
 def measure_window(quick: bool) -> dict[str, Any]:
-    """Seconds from edit to paint for each size, and to the first frame of this window and an empty one.
+    """Seconds from edit to paint for each size and workspace, between workspaces, and of the start.
 
-    If the window cannot open (no Qt libraries), "failed" contains the reason and the rest is missing.
+    Each with the CPU seconds, which other programs do not lengthen much. If the window cannot open (no Qt
+    libraries), "failed" contains the reason and the rest is missing.
     """
-    count = QUICK_EDITS if quick else EDITS
+    sizes = WINDOW_SIZES[: 1 if quick else None]
     try:
         return {
-            "edits": [
-                _edits(size.n, size.heads, size.d_head, count)
-                for size in WINDOW_SIZES[: 1 if quick else None]
-            ],
-            "first_frame": _first_frame(QUICK_STARTS if quick else STARTS),
+            "edits": [case for size in sizes for case in _edits(size, QUICK_EDITS if quick else EDITS)],
+            "switches": _switches(QUICK_SWITCHES if quick else SWITCHES),
+            "start": _start(QUICK_STARTS if quick else STARTS),
         }
     except (OSError, subprocess.SubprocessError, ValueError) as error:
         lines = (getattr(error, "stderr", None) or str(error)).strip().splitlines()
         return {"failed": lines[-1] if lines else type(error).__name__}
 
 
-def _edits(n: int, heads: int, d_head: int, count: int) -> dict[str, Any]:
-    command = [sys.executable, "-m", "attnviz.gui.timing", "edits", *map(str, (n, heads, d_head, count))]
-    found = _run(command)
-    seconds = found["seconds"]
-    return {
-        "n": n,
-        "heads": heads,
-        "d_head": d_head,
-        "p50": percentile(seconds, 0.5),
-        "p95": percentile(seconds, 0.95),
-        "p50_to_trace": percentile(found["seconds_to_trace"], 0.5),
-        **found,
-    }
+def _edits(size: Size, count: int) -> list[dict[str, Any]]:
+    found = _run([*TIMING, "edits", *map(str, (size.n, size.heads, size.d_head, count))])
+    return [
+        {
+            "n": size.n,
+            "heads": size.heads,
+            "d_head": size.d_head,
+            "platform": found["platform"],
+            "p50": percentile(case["seconds"], 0.5),
+            "p95": percentile(case["seconds"], 0.95),
+            "p95_cpu": percentile(case["cpu"], 0.95),
+            "p50_to_trace": percentile(case["seconds_to_trace"], 0.5),
+            **case,
+        }
+        for case in found["workspaces"]
+    ]
 
 
-def _first_frame(starts: int) -> dict[str, Any]:
-    """Seconds from starting the process to its first complete frame, the two windows in turns."""
-    ours = [sys.executable, "-m", "attnviz.gui.timing", "frame"]
-    empty = [sys.executable, "-c", EMPTY_WINDOW]
-    times: dict[str, list[float]] = {"attnviz": [], "empty": []}
+def _switches(count: int) -> list[dict[str, Any]]:
+    """The slowest switch to each workspace."""
+    found = _run([*TIMING, "switches", str(count)])
+    return [
+        {"workspace": id_, "most": max(times["seconds"]), "most_cpu": max(times["cpu"]), **times}
+        for id_, times in found.items()
+    ]
+
+
+def _start(starts: int) -> dict[str, Any]:
+    """Seconds from starting the process to its first complete frame, the two windows in turns.
+
+    And from there to the frame with numbers.
+    """
+    ours, empty = [*TIMING, "start"], [sys.executable, "-c", EMPTY_WINDOW]
+    frames: dict[str, list[float]] = {"attnviz": [], "empty": []}
+    cpu: dict[str, list[float]] = {"attnviz": [], "empty": []}
+    filled: dict[str, list[float]] = {"seconds": [], "cpu": []}
     imported: list[str] = []
     for index in range(starts + 1):
         for name, command in (("attnviz", ours), ("empty", empty)):
@@ -94,15 +113,24 @@ def _first_frame(starts: int) -> dict[str, Any]:
             found = _run(command)
             imported = found.get("imported", imported)
             if index:  # the first start reads the disk and compiles
-                times[name].append(found["first_frame"] - started)
-    ratio = statistics.median(a / b for a, b in zip(times["attnviz"], times["empty"], strict=True))
+                frames[name].append(found["first_frame"] - started)
+                cpu[name].append(found["first_cpu"])
+            if index and name == "attnviz":
+                filled["seconds"].append(found["filled"] - found["first_frame"])
+                filled["cpu"].append(found["filled_cpu"] - found["first_cpu"])
     return {
-        "ratio": ratio,
-        "median": {k: statistics.median(v) for k, v in times.items()},
-        "ratio_of_minima": min(times["attnviz"]) / min(times["empty"]),
+        "ratio": _ratio(frames),
+        "ratio_cpu": _ratio(cpu),
+        "median": {name: statistics.median(seconds) for name, seconds in frames.items()},
+        "filled": {name: statistics.median(seconds) for name, seconds in filled.items()},
         "imported": imported,
-        "seconds": times,
+        "seconds": frames,
+        "cpu": cpu,
     }
+
+
+def _ratio(times: dict[str, list[float]]) -> float:
+    return paired_ratio(times["attnviz"], times["empty"])
 
 
 def _run(command: list[str]) -> Any:

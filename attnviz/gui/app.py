@@ -59,11 +59,11 @@ def main(path: Path | None = None) -> int:
     look.apply(app, settings)
     notices = _Notices()
     errors = app_errors.install(notices.show)
-    window = notices.window = Window(_first_document(path), settings)
+    window = notices.window = Window(first_document(path), settings)
     look.apply(app, settings)
     interrupt = Interrupt(window, window.keeping)
     window.show()
-    FirstFrame(window, partial(_fill, window, path))
+    FirstFrame(window, partial(fill, window, path))
     code = app.exec()
     interrupt.uninstall()
     errors.uninstall()
@@ -73,13 +73,13 @@ def main(path: Path | None = None) -> int:
     return code
 
 
-def _first_document(path: Path | None) -> Document:
+def first_document(path: Path | None) -> Document:
     """The document of the first frame: titled as the document about to open, never as a preset."""
     title = "" if path is not None else title_of(STORIES[current_language()])
     return replace(load_preset(FIRST_PRESET), title=title)
 
 
-def _fill(window: Window, path: Path | None) -> None:
+def fill(window: Window, path: Path | None) -> None:
     window.store.stand_in()
     if path is None:
         window.documents.open_story(partial(_start, window))

@@ -20,6 +20,7 @@ from attnviz.compute import execute as execute_module
 from attnviz.compute.threads import available_cores
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
+from attnviz.gui.workspaces.table import WORKSPACES
 from attnviz.model.spec.parts import Causal
 
 
@@ -150,14 +151,32 @@ def test_without_torch_the_rest_is_measured(
 def test_the_window_is_timed_from_edit_to_paint() -> None:
     found = window.measure_window(quick=True)
     assert "failed" not in found, found
-    (case,) = found["edits"]
-    assert len(case["seconds"]) == window.QUICK_EDITS
-    for whole, to_trace in zip(case["seconds"], case["seconds_to_trace"], strict=True):
-        assert 0 < to_trace < whole < 5
-    frame = found["first_frame"]
-    assert frame["imported"] == []  # neither torch nor matplotlib before the first frame
-    assert frame["ratio"] > 0 and min(frame["seconds"]["empty"]) > 0.05
-    assert report._window(found)[0].startswith("WINDOW")
+    workspaces = [row.id for row in WORKSPACES]
+    assert [case["workspace"] for case in found["edits"]] == workspaces
+    for case in found["edits"]:
+        assert len(case["seconds"]) == len(case["cpu"]) == window.QUICK_EDITS
+        for whole, to_trace in zip(case["seconds"], case["seconds_to_trace"], strict=True):
+            assert 0 < to_trace < whole < 5
+        assert 0 < case["parts"]["painting"] < min(case["cpu"]) < 1
+    (explore, *_others) = found["edits"]
+    assert {"stage", "pipeline", "heads", "vectors"} <= explore["parts"].keys()
+    assert sorted(case["workspace"] for case in found["switches"]) == sorted(workspaces)
+    for case in found["switches"]:
+        assert 0 < case["most_cpu"] < 2 and 0 < case["most"] < 5
+    start = found["start"]
+    assert start["imported"] == []  # neither torch nor matplotlib before the first frame
+    assert start["ratio"] > 0 and min(start["seconds"]["empty"]) > 0.05
+    assert 0 < start["filled"]["cpu"] < 5 and 0 < start["filled"]["seconds"] < 20
+    lines = report._window(found)
+    assert lines[0].startswith("WINDOW") and any(line.startswith("Filled") for line in lines)
+    assert all(any(id_ in line for line in lines) for id_ in workspaces)
+
+
+def test_the_smaller_of_clock_and_cpu_time_is_judged() -> None:
+    case = {"n": 128, "heads": 8, "d_head": 64, "workspace": "explore", "parts": {"stage": 0.001}}
+    times = {"p50": 0.02, "p95": 0.02, "p95_cpu": 0.015, "p50_to_trace": 0.01}
+    assert "PASS (≤ 16)" in report._edit_rows([{**case, **times}])[1]
+    assert "over by 25 % (≤ 16)" in report._edit_rows([{**case, **times, "p95_cpu": 0.03}])[1]
 
 
 def test_a_window_that_cannot_open_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from pytestqt.qtbot import QtBot
 import attnviz
 from attnviz.checkpoints.presets import load_preset
 from attnviz.gui import documents
-from attnviz.gui.app import FirstFrame, _fill, _first_document
+from attnviz.gui.app import FirstFrame, fill, first_document
 from attnviz.gui.documents import FIRST_PRESET, STORIES, title_of
 from attnviz.gui.panels.decoding.panel import DecodingPanel
 from attnviz.gui.settings import Settings
@@ -82,9 +82,9 @@ def test_new_begins_with_the_story_of_the_language(
 
 def opened(qtbot: QtBot, settings: Settings, path: Path | None = None) -> Window:
     """A window as the program opens it, with its worker."""
-    window = Window(_first_document(path), settings)
+    window = Window(first_document(path), settings)
     window.show()
-    FirstFrame(window, lambda: _fill(window, path))
+    FirstFrame(window, lambda: fill(window, path))
     qtbot.waitUntil(lambda: window.store.trace is not None, timeout=WAIT_MS)
     return window
 
@@ -95,11 +95,11 @@ def test_the_first_frame_names_what_is_opened_and_no_other_preset(
 ) -> None:
     set_language(language)
     try:
-        desk = Desk(None, Window(_first_document(None), settings))  # type: ignore[arg-type]
+        desk = Desk(None, Window(first_document(None), settings))  # type: ignore[arg-type]
         title = _(title_of(story))
         assert desk.window.windowTitle().startswith(title)
         desk.leave()
-        desk = Desk(None, Window(_first_document(tmp_path / "mine.json"), settings))  # type: ignore[arg-type]
+        desk = Desk(None, Window(first_document(tmp_path / "mine.json"), settings))  # type: ignore[arg-type]
         assert desk.window.windowTitle() == "attnviz"
         desk.leave()
     finally:

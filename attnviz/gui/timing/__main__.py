@@ -1,0 +1,24 @@
+"""One measurement, as JSON on stdout."""
+
+import json
+import sys
+
+
+def main(kind: str, *numbers: str) -> None:
+    """Print what `kind` measures."""
+    if kind == "edits":
+        from attnviz.gui.timing.edits import measure_edits
+
+        found = measure_edits(*map(int, numbers))
+    elif kind == "switches":
+        from attnviz.gui.timing.switches import measure_switches
+
+        found = measure_switches(*map(int, numbers))
+    else:
+        from attnviz.gui.timing.start import measure_start
+
+        found = measure_start()
+    print(json.dumps(found))
+
+
+main(*sys.argv[1:])

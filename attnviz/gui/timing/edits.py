@@ -1,0 +1,108 @@
+"""From an edit to the end of the paint that shows it in every panel in sight."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from statistics import median
+from typing import Any
+
+from attnviz.gui.app import FirstFrame
+from attnviz.gui.timing.meter import Meter
+from attnviz.gui.timing.window import (
+    Frame,
+    TimedWindow,
+    close,
+    last_frame,
+    make_window,
+    now,
+    platform,
+    spin,
+    wait,
+)
+from attnviz.gui.workspaces.table import WORKSPACES
+from attnviz.model.edit import edits
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.experiment import one_layer
+from attnviz.model.spec.parts import Heads, SeededVectors
+from attnviz.model.trace import Trace
+
+PAUSE_S = 0.02
+"""Between a paint and the next edit: as in a drag, the decoding of the last edit may still be running."""
+WARM_UP = 5
+
+
+def document(n: int, heads: int, d_head: int) -> Document:
+    """Self-attention over explicit vectors, so that a cell can be edited."""
+    seeded = one_layer(
+        tuple(f"t{i}" for i in range(n)), SeededVectors(n, heads * d_head), heads=Heads(heads, heads, d_head)
+    )
+    return Document(edits.set_vector_cell(seeded, 0, 0, 0.5))
+
+
+def measure_edits(n: int, heads: int, d_head: int, count: int) -> dict[str, Any]:
+    """Seconds of `count` edits of a cell of the vectors in each workspace, one after the other.
+
+    `cpu` is the CPU time of the window's thread and of the worker's run. `parts` are the CPU seconds of each
+    panel until it asks for its paint, and of painting all of them.
+    """
+    window = make_window(document(n, heads, d_head))
+    FirstFrame(window, window.start)
+    wait(lambda: window.store.trace)
+    bench = _Bench(window)
+    found: list[dict[str, Any]] = []
+    for workspace in WORKSPACES:
+        window.workspaces.switch(workspace.id)
+        spin(0.2)
+        found.append({"workspace": workspace.id, **bench.measure(count)})
+    close(window)
+    return {"workspaces": found, "platform": platform()}
+
+
+class _Bench:
+    """Edits one window and waits for its paint."""
+
+    def __init__(self, window: TimedWindow) -> None:
+        self._window, self._meter = window, Meter()
+        self._arrived: Frame | None = None
+        self._count = 0
+        window.store.traced.connect(self._on_trace)
+
+    def measure(self, count: int) -> dict[str, Any]:
+        """The seconds of each edit after the first ones."""
+        found: dict[str, list[float]] = defaultdict(list)
+        panels: dict[str, list[float]] = defaultdict(list)
+        for index in range(WARM_UP + count):
+            spin(PAUSE_S)
+            times = self._edit()
+            if index >= WARM_UP:
+                for name, seconds in times.items():
+                    found[name].append(seconds)
+                for name, told in self._meter.told.items():
+                    panels[name].append(sum(told))
+        parts = {name: median(seconds) for name, seconds in panels.items()}
+        parts["painting"] = median(found.pop("painting"))
+        return {**found, "parts": parts}
+
+    def _edit(self) -> dict[str, float]:
+        window, store = self._window, self._window.store
+        self._count += 1
+        self._meter.clear()
+        self._arrived = None
+        begun = now()
+        store.edit(
+            edits.set_vector_cell, self._count % store.experiment.n_queries, 0, self._count / 100 + 0.01
+        )
+        arrived = wait(lambda: self._arrived)
+        shown = last_frame(window)
+        assert arrived is not None
+        return {
+            "seconds": shown.at - begun.at,
+            "cpu": shown.cpu - begun.cpu + sum(self._meter.run),
+            "seconds_to_trace": arrived.at - begun.at,
+            "painting": sum(frame.painting for frame in window.frames),
+        }
+
+    def _on_trace(self, trace: Trace) -> None:
+        if trace.experiment is self._window.store.experiment:
+            self._arrived = now()
+            self._window.frames.clear()
