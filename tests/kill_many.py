@@ -79,6 +79,8 @@ class Window(app.Window):
         self.act()
 
     def act(self):
+        if not self.isVisible():  # a signal has closed the window
+            return
         kind = dice.random()
         if kind < 0.2:
             self.store.look(head=dice.randrange(4))

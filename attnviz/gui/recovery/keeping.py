@@ -42,7 +42,7 @@ class Keeping(QObject):
         self.autosave.failed.connect(self._on_failed)
         self.autosave.written.connect(self._on_written)
         self.restoring.failed.connect(status.warn)
-        store.changed.connect(self._on_changed)
+        store.history_changed.connect(self._on_history)
         window.installEventFilter(self)
 
     def end_session(self) -> None:
@@ -72,7 +72,7 @@ class Keeping(QObject):
     def _on_written(self) -> None:
         self.card.withdraw(AUTOSAVE)
 
-    @Slot(object, object)
-    def _on_changed(self, old: object, new: object) -> None:
-        """The session goes on."""
+    @Slot()
+    def _on_history(self) -> None:
+        """The session goes on: another program has prevented its end."""
         self.is_session_ending = False
