@@ -294,6 +294,10 @@ class Handlers(QObject):
         if self._window.panels:
             self._exporter.export_panel(self._window.panels)
 
+    def export_panel(self, id_: str) -> None:
+        """Export one panel, which the dialog proposes."""
+        self._exporter.export_panel(self._window.panels, id_)
+
     @Slot()
     def on_export_numbers(self) -> None:
         self._exporter.export_numbers()

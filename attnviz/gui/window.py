@@ -155,12 +155,18 @@ class Window(QMainWindow):
         for id_, dock in self.docks.items():
             is_painted = not self.isVisible() or not dock.visibleRegion().isEmpty()
             self.panels[id_].set_seen(is_painted and not dock.isHidden())
+        self._watch_menus()
         self._watch_comparisons()
         self._watch_mechanism()
         self._on_history()
         self.handlers.show_caption()
         self.setFocus()
         self.live.choose(self.settings["engine"], self.settings["device"])
+
+    def _watch_menus(self) -> None:
+        from attnviz.gui.context.menu import ContextMenus
+
+        ContextMenus(self)
 
     def _watch_comparisons(self) -> None:
         from attnviz.gui.panels.compare.panel import ComparePanel

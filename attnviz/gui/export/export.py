@@ -74,9 +74,12 @@ class Exporter(QObject):
             if path is not None:
                 self.write_figure(path, choice)
 
-    def export_panel(self, panels: dict[str, Panel]) -> None:
-        """Ask for a panel and a file, then write the panel as shown."""
-        dialog = PanelDialog(self._window, seen_titles(panels), _panel_in_focus(panels))
+    def export_panel(self, panels: dict[str, Panel], proposed: str = "") -> None:
+        """Ask for a panel and a file, then write the panel as shown.
+
+        Without a proposed panel the dialog proposes that with the focus.
+        """
+        dialog = PanelDialog(self._window, seen_titles(panels), proposed or _panel_in_focus(panels))
         accepted = dialog.exec() == QDialog.DialogCode.Accepted
         panel_id, format_id = dialog.panel_id, dialog.format_id
         dialog.deleteLater()

@@ -164,18 +164,12 @@ def _set(window: Window, key: str, value: object) -> None:
 
 def _panels(window: Window) -> Iterator[Entry]:
     for row in PANELS:
-        if row.id in window.docks:
-            yield Entry(
-                f"panel:{row.id}",
-                _(row.title),
-                partial(_show_panel, window, row.id),
-                (row.id, *in_every_language(row.title)),
-            )
-
-
-def _show_panel(window: Window, id_: str) -> None:
-    window.docks[id_].show()
-    window.docks[id_].raise_()
+        yield Entry(
+            f"panel:{row.id}",
+            _(row.title),
+            partial(window.workspaces.show_panel, row.id),
+            (row.id, *in_every_language(row.title)),
+        )
 
 
 PROVIDERS: tuple[Provider, ...] = (

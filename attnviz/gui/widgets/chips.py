@@ -202,6 +202,11 @@ class TokenChips(Availability, QAbstractScrollArea):
 
     # Pointer
 
+    def token_at(self, position: QPoint) -> int:
+        """The index of the chip at a position of the viewport; −1 for none."""
+        index = self._index_at(position)
+        return index if index < len(self._tokens) else -1
+
     def _index_at(self, position: QPoint) -> int:
         shifted = position + QPoint(0, self.verticalScrollBar().value())
         return next((index for index, rect in enumerate(self._rects) if rect.contains(shifted)), -1)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRectF, Qt, Slot
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
+from PySide6.QtCore import QPoint, QRectF, Qt, Signal, Slot
+from PySide6.QtGui import QColor, QContextMenuEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QApplication, QDockWidget, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from attnviz.gui.look.fonts import section_title_font
@@ -18,6 +18,9 @@ class PanelDock(QDockWidget):
 
     With `may_scroll`, a place that is too narrow scrolls sideways and never squeezes the panel.
     """
+
+    menu_wanted = Signal(QPoint, bool)
+    """The place on the screen where a menu is to open, and whether a key requested it."""
 
     def __init__(self, panel_id: str, *, has_frame: bool, may_scroll: bool) -> None:
         super().__init__()
@@ -69,6 +72,9 @@ class PanelDock(QDockWidget):
         self._theme = theme
         self._label.setStyleSheet(f"color: {theme.muted}")
         self.update()
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        self.menu_wanted.emit(event.globalPos(), event.reason() == QContextMenuEvent.Reason.Keyboard)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         if not self._has_frame:

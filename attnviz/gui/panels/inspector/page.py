@@ -11,6 +11,7 @@ import math
 from PySide6.QtCore import QEvent, QMimeData, QPoint, QPointF, Qt, QUrl, Signal, Slot
 from PySide6.QtGui import (
     QColor,
+    QContextMenuEvent,
     QFocusEvent,
     QFont,
     QHelpEvent,
@@ -263,15 +264,26 @@ class InspectorPage(QTextBrowser):
 
     def tooltip_at(self, position: QPoint) -> str:
         """Description of the number at a position of the viewport, in full precision; empty without one."""
-        offset = QPointF(self.horizontalScrollBar().value(), self.verticalScrollBar().value())
-        at = self.document().documentLayout().hitTest(QPointF(position) + offset, Qt.HitTestAccuracy.ExactHit)
-        found = [i for i, (start, end) in enumerate(self._places) if start <= at < end]
-        if not found:
+        term = self._term_at(position)
+        if term is None:
             return ""
-        term = self._terms[found[0]]
         if isinstance(term, Gap):
             return _("Show all terms")
         return f"{term.name} = {full_precision(term.value)}"
+
+    def source_at(self, position: QPoint) -> Cell | None:
+        """The cell that a number at a position of the viewport comes from; None without one."""
+        term = self._term_at(position)
+        return term.source if isinstance(term, Term) else None
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        event.ignore()  # the panel's menu, not that of a text field
+
+    def _term_at(self, position: QPoint) -> Term | Gap | None:
+        offset = QPointF(self.horizontalScrollBar().value(), self.verticalScrollBar().value())
+        at = self.document().documentLayout().hitTest(QPointF(position) + offset, Qt.HitTestAccuracy.ExactHit)
+        found = [i for i, (start, end) in enumerate(self._places) if start <= at < end]
+        return self._terms[found[0]] if found else None
 
     def place_of(self, source: Cell) -> QPoint:
         """The middle of the first link to a cell, in the viewport. Raises `LookupError`."""

@@ -209,6 +209,10 @@ class HeatMap(QWidget):
         """One line about a cell: its labels and its exact value, or that it is masked."""
         return exact_text(self.content, (row, column))
 
+    def cell_at(self, point: QPointF) -> Cell | None:
+        """The (row, column) of the cell under a point of the widget."""
+        return self._scene.cell_at(point)
+
     def cell_center(self, row: int, column: int) -> QPointF:
         """The middle of cell (row, column) on the widget."""
         return self.layout_shown.cell_rect(*self._scene.turned((row, column))).center()

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from PySide6.QtCore import QEvent, QRect, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QPointF, QRect, QSize, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QFrame, QWidget
 
@@ -191,6 +191,10 @@ class GridView(Availability, QAbstractScrollArea):
         ):
             overshoot = min(low - start, 0) or max(high + 1 - end, 0)
             bar.setValue(bar.value() + overshoot)
+
+    def cell_at(self, point: QPointF) -> Cell | None:
+        """The (row, column) at a position of the viewport; None over labels and beyond the table."""
+        return self._geometry().cell_at(point)
 
     def _keep_inside(self) -> None:
         rows, columns = self._scene.values.shape

@@ -1,0 +1,230 @@
+"""`ROWS`: the entries of the right-click menu; each says for which target it applies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+from PySide6.QtGui import QGuiApplication
+
+from attnviz.core.text import visible
+from attnviz.gui.context.target import Target
+from attnviz.gui.panels.table import PANEL_BY_ID
+from attnviz.gui.widgets.numbers.text import full_precision
+from attnviz.i18n import N_, _
+from attnviz.model.edit import edits
+from attnviz.model.masks import mask_of
+from attnviz.model.sites.sites import site_names
+from attnviz.model.spec.parts import Padding
+from attnviz.model.spec.view import Cell
+from attnviz.model.stages import STAGE_BY_ID
+
+if TYPE_CHECKING:
+    from attnviz.gui.window import Window
+
+
+@dataclass(frozen=True)
+class ContextRow:
+    """One entry: it stands in the menu of a target to which it `applies`."""
+
+    id: str
+    text: Callable[[Window, Target], str]
+    applies: Callable[[Window, Target], bool]
+    run: Callable[[Window, Target], object]
+    separated: bool = False
+
+
+def value_of(window: Window, cell: Cell) -> float | None:
+    """The number in a cell; None where the shown trace does not have the cell."""
+    trace = window.store.shown_trace
+    if trace is None or (cell.site and cell.site not in trace.sites):
+        return None
+    site = trace.shown(cell.site or window.store.document.view.site)
+    if cell.stage not in site.stages:
+        return None
+    *_heads, rows, columns = site.shape(cell.stage)
+    if cell.row >= rows or cell.column >= columns:
+        return None
+    part = slice(cell.row, cell.row + 1), slice(cell.column, cell.column + 1)
+    return float(site.window(cell.stage, cell.head, *part)[0, 0])
+
+
+# --- cells
+
+
+def _has_value(window: Window, target: Target) -> bool:
+    return target.cell is not None and value_of(window, target.cell) is not None
+
+
+def _copy_text(window: Window, target: Target) -> str:
+    return _("Copy {value}").format(value=_digits(window, target))
+
+
+def _copy(window: Window, target: Target) -> None:
+    QGuiApplication.clipboard().setText(_digits(window, target))
+
+
+def _digits(window: Window, target: Target) -> str:
+    assert target.cell is not None
+    value = value_of(window, target.cell)
+    return "" if value is None else full_precision(value)
+
+
+def _explain(window: Window, target: Target) -> None:
+    _lock(window, target.cell)
+    window.workspaces.show_panel("inspector")
+
+
+def _is_locked(window: Window, target: Target) -> bool:
+    return target.cell is not None and window.store.document.view.locked == target.cell
+
+
+def _toggle_lock(window: Window, target: Target) -> None:
+    _lock(window, None if _is_locked(window, target) else target.cell)
+
+
+def _lock(window: Window, cell: Cell | None) -> None:
+    store = window.store
+    if cell is None:
+        store.look(locked=None)
+        return
+    view, document = store.document.view, store.document
+    query = cell.row if STAGE_BY_ID[cell.stage].axes[-2] in ("query", "token") else view.query
+    is_elsewhere = cell.site not in ("", document.site) and cell.site in site_names(document.experiment)
+    site = cell.site if is_elsewhere else view.site
+    store.look(site=site, locked=replace(cell, site=""), query=query)
+
+
+def _lock_text(window: Window, target: Target) -> str:
+    return _("Unlock the cell") if _is_locked(window, target) else _("Lock the cell")
+
+
+# --- stages and heads
+
+
+def _is_other_stage(window: Window, target: Target) -> bool:
+    return bool(target.stage) and target.stage != window.store.document.view.stage
+
+
+def _is_thumbnail_of_head(window: Window, target: Target) -> bool:
+    return target.head >= 0 and target.head != window.store.document.view.head
+
+
+def _head_switch_text(window: Window, target: Target) -> str:
+    is_off = target.head in window.store.attention.heads.off
+    says = _("Switch head {head} on") if is_off else _("Switch head {head} off")
+    return says.format(head=target.head + 1)
+
+
+def _may_switch(window: Window, target: Target) -> bool:
+    return (
+        0 <= target.head < window.store.attention.heads.n_heads and window.store.attention.heads.n_heads > 1
+    )
+
+
+def _switch_head(window: Window, target: Target) -> None:
+    window.store.edit_attention(edits.toggle_head, target.head)
+
+
+def _show_head_text(window: Window, target: Target) -> str:
+    return _("Show head {head}").format(head=target.head + 1)
+
+
+def _show(window: Window, target: Target) -> None:
+    """Show the stage and the head of a target."""
+    view = window.store.document.view
+    head = target.head if target.head >= 0 else view.head
+    window.store.look(stage=target.stage or view.stage, head=head)
+
+
+def _export(window: Window, target: Target) -> None:
+    _show(window, target)
+    window.handlers.on_export_figure()
+
+
+def _copy_picture(window: Window, target: Target) -> None:
+    _show(window, target)
+    window.handlers.on_copy_picture()
+
+
+def _is_picture(window: Window, target: Target) -> bool:
+    return bool(target.stage) or target.head >= 0
+
+
+# --- tokens
+
+
+def _is_token(window: Window, target: Target) -> bool:
+    return 0 <= target.token < len(window.store.experiment.tokens)
+
+
+def _token(window: Window, target: Target) -> str:
+    return window.store.experiment.tokens[target.token]
+
+
+def _is_padding(window: Window, target: Target) -> bool:
+    padding = mask_of(window.store.attention, Padding)
+    return padding is not None and target.token in padding.tokens
+
+
+def _toggle_padding(window: Window, target: Target) -> None:
+    is_padding = _is_padding(window, target)
+    window.store.edit_attention(edits.set_padding, target.token, not is_padding)
+
+
+def _select(window: Window, target: Target) -> None:
+    window.store.look(query=target.token)
+
+
+def _copy_token(window: Window, target: Target) -> None:
+    QGuiApplication.clipboard().setText(_token(window, target))
+
+
+def _copy_token_text(window: Window, target: Target) -> str:
+    return _("Copy “{token}”").format(token=visible(_token(window, target)))
+
+
+def _padding_text(window: Window, target: Target) -> str:
+    return _("Attend to this token again") if _is_padding(window, target) else _("Mark as padding")
+
+
+def _may_be_padding(window: Window, target: Target) -> bool:
+    return _is_token(window, target) and window.store.experiment.memory is None
+
+
+# --- panels
+
+
+def _panel_text(window: Window, target: Target) -> str:
+    return _("Export the panel {panel}…").format(panel=_(PANEL_BY_ID[target.panel].title))
+
+
+def _export_panel(window: Window, target: Target) -> None:
+    window.handlers.export_panel(target.panel)
+
+
+def _is_panel(window: Window, target: Target) -> bool:
+    return target.panel in PANEL_BY_ID
+
+
+def _says(message: str) -> Callable[[Window, Target], str]:
+    """The text of a row that is the same for every target."""
+    return lambda window, target: _(message)
+
+
+ROWS: tuple[ContextRow, ...] = (
+    ContextRow("copy_value", _copy_text, _has_value, _copy),
+    ContextRow("explain", _says(N_("Explain in the inspector")), _has_value, _explain),
+    ContextRow("lock", _lock_text, _has_value, _toggle_lock),
+    ContextRow("copy_token", _copy_token_text, _is_token, _copy_token),
+    ContextRow("select_query", _says(N_("Select as query")), _is_token, _select),
+    ContextRow("padding", _padding_text, _may_be_padding, _toggle_padding),
+    ContextRow("show_stage", _says(N_("Show this stage")), _is_other_stage, _show, separated=True),
+    ContextRow("show_head", _show_head_text, _is_thumbnail_of_head, _show),
+    ContextRow("switch_head", _head_switch_text, _may_switch, _switch_head),
+    ContextRow("export", _says(N_("Export this as a figure…")), _is_picture, _export, separated=True),
+    ContextRow("copy_picture", _says(N_("Copy picture")), _is_picture, _copy_picture),
+    ContextRow("export_panel", _panel_text, _is_panel, _export_panel, separated=True),
+)

@@ -1,0 +1,151 @@
+"""The right-click menu: which rows apply to which target, and what they do."""
+
+from __future__ import annotations
+
+import pytest
+from desk import Desk, MakeDesk
+from msgspec.structs import replace
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtGui import QContextMenuEvent, QGuiApplication
+from PySide6.QtWidgets import QApplication, QMenu, QWidget
+
+from attnviz.gui.context.menu import ContextMenus
+from attnviz.gui.context.rows import ROWS
+from attnviz.gui.context.target import FINDERS, Target
+from attnviz.gui.panels.inspector.page import InspectorPage
+from attnviz.gui.widgets.chips import TokenChips
+from attnviz.gui.widgets.heat.thumbnail import Thumbnail
+from attnviz.i18n import LANGUAGES, set_language
+from attnviz.model.spec.parts import Padding
+from attnviz.model.spec.view import Cell
+
+pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints", r"raise\(\)", "grabbing the keyboard")
+
+
+def right_click(desk: Desk, widget: QWidget, at: QPointF | QPoint) -> QMenu:
+    """The menu that opens at a point of a widget."""
+    point = QPointF(at).toPoint()
+    place = widget.mapToGlobal(point)
+    QApplication.sendEvent(widget, QContextMenuEvent(QContextMenuEvent.Reason.Mouse, point, place))
+    menus = [menu for menu in desk.window.findChildren(QMenu, "context_menu") if menu.isVisible()]
+    assert len(menus) == 1
+    return menus[0]
+
+
+def choose(menu: QMenu, id_: str) -> None:
+    action = next(action for action in menu.actions() if action.objectName() == f"context_{id_}")
+    menu.close()
+    action.trigger()
+
+
+def ids(menu: QMenu) -> set[str]:
+    return {action.objectName().removeprefix("context_") for action in menu.actions() if action.objectName()}
+
+
+def test_a_cell_gives_its_value_in_full_precision(desk: Desk) -> None:
+    menu = right_click(desk, desk.map, desk.map.cell_center(2, 1))
+    assert {"copy_value", "explain", "lock", "switch_head", "export", "copy_picture"} <= ids(menu)
+    choose(menu, "copy_value")
+    shown = desk.store.site.window("weights", 0)[2, 1]
+    assert float(QGuiApplication.clipboard().text()) == shown
+
+
+def test_a_cell_is_locked_explained_and_unlocked(desk: Desk) -> None:
+    choose(right_click(desk, desk.map, desk.map.cell_center(2, 1)), "lock")
+    assert desk.store.document.view.locked == Cell("weights", 2, 1, 0)
+    menu = right_click(desk, desk.map, desk.map.cell_center(2, 1))
+    choose(menu, "lock")
+    assert desk.store.document.view.locked is None
+    choose(right_click(desk, desk.map, desk.map.cell_center(3, 0)), "explain")
+    assert desk.store.document.view.locked == Cell("weights", 3, 0, 0)
+    assert desk.window.panels["inspector"].is_seen
+
+
+def test_a_masked_cell_of_the_map_has_a_menu_too(desk: Desk) -> None:
+    assert "lock" in ids(right_click(desk, desk.map, desk.map.cell_center(0, 3)))
+
+
+def test_a_number_of_the_inspector_is_a_cell(desk: Desk) -> None:
+    desk.click(desk.map, desk.map.cell_center(2, 1))
+    page = desk.find(InspectorPage, "inspector_page")
+    desk.qtbot.waitUntil(lambda: "scores" in page.toPlainText())
+    sources = {page.source_at(QPoint(x, y)) for x in range(0, 400, 4) for y in range(0, 120, 4)} - {None}
+    source = next(cell for cell in sources if cell is not None and cell.stage != "weights")
+    choose(right_click(desk, page.viewport(), page.place_of(source)), "copy_value")
+    value = desk.store.site.window(source.stage, source.head)[source.row, source.column]
+    assert float(QGuiApplication.clipboard().text()) == value
+    choose(right_click(desk, page.viewport(), page.place_of(source)), "explain")
+    assert desk.store.document.view.locked == replace(source, site="")
+
+
+def test_a_stage_is_shown(desk: Desk) -> None:
+    tile = desk.find(Thumbnail, "stage_scaled")
+    menu = right_click(desk, tile, tile.rect().center())
+    assert "copy_value" not in ids(menu)
+    choose(menu, "show_stage")
+    assert desk.store.document.view.stage == "scaled"
+    assert "show_stage" not in ids(right_click(desk, tile, tile.rect().center()))
+
+
+def test_a_head_is_switched_off_and_on(desk: Desk) -> None:
+    tile = desk.find(Thumbnail, "head_2")
+    choose(right_click(desk, tile, tile.rect().center()), "switch_head")
+    assert desk.store.attention.heads.off == (2,)
+    choose(right_click(desk, tile, tile.rect().center()), "switch_head")
+    assert desk.store.attention.heads.off == ()
+    choose(right_click(desk, tile, tile.rect().center()), "show_head")
+    assert desk.store.document.view.head == 2
+
+
+def test_a_token_is_copied_selected_and_made_padding(desk: Desk) -> None:
+    chips = desk.find(TokenChips, "token_chips")
+    at = chips.chip_rect(1).center()
+    choose(right_click(desk, chips.viewport(), at), "copy_token")
+    assert QGuiApplication.clipboard().text() == "fluffy"
+    choose(right_click(desk, chips.viewport(), at), "select_query")
+    assert desk.store.document.view.query == 1
+    choose(right_click(desk, chips.viewport(), at), "padding")
+    assert Padding((1,)) in desk.store.attention.masks
+
+
+def test_every_panel_has_a_menu(desk: Desk) -> None:
+    for id_ in desk.window.panels:
+        desk.window.workspaces.show_panel(id_)
+        QApplication.processEvents()
+        panel = desk.window.panels[id_]
+        menu = desk.window.findChild(ContextMenus).menu(Target(panel=id_))
+        assert "export_panel" in ids(menu)
+        menu.deleteLater()
+        assert panel.isVisible()
+
+
+def test_the_menu_key_takes_the_cell_of_the_cursor(desk: Desk) -> None:
+    desk.map.setFocus(Qt.FocusReason.TabFocusReason)
+    desk.press_key(Qt.Key.Key_Down)
+    assert desk.map.current_cell is not None
+    event = QContextMenuEvent(
+        QContextMenuEvent.Reason.Keyboard, QPoint(5, 5), desk.map.mapToGlobal(QPoint(5, 5))
+    )
+    QApplication.sendEvent(desk.map, event)
+    menu = next(menu for menu in desk.window.findChildren(QMenu, "context_menu") if menu.isVisible())
+    row, column = desk.map.current_cell
+    choose(menu, "lock")
+    assert desk.store.document.view.locked == Cell("weights", row, column, 0)
+
+
+def test_every_row_applies_to_something_and_has_words(make_desk: MakeDesk) -> None:
+    desk = make_desk()
+    targets = (
+        Target("stage", Cell("weights", 1, 0, 1), "weights", 1),
+        Target("pipeline", stage="scaled"),
+        Target("heads", head=1),
+        Target("tokens", token=1),
+        Target("cost"),
+    )
+    for language in LANGUAGES:
+        set_language(language.code)
+        for row in ROWS:
+            fitting = [target for target in targets if row.applies(desk.window, target)]
+            assert fitting, row.id
+            assert all(row.text(desk.window, target) for target in fitting)
+    assert len(FINDERS) >= 5
