@@ -12,7 +12,8 @@ from PySide6.QtCore import QPointF, QRectF, QSizeF
 
 from attnviz.core.thinning import nice_step
 
-MARGIN = 8.0
+MARGIN, EDGE = 8.0, 4.0
+"""Distances between the parts, and to the upper and lower edge."""
 MAX_CELL = 96.0
 WIDEST = 1.25
 """Largest ratio of a cell's width to its height: numbers and horizontal labels need width more
@@ -27,7 +28,7 @@ MAX_ZOOMED_CELL = 120.0
 LABEL_LINE = 14.0
 LABEL_MAX = 110.0
 SLANTED_FROM = 20.0
-STRIPS_FROM = QSizeF(340.0, 200.0)
+STRIPS_FROM = QSizeF(340.0, 260.0)
 
 
 @dataclass(frozen=True)
@@ -109,9 +110,9 @@ def arrange(
     across_room = min(measures.across_label, LABEL_MAX, size.height() / 3)
     left = MARGIN + down_room + MARGIN
     right = measures.bar + MARGIN + beside
-    bottom = MARGIN + below
+    bottom = EDGE + below
     for angle in (0, 45, 90):
-        top = MARGIN + _across_height(across_room, angle)
+        top = EDGE + _across_height(across_room, angle)
         room = QSizeF(max(1.0, size.width() - left - right), max(1.0, size.height() - top - bottom))
         cell_w, cell_h = _cell_size(room, n_down, n_across, zoom)
         if _labels_fit(measures.across_label, cell_w, angle):
@@ -159,8 +160,8 @@ def _across_height(length: float, angle: int) -> float:
     if not length:
         return 0.0
     if angle == 0:
-        return LABEL_LINE + 6
-    return length + 8 if angle == 90 else (length + LABEL_LINE) * math.sqrt(0.5) + 6
+        return LABEL_LINE + 10
+    return length + 8 if angle == 90 else length * math.sqrt(0.5) + LABEL_LINE
 
 
 def cells_between(start: tuple[int, int], end: tuple[int, int]) -> list[tuple[int, int]]:

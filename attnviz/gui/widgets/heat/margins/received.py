@@ -11,7 +11,7 @@ from attnviz.gui.widgets.heat.layout import Geometry
 from attnviz.gui.widgets.heat.margins.strip import GAP, Strip
 from attnviz.i18n import _
 
-LENGTH = 24.0
+LENGTH = 16.0
 
 
 def received_size(content: HeatContent) -> float:
